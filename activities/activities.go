@@ -1,0 +1,103 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"gocloud.dev/blob"
+
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/activities/transcript"
+	"everstep/domain"
+)
+
+// A Config is what a worker has to work with.
+type Config struct {
+	// Providers are the models' adapters, by the name that definitions use.
+	Providers map[string]inference.Provider
+	// Tools are what agents may be given. Their names must differ.
+	Tools []tool.Tool
+	// Transcripts finds the conversations that requests refer to.
+	Transcripts *transcript.Source
+	// Storage takes segments of transcripts. Nil: there is none, and executions
+	// that outgrow what a run can hand to the next one fail.
+	Storage *blob.Bucket
+	// At is called where a worker's death would tell most. Nil in production.
+	At func(context.Context, domain.Boundary)
+	// CancelGrace is how long a tool may go on after its context has ended,
+	// before it is left to itself. Zero: 5 s.
+	CancelGrace time.Duration
+	// ShutdownGrace is how long a tool may go on undisturbed after the worker
+	// was told to stop. It and CancelGrace together must be shorter than the
+	// worker's WorkerStopTimeout, or what came of the tool is not reported.
+	// Zero: 5 s.
+	ShutdownGrace time.Duration
+}
+
+const defaultGrace = 5 * time.Second
+
+// Activities does the work. It is safe for concurrent use and keeps nothing
+// between calls that decides anything.
+type Activities struct {
+	config Config
+	tools  map[string]tool.Tool
+}
+
+// New checks the configuration and reports all that is wrong with it.
+func New(config Config) (*Activities, error) {
+	var wrong []error
+	if config.Transcripts == nil {
+		wrong = append(wrong, errors.New("transcripts: missing; activities cannot find conversations without a source"))
+	}
+	for name, provider := range config.Providers {
+		if name == "" || provider == nil {
+			wrong = append(wrong, fmt.Errorf("provider %q: it needs a name and an implementation", name))
+		}
+	}
+	tools := make(map[string]tool.Tool, len(config.Tools))
+	for _, t := range config.Tools {
+		if err := t.Check(); err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		name := t.Spec().Name
+		if _, taken := tools[name]; taken {
+			wrong = append(wrong, fmt.Errorf("tool %q: name: two tools have it; rename one", name))
+		}
+		tools[name] = t
+	}
+	if config.CancelGrace < 0 || config.ShutdownGrace < 0 {
+		wrong = append(wrong, errors.New("cancel grace, shutdown grace: a time cannot be negative"))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, fmt.Errorf("activities: %w", err)
+	}
+	if config.CancelGrace == 0 {
+		config.CancelGrace = defaultGrace
+	}
+	if config.ShutdownGrace == 0 {
+		config.ShutdownGrace = defaultGrace
+	}
+	if config.At == nil {
+		config.At = func(context.Context, domain.Boundary) {}
+	}
+	return &Activities{config: config, tools: tools}, nil
+}
+
+// Register makes a worker serve the activities under the names of the contract.
+func (a *Activities) Register(r worker.ActivityRegistry) {
+	register(r, domain.CallModel, a.CallModel)
+	register(r, domain.CallTool, a.CallTool)
+	register(r, domain.ListTools, a.ListTools)
+	register(r, domain.Record, a.Record)
+}
+
+// register does not compile where an activity's types are not its contract's.
+func register[In, Out any](r worker.ActivityRegistry, name domain.Activity[In, Out], run func(context.Context, In) (Out, error)) {
+	r.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: string(name)})
+}

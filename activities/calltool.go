@@ -1,0 +1,147 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// CallTool makes one tool call. A tool that fails, panics, hangs, answers too
+// much or does not exist is data for the model: the reply carries the error.
+//
+// The activity itself fails only where Temporal is to try again, so only for
+// tools that may run twice. A call of any other tool answers whatever happens,
+// and a second attempt at it runs nothing.
+func (a *Activities) CallTool(ctx context.Context, request domain.ToolRequest) (domain.ToolReply, error) {
+	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
+	defer c.beat(ctx)()
+
+	called, ok := a.tools[request.Name]
+	if !ok {
+		return c.failed(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
+			"unknown tool %q; the tools are: %s", domain.Shorten(request.Name, 64), a.toolNames())), nil
+	}
+	c.effect = stricter(request.Effect, called.Spec().Effect)
+	if c.info.Attempt > 1 && !c.effect.Repeatable() {
+		return c.unknown("an earlier attempt may have begun"), nil
+	}
+	arguments, err := c.arguments(ctx)
+	if err != nil {
+		return c.notBegun(ctx, err)
+	}
+	if err := c.mayBegin(ctx); err != nil {
+		return c.notBegun(ctx, err)
+	}
+	ctx = tool.WithExecution(ctx, tool.Call{
+		ID: request.ID(), ExecutionID: request.ExecutionID, Step: request.Step, Position: request.Position,
+		Attempt: int(c.info.Attempt),
+	})
+	return c.judge(ctx, c.run(ctx, called, arguments))
+}
+
+// A toolCall is one attempt at one call.
+type toolCall struct {
+	activities *Activities
+	request    domain.ToolRequest
+	info       activity.Info
+	// effect is what holds: the stricter of the request's and the tool's own.
+	effect domain.Effect
+}
+
+// stricter returns the effect that allows less. A worker may have been given a
+// tool that has become stricter since the session began.
+func stricter(a, b domain.Effect) domain.Effect {
+	effects := domain.Effects()
+	i, j := slices.Index(effects, a), slices.Index(effects, b)
+	if i < 0 || j < 0 {
+		return domain.AtMostOnce
+	}
+	return effects[max(i, j)]
+}
+
+func (a *Activities) toolNames() string {
+	if len(a.config.Tools) == 0 {
+		return "none"
+	}
+	names := make([]string, len(a.config.Tools))
+	for i, t := range a.config.Tools {
+		names[i] = t.Spec().Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// arguments returns the exact text that the model sent.
+func (c toolCall) arguments(ctx context.Context) (string, error) {
+	if ref := c.request.Reference; ref != nil {
+		return c.activities.config.Transcripts.Arguments(ctx, *ref, c.request.Position)
+	}
+	return c.request.Arguments, nil
+}
+
+// mayBegin refuses to begin what would be cut off at once.
+func (c toolCall) mayBegin(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: the call was cancelled before it began")
+	}
+	select {
+	case <-activity.GetWorkerStopChannel(ctx):
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "not run: the worker is stopping")
+	default:
+		return nil
+	}
+}
+
+// limit is how long the tool may take: its own timeout, or what is left of the
+// activity's, less the time that it takes to say so.
+func (c toolCall) limit(spec domain.ToolSpec) time.Duration {
+	limit := spec.Timeout
+	if limit == 0 {
+		limit = domain.DefaultToolTimeout
+	}
+	if c.info.Deadline.IsZero() {
+		return limit
+	}
+	left := time.Until(c.info.Deadline)
+	return max(min(limit, max(left-c.activities.config.CancelGrace-time.Second, left/2)), 0)
+}
+
+// beat reports at once and then on a timer that the tool is at work. The
+// function that it returns ends that.
+func (c toolCall) beat(ctx context.Context) (stop func()) {
+	beat := domain.Heartbeat{
+		ExecutionID: c.request.ExecutionID, Step: c.request.Step,
+		Phase: domain.PhaseRunning, Attempt: int(c.info.Attempt),
+	}
+	activity.RecordHeartbeat(ctx, beat)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(min(max(c.info.HeartbeatTimeout/20, 100*time.Millisecond), time.Second))
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				activity.RecordHeartbeat(ctx, beat)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// String names the call in logs.
+func (c toolCall) String() string {
+	return fmt.Sprintf("%s/%d/%d", c.request.ExecutionID, c.request.Step, c.request.Position)
+}

@@ -1,0 +1,12 @@
+// Package activities is the half of Everstep that touches the world: it calls
+// models and tools, and writes transcripts to storage.
+//
+// Its main type is Activities, whose methods are what a worker registers; the
+// names and types are those of domain's contract. Its one rule: where an
+// attempt may have done something that must not be done twice, the activity
+// answers with what it knows instead of failing, for a failure is what Temporal
+// tries again.
+//
+// Start reading at Config. Providers of models live in packages of their own
+// beside inference, tools in tool and files.
+package activities

@@ -1,0 +1,133 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"gocloud.dev/blob/memblob"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/activities/transcript"
+	"everstep/domain"
+)
+
+// checker is a provider that only knows whether a model can be used.
+type checker struct {
+	inference.Provider
+	refusal error
+}
+
+func (c checker) Check(_ context.Context, config domain.LLMConfig) error { return c.refusal }
+func (c checker) MinOutputTokens() int64                                 { return 16 }
+
+func named(name string) tool.Tool {
+	return tool.New(name, "does "+name, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
+}
+
+func listTools(t *testing.T, config activities.Config, definition domain.Definition) (domain.Catalog, error) {
+	t.Helper()
+	config.Transcripts = &transcript.Source{}
+	a, err := activities.New(config)
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a.ListTools)
+	value, err := env.ExecuteActivity(a.ListTools, domain.CatalogRequest{Definition: definition})
+	if err != nil {
+		return domain.Catalog{}, err
+	}
+	var catalog domain.Catalog
+	require.NoError(t, value.Get(&catalog))
+	return catalog, nil
+}
+
+func TestListTools(t *testing.T) {
+	t.Parallel()
+	config := activities.Config{
+		Providers: map[string]inference.Provider{"p": checker{}},
+		Tools:     []tool.Tool{named("a"), named("b"), named("c")},
+	}
+	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"c", "a", "c"}}
+	catalog, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Equal(t, []domain.ToolSpec{named("c").Spec(), named("a").Spec()}, catalog.Tools, "in the order of the definition, each once")
+	require.False(t, catalog.Storage)
+	require.EqualValues(t, 16, catalog.MinOutputTokens)
+	require.False(t, catalog.Digest.IsZero())
+
+	again, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Equal(t, catalog, again)
+
+	config.Storage = memblob.OpenBucket(nil)
+	stored, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	require.True(t, stored.Storage)
+
+	definition.SystemPrompt = "be brief"
+	prompted, err := listTools(t, config, definition)
+	require.NoError(t, err)
+
+	config.Tools[0] = tool.New("a", "does something else", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
+	changed, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	digests := map[domain.Digest]bool{catalog.Digest: true, stored.Digest: true, prompted.Digest: true, changed.Digest: true}
+	require.Len(t, digests, 4, "whatever decides how the agent runs is in the digest")
+}
+
+func TestListToolsRefuses(t *testing.T) {
+	t.Parallel()
+	var huge []tool.Tool
+	var names []string
+	for i := range 4 {
+		name := fmt.Sprintf("huge%d", i)
+		huge = append(huge, tool.FromSpec(domain.ToolSpec{Name: name, Description: strings.Repeat("x", 400_000)}, func(context.Context, json.RawMessage) (tool.Result, error) {
+			return tool.Result{}, nil
+		}))
+		names = append(names, name)
+	}
+	for _, c := range []struct {
+		name       string
+		config     activities.Config
+		definition domain.Definition
+		kind       domain.Kind
+		code       domain.Code
+		text       string
+	}{
+		{"unknown tools", activities.Config{Tools: []tool.Tool{named("a"), named("b")}}, domain.Definition{Tools: []string{"x", "a", "y"}},
+			domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no x, y; it has: a, b"},
+		{"no tools at all", activities.Config{}, domain.Definition{Tools: []string{"x"}},
+			domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no x; it has: none"},
+		{"unknown provider", activities.Config{Providers: map[string]inference.Provider{"q": checker{}, "p": checker{}}}, domain.Definition{Model: domain.LLMConfig{Provider: "r"}},
+			domain.Invalid, domain.CodeModelNotFound, `model: no provider "r" on this worker; the providers are: p, q`},
+		{"refused model", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
+			domain.Denied, domain.CodeAuth, "no key"},
+		{"a vault that is down", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.Errorf(domain.Unavailable, "vault is down")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
+			domain.Unavailable, "", "vault is down"},
+		{"tools too large", activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: huge}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}, Tools: names},
+			domain.TooLarge, "", "the definition and its 4 tools take 1600"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := listTools(t, c.config, c.definition)
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, !c.kind.Retryable(), app.NonRetryable())
+			require.Equal(t, string(c.kind), app.Type())
+			var own domain.Error
+			require.NoError(t, app.Details(&own))
+			require.Equal(t, c.code, own.Code)
+			require.Contains(t, own.Message, c.text)
+		})
+	}
+}

@@ -1,0 +1,8 @@
+// Package openaichat speaks OpenAI's chat completions API, streaming, to any
+// server that has it.
+//
+// Its main type is Provider. Its one rule: an answer counts only if it is
+// whole. The official SDK builds and sends the request; the response is read
+// here, since the SDK takes a stream that was cut, an error inside a 200 and
+// two calls that share an index for success. Start reading at infer.go.
+package openaichat

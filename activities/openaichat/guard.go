@@ -1,0 +1,63 @@
+package openaichat
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+var (
+	errQuiet   = errors.New("the server sent nothing for too long")
+	errTooLong = errors.New("the response is too long")
+)
+
+// quiet ends an attempt when nothing is heard for a time.
+type quiet struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	done  bool
+}
+
+func newQuiet(first time.Duration, cancel context.CancelCauseFunc) *quiet {
+	return &quiet{timer: time.AfterFunc(first, func() { cancel(errQuiet) })}
+}
+
+// heard starts the wait anew.
+func (q *quiet) heard(next time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.done {
+		q.timer.Reset(next)
+	}
+}
+
+func (q *quiet) stop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.done = true
+	q.timer.Stop()
+}
+
+// guarded is a response's body, bounded in bytes and in the time between them.
+type guarded struct {
+	body  io.ReadCloser
+	quiet *quiet
+	idle  time.Duration
+	left  int64
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := g.body.Read(p[:min(int64(len(p)), g.left)])
+	g.left -= int64(n)
+	if n > 0 {
+		g.quiet.heard(g.idle)
+	}
+	return n, err
+}
+
+func (g *guarded) Close() error { return g.body.Close() }

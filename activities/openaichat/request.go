@@ -1,0 +1,169 @@
+package openaichat
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/shared"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+const (
+	// maxTokens bounds the answer by the name that most servers know.
+	maxTokens = "max_tokens"
+	// maxCompletionTokens bounds it by the name that OpenAI has now.
+	maxCompletionTokens = "max_completion_tokens"
+)
+
+// encode returns the request's body. official says that the server is OpenAI's
+// own, which knows the newer names.
+func encode(call inference.Call, official bool) ([]byte, error) {
+	messages, err := messages(call, official)
+	if err != nil {
+		return nil, err
+	}
+	p := openai.ChatCompletionNewParams{
+		Model:         call.Config.Model,
+		Messages:      messages,
+		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
+	}
+	if t := call.Config.Temperature; t != nil {
+		p.Temperature = openai.Float(*t)
+	}
+	if t := call.Config.TopP; t != nil {
+		p.TopP = openai.Float(*t)
+	}
+	for _, tool := range call.Tools {
+		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: definition(tool)}})
+	}
+	if p.ResponseFormat, err = format(call.Format); err != nil {
+		return nil, err
+	}
+	extra := map[string]any{"stream": true}
+	if err := addOptions(extra, call, official); err != nil {
+		return nil, err
+	}
+	p.SetExtraFields(extra)
+	body, err := p.MarshalJSON()
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", Name, err).From(Name)
+	}
+	return body, nil
+}
+
+func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
+	f := shared.FunctionDefinitionParam{Name: tool.Name}
+	if tool.Description != "" {
+		f.Description = openai.String(tool.Description)
+	}
+	if len(tool.Schema) > 0 {
+		f.SetExtraFields(map[string]any{"parameters": tool.Schema})
+	}
+	return f
+}
+
+func format(f domain.ResponseFormat) (openai.ChatCompletionNewParamsResponseFormatUnion, error) {
+	var out openai.ChatCompletionNewParamsResponseFormatUnion
+	switch f.Type {
+	case domain.FormatJSON:
+		out.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
+	case domain.FormatSchema:
+		if len(f.Schema) == 0 {
+			return out, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object").From(Name)
+		}
+		name := f.Name
+		if name == "" {
+			name = "answer"
+		}
+		out.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: name, Schema: f.Schema},
+		}
+	case domain.FormatText, "":
+	}
+	return out, nil
+}
+
+// ours are the fields that options may not set: they are what the loop decides.
+var ours = []string{"messages", "model", "n", "stream", "tools"}
+
+// checkOptions says what is wrong with the options of a model.
+func checkOptions(options domain.Metadata) error {
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if slices.Contains(ours, key) {
+			return domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", key).From(Name)
+		}
+		if !json.Valid(options[key]) {
+			return domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key).From(Name)
+		}
+	}
+	_, _, err := tokenBound(options)
+	return err
+}
+
+// addOptions adds the options as they are, a null one by leaving the field
+// out, and the bound of the answer.
+func addOptions(fields map[string]any, call inference.Call, official bool) error {
+	options := call.Config.Options
+	if err := checkOptions(options); err != nil {
+		return err
+	}
+	for key, value := range options {
+		if isNull(value) {
+			fields[key] = param.Omit
+		} else {
+			fields[key] = value
+		}
+	}
+	key, bound, _ := tokenBound(options)
+	if key == "" {
+		key = maxTokens
+		if official {
+			key = maxCompletionTokens
+		}
+	}
+	for _, b := range []int64{call.MaxOutputTokens, call.Config.MaxOutputTokens} {
+		if b > 0 && (bound == 0 || b < bound) {
+			bound = b
+		}
+	}
+	if bound > 0 {
+		fields[key] = bound
+	}
+	return nil
+}
+
+// tokenBound reads the bound of the answer out of the options: the field that
+// the server knows, and a bound of the user's own. A field given as null only
+// says that the other one is to be used.
+func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
+	for _, k := range []string{maxTokens, maxCompletionTokens} {
+		value, ok := options[k]
+		if !ok || isNull(value) {
+			continue
+		}
+		number, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
+		if err != nil || number <= 0 {
+			return "", 0, domain.Errorf(domain.Invalid, "options: %s is not a positive whole number", k).From(Name)
+		}
+		if key != "" {
+			return "", 0, domain.Errorf(domain.Invalid, "options: %s and %s are both set; give one", maxTokens, maxCompletionTokens).From(Name)
+		}
+		key, bound = k, number
+	}
+	if _, off := options[maxCompletionTokens]; off && key == "" {
+		key = maxTokens
+	} else if _, off := options[maxTokens]; off && key == "" {
+		key = maxCompletionTokens
+	}
+	return key, bound, nil
+}
+
+func isNull(value json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(value), []byte("null")) }

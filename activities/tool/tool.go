@@ -1,0 +1,213 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"everstep/domain"
+)
+
+// A Tool is something that a model can call. It is a value, safe for
+// concurrent use if its function is. The zero value is no tool: Check says so.
+type Tool struct {
+	spec   domain.ToolSpec
+	schema *jsonschema.Resolved
+	run    func(ctx context.Context, object []byte) (Result, error)
+	err    error
+}
+
+// A Result is what a call came to.
+type Result struct {
+	// Content is what the model gets to read: at most domain.MaxToolResult
+	// bytes of it. Bytes that are not UTF-8 are replaced.
+	Content string
+	// Stop, where set, ends the loop after this step. The reason is always
+	// domain.StopRequested, whatever it says.
+	Stop *domain.StopSignal
+}
+
+// An Option changes a tool as it is made.
+type Option func(*Tool)
+
+// Timeout bounds one attempt of one call; without it that is
+// domain.DefaultToolTimeout. A tool is expected to end when its context does.
+func Timeout(limit time.Duration) Option {
+	return func(t *Tool) {
+		if limit <= 0 {
+			t.fail("timeout: %s is not positive", limit)
+			return
+		}
+		t.spec.Timeout = limit
+	}
+}
+
+// New makes a tool of a function from arguments to the text that the model
+// reads.
+//
+// Args is a struct, whose JSON Schema the model is shown. A field's json tag
+// names it, omitempty or omitzero makes it optional, and its jsonschema tag
+// describes it:
+//
+//	type args struct {
+//		City string `json:"city" jsonschema:"where, as people call it"`
+//		Days int    `json:"days,omitzero" jsonschema:"how many days ahead; 0 is today"`
+//	}
+//
+// What the model sends is checked against that schema before run is called: no
+// unknown fields, no keys twice, no key in another case.
+//
+// An error that run returns goes to the model, text and all, so that it can do
+// better; put no secret into it. A *domain.Error in its chain decides the kind:
+// domain.Throttled and domain.Unavailable make a repeatable tool run again up
+// to three times before the model hears of it. See NotStarted for at-most-once
+// tools.
+//
+// New never fails: what is wrong with a tool is reported by Check, which the
+// worker calls when it starts.
+func New[Args any](name, description string, effect domain.Effect, run func(ctx context.Context, args Args) (string, error), options ...Option) Tool {
+	return NewResult(name, description, effect, func(ctx context.Context, args Args) (Result, error) {
+		content, err := run(ctx, args)
+		return Result{Content: content}, err
+	}, options...)
+}
+
+// NewResult is New for functions that may also stop the loop.
+func NewResult[Args any](name, description string, effect domain.Effect, run func(ctx context.Context, args Args) (Result, error), options ...Option) Tool {
+	t := Tool{spec: domain.ToolSpec{Name: name, Description: description, Effect: effect}}
+	schema, err := jsonschema.For[Args](nil)
+	if err != nil {
+		t.fail("schema: %w", err)
+	} else if t.spec.Schema, err = encodeSchema(schema); err != nil {
+		t.fail("schema: %w", err)
+	}
+	return t.with(func(ctx context.Context, object []byte) (Result, error) {
+		args, err := decode[Args](object)
+		if err != nil {
+			return Result{}, err
+		}
+		return run(ctx, args)
+	}, options)
+}
+
+// FromSpec makes a tool whose schema is known only when the program runs. The
+// arguments reach run as the model sent them, checked against the spec's
+// schema; without a schema any JSON object passes.
+func FromSpec(spec domain.ToolSpec, run func(ctx context.Context, arguments json.RawMessage) (Result, error), options ...Option) Tool {
+	t := Tool{spec: spec}
+	if len(spec.Schema) == 0 {
+		t.spec.Schema = json.RawMessage(anyObject)
+	}
+	return t.with(func(ctx context.Context, object []byte) (Result, error) {
+		return run(ctx, slices.Clone(object))
+	}, options)
+}
+
+const anyObject = `{"type":"object","properties":{}}`
+
+// encodeSchema writes a schema as models take it: some servers refuse an object
+// that does not list its properties, if only to say that there are none.
+func encodeSchema(schema *jsonschema.Schema) (json.RawMessage, error) {
+	text, err := json.Marshal(schema)
+	if err != nil || schema.Type != "object" || len(schema.Properties) > 0 {
+		return text, err
+	}
+	var keywords map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keywords); err != nil {
+		return nil, err
+	}
+	keywords["properties"] = json.RawMessage("{}")
+	return json.Marshal(keywords)
+}
+
+// with completes a tool, and resolves its schema once.
+func (t Tool) with(run func(context.Context, []byte) (Result, error), options []Option) Tool {
+	t.run = run
+	for _, option := range options {
+		option(&t)
+	}
+	if t.spec.Effect == "" {
+		t.spec.Effect = domain.AtMostOnce
+	}
+	if t.err != nil {
+		return t
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(t.spec.Schema, &schema); err != nil {
+		t.fail("schema: %w", err)
+		return t
+	}
+	if schema.Type != "object" {
+		t.fail(`schema: its type is not "object": arguments are always one JSON object`)
+		return t
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.fail("schema: %w", err)
+		return t
+	}
+	t.schema = resolved
+	return t
+}
+
+// fail keeps the first thing that is wrong.
+func (t *Tool) fail(format string, args ...any) {
+	if t.err == nil {
+		t.err = fmt.Errorf("tool %q: "+format, append([]any{t.spec.Name}, args...)...)
+	}
+}
+
+var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// Check says what is wrong with the tool as it was made: its name, effect,
+// timeout or schema, or that it has no function.
+func (t Tool) Check() error {
+	switch {
+	case !validName.MatchString(t.spec.Name):
+		return fmt.Errorf("tool %q: name: use 1 to 64 letters, digits, dashes and underscores", t.spec.Name)
+	case !slices.Contains(domain.Effects(), t.spec.Effect):
+		return fmt.Errorf("tool %q: effect: %q is none of %s", t.spec.Name, t.spec.Effect, effectNames())
+	case t.spec.Timeout < 0:
+		return fmt.Errorf("tool %q: timeout: %s is negative", t.spec.Name, t.spec.Timeout)
+	case t.err != nil:
+		return t.err
+	case t.schema == nil:
+		return fmt.Errorf("tool %q: it was not made with New, NewResult or FromSpec", t.spec.Name)
+	}
+	return nil
+}
+
+func effectNames() string {
+	var names []string
+	for _, e := range domain.Effects() {
+		names = append(names, string(e))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Spec is what the model and the workflow know of the tool.
+func (t Tool) Spec() domain.ToolSpec {
+	t.spec.Schema = slices.Clone(t.spec.Schema)
+	return t.spec
+}
+
+// Call runs the tool on the exact text that the model sent; no text at all
+// stands for an object without fields. Arguments that do not fit are an error
+// of kind domain.Invalid and code domain.CodeMalformed, and the tool is then
+// not run. Call does not recover from panics: the worker does.
+func (t Tool) Call(ctx context.Context, arguments string) (Result, error) {
+	if err := t.Check(); err != nil {
+		return Result{}, domain.Errorf(domain.Internal, "%s", err)
+	}
+	object, err := t.parse(arguments)
+	if err != nil {
+		return Result{}, err
+	}
+	return t.run(ctx, object)
+}

@@ -1,0 +1,222 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+type weatherArgs struct {
+	City  string            `json:"city" jsonschema:"where"`
+	Days  int               `json:"days,omitzero" jsonschema:"how many days ahead"`
+	Tags  []string          `json:"tags,omitempty"`
+	Extra map[string]string `json:"extra,omitempty"`
+	Spot  *struct {
+		Lat float64 `json:"lat"`
+	} `json:"spot,omitempty"`
+}
+
+func weather() tool.Tool {
+	return tool.New("weather", "Tells the weather.", domain.ReadOnly, func(_ context.Context, args weatherArgs) (string, error) {
+		return fmt.Sprintf("%+v", args), nil
+	})
+}
+
+func TestSpec(t *testing.T) {
+	t.Parallel()
+	spec := weather().Spec()
+	require.Equal(t, "weather", spec.Name)
+	require.Equal(t, domain.ReadOnly, spec.Effect)
+	require.Zero(t, spec.Timeout)
+	require.JSONEq(t, `{
+		"type": "object",
+		"properties": {
+			"city": {"type": "string", "description": "where"},
+			"days": {"type": "integer", "description": "how many days ahead"},
+			"tags": {"type": ["null", "array"], "items": {"type": "string"}},
+			"extra": {"type": "object", "additionalProperties": {"type": "string"}},
+			"spot": {"type": ["null", "object"], "properties": {"lat": {"type": "number"}}, "required": ["lat"], "additionalProperties": false}
+		},
+		"required": ["city"],
+		"additionalProperties": false
+	}`, string(spec.Schema))
+
+	spec.Schema[0] = 'x'
+	require.NoError(t, weather().Check())
+	require.True(t, json.Valid(weather().Spec().Schema), "a caller cannot change the tool's own schema")
+}
+
+func TestSpecListsPropertiesEvenWhereThereAreNone(t *testing.T) {
+	t.Parallel()
+	none := tool.New("none", "", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "ok", nil })
+	require.NoError(t, none.Check())
+	require.JSONEq(t, `{"type":"object","properties":{},"additionalProperties":false}`, string(none.Spec().Schema))
+	result, err := none.Call(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, "ok", result.Content)
+	_, err = none.Call(t.Context(), `{"x":1}`)
+	require.ErrorContains(t, err, `unexpected additional properties ["x"]`)
+
+	free := tool.New("free", "", domain.ReadOnly, func(_ context.Context, m map[string]int) (string, error) { return fmt.Sprint(m), nil })
+	require.NoError(t, free.Check())
+	require.JSONEq(t, `{"type":"object","properties":{},"additionalProperties":{"type":"integer"}}`, string(free.Spec().Schema))
+	result, err = free.Call(t.Context(), `{"a":1,"A":2}`)
+	require.NoError(t, err)
+	require.Equal(t, "map[A:2 a:1]", result.Content)
+}
+
+func TestArgumentsThatFit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, arguments, want string }{
+		{"required only", `{"city":"Bonn"}`, "{City:Bonn Days:0 Tags:[] Extra:map[] Spot:<nil>}"},
+		{"all, with space around", " {\"city\": \"Bonn\", \"days\": 2, \"tags\": [\"a\"], \"extra\": {\"k\": \"v\"}}\n", "{City:Bonn Days:2 Tags:[a] Extra:map[k:v] Spot:<nil>}"},
+		{"null where it may be", `{"city":"Bonn","tags":null,"spot":null}`, "{City:Bonn Days:0 Tags:[] Extra:map[] Spot:<nil>}"},
+		{"escaped key", `{"c\u0069ty":"Bonn"}`, "{City:Bonn Days:0 Tags:[] Extra:map[] Spot:<nil>}"},
+		{"the same key in two objects", `{"city":"city","extra":{"city":"days"}}`, "{City:city Days:0 Tags:[] Extra:map[city:days] Spot:<nil>}"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			result, err := weather().Call(t.Context(), c.arguments)
+			require.NoError(t, err)
+			require.Equal(t, c.want, result.Content)
+		})
+	}
+}
+
+func TestArgumentsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, arguments, want string }{
+		{"empty", ``, `required: missing properties: ["city"]`},
+		{"blank", ` `, "not valid JSON: unexpected end of JSON input at byte 1"},
+		{"cut", `{"city":"Bo`, "not valid JSON: unexpected end of JSON input at byte 11"},
+		{"two values", `{"city":"a"} {}`, "not valid JSON: invalid character '{' after top-level value at byte 14"},
+		{"NaN", `{"city":"a","days":NaN}`, "not valid JSON: invalid character 'N'"},
+		{"array", `[1]`, "must be one JSON object, not an array"},
+		{"null", `null`, "must be one JSON object, not null"},
+		{"string", `"{}"`, "must be one JSON object, not a string"},
+		{"number", `-1`, "must be one JSON object, not a number"},
+		{"boolean", `true`, "must be one JSON object, not a boolean"},
+		{"unknown field", `{"city":"a","when":1}`, `unexpected additional properties ["when"]`},
+		{"other case", `{"City":"a"}`, `unexpected additional properties ["City"]`},
+		{"both cases", `{"city":"a","City":"b"}`, `unexpected additional properties ["City"]`},
+		{"key twice", `{"city":"a","city":"b"}`, `the key "city" stands twice in one object`},
+		{"key twice, written differently", `{"city":"a","c\u0069ty":"b"}`, `the key "city" stands twice in one object`},
+		{"key twice, deep", `{"city":"a","extra":{"k":"v","k":"w"}}`, `the key "k" stands twice in one object`},
+		{"wrong type", `{"city":3}`, `city: type: 3 has type "integer", want "string"`},
+		{"wrong type, deep", `{"city":"a","spot":{"lat":"x"}}`, `spot/lat: type: x has type "string", want "number"`},
+		{"unknown field, deep", `{"city":"a","spot":{"lat":1,"Lat":2}}`, `spot: unexpected additional properties ["Lat"]`},
+		{"fraction", `{"city":"a","days":1.5}`, `days: type: 1.5 has type "number", want "integer"`},
+		{"beyond an integer", `{"city":"a","days":9223372036854775808}`, "days: number 9223372036854775808 does not fit here (int wanted)"},
+		{"beyond a number", `{"city":"a","days":1e999}`, "number 1e999 does not fit here"},
+		{"not UTF-8", "{\"city\":\"\xff\"}", "not valid UTF-8"},
+		{"deep", strings.Repeat(`{"a":`, 20_000), "exceeded max depth"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := weather().Call(t.Context(), c.arguments)
+			require.ErrorContains(t, err, c.want)
+			e := domain.AsError(err)
+			require.Equal(t, domain.Invalid, e.Kind)
+			require.Equal(t, domain.CodeMalformed, e.Code)
+			require.True(t, strings.HasPrefix(e.Message, "arguments: "), e.Message)
+		})
+	}
+}
+
+func TestLongArgumentsErrorIsCut(t *testing.T) {
+	t.Parallel()
+	_, err := weather().Call(t.Context(), `{"city":["`+strings.Repeat("é", 100_000)+`"]}`)
+	require.ErrorContains(t, err, "city: type: [é")
+	require.Less(t, len(err.Error()), 1100)
+	require.NotContains(t, err.Error(), "�")
+}
+
+func TestFromSpec(t *testing.T) {
+	t.Parallel()
+	echo := func(_ context.Context, arguments json.RawMessage) (tool.Result, error) {
+		return tool.Result{Content: string(arguments)}, nil
+	}
+	free := tool.FromSpec(domain.ToolSpec{Name: "free"}, echo, tool.Timeout(time.Minute))
+	require.NoError(t, free.Check())
+	require.Equal(t, domain.AtMostOnce, free.Spec().Effect, "a tool that says nothing is at-most-once")
+	require.Equal(t, time.Minute, free.Spec().Timeout)
+	result, err := free.Call(t.Context(), `{ "any": [1.0] }`)
+	require.NoError(t, err)
+	require.Equal(t, `{ "any": [1.0] }`, result.Content, "the exact text")
+	_, err = free.Call(t.Context(), `{"a":1,"a":2}`)
+	require.ErrorContains(t, err, "twice")
+
+	narrow := tool.FromSpec(domain.ToolSpec{Name: "narrow", Schema: json.RawMessage(`{"type":"object","required":["q"]}`)}, echo)
+	_, err = narrow.Call(t.Context(), ``)
+	require.ErrorContains(t, err, `missing properties: ["q"]`)
+}
+
+func TestNewResultMayStopTheLoop(t *testing.T) {
+	t.Parallel()
+	done := tool.NewResult("done", "", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
+		return tool.Result{Content: "bye", Stop: &domain.StopSignal{Reason: domain.StopRequested, Message: "asked"}}, nil
+	})
+	result, err := done.Call(t.Context(), "{}")
+	require.NoError(t, err)
+	require.Equal(t, "asked", result.Stop.Message)
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	run := func(context.Context, struct{}) (string, error) { return "", nil }
+	raw := func(context.Context, json.RawMessage) (tool.Result, error) { return tool.Result{}, nil }
+	for _, c := range []struct {
+		name string
+		tool tool.Tool
+		want string
+	}{
+		{"zero value", tool.Tool{}, `tool "": name: use 1 to 64 letters`},
+		{"space in the name", tool.New("a b", "", domain.ReadOnly, run), `tool "a b": name`},
+		{"long name", tool.New(strings.Repeat("a", 65), "", domain.ReadOnly, run), "name"},
+		{"effect", tool.New("a", "", "harmless", run), `effect: "harmless" is none of read_only, idempotent, keyed, at_most_once`},
+		{"timeout", tool.New("a", "", domain.ReadOnly, run, tool.Timeout(-1)), "timeout: -1ns is not positive"},
+		{"arguments that are no object", tool.New("a", "", domain.ReadOnly, func(context.Context, string) (string, error) { return "", nil }), `schema: its type is not "object"`},
+		{"arguments without a schema", tool.New("a", "", domain.ReadOnly, func(context.Context, struct{ C chan int }) (string, error) { return "", nil }), "schema: "},
+		{"schema that is no JSON", tool.FromSpec(domain.ToolSpec{Name: "a", Schema: json.RawMessage(`{`)}, raw), "schema: "},
+		{"schema that does not resolve", tool.FromSpec(domain.ToolSpec{Name: "a", Schema: json.RawMessage(`{"type":"object","$ref":"#/none"}`)}, raw), "schema: "},
+		{"negative timeout of a spec", tool.FromSpec(domain.ToolSpec{Name: "a", Timeout: -1}, raw), "timeout: -1ns is negative"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.ErrorContains(t, c.tool.Check(), c.want)
+			_, err := c.tool.Call(t.Context(), "{}")
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestNotStarted(t *testing.T) {
+	t.Parallel()
+	cause := domain.Errorf(domain.Unavailable, "no route")
+	err := fmt.Errorf("send: %w", tool.NotStarted(cause))
+	require.True(t, tool.IsNotStarted(err))
+	require.Equal(t, "send: no route", err.Error())
+	require.Same(t, cause, domain.AsError(err))
+	require.False(t, tool.IsNotStarted(errors.New("other")))
+	require.NoError(t, tool.NotStarted(nil))
+	require.False(t, tool.IsNotStarted(tool.NotStarted(nil)))
+}
+
+func TestExecutionOf(t *testing.T) {
+	t.Parallel()
+	_, ok := tool.ExecutionOf(t.Context())
+	require.False(t, ok)
+	want := tool.Call{Step: 2, Position: 1, Attempt: 3}
+	got, ok := tool.ExecutionOf(tool.WithExecution(t.Context(), want))
+	require.True(t, ok)
+	require.Equal(t, want, got)
+}

@@ -1,0 +1,203 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// toolTries is how often a tool that asks for it is run before the model hears
+// of the failure.
+const toolTries = 3
+
+// judge turns the end of a tool's run into the activity's: a reply, or a
+// failure that Temporal tries again.
+func (c toolCall) judge(ctx context.Context, run toolRun) (domain.ToolReply, error) {
+	switch {
+	case run.panicked && !c.effect.Repeatable():
+		return c.unknown("the tool broke down in the middle"), nil
+	case run.panicked:
+		return c.failed(domain.Errorf(domain.Internal, "the tool %s broke down: a fault of its own, not of the arguments", c.request.Name)), nil
+	case run.err == nil && !run.abandoned:
+		return c.done(run.result), nil
+	case !run.abandoned && run.cause == nil, tool.IsNotStarted(run.err):
+		return c.refused(ctx, run.err)
+	}
+	return c.cutOff(run.cause)
+}
+
+// cutOff is for a tool whose context ended before it had done its work.
+func (c toolCall) cutOff(cause error) (domain.ToolReply, error) {
+	switch stopped := temporal.IsCanceledError(cause); {
+	case stopped && c.effect.Repeatable():
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
+	case stopped:
+		return c.unknown("the execution was stopped while it ran"), nil
+	case errors.Is(cause, errToolTimeout), errors.Is(cause, context.DeadlineExceeded):
+		if !c.effect.Repeatable() {
+			return c.unknown("it took longer than it may"), nil
+		}
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s took longer than it may", c.request.Name)), nil
+	case !c.effect.Repeatable():
+		return c.unknown("its worker stopped while it ran"), nil
+	case errors.Is(cause, worker.ErrWorkerShutdown):
+		return domain.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
+	}
+	// The workflow is gone, or the activity was paused or reset: nobody waits
+	// for a reply, or another attempt is to follow.
+	return domain.ToolReply{}, failure(domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name))
+}
+
+// refused is for a tool that says that it failed.
+func (c toolCall) refused(ctx context.Context, err error) (domain.ToolReply, error) {
+	own := toolError(err)
+	if own.Detail != "" {
+		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
+	}
+	switch retryable := own.Kind.Retryable(); {
+	case retryable && c.effect.Repeatable() && c.triesLeft():
+		return domain.ToolReply{}, failure(own)
+	case retryable && !c.effect.Repeatable() && tool.IsNotStarted(err):
+		reply := c.failed(own)
+		reply.NotStarted = true
+		return reply, nil
+	}
+	return c.failed(own), nil
+}
+
+// notBegun is for a call whose tool was surely not run.
+func (c toolCall) notBegun(ctx context.Context, err error) (domain.ToolReply, error) {
+	own := domain.AsError(err)
+	if ctx.Err() != nil && own.Code != domain.CodeNotRun {
+		own = domain.AsError(c.mayBegin(ctx))
+	}
+	if own.Detail != "" {
+		activity.GetLogger(ctx).Warn("tool call not begun", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
+	}
+	reply := c.failed(own)
+	reply.NotStarted = own.Kind.Retryable()
+	return reply, nil
+}
+
+func (c toolCall) triesLeft() bool {
+	tries := int32(toolTries)
+	if policy := c.info.RetryPolicy; policy != nil && policy.MaximumAttempts > 0 {
+		tries = min(tries, policy.MaximumAttempts)
+	}
+	return c.info.Attempt < tries
+}
+
+// toolError reads a tool's error. One that is not a domain.Error will come
+// again, unless it was marked as not started. What is recorded must be readable,
+// so a kind or code that does not exist is taken out.
+func toolError(err error) *domain.Error {
+	own := domain.Error{Kind: domain.Invalid}
+	if e, ok := errors.AsType[*domain.Error](err); ok {
+		own = *e
+	} else if tool.IsNotStarted(err) {
+		own.Kind = domain.Unavailable
+	}
+	own.Message = err.Error()
+	if !slices.Contains(domain.Kinds(), own.Kind) {
+		own.Kind = domain.Invalid
+	}
+	if !slices.Contains(domain.Codes(), own.Code) {
+		own.Code = ""
+	}
+	return &own
+}
+
+// unknown is the reply for a call that may have been made and must not be made
+// again.
+func (c toolCall) unknown(why string) domain.ToolReply {
+	return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
+		"outcome unknown: %s; the call of %s may or may not have taken effect, and was not repeated", why, c.request.Name))
+}
+
+// maxErrorText bounds an error's text as it is kept; the model reads more of it.
+const maxErrorText = 1000
+
+func (c toolCall) failed(err *domain.Error) domain.ToolReply {
+	own := err.From(err.Source)
+	if own.Source == "" {
+		own.Source = domain.Shorten(c.request.Name, 64)
+	}
+	content := readable(own.Message)
+	if content == "" {
+		content = fmt.Sprintf("the tool %s failed and did not say why", c.request.Name)
+	}
+	own.Message = domain.Shorten(content, maxErrorText)
+	return c.reply(domain.ToolReply{Content: content, Error: own})
+}
+
+func (c toolCall) done(result tool.Result) domain.ToolReply {
+	if len(result.Content) > domain.MaxToolOutput {
+		reply := c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but its result of %d bytes is more than the %d that a tool may return; ask for less",
+			c.request.Name, len(result.Content), domain.MaxToolOutput))
+		reply.Stop = c.stop(result.Stop)
+		return reply
+	}
+	return c.reply(domain.ToolReply{Content: readable(result.Content), Stop: c.stop(result.Stop)})
+}
+
+func (c toolCall) reply(reply domain.ToolReply) domain.ToolReply {
+	reply.Digest = domain.DigestOf([]byte(reply.Content))
+	if c.info.Attempt > 1 {
+		reply.Attempts = int(c.info.Attempt)
+	}
+	return reply
+}
+
+// maxStopContext bounds what a tool may note beside its request to stop.
+const maxStopContext = 16 << 10
+
+// stop is a tool's request to stop as it may be recorded.
+func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
+	if signal == nil {
+		return nil
+	}
+	own := domain.StopSignal{
+		Reason: domain.StopRequested, Source: c.request.Name,
+		Message: domain.Shorten(strings.ToValidUTF8(signal.Message, "\uFFFD"), domain.MaxReason),
+		Context: signal.Context,
+	}
+	if encoded, err := json.Marshal(own.Context); err != nil || len(encoded) > maxStopContext {
+		own.Context = nil
+		own.Message += fmt.Sprintf(" (its context is left out: it is not JSON, or above %d bytes)", maxStopContext)
+	}
+	return &own
+}
+
+const notUTF8 = "\n[what was not UTF-8 is replaced]"
+
+// readable returns a tool's text as the model gets to read it: valid UTF-8, and
+// cut to head and tail where it is too long. Both are said in the text.
+func readable(text string) string {
+	note := ""
+	if !utf8.ValidString(text) {
+		text, note = strings.ToValidUTF8(text, "\uFFFD"), notUTF8
+	}
+	if len(text)+len(note) <= domain.MaxToolResult {
+		return text + note
+	}
+	const room = domain.MaxToolResult - 100 // for the line in between
+	head, tail := room*3/4, len(text)-(room-room*3/4-len(note))
+	for !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", text[:head], tail-head, len(text), text[tail:], note)
+}

@@ -1,0 +1,175 @@
+package transcript
+
+import (
+	"container/list"
+	"sync"
+
+	"everstep/domain"
+)
+
+// DefaultCacheBytes is how much a cache holds unless told otherwise.
+const DefaultCacheBytes = 256 << 20
+
+// A Cache keeps the transcripts of the agents whose activities this worker
+// runs, the least recently used leaving first. It is fed when a workflow
+// schedules an activity and by what a Source fetched, and is read by activities
+// only, never by a workflow.
+//
+// Agents are told apart by their workflow id. That a name was used again shows
+// in the digests: the first message's id, which they cover, follows from the
+// chain of runs that it began.
+//
+// All methods may be called from several goroutines.
+type Cache struct {
+	max int64
+
+	mu    sync.Mutex
+	size  int64
+	items map[string]*list.Element
+	order *list.List
+}
+
+// item is one agent's transcript. Its entries are shared with whoever fed them.
+type item struct {
+	agent    string
+	log      domain.Log
+	resolved domain.Resolved
+	size     int64
+}
+
+// NewCache returns an empty cache that holds at most maxBytes, by the entries'
+// own estimate of their size. Zero is DefaultCacheBytes.
+func NewCache(maxBytes int64) *Cache {
+	if maxBytes <= 0 {
+		maxBytes = DefaultCacheBytes
+	}
+	return &Cache{max: maxBytes, items: make(map[string]*list.Element), order: list.New()}
+}
+
+// Feed adds what a workflow holds of an agent's transcript, and the definition
+// in force. A log that continues the cached one extends it; any other replaces
+// it. A definition without a digest leaves the cached one as it was. A
+// transcript that alone exceeds the cache is not kept.
+func (c *Cache) Feed(agent string, log domain.Log, resolved domain.Resolved) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := item{agent: agent, log: log, resolved: resolved}
+	if held := c.items[agent]; held != nil {
+		next = held.Value.(*item).fed(log, resolved)
+		c.remove(held)
+	} else {
+		next.size = sizeOf(log, resolved)
+	}
+	c.items[agent] = c.order.PushFront(&next)
+	c.size += next.size
+	for c.size > c.max {
+		c.remove(c.order.Back())
+	}
+}
+
+// Find returns what is cached of an agent, and marks it as used.
+func (c *Cache) Find(agent string) (domain.Log, domain.Resolved, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.items[agent]
+	if held == nil {
+		return domain.Log{}, domain.Resolved{}, false
+	}
+	c.order.MoveToFront(held)
+	it := held.Value.(*item)
+	return it.log, it.resolved, true
+}
+
+// Drop forgets an agent.
+func (c *Cache) Drop(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held := c.items[agent]; held != nil {
+		c.remove(held)
+	}
+}
+
+// Clear forgets everything. Nothing depends on what is cached but speed.
+func (c *Cache) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.items, c.size = make(map[string]*list.Element), 0
+	c.order.Init()
+}
+
+// Size is the number of bytes held, by the entries' own estimate.
+func (c *Cache) Size() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
+}
+
+func (c *Cache) remove(held *list.Element) {
+	it := c.order.Remove(held).(*item)
+	delete(c.items, it.agent)
+	c.size -= it.size
+}
+
+// fed returns the item after a feed. It counts only what is new where the log
+// just grew, so that a long one costs no more to feed than a short one.
+func (it item) fed(log domain.Log, resolved domain.Resolved) item {
+	next := it
+	next.log = merge(it.log, log)
+	if !resolved.Digest.IsZero() {
+		next.resolved = resolved
+	}
+	same := next.resolved.Digest == it.resolved.Digest
+	if at, ok := next.log.ChainAt(it.log.Len()); ok && at == it.log.Chain() && same && next.log.Base() == it.log.Base() {
+		for _, e := range next.log.From(it.log.Len()) {
+			next.size += int64(e.Size())
+		}
+		return next
+	}
+	next.size = sizeOf(next.log, next.resolved)
+	return next
+}
+
+// merge joins what is held with what came: the result holds all that came, and
+// of what was held whatever the digests allow.
+func merge(held, came domain.Log) domain.Log {
+	if at, ok := held.ChainAt(came.Len()); ok && at == came.Chain() && held.Base() <= came.Base() {
+		return held
+	}
+	if came.Base() <= held.Base() {
+		return came
+	}
+	before, _ := came.ChainAt(came.Base())
+	if at, ok := held.ChainAt(came.Base()); !ok || at != before {
+		return came
+	}
+	from := came.Base()
+	if at, ok := came.ChainAt(held.Len()); ok && at == held.Chain() {
+		from = held.Len()
+	}
+	joined, ok := prefix(held, from)
+	if !ok {
+		return came
+	}
+	joined, err := joined.Join(came.From(from)...)
+	if err != nil {
+		return came
+	}
+	return joined
+}
+
+// prefix is the first n messages of a log. The whole log is returned as it is,
+// so that it can grow without being copied.
+func prefix(log domain.Log, n int) (domain.Log, bool) {
+	if n == log.Len() {
+		return log, true
+	}
+	return log.Upto(n)
+}
+
+func sizeOf(log domain.Log, resolved domain.Resolved) int64 {
+	n := int64(log.Size()) + int64(len(resolved.Definition.SystemPrompt)+len(resolved.Definition.Format.Schema)) + 512
+	for _, tool := range resolved.Tools {
+		n += int64(len(tool.Description)+len(tool.Schema)) + 128
+	}
+	return n
+}

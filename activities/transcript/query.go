@@ -1,0 +1,154 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+const (
+	// queryPatience bounds one query. The server may use half of it up before
+	// it says that no worker is there.
+	queryPatience = 12 * time.Second
+	// queryTries is how often a query is made before the activity gives up and
+	// leaves it to Temporal to try again.
+	queryTries = 3
+	// queryPause parts two tries.
+	queryPause = 200 * time.Millisecond
+)
+
+// answer is what the workflow said.
+type answer struct {
+	// log ends at what was asked for and begins where the held one did, if it
+	// follows on, else at the first message that the run holds.
+	log      domain.Log
+	resolved domain.Resolved
+	// segments are those before the run's first message, where located says so.
+	segments []domain.Segment
+	located  bool
+}
+
+// ask queries the run for what known lacks, page by page.
+func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, known domain.Log, resolved domain.Resolved) (answer, error) {
+	got := answer{log: known, resolved: resolved}
+	for first := true; first || got.log.Len() < want.ref.Length; first = false {
+		chain := got.log.Chain()
+		ask := domain.MessagesRequest{From: got.log.Len(), Chain: &chain}
+		if first && !want.resolved.IsZero() {
+			ask.Resolved = &resolved.Digest
+		}
+		page, err := s.query(ctx, run, ask)
+		if err != nil {
+			return got, err
+		}
+		if first && page.Resolved != nil {
+			got.resolved = *page.Resolved
+		}
+		if page.From == page.Base {
+			got.segments, got.located = page.Segments, true
+		}
+		if page.From != got.log.Len() || page.Before != chain {
+			if !first {
+				return got, mismatchf("the workflow's messages changed while they were read, at %d", got.log.Len())
+			}
+			got.log = domain.LogAt(page.From, page.Before)
+		}
+		got.log, err = got.log.Join(page.Entries...)
+		if err != nil {
+			return got, mismatchf("the workflow's messages are out of order: %v", err)
+		}
+		if len(page.Entries) == 0 && got.log.Len() < want.ref.Length {
+			return got, mismatchf("the workflow holds %d of %d messages", got.log.Len(), want.ref.Length)
+		}
+	}
+	log, ok := prefix(got.log, want.ref.Length)
+	if !ok || log.Ref() != want.ref {
+		return got, mismatchf("the workflow's first %d messages are not those that the activity was given", want.ref.Length)
+	}
+	got.log = log
+	return got, nil
+}
+
+// locate asks the run for its segments, which come with its first message only.
+func (s *Source) locate(ctx context.Context, run workflow.Execution) ([]domain.Segment, error) {
+	page, err := s.query(ctx, run, domain.MessagesRequest{Limit: 1})
+	return page.Segments, err
+}
+
+// query asks the run for one page, again where the answer may yet come.
+func (s *Source) query(ctx context.Context, run workflow.Execution, ask domain.MessagesRequest) (domain.MessagesPage, error) {
+	for try := 1; ; try++ {
+		page, err := s.queryOnce(ctx, run, ask)
+		switch {
+		case err == nil:
+			return page, nil
+		case ctx.Err() != nil:
+			return page, fmt.Errorf("transcript: query the workflow: %w", context.Cause(ctx))
+		case !again(err):
+			return page, refused(run, err)
+		case try == queryTries:
+			return page, silent(or(s.patience, queryPatience), err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(or(s.pause, queryPause)):
+		}
+	}
+}
+
+func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask domain.MessagesRequest) (domain.MessagesPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, or(s.patience, queryPatience))
+	defer cancel()
+	var page domain.MessagesPage
+	value, err := s.Client.QueryWorkflow(ctx, run.ID, run.RunID, string(domain.QueryMessages), ask)
+	if err != nil {
+		return page, err
+	}
+	if err := value.Get(&page); err != nil {
+		return page, &unreadable{err}
+	}
+	return page, nil
+}
+
+// unreadable is an answer that this worker cannot decode.
+type unreadable struct{ error }
+
+// again reports whether the same query may be answered later. All but these
+// are the server's or the worker's passing state.
+func again(err error) bool {
+	_, gone := errors.AsType[*serviceerror.NotFound](err)
+	_, failed := errors.AsType[*serviceerror.QueryFailed](err)
+	_, garbled := errors.AsType[*unreadable](err)
+	return !gone && !failed && !garbled
+}
+
+func refused(run workflow.Execution, err error) error {
+	own := domain.CodedErrorf(domain.Internal, domain.CodeContextLost,
+		"transcript: the workflow cannot tell its messages; are all workers of the same version?")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		own = domain.CodedErrorf(domain.Invalid, domain.CodeContextLost,
+			"transcript: run %s of %s is gone from the server, and its messages with it", run.RunID, run.ID)
+	}
+	own.Detail = err.Error()
+	return own
+}
+
+func silent(patience time.Duration, err error) error {
+	own := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout,
+		"transcript: the workflow did not tell its messages in %d tries of %s; is a worker of its task queue up?", queryTries, patience)
+	own.Detail = err.Error()
+	return own
+}
+
+func or(value, otherwise time.Duration) time.Duration {
+	if value > 0 {
+		return value
+	}
+	return otherwise
+}

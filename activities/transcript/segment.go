@@ -1,0 +1,126 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/workflow"
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"everstep/domain"
+)
+
+// Record writes a range of the transcript to storage as one object, and says
+// where. It must be called by an activity, and may be run again: the object's
+// name says what is in it, and it is visible whole or not at all.
+func (s *Source) Record(ctx context.Context, want domain.RecordRequest) (domain.Segment, error) {
+	return s.record(ctx, activity.GetInfo(ctx).WorkflowExecution, want)
+}
+
+func (s *Source) record(ctx context.Context, run workflow.Execution, want domain.RecordRequest) (domain.Segment, error) {
+	segment := domain.Segment{RunID: run.RunID, From: want.From, To: want.Log.Length, Digest: want.Log.Digest}
+	if segment.From < 0 || segment.From >= segment.To {
+		return segment, domain.Errorf(domain.Invalid, "record: there is no message from %d up to %d", segment.From, segment.To)
+	}
+	if s.Storage == nil {
+		return segment, noStorage()
+	}
+	found, err := s.fetch(ctx, run, request{from: want.From, ref: want.Log})
+	if err != nil {
+		return segment, err
+	}
+	object, err := encode(found.Log.From(want.From))
+	if err != nil {
+		return segment, domain.Errorf(domain.Internal, "record: %v", err)
+	}
+	err = s.Storage.WriteAll(ctx, segment.Key(run.ID), object, &blob.WriterOptions{ContentType: "application/zstd"})
+	if err != nil {
+		return segment, storageFailed(ctx, "write", segment.Key(run.ID), err)
+	}
+	segment.Bytes = int64(len(object))
+	return segment, nil
+}
+
+// read returns a segment's messages as they are stored. Whether they are the
+// right ones only their digest tells.
+func (s *Source) read(ctx context.Context, workflowID string, segment domain.Segment) ([]domain.Entry, error) {
+	if s.Storage == nil {
+		return nil, noStorage()
+	}
+	key := segment.Key(workflowID)
+	object, err := s.Storage.ReadAll(ctx, key)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil, lostf("messages %d to %d are lost: storage has no object %s; does this worker use the storage of the others?",
+			segment.From, segment.To-1, key)
+	}
+	if err != nil {
+		return nil, storageFailed(ctx, "read", key, err)
+	}
+	entries, err := decode(object)
+	if err != nil {
+		return nil, lostf("messages %d to %d are lost: object %s of the storage is damaged: %v", segment.From, segment.To-1, key, err)
+	}
+	return entries, nil
+}
+
+// encode writes entries as compressed JSON, one a line. The same entries are
+// always the same bytes.
+func encode(entries []domain.Entry) ([]byte, error) {
+	var object bytes.Buffer
+	compressed, err := zstd.NewWriter(&object, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	lines := json.NewEncoder(compressed)
+	lines.SetEscapeHTML(false)
+	for _, e := range entries {
+		if err := lines.Encode(e); err != nil {
+			return nil, fmt.Errorf("message %d: %w", e.Index, err)
+		}
+	}
+	if err := compressed.Close(); err != nil {
+		return nil, err
+	}
+	return object.Bytes(), nil
+}
+
+func decode(object []byte) ([]domain.Entry, error) {
+	plain, err := zstd.NewReader(bytes.NewReader(object), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	lines := json.NewDecoder(plain)
+	var entries []domain.Entry
+	for {
+		var e domain.Entry
+		err := lines.Decode(&e)
+		if err == io.EOF {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+}
+
+func noStorage() error {
+	return domain.CodedErrorf(domain.Unavailable, domain.CodeContextLost,
+		"transcript: a part of it is in storage and this worker has none; give it the storage of the others")
+}
+
+func storageFailed(ctx context.Context, doing, key string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("transcript: %s %s: %w", doing, key, context.Cause(ctx))
+	}
+	own := domain.Errorf(domain.Unavailable, "transcript: cannot %s object %s of the storage", doing, key)
+	own.Detail = err.Error()
+	return own
+}

@@ -1,0 +1,160 @@
+package domain
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// canonical returns raw JSON as encoding/json writes it, so that a value that
+// is saved and read back is the same bytes. It fails where raw is not JSON.
+func canonical(raw json.RawMessage) (json.RawMessage, error) {
+	if isPlain(raw) {
+		return raw, nil
+	}
+	written, err := json.Marshal(raw)
+	if err != nil {
+		return nil, Errorf(Invalid, "is not valid JSON; give a JSON value")
+	}
+	return written, nil
+}
+
+// isPlain reports whether raw is surely canonical already: true, or a text that
+// needs no escaping, which is nearly all that metadata holds.
+func isPlain(raw json.RawMessage) bool {
+	if string(raw) == "true" {
+		return true
+	}
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return false
+	}
+	for _, b := range raw[1 : len(raw)-1] {
+		switch {
+		case b < 0x20, b >= 0x7f, b == '"', b == '\\', b == '<', b == '>', b == '&':
+			return false
+		}
+	}
+	return true
+}
+
+// kept returns a copy with canonical values, and nil for an empty one.
+func (m Metadata) kept() (Metadata, error) {
+	if len(m) == 0 {
+		return nil, nil
+	}
+	kept := make(Metadata, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		value, err := canonical(m[key])
+		if err != nil {
+			return nil, in(key, err)
+		}
+		kept[key] = value
+	}
+	return kept, nil
+}
+
+// kept returns the message as a state keeps it: its time in UTC, its raw JSON
+// canonical.
+func (m Message) kept() (Message, error) {
+	if m.Role == "" {
+		return m, in("role", Errorf(Invalid, "is missing; say who speaks"))
+	}
+	metadata, err := m.Metadata.kept()
+	if err != nil {
+		return m, in("metadata", err)
+	}
+	m.CreatedAt, m.Metadata = utc(m.CreatedAt), metadata
+	m.Parts, m.ToolCalls = nilIfEmpty(m.Parts), nilIfEmpty(m.ToolCalls)
+	for i, p := range m.Parts {
+		if p.Type == PartText && p.Opaque == nil && p.Data == nil {
+			continue
+		}
+		part, err := p.kept()
+		if err != nil {
+			return m, inItem("parts", i, err)
+		}
+		m.Parts = slices.Clone(m.Parts)
+		m.Parts[i] = part
+	}
+	return m, nil
+}
+
+func (p Part) kept() (Part, error) {
+	if p.Type == "" {
+		return p, in("type", Errorf(Invalid, "is missing; say what the part holds"))
+	}
+	p.Data = nilIfEmpty(p.Data)
+	if len(p.Opaque) == 0 {
+		p.Opaque = nil
+		return p, nil
+	}
+	var err error
+	if p.Opaque, err = canonical(p.Opaque); err != nil {
+		return p, in("opaque", err)
+	}
+	return p, nil
+}
+
+func keptMessages(messages []Message) ([]Message, error) {
+	kept := slices.Clone(nilIfEmpty(messages))
+	for i, m := range kept {
+		var err error
+		if kept[i], err = m.kept(); err != nil {
+			return nil, inItem("messages", i, err)
+		}
+	}
+	return kept, nil
+}
+
+// kept returns the signal as a state keeps it.
+func (s StopSignal) kept() (StopSignal, error) {
+	var err error
+	if s.Context, err = s.Context.kept(); err != nil {
+		return s, in("context", err)
+	}
+	return s, nil
+}
+
+// kept returns the continuation as a state keeps it.
+func (c Continuation) kept() (Continuation, error) {
+	var err error
+	if c.StopSignals, err = keptSignals(c.StopSignals); err != nil {
+		return c, in("stop_signals", err)
+	}
+	if c.Overridden, err = keptSignals(c.Overridden); err != nil {
+		return c, in("overridden", err)
+	}
+	return c, nil
+}
+
+func keptSignals(signals []StopSignal) ([]StopSignal, error) {
+	kept := slices.Clone(nilIfEmpty(signals))
+	for i, s := range kept {
+		if s.Reason == "" {
+			return nil, in(item(i), in("reason", Errorf(Invalid, "is missing; a signal has one")))
+		}
+		var err error
+		if kept[i], err = s.kept(); err != nil {
+			return nil, in(item(i), err)
+		}
+	}
+	return kept, nil
+}
+
+// kept returns a configuration that shares nothing with c. Options that are
+// not JSON stay as they are and fail where they are encoded.
+func (c LLMConfig) kept() LLMConfig {
+	c.Temperature, c.TopP = copied(c.Temperature), copied(c.TopP)
+	if options, err := c.Options.kept(); err == nil {
+		c.Options = options
+	}
+	return c
+}
+
+// nilIfEmpty makes the two kinds of empty slice one, as JSON does.
+func nilIfEmpty[S ~[]E, E any](s S) S {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}

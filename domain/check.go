@@ -1,0 +1,66 @@
+package domain
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// CheckPrompt says what is wrong with a message of the user: it has text, is
+// UTF-8, and is at most MaxMessage bytes.
+func CheckPrompt(prompt string) error {
+	if strings.TrimSpace(prompt) == "" {
+		return Errorf(Invalid, "prompt: is empty; say what the agent is to do")
+	}
+	return checkText("prompt", prompt, MaxMessage)
+}
+
+// Check says what is wrong with a definition, as far as that can be told
+// without a worker.
+func (d Definition) Check() error {
+	switch {
+	case d.Model.Provider == "":
+		return Errorf(Invalid, "model: has no provider; write it as provider/model")
+	case d.Model.Model == "":
+		return Errorf(Invalid, "model: has no name; write it as provider/model")
+	case d.Model.MaxOutputTokens < 0:
+		return Errorf(Invalid, "max_output_tokens: is %d; it may not be negative", d.Model.MaxOutputTokens)
+	case d.Attempts < 0:
+		return Errorf(Invalid, "attempts: is %d; it may not be negative", d.Attempts)
+	case d.InferenceTimeout < 0:
+		return Errorf(Invalid, "inference_timeout: is %s; it may not be negative", d.InferenceTimeout)
+	}
+	if d.Compiler == SelectedSections && len(d.Sections) == 0 {
+		return Errorf(Invalid, "sections: is empty; compiler selected_sections needs the names of those to show")
+	}
+	if err := checkText("model", d.Model.String(), MaxReason); err != nil {
+		return err
+	}
+	if err := checkText("system prompt", d.SystemPrompt, MaxSystemPrompt); err != nil {
+		return err
+	}
+	for _, name := range d.Tools {
+		if strings.TrimSpace(name) == "" {
+			return Errorf(Invalid, "tool: is empty; give the name of a tool")
+		}
+	}
+	return d.Budget.Check()
+}
+
+// CheckDeadline refuses a budget whose deadline has passed already.
+func (b ExecutionBudget) CheckDeadline(now time.Time) error {
+	if b.Deadline != nil && !b.Deadline.After(now) {
+		return Errorf(Invalid, "deadline: %s has passed; give one in the future", b.Deadline.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func checkText(field, text string, limit int) error {
+	if len(text) > limit {
+		return Errorf(TooLarge, "%s: has %d bytes; at most %d are allowed", field, len(text), limit)
+	}
+	if !utf8.ValidString(text) {
+		return Errorf(Invalid, "%s: is not valid UTF-8; convert it", field)
+	}
+	return nil
+}

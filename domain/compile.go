@@ -1,0 +1,121 @@
+package domain
+
+import "slices"
+
+// Compile returns the messages that a compiler shows to the model. sections are
+// those that SelectedSections shows; chain is the current execution and the
+// executions it goes on from, whose traces CurrentTrace keeps.
+//
+// A call and its results stay or go together, and in the same section: the
+// assistant message decides. A result without its call, which no provider
+// accepts, is left out. Time and memory grow with the number of entries, for the
+// few sections that a transcript has.
+func Compile(c Compiler, sections []string, entries []Entry, chain []ExecutionID) []Message {
+	order := shownSections(c, sections, entries)
+	ranks := make([]int32, len(entries))
+	counts := make([]int, len(order)+1)
+	calls := callIndex{entries: entries, latest: -1}
+	for i := range entries {
+		m := &entries[i].Message
+		switch {
+		case m.Role == RoleTool && m.ToolResult != nil:
+			ranks[i] = hidden
+			if call := calls.find(i, m.ToolResult.CallID); call >= 0 {
+				ranks[i] = ranks[call]
+			}
+		case c != AllSections && c != SelectedSections && isTrace(*m) && !slices.Contains(chain, executionOf(*m)):
+			ranks[i] = hidden
+		default:
+			ranks[i] = int32(slices.Index(order, sectionName(entries[i].Section)))
+		}
+		if m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+			calls.add(i)
+		}
+		if ranks[i] != hidden {
+			counts[ranks[i]+1]++
+		}
+	}
+	for k := 1; k < len(counts); k++ {
+		counts[k] += counts[k-1]
+	}
+	shown := make([]Message, counts[len(order)])
+	for i, rank := range ranks {
+		if rank != hidden {
+			shown[counts[rank]] = entries[i].Message
+			counts[rank]++
+		}
+	}
+	return shown
+}
+
+// hidden is the rank of what is not shown; slices.Index returns it too.
+const hidden = -1
+
+// shownSections lists the sections that are shown, in the order of inference.
+func shownSections(c Compiler, selected []string, entries []Entry) []string {
+	if c == SelectedSections {
+		names := make([]string, len(selected))
+		for i, name := range selected {
+			names[i] = sectionName(name)
+		}
+		return names
+	}
+	var names []string
+	for i := range entries {
+		if name := sectionName(entries[i].Section); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return inferenceOrder(names)
+}
+
+// A callIndex finds the message that made a call. Call ids repeat, so the
+// nearest message before the result counts. Nearly always that is the latest
+// message with calls; only a transcript in another order costs a map.
+type callIndex struct {
+	entries []Entry
+	latest  int
+	// next is the call whose result is due where results are in call order.
+	next int
+	byID map[string]int
+}
+
+func (x *callIndex) add(i int) {
+	x.latest, x.next = i, 0
+	if x.byID != nil {
+		x.remember(i)
+	}
+}
+
+func (x *callIndex) remember(i int) {
+	for _, call := range x.entries[i].Message.ToolCalls {
+		x.byID[call.ID] = i
+	}
+}
+
+// find returns the index of the message that made the call which the entry at
+// i answers, or -1.
+func (x *callIndex) find(i int, callID string) int {
+	if x.latest >= 0 {
+		calls := x.entries[x.latest].Message.ToolCalls
+		if x.next < len(calls) && calls[x.next].ID == callID {
+			x.next++
+			return x.latest
+		}
+		if slices.ContainsFunc(calls, func(call ToolCall) bool { return call.ID == callID }) {
+			return x.latest
+		}
+	}
+	if x.byID == nil {
+		x.byID = make(map[string]int)
+		for k := range x.entries[:i] {
+			if m := &x.entries[k].Message; m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+				x.remember(k)
+			}
+		}
+	}
+	if call, ok := x.byID[callID]; ok {
+		return call
+	}
+	return -1
+}

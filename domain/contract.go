@@ -1,0 +1,91 @@
+package domain
+
+import "github.com/google/uuid"
+
+// The wire names of Everstep. Every value below is recorded in histories or
+// typed by users into other tools, and must never change: adding is free,
+// changing is a migration.
+
+// An Activity names work done outside the workflow and fixes its input and
+// output types, so that neither side compiles with another.
+type Activity[In, Out any] string
+
+// A Query names a question to a workflow and fixes its input and answer.
+type Query[In, Out any] string
+
+// A Signal names a message that a workflow takes without answering. Its type
+// is what the sender writes; the workflow may read the raw payload instead.
+type Signal[In any] string
+
+// An Update names a change asked of a workflow and fixes its input and answer.
+type Update[In, Out any] string
+
+// A Workflow names a workflow and fixes its input and result.
+type Workflow[In, Out any] string
+
+const (
+	// Execute is the workflow of one agent: one execution of an unnamed agent,
+	// an open session of a named one.
+	Execute Workflow[SessionInput, Outcome] = "agent.Execute"
+)
+
+const (
+	// CallModel makes one inference.
+	CallModel Activity[ModelRequest, ModelReply] = "agent.CallModel"
+	// CallTool makes one tool call.
+	CallTool Activity[ToolRequest, ToolReply] = "agent.CallTool"
+	// ListTools adds to a session what only the worker knows.
+	ListTools Activity[CatalogRequest, Catalog] = "agent.ListTools"
+	// Record writes a range of the transcript to the configured storage.
+	Record Activity[RecordRequest, Segment] = "agent.Record"
+)
+
+const (
+	// QueryStatus answers what the execution is doing now.
+	QueryStatus Query[StatusRequest, StatusView] = "status"
+	// QueryState answers the agent's state, its messages by page.
+	QueryState Query[StateRequest, StateView] = "state"
+	// QuerySteps answers the steps of one execution, by page.
+	QuerySteps Query[StepsRequest, StepsPage] = "steps"
+	// QueryMessages answers the transcript that this run holds, by page. It is
+	// also the suffix query of the activities.
+	QueryMessages Query[MessagesRequest, MessagesPage] = "messages"
+)
+
+const (
+	// SignalStop asks the execution in progress to stop.
+	SignalStop Signal[StopRequest] = "stop"
+)
+
+const (
+	// UpdateSend gives the agent a message, which begins its next execution.
+	UpdateSend Update[SendRequest, SendReply] = "send"
+	// UpdateClose ends an idle session.
+	UpdateClose Update[CloseRequest, CloseReply] = "close"
+)
+
+const (
+	// MemoOutcome is the memo field that says how the newest execution ended.
+	MemoOutcome = "outcome"
+	// WorkflowIDPrefix comes before an agent's name or UUID in its workflow id.
+	WorkflowIDPrefix = "agent/"
+
+	// AttributeAgentName is the search attribute that holds an agent's name.
+	AttributeAgentName = "AgentName"
+	// AttributeAgentStatus is the search attribute that holds the status of
+	// the newest execution.
+	AttributeAgentStatus = "AgentStatus"
+	// AttributeStopReason is the search attribute that holds the reason for
+	// which the newest execution ended.
+	AttributeStopReason = "StopReason"
+
+	// DefaultTaskQueue is where workers listen and agents start unless told
+	// otherwise.
+	DefaultTaskQueue = "everstep"
+)
+
+// The UUIDs from which all others are derived. They must never change: an
+// agent's identity, and every id below it, follows from them.
+const agentNamespace = "8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11"
+
+var agentSpace = uuid.MustParse(agentNamespace)

@@ -1,0 +1,65 @@
+package domain
+
+import (
+	"fmt"
+	"time"
+)
+
+// A DebugView sums up a state for people and logs. It holds no message of the
+// conversation, and is safe to encode.
+type DebugView struct {
+	Status         ExecutionStatus `json:"status"`
+	ExecutionCount int             `json:"execution_count"`
+	HasExecution   bool            `json:"has_execution"`
+	ExecutionID    ExecutionID     `json:"execution_id,omitzero"`
+	Steps          int             `json:"steps"`
+	// Continuation says in words whether the loop goes on, and why.
+	Continuation string   `json:"continuation"`
+	HasErrors    bool     `json:"has_errors"`
+	Errors       []string `json:"errors"`
+	UsageView
+	BudgetLeft BudgetView `json:"budget_left"`
+}
+
+// Debug sums up the state as it is now. toolCalls are the calls that were run;
+// see Spent.
+func (s AgentState) Debug(now time.Time, toolCalls int64) DebugView {
+	execution, ok := s.Execution()
+	left, _ := s.BudgetLeft(now, toolCalls)
+	view := DebugView{
+		Status: s.Status(), ExecutionCount: s.executionCount, HasExecution: ok, ExecutionID: execution.id,
+		Steps: s.StepCount(), Continuation: s.inWords(), HasErrors: s.HasErrors(), Errors: []string{},
+		UsageView: s.Usage().View(), BudgetLeft: left,
+	}
+	for _, err := range s.Errors() {
+		text := string(err.Kind)
+		if err.Code != "" {
+			text += " " + string(err.Code)
+		}
+		view.Errors = append(view.Errors, text+": "+err.Message)
+	}
+	return view
+}
+
+// inWords says whether the loop goes on, by the rule of ShouldStop.
+func (s AgentState) inWords() string {
+	if s.execution == nil {
+		return "stops: there is no execution"
+	}
+	signal, signalled := s.StopSignal()
+	switch {
+	case s.execution.status.Terminal():
+		return fmt.Sprintf("ended: %s", signal.Reason)
+	case signalled && s.execution.continuation.Stops() && signal.Source != "":
+		return fmt.Sprintf("stops: %s, by %s", signal.Reason, signal.Source)
+	case signalled && s.execution.continuation.Stops():
+		return fmt.Sprintf("stops: %s", signal.Reason)
+	case s.execution.continuation.Requested:
+		return "goes on: something asked for it"
+	case !s.ShouldStop():
+		return "goes on: the step asked for tools"
+	case s.execution.currentOrLast() == nil:
+		return "stops: no step has begun"
+	}
+	return "stops: the step asked for no tools"
+}

@@ -1,0 +1,120 @@
+package domain
+
+import (
+	"encoding"
+	"encoding/json"
+	"maps"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Decode reads a value from JSON. Where json.Unmarshal says only that some date
+// or enum is wrong, Decode names the field. Keys that T does not have are
+// ignored, so that an older reader survives a newer writer.
+func Decode[T any](data []byte) (T, error) {
+	var value T
+	if err := decodeInto(data, &value); err != nil {
+		var none T
+		return none, &Error{Kind: Invalid, Message: err.Error()}
+	}
+	return value, nil
+}
+
+// decodeInto decodes into a pointer and names the field that was wrong. The
+// search for it costs nothing where all is well.
+func decodeInto(data []byte, target any) error {
+	err := json.Unmarshal(data, target)
+	if err == nil {
+		return nil
+	}
+	return blame(data, reflect.TypeOf(target).Elem(), err)
+}
+
+// A fieldError is an error with the path of the field in which it arose.
+type fieldError struct {
+	path string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+
+func (e *fieldError) Unwrap() error { return e.err }
+
+// in says that err arose in a field.
+func in(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if inner, ok := errors.AsType[*fieldError](err); ok && err == error(inner) {
+		separator := "."
+		if strings.HasPrefix(inner.path, "[") {
+			separator = ""
+		}
+		return &fieldError{field + separator + inner.path, inner.err}
+	}
+	return &fieldError{field, err}
+}
+
+// inItem says that err arose in an item of a field.
+func inItem(field string, i int, err error) error {
+	return in(field, in(item(i), err))
+}
+
+func item(i int) string { return fmt.Sprintf("[%d]", i) }
+
+// blame finds out where in data decoding into a type failed, by decoding its
+// parts one by one. err is what decoding the whole gave.
+func blame(data []byte, typ reflect.Type, err error) error {
+	switch {
+	case decodesItself(typ):
+		return err
+	case typ.Kind() == reflect.Pointer:
+		return blame(data, typ.Elem(), err)
+	case typ.Kind() == reflect.Struct:
+		return blameFields(data, typ, err)
+	case typ.Kind() == reflect.Slice:
+		return blameItems(data, typ, err)
+	}
+	return err
+}
+
+func decodesItself(typ reflect.Type) bool {
+	pointer := reflect.PointerTo(typ)
+	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func blameFields(data []byte, typ reflect.Type, err error) error {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(data, &values) != nil {
+		return err
+	}
+	for _, field := range reflect.VisibleFields(typ) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if name == "" || name == "-" || !strings.EqualFold(key, name) {
+				continue
+			}
+			if wrong := decodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
+				return in(key, wrong)
+			}
+		}
+	}
+	return err
+}
+
+func blameItems(data []byte, typ reflect.Type, err error) error {
+	var items []json.RawMessage
+	if json.Unmarshal(data, &items) != nil {
+		return err
+	}
+	for i, raw := range items {
+		if wrong := decodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
+			return in(item(i), wrong)
+		}
+	}
+	return err
+}

@@ -1,0 +1,192 @@
+package domain
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// LLMConfig decides the request that is sent to a model. It never holds a key:
+// keys are found only on the worker.
+type LLMConfig struct {
+	// Provider is the adapter: scripted, openai-chat.
+	Provider string `json:"provider"`
+	// Model is the provider's name of the model; a file for scripted.
+	Model string `json:"model"`
+	// BaseURL overrides the worker's, where the worker allows it.
+	BaseURL string `json:"base_url,omitzero"`
+	// MaxOutputTokens bounds one answer. Zero leaves it to the provider.
+	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
+	// ContextWindow is the model's, in tokens. Zero means unknown.
+	ContextWindow int64    `json:"context_window,omitzero"`
+	Temperature   *float64 `json:"temperature,omitempty"`
+	TopP          *float64 `json:"top_p,omitempty"`
+	// Options are sent as they are, by the provider's own keys.
+	Options Metadata `json:"options,omitempty"`
+}
+
+// String returns provider/model, the form that flags and files use.
+func (c LLMConfig) String() string { return c.Provider + "/" + c.Model }
+
+// Equal reports whether two configurations send the same requests.
+func (c LLMConfig) Equal(other LLMConfig) bool { return reflect.DeepEqual(c, other) }
+
+// A ResponseFormat says what an answer must be. The zero value is text.
+type ResponseFormat struct {
+	Type FormatType `json:"type,omitzero"`
+	// Name and Schema are set for FormatSchema.
+	Name   string          `json:"name,omitzero"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// A FormatType is the kind of a response format. The zero value is FormatText.
+type FormatType string
+
+const (
+	// FormatText is free text.
+	FormatText FormatType = "text"
+	// FormatJSON is any JSON object.
+	FormatJSON FormatType = "json_object"
+	// FormatSchema is a JSON value that fits a named schema.
+	FormatSchema FormatType = "json_schema"
+)
+
+// FormatTypes lists every format type.
+func FormatTypes() []FormatType { return []FormatType{FormatText, FormatJSON, FormatSchema} }
+
+// UnmarshalText accepts the known types, and reads the empty text as FormatText.
+func (f *FormatType) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*f = FormatText
+		return nil
+	}
+	return decodeEnum(f, text, FormatTypes(), "response format")
+}
+
+// An Effect says what happens if a tool call is made twice, and so what may be
+// done after a crash.
+type Effect string
+
+const (
+	// ReadOnly calls change nothing: they run again.
+	ReadOnly Effect = "read_only"
+	// Idempotent calls do the same when done twice: they run again.
+	Idempotent Effect = "idempotent"
+	// Keyed calls hand the tool execution's id to the other side, which makes
+	// the effect once for each key: they run again.
+	Keyed Effect = "keyed"
+	// AtMostOnce calls never run a second time once they may have begun: their
+	// outcome is then unknown. It is the default.
+	AtMostOnce Effect = "at_most_once"
+)
+
+// Effects lists every effect, the harmless first.
+func Effects() []Effect { return []Effect{ReadOnly, Idempotent, Keyed, AtMostOnce} }
+
+// Repeatable reports whether a call that may have begun may run again.
+func (e Effect) Repeatable() bool { return e == ReadOnly || e == Idempotent || e == Keyed }
+
+// UnmarshalText accepts the known effects, and reads the empty text as AtMostOnce.
+func (e *Effect) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*e = AtMostOnce
+		return nil
+	}
+	return decodeEnum(e, text, Effects(), "effect")
+}
+
+// A ToolSpec is what the model and the workflow know of a tool.
+type ToolSpec struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	// Schema is the JSON Schema of the arguments.
+	Schema json.RawMessage `json:"schema"`
+	Effect Effect          `json:"effect"`
+	// Timeout bounds one attempt of one call; zero is DefaultToolTimeout.
+	Timeout time.Duration `json:"timeout,omitzero"`
+}
+
+// A Definition is what an agent is, before a worker has resolved it.
+type Definition struct {
+	Model        LLMConfig       `json:"model"`
+	SystemPrompt string          `json:"system_prompt,omitzero"`
+	Tools        []string        `json:"tools,omitempty"`
+	Budget       ExecutionBudget `json:"budget,omitzero"`
+	Format       ResponseFormat  `json:"response_format,omitzero"`
+	// Compiler chooses what the model sees. The zero value is CurrentTrace.
+	Compiler Compiler `json:"compiler,omitzero"`
+	// Sections are those that SelectedSections shows, in that order.
+	Sections []string `json:"sections,omitempty"`
+	// Attempts bounds the tries of one inference or repeatable tool call.
+	// Zero is DefaultAttempts.
+	Attempts int `json:"attempts,omitzero"`
+	// InferenceTimeout bounds one attempt of an inference; zero is
+	// DefaultInferenceTimeout.
+	InferenceTimeout time.Duration `json:"inference_timeout,omitzero"`
+}
+
+// Conflicts names the fields that are set in given and differ. Model and budget
+// may: they are given for one execution.
+func (d Definition) Conflicts(given Definition) []string {
+	var fields []string
+	differs := func(field string, set, same bool) {
+		if set && !same {
+			fields = append(fields, field)
+		}
+	}
+	differs("system_prompt", given.SystemPrompt != "", given.SystemPrompt == d.SystemPrompt)
+	differs("tools", given.Tools != nil, slices.Equal(given.Tools, d.Tools))
+	differs("response_format", given.Format.Type != "", reflect.DeepEqual(given.Format, d.Format))
+	differs("compiler", given.Compiler != "", given.Compiler == d.Compiler)
+	differs("sections", given.Sections != nil, slices.Equal(given.Sections, d.Sections))
+	differs("attempts", given.Attempts != 0, given.Attempts == d.Attempts)
+	differs("inference_timeout", given.InferenceTimeout != 0, given.InferenceTimeout == d.InferenceTimeout)
+	return fields
+}
+
+const (
+	// DefaultAttempts is how often an inference or repeatable call is tried.
+	DefaultAttempts = 12
+	// DefaultInferenceTimeout bounds one attempt of an inference.
+	DefaultInferenceTimeout = 15 * time.Minute
+	// DefaultToolTimeout bounds one attempt of a tool call.
+	DefaultToolTimeout = 5 * time.Minute
+)
+
+// Resolved is a definition with what only a worker knows: all that decides how
+// an agent runs, kept with the session so that no later edit changes it.
+type Resolved struct {
+	Definition Definition `json:"definition"`
+	Tools      []ToolSpec `json:"tools,omitempty"`
+	// Storage says that the workers have storage for segments.
+	Storage bool `json:"storage,omitzero"`
+	// MinOutputTokens is the smallest answer the provider can be asked for.
+	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
+	// Digest names this value in requests. It is taken once, where the worker
+	// resolved it, and never recomputed.
+	Digest Digest `json:"digest"`
+}
+
+// Tool finds a tool by name.
+func (r Resolved) Tool(name string) (ToolSpec, bool) {
+	for _, t := range r.Tools {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return ToolSpec{}, false
+}
+
+// A CatalogRequest asks a worker to resolve a definition.
+type CatalogRequest struct {
+	Definition Definition `json:"definition"`
+}
+
+// A Catalog is the worker's answer: what the definition means there.
+type Catalog struct {
+	Tools           []ToolSpec `json:"tools,omitempty"`
+	Storage         bool       `json:"storage,omitzero"`
+	MinOutputTokens int64      `json:"min_output_tokens,omitzero"`
+	Digest          Digest     `json:"digest"`
+}

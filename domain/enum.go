@@ -1,0 +1,22 @@
+package domain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// decodeEnum sets *target to text if it is one of known, else returns an error
+// that names what was expected.
+func decodeEnum[E ~string](target *E, text []byte, known []E, what string) error {
+	value := E(text)
+	if !slices.Contains(known, value) {
+		names := make([]string, len(known))
+		for i, k := range known {
+			names[i] = string(k)
+		}
+		return fmt.Errorf("%s: %q is none of %s", what, string(text), strings.Join(names, ", "))
+	}
+	*target = value
+	return nil
+}

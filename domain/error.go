@@ -1,0 +1,164 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Kind says what to do about an error. It is the only table of what may be
+// tried again.
+type Kind string
+
+const (
+	// Invalid means that the same request will fail again: mend it.
+	Invalid Kind = "invalid"
+	// Denied means that the caller may not do this, or not in this state.
+	Denied Kind = "denied"
+	// Throttled means that it will work later: wait as told, then try again.
+	Throttled Kind = "throttled"
+	// Unavailable means that the other side failed or could not be reached: try again.
+	Unavailable Kind = "unavailable"
+	// TooLarge means that something exceeds a size: make it smaller.
+	TooLarge Kind = "too_large"
+	// Internal means that Everstep itself is wrong.
+	Internal Kind = "internal"
+)
+
+// Kinds lists every kind.
+func Kinds() []Kind {
+	return []Kind{Invalid, Denied, Throttled, Unavailable, TooLarge, Internal}
+}
+
+// Retryable reports whether the same request may succeed later.
+func (k Kind) Retryable() bool { return k == Throttled || k == Unavailable }
+
+// UnmarshalText accepts the known kinds only.
+func (k *Kind) UnmarshalText(text []byte) error { return decodeEnum(k, text, Kinds(), "error kind") }
+
+// A Code says what happened. The zero value says nothing more than the kind.
+type Code string
+
+const (
+	// CodeBlocked: a hook or guard forbade a tool call.
+	CodeBlocked Code = "blocked"
+	// CodeNotRun: a tool call was requested and never begun.
+	CodeNotRun Code = "not_run"
+	// CodeInterrupted: a stop cut off work in flight.
+	CodeInterrupted Code = "interrupted"
+	// CodeOutcomeUnknown: a tool call began, and nobody knows how it ended.
+	CodeOutcomeUnknown Code = "outcome_unknown"
+	// CodeTimeout: something took longer than it may.
+	CodeTimeout Code = "timeout"
+	// CodeEmptyResponse: the model gave neither text nor tool calls, twice.
+	CodeEmptyResponse Code = "empty_response"
+	// CodeFiltered: the provider's filter withheld the answer.
+	CodeFiltered Code = "filtered"
+	// CodeInvalidOutput: the answer does not fit its schema.
+	CodeInvalidOutput Code = "invalid_output"
+	// CodeQuota: the provider's account has no money or quota left.
+	CodeQuota Code = "quota"
+	// CodeAuth: the provider refused the key.
+	CodeAuth Code = "auth"
+	// CodeContextOverflow: the conversation exceeds the model's window.
+	CodeContextOverflow Code = "context_overflow"
+	// CodeContextLost: the conversation cannot be carried on or read back.
+	CodeContextLost Code = "context_lost"
+	// CodeHookFailed: a hook returned an error.
+	CodeHookFailed Code = "hook_failed"
+	// CodeMalformed: the provider's answer cannot be read or is not whole.
+	CodeMalformed Code = "malformed"
+	// CodeModelNotFound: no such provider or model.
+	CodeModelNotFound Code = "model_not_found"
+	// CodeUnknownTool: no tool of that name.
+	CodeUnknownTool Code = "unknown_tool"
+	// CodeWorkerShutdown: the worker was told to stop.
+	CodeWorkerShutdown Code = "worker_shutdown"
+	// CodeTerminated: the server ended the workflow on an operator's order.
+	CodeTerminated Code = "terminated"
+	// CodeTimedOut: the server ended the workflow at its time-out.
+	CodeTimedOut Code = "timed_out"
+)
+
+// Codes lists every code.
+func Codes() []Code {
+	return []Code{
+		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
+		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
+		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
+		CodeTerminated, CodeTimedOut,
+	}
+}
+
+// UnmarshalText accepts the known codes and the empty one.
+func (c *Code) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*c = ""
+		return nil
+	}
+	return decodeEnum(c, text, Codes(), "error code")
+}
+
+// An Error is the one error type of Everstep: what to do, what happened, and a
+// text that is safe for users. It never holds a stack, a key or a provider's
+// raw body.
+type Error struct {
+	Kind    Kind   `json:"kind"`
+	Code    Code   `json:"code,omitzero"`
+	Message string `json:"message"`
+	// Source says where it arose: a provider, a tool, a hook, the server.
+	Source string `json:"source,omitzero"`
+	// RetryAfter is the delay that the other side asked for. It is not part of
+	// a saved state.
+	RetryAfter time.Duration `json:"-"`
+	// Billed means that the attempt may have cost money all the same.
+	Billed bool `json:"-"`
+	// Detail is for operators only: logged, never shown or recorded.
+	Detail string `json:"-"`
+}
+
+// Errorf returns an error without a code.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodedErrorf returns an error with a code.
+func CodedErrorf(kind Kind, code Code, format string, args ...any) *Error {
+	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Error returns the text that is safe for users.
+func (e *Error) Error() string { return e.Message }
+
+// From returns a copy that says where the error arose.
+func (e Error) From(source string) *Error {
+	e.Source = source
+	return &e
+}
+
+// AsError finds the Error in err's chain; an error of another type becomes
+// Internal, with its text kept for operators only.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Kind: Internal, Message: "internal error", Detail: err.Error()}
+}
+
+// kept returns the error as a saved state keeps it: without what was only meant
+// for the next attempt or for operators. One without a kind is Internal.
+func (e Error) kept() Error {
+	if e.Kind == "" {
+		e.Kind = Internal
+	}
+	return Error{Kind: e.Kind, Code: e.Code, Message: e.Message, Source: e.Source}
+}
+
+func keptErrors(errs []Error) []Error {
+	kept := slices.Clone(nilIfEmpty(errs))
+	for i, e := range kept {
+		kept[i] = e.kept()
+	}
+	return kept
+}

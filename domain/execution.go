@@ -1,0 +1,212 @@
+package domain
+
+import "time"
+
+// This file is the life of an execution on the agent's state.
+
+// BeginExecution returns the state with a new execution in progress. What an
+// earlier one left is dropped; its messages stay. User messages that waited
+// are now this execution's. It fails where an execution is in progress, the id
+// is missing or the budget makes no sense.
+func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
+	if s.HasActiveExecution() {
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution.id)
+	}
+	if id.IsZero() {
+		return s, Errorf(Invalid, "execution_id: is missing; derive it from the agent's")
+	}
+	if err := budget.Check(); err != nil {
+		return s, err
+	}
+	status, err := StatusPending.Next(StatusInProgress)
+	if err != nil {
+		return s, err
+	}
+	s.execution = &ExecutionState{
+		id: id, origin: s.origin, status: status, startedAt: utc(now), budget: budget.clone(),
+	}
+	s.origin = nil
+	s.executionCount++
+	s.context.store = s.context.store.taken(id)
+	return s.updated(now), nil
+}
+
+// WithExecutionError returns the state with an error of the execution itself,
+// such as a hook's, and the signal of reason error that goes with it. The first
+// such error is the one that is kept; later ones are in their signals.
+func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, error) {
+	if err == nil {
+		return s, Errorf(Internal, "execution error: is nil; give the error")
+	}
+	s, failed := s.WithStopSignal(SignalOf(err), now)
+	if failed != nil {
+		return s, failed
+	}
+	return s.changed(now, func(e *ExecutionState) {
+		if e.executionErr == nil {
+			e.executionErr = new(err.kept())
+		}
+	}), nil
+}
+
+// WithExecutionCompleted returns the state with the execution ended: failed
+// where an error forbade to go on, stopped where a forced signal counts, else
+// completed, which also becomes its signal where there is none. A step in
+// progress is kept as a completed one that was interrupted.
+func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
+	if err := s.active("completing the execution"); err != nil {
+		return s, err
+	}
+	if s.execution.current != nil {
+		s = s.changed(now, func(e *ExecutionState) { e.current = new(e.current.interrupted()) })
+		s = s.completedStep(now)
+	}
+	status, err := s.execution.status.Next(s.execution.terminal())
+	if err != nil {
+		return s, err
+	}
+	return s.changed(now, func(e *ExecutionState) {
+		e.status, e.completedAt = status, utc(now)
+		if len(e.continuation.StopSignals) == 0 {
+			e.continuation.StopSignals = []StopSignal{{Reason: Completed}}
+		}
+	}), nil
+}
+
+// ForNextExecution returns the state between executions: who the agent is, what
+// it knows and its count stay, the ended execution is dropped. It fails where
+// one is in progress.
+func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
+	if s.HasActiveExecution() {
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution.id)
+	}
+	s.execution = nil
+	return s.updated(now), nil
+}
+
+// WithBudget returns the state with other totals for the execution in progress.
+func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, error) {
+	if err := s.active("changing the budget"); err != nil {
+		return s, err
+	}
+	if err := b.Check(); err != nil {
+		return s, err
+	}
+	return s.changed(now, func(e *ExecutionState) { e.budget = b.clone() }), nil
+}
+
+// WithStepsFolded returns the state without its completed steps, all or all but
+// the last, whose totals stay. Nothing happened to the agent, so UpdatedAt
+// stays. Fold after Evaluate: it looks at the last step.
+func (s AgentState) WithStepsFolded(keepLast bool) AgentState {
+	if s.execution == nil {
+		return s
+	}
+	steps, folded := s.execution.steps, s.execution.folded
+	var kept []*StepExecution
+	if keepLast && len(steps) > 0 {
+		kept = []*StepExecution{steps[len(steps)-1]}
+		steps = steps[:len(steps)-1]
+	}
+	for _, step := range steps {
+		folded = folded.with(step.Step)
+	}
+	return s.changed(s.updatedAt, func(e *ExecutionState) { e.steps, e.folded = kept, folded })
+}
+
+// Execution returns the execution in progress or the one that ended last.
+func (s AgentState) Execution() (ExecutionState, bool) {
+	if s.execution == nil {
+		return ExecutionState{}, false
+	}
+	return *s.execution, true
+}
+
+// HasActiveExecution reports whether an execution is in progress.
+func (s AgentState) HasActiveExecution() bool {
+	return s.execution != nil && s.execution.status == StatusInProgress
+}
+
+// Status is the execution's, pending between executions.
+func (s AgentState) Status() ExecutionStatus {
+	if s.execution == nil {
+		return StatusPending
+	}
+	return s.execution.status
+}
+
+// Origin is what the next execution goes on from, if anything.
+func (s AgentState) Origin() (Origin, bool) {
+	if s.origin == nil {
+		return Origin{}, false
+	}
+	return *s.origin.kept(), true
+}
+
+// Chain lists the execution and those it goes on from, for Compile. It is empty
+// between executions.
+func (s AgentState) Chain() []ExecutionID {
+	if s.execution == nil {
+		return nil
+	}
+	return s.execution.Chain()
+}
+
+// Budget is the execution's, where there is one.
+func (s AgentState) Budget() (ExecutionBudget, bool) {
+	if s.execution == nil {
+		return ExecutionBudget{}, false
+	}
+	return s.execution.Budget(), true
+}
+
+// Spent is what the execution has used of its budget; the step in progress
+// counts. toolCalls are the calls that were run, which the state does not count.
+func (s AgentState) Spent(now time.Time, toolCalls int64) Spent {
+	return Spent{
+		Steps: int64(s.TransientStepCount()), Tokens: s.Usage().TotalTokens(),
+		Seconds: s.ExecutionDuration(now).Seconds(), ToolCalls: toolCalls,
+	}
+}
+
+// BudgetLeft is the execution's budget less what was spent; see Spent.
+func (s AgentState) BudgetLeft(now time.Time, toolCalls int64) (ExecutionBudget, bool) {
+	budget, ok := s.Budget()
+	return budget.Remaining(s.Spent(now, toolCalls)), ok
+}
+
+// ExecutionStartedAt is when the execution began, where there is one.
+func (s AgentState) ExecutionStartedAt() (time.Time, bool) {
+	if s.execution == nil {
+		return time.Time{}, false
+	}
+	return s.execution.startedAt, true
+}
+
+// ExecutionDuration is how long the execution took, or has taken until now;
+// zero between executions.
+func (s AgentState) ExecutionDuration(now time.Time) time.Duration {
+	if s.execution == nil {
+		return 0
+	}
+	return s.execution.Duration(now)
+}
+
+// Usage is the execution's sum; zero between executions.
+func (s AgentState) Usage() Usage {
+	if s.execution == nil {
+		return Usage{}
+	}
+	return s.execution.Usage()
+}
+
+// Errors lists each error of the execution once; see ExecutionState.Errors.
+func (s AgentState) Errors() []Error {
+	if s.execution == nil {
+		return nil
+	}
+	return s.execution.Errors()
+}
+
+// HasErrors reports whether anything in the execution failed.
+func (s AgentState) HasErrors() bool { return s.execution != nil && s.execution.HasErrors() }

@@ -1,0 +1,109 @@
+package domain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// An AgentID identifies an agent for its whole life. The zero value means none.
+type AgentID struct{ uuid.UUID }
+
+// An ExecutionID identifies one execution of an agent. The zero value means none.
+type ExecutionID struct{ uuid.UUID }
+
+// A StepID identifies one step of an execution. The zero value means none.
+type StepID struct{ uuid.UUID }
+
+// A ToolExecutionID identifies one tool call of a step, whatever id the model
+// gave it. Tools may use it as an idempotency key.
+type ToolExecutionID struct{ uuid.UUID }
+
+// A MessageID identifies one message of a transcript. The zero value means none.
+type MessageID struct{ uuid.UUID }
+
+// IsZero reports whether the id is absent.
+func (id AgentID) IsZero() bool { return id.UUID == uuid.Nil }
+
+// IsZero reports whether the id is absent.
+func (id ExecutionID) IsZero() bool { return id.UUID == uuid.Nil }
+
+// IsZero reports whether the id is absent.
+func (id StepID) IsZero() bool { return id.UUID == uuid.Nil }
+
+// IsZero reports whether the id is absent.
+func (id ToolExecutionID) IsZero() bool { return id.UUID == uuid.Nil }
+
+// IsZero reports whether the id is absent.
+func (id MessageID) IsZero() bool { return id.UUID == uuid.Nil }
+
+// AgentIDOf returns the identity of the agent that users call id: the UUID
+// itself where id is one, else a UUID derived from the name. It fails where id
+// is neither a UUID nor a valid name.
+func AgentIDOf(id string) (AgentID, error) {
+	if parsed, err := uuid.Parse(id); err == nil && len(id) == 36 {
+		return AgentID{parsed}, nil
+	}
+	if err := CheckAgentName(id); err != nil {
+		return AgentID{}, err
+	}
+	return AgentID{uuid.NewSHA1(agentSpace, []byte(id))}, nil
+}
+
+// MaxAgentName is the longest name of an agent, in bytes.
+const MaxAgentName = 200
+
+// CheckAgentName says what is wrong with a name: it is one to 200 letters,
+// digits, dots, dashes and underscores, begins with a letter or digit, and does
+// not look like a UUID.
+func CheckAgentName(name string) error {
+	switch {
+	case name == "":
+		return Errorf(Invalid, "id: is empty; give a name or a UUID")
+	case len(name) > MaxAgentName:
+		return Errorf(Invalid, "id: has %d bytes; at most %d are allowed", len(name), MaxAgentName)
+	}
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if letter || i > 0 && strings.ContainsRune(".-_", r) {
+			continue
+		}
+		return Errorf(Invalid, "id: has %q at byte %d; use letters, digits, '.', '-' and '_', beginning with a letter or digit", r, i)
+	}
+	if _, err := uuid.Parse(name); err == nil {
+		return Errorf(Invalid, "id: %q looks like a UUID; a name may not", name)
+	}
+	return nil
+}
+
+// WorkflowID is the id under which an agent runs on Temporal. id is the
+// agent's name, or its UUID where it has none.
+func WorkflowID(id string) string { return WorkflowIDPrefix + id }
+
+// Execution derives the id of the agent's n-th execution. chain is the first
+// run id of the workflow, which stays the same over continue-as-new and resets.
+func (id AgentID) Execution(chain string, n int) ExecutionID {
+	return ExecutionID{uuid.NewSHA1(id.UUID, []byte(chain+"/"+strconv.Itoa(n)))}
+}
+
+// Step derives the id of the execution's k-th step.
+func (id ExecutionID) Step(k int) StepID {
+	return StepID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "step/%d", k))}
+}
+
+// Prompt derives the id of the user message that begins the execution.
+func (id ExecutionID) Prompt() MessageID {
+	return MessageID{uuid.NewSHA1(id.UUID, []byte("prompt"))}
+}
+
+// Tool derives the id of the step's tool call at a position, counted from 0.
+func (id StepID) Tool(position int) ToolExecutionID {
+	return ToolExecutionID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "tool/%d", position))}
+}
+
+// Message derives the id of the step's k-th message, counted from 0.
+func (id StepID) Message(k int) MessageID {
+	return MessageID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "message/%d", k))}
+}

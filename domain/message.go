@@ -1,0 +1,134 @@
+package domain
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// A Role says who speaks in a message.
+type Role string
+
+const (
+	// RoleSystem is the operator's instruction.
+	RoleSystem Role = "system"
+	// RoleDeveloper is an instruction that ranks between system and user.
+	RoleDeveloper Role = "developer"
+	// RoleUser is the person, or the program, that asks.
+	RoleUser Role = "user"
+	// RoleAssistant is the model.
+	RoleAssistant Role = "assistant"
+	// RoleTool carries the result of one tool call.
+	RoleTool Role = "tool"
+)
+
+// Roles lists every role.
+func Roles() []Role {
+	return []Role{RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool}
+}
+
+// UnmarshalText accepts the known roles only.
+func (r *Role) UnmarshalText(text []byte) error { return decodeEnum(r, text, Roles(), "role") }
+
+// A PartType says what a part of a message holds.
+type PartType string
+
+const (
+	// PartText is plain text.
+	PartText PartType = "text"
+	// PartImage is a picture, by URL or as data.
+	PartImage PartType = "image"
+	// PartFile is a document, by URL or as data.
+	PartFile PartType = "file"
+	// PartAudio is sound, by URL or as data.
+	PartAudio PartType = "audio"
+	// PartReasoning is the model's own thinking, which goes back to the
+	// provider exactly as it came.
+	PartReasoning PartType = "reasoning"
+)
+
+// PartTypes lists every part type.
+func PartTypes() []PartType {
+	return []PartType{PartText, PartImage, PartFile, PartAudio, PartReasoning}
+}
+
+// UnmarshalText accepts the known part types only.
+func (p *PartType) UnmarshalText(text []byte) error {
+	return decodeEnum(p, text, PartTypes(), "part type")
+}
+
+// A Part is one piece of a message's content.
+type Part struct {
+	Type PartType `json:"type"`
+	// Text is the content of a text or reasoning part.
+	Text string `json:"text,omitzero"`
+	// MediaType, URL, Data and Filename describe an image, a file or audio;
+	// Data is base64 on the wire.
+	MediaType string `json:"media_type,omitzero"`
+	URL       string `json:"url,omitzero"`
+	Data      []byte `json:"data,omitempty"`
+	Filename  string `json:"filename,omitzero"`
+	// Signature and Opaque are what the provider wants back with its
+	// reasoning, byte for byte.
+	Signature string          `json:"signature,omitzero"`
+	Opaque    json.RawMessage `json:"opaque,omitempty"`
+}
+
+// A ToolCall is the model's request to run a tool.
+type ToolCall struct {
+	// ID is the provider's. Real models repeat it: it pairs a call with its
+	// result inside one message and means nothing more.
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Arguments is the exact text that the model sent, valid JSON or not.
+	Arguments string `json:"arguments"`
+}
+
+// A ToolResult is what the model gets to read about one of its calls.
+type ToolResult struct {
+	CallID  string `json:"call_id"`
+	Name    string `json:"name"`
+	Content string `json:"content"`
+	IsError bool   `json:"is_error,omitzero"`
+}
+
+// A Message is one entry of a conversation. It is written once and never changed.
+type Message struct {
+	ID         MessageID   `json:"id,omitzero"`
+	CreatedAt  time.Time   `json:"created_at,omitzero"`
+	Role       Role        `json:"role"`
+	Parts      []Part      `json:"parts,omitempty"`
+	ToolCalls  []ToolCall  `json:"tool_calls,omitempty"`
+	ToolResult *ToolResult `json:"tool_result,omitempty"`
+	Name       string      `json:"name,omitzero"`
+	Metadata   Metadata    `json:"metadata,omitempty"`
+}
+
+// Metadata is what hooks, tools and programs note beside a message or a state:
+// JSON values by key. It is copied, never shared, when it changes.
+type Metadata map[string]json.RawMessage
+
+// Text returns the text parts of the message, joined.
+func (m Message) Text() string {
+	if len(m.Parts) == 1 && m.Parts[0].Type == PartText {
+		return m.Parts[0].Text
+	}
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Type == PartText {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// UserMessage returns a text message of the user. Its id and time are given
+// when it joins a context.
+func UserMessage(text string) Message {
+	return Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: text}}}
+}
+
+// ToolMessage returns the message that carries a tool's result to the model.
+func ToolMessage(result ToolResult) Message {
+	return Message{Role: RoleTool, ToolResult: &result}
+}

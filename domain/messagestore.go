@@ -1,0 +1,157 @@
+package domain
+
+import "slices"
+
+// The sections that have a meaning of their own. The names are recorded in
+// saved states and must never change.
+const (
+	// SectionMessages is the default section: the conversation.
+	SectionMessages = "messages"
+	// SectionSummary holds what stands for messages that are no longer shown.
+	SectionSummary = "summary"
+	// SectionBuffer holds messages on their way into the summary.
+	SectionBuffer = "buffer"
+)
+
+// A MessageStore keeps messages in named sections, in the order in which the
+// sections were created. It is a value: a change returns another one. The zero
+// value is empty. Adding copies the section, so add many messages at once.
+type MessageStore struct{ sections []section }
+
+type section struct {
+	name     string
+	messages []Message
+}
+
+// IsZero reports whether there is no section.
+func (s MessageStore) IsZero() bool { return len(s.sections) == 0 }
+
+// Sections lists the names, in order of creation.
+func (s MessageStore) Sections() []string {
+	names := make([]string, len(s.sections))
+	for i, section := range s.sections {
+		names[i] = section.name
+	}
+	return names
+}
+
+// InferenceOrder lists the names in the order in which a model gets to see
+// them: summary, buffer, messages, then the others in order of creation.
+func (s MessageStore) InferenceOrder() []string { return inferenceOrder(s.Sections()) }
+
+// Section returns the messages of a section, none where there is no such
+// section. The empty name is the default section's. The caller must not change
+// them.
+func (s MessageStore) Section(name string) []Message {
+	if i := s.index(sectionName(name)); i >= 0 {
+		return slices.Clip(s.sections[i].messages)
+	}
+	return nil
+}
+
+// Len is the number of messages in all sections.
+func (s MessageStore) Len() int {
+	n := 0
+	for _, section := range s.sections {
+		n += len(section.messages)
+	}
+	return n
+}
+
+// With returns the store with messages at the end of a section, which is
+// created where there is none, also for no messages at all. The empty name is
+// the default section's. It fails where a message holds what is not JSON.
+func (s MessageStore) With(name string, messages ...Message) (MessageStore, error) {
+	kept, err := keptMessages(messages)
+	if err != nil {
+		return s, err
+	}
+	name = sectionName(name)
+	sections := slices.Clone(s.sections)
+	i := s.index(name)
+	if i < 0 {
+		return MessageStore{append(sections, section{name, kept})}, nil
+	}
+	sections[i].messages = append(slices.Clip(sections[i].messages), kept...)
+	return MessageStore{sections}, nil
+}
+
+// Entries lists all messages as entries of a transcript, section by section,
+// for Compile. They have no digests.
+func (s MessageStore) Entries() []Entry {
+	entries := make([]Entry, 0, s.Len())
+	for _, section := range s.sections {
+		for _, m := range section.messages {
+			entries = append(entries, Entry{Index: len(entries), Section: section.name, Message: m})
+		}
+	}
+	return entries
+}
+
+// filtered returns the store with the messages that keep accepts.
+func (s MessageStore) filtered(keep func(Message) bool) MessageStore {
+	sections := slices.Clone(s.sections)
+	for i := range sections {
+		var kept []Message
+		for _, m := range sections[i].messages {
+			if keep(m) {
+				kept = append(kept, m)
+			}
+		}
+		sections[i].messages = kept
+	}
+	return MessageStore{sections}
+}
+
+// taken returns the store with the user messages that wait at the end of the
+// default section tagged as those of the execution that takes them.
+func (s MessageStore) taken(id ExecutionID) MessageStore {
+	i := s.index(SectionMessages)
+	if i < 0 {
+		return s
+	}
+	messages := s.sections[i].messages
+	first := len(messages)
+	for first > 0 && messages[first-1].Role == RoleUser && executionOf(messages[first-1]).IsZero() {
+		first--
+	}
+	if first == len(messages) {
+		return s
+	}
+	messages = slices.Clone(messages)
+	for k := first; k < len(messages); k++ {
+		tag := TagOf(messages[k])
+		tag.ExecutionID = id
+		messages[k] = tag.Apply(messages[k])
+	}
+	sections := slices.Clone(s.sections)
+	sections[i].messages = messages
+	return MessageStore{sections}
+}
+
+func (s MessageStore) index(name string) int {
+	return slices.IndexFunc(s.sections, func(section section) bool { return section.name == name })
+}
+
+func sectionName(name string) string {
+	if name == "" {
+		return SectionMessages
+	}
+	return name
+}
+
+// inferenceOrder sorts names that are in order of creation.
+func inferenceOrder(names []string) []string {
+	ordered := make([]string, 0, len(names))
+	for _, name := range []string{SectionSummary, SectionBuffer, SectionMessages} {
+		if slices.Contains(names, name) {
+			ordered = append(ordered, name)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(ordered, name) {
+			ordered = append(ordered, name)
+		}
+	}
+	return ordered
+}

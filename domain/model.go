@@ -1,0 +1,123 @@
+package domain
+
+// A ModelRequest asks for one inference. It names the conversation and does
+// not hold it: the activity fetches what its worker does not have.
+type ModelRequest struct {
+	ExecutionID ExecutionID `json:"execution_id"`
+	Step        int         `json:"step"`
+	// Log is the transcript that the model is to answer.
+	Log LogRef `json:"log"`
+	// Resolved names the definition in force.
+	Resolved Digest `json:"resolved"`
+	// Inference counts the inferences that this conversation has completed.
+	Inference int `json:"inference,omitzero"`
+	// Attempts counts the tries of this inference in earlier activities.
+	Attempts int `json:"attempts,omitzero"`
+	// MaxOutputTokens is what is reserved for the answer. Zero: no bound but
+	// the definition's.
+	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
+	// TokensLeft is what the budget has left for this inference with all its
+	// attempts. Zero: no limit.
+	TokensLeft int64 `json:"tokens_left,omitzero"`
+	// WithoutTools means that no tool is offered.
+	WithoutTools bool `json:"without_tools,omitzero"`
+}
+
+// A ModelOutcome says how an inference attempt ended that the workflow has to
+// know of. What surely cost nothing is an activity failure instead.
+type ModelOutcome string
+
+const (
+	// Answered: the model's whole answer is in the reply.
+	Answered ModelOutcome = "answered"
+	// Interrupted: a stop cut it off; the reply holds what had come.
+	Interrupted ModelOutcome = "interrupted"
+	// ShutDown: the worker was told to stop; another will do it.
+	ShutDown ModelOutcome = "worker_shutdown"
+	// BilledFailure: the attempt failed and may have cost money.
+	BilledFailure ModelOutcome = "failed"
+)
+
+// ModelOutcomes lists every outcome.
+func ModelOutcomes() []ModelOutcome {
+	return []ModelOutcome{Answered, Interrupted, ShutDown, BilledFailure}
+}
+
+// UnmarshalText accepts the known outcomes only.
+func (o *ModelOutcome) UnmarshalText(text []byte) error {
+	return decodeEnum(o, text, ModelOutcomes(), "model outcome")
+}
+
+// A ModelReply is what came of an inference.
+type ModelReply struct {
+	Outcome ModelOutcome `json:"outcome"`
+	// Message is the model's, whole or, where interrupted, as far as it came.
+	// It has no id and no time yet: the workflow gives them.
+	Message *Message `json:"message,omitempty"`
+	// Digest is of the message's bytes.
+	Digest Digest `json:"digest,omitzero"`
+	// Response describes the answer.
+	Response Response `json:"response,omitzero"`
+	// Spent is the usage of failed attempts inside this activity.
+	Spent Usage `json:"spent,omitzero"`
+	// Tries counts the attempts that this activity made.
+	Tries int `json:"tries,omitzero"`
+	// Error says what failed, for BilledFailure.
+	Error *Error `json:"error,omitempty"`
+	// RetryAfterMillis is the delay that the provider asked for before another try.
+	RetryAfterMillis int64 `json:"retry_after_ms,omitzero"`
+}
+
+// A Response is what a provider said of an inference, its message aside.
+type Response struct {
+	// ID is the provider's own id of the response.
+	ID string `json:"id,omitzero"`
+	// Model is the model that answered, by the provider's word.
+	Model  string       `json:"model,omitzero"`
+	Finish FinishReason `json:"finish_reason,omitzero"`
+	// FinishWord is the provider's own word, where it says more.
+	FinishWord string `json:"finish_word,omitzero"`
+	Usage      Usage  `json:"usage,omitzero"`
+}
+
+// An InferencePhase says how far an inference attempt is.
+type InferencePhase string
+
+const (
+	// PhaseWaiting: nothing was sent yet.
+	PhaseWaiting InferencePhase = "waiting"
+	// PhaseRequested: the request is on its way and may be billed.
+	PhaseRequested InferencePhase = "requested"
+	// PhaseStreaming: the answer is arriving.
+	PhaseStreaming InferencePhase = "streaming"
+	// PhaseRunning: a tool is at work.
+	PhaseRunning InferencePhase = "running"
+)
+
+// InferencePhases lists every phase.
+func InferencePhases() []InferencePhase {
+	return []InferencePhase{PhaseWaiting, PhaseRequested, PhaseStreaming, PhaseRunning}
+}
+
+// UnmarshalText accepts the known phases only.
+func (p *InferencePhase) UnmarshalText(text []byte) error {
+	return decodeEnum(p, text, InferencePhases(), "phase")
+}
+
+// A Heartbeat is what an activity reports while it works. Whoever describes
+// the workflow can read it, with no worker up.
+type Heartbeat struct {
+	ExecutionID ExecutionID    `json:"execution_id"`
+	Step        int            `json:"step"`
+	Phase       InferencePhase `json:"phase"`
+	// Attempt is the try that reports, counted from 1 over all activities of
+	// this inference.
+	Attempt int `json:"attempt,omitzero"`
+	// Spent is the usage of the failed attempts before this one.
+	Spent Usage `json:"spent,omitzero"`
+	// Reserved is what this attempt may have cost if nothing more is heard of it.
+	Reserved Usage `json:"reserved,omitzero"`
+	// Tail is the end of the text so far, and Length how many bytes there are.
+	Tail   string `json:"tail,omitzero"`
+	Length int    `json:"length,omitzero"`
+}

@@ -1,0 +1,84 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// An ExecutionRecord is a finished execution as it is kept: what it was, and the
+// agent's state at its end. It never changes.
+type ExecutionRecord struct {
+	ExecutionID ExecutionID `json:"execution_id"`
+	AgentID     AgentID     `json:"agent_id"`
+	// Number counts the agent's executions from 1.
+	Number      int             `json:"number"`
+	Origin      *Origin         `json:"origin,omitempty"`
+	StartedAt   time.Time       `json:"started_at"`
+	CompletedAt time.Time       `json:"completed_at"`
+	Status      ExecutionStatus `json:"status"`
+	StopReason  StopReason      `json:"stop_reason"`
+	// FinalState is the agent's state at the end, with its context.
+	FinalState AgentState `json:"final_state"`
+	// Steps are all steps, those too that the state has folded.
+	Steps []StepExecution `json:"steps,omitempty"`
+	// Usage is the sum over all steps.
+	Usage Usage `json:"usage"`
+}
+
+// NewExecutionRecord returns the record of the execution that has ended on a
+// state. earlier are the steps that left the state's memory. It fails where the
+// execution has not ended, or the steps do not count from 1 to the last.
+func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRecord, error) {
+	execution, ok := final.Execution()
+	if !ok || !execution.Status().Terminal() {
+		return ExecutionRecord{}, Errorf(Denied, "record: no execution has ended (status %s); record it at its end", final.Status())
+	}
+	steps := slices.Concat(earlier, execution.StepExecutions())
+	for i, step := range steps {
+		if step.Step.Number != i+1 {
+			return ExecutionRecord{}, Errorf(Invalid, "record: step %d stands where step %d belongs; give every step once, in order", step.Step.Number, i+1)
+		}
+	}
+	if len(steps) != execution.StepCount() {
+		return ExecutionRecord{}, Errorf(Invalid, "record: %d steps are given of %d; give those that were folded too", len(steps), execution.StepCount())
+	}
+	reason, _ := final.StopReason()
+	return ExecutionRecord{
+		ExecutionID: execution.id, AgentID: final.AgentID(), Number: final.ExecutionCount(), Origin: execution.origin.kept(),
+		StartedAt: execution.startedAt, CompletedAt: execution.completedAt, Status: execution.status, StopReason: reason,
+		FinalState: final, Steps: nilIfEmpty(steps), Usage: execution.Usage(),
+	}, nil
+}
+
+// FinalStep stands for the end of an execution in FromExecutionRecord.
+const FinalStep = -1
+
+// FromExecutionRecord returns the agent's state as it was after a step, between
+// executions: the one that begins next goes on from there, by its Origin. Step
+// 0 is before the first, and without the message that began the execution.
+// FinalStep gives the final state, on which the ended execution is still
+// readable. It fails where there is no such step.
+func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (AgentState, error) {
+	s := record.FinalState
+	s.origin = &Origin{ExecutionID: record.ExecutionID, Step: len(record.Steps), Origin: record.Origin.kept()}
+	if step == FinalStep {
+		return s.updated(now), nil
+	}
+	if step < 0 || step > len(record.Steps) {
+		return AgentState{}, Errorf(Invalid, "step: is %d; give one from 0 to %d", step, len(record.Steps))
+	}
+	later := make(map[StepID]bool, len(record.Steps)-step)
+	for _, s := range record.Steps[step:] {
+		later[s.Step.ID] = true
+	}
+	s.context.store = s.context.store.filtered(func(m Message) bool {
+		tag := TagOf(m)
+		if tag.ExecutionID != record.ExecutionID {
+			return true
+		}
+		return step > 0 && !later[tag.StepID]
+	})
+	s.execution = nil
+	s.origin.Step = step
+	return s.updated(now), nil
+}

@@ -1,0 +1,83 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A SessionInput is what an agent's workflow starts with, or goes on with.
+type SessionInput struct {
+	SchemaVersion int     `json:"schema_version"`
+	AgentID       AgentID `json:"agent_id"`
+	// Name is set for a named agent, whose session stays open.
+	Name       string     `json:"name,omitzero"`
+	Definition Definition `json:"definition"`
+	// Prompt begins the first execution.
+	Prompt string `json:"prompt,omitzero"`
+	// Budget is the request's, which caps the definition's.
+	Budget ExecutionBudget `json:"budget,omitzero"`
+	Timing Timing          `json:"timing,omitzero"`
+	// Attributes are the custom search attributes that the server knows.
+	Attributes []string `json:"attributes,omitempty"`
+	// Carry is set by a run that continues as new.
+	Carry *Carry `json:"carry,omitempty"`
+}
+
+// Timing says how soon lost work is noticed. It is chosen by whoever starts
+// the agent: close together on loopback, further apart elsewhere.
+type Timing struct {
+	// Heartbeat is how long an activity may be silent. Zero: 30 s.
+	Heartbeat time.Duration `json:"heartbeat,omitzero"`
+	// FirstRetry is the delay before the second attempt. Zero: 1 s.
+	FirstRetry time.Duration `json:"first_retry,omitzero"`
+}
+
+// A Carry is what a run hands to the one that continues it.
+type Carry struct {
+	// State is the agent's state in full form, its messages aside.
+	State json.RawMessage `json:"state"`
+	// Resolved is the definition in force.
+	Resolved *Resolved `json:"resolved,omitempty"`
+	// Segments are the ranges of the transcript that are in storage.
+	Segments []Segment `json:"segments,omitempty"`
+	// Entries are the live messages, where there is no storage; Base and Chain
+	// say what came before them.
+	Entries []Entry `json:"entries,omitempty"`
+	Base    int     `json:"base,omitzero"`
+	Chain   Digest  `json:"chain,omitzero"`
+	// Inferences counts the completed inferences of the conversation.
+	Inferences int `json:"inferences,omitzero"`
+	// ToolCalls counts the execution's calls against max_tool_calls.
+	ToolCalls int64 `json:"tool_calls,omitzero"`
+	// Visible and Traces are estimated tokens: of what every execution sees of
+	// the transcript, and of this execution's traces.
+	Visible int64 `json:"visible,omitzero"`
+	Traces  int64 `json:"traces,omitzero"`
+	// Answered are the answers to the newest updates, so that a repeated one
+	// is answered and not done again.
+	Answered []AnsweredUpdate `json:"answered,omitempty"`
+	// Runs counts the runs of the chain before this one.
+	Runs int `json:"runs,omitzero"`
+	// Outcome is that of the execution that ended last.
+	Outcome *Outcome `json:"outcome,omitempty"`
+}
+
+// An AnsweredUpdate remembers what an update was answered.
+type AnsweredUpdate struct {
+	ID    string    `json:"id"`
+	Reply SendReply `json:"reply"`
+}
+
+// An Outcome says how an execution ended. It holds no user text: it is the
+// memo and the workflow's result.
+type Outcome struct {
+	AgentID     AgentID         `json:"agent_id"`
+	ExecutionID ExecutionID     `json:"execution_id"`
+	Number      int             `json:"execution_number"`
+	Status      ExecutionStatus `json:"status"`
+	StopReason  StopReason      `json:"stop_reason,omitzero"`
+	Code        Code            `json:"code,omitzero"`
+	Steps       int             `json:"step_count"`
+	Usage       Usage           `json:"usage"`
+	Closed      bool            `json:"closed,omitzero"`
+}

@@ -1,0 +1,177 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+)
+
+// An AgentStep is one turn of the loop: one inference and the tool calls that it
+// asked for.
+type AgentStep struct {
+	ID StepID
+	// Number counts the execution's steps from 1.
+	Number int
+	Input  StepInput
+	// Output are the messages that the step added, in order: the model's, then
+	// one for each tool call.
+	Output []Message
+	// Response describes the inference. It is nil until the model has answered.
+	Response       *Response
+	ToolExecutions []ToolExecution
+	// Errors are the step's own; those of tool calls are with the calls.
+	Errors []Error
+	// Usage is the inference's with all attempts.
+	Usage Usage
+	// Interrupted means that the step was cut off.
+	Interrupted bool
+}
+
+// A StepInput names what the model was shown. Compiling the transcript again
+// gives the messages themselves.
+type StepInput struct {
+	Compiler Compiler `json:"compiler,omitzero"`
+	// Messages is how many there were.
+	Messages int `json:"messages,omitzero"`
+	// Digest is the transcript's, as it was.
+	Digest Digest `json:"digest,omitzero"`
+}
+
+// A StepType says what a step came to. It is derived, never stored.
+type StepType string
+
+const (
+	// StepError: something in the step failed, a tool call included.
+	StepError StepType = "error"
+	// StepToolExecution: the model asked for tools.
+	StepToolExecution StepType = "tool_execution"
+	// StepFinalResponse: the model answered.
+	StepFinalResponse StepType = "final_response"
+)
+
+// StepTypes lists every type, in the order in which they are tried.
+func StepTypes() []StepType { return []StepType{StepError, StepToolExecution, StepFinalResponse} }
+
+// UnmarshalText accepts the known types only.
+func (t *StepType) UnmarshalText(text []byte) error {
+	return decodeEnum(t, text, StepTypes(), "type")
+}
+
+// Type derives the step's type; the first that fits.
+func (s AgentStep) Type() StepType {
+	switch {
+	case s.HasErrors():
+		return StepError
+	case s.AsksForTools():
+		return StepToolExecution
+	}
+	return StepFinalResponse
+}
+
+// HasErrors reports whether the step has an error, that of a failed or blocked
+// tool call included.
+func (s AgentStep) HasErrors() bool {
+	return len(s.Errors) > 0 || slices.ContainsFunc(s.ToolExecutions, ToolExecution.HasError)
+}
+
+// AllErrors lists each error once: the step's own, then those of its tool calls.
+func (s AgentStep) AllErrors() []Error {
+	all := slices.Clone(s.Errors)
+	for _, t := range s.ToolExecutions {
+		if t.Error != nil {
+			all = append(all, *t.Error)
+		}
+	}
+	return all
+}
+
+// AsksForTools reports whether the model asked for a tool.
+func (s AgentStep) AsksForTools() bool {
+	return slices.ContainsFunc(s.Output, func(m Message) bool {
+		return m.Role == RoleAssistant && len(m.ToolCalls) > 0
+	})
+}
+
+// RequestedToolCalls are the calls that the model asked for.
+func (s AgentStep) RequestedToolCalls() []ToolCall {
+	var calls []ToolCall
+	for _, m := range s.Output {
+		if m.Role == RoleAssistant {
+			calls = append(calls, m.ToolCalls...)
+		}
+	}
+	return calls
+}
+
+// ExecutedToolCalls are the calls that were really run: not those that were
+// blocked or never begun.
+func (s AgentStep) ExecutedToolCalls() []ToolCall {
+	var calls []ToolCall
+	for _, t := range s.ToolExecutions {
+		if t.Executed() {
+			calls = append(calls, t.Call)
+		}
+	}
+	return calls
+}
+
+// Text is the text of the model's messages.
+func (s AgentStep) Text() string { return AnswerText(s.Output) }
+
+// FinishReason is the inference's, where the model has answered.
+func (s AgentStep) FinishReason() (FinishReason, bool) {
+	if s.Response == nil || s.Response.Finish == "" {
+		return "", false
+	}
+	return s.Response.Finish, true
+}
+
+// AnswerText joins the texts of the model's messages; what tools and users said
+// is left out.
+func AnswerText(messages []Message) string {
+	var texts []string
+	for _, m := range messages {
+		if m.Role != RoleAssistant {
+			continue
+		}
+		if text := m.Text(); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// clone returns a step whose slices may be changed.
+func (s AgentStep) clone() AgentStep {
+	s.Output = slices.Clone(s.Output)
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	s.Errors = slices.Clone(s.Errors)
+	s.Response = copied(s.Response)
+	return s
+}
+
+// kept returns the step as a state keeps it: nothing shared with the caller, and
+// nothing that a saved state leaves out.
+func (s AgentStep) kept() (AgentStep, error) {
+	var err error
+	if s.Output, err = keptMessages(s.Output); err != nil {
+		return s, in("output", err)
+	}
+	s.ToolExecutions = slices.Clone(nilIfEmpty(s.ToolExecutions))
+	for i, t := range s.ToolExecutions {
+		s.ToolExecutions[i] = t.kept()
+	}
+	s.Errors = keptErrors(s.Errors)
+	s.Response = copied(s.Response)
+	return s, nil
+}
+
+// interrupted returns the step as one that was cut off, which counts among its
+// errors.
+func (s AgentStep) interrupted() AgentStep {
+	s = s.clone()
+	s.Interrupted = true
+	if !slices.ContainsFunc(s.Errors, func(e Error) bool { return e.Code == CodeInterrupted }) {
+		s.Errors = append(s.Errors, Error{Kind: Unavailable, Code: CodeInterrupted, Message: "the step was cut off"})
+	}
+	return s
+}

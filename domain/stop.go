@@ -1,0 +1,68 @@
+package domain
+
+import "time"
+
+// A StopMode says how much of what is under way may still finish.
+type StopMode string
+
+const (
+	// AfterStep lets the step finish, tools included. It is the default.
+	AfterStep StopMode = "after_step"
+	// AfterInference lets the inference finish; none of its calls starts,
+	// calls under way finish.
+	AfterInference StopMode = "after_inference"
+	// StopNow cancels all that is in flight.
+	StopNow StopMode = "now"
+)
+
+// StopModes lists every mode, the gentlest first.
+func StopModes() []StopMode { return []StopMode{AfterStep, AfterInference, StopNow} }
+
+// UnmarshalText accepts the known modes, and reads the empty text as AfterStep.
+func (m *StopMode) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*m = AfterStep
+		return nil
+	}
+	return decodeEnum(m, text, StopModes(), "mode")
+}
+
+// Stronger returns the one of two modes that lets less finish.
+func (m StopMode) Stronger(other StopMode) StopMode {
+	for i := len(StopModes()) - 1; i > 0; i-- {
+		if mode := StopModes()[i]; m == mode || other == mode {
+			return mode
+		}
+	}
+	return AfterStep
+}
+
+// A StopRequest is the payload of the stop signal.
+type StopRequest struct {
+	// Reason is a text for whoever reads the outcome.
+	Reason string   `json:"reason,omitzero"`
+	Mode   StopMode `json:"mode,omitzero"`
+	// Within escalates the stop to StopNow after a time: a Go duration such as
+	// "30s" on the wire.
+	Within Span `json:"within,omitzero"`
+	// ExecutionID, where given, must be the one in progress.
+	ExecutionID ExecutionID `json:"execution_id,omitzero"`
+	// Source says who asked. The CLI leaves it empty.
+	Source string `json:"source,omitzero"`
+}
+
+// A Span is a duration that is written as text, "1m30s".
+type Span time.Duration
+
+// MarshalText returns the duration's text.
+func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+// UnmarshalText reads a duration that is not negative.
+func (s *Span) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < 0 {
+		return Errorf(Invalid, "duration: %q is not one; write it like 30s or 1m30s", string(text))
+	}
+	*s = Span(d)
+	return nil
+}

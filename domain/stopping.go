@@ -1,0 +1,83 @@
+package domain
+
+import "time"
+
+// This file is the signals to stop, and the rule, on the agent's state.
+
+// WithStopSignal returns the state with one more signal. Signals are kept in
+// order. It fails where no execution is in progress, the reason is unknown or
+// the context is not JSON.
+func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState, error) {
+	if err := s.active("signalling a stop"); err != nil {
+		return s, err
+	}
+	if err := new(StopReason).UnmarshalText([]byte(signal.Reason)); err != nil {
+		return s, &Error{Kind: Invalid, Message: err.Error()}
+	}
+	kept, err := signal.kept()
+	if err != nil {
+		return s, &Error{Kind: Invalid, Message: err.Error()}
+	}
+	return s.changed(now, func(e *ExecutionState) {
+		e.continuation.StopSignals = plus(e.continuation.StopSignals, kept)
+	}), nil
+}
+
+// WithContinuationRequested returns the state with a request to go on, which
+// the next evaluation uses up. Beside an error, a limit or a user's stop it has
+// no effect.
+func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error) {
+	if err := s.active("requesting to continue"); err != nil {
+		return s, err
+	}
+	return s.changed(now, func(e *ExecutionState) { e.continuation.Requested = true }), nil
+}
+
+// ShouldStop reports whether the loop is over; the first that fits: a signal
+// and no request that overrides it, stop; a request to continue, go on; the
+// step asked for tools, go on; else stop. Between executions it is true.
+func (s AgentState) ShouldStop() bool { return s.execution == nil || s.execution.shouldStop() }
+
+// Evaluate is ShouldStop, after a step. It uses up a request to continue and
+// moves the signals that it overrode.
+func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
+	stop := s.ShouldStop()
+	return s.evaluated(now), stop
+}
+
+// EvaluateBetween is the check before a step, after the hooks that come before
+// it: only the first rule, that of signals. It too uses up a request to
+// continue.
+func (s AgentState) EvaluateBetween(now time.Time) (AgentState, bool) {
+	stop := s.execution == nil || s.execution.status.Terminal() || s.execution.continuation.Stops()
+	return s.evaluated(now), stop
+}
+
+func (s AgentState) evaluated(now time.Time) AgentState {
+	if !s.HasActiveExecution() || !s.execution.continuation.Requested {
+		return s
+	}
+	return s.changed(now, func(e *ExecutionState) { e.continuation = e.continuation.evaluated() })
+}
+
+// StopSignal returns the signal that counts.
+func (s AgentState) StopSignal() (StopSignal, bool) { return s.Continuation().Signal() }
+
+// StopReason is the reason that counts.
+func (s AgentState) StopReason() (StopReason, bool) {
+	signal, ok := s.StopSignal()
+	return signal.Reason, ok
+}
+
+// StopSignals are those that count, in the order in which they came. The caller
+// must not change them.
+func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSignals }
+
+// Continuation holds all signals and the request to continue. The caller must
+// not change it.
+func (s AgentState) Continuation() Continuation {
+	if s.execution == nil {
+		return Continuation{}
+	}
+	return s.execution.continuation
+}

@@ -1,0 +1,90 @@
+package domain
+
+// A StopReason says why an execution stops. Unknown values fail to decode, so a
+// new one is taught to every reader before anything writes it.
+type StopReason string
+
+const (
+	// ErrorForbade: an unrecoverable error.
+	ErrorForbade StopReason = "error"
+	// StopRequested: a hook or a tool asked.
+	StopRequested StopReason = "stop_requested"
+	// StepsLimitReached: max_steps.
+	StepsLimitReached StopReason = "steps_limit"
+	// TokenLimitReached: max_tokens, or too few left for another inference.
+	TokenLimitReached StopReason = "token_limit"
+	// CostLimitReached: max_cost.
+	CostLimitReached StopReason = "cost_limit"
+	// ToolCallLimitReached: the model asked for more calls than max_tool_calls
+	// had left.
+	ToolCallLimitReached StopReason = "tool_call_limit"
+	// TimeLimitReached: max_seconds or the deadline.
+	TimeLimitReached StopReason = "time_limit"
+	// RetryLimitReached: the answers did not pass their check too often.
+	RetryLimitReached StopReason = "retry_limit"
+	// FinishReasonReceived: the model ended with a finish reason that a guard
+	// is set to stop at.
+	FinishReasonReceived StopReason = "finish_reason"
+	// UserRequested: a person or program outside asked.
+	UserRequested StopReason = "user_requested"
+	// Completed: the agent was done.
+	Completed StopReason = "completed"
+	// Unknown: the cause could not be told.
+	Unknown StopReason = "unknown"
+)
+
+// StopReasons lists every reason, the one that counts most first. The three of
+// equal priority are in the order in which limits reached at once are ranked.
+func StopReasons() []StopReason {
+	return []StopReason{
+		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, CostLimitReached,
+		ToolCallLimitReached, TimeLimitReached, RetryLimitReached, FinishReasonReceived, UserRequested,
+		Completed, Unknown,
+	}
+}
+
+// Priority ranks the reasons: of several signals the one with the lowest
+// number counts, and the earliest among equals.
+func (r StopReason) Priority() int {
+	switch r {
+	case ErrorForbade:
+		return 0
+	case StopRequested:
+		return 1
+	case StepsLimitReached:
+		return 2
+	case TokenLimitReached, CostLimitReached, ToolCallLimitReached:
+		return 3
+	case TimeLimitReached:
+		return 4
+	case RetryLimitReached:
+		return 5
+	case FinishReasonReceived:
+		return 6
+	case UserRequested:
+		return 7
+	case Completed:
+		return 8
+	case Unknown:
+		return 9
+	}
+	return 9
+}
+
+// Forced reports whether an execution that ends for this reason was stopped,
+// and did not end by itself.
+func (r StopReason) Forced() bool { return r != FinishReasonReceived && r != Completed }
+
+// WasForceStopped is Forced under the name that readers of a state expect.
+func (r StopReason) WasForceStopped() bool { return r.Forced() }
+
+// Overridable reports whether a continuation request may override the reason. An
+// error, a limit and a user's stop are promises that no hook can cancel.
+func (r StopReason) Overridable() bool {
+	return r == StopRequested || r == FinishReasonReceived || r == Completed || r == Unknown
+}
+
+// UnmarshalText accepts the known reasons only.
+func (r *StopReason) UnmarshalText(text []byte) error {
+	return decodeEnum(r, text, StopReasons(), "stop reason")
+}

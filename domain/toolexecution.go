@@ -1,0 +1,69 @@
+package domain
+
+import "time"
+
+// A ToolExecution is one tool call of a step and what came of it. Every call
+// that the model requested ends with exactly one, run or not.
+type ToolExecution struct {
+	ID   ToolExecutionID `json:"tool_execution_id"`
+	Call ToolCall        `json:"call"`
+	// Value is the tool's result. It is empty where there is an error.
+	Value string `json:"value,omitzero"`
+	// Error says that the call failed, was blocked, was not run, or that its
+	// outcome is unknown.
+	Error     *Error    `json:"error,omitempty"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	// CompletedAt is zero while the call is in flight.
+	CompletedAt time.Time `json:"completed_at,omitzero"`
+	// Attempts counts the tries, where there was more than one.
+	Attempts int `json:"attempts,omitzero"`
+}
+
+// Name is the tool's name.
+func (t ToolExecution) Name() string { return t.Call.Name }
+
+// Args is the exact text of the arguments, as the model sent it.
+func (t ToolExecution) Args() string { return t.Call.Arguments }
+
+// Err returns the error, where there is one.
+func (t ToolExecution) Err() (Error, bool) {
+	if t.Error == nil {
+		return Error{}, false
+	}
+	return *t.Error, true
+}
+
+// HasError reports whether the call failed, was blocked or not run, or nobody
+// knows.
+func (t ToolExecution) HasError() bool { return t.Error != nil }
+
+// WasBlocked reports whether a hook or guard forbade the call.
+func (t ToolExecution) WasBlocked() bool { return t.hasCode(CodeBlocked) }
+
+// OutcomeUnknown reports whether the call began and nobody knows how it ended.
+func (t ToolExecution) OutcomeUnknown() bool { return t.hasCode(CodeOutcomeUnknown) }
+
+// Executed reports whether the call was really run, or may have been.
+func (t ToolExecution) Executed() bool { return !t.WasBlocked() && !t.hasCode(CodeNotRun) }
+
+// InFlight reports whether the call has begun and not ended.
+func (t ToolExecution) InFlight() bool { return !t.StartedAt.IsZero() && t.CompletedAt.IsZero() }
+
+// Duration is how long the call took; zero while it is in flight.
+func (t ToolExecution) Duration() time.Duration {
+	if t.StartedAt.IsZero() || t.CompletedAt.IsZero() {
+		return 0
+	}
+	return t.CompletedAt.Sub(t.StartedAt)
+}
+
+func (t ToolExecution) hasCode(code Code) bool { return t.Error != nil && t.Error.Code == code }
+
+// kept returns the tool execution as a state keeps it.
+func (t ToolExecution) kept() ToolExecution {
+	t.StartedAt, t.CompletedAt = utc(t.StartedAt), utc(t.CompletedAt)
+	if t.Error != nil {
+		t.Error = new(t.Error.kept())
+	}
+	return t
+}

@@ -1,0 +1,33 @@
+package domain
+
+// Usage counts tokens. Cache counts are part of input and reasoning is part of
+// output: each adapter normalises to that, so the total never counts a token
+// twice.
+type Usage struct {
+	InputTokens      int64 `json:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	CacheReadTokens  int64 `json:"cache_read_tokens,omitzero"`
+	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
+	ReasoningTokens  int64 `json:"reasoning_tokens,omitzero"`
+	// Estimated means that at least a part of it was not reported by a
+	// provider but reckoned by us.
+	Estimated bool `json:"estimated,omitzero"`
+}
+
+// TotalTokens is input plus output.
+func (u Usage) TotalTokens() int64 { return u.InputTokens + u.OutputTokens }
+
+// Add returns the sum; it is estimated if either is.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		InputTokens:      u.InputTokens + v.InputTokens,
+		OutputTokens:     u.OutputTokens + v.OutputTokens,
+		CacheReadTokens:  u.CacheReadTokens + v.CacheReadTokens,
+		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens,
+		ReasoningTokens:  u.ReasoningTokens + v.ReasoningTokens,
+		Estimated:        u.Estimated || v.Estimated,
+	}
+}
+
+// IsZero reports whether nothing was used.
+func (u Usage) IsZero() bool { return u == Usage{} }

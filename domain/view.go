@@ -1,0 +1,165 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A StatusRequest asks for a StatusView.
+type StatusRequest struct{}
+
+// A StatusView says what an agent is doing now.
+type StatusView struct {
+	AgentID     AgentID         `json:"agent_id"`
+	Name        string          `json:"name,omitzero"`
+	ExecutionID ExecutionID     `json:"execution_id,omitzero"`
+	Number      int             `json:"execution_number"`
+	WorkflowID  string          `json:"workflow_id"`
+	RunID       string          `json:"run_id"`
+	Status      ExecutionStatus `json:"status"`
+	StepCount   int             `json:"step_count"`
+	// Doing says in words what is going on, and Since since when.
+	Doing string    `json:"doing"`
+	Since time.Time `json:"since,omitzero"`
+	Model string    `json:"model,omitzero"`
+
+	Usage       UsageView    `json:"usage"`
+	CostUSD     string       `json:"cost_usd"`
+	Budget      BudgetView   `json:"budget"`
+	BudgetLeft  BudgetView   `json:"budget_left"`
+	StopReason  StopReason   `json:"stop_reason,omitzero"`
+	StopSignals []StopSignal `json:"stop_signals"`
+	Error       *Error       `json:"error,omitempty"`
+
+	PendingApprovals []string    `json:"pending_approvals"`
+	PendingQuestions []string    `json:"pending_questions"`
+	History          HistoryView `json:"history"`
+	// Source says who answered: workflow, heartbeat, history or memo.
+	Source StatusSource `json:"source"`
+	// Open says that the session takes messages, or will.
+	Open bool `json:"open"`
+}
+
+// A StatusSource says where a status comes from.
+type StatusSource string
+
+const (
+	// FromWorkflow: the workflow itself answered.
+	FromWorkflow StatusSource = "workflow"
+	// FromHeartbeat: no worker answered; a pending activity's heartbeat tells.
+	FromHeartbeat StatusSource = "heartbeat"
+	// FromHistory: no worker answered; the history tells.
+	FromHistory StatusSource = "history"
+	// FromMemo: the execution ended; its memo tells.
+	FromMemo StatusSource = "memo"
+	// FromServer: the server ended the workflow, and tells.
+	FromServer StatusSource = "server"
+)
+
+// StatusSources lists every source.
+func StatusSources() []StatusSource {
+	return []StatusSource{FromWorkflow, FromHeartbeat, FromHistory, FromMemo, FromServer}
+}
+
+// UnmarshalText accepts the known sources only.
+func (s *StatusSource) UnmarshalText(text []byte) error {
+	return decodeEnum(s, text, StatusSources(), "source")
+}
+
+// A UsageView is a usage with its total.
+type UsageView struct {
+	InputTokens      int64 `json:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	CacheReadTokens  int64 `json:"cache_read_tokens"`
+	CacheWriteTokens int64 `json:"cache_write_tokens"`
+	ReasoningTokens  int64 `json:"reasoning_tokens"`
+	TotalTokens      int64 `json:"total_tokens"`
+	Estimated        bool  `json:"estimated,omitzero"`
+}
+
+// View returns the usage with its total.
+func (u Usage) View() UsageView {
+	return UsageView{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
+		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens,
+		TotalTokens: u.TotalTokens(), Estimated: u.Estimated,
+	}
+}
+
+// A BudgetView is a budget as it is shown.
+type BudgetView = ExecutionBudget
+
+// A HistoryView is the size of the current run's history.
+type HistoryView struct {
+	Events int64 `json:"events"`
+	Bytes  int64 `json:"bytes"`
+	// Runs counts the runs of the chain, this one included.
+	Runs int `json:"runs,omitzero"`
+}
+
+// A StateRequest asks for the state, with messages from an index on.
+type StateRequest struct {
+	From int `json:"from,omitzero"`
+}
+
+// A StateView is the agent's state in full form, its messages by page.
+type StateView struct {
+	State json.RawMessage `json:"state"`
+	// From and Next say which messages the state's default section holds; Next
+	// equals Length on the last page.
+	From   int `json:"from"`
+	Next   int `json:"next"`
+	Length int `json:"length"`
+}
+
+// A StepsRequest asks for steps of one execution.
+type StepsRequest struct {
+	// Number names the execution; zero is the newest.
+	Number int `json:"execution_number,omitzero"`
+	// From is the first step wanted, counted from 1.
+	From int `json:"from,omitzero"`
+}
+
+// A StepsPage holds the steps that this run knows of an execution.
+type StepsPage struct {
+	ExecutionID ExecutionID `json:"execution_id,omitzero"`
+	Number      int         `json:"execution_number"`
+	// First is the number of the first step that this run holds, completed or
+	// not; earlier ones are with earlier runs. Zero: none.
+	First int             `json:"first"`
+	Steps []StepExecution `json:"steps"`
+	// Next is the first step that did not fit on the page; zero on the last.
+	Next int `json:"next,omitzero"`
+	// Outcome is set where the execution has ended.
+	Outcome *Outcome `json:"outcome,omitempty"`
+	// Answer is the current response's text, on the last page.
+	Answer string `json:"answer,omitzero"`
+	Error  *Error `json:"error,omitempty"`
+}
+
+// A MessagesRequest asks for the transcript from an index on.
+type MessagesRequest struct {
+	From int `json:"from,omitzero"`
+	// Chain, where given, is what the asker holds of the messages before From:
+	// where the workflow holds others, the page starts at its base instead.
+	Chain *Digest `json:"chain,omitempty"`
+	// Resolved asks for the definition in force unless the asker has it.
+	Resolved *Digest `json:"resolved,omitempty"`
+	// Limit bounds the number of messages; zero is as many as fit.
+	Limit int `json:"limit,omitzero"`
+}
+
+// A MessagesPage is a part of the transcript.
+type MessagesPage struct {
+	Entries []Entry `json:"entries"`
+	// From is the index of the first entry of the page and Before the chain's
+	// digest there.
+	From   int    `json:"from"`
+	Before Digest `json:"before"`
+	// Base is the first index that this run holds.
+	Base int `json:"base"`
+	// Length is the number of messages of the whole transcript.
+	Length   int       `json:"length"`
+	Segments []Segment `json:"segments,omitempty"`
+	Resolved *Resolved `json:"resolved,omitempty"`
+}

@@ -1,0 +1,131 @@
+package client
+
+import (
+	"context"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/domain"
+)
+
+// An agent is what users call one, and its identity.
+type agent struct {
+	id   domain.AgentID
+	name string // empty for an agent without one
+}
+
+// agentOf checks an id before anything is sent.
+func agentOf(id string) (agent, error) {
+	identity, err := domain.AgentIDOf(id)
+	if err != nil {
+		return agent{}, invalid(err)
+	}
+	if domain.CheckAgentName(id) == nil {
+		return agent{id: identity, name: id}, nil
+	}
+	return agent{id: identity}, nil
+}
+
+// called is the name, or the UUID where there is none.
+func (a agent) called() string {
+	if a.name != "" {
+		return a.name
+	}
+	return a.id.String()
+}
+
+func (a agent) workflowID() string { return domain.WorkflowID(a.called()) }
+
+// A snapshot is what the server says of an agent's newest run.
+type snapshot struct {
+	agent
+	*workflowservice.DescribeWorkflowExecutionResponse
+	// outcome is that of the execution that ended last; nil: none has.
+	outcome *domain.Outcome
+}
+
+// describe asks the server, and no worker, about an agent.
+func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
+	a, err := agentOf(id)
+	if err != nil {
+		return snapshot{}, err
+	}
+	s, err := c.snapshot(ctx, a)
+	if err != nil {
+		return snapshot{}, fail(ctx, id, "asking about "+id, err)
+	}
+	return s, nil
+}
+
+// snapshot is describe with the error as it came.
+func (c *Client) snapshot(ctx context.Context, a agent) (snapshot, error) {
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), "")
+	if err != nil {
+		return snapshot{}, err
+	}
+	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response}
+	if outcome, ok := c.reader().outcome(s.info().GetMemo()); ok {
+		s.outcome = &outcome
+	}
+	return s, nil
+}
+
+func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflowExecutionInfo() }
+
+func (s snapshot) runID() string { return s.info().GetExecution().GetRunId() }
+
+// open reports whether the workflow is running: an execution is in progress, or
+// the session is idle.
+func (s snapshot) open() bool {
+	return s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// firstRunID is that of the run with which the workflow began. Continuing as
+// new and resetting keep it.
+func (s snapshot) firstRunID() string {
+	if first := s.info().GetFirstRunId(); first != "" {
+		return first
+	}
+	return s.runID()
+}
+
+// executionID derives the id of the agent's n-th execution.
+func (s snapshot) executionID(n int) domain.ExecutionID {
+	return s.id.Execution(s.firstRunID(), n)
+}
+
+// execution names the agent's n-th execution.
+func (s snapshot) execution(n int) Execution {
+	return Execution{
+		AgentID: s.id, ID: s.called(), Name: s.name, ExecutionID: s.executionID(n), Number: n,
+		WorkflowID: s.workflowID(), RunID: s.runID(),
+	}
+}
+
+// serverEnd says how the server itself ended the workflow, where it did. A
+// workflow that completes has an outcome of its own.
+func serverEnd(status enumspb.WorkflowExecutionStatus) (domain.Outcome, bool) {
+	o := domain.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Closed: true}
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		o.Code = domain.CodeTerminated
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		o.Code = domain.CodeTimedOut
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		o.Status, o.StopReason = domain.StatusStopped, domain.UserRequested
+	default:
+		return domain.Outcome{}, false
+	}
+	return o, true
+}
+
+// serverWord is Temporal's own word for a status.
+func serverWord(status enumspb.WorkflowExecutionStatus) string {
+	return strings.ToLower(status.String())
+}

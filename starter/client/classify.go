@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
+
+	"everstep/domain"
+)
+
+// callTimeout bounds one call to the server, its retries included, so that a
+// server that is not there is told within 10 s.
+const callTimeout = 8 * time.Second
+
+func errorf(class Class, cause error, format string, args ...any) *Error {
+	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Err: cause}
+}
+
+// notFound is the error for an agent that the server does not know.
+func notFound(id string, cause error) *Error {
+	return errorf(NotFound, cause, "id: there is no agent %q; `list` shows those that there are", id)
+}
+
+// gone is the error for what existed once.
+func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
+
+// goneIfDeleted says of a run that was there and is no more that it is gone;
+// another error it leaves as it is.
+func goneIfDeleted(err error, format string, args ...any) error {
+	if isAs[*serviceerror.NotFound](err) {
+		return errorf(Gone, err, format, args...)
+	}
+	return err
+}
+
+// fail turns the error of a call about an agent into an Error. ctx is the
+// caller's own context, without the call's deadline.
+func fail(ctx context.Context, id, doing string, err error) error {
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
+	}
+	if ctx.Err() != nil {
+		return errorf(Cancelled, ctx.Err(), "%s: gave up waiting; what was started goes on", doing)
+	}
+	if refusal, ok := refusalOf(err); ok {
+		return ofDomain(refusal)
+	}
+	switch code := serviceerror.ToStatus(err).Code(); {
+	case isAs[*serviceerror.NamespaceNotFound](err):
+		return errorf(Failed, err, "namespace: the server does not know it; create it, or name another one")
+	case code == codes.NotFound:
+		return notFound(id, err)
+	case away(err):
+		return errorf(Unreachable, err, "%s: the server does not answer; see that it is up and that the address is right, or begin one with `dev`", doing)
+	case code == codes.InvalidArgument:
+		return errorf(Invalid, err, "%s: the server refused: %s", doing, err)
+	}
+	return errorf(Failed, err, "%s: %s", doing, err)
+}
+
+// away reports whether an error means that the server could not be reached, or
+// is too busy, so that the same call may succeed later.
+func away(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || isAs[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err) {
+		return true
+	}
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted:
+		return true
+	}
+	return false
+}
+
+// refusalOf finds what the workflow itself said, where err comes from it.
+func refusalOf(err error) (*domain.Error, bool) {
+	if own, ok := errors.AsType[*domain.Error](err); ok {
+		return own, true
+	}
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return nil, false
+	}
+	var told domain.Error
+	if application.HasDetails() && application.Details(&told) == nil && told.Message != "" {
+		return &told, true
+	}
+	var kind domain.Kind
+	if kind.UnmarshalText([]byte(application.Type())) != nil {
+		return nil, false
+	}
+	return domain.Errorf(kind, "%s", application.Message()), true
+}
+
+// ofDomain gives an error of the domain its class.
+func ofDomain(err *domain.Error) *Error {
+	class := Failed
+	switch err.Kind {
+	case domain.Invalid, domain.TooLarge:
+		class = Invalid
+	case domain.Denied:
+		class = Refused
+	case domain.Unavailable, domain.Throttled:
+		class = Unreachable
+	case domain.Internal:
+	}
+	return errorf(class, err, "%s", err.Message)
+}
+
+// invalid turns the error of a check into an Error.
+func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
+
+func isAs[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

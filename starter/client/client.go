@@ -1,0 +1,79 @@
+package client
+
+import (
+	"time"
+
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"everstep/domain"
+)
+
+// A Config says where agents run and how soon lost work is noticed. The zero
+// value is usable: namespace default, the default task queue, and time-outs for
+// a server that is not on this machine.
+type Config struct {
+	// Namespace is the one that the Temporal client was dialled with. Empty:
+	// default.
+	Namespace string
+	// TaskQueue is where new agents look for workers. Empty:
+	// domain.DefaultTaskQueue.
+	TaskQueue string
+	// Loopback says that the server runs on this machine: time-outs are close
+	// together and live text is looked for often.
+	Loopback bool
+	// Timing is handed to new agents. A field that is zero takes the value that
+	// fits Loopback.
+	Timing domain.Timing
+	// WorkflowTaskTimeout is how long a worker may take over a workflow task
+	// before another may. Zero: 2 s on loopback, else 10 s.
+	WorkflowTaskTimeout time.Duration
+	// Converter reads the payloads of histories; it must be the one that the
+	// Temporal client was dialled with. Nil: the SDK's default.
+	Converter converter.DataConverter
+	// Progress is told, in words, why something takes long. It may be called
+	// from any goroutine. Nil: nobody is told.
+	Progress func(string)
+}
+
+// A Client speaks to agents. It is safe for concurrent use and holds no
+// connection of its own: closing the Temporal client is the caller's.
+type Client struct {
+	temporal sdk.Client
+	cfg      Config
+	known    attributes
+}
+
+// New returns a client that uses a connected Temporal client.
+func New(temporal sdk.Client, cfg Config) *Client {
+	return &Client{temporal: temporal, cfg: cfg.withDefaults()}
+}
+
+func (cfg Config) withDefaults() Config {
+	if cfg.Namespace == "" {
+		cfg.Namespace = "default"
+	}
+	if cfg.TaskQueue == "" {
+		cfg.TaskQueue = domain.DefaultTaskQueue
+	}
+	if cfg.Converter == nil {
+		cfg.Converter = converter.GetDefaultDataConverter()
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	heartbeat, retry, task := 30*time.Second, time.Second, 10*time.Second
+	if cfg.Loopback {
+		heartbeat, retry, task = 3*time.Second, 100*time.Millisecond, 2*time.Second
+	}
+	if cfg.Timing.Heartbeat == 0 {
+		cfg.Timing.Heartbeat = heartbeat
+	}
+	if cfg.Timing.FirstRetry == 0 {
+		cfg.Timing.FirstRetry = retry
+	}
+	if cfg.WorkflowTaskTimeout == 0 {
+		cfg.WorkflowTaskTimeout = task
+	}
+	return cfg
+}

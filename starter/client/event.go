@@ -1,0 +1,110 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"everstep/domain"
+)
+
+// An EventType says what an Event is about.
+type EventType string
+
+const (
+	// EventBegan: an execution began. Number, ExecutionID.
+	EventBegan EventType = "execution_began"
+	// EventStep: a step began, and its inference with it. Step.
+	EventStep EventType = "step_started"
+	// EventText: more of the model's answer arrived. Step, Text: what follows
+	// the text before; Skipped: bytes before it that were missed.
+	EventText EventType = "text"
+	// EventWithdrawn: the live text of the step so far does not count, another
+	// attempt begins from nothing. Step.
+	EventWithdrawn EventType = "text_withdrawn"
+	// EventAnswered: an inference ended with an answer. Step, Text: all of it;
+	// Shown: how many bytes of it EventText gave; Calls, Usage, Finish.
+	EventAnswered EventType = "model_answered"
+	// EventCut: an inference ended without a whole answer. Step, Outcome:
+	// interrupted, failed or worker_shutdown; Text and Shown as above, Usage,
+	// Error.
+	EventCut EventType = "model_cut"
+	// EventTool: a tool call was scheduled. Step, Position, Tool, Arguments:
+	// empty where they are too long for the call to carry.
+	EventTool EventType = "tool_started"
+	// EventToolDone: a tool call ended. Step, Position, Tool, Error: why it
+	// failed, absent where it did not.
+	EventToolDone EventType = "tool_finished"
+	// EventRetry: an inference or tool call failed and is tried again. Step,
+	// Tool: empty for an inference; Attempt: the coming one; Reason.
+	EventRetry EventType = "retry"
+	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once
+	// until work goes on.
+	EventNoWorker EventType = "no_worker"
+	// EventTrouble: a worker could not carry the workflow on, and tries again
+	// without end. Reason.
+	EventTrouble EventType = "trouble"
+	// EventStopAsked: somebody asked the execution to stop. Mode, Reason.
+	EventStopAsked EventType = "stop_asked"
+	// EventContinued: the workflow went on in a new run. RunID.
+	EventContinued EventType = "continued_as_new"
+	// EventReconnecting: the server went away; Reason. The sequence goes on.
+	EventReconnecting EventType = "reconnecting"
+	// EventReconnected: the server is back.
+	EventReconnected EventType = "reconnected"
+	// EventEnded: the execution ended. Ended.
+	EventEnded EventType = "execution_ended"
+	// EventClosed: the workflow ended, and with it the session. It comes only
+	// where Follow outlives executions.
+	EventClosed EventType = "session_closed"
+)
+
+// EventTypes lists every event type.
+func EventTypes() []EventType {
+	return []EventType{
+		EventBegan, EventStep, EventText, EventWithdrawn, EventAnswered, EventCut, EventTool, EventToolDone,
+		EventRetry, EventNoWorker, EventTrouble, EventStopAsked, EventContinued, EventReconnecting,
+		EventReconnected, EventEnded, EventClosed,
+	}
+}
+
+// UnmarshalText accepts the known event types only.
+func (t *EventType) UnmarshalText(text []byte) error {
+	if !slices.Contains(EventTypes(), EventType(text)) {
+		return fmt.Errorf("event type: %q is not known", string(text))
+	}
+	*t = EventType(text)
+	return nil
+}
+
+// An Event is something that happened to an agent. Its type says which fields
+// are set; those of all types are Type, Time and, once known, Number.
+//
+// Texts, arguments and reasons come from models and tools: they may hold
+// control characters and must be cleaned before a terminal gets them.
+type Event struct {
+	Type EventType `json:"type"`
+	// Time is the server's, or this machine's for what only it knows.
+	Time time.Time `json:"time"`
+	// Number is the execution's.
+	Number      int                `json:"execution_number,omitzero"`
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+	RunID       string             `json:"run_id,omitzero"`
+	Step        int                `json:"step,omitzero"`
+	// Position counts the step's calls from 0.
+	Position  int                 `json:"position,omitzero"`
+	Tool      string              `json:"tool,omitzero"`
+	Arguments string              `json:"arguments,omitzero"`
+	Text      string              `json:"text,omitzero"`
+	Skipped   int                 `json:"skipped,omitzero"`
+	Shown     int                 `json:"shown,omitzero"`
+	Calls     []domain.ToolCall   `json:"tool_calls,omitempty"`
+	Usage     domain.Usage        `json:"usage,omitzero"`
+	Finish    domain.FinishReason `json:"finish_reason,omitzero"`
+	Outcome   domain.ModelOutcome `json:"outcome,omitzero"`
+	Attempt   int                 `json:"attempt,omitzero"`
+	Mode      domain.StopMode     `json:"mode,omitzero"`
+	Reason    string              `json:"reason,omitzero"`
+	Error     *domain.Error       `json:"error,omitempty"`
+	Ended     *domain.Outcome     `json:"ended,omitempty"`
+}

@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"everstep/domain"
+)
+
+// A position says where an agent stands.
+type position struct {
+	snapshot
+	// number is that of the newest execution.
+	number int
+	// ended says how that execution ended; nil: it is in progress.
+	ended *domain.Outcome
+	// step is the one in progress by the history, where it is; completed are
+	// the steps before it. It is known where the history had to be read.
+	step int
+}
+
+// locate describes an agent and finds out, without a worker, which execution is
+// its newest and whether it has ended.
+func (c *Client) locate(ctx context.Context, id string) (position, error) {
+	s, err := c.describe(ctx, id)
+	if err != nil {
+		return position{}, err
+	}
+	p, err := c.position(ctx, s)
+	if err != nil {
+		return position{}, fail(ctx, id, "reading the history of "+id, err)
+	}
+	return p, nil
+}
+
+// position is locate for an agent that was described. One execution at a time
+// runs on an agent, so the newest is the one whose outcome the memo holds or
+// the next; what was recorded last tells which.
+func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
+	if err := c.inherit(ctx, &s); err != nil {
+		return position{}, err
+	}
+	if s.settled() {
+		return position{snapshot: s, number: s.outcome.Number, ended: s.outcome}, nil
+	}
+	scan, err := c.newest(ctx, s)
+	switch {
+	case err != nil:
+		return position{}, err
+	case scan.outcome != nil: // it ended after the description
+		s.outcome = scan.outcome
+		return position{snapshot: s, number: scan.outcome.Number, ended: scan.outcome}, nil
+	case s.outcome != nil && !scan.begun:
+		return position{snapshot: s, number: s.outcome.Number, ended: s.outcome}, nil
+	}
+	p := position{snapshot: s, number: scan.ended + 1, step: scan.step}
+	p.ended = s.cutShort(p.number, p.step)
+	return p, nil
+}
+
+// inherit fills in the outcome that a run took over from the one before, where
+// its own memo has none.
+func (c *Client) inherit(ctx context.Context, s *snapshot) error {
+	if s.outcome != nil || s.firstRunID() == s.runID() {
+		return nil
+	}
+	started, err := c.first(ctx, s.workflowID(), s.runID())
+	if err != nil {
+		return err
+	}
+	if in, ok := c.reader().input(started); ok && in.Carry != nil {
+		s.outcome = in.Carry.Outcome
+	}
+	return nil
+}
+
+// settled reports whether the memo is the last word: the workflow came to its
+// own end after it.
+func (s snapshot) settled() bool {
+	return s.outcome != nil && s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+}
+
+// cutShort is the outcome of an execution that was in progress when the server
+// ended the workflow; nil where it did not.
+func (s snapshot) cutShort(number, step int) *domain.Outcome {
+	o, ok := serverEnd(s.info().GetStatus())
+	if !ok {
+		return nil
+	}
+	o.AgentID, o.ExecutionID, o.Number, o.Steps = s.id, s.executionID(number), number, max(step-1, 0)
+	return &o
+}
+
+// newest reads the run backwards for the execution after the one that the memo
+// knows to have ended.
+func (c *Client) newest(ctx context.Context, s snapshot) (newestScan, error) {
+	scan := newestScan{reader: c.reader()}
+	if s.outcome != nil {
+		scan.ended = s.outcome.Number
+	}
+	scan.want = s.executionID(scan.ended + 1)
+	for event, err := range c.backwards(ctx, s.workflowID(), s.runID()) {
+		if err != nil {
+			return scan, err
+		}
+		if scan.take(event) {
+			break
+		}
+	}
+	return scan, nil
+}
+
+// A newestScan looks at a run's events from the newest back.
+type newestScan struct {
+	reader reader
+	// ended is the execution that is known to have ended, want the id of the next.
+	ended int
+	want  domain.ExecutionID
+	// begun and step say that the wanted one has begun, and its step by now.
+	begun bool
+	step  int
+	// outcome is that of the wanted one, where it has ended meanwhile.
+	outcome *domain.Outcome
+}
+
+// take reports whether the event settles the matter.
+func (n *newestScan) take(event *historypb.HistoryEvent) bool {
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		return n.takeOutcome(n.reader.ending(event))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		a := n.reader.scheduled(event.GetActivityTaskScheduledEventAttributes())
+		if a.step > 0 && a.execution == n.want {
+			n.begun, n.step = true, a.step
+		}
+		return n.begun
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+		reply, ok := n.reader.began(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
+		if ok && reply.Number > n.ended { // and no step after it
+			n.begun, n.step = true, 1
+		}
+		return n.begun
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		n.takeStart(event.GetWorkflowExecutionStartedEventAttributes())
+		return true
+	default:
+		return false
+	}
+}
+
+func (n *newestScan) takeOutcome(outcome domain.Outcome, ok bool) bool {
+	if ok && outcome.Number > n.ended {
+		n.outcome = &outcome
+	}
+	return ok
+}
+
+// takeStart reads what the run took over.
+func (n *newestScan) takeStart(started *historypb.WorkflowExecutionStartedEventAttributes) {
+	in, ok := n.reader.input(started)
+	if !ok {
+		return
+	}
+	took := carried(in)
+	if in.Carry == nil && n.ended == 0 || took.open == n.want {
+		n.begun, n.step = true, took.step+1
+	}
+}

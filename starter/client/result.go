@@ -1,0 +1,58 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"everstep/domain"
+)
+
+// Result returns how an execution ended and what it answered, without waiting:
+// it is refused where the execution is in progress. Number zero is the newest.
+// The workflow is asked first; where no worker answers, history is read.
+func (c *Client) Result(ctx context.Context, id string, number int) (Result, error) {
+	p, number, err := c.locateExecution(ctx, id, number)
+	if err != nil {
+		return Result{}, err
+	}
+	outcome, err := c.outcome(ctx, p, number)
+	if errors.Is(err, errUnfinished) {
+		return Result{}, errorf(Refused, err, "execution %d of %s is in progress; wait for it, or ask again later", number, id)
+	}
+	if err != nil {
+		return Result{}, fail(ctx, id, "reading the history of "+id, err)
+	}
+	return c.result(ctx, p, outcome)
+}
+
+// result adds the answer to an outcome.
+func (c *Client) result(ctx context.Context, p position, outcome domain.Outcome) (Result, error) {
+	r := Result{Execution: p.execution(outcome.Number), Outcome: outcome, Source: domain.FromWorkflow}
+	if _, byServer := serverEnd(p.info().GetStatus()); !byServer {
+		if page, ok := c.told(ctx, p, outcome); ok {
+			r.Answer, r.Error = page.Answer, page.Error
+			return r, nil
+		}
+	}
+	found, err := c.recorded(ctx, p.snapshot, outcome.ExecutionID)
+	if err != nil {
+		return Result{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+	}
+	r.Answer, r.Source = found.answer, domain.FromHistory
+	if outcome.Status == domain.StatusFailed {
+		r.Error = found.failure
+	}
+	return r, nil
+}
+
+// told asks the workflow for the answer of an execution. It reports false where
+// no worker answers, or the workflow knows of a later execution only.
+func (c *Client) told(ctx context.Context, p position, outcome domain.Outcome) (domain.StepsPage, bool) {
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	q := question{workflowID: p.workflowID(), deadline: askTimeout}
+	page, err := ask(patient, c, q, domain.QuerySteps, domain.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
+	held := err == nil && page.ExecutionID == outcome.ExecutionID && page.Outcome != nil
+	return page, held
+}

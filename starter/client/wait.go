@@ -1,0 +1,138 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"everstep/domain"
+)
+
+// Wait waits until an execution has ended, in whatever way, and returns its
+// result. Number zero is the newest execution at the time of the call. It
+// polls nothing and needs no worker; it outlives restarts of the server.
+func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
+	p, number, err := c.locateExecution(ctx, id, number)
+	if err != nil {
+		return Result{}, err
+	}
+	outcome, err := c.outcome(ctx, p, number)
+	if errors.Is(err, errUnfinished) {
+		outcome, err = c.await(ctx, p, number)
+	}
+	if err != nil {
+		return Result{}, fail(ctx, id, "waiting for "+id, err)
+	}
+	return c.result(ctx, p, outcome)
+}
+
+// locateExecution locates an agent and the execution that a caller means; zero
+// is the newest.
+func (c *Client) locateExecution(ctx context.Context, id string, number int) (position, int, error) {
+	if number < 0 {
+		return position{}, 0, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
+	}
+	p, err := c.locate(ctx, id)
+	switch {
+	case err != nil:
+		return position{}, 0, err
+	case number > p.number:
+		return position{}, 0, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, p.number)
+	case number == 0:
+		number = p.number
+	}
+	return p, number, nil
+}
+
+// errUnfinished says that an execution is in progress.
+var errUnfinished = errors.New("the execution is in progress")
+
+// outcome returns how an execution ended, or errUnfinished.
+func (c *Client) outcome(ctx context.Context, p position, number int) (domain.Outcome, error) {
+	switch {
+	case number < p.number:
+		return c.past(ctx, p.snapshot, number)
+	case p.ended == nil:
+		return domain.Outcome{}, errUnfinished
+	}
+	return *p.ended, nil
+}
+
+// await follows the history until an execution has ended.
+func (c *Client) await(ctx context.Context, p position, number int) (domain.Outcome, error) {
+	for it, err := range c.chain(ctx, p.snapshot, p.runID()) {
+		switch {
+		case err != nil:
+			return domain.Outcome{}, err
+		case it.lost != nil:
+			c.cfg.Progress("the server does not answer; waiting for it to come back")
+		case it.back:
+			c.cfg.Progress("the server is back")
+		default:
+			outcome, ok := c.reader().ending(it.event)
+			if ok && outcome.Number == number {
+				return outcome, nil
+			}
+			if ok && outcome.Number > number {
+				return c.past(ctx, p.snapshot, number)
+			}
+		}
+	}
+	return c.closed(ctx, p, number)
+}
+
+// closed returns the outcome of an execution whose workflow has ended without
+// saying it.
+func (c *Client) closed(ctx context.Context, p position, number int) (domain.Outcome, error) {
+	now, err := c.locate(ctx, p.called())
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	if now.firstRunID() == p.firstRunID() && now.number == number && now.ended != nil {
+		return *now.ended, nil
+	}
+	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, p.called())
+}
+
+// ending reads how an execution ended, where the event tells: one recorded it,
+// or a run took it over.
+func (r reader) ending(event *historypb.HistoryEvent) (domain.Outcome, bool) {
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
+		return r.outcome(event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		outcome, ok := decoded[domain.Outcome](r, event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		return outcome, ok && outcome.Number > 0
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		in, ok := r.input(event.GetWorkflowExecutionStartedEventAttributes())
+		if ok && in.Carry != nil && in.Carry.Outcome != nil {
+			return *in.Carry.Outcome, true
+		}
+	default:
+	}
+	return domain.Outcome{}, false
+}
+
+// past looks through the runs, the newest first, for how an earlier execution
+// ended.
+func (c *Client) past(ctx context.Context, s snapshot, number int) (domain.Outcome, error) {
+	next := s.runID()
+	for next != "" {
+		runID := next
+		next = ""
+		for event, err := range c.backwards(ctx, s.workflowID(), runID) {
+			if err != nil {
+				return domain.Outcome{}, goneIfDeleted(err, "execution %d of %s: its run has been deleted", number, s.called())
+			}
+			if outcome, ok := c.reader().ending(event); ok && outcome.Number == number {
+				return outcome, nil
+			}
+			if started := event.GetWorkflowExecutionStartedEventAttributes(); started != nil {
+				next = started.GetContinuedExecutionRunId()
+			}
+		}
+	}
+	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, s.called())
+}

@@ -1,0 +1,150 @@
+package devserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// patience is how long a caller tries to get hold of a server, not counting the
+// time to find or build one. Longer than a start may take.
+const patience = startPatience + 15*time.Second
+
+// Acquire joins the dev server of a state file, or starts it, and returns when
+// it answers. However many call it at once, in whatever processes, there is one
+// server and all get it.
+func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
+	if err := supported(); err != nil {
+		return nil, err
+	}
+	cfg, err := cfg.checked()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(cfg.StateFile), 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of the state file: %w", err)
+	}
+	if cfg.StateFile, err = resolveStateFile(cfg.StateFile); err != nil {
+		return nil, err
+	}
+	a := acquisition{cfg: cfg, began: time.Now()}
+	for {
+		lease, err := a.attempt(ctx)
+		if lease != nil || !errors.Is(err, errAgain) {
+			return lease, err
+		}
+		if time.Since(a.began) > patience {
+			return nil, a.exhausted()
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// errAgain means that the attempt met another process that was coming or going.
+var errAgain = errors.New("try again")
+
+// An acquisition is one call of Acquire.
+type acquisition struct {
+	cfg    Config
+	began  time.Time
+	binary Binary
+	failed string // what another process's start failed of
+}
+
+// attempt joins the server that is up, or starts one.
+func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
+	conn, r, err := connect(ctx, a.cfg.StateFile)
+	switch {
+	case err == nil && r.Error == "":
+		return a.join(conn, r.Server)
+	case err == nil:
+		// Somebody else's start failed; ours may not, since it may ask for less.
+		_ = conn.Close()
+		a.failed = r.Error
+		return nil, errAgain
+	case !errors.Is(err, errNotUp):
+		return nil, err
+	}
+	if a.binary.Path == "" {
+		began := time.Now()
+		if a.binary, err = Find(ctx, a.cfg); err != nil {
+			return nil, err
+		}
+		a.began = a.began.Add(time.Since(began))
+		a.cfg.Progress("using " + a.binary.String())
+	}
+	s, err := launch(a.cfg, a.binary)
+	if errors.Is(err, errLocked) {
+		return nil, errAgain
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.await(ctx, s)
+}
+
+// join takes a server that was up already, unless it is not the one asked for.
+func (a *acquisition) join(conn net.Conn, server Server) (*Lease, error) {
+	if err := a.mismatch(server); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	a.cfg.Progress(fmt.Sprintf("using the dev server that is already up: %s (process %d)", server.Address, server.PID))
+	return newLease(conn, server), nil
+}
+
+func (a *acquisition) mismatch(server Server) error {
+	for _, port := range []struct {
+		field string
+		asked int
+		url   string
+	}{{"port", a.cfg.Port, server.Address}, {"ui port", a.cfg.UIPort, server.UIURL}} {
+		asked := net.JoinHostPort(loopback, strconv.Itoa(port.asked))
+		if port.asked != 0 && asked != port.url && "http://"+asked != port.url {
+			return fmt.Errorf("%s %d: a dev server is already up on this state file at %s: leave the port out, end who uses it, or choose another state file",
+				port.field, port.asked, port.url)
+		}
+	}
+	return nil
+}
+
+// await waits for the server of the supervisor that this call started.
+func (a *acquisition) await(ctx context.Context, s *supervisorProcess) (*Lease, error) {
+	conn, r, err := connect(ctx, a.cfg.StateFile)
+	if err == nil && r.Error != "" {
+		_ = conn.Close()
+		return nil, errors.New("start the dev server: " + r.Error)
+	}
+	if err == nil {
+		r.Server.Started = true
+		return newLease(conn, r.Server), nil
+	}
+	if !errors.Is(err, errNotUp) {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.exited:
+	}
+	if s.failure() == nil {
+		return nil, errAgain // it ended in good order, or was killed
+	}
+	return nil, fmt.Errorf("the supervisor of the dev server failed: %w%s", s.failure(), logTail(a.cfg.StateFile))
+}
+
+// exhausted says why patience ran out.
+func (a *acquisition) exhausted() error {
+	if a.failed != "" {
+		return errors.New("start the dev server: " + a.failed)
+	}
+	return fmt.Errorf("state file %s is in use by a process that does not share it: end it (it holds %s), or choose another state file",
+		a.cfg.StateFile, lockPath(a.cfg.StateFile))
+}

@@ -1,0 +1,94 @@
+package devserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// goScript stands for the go command.
+func goScript(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755))
+	return path
+}
+
+func TestBuildCommand(t *testing.T) {
+	t.Setenv("GOFLAGS", "-mod=vendor")
+	t.Setenv("GOWORK", "/somewhere/go.work")
+	t.Setenv("GOOS", "plan9")
+	dir := t.TempDir()
+	path, err := buildWith(t.Context(), goScript(t, `
+{ for a in "$@"; do echo "$a"; done; echo "$GOFLAGS $GOWORK"; pwd; } > "$GOBIN/said"
+[ "$GOOS" = plan9 ] && exit 1
+touch "$GOBIN/temporal"`), dir, func(string) {})
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "temporal"), path)
+	said, err := os.ReadFile(filepath.Join(dir, "said"))
+	require.NoError(t, err)
+	require.Equal(t, `install
+-v
+-tags
+disable_grpc_modules
+-ldflags=-s -w
+github.com/temporalio/cli/cmd/temporal@v1.5.1
+-v off
+`+dir+"\n", string(said))
+}
+
+func TestBuildFailures(t *testing.T) {
+	t.Parallel()
+	_, err := buildWith(t.Context(), goScript(t, "echo 'go: no such host' >&2; exit 1"), t.TempDir(), func(string) {})
+	require.ErrorContains(t, err, "exit status 1")
+	require.ErrorContains(t, err, "go: no such host")
+	_, err = buildWith(t.Context(), goScript(t, "exit 0"), t.TempDir(), func(string) {})
+	require.ErrorContains(t, err, "made no binary")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = buildWith(ctx, goScript(t, "sleep 60"), t.TempDir(), func(string) {})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestBuildOutputIsCounted(t *testing.T) {
+	t.Parallel()
+	var output buildOutput
+	require.Equal(t, "0 modules downloaded", output.progress())
+	for _, part := range []string{"go: downloading a v1\ngo: down", "loading b v2\ninternal/goarch\nerrors\n", "github.com/a/b\n# github.com/a/b\nb.go:1:2: broken\n"} {
+		n, err := output.Write([]byte(part))
+		require.NoError(t, err)
+		require.Equal(t, len(part), n)
+	}
+	require.Equal(t, "2 modules downloaded, 3 packages compiled", output.progress())
+	require.Equal(t, "# github.com/a/b\nb.go:1:2: broken", output.tail())
+}
+
+func TestStalledDownloadIsNoticed(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	var lines []string
+	w := stallWatch{dir: t.TempDir(), progress: func(line string) { lines = append(lines, line) }, began: began, moved: began}
+	require.NoError(t, w.look(began.Add(9*time.Second)))
+	require.Empty(t, lines)
+	file := filepath.Join(w.dir, "part")
+	require.NoError(t, os.WriteFile(file, make([]byte, 3<<20), 0o600))
+	require.NoError(t, w.look(began.Add(9*time.Second)))
+	require.Equal(t, []string{"downloading the dev server: 3 MB, 9s"}, lines)
+	require.NoError(t, w.look(began.Add(18*time.Second)))
+	require.ErrorContains(t, w.look(began.Add(19*time.Second)), "no data in 10s")
+}
+
+func TestCancelledDownloadEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("interrupted")
+	cancel(cause)
+	_, err := download(ctx, t.TempDir(), func(string) {})
+	require.ErrorIs(t, err, cause)
+}

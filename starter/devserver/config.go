@@ -1,0 +1,121 @@
+package devserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// SupervisorCommand is the first argument with which a supervisor is started.
+// A program that calls [Acquire] passes what follows it to [Supervise].
+const SupervisorCommand = "dev-supervisor"
+
+// Config says which server is wanted. The zero value is the documented default.
+// All but StateFile and Progress matter only to the call that starts the
+// server: who joins one that is up takes it as it is, and is refused if it runs
+// on other ports than those asked for.
+type Config struct {
+	// StateFile is the SQLite file that keeps the server's state. Default: see
+	// [DefaultStateFile]. Its directory is made if it is missing.
+	StateFile string
+	// Port and UIPort are the loopback ports of the server and its Web UI. Zero
+	// prefers 7233 and 8233 and takes any free port where those are taken. A
+	// port that is given and taken is an error.
+	Port, UIPort int
+	// Binary is the temporal CLI to use. Default: see [Find].
+	Binary string
+	// Supervisor is the command line that runs [Supervise]; one argument is
+	// added to it. Default: this program with [SupervisorCommand].
+	Supervisor []string
+	// Progress gets one line at a time: which server is used and why, what is
+	// waited for, how far a build is. Nil is silent. Never called concurrently.
+	Progress func(line string)
+	// CodecEndpoint is the URL at which the Web UI has payloads decoded.
+	CodecEndpoint string
+	// Dynamic holds dynamic configuration beyond the tuned set, JSON by key. A
+	// key of the tuned set is overridden.
+	Dynamic map[string]string
+}
+
+// StorageDir is the directory beside a state file for what executions keep
+// outside of the server. It is not made. Take the path of [Server].StateFile.
+func StorageDir(stateFile string) string {
+	return strings.TrimSuffix(stateFile, ".db") + ".storage"
+}
+
+// checked returns the configuration with its defaults, or an error that names
+// the field and the fix.
+func (c Config) checked() (Config, error) {
+	for _, port := range []struct {
+		field string
+		value int
+	}{{"port", c.Port}, {"ui port", c.UIPort}} {
+		if port.value < 0 || port.value > 65535 {
+			return c, fmt.Errorf("%s %d: give one from 1 to 65535, or 0 for any free one", port.field, port.value)
+		}
+	}
+	if c.Port != 0 && c.Port == c.UIPort {
+		return c, fmt.Errorf("port and ui port are both %d: give two different ones", c.Port)
+	}
+	for key, value := range c.Dynamic {
+		if key == "" || strings.Contains(key, "=") || !json.Valid([]byte(value)) {
+			return c, fmt.Errorf("dynamic config %q: value %q must be JSON (text in double quotes)", key, value)
+		}
+	}
+	if c.CodecEndpoint != "" {
+		if u, err := url.Parse(c.CodecEndpoint); err != nil || u.Host == "" {
+			return c, fmt.Errorf("codec endpoint %q: give a URL such as http://127.0.0.1:8081", c.CodecEndpoint)
+		}
+	}
+	var err error
+	if c.StateFile, err = resolveStateFile(c.StateFile); err != nil {
+		return c, err
+	}
+	if len(c.Supervisor) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return c, fmt.Errorf("find this program to supervise the dev server: %w", err)
+		}
+		c.Supervisor = []string{self, SupervisorCommand}
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	return c, nil
+}
+
+// resolveStateFile gives every name of a file the same spelling, since lock and
+// socket are found by it.
+func resolveStateFile(path string) (string, error) {
+	if path == "" {
+		var err error
+		if path, err = DefaultStateFile(); err != nil {
+			return "", err
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("state file %q: %w", path, err)
+	}
+	// The server puts the path into a SQLite URI as it is.
+	if strings.ContainsAny(path, "?#%") {
+		return "", fmt.Errorf("state file %q: SQLite takes no ?, # or %% in its path: choose another", path)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("state file %q is not a file: give the path of one", path)
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved, nil
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("state file %q: %w", path, err)
+	}
+	// A new file: its directory may still be reached by different names.
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path)), nil
+	}
+	return path, nil
+}

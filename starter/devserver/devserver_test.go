@@ -1,0 +1,133 @@
+package devserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// holdCommand makes the test binary a user of a server: it acquires one, prints
+// it, and holds it until its standard input ends or it is killed.
+const holdCommand = "hold-dev-server"
+
+// The test binary is its own supervisor, and the other processes that share a
+// server with a test.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 {
+		os.Exit(m.Run())
+	}
+	var err error
+	switch os.Args[1] {
+	case SupervisorCommand:
+		err = Supervise(context.Background(), os.Args[2:])
+	case holdCommand:
+		err = hold(os.Args[2], os.Args[3])
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func hold(stateFile, binary string) error {
+	lease, err := Acquire(context.Background(), Config{StateFile: stateFile, Binary: binary})
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(lease.Server()); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// realConfig is a server of the test's own. Without a binary and without Go to
+// build one there is nothing to test.
+func realConfig(t *testing.T) Config {
+	t.Helper()
+	binary, err := Find(t.Context(), Config{Progress: func(line string) { t.Log(line) }})
+	if err != nil {
+		if _, lookErr := exec.LookPath("go"); lookErr != nil {
+			t.Skipf("NOT TESTED, no temporal CLI and no Go: %v", err)
+		}
+	}
+	require.NoError(t, err)
+	return Config{StateFile: filepath.Join(t.TempDir(), "state", "dev.db"), Binary: binary.Path}
+}
+
+// acquire holds a server until the test ends, and then waits for its end, so
+// that the test's directory can be removed.
+func acquire(t *testing.T, cfg Config) *Lease {
+	t.Helper()
+	lease, err := Acquire(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, lease.Close())
+		requireGone(t, cfg.StateFile)
+	})
+	return lease
+}
+
+// requireGone waits until neither supervisor nor server of a state file is
+// alive: both hold its lock.
+func requireGone(t *testing.T, stateFile string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		lock, err := openLock(lockPath(stateFile))
+		if err != nil {
+			return false
+		}
+		return lock.Close() == nil
+	}, 15*time.Second, 10*time.Millisecond, "the lock of %s is still held", stateFile)
+}
+
+func requireDone(t *testing.T, lease *Lease) {
+	t.Helper()
+	select {
+	case <-lease.Done():
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the lease goes on though its server is gone")
+	}
+}
+
+// startUser starts another process that holds the server.
+func startUser(t *testing.T, cfg Config) (*exec.Cmd, Server) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, holdCommand, cfg.StateFile, cfg.Binary)
+	cmd.Stderr = os.Stderr
+	_, err = cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		requireGone(t, cfg.StateFile)
+	})
+	var server Server
+	require.NoError(t, json.NewDecoder(stdout).Decode(&server))
+	return cmd, server
+}
+
+// script writes an executable that says it is a temporal CLI and does what body
+// says for any other command.
+func script(t *testing.T, version, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "temporal")
+	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '" + version + "'; exit 0; fi\n" + body + "\n"
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	return path
+}

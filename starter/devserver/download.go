@@ -1,0 +1,90 @@
+package devserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+)
+
+// downloadPatience is how long a download may stand still, its beginning
+// included. Short, since a build is at hand where there is no network.
+const downloadPatience = 10 * time.Second
+
+// download has the SDK fetch the CLI that it was released with. The SDK only
+// offers that together with starting it; an address without a port makes it
+// give up in between, so success is the file and not the error.
+func download(ctx context.Context, dir string, progress func(string)) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := testsuite.StartDevServer(ctx, testsuite.DevServerOptions{
+			CachedDownload: testsuite.CachedDownload{DestDir: dir},
+			ClientOptions: &client.Options{
+				HostPort: "not-to-be-started",
+				Logger:   log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+			},
+			Stdout: io.Discard,
+			Stderr: io.Discard,
+		})
+		ended <- err
+	}()
+	watch := stallWatch{dir: dir, progress: progress, began: time.Now(), moved: time.Now()}
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-ended:
+			files, globErr := filepath.Glob(filepath.Join(dir, "temporal-cli-go-sdk-*"))
+			if globErr == nil && len(files) == 1 {
+				return files[0], nil
+			}
+			if context.Cause(ctx) != nil {
+				err = context.Cause(ctx)
+			}
+			return "", err
+		case now := <-ticker.C:
+			if err := watch.look(now); err != nil {
+				cancel(err)
+			}
+		}
+	}
+}
+
+// A stallWatch reports how a download grows and notices when it does not.
+type stallWatch struct {
+	dir          string
+	progress     func(string)
+	began, moved time.Time
+	size         int64
+}
+
+func (w *stallWatch) look(now time.Time) error {
+	var size int64
+	files, err := filepath.Glob(filepath.Join(w.dir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			size += info.Size()
+		}
+	}
+	if size > w.size {
+		w.size, w.moved = size, now
+		w.progress(fmt.Sprintf("downloading the dev server: %d MB, %s", size>>20, now.Sub(w.began).Round(time.Second)))
+	}
+	if now.Sub(w.moved) >= downloadPatience {
+		return errors.New("no data in " + downloadPatience.String())
+	}
+	return nil
+}

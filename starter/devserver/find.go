@@ -1,0 +1,201 @@
+package devserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Source says where a dev server came from.
+type Source string
+
+const (
+	// FromConfig means that [Config].Binary names it.
+	FromConfig Source = "configuration"
+	// FromPath means that `temporal` is on PATH and new enough.
+	FromPath Source = "PATH"
+	// FromCache means that an earlier call fetched or built it.
+	FromCache Source = "cache"
+	// FromDownload means that this call fetched it into the cache.
+	FromDownload Source = "download"
+	// FromBuild means that this call built it into the cache.
+	FromBuild Source = "build"
+)
+
+// A Binary is a temporal CLI whose dev server is new enough.
+type Binary struct {
+	Path string
+	// Version is the server's version, CLI that of the command around it
+	// (0.0.0-DEV for one that was built here).
+	Version, CLI string
+	Source       Source
+}
+
+// String says which server it is and where it came from.
+func (b Binary) String() string {
+	return fmt.Sprintf("temporal server %s (CLI %s) from %s: %s", b.Version, b.CLI, b.Source, b.Path)
+}
+
+// Find returns the first dev server that is new enough of: the one configured;
+// `temporal` on PATH; the user's cache; Temporal's download; a build with
+// `go install`. The last two go to the cache, at most one process at a time;
+// the others wait and say so. A build takes minutes, once.
+func Find(ctx context.Context, cfg Config) (Binary, error) {
+	cfg, err := cfg.checked()
+	if err != nil {
+		return Binary{}, err
+	}
+	f := finder{binary: cfg.Binary, progress: cfg.Progress, lookPath: exec.LookPath, download: download, build: build}
+	if cfg.Binary == "" {
+		if f.cacheDir, err = defaultCacheDir(); err != nil {
+			return Binary{}, err
+		}
+	}
+	return f.find(ctx)
+}
+
+// A fetcher puts a temporal CLI into a directory and returns its path.
+type fetcher func(ctx context.Context, dir string, progress func(string)) (string, error)
+
+type finder struct {
+	binary   string
+	cacheDir string
+	progress func(string)
+	lookPath func(string) (string, error)
+	download fetcher
+	build    fetcher
+}
+
+func (f *finder) find(ctx context.Context) (Binary, error) {
+	if f.binary != "" {
+		b, err := inspect(ctx, f.binary, FromConfig)
+		if err != nil {
+			return Binary{}, fmt.Errorf("%w: name another temporal CLI, or none to have one found", err)
+		}
+		return b, nil
+	}
+	if path, err := f.lookPath("temporal"); err == nil {
+		b, err := inspect(ctx, path, FromPath)
+		if err == nil {
+			return b, nil
+		}
+		f.progress("passing over temporal on PATH: " + err.Error())
+	}
+	if b, ok := f.cached(ctx); ok {
+		return b, nil
+	}
+	if err := os.MkdirAll(f.cacheDir, 0o755); err != nil {
+		return Binary{}, fmt.Errorf("make the cache for the dev server: %w", err)
+	}
+	lock, err := waitLock(ctx, filepath.Join(f.cacheDir, "lock"), func(waited time.Duration) {
+		f.progress(fmt.Sprintf("another process is getting the dev server: waiting, %s", waited))
+	})
+	if err != nil {
+		return Binary{}, fmt.Errorf("lock the cache of the dev server: %w", err)
+	}
+	defer lock.Close()
+	if b, ok := f.cached(ctx); ok {
+		return b, nil
+	}
+	f.progress("no temporal CLI with server " + minServer + " or newer on PATH or in the cache: downloading it")
+	b, downloadErr := f.fetch(ctx, FromDownload, f.download)
+	if downloadErr == nil {
+		return b, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return Binary{}, err
+	}
+	f.progress("download failed (" + downloadErr.Error() + "): building " + module + ", once; this can take minutes")
+	b, buildErr := f.fetch(ctx, FromBuild, f.build)
+	if buildErr != nil {
+		return Binary{}, fmt.Errorf("get a dev server: %w", errors.Join(
+			fmt.Errorf("download: %w", downloadErr), fmt.Errorf("build: %w", buildErr),
+			errors.New("to do: install the temporal CLI or Go, or give the address of a Temporal server")))
+	}
+	return b, nil
+}
+
+// cached returns the newest server in the cache. The pinned one is asked first,
+// since it is what is there nearly always and asking costs a process.
+func (f *finder) cached(ctx context.Context) (Binary, bool) {
+	paths, err := filepath.Glob(filepath.Join(f.cacheDir, "[0-9]*", "temporal"))
+	if err != nil {
+		return Binary{}, false
+	}
+	version := func(path string) string { return filepath.Base(filepath.Dir(path)) }
+	slices.SortFunc(paths, func(a, b string) int { return compareVersions(version(b), version(a)) })
+	for _, path := range paths {
+		b, err := inspect(ctx, path, FromCache)
+		if err == nil {
+			return b, true
+		}
+		f.progress("passing over the cache's temporal: " + err.Error())
+	}
+	return Binary{}, false
+}
+
+// fetch gets a server in a directory of its own and moves it to its place in
+// one step, so that nobody ever sees half of one. The caller holds the lock:
+// whatever else lies there is left over from a process that was killed.
+func (f *finder) fetch(ctx context.Context, source Source, get fetcher) (Binary, error) {
+	leftovers, _ := filepath.Glob(filepath.Join(f.cacheDir, "fetch-*"))
+	for _, dir := range leftovers {
+		_ = os.RemoveAll(dir) // only disk space is lost if this fails
+	}
+	dir, err := os.MkdirTemp(f.cacheDir, "fetch-")
+	if err != nil {
+		return Binary{}, err
+	}
+	defer os.RemoveAll(dir)
+	path, err := get(ctx, dir, f.progress)
+	if err != nil {
+		return Binary{}, err
+	}
+	b, err := inspect(ctx, path, source)
+	if err != nil {
+		return Binary{}, err
+	}
+	version := b.CLI
+	if source == FromBuild {
+		version = strings.TrimPrefix(moduleVersion, "v")
+	}
+	target := filepath.Join(f.cacheDir, version, "temporal")
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return Binary{}, err
+	}
+	if err := os.Rename(path, target); err != nil {
+		return Binary{}, err
+	}
+	b.Path = target
+	return b, nil
+}
+
+// inspect runs a temporal CLI to ask for its version.
+func inspect(ctx context.Context, path string, source Source) (Binary, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Binary{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.WaitDelay = time.Second
+	output, err := cmd.Output()
+	if err != nil {
+		return Binary{}, fmt.Errorf("run %s --version: %w", path, err)
+	}
+	cli, server, err := parseVersion(string(output))
+	if err != nil {
+		return Binary{}, fmt.Errorf("%s --version: %w", path, err)
+	}
+	if compareVersions(server, minServer) < 0 {
+		return Binary{}, fmt.Errorf("%s has server %s, too old: %s or newer is needed", path, server, minServer)
+	}
+	return Binary{Path: path, Version: server, CLI: cli, Source: source}, nil
+}

@@ -1,0 +1,82 @@
+//go:build linux
+
+package devserver
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestKilledUsersLetGo(t *testing.T) {
+	t.Parallel()
+	cfg := realConfig(t)
+	starter, server := startUser(t, cfg)
+	user, seen := startUser(t, cfg)
+	require.Equal(t, server.PID, seen.PID)
+
+	// The one that started it is only a user like any other.
+	require.NoError(t, starter.Process.Kill())
+	require.Never(t, func() bool {
+		conn, err := net.DialTimeout("tcp", server.Address, time.Second)
+		return err != nil || conn.Close() != nil
+	}, 2*lastUserGrace, 50*time.Millisecond)
+
+	require.NoError(t, user.Process.Kill())
+	requireGone(t, cfg.StateFile)
+	_, err := net.Dial("tcp", server.Address)
+	require.Error(t, err)
+}
+
+func TestKilledSupervisorTakesTheServerAlong(t *testing.T) {
+	t.Parallel()
+	cfg := realConfig(t)
+	lease, supervisor := launchAndJoin(t, cfg)
+	require.NoError(t, supervisor.cmd.Process.Kill())
+	requireDone(t, lease)
+	requireGone(t, cfg.StateFile)
+
+	again := acquire(t, cfg) // over the socket that was left behind
+	require.True(t, again.Server().Started)
+	require.NotEqual(t, lease.Server().PID, again.Server().PID)
+}
+
+func TestKilledServerEndsTheLease(t *testing.T) {
+	t.Parallel()
+	cfg := realConfig(t)
+	lease, supervisor := launchAndJoin(t, cfg)
+	process, err := os.FindProcess(lease.Server().PID)
+	require.NoError(t, err)
+	require.NoError(t, process.Kill())
+	requireDone(t, lease)
+	select {
+	case <-supervisor.exited:
+		require.Error(t, supervisor.failure())
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the supervisor outlives its server")
+	}
+	again := acquire(t, cfg)
+	require.NotEqual(t, lease.Server().PID, again.Server().PID)
+}
+
+// launchAndJoin does what Acquire does, and gives the supervisor's process too.
+func launchAndJoin(t *testing.T, cfg Config) (*Lease, *supervisorProcess) {
+	t.Helper()
+	cfg, err := cfg.checked()
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(cfg.StateFile), 0o700))
+	supervisor, err := launch(cfg, Binary{Path: cfg.Binary, Version: minServer})
+	require.NoError(t, err)
+	_, err = launch(cfg, Binary{Path: cfg.Binary})
+	require.ErrorIs(t, err, errLocked, "two servers on one file")
+	conn, r, err := connect(t.Context(), cfg.StateFile)
+	require.NoError(t, err)
+	require.Empty(t, r.Error)
+	lease := newLease(conn, r.Server)
+	t.Cleanup(func() { _ = lease.Close() })
+	return lease, supervisor
+}

@@ -1,0 +1,126 @@
+package devserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// What a supervisor inherits, in the order of exec.Cmd.ExtraFiles.
+const (
+	lockFD     = 3
+	listenerFD = 4
+)
+
+func lockPath(stateFile string) string { return stateFile + ".lock" }
+func logPath(stateFile string) string  { return stateFile + ".log" }
+
+// A spec is what a supervisor is told, as JSON in its argument.
+type spec struct {
+	StateFile     string            `json:"state_file"`
+	Binary        string            `json:"binary"`
+	Version       string            `json:"version"`
+	Port          int               `json:"port,omitzero"`
+	UIPort        int               `json:"ui_port,omitzero"`
+	CodecEndpoint string            `json:"codec_endpoint,omitzero"`
+	Dynamic       map[string]string `json:"dynamic,omitzero"`
+}
+
+// A supervisorProcess is one that this process has started.
+type supervisorProcess struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// launch starts the supervisor of a state file, or returns errLocked where
+// another one, or its server, is alive. The lock and a listening socket are
+// handed on, so that two can never start and this caller can connect at once.
+func launch(cfg Config, binary Binary) (*supervisorProcess, error) {
+	lock, err := openLock(lockPath(cfg.StateFile))
+	if err != nil {
+		return nil, fmt.Errorf("lock the state file: %w", err)
+	}
+	defer lock.Close()
+	log, err := os.OpenFile(logPath(cfg.StateFile), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the dev server's log: %w", err)
+	}
+	defer log.Close()
+	listener, err := listenForUsers(cfg.StateFile)
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	cmd, err := supervisorCommand(cfg, binary)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{lock, listener}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the supervisor of the dev server: %w", err)
+	}
+	s := &supervisorProcess{cmd: cmd, exited: make(chan struct{})}
+	go func() {
+		defer close(s.exited)
+		_ = cmd.Wait() // read from ProcessState
+	}()
+	return s, nil
+}
+
+func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
+	argument, err := json.Marshal(spec{
+		StateFile: cfg.StateFile, Binary: binary.Path, Version: binary.Version,
+		Port: cfg.Port, UIPort: cfg.UIPort, CodecEndpoint: cfg.CodecEndpoint, Dynamic: cfg.Dynamic,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the supervisor's argument: %w", err)
+	}
+	path, err := exec.LookPath(cfg.Supervisor[0])
+	if err != nil {
+		return nil, fmt.Errorf("find the supervisor of the dev server: %w", err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("find the supervisor of the dev server: %w", err)
+	}
+	cmd := exec.Command(path, append(cfg.Supervisor[1:len(cfg.Supervisor):len(cfg.Supervisor)], string(argument))...)
+	cmd.Dir = filepath.Dir(cfg.StateFile) // not the caller's, which may go
+	cmd.Env = supervisorEnvironment()
+	cmd.SysProcAttr = ownSession()
+	return cmd, nil
+}
+
+// listenForUsers makes the socket. The caller holds the lock, so one that is
+// there already belongs to nobody.
+func listenForUsers(stateFile string) (*os.File, error) {
+	path, err := socketPath(stateFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("remove a stale socket: %w", err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen for users of the dev server: %w", err)
+	}
+	defer listener.Close()
+	listener.SetUnlinkOnClose(false) // it lives on in the supervisor
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, fmt.Errorf("protect the socket of the dev server: %w", err)
+	}
+	return listener.File()
+}
+
+// failure is how the supervisor failed: nil if it ended in good order or was
+// killed. To be asked once it has exited.
+func (s *supervisorProcess) failure() error {
+	state := s.cmd.ProcessState
+	if state == nil || state.Success() || killed(state) {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", s.cmd.Path, state)
+}

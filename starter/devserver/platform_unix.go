@@ -1,0 +1,47 @@
+//go:build unix
+
+package devserver
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// supported is nil where a supervisor can work.
+func supported() error { return nil }
+
+// lockFile locks without waiting.
+func lockFile(file *os.File) error {
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return errLocked
+		}
+		return err
+	}
+}
+
+func ownedByMe(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
+
+// ownSession makes a child that no signal of the terminal reaches.
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// keepFilesPrivate has whatever this process and its children create readable
+// by nobody else.
+func keepFilesPrivate() { syscall.Umask(0o077) }
+
+// keepFromChildren closes an inherited file in the children of this process.
+func keepFromChildren(file *os.File) { syscall.CloseOnExec(int(file.Fd())) }
+
+// killed reports whether a process was ended by a signal.
+func killed(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
+}

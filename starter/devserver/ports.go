@@ -1,0 +1,55 @@
+package devserver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+type ports struct{ server, ui int }
+
+// choosePorts returns two ports that are free now. Those asked for are taken or
+// refused; those not asked for are the preferred ones where free.
+func choosePorts(port, uiPort int) (ports, error) {
+	server, err := choosePort("port", port, preferredPort, uiPort)
+	if err != nil {
+		return ports{}, err
+	}
+	defer server.Close() // held until both are chosen, so that they differ
+	ui, err := choosePort("ui port", uiPort, preferredUIPort, port)
+	if err != nil {
+		return ports{}, err
+	}
+	defer ui.Close()
+	return ports{server: number(server), ui: number(ui)}, nil
+}
+
+func choosePort(field string, asked, preferred, reserved int) (net.Listener, error) {
+	if asked != 0 {
+		listener, err := listen(asked)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("%s %d is taken by another program: ask for another one, or for none to get any free one", field, asked)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %d: %w", field, asked, err)
+		}
+		return listener, nil
+	}
+	if preferred != reserved {
+		if listener, err := listen(preferred); err == nil {
+			return listener, nil
+		}
+	}
+	listener, err := listen(0)
+	if err != nil {
+		return nil, fmt.Errorf("find a free %s on %s: %w", field, loopback, err)
+	}
+	return listener, nil
+}
+
+func listen(port int) (net.Listener, error) {
+	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.ParseIP(loopback), Port: port})
+}
+
+func number(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }

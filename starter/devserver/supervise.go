@@ -1,0 +1,193 @@
+package devserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// firstUserPatience is how long a supervisor waits for its first user.
+	firstUserPatience = 10 * time.Second
+	// lastUserGrace is how long a server outlives its last user, so that one
+	// command after another does not stop and start it.
+	lastUserGrace = 300 * time.Millisecond
+)
+
+// Supervise runs the server of a state file until nobody uses it, it dies, or
+// ctx ends. It is the body of the hidden command [SupervisorCommand], takes
+// what followed that on the command line, and works only as [Acquire] starts
+// it. It changes the umask of the process.
+func Supervise(ctx context.Context, args []string) error {
+	s, err := inherit(args)
+	if err != nil {
+		return err
+	}
+	keepFilesPrivate()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	defer stop()
+	return s.run(ctx)
+}
+
+type supervisor struct {
+	spec     spec
+	lock     *os.File // the server inherits it too
+	listener net.Listener
+	audience *audience
+	reply    reply
+	answered chan struct{} // closed when reply is set
+	over     chan struct{} // closed when users are to be let go
+}
+
+// inherit takes over what launch hands on.
+func inherit(args []string) (*supervisor, error) {
+	byHand := fmt.Errorf("%s is started by the commands that need a dev server, not by hand", SupervisorCommand)
+	if len(args) != 1 {
+		return nil, byHand
+	}
+	s := &supervisor{audience: newAudience(), answered: make(chan struct{}), over: make(chan struct{})}
+	if err := json.Unmarshal([]byte(args[0]), &s.spec); err != nil || s.spec.StateFile == "" {
+		return nil, byHand
+	}
+	s.lock = os.NewFile(lockFD, "lock")
+	if err := lockFile(s.lock); err != nil { // already ours, so nothing changes
+		return nil, errors.Join(byHand, err)
+	}
+	socket := os.NewFile(listenerFD, "listener")
+	defer socket.Close()
+	var err error
+	if s.listener, err = net.FileListener(socket); err != nil {
+		return nil, errors.Join(byHand, err)
+	}
+	keepFromChildren(s.lock)
+	return s, nil
+}
+
+// run lets users in while the server runs, and the server run while there are
+// users. When it returns, the server is gone.
+func (s *supervisor) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var users sync.WaitGroup
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		s.accept(&users)
+	}()
+	served := make(chan error, 1)
+	go func() { served <- s.serve(ctx) }()
+
+	err, ended := s.watch(ctx, served)
+
+	if path, pathErr := socketPath(s.spec.StateFile); pathErr == nil {
+		_ = os.Remove(path) // a stale one does no harm
+	}
+	_ = s.listener.Close()
+	close(s.over)
+	cancel()
+	if !ended {
+		err = <-served
+	}
+	<-accepted
+	users.Wait()
+	return err
+}
+
+// watch returns when it is time to stop, with what the server ended of where
+// that is why.
+func (s *supervisor) watch(ctx context.Context, served <-chan error) (err error, ended bool) {
+	idle := time.NewTimer(firstUserPatience)
+	defer idle.Stop()
+	for {
+		select {
+		case err := <-served:
+			return err, true
+		case <-ctx.Done():
+			return nil, false
+		case <-s.audience.changed:
+			if s.audience.empty() {
+				idle.Reset(lastUserGrace)
+			} else {
+				idle.Stop()
+			}
+		case <-idle.C:
+			if s.audience.closeIfEmpty() {
+				return nil, false
+			}
+		}
+	}
+}
+
+// serve starts the server, tells the users, and stops it when ctx ends.
+func (s *supervisor) serve(ctx context.Context) error {
+	p, server, err := s.start(ctx)
+	if err != nil {
+		s.reply.Error = err.Error()
+		close(s.answered)
+		return err
+	}
+	s.reply.Server = server
+	close(s.answered)
+	select {
+	case <-p.exited:
+		return fmt.Errorf("the dev server died: %s", p.cmd.ProcessState)
+	case <-ctx.Done():
+		p.stop()
+		return nil
+	}
+}
+
+func (s *supervisor) accept(users *sync.WaitGroup) {
+	for {
+		conn, err := s.listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // too many open files, say: it passes
+			select {
+			case <-s.over:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		case s.audience.join():
+			users.Go(func() {
+				defer s.audience.leave()
+				s.attend(conn)
+			})
+		default:
+			_ = conn.Close() // the user tries again and finds none
+		}
+	}
+}
+
+// attend tells one user what became of the server, and returns when the user
+// has left or has to.
+func (s *supervisor) attend(conn net.Conn) {
+	defer conn.Close()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = io.Copy(io.Discard, conn) // users send nothing: it returns when they leave
+	}()
+	select {
+	case <-left:
+		return
+	case <-s.answered:
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	if err := json.NewEncoder(conn).Encode(s.reply); err != nil {
+		return // the user has left
+	}
+	select {
+	case <-left:
+	case <-s.over:
+	}
+}

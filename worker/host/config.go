@@ -1,0 +1,104 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// Config is a worker. Its zero value is the documented defaults.
+type Config struct {
+	Connection Connection
+	// TaskQueue is where it listens. Empty: domain.DefaultTaskQueue.
+	TaskQueue string
+	// Dir is the root that the file tools never leave. Empty: the current
+	// directory.
+	Dir string
+	// Storage is where parts of long conversations go: a directory, or the URL
+	// of a bucket. Empty: nowhere, so that a conversation must fit one run. All
+	// workers of a task queue need the same.
+	Storage string
+
+	// Tools are added to the file tools. One of the same name replaces it.
+	Tools []tool.Tool
+	// Providers are added to scripted and openai-chat, by name. One of the
+	// same name replaces it.
+	Providers map[string]inference.Provider
+	// OpenAI is the server of the models openai-chat/….
+	OpenAI OpenAI
+
+	Log Log
+	// MaxActivities bounds the inferences and tool calls at one time. Zero:
+	// DefaultMaxActivities.
+	MaxActivities int
+	// CacheBytes bounds the transcripts kept in memory. Zero:
+	// transcript.DefaultCacheBytes.
+	CacheBytes int64
+	// StopTimeout is what activities have to finish when the worker is told to
+	// stop. Zero: DefaultStopTimeout.
+	StopTimeout time.Duration
+
+	// At is called at the points where a worker can die. It is for tests that
+	// kill workers there, and nil otherwise.
+	At func(context.Context, domain.Boundary)
+}
+
+const (
+	// DefaultMaxActivities is enough for one step with all the parallel calls
+	// that are allowed.
+	DefaultMaxActivities = domain.MaxToolCalls
+	// DefaultStopTimeout is what activities have to finish.
+	DefaultStopTimeout = 10 * time.Second
+)
+
+// OpenAI names a server of OpenAI's API.
+type OpenAI struct {
+	// BaseURL is the server's. Empty: OpenAI's own.
+	BaseURL string
+	// Key is sent to that server and nowhere else. It may be empty.
+	Key Secret
+}
+
+// A Secret never shows in a log, a message or JSON.
+type Secret string
+
+// String hides the secret, and says whether there is one.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return hidden
+}
+
+// GoString hides the secret.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText hides the secret.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Reveal returns the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// hidden stands where a secret was.
+const hidden = "[hidden]"
+
+// withDefaults fills in what is not set.
+func (c Config) withDefaults() Config {
+	c.Connection = c.Connection.withDefaults()
+	if c.TaskQueue == "" {
+		c.TaskQueue = domain.DefaultTaskQueue
+	}
+	if c.Dir == "" {
+		c.Dir = "."
+	}
+	if c.MaxActivities == 0 {
+		c.MaxActivities = DefaultMaxActivities
+	}
+	if c.StopTimeout == 0 {
+		c.StopTimeout = DefaultStopTimeout
+	}
+	return c
+}

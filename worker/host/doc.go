@@ -1,0 +1,17 @@
+// Package host runs Everstep's workers, and holds what every process of
+// Everstep shares: configuration, the connection to Temporal, payload
+// conversion and logging.
+//
+// Its main type is Config, whose zero value is a worker for the local server. A
+// worker with tools of one's own is
+//
+//	func main() {
+//		host.Main(host.Config{Tools: []tool.Tool{weather()}})
+//	}
+//
+// which takes the flags and variables of Everstep's own worker. Its one rule:
+// what decides anything travels in the workflow's input; what is configured
+// here only influences how work is done.
+//
+// Start reading at Main.
+package host

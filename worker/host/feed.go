@@ -1,0 +1,78 @@
+package host
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/activities/transcript"
+	"everstep/domain"
+	"everstep/workflows"
+)
+
+// feeder hands the transcript to the activities of this worker, as a workflow
+// schedules them, and marks the boundaries that lie in a workflow. Nothing
+// flows back: a workflow never reads what the worker remembers.
+type feeder struct {
+	interceptor.WorkerInterceptorBase
+	cache *transcript.Cache
+	at    func(context.Context, domain.Boundary)
+}
+
+func (f *feeder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &feedInbound{feeder: f}
+	in.Next = next
+	return in
+}
+
+// feedInbound only wraps the outbound side.
+type feedInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	feeder *feeder
+}
+
+func (in *feedInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	out := &feedOutbound{feeder: in.feeder}
+	out.Next = next
+	return in.Next.Init(out)
+}
+
+type feedOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	feeder *feeder
+}
+
+func (out *feedOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	if !workflow.IsReplaying(ctx) {
+		out.feeder.scheduled(ctx, name)
+	}
+	return out.Next.ExecuteActivity(ctx, name, args...)
+}
+
+func (out *feedOutbound) NewContinueAsNewError(ctx workflow.Context, workflowFunction any, args ...any) error {
+	if !workflow.IsReplaying(ctx) {
+		out.feeder.reached(domain.Continuing)
+	}
+	return out.Next.NewContinueAsNewError(ctx, workflowFunction, args...)
+}
+
+// scheduled feeds the cache where the activity will read the transcript.
+func (f *feeder) scheduled(ctx workflow.Context, name string) {
+	switch name {
+	case string(domain.CallModel):
+		f.reached(domain.BetweenSteps)
+	case string(domain.CallTool), string(domain.Record):
+	default:
+		return
+	}
+	if log, resolved, ok := workflows.Transcript(ctx); ok {
+		f.cache.Feed(workflow.GetInfo(ctx).WorkflowExecution.ID, log, resolved)
+	}
+}
+
+func (f *feeder) reached(boundary domain.Boundary) {
+	if f.at != nil {
+		f.at(context.Background(), boundary)
+	}
+}

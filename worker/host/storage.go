@@ -1,0 +1,113 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/memblob" // storage mem://, for tests
+
+	"everstep/domain"
+)
+
+// OpenStorage opens what Config.Storage names and proves that it can be
+// written, read and deleted. The empty name is no storage: nil. The caller
+// closes it.
+//
+// A directory is made where it does not exist. Besides directories and file://
+// the schemes are those of the gocloud.dev drivers that are linked in; a worker
+// of one's own links others by importing them.
+func OpenStorage(ctx context.Context, name string) (*blob.Bucket, error) {
+	if name == "" {
+		return nil, nil
+	}
+	bucket, err := openBucket(ctx, name)
+	if err != nil {
+		return nil, storageError(name, "open", err)
+	}
+	if doing, err := probe(ctx, bucket); err != nil {
+		return nil, errors.Join(storageError(name, doing, err), bucket.Close())
+	}
+	return bucket, nil
+}
+
+func openBucket(ctx context.Context, name string) (*blob.Bucket, error) {
+	path, err := storagePath(name)
+	if err != nil {
+		return nil, err
+	}
+	if path == "" {
+		return blob.OpenBucket(ctx, name)
+	}
+	// Temporary files beside the objects, so that a rename never crosses file
+	// systems and is atomic.
+	return fileblob.OpenBucket(path, &fileblob.Options{
+		CreateDir: true, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
+	})
+}
+
+// storagePath is the directory that a storage names, or nothing for a bucket.
+func storagePath(name string) (string, error) {
+	scheme, _, isURL := strings.Cut(name, "://")
+	if !isURL {
+		return filepath.Abs(name)
+	}
+	parsed, err := url.Parse(name)
+	if err != nil {
+		return "", errors.New("is no URL")
+	}
+	if scheme != "file" {
+		return "", nil
+	}
+	if parsed.Host != "" || parsed.Path == "" || parsed.RawQuery != "" {
+		return "", errors.New("is not of the form file:///a/directory")
+	}
+	return filepath.FromSlash(parsed.Path), nil
+}
+
+// checkStorage says what is wrong with a name, as far as the name tells.
+func checkStorage(name string) error {
+	if strings.TrimSpace(name) == "" {
+		return errors.New("is empty; give a directory or the URL of a bucket")
+	}
+	path, err := storagePath(name)
+	if err != nil {
+		return fmt.Errorf("%q %w; give a directory or the URL of a bucket", name, err)
+	}
+	if scheme, _, _ := strings.Cut(name, "://"); path == "" && !blob.DefaultURLMux().ValidBucketScheme(scheme) {
+		return fmt.Errorf("%q: no driver for %s:// is linked into this worker; give a directory, or import gocloud.dev's driver in a worker of your own", name, scheme)
+	}
+	return nil
+}
+
+// probe writes, reads and deletes a small object. It says what failed.
+func probe(ctx context.Context, bucket *blob.Bucket) (doing string, err error) {
+	key := "probe/" + uuid.NewString()
+	want := []byte("everstep")
+	if err := bucket.WriteAll(ctx, key, want, &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
+		return "write to", err
+	}
+	got, err := bucket.ReadAll(ctx, key)
+	if err != nil {
+		return "read from", err
+	}
+	if !bytes.Equal(got, want) {
+		return "read from", fmt.Errorf("%d bytes were written and %d others came back", len(want), len(got))
+	}
+	if err := bucket.Delete(ctx, key); err != nil {
+		return "delete from", err
+	}
+	return "", nil
+}
+
+func storageError(name, doing string, err error) error {
+	return domain.Errorf(domain.Invalid,
+		"storage: cannot %s %s: %v; make it writable, or name another with --storage (EVERSTEP_STORAGE)", doing, name, err)
+}

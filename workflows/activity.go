@@ -1,0 +1,112 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// A task is what an activity is for, which decides its time-outs and retries.
+type task int
+
+const (
+	listing task = iota
+	recording
+	inferring
+)
+
+// Time-outs that no definition sets.
+const (
+	listTimeout   = 30 * time.Second
+	recordTimeout = 5 * time.Minute
+	// spare is what an activity has beyond the time-out that it keeps itself,
+	// to report that it is over.
+	spare = 30 * time.Second
+)
+
+// activity is the context of an activity that may be made again. The summary
+// tells the story in Temporal's own UI and holds no user text.
+func (s *session) activity(what task, summary string) workflow.Context {
+	var timeout time.Duration
+	scope := s.work
+	switch what {
+	case listing:
+		timeout = listTimeout
+	case recording:
+		timeout, scope = recordTimeout, s.root
+	case inferring:
+		timeout = s.resolved.Definition.InferenceTimeout
+		if timeout == 0 {
+			timeout = domain.DefaultInferenceTimeout
+		}
+	}
+	return workflow.WithActivityOptions(scope, s.options(timeout+spare, s.attempts(), summary))
+}
+
+// toolActivity is the context of one tool call. A call that may not be
+// repeated has one attempt.
+func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.Context {
+	timeout, attempts := tool.Timeout, 1
+	if timeout == 0 {
+		timeout = domain.DefaultToolTimeout
+	}
+	if tool.Effect.Repeatable() {
+		attempts = s.attempts()
+	}
+	return workflow.WithActivityOptions(s.work, s.options(timeout+spare, attempts, summary))
+}
+
+func (s *session) options(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		StartToCloseTimeout: timeout,
+		HeartbeatTimeout:    s.heartbeat(),
+		WaitForCancellation: true,
+		Summary:             summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:        s.firstRetry(),
+			BackoffCoefficient:     backoffFactor,
+			MaximumInterval:        longestBackoff,
+			MaximumAttempts:        int32(min(attempts, 1000)), //nolint:gosec // bounded by min
+			NonRetryableErrorTypes: []string{payloadSizeError},
+		},
+	}
+}
+
+const (
+	backoffFactor  = 2
+	longestBackoff = 30 * time.Second
+)
+
+// attempts bounds the tries of an inference or a repeatable call.
+func (s *session) attempts() int {
+	if n := s.in.Definition.Attempts; n > 0 {
+		return n
+	}
+	return domain.DefaultAttempts
+}
+
+// backoff is the delay after a number of tries.
+func (s *session) backoff(tries int) time.Duration {
+	delay := s.firstRetry()
+	for range min(tries-1, 20) {
+		delay = min(delay*backoffFactor, longestBackoff)
+	}
+	return delay
+}
+
+func (s *session) heartbeat() time.Duration {
+	if d := s.in.Timing.Heartbeat; d > 0 {
+		return d
+	}
+	return 30 * time.Second
+}
+
+func (s *session) firstRetry() time.Duration {
+	if d := s.in.Timing.FirstRetry; d > 0 {
+		return d
+	}
+	return time.Second
+}

@@ -1,0 +1,216 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+	"everstep/workflows"
+)
+
+// world is a worker made of functions: what the model answers, what tools do.
+type world struct {
+	model func(domain.ModelRequest) (domain.ModelReply, error)
+	tool  func(domain.ToolRequest) (domain.ToolReply, error)
+	tools []domain.ToolSpec
+	asked []domain.ModelRequest
+	ran   []domain.ToolRequest
+}
+
+func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	workflows.Register(env)
+	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ModelRequest) (domain.ModelReply, error) {
+		w.asked = append(w.asked, r)
+		return w.model(r)
+	}, activity.RegisterOptions{Name: string(domain.CallModel)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ToolRequest) (domain.ToolReply, error) {
+		w.ran = append(w.ran, r)
+		return w.tool(r)
+	}, activity.RegisterOptions{Name: string(domain.CallTool)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r domain.CatalogRequest) (domain.Catalog, error) {
+		return domain.Catalog{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
+	}, activity.RegisterOptions{Name: string(domain.ListTools)})
+	return env
+}
+
+func says(text string, calls ...domain.ToolCall) domain.ModelReply {
+	m := domain.Message{Role: domain.RoleAssistant, ToolCalls: calls}
+	if text != "" {
+		m.Parts = []domain.Part{{Type: domain.PartText, Text: text}}
+	}
+	finish := domain.FinishStop
+	if len(calls) > 0 {
+		finish = domain.FinishToolCalls
+	}
+	encoded, _ := json.Marshal(m)
+	return domain.ModelReply{
+		Outcome: domain.Answered, Message: &m, Digest: domain.DigestOf(encoded), Tries: 1,
+		Response: domain.Response{Finish: finish, Usage: domain.Usage{InputTokens: 10, OutputTokens: 5}},
+	}
+}
+
+func input(t *testing.T, name string, change ...func(*domain.SessionInput)) domain.SessionInput {
+	t.Helper()
+	id := "5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55"
+	if name != "" {
+		id = name
+	}
+	agent, err := domain.AgentIDOf(id)
+	require.NoError(t, err)
+	in := domain.SessionInput{
+		SchemaVersion: 1, AgentID: agent, Name: name, Prompt: "hello",
+		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}, Tools: []string{"look"}},
+	}
+	for _, c := range change {
+		c(&in)
+	}
+	return in
+}
+
+func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q domain.Query[In, Out], in In) Out {
+	t.Helper()
+	value, err := env.QueryWorkflow(string(q), in)
+	require.NoError(t, err)
+	var out Out
+	require.NoError(t, value.Get(&out))
+	return out
+}
+
+func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.Outcome {
+	t.Helper()
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+	var out domain.Outcome
+	require.NoError(t, env.GetWorkflowResult(&out))
+	return out
+}
+
+func TestOneStepAnswer(t *testing.T) {
+	t.Parallel()
+	w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("hi"), nil }}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status)
+	require.Equal(t, domain.Completed, out.StopReason)
+	require.Equal(t, 1, out.Steps)
+	require.Equal(t, int64(15), out.Usage.TotalTokens())
+	steps := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+	require.Equal(t, "hi", steps.Answer)
+	messages := query(t, env, domain.QueryMessages, domain.MessagesRequest{})
+	require.Len(t, messages.Entries, 2)
+	require.Equal(t, 1, w.asked[0].Log.Length, "the model was asked with the prompt alone")
+}
+
+func TestParallelCallsJoinInCallOrder(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 5, 128} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
+			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				if r.Step == 2 {
+					return says("done"), nil
+				}
+				var calls []domain.ToolCall
+				for i := range n {
+					calls = append(calls, domain.ToolCall{ID: "same", Name: "look", Arguments: fmt.Sprint(i)})
+				}
+				return says("", calls...), nil
+			}
+			w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+				return domain.ToolReply{Content: r.Arguments, Digest: domain.DigestOf([]byte(r.Arguments))}, nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			messages := query(t, env, domain.QueryMessages, domain.MessagesRequest{})
+			require.Len(t, messages.Entries, n+3)
+			for i := range n {
+				require.Equal(t, fmt.Sprint(i), messages.Entries[2+i].Message.ToolResult.Content)
+			}
+		})
+	}
+}
+
+func TestStopDuringAnInference(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
+	env := w.environment(t)
+	w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+		return says("looking", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
+	}
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: domain.AfterInference, Reason: "enough"})
+	}, 0)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusStopped, out.Status)
+	require.Equal(t, domain.UserRequested, out.StopReason)
+	require.Empty(t, w.ran)
+}
+
+func TestZeroStepsIsStoppedWithoutAStep(t *testing.T) {
+	t.Parallel()
+	w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("hi"), nil }}
+	env := w.environment(t)
+	zero := int64(0)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = &zero }))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusStopped, out.Status)
+	require.Equal(t, domain.StepsLimitReached, out.StopReason)
+	require.Zero(t, out.Steps)
+	require.Empty(t, w.asked)
+}
+
+func TestASessionTakesTheNextMessageWhenIdle(t *testing.T) {
+	t.Parallel()
+	w := &world{model: func(r domain.ModelRequest) (domain.ModelReply, error) { return says(fmt.Sprint(r.Inference)), nil }}
+	env := w.environment(t)
+	var second domain.SendReply
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback(t, &second), domain.SendRequest{Prompt: "more"})
+	}, time.Minute)
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(domain.UpdateClose), "u2", callback[domain.CloseReply](t, nil), domain.CloseRequest{})
+	}, 2*time.Minute)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+
+	out := outcome(t, env)
+	require.Equal(t, 2, out.Number)
+	require.Equal(t, 2, second.Number)
+	require.Equal(t, out.ExecutionID, second.ExecutionID)
+	require.Equal(t, "1", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
+	require.Equal(t, "0", query(t, env, domain.QuerySteps, domain.StepsRequest{Number: 1}).Answer)
+}
+
+// updated collects an update's answer.
+type updated[T any] struct {
+	t   *testing.T
+	out *T
+}
+
+func callback[T any](t *testing.T, out *T) updated[T] { return updated[T]{t, out} }
+
+func (updated[T]) Accept()            {}
+func (u updated[T]) Reject(err error) { require.NoError(u.t, err) }
+func (u updated[T]) Complete(value any, err error) {
+	require.NoError(u.t, err)
+	if u.out != nil {
+		*u.out = value.(T)
+	}
+}

@@ -1,0 +1,170 @@
+package workflows
+
+import (
+	"encoding/json"
+
+	"everstep/domain"
+)
+
+// answerQueries registers what the session can be asked.
+func (s *session) answerQueries() error {
+	if err := answer(s.root, domain.QueryStatus, s.status); err != nil {
+		return err
+	}
+	if err := answer(s.root, domain.QueryState, s.stateView); err != nil {
+		return err
+	}
+	if err := answer(s.root, domain.QuerySteps, s.steps); err != nil {
+		return err
+	}
+	return answer(s.root, domain.QueryMessages, s.messages)
+}
+
+// status says what the agent is doing now.
+func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
+	view := domain.StatusView{
+		AgentID: s.in.AgentID, Name: s.in.Name,
+		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
+		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
+		Doing: s.doing, Since: s.since, Model: s.state.LLMConfig().String(),
+		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
+		PendingApprovals: []string{}, PendingQuestions: []string{},
+		History: domain.HistoryView{
+			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.runs(),
+		},
+		Source: domain.FromWorkflow, Open: s.in.Name != "" && !s.closing,
+	}
+	execution, ok := s.state.Execution()
+	if !ok {
+		return view, nil
+	}
+	view.ExecutionID = execution.ID()
+	view.Budget = s.budget()
+	view.BudgetLeft = view.Budget.Remaining(s.spent())
+	view.StopReason, _ = s.state.StopReason()
+	view.StopSignals = append(view.StopSignals, s.state.StopSignals()...)
+	if s.state.Status() == domain.StatusFailed {
+		view.Error = executionError(s.state)
+	}
+	return view, nil
+}
+
+// stateView is the agent's state in full form, with a page of its messages.
+func (s *session) stateView(request domain.StateRequest) (domain.StateView, error) {
+	page, _ := s.messages(domain.MessagesRequest{From: request.From})
+	messages := make([]domain.Message, len(page.Entries))
+	for i, e := range page.Entries {
+		messages[i] = e.Message
+	}
+	state, err := s.state.WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
+	if err != nil {
+		return domain.StateView{}, refusal(err)
+	}
+	encoded, err := json.Marshal(state)
+	if err != nil {
+		return domain.StateView{}, refusal(err)
+	}
+	return domain.StateView{
+		State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.log.Len(),
+	}, nil
+}
+
+// steps is a page of what this run holds of an execution's steps.
+func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
+	state, ok := s.execution(request.Number)
+	if !ok {
+		return domain.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}, nil
+	}
+	execution, _ := state.Execution()
+	page := domain.StepsPage{ExecutionID: execution.ID(), Number: state.ExecutionCount(), Steps: []domain.StepExecution{}}
+	held := state.StepExecutions()
+	page.First = state.StepCount() - len(held) + 1
+	size := 0
+	for _, step := range held {
+		if step.Step.Number < request.From {
+			continue
+		}
+		size += sizeOf(step)
+		if len(page.Steps) > 0 && size > domain.MaxPage {
+			page.Next = step.Step.Number
+			return page, nil
+		}
+		page.Steps = append(page.Steps, step)
+	}
+	if state.Status().Terminal() {
+		page.Answer = state.Answer()
+		if state.Status() == domain.StatusFailed {
+			page.Error = executionError(state)
+		}
+		outcome := describe(s.in.AgentID, state)
+		page.Outcome = &outcome
+	}
+	return page, nil
+}
+
+// execution finds the state at the end, or now, of the agent's n-th execution;
+// zero is the newest.
+func (s *session) execution(n int) (domain.AgentState, bool) {
+	if n == 0 || n == s.state.ExecutionCount() {
+		_, ok := s.state.Execution()
+		return s.state, ok
+	}
+	for _, state := range s.past {
+		if state.ExecutionCount() == n {
+			return state, true
+		}
+	}
+	return domain.AgentState{}, false
+}
+
+// sizeOf is about how many bytes a step takes.
+func sizeOf(step domain.StepExecution) int {
+	size := 1024
+	for _, m := range step.Step.Output {
+		size += domain.Entry{Message: m}.Size()
+	}
+	for _, t := range step.Step.ToolExecutions {
+		size += 512 + len(t.Value) + len(t.Call.Arguments)
+	}
+	return size
+}
+
+// messages is a page of the transcript that this run holds.
+func (s *session) messages(request domain.MessagesRequest) (domain.MessagesPage, error) {
+	from := request.From
+	if request.Chain != nil {
+		if held, ok := s.log.ChainAt(from); !ok || held != *request.Chain {
+			from = s.log.Base()
+		}
+	}
+	from = min(max(from, s.log.Base()), s.log.Len())
+	before, _ := s.log.ChainAt(from)
+	page := domain.MessagesPage{
+		From: from, Before: before, Base: s.log.Base(), Length: s.log.Len(), Entries: []domain.Entry{},
+	}
+	if from == s.log.Base() {
+		page.Segments = s.segments
+	}
+	size := 0
+	if r := s.resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {
+		page.Resolved = r
+		size += sizeOfResolved(*r)
+	}
+	for _, e := range s.log.From(from) {
+		size += e.Size()
+		full := size > domain.MaxPage || request.Limit > 0 && len(page.Entries) >= request.Limit
+		if len(page.Entries) > 0 && full {
+			break
+		}
+		page.Entries = append(page.Entries, e)
+	}
+	return page, nil
+}
+
+func sizeOfResolved(r domain.Resolved) int {
+	size := 1024 + len(r.Definition.SystemPrompt) + len(r.Definition.Format.Schema)
+	for _, tool := range r.Tools {
+		size += 128 + len(tool.Name) + len(tool.Description) + len(tool.Schema)
+	}
+	return size
+}

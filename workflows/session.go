@@ -1,0 +1,170 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// session is the memory of one run of an agent's workflow. All of it follows
+// from the run's input and history.
+type session struct {
+	in   domain.SessionInput
+	info *workflow.Info
+	// root outlives a cancellation of the workflow, which is taken as a stop.
+	root workflow.Context
+	// work is the scope of what is in flight; cancelling it is a stop now.
+	work       workflow.Context
+	cancelWork workflow.CancelFunc
+
+	state    domain.AgentState
+	log      domain.Log
+	segments []domain.Segment
+	resolved *domain.Resolved
+	tally    tally
+	// past are the ended executions of this run, the newest last.
+	past    []domain.AgentState
+	outcome *domain.Outcome
+
+	next    *beginning
+	closing bool
+	// handOver is set where the run is to continue as new, and stays where an
+	// idle session cannot although it should: its next execution will say why.
+	handOver, stays bool
+	stop            stopping
+	updates         updates
+
+	doing string
+	since time.Time
+}
+
+// A beginning is what the next execution starts from.
+type beginning struct {
+	prompt string
+	model  *domain.LLMConfig
+	budget domain.ExecutionBudget
+}
+
+// open makes the session that the input describes: a new one, or the one that
+// an earlier run handed over.
+func open(ctx workflow.Context, in domain.SessionInput) (*session, error) {
+	root, _ := workflow.NewDisconnectedContext(ctx)
+	s := &session{in: in, info: workflow.GetInfo(ctx), doing: "starting", since: workflow.Now(ctx)}
+	s.root = workflow.WithValue(root, transcriptKey{}, s)
+	s.work, s.cancelWork = workflow.WithCancel(s.root)
+	if in.Carry != nil {
+		return s, s.resume(*in.Carry)
+	}
+	if err := checkInput(in); err != nil {
+		return nil, err
+	}
+	state := domain.NewAgentState(in.AgentID, domain.AgentID{}, s.now(), in.Definition.Model).
+		WithSystemPrompt(in.Definition.SystemPrompt, s.now())
+	if in.Definition.Format.Type != "" {
+		var err error
+		if state, err = state.WithResponseFormat(in.Definition.Format, s.now()); err != nil {
+			return nil, err
+		}
+	}
+	s.state = state
+	s.next = &beginning{prompt: in.Prompt, budget: in.Budget}
+	return s, nil
+}
+
+// resume takes over what the run before handed on.
+func (s *session) resume(carry domain.Carry) error {
+	state, err := domain.DecodeAgentState(carry.State)
+	if err != nil {
+		return err
+	}
+	log, err := domain.LogAt(carry.Base, carry.Chain).Join(carry.Entries...)
+	if err != nil {
+		return err
+	}
+	s.state, s.log = state, log
+	s.segments, s.resolved, s.outcome = carry.Segments, carry.Resolved, carry.Outcome
+	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces}
+	s.updates.answered = carry.Answered
+	return nil
+}
+
+// checkInput refuses what no client of ours sends. A client refuses it first,
+// with its exit code; this is for those who start the workflow otherwise.
+func checkInput(in domain.SessionInput) error {
+	if in.AgentID.IsZero() {
+		return domain.Errorf(domain.Invalid, "agent_id: is missing")
+	}
+	if in.Name != "" {
+		if err := domain.CheckAgentName(in.Name); err != nil {
+			return err
+		}
+	}
+	if err := in.Definition.Check(); err != nil {
+		return err
+	}
+	return checkBeginning(in.Prompt, in.Budget)
+}
+
+// checkBeginning refuses a prompt or a budget that no execution can begin with.
+func checkBeginning(prompt string, budget domain.ExecutionBudget) error {
+	if err := domain.CheckPrompt(prompt); err != nil {
+		return err
+	}
+	return budget.Check()
+}
+
+// serve registers all handlers, before the first wait.
+func (s *session) serve(ctx workflow.Context) error {
+	if err := s.answerQueries(); err != nil {
+		return err
+	}
+	if err := s.acceptUpdates(); err != nil {
+		return err
+	}
+	s.listenToStops(ctx)
+	return nil
+}
+
+// awaitWork waits until there is an execution to run. It answers false where
+// there is none to come, because the session is over or because it hands over.
+func (s *session) awaitWork() bool {
+	for {
+		switch {
+		case s.state.HasActiveExecution() || s.next != nil:
+			return true
+		case s.closing || s.in.Name == "":
+			return false
+		case s.outgrown() && !s.stays:
+			if s.handOver = s.carriable(); s.handOver {
+				return false
+			}
+			s.stays = s.next == nil && !s.closing
+			continue
+		}
+		s.note("idle")
+		s.wait(func() bool { return s.next != nil || s.closing || s.outgrown() && !s.stays })
+	}
+}
+
+// wait blocks until the condition holds. It cannot fail: the root context is
+// never cancelled.
+func (s *session) wait(condition func() bool) {
+	_ = workflow.Await(s.root, condition)
+}
+
+// note says what the session does now, for whoever asks.
+func (s *session) note(doing string) { s.doing, s.since = doing, s.now() }
+
+func (s *session) now() time.Time { return workflow.Now(s.root).UTC() }
+
+// result is the outcome of the newest execution.
+func (s *session) result() domain.Outcome {
+	if s.outcome == nil {
+		return domain.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending, Closed: true}
+	}
+	out := *s.outcome
+	out.Closed = true
+	return out
+}
