@@ -3,9 +3,9 @@ package domain
 import (
 	"encoding"
 	"encoding/json"
-	"maps"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"

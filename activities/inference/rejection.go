@@ -49,7 +49,7 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 	case r.overflow():
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the conversation exceeds the context of model %s%s", config.Provider, config.Model, r.said())
 	case r.auth():
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s; check the key that the worker has", config.Provider, r.status())
+		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s; check the key that the worker has", config.Provider, r.refusal())
 	case r.notFound():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s there%s; check the model's name and the base URL", config.Provider, config.Model, r.said())
 	case r.has("tool_use_failed"):
@@ -90,6 +90,15 @@ func (r Rejection) summary() string {
 	case domain.Invalid, domain.Denied, domain.TooLarge, domain.Internal:
 	}
 	return "the provider refused the request" + r.status()
+}
+
+// refusal is what to show of a refused key: providers repeat a part of it,
+// but not where the key is good and the right is what lacks.
+func (r Rejection) refusal() string {
+	if r.Status == http.StatusForbidden {
+		return r.status() + r.said()
+	}
+	return r.status()
 }
 
 func (r Rejection) status() string {

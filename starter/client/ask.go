@@ -50,6 +50,31 @@ func ask[In, Out any](ctx context.Context, c *Client, q question, query domain.Q
 	return out, nil
 }
 
+// within makes a call in the background and gives up on it after a time, with
+// errNoWorker. The call's own deadline, which the server sees, may be later.
+func within[T any](ctx context.Context, d time.Duration, call func(context.Context) (T, error)) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	replies := make(chan reply, 1)
+	go func() {
+		value, err := call(ctx)
+		replies <- reply{value, err}
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case r := <-replies:
+		return r.value, r.err
+	case <-timer.C:
+		var none T
+		return none, errNoWorker
+	}
+}
+
 // asked tells a worker that is missing from a server that is.
 func asked(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

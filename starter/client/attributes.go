@@ -1,8 +1,56 @@
 package client
 
-import "sync"
+import (
+	"context"
+	"slices"
+	"sync"
 
-// attributes remembers which of our search attributes the server knows.
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+)
+
+// attributes remembers which of our search attributes the server knows. A start
+// that sets one that it does not know is refused.
 type attributes struct {
-	mu sync.Mutex
+	mu    sync.Mutex
+	read  bool
+	names []string
+}
+
+// registered returns those of our search attributes that the namespace has,
+// asking once. Where the server does not say, none is used.
+func (c *Client) registered(ctx context.Context) []string {
+	c.known.mu.Lock()
+	defer c.known.mu.Unlock()
+	if c.known.read {
+		return c.known.names
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	response, err := c.temporal.GetSearchAttributes(call)
+	if err != nil {
+		return nil
+	}
+	c.known.read = true
+	for _, name := range []string{domain.AttributeAgentName, domain.AttributeAgentStatus, domain.AttributeStopReason} {
+		if response.GetKeys()[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+			c.known.names = append(c.known.names, name)
+		}
+	}
+	return c.known.names
+}
+
+// initial returns the search attributes that a workflow starts with.
+func (a agent) initial(known []string) temporal.SearchAttributes {
+	var updates []temporal.SearchAttributeUpdate
+	if a.name != "" && slices.Contains(known, domain.AttributeAgentName) {
+		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentName).ValueSet(a.name))
+	}
+	if slices.Contains(known, domain.AttributeAgentStatus) {
+		key := temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentStatus)
+		updates = append(updates, key.ValueSet(string(domain.StatusInProgress)))
+	}
+	return temporal.NewSearchAttributes(updates...)
 }

@@ -33,11 +33,14 @@ func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, 
 // goneIfDeleted says of a run that was there and is no more that it is gone;
 // another error it leaves as it is.
 func goneIfDeleted(err error, format string, args ...any) error {
-	if isAs[*serviceerror.NotFound](err) {
+	if deleted(err) {
 		return errorf(Gone, err, format, args...)
 	}
 	return err
 }
+
+// deleted reports whether an error says that a run does not exist.
+func deleted(err error) bool { return isAs[*serviceerror.NotFound](err) }
 
 // fail turns the error of a call about an agent into an Error. ctx is the
 // caller's own context, without the call's deadline.
@@ -118,4 +121,13 @@ func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
 func isAs[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// applicationType is the type of an application error, where err is one.
+func applicationType(err error) (string, bool) {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return "", false
+	}
+	return application.Type(), true
 }

@@ -2,8 +2,14 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"strings"
 	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
 )
@@ -18,8 +24,8 @@ type Listed struct {
 	RunID      string `json:"run_id"`
 	// Status is that of the newest execution.
 	Status domain.ExecutionStatus `json:"status"`
-	// Number and Steps are of the newest execution; Steps is known once it has
-	// ended.
+	// Number and Steps are of the newest execution. Steps is known once it has
+	// ended; where the server ended it, Status.StepCount knows more.
 	Number     int               `json:"execution_number"`
 	Steps      int               `json:"step_count"`
 	StopReason domain.StopReason `json:"stop_reason,omitzero"`
@@ -41,6 +47,110 @@ type ListOptions struct {
 	Limit int
 }
 
+// listPage is how many agents are asked for at once.
+const listPage = 100
+
 // List yields the agents that the server knows, the open ones first, then the
 // newest. It needs no worker. What was started a moment ago may be missing.
-func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] { panic("soon") }
+func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		count, shown := 0, map[string]bool{}
+		for info, err := range c.visible(ctx, o) {
+			if err != nil {
+				yield(Listed{}, fail(ctx, "", "listing agents", err))
+				return
+			}
+			workflowID := info.GetExecution().GetWorkflowId()
+			a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
+			if err != nil || a.workflowID() != workflowID || shown[workflowID] {
+				continue // another program's, or an earlier life of the same name
+			}
+			shown[workflowID] = true
+			if !yield(c.listed(ctx, a, info), nil) {
+				return
+			}
+			if count++; count == o.Limit {
+				return
+			}
+		}
+	}
+}
+
+// visible yields what the server's list says, by pages. Runs that went on in
+// another one are left out.
+func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", domain.Execute)
+	if o.Open {
+		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", domain.Execute)
+	}
+	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
+		var token []byte
+		for {
+			response, err := c.visiblePage(ctx, query, token)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, info := range response.GetExecutions() {
+				if !yield(info, nil) {
+					return
+				}
+			}
+			if token = response.GetNextPageToken(); len(token) == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) visiblePage(ctx context.Context, query string, token []byte) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.temporal.ListWorkflow(call, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: c.cfg.Namespace, Query: query, PageSize: listPage, NextPageToken: token,
+	})
+}
+
+// listed joins what the memo, the search attributes and the server say.
+func (c *Client) listed(ctx context.Context, a agent, info *workflowpb.WorkflowExecutionInfo) Listed {
+	l := Listed{
+		AgentID: a.id, ID: a.called(), Name: a.name, WorkflowID: a.workflowID(), RunID: info.GetExecution().GetRunId(),
+		Status: domain.StatusInProgress, Number: 1,
+		Open:         info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		ServerStatus: serverWord(info.GetStatus()),
+		StartedAt:    info.GetStartTime().AsTime(),
+	}
+	if closed := info.GetCloseTime(); closed != nil {
+		l.ClosedAt = closed.AsTime()
+	}
+	outcome, ended := c.reader().outcome(info.GetMemo())
+	if ended {
+		l = l.with(outcome)
+	} else if cut, byServer := serverEnd(info.GetStatus()); byServer {
+		cut.Number = 1
+		l = l.with(cut)
+	}
+	if ended && (a.name != "" && l.Open || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED) {
+		return c.looked(ctx, a, l)
+	}
+	return l
+}
+
+// looked finds out what the list cannot tell: whether a session whose memo
+// says how an execution ended is, or was, in the next one by now. Where the
+// server does not tell either, the list's word stays.
+func (c *Client) looked(ctx context.Context, a agent, l Listed) Listed {
+	p, err := c.locate(ctx, a.called())
+	if err != nil || p.runID() != l.RunID {
+		return l
+	}
+	if p.ended != nil {
+		return l.with(*p.ended)
+	}
+	return l.with(domain.Outcome{Status: domain.StatusInProgress, Number: p.number})
+}
+
+func (l Listed) with(o domain.Outcome) Listed {
+	l.Status, l.Number, l.Steps, l.StopReason, l.Code = o.Status, o.Number, o.Steps, o.StopReason, o.Code
+	return l
+}

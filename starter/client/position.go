@@ -16,6 +16,8 @@ type position struct {
 	number int
 	// ended says how that execution ended; nil: it is in progress.
 	ended *domain.Outcome
+	// byServer means that the server ended it, and not the workflow.
+	byServer bool
 	// step is the one in progress by the history, where it is; completed are
 	// the steps before it. It is known where the history had to be read.
 	step int
@@ -57,6 +59,7 @@ func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
 	}
 	p := position{snapshot: s, number: scan.ended + 1, step: scan.step}
 	p.ended = s.cutShort(p.number, p.step)
+	p.byServer = p.ended != nil
 	return p, nil
 }
 

@@ -53,8 +53,9 @@ type scheduled struct {
 	kind      string
 	execution domain.ExecutionID
 	step      int
-	// tool is set for tool calls.
-	tool *domain.ToolRequest
+	// model is set for inferences, tool for tool calls.
+	model *domain.ModelRequest
+	tool  *domain.ToolRequest
 }
 
 func (s scheduled) isModel() bool { return s.kind == string(domain.CallModel) }
@@ -65,7 +66,7 @@ func (r reader) scheduled(a *historypb.ActivityTaskScheduledEventAttributes) sch
 	switch s.kind {
 	case string(domain.CallModel):
 		if in, ok := decoded[domain.ModelRequest](r, a.GetInput()); ok {
-			s.execution, s.step = in.ExecutionID, in.Step
+			s.execution, s.step, s.model = in.ExecutionID, in.Step, &in
 		}
 	case string(domain.CallTool):
 		if in, ok := decoded[domain.ToolRequest](r, a.GetInput()); ok {

@@ -42,6 +42,9 @@ func (c *Client) result(ctx context.Context, p position, outcome domain.Outcome)
 	r.Answer, r.Source = found.answer, domain.FromHistory
 	if outcome.Status == domain.StatusFailed {
 		r.Error = found.failure
+		if r.Error == nil || outcome.Code != "" && r.Error.Code != outcome.Code {
+			r.Error = failureOf(outcome)
+		}
 	}
 	return r, nil
 }
@@ -49,10 +52,25 @@ func (c *Client) result(ctx context.Context, p position, outcome domain.Outcome)
 // told asks the workflow for the answer of an execution. It reports false where
 // no worker answers, or the workflow knows of a later execution only.
 func (c *Client) told(ctx context.Context, p position, outcome domain.Outcome) (domain.StepsPage, bool) {
-	patient, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	q := question{workflowID: p.workflowID(), deadline: askTimeout}
-	page, err := ask(patient, c, q, domain.QuerySteps, domain.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
+	page, err := within(ctx, patience, func(ctx context.Context) (domain.StepsPage, error) {
+		return ask(ctx, c, q, domain.QuerySteps, domain.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
+	})
 	held := err == nil && page.ExecutionID == outcome.ExecutionID && page.Outcome != nil
 	return page, held
+}
+
+// failureOf says in words why an execution failed of which only the outcome is
+// known.
+func failureOf(o domain.Outcome) *domain.Error {
+	switch o.Code {
+	case domain.CodeTerminated:
+		return domain.CodedErrorf(domain.Denied, o.Code, "an operator terminated the workflow").From("server")
+	case domain.CodeTimedOut:
+		return domain.CodedErrorf(domain.Denied, o.Code, "the workflow reached its time-out").From("server")
+	case "":
+		return domain.Errorf(domain.Internal, "the execution failed; the worker's log may say why")
+	default:
+		return domain.CodedErrorf(domain.Internal, o.Code, "the execution failed: %s", o.Code)
+	}
 }

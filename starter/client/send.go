@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"everstep/domain"
 )
@@ -20,10 +22,74 @@ type SendOptions struct {
 // without a name, which take one prompt. It needs a worker: where none is up
 // Config.Progress is told after 5 s, and Send keeps trying until ctx ends.
 func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution, error) {
-	panic("soon")
+	a, err := agentOf(id)
+	if err != nil {
+		return Execution{}, err
+	}
+	request := domain.SendRequest{Prompt: o.Prompt, IfIdle: true, Model: o.Model, Budget: o.Budget}
+	if err := checkSend(request, time.Now()); err != nil {
+		return Execution{}, invalid(err)
+	}
+	s, err := c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again")
+	if err != nil {
+		return Execution{}, err
+	}
+	reply, err := update(ctx, c, s.workflowID(), domain.UpdateSend, request)
+	if errors.Is(err, errClosed) {
+		return Execution{}, ended(id, err)
+	}
+	if err != nil {
+		return Execution{}, fail(ctx, id, "sending to "+id, err)
+	}
+	return a.begun(reply), nil
 }
 
 // Close ends an idle session. It is refused while an execution is in progress.
 // It needs a worker, as Send does. It returns how many executions the session
 // had.
-func (c *Client) Close(ctx context.Context, id string) (int, error) { panic("soon") }
+func (c *Client) Close(ctx context.Context, id string) (int, error) {
+	a, err := agentOf(id)
+	if err != nil {
+		return 0, err
+	}
+	s, err := c.session(ctx, a, "has no session to close: it ends by itself, or by `stop`")
+	if err != nil {
+		return 0, err
+	}
+	reply, err := update(ctx, c, s.workflowID(), domain.UpdateClose, domain.CloseRequest{})
+	if errors.Is(err, errClosed) {
+		return 0, ended(id, err)
+	}
+	if err != nil {
+		return 0, fail(ctx, id, "closing "+id, err)
+	}
+	return reply.Executions, nil
+}
+
+// session finds the open session of a named agent. why says what an agent
+// without a name does instead.
+func (c *Client) session(ctx context.Context, a agent, why string) (snapshot, error) {
+	s, err := c.describe(ctx, a.called())
+	switch {
+	case err != nil:
+		return snapshot{}, err
+	case a.name == "":
+		return snapshot{}, errorf(Refused, nil, "agent %s has no name and %s", a.called(), why)
+	case !s.open():
+		return snapshot{}, ended(a.called(), nil)
+	}
+	return s, nil
+}
+
+// ended is the error for a session that is over.
+func ended(id string, cause error) *Error {
+	return errorf(Refused, cause, "the session of %s has ended; `run --id %s` begins a new one", id, id)
+}
+
+// begun names the execution that a message began.
+func (a agent) begun(reply domain.SendReply) Execution {
+	return Execution{
+		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: reply.ExecutionID, Number: reply.Number,
+		WorkflowID: a.workflowID(), RunID: reply.RunID,
+	}
+}

@@ -2,6 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
 )
@@ -22,8 +30,103 @@ type Start struct {
 	Budget domain.ExecutionBudget
 }
 
+// startTries bounds how often a start may meet a session that ends just then.
+const startTries = 5
+
 // Start begins the next execution of an agent: of a new one, of one whose
 // session is open and idle, or of one that ended, anew. It is refused while an
 // execution is in progress. It needs a worker only where a session is open;
 // Config.Progress is told when none is up.
-func (c *Client) Start(ctx context.Context, s Start) (Execution, error) { panic("soon") }
+func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
+	if s.ID == "" {
+		s.ID = uuid.NewString()
+	}
+	a, err := agentOf(s.ID)
+	if err != nil {
+		return Execution{}, err
+	}
+	input := domain.SessionInput{
+		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
+		Prompt: s.Prompt, Budget: s.Budget, Timing: c.cfg.Timing,
+	}
+	if err := checkInput(input, time.Now()); err != nil {
+		return Execution{}, invalid(err)
+	}
+	input.Attributes = c.registered(ctx)
+	for range startTries {
+		execution, err := c.begin(ctx, a, input)
+		if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+			return execution, err
+		}
+		if a.name == "" {
+			return Execution{}, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
+		}
+		execution, err = c.resume(ctx, a, s)
+		if !errors.Is(err, errClosed) {
+			return execution, err
+		}
+	}
+	return Execution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", a.called())
+}
+
+// begin starts a workflow. An error that one is open comes back as it is.
+func (c *Client) begin(ctx context.Context, a agent, input domain.SessionInput) (Execution, error) {
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
+		ID:                                       a.workflowID(),
+		TaskQueue:                                c.cfg.TaskQueue,
+		WorkflowTaskTimeout:                      c.cfg.WorkflowTaskTimeout,
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		TypedSearchAttributes:                    a.initial(input.Attributes),
+		StaticSummary:                            a.name,
+	}, string(domain.Execute), input)
+	switch {
+	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
+		return Execution{}, err
+	case err != nil:
+		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
+	}
+	return Execution{
+		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: a.id.Execution(run.GetRunID(), 1), Number: 1,
+		WorkflowID: run.GetID(), RunID: run.GetRunID(),
+	}, nil
+}
+
+// resume begins the next execution of an open session. errClosed says that the
+// session ended meanwhile.
+func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error) {
+	reply, err := update(ctx, c, a.workflowID(), domain.UpdateSend, s.message())
+	if err == nil {
+		return a.begun(reply), nil
+	}
+	if _, refused := refusalOf(err); refused {
+		if now, lookErr := c.snapshot(ctx, a); lookErr == nil && !now.open() {
+			return Execution{}, errClosed
+		}
+	}
+	if errors.Is(err, errClosed) {
+		return Execution{}, err
+	}
+	return Execution{}, fail(ctx, a.called(), "sending to "+a.called(), err)
+}
+
+// message is the start as an open session takes it.
+func (s Start) message() domain.SendRequest {
+	given := s.Definition
+	if s.Given != nil {
+		given = *s.Given
+	}
+	request := domain.SendRequest{Prompt: s.Prompt, IfIdle: true, Budget: s.Budget}
+	if given.Model.Provider != "" {
+		model := given.Model
+		request.Model = &model
+	}
+	given.Model, given.Budget = domain.LLMConfig{}, domain.ExecutionBudget{}
+	if !reflect.ValueOf(given).IsZero() {
+		request.Definition = &given
+	}
+	return request
+}

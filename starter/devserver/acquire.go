@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -38,8 +39,13 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 		if lease != nil || !errors.Is(err, errAgain) {
 			return lease, err
 		}
-		if time.Since(a.began) > patience {
+		waited := time.Since(a.began)
+		if waited > patience {
 			return nil, a.exhausted()
+		}
+		if waited >= a.said+progressEvery {
+			a.said = waited
+			cfg.Progress(fmt.Sprintf("waiting for another dev server on this state file to start or stop, %s", waited.Round(time.Second)))
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
@@ -54,6 +60,7 @@ var errAgain = errors.New("try again")
 type acquisition struct {
 	cfg    Config
 	began  time.Time
+	said   time.Duration // how long it had waited when it last said so
 	binary Binary
 	failed string // what another process's start failed of
 }
@@ -104,12 +111,11 @@ func (a *acquisition) mismatch(server Server) error {
 	for _, port := range []struct {
 		field string
 		asked int
-		url   string
-	}{{"port", a.cfg.Port, server.Address}, {"ui port", a.cfg.UIPort, server.UIURL}} {
-		asked := net.JoinHostPort(loopback, strconv.Itoa(port.asked))
-		if port.asked != 0 && asked != port.url && "http://"+asked != port.url {
-			return fmt.Errorf("%s %d: a dev server is already up on this state file at %s: leave the port out, end who uses it, or choose another state file",
-				port.field, port.asked, port.url)
+		at    string
+	}{{"port", a.cfg.Port, server.Address}, {"ui port", a.cfg.UIPort, strings.TrimPrefix(server.UIURL, "http://")}} {
+		if port.asked != 0 && port.at != net.JoinHostPort(loopback, strconv.Itoa(port.asked)) {
+			return fmt.Errorf("%s %d: a dev server is already up on this state file, there at %s: leave the port out, end who uses it, or choose another state file",
+				port.field, port.asked, port.at)
 		}
 	}
 	return nil
@@ -124,6 +130,7 @@ func (a *acquisition) await(ctx context.Context, s *supervisorProcess) (*Lease, 
 	}
 	if err == nil {
 		r.Server.Started = true
+		a.cfg.Progress(fmt.Sprintf("started the dev server: %s, web UI %s", r.Server.Address, r.Server.UIURL))
 		return newLease(conn, r.Server), nil
 	}
 	if !errors.Is(err, errNotUp) {

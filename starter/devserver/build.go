@@ -93,13 +93,19 @@ func (o *buildOutput) Write(p []byte) (int, error) {
 	}
 }
 
+// progress says what was needed; where caches are warm that is nothing.
 func (o *buildOutput) progress() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.compiled == 0 {
+	switch {
+	case o.modules > 0 && o.compiled > 0:
+		return fmt.Sprintf("%d modules downloaded, %d packages compiled", o.modules, o.compiled)
+	case o.compiled > 0:
+		return fmt.Sprintf("%d packages compiled", o.compiled)
+	case o.modules > 0:
 		return fmt.Sprintf("%d modules downloaded", o.modules)
 	}
-	return fmt.Sprintf("%d modules downloaded, %d packages compiled", o.modules, o.compiled)
+	return "from what is cached"
 }
 
 // tail is the last of what was neither a download nor a package.

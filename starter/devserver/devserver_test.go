@@ -126,8 +126,18 @@ func startUser(t *testing.T, cfg Config) (*exec.Cmd, Server) {
 // says for any other command.
 func script(t *testing.T, version, body string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "temporal")
-	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '" + version + "'; exit 0; fi\n" + body + "\n"
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	return executable(t, "temporal", "if [ \"$1\" = --version ]; then echo '"+version+"'; exit 0; fi\n"+body)
+}
+
+// executable has another process write a shell script: a child that this one
+// forks meanwhile for another test would hold the file open, and what is open
+// for writing cannot be run.
+func executable(t *testing.T, name, body string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text, path := filepath.Join(dir, "text"), filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(text, []byte("#!/bin/sh\n"+body+"\n"), 0o600))
+	output, err := exec.Command("install", "-m", "755", text, path).CombinedOutput()
+	require.NoError(t, err, string(output))
 	return path
 }

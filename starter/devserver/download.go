@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -50,6 +51,10 @@ func download(ctx context.Context, dir string, progress func(string)) (string, e
 			}
 			if context.Cause(ctx) != nil {
 				err = context.Cause(ctx)
+			}
+			var request *url.Error
+			if errors.As(err, &request) {
+				err = request.Err // less the long URL
 			}
 			return "", err
 		case now := <-ticker.C:

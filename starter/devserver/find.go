@@ -113,6 +113,9 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 	}
 	f.progress("download failed (" + downloadErr.Error() + "): building " + module + ", once; this can take minutes")
 	b, buildErr := f.fetch(ctx, FromBuild, f.build)
+	if err := ctx.Err(); err != nil {
+		return Binary{}, err
+	}
 	if buildErr != nil {
 		return Binary{}, fmt.Errorf("get a dev server: %w", errors.Join(
 			fmt.Errorf("download: %w", downloadErr), fmt.Errorf("build: %w", buildErr),

@@ -3,6 +3,7 @@
 package devserver
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -36,6 +37,7 @@ func TestKilledSupervisorTakesTheServerAlong(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
 	lease, supervisor := launchAndJoin(t, cfg)
+	require.Contains(t, openFiles(t, lease.Server().PID), lockPath(cfg.StateFile), "the server does not hold the lock")
 	require.NoError(t, supervisor.cmd.Process.Kill())
 	requireDone(t, lease)
 	requireGone(t, cfg.StateFile)
@@ -79,4 +81,17 @@ func launchAndJoin(t *testing.T, cfg Config) (*Lease, *supervisorProcess) {
 	lease := newLease(conn, r.Server)
 	t.Cleanup(func() { _ = lease.Close() })
 	return lease, supervisor
+}
+
+func openFiles(t *testing.T, pid int) []string {
+	t.Helper()
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	require.NoError(t, err)
+	var files []string
+	for _, link := range links {
+		if file, err := os.Readlink(link); err == nil { // else closed meanwhile
+			files = append(files, file)
+		}
+	}
+	return files
 }

@@ -53,7 +53,7 @@ func (c Connection) options() (client.Options, error) {
 		DataConverter:          options.DataConverter,
 		EncodeCommonAttributes: true,
 	})
-	options.Interceptors = []interceptor.ClientInterceptor{plain{}}
+	options.Interceptors = []interceptor.ClientInterceptor{&plain{}}
 	options.ConnectionOptions.GetSystemInfoTimeout = dialPatience
 	if Loopback(c.Address) {
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}

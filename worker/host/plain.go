@@ -15,13 +15,13 @@ import (
 // both sides, so that Temporal's own tools can read and send it.
 type plain struct{ interceptor.InterceptorBase }
 
-var _ interceptor.Interceptor = plain{}
+var _ interceptor.Interceptor = (*plain)(nil)
 
-func (plain) InterceptClient(next interceptor.ClientOutboundInterceptor) interceptor.ClientOutboundInterceptor {
+func (*plain) InterceptClient(next interceptor.ClientOutboundInterceptor) interceptor.ClientOutboundInterceptor {
 	return &plainClient{interceptor.ClientOutboundInterceptorBase{Next: next}}
 }
 
-func (plain) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (*plain) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &plainWorkflow{interceptor.WorkflowInboundInterceptorBase{Next: next}}
 }
 

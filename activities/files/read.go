@@ -1,0 +1,139 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"everstep/domain"
+)
+
+type readArgs struct {
+	Path     string `json:"path" jsonschema:"the file, relative to the root"`
+	FromLine int    `json:"from_line,omitzero" jsonschema:"the first line wanted, counted from 1; left out: 1"`
+	ToLine   int    `json:"to_line,omitzero" jsonschema:"the last line wanted; left out: the last one"`
+}
+
+// maxShown is how much text one call returns: less than what a worker would cut.
+const maxShown = 60_000
+
+func (r *Root) read(_ context.Context, args readArgs) (string, error) {
+	name, err := localFile(args.Path)
+	if err != nil {
+		return "", err
+	}
+	if args.FromLine < 0 || args.ToLine < 0 {
+		return "", domain.Errorf(domain.Invalid, "from_line, to_line: lines are counted from 1")
+	}
+	if args.ToLine > 0 && args.ToLine < args.FromLine {
+		return "", domain.Errorf(domain.Invalid, "to_line: %d comes before from_line %d", args.ToLine, args.FromLine)
+	}
+	found, err := r.open(name)
+	if err != nil {
+		return "", err
+	}
+	if found.binary {
+		return fmt.Sprintf("[%s: %s, not UTF-8 text]", shown(name), plural(found.size, "byte")), nil
+	}
+	return found.lines(max(args.FromLine, 1), args.ToLine)
+}
+
+// A content is what was read of a file.
+type content struct {
+	name string
+	text string
+	// size is the file's, which may be more than was read.
+	size int64
+	// cut means that only its beginning was read.
+	cut bool
+	// binary means that it is not UTF-8 text, or holds zero bytes.
+	binary bool
+	info   os.FileInfo
+}
+
+// open reads a regular file, or its beginning where it is too long.
+func (r *Root) open(name string) (content, error) {
+	// Looked at first: to open a pipe would wait for whoever writes to it.
+	info, err := r.root.Stat(name)
+	if err != nil {
+		return content{}, explain(name, err)
+	}
+	if info.IsDir() {
+		return content{}, domain.Errorf(domain.Invalid, "path: %q is a folder; use list_files", name)
+	}
+	if !info.Mode().IsRegular() {
+		return content{}, domain.Errorf(domain.Invalid, "path: %q is a %s and not a file", name, r.kindOf(name, info))
+	}
+	file, err := r.root.Open(name)
+	if err != nil {
+		return content{}, explain(name, err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(file, r.bounds.fileBytes+1))
+	if err != nil {
+		return content{}, explain(name, err)
+	}
+	c := content{name: name, size: max(info.Size(), int64(len(data))), info: info}
+	if int64(len(data)) > r.bounds.fileBytes {
+		data, c.cut = whole(data[:r.bounds.fileBytes]), true
+	}
+	c.text = string(data)
+	c.binary = !utf8.ValidString(c.text) || strings.ContainsRune(c.text, 0)
+	return c, nil
+}
+
+// whole drops the character that a cut has left in pieces.
+func whole(data []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
+		if start := data[len(data)-i:]; utf8.RuneStart(start[0]) {
+			if !utf8.FullRune(start) {
+				return data[:len(data)-i]
+			}
+			break
+		}
+	}
+	return data
+}
+
+// lines returns the lines from one to another, as many as may be shown, after a
+// line that says which they are.
+func (c content) lines(from, to int) (string, error) {
+	all := strings.SplitAfter(c.text, "\n")
+	if all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	total := plural(len(all), "line")
+	if c.cut {
+		total = fmt.Sprintf("the first %d bytes of %d", len(c.text), c.size)
+	}
+	if len(all) == 0 && from == 1 {
+		return fmt.Sprintf("[%s: empty]", shown(c.name)), nil
+	}
+	if from > len(all) {
+		return "", domain.Errorf(domain.Invalid, "from_line: %d is past the end: %q has %s", from, c.name, total)
+	}
+	if to == 0 || to > len(all) {
+		to = len(all)
+	}
+	size, last := 0, from-1
+	for last < to && size+len(all[last]) <= maxShown {
+		size += len(all[last])
+		last++
+	}
+	text, note := strings.Join(all[from-1:last], ""), ""
+	switch {
+	case last == from-1:
+		line := all[last]
+		text, last = domain.Shorten(line, maxShown), from
+		note = fmt.Sprintf("; of line %d only the first %d of %d bytes", from, len(text), len(line))
+	case last < to:
+		note = fmt.Sprintf("; read on with from_line %d", last+1)
+	}
+	if from == 1 && last == len(all) && !c.cut {
+		return fmt.Sprintf("[%s: %s%s]\n%s", shown(c.name), total, note, text), nil
+	}
+	return fmt.Sprintf("[%s: lines %d to %d of %s%s]\n%s", shown(c.name), from, last, total, note, text), nil
+}

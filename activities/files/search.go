@@ -1,0 +1,172 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"everstep/domain"
+)
+
+type searchArgs struct {
+	Pattern string `json:"pattern" jsonschema:"what to find in a line: an RE2 regular expression, (?i) in front to ignore case"`
+	Literal bool   `json:"literal,omitzero" jsonschema:"the pattern is a text to find as it is"`
+	Path    string `json:"path,omitzero" jsonschema:"the folder or file, relative to the root; left out: the root itself"`
+	Glob    string `json:"glob,omitzero" jsonschema:"only files that match, like *.go, or src/**/*.go seen from the folder"`
+	Limit   int    `json:"limit,omitzero" jsonschema:"how many lines at most; left out: 100"`
+}
+
+const (
+	defaultFound = 100
+	maxFound     = 1000
+	maxPattern   = 1000
+	// maxLine is how much of a line is shown.
+	maxLine = 240
+)
+
+func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
+	start, err := local(args.Path)
+	if err != nil {
+		return "", err
+	}
+	chosen, err := parseGlob(args.Glob)
+	if err != nil {
+		return "", err
+	}
+	pattern, err := parsePattern(args.Pattern, args.Literal)
+	if err != nil {
+		return "", err
+	}
+	limit, err := bound("limit", args.Limit, defaultFound, maxFound)
+	if err != nil {
+		return "", err
+	}
+	s := searcher{root: r, pattern: pattern, limit: limit, left: r.bounds.allBytes}
+	w := walker{root: r, left: r.bounds.visited, deep: true, visit: func(name string, info fs.FileInfo) error {
+		if !info.Mode().IsRegular() || !chosen.match(below(start, name)) {
+			return nil
+		}
+		return s.file(ctx, name)
+	}}
+	if err := w.walk(ctx, start); err != nil {
+		return "", err
+	}
+	return strings.Join(append(s.answer(), w.notes()...), "\n"), nil
+}
+
+func parsePattern(pattern string, literal bool) (*regexp.Regexp, error) {
+	switch {
+	case pattern == "":
+		return nil, domain.Errorf(domain.Invalid, "pattern: it is empty; say what to find")
+	case len(pattern) > maxPattern:
+		return nil, domain.Errorf(domain.Invalid, "pattern: it has %d bytes; %d are allowed", len(pattern), maxPattern)
+	case literal:
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "pattern: %s; mend it, or set literal", err)
+	}
+	return compiled, nil
+}
+
+// A searcher collects the lines that match.
+type searcher struct {
+	root    *Root
+	pattern *regexp.Regexp
+	limit   int
+	// left is how many bytes may still be read.
+	left  int64
+	lines []string
+	// full means that there are more lines, spent that there are more bytes.
+	full, spent bool
+	// binary, unread and cut count the files that are not text, that could not
+	// be read, and of which only the beginning was.
+	binary, unread, cut int
+}
+
+func (s *searcher) file(ctx context.Context, name string) error {
+	if s.left <= 0 {
+		s.spent = true
+		return errEnough
+	}
+	found, err := s.root.open(name)
+	switch {
+	case err != nil:
+		s.unread++
+		return nil
+	case found.binary:
+		s.left -= int64(len(found.text))
+		s.binary++
+		return nil
+	case found.cut:
+		s.cut++
+	}
+	s.left -= int64(len(found.text))
+	return s.text(ctx, name, found.text)
+}
+
+func (s *searcher) text(ctx context.Context, name, text string) error {
+	if text == "" {
+		return nil
+	}
+	number := 0
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if number++; number%1000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line = strings.TrimSuffix(line, "\r")
+		at := s.pattern.FindStringIndex(line)
+		if at == nil {
+			continue
+		}
+		if len(s.lines) == s.limit {
+			s.full = true
+			return errEnough
+		}
+		s.lines = append(s.lines, fmt.Sprintf("%s:%d: %s", shown(name), number, excerpt(line, at[0])))
+	}
+	return nil
+}
+
+// excerpt is a line, or so much of it around a match as is shown.
+func excerpt(line string, at int) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	from := min(max(at-maxLine/3, 0), len(line)-maxLine)
+	for from > 0 && !utf8.RuneStart(line[from]) {
+		from--
+	}
+	text := domain.Shorten(line[from:], maxLine)
+	if from > 0 {
+		text = "…" + text
+	}
+	return fmt.Sprintf("%s… [%d bytes]", text, len(line))
+}
+
+func (s *searcher) answer() []string {
+	lines := s.lines
+	if len(lines) == 0 {
+		lines = append(lines, "[no matches]")
+	}
+	if s.full {
+		lines = append(lines, fmt.Sprintf("[more than %d lines match; raise limit, or narrow it with path or glob]", s.limit))
+	}
+	if s.spent {
+		lines = append(lines, fmt.Sprintf("[not all was searched: the files hold more than %d bytes; narrow it with path or glob]", s.root.bounds.allBytes))
+	}
+	if s.cut > 0 {
+		lines = append(lines, fmt.Sprintf("[%s longer than %d bytes: only the beginning was searched]", plural(s.cut, "file"), s.root.bounds.fileBytes))
+	}
+	if s.binary > 0 {
+		lines = append(lines, fmt.Sprintf("[%s not searched: not UTF-8 text]", plural(s.binary, "file")))
+	}
+	if s.unread > 0 {
+		lines = append(lines, fmt.Sprintf("[%s could not be read]", plural(s.unread, "file")))
+	}
+	return lines
+}

@@ -1,0 +1,117 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+type writeArgs struct {
+	Path    string `json:"path" jsonschema:"the file, relative to the root"`
+	Content string `json:"content" jsonschema:"all of the new text"`
+}
+
+func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
+	name, err := localFile(args.Path)
+	if err != nil {
+		return "", err
+	}
+	return r.change(ctx, func() (string, error) {
+		if dir := path.Dir(name); dir != "." {
+			if err := r.root.MkdirAll(dir, 0o755); err != nil {
+				return "", explainFolder(dir, err)
+			}
+		}
+		perm, err := r.writable(name)
+		if err != nil {
+			return "", err
+		}
+		if err := r.replace(ctx, name, args.Content, perm, nil); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), nil
+	})
+}
+
+// explainFolder says what is wrong with a folder that a file needs.
+func explainFolder(dir string, err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", dir)
+	}
+	return explain(dir, err)
+}
+
+// writable reports whether a file may be put under a name, and with which
+// permissions: those of the one that is there, or zero where there is none.
+func (r *Root) writable(name string) (fs.FileMode, error) {
+	info, err := r.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, explain(name, err)
+	case info.Mode().IsRegular():
+		return info.Mode().Perm(), nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		return 0, r.linked(name)
+	}
+	return 0, domain.Errorf(domain.Invalid, "path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
+}
+
+// linked refuses to write to a link: a file put in its place would break it.
+func (r *Root) linked(name string) error {
+	target, err := r.root.Readlink(name)
+	if err != nil {
+		return explain(name, err)
+	}
+	if filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.FromSlash(path.Dir(name)), target)) {
+		return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
+	}
+	return domain.Errorf(domain.Invalid, "path: %q is a symbolic link to %q; give the path that it leads to", name, target)
+}
+
+// replace puts a text under a name at once: whoever reads sees the old file or
+// the new one, also after a crash. Where unchanged is given, it is asked just
+// before.
+func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode, unchanged func() error) error {
+	if ctx.Err() != nil {
+		return errNotTouched()
+	}
+	call, ok := tool.ExecutionOf(ctx)
+	if !ok {
+		call.ID.UUID = uuid.New()
+	}
+	dir := path.Dir(name)
+	for attempt := range call.Attempt {
+		// What an attempt that was killed has left behind.
+		_ = r.root.Remove(path.Join(dir, temporary(call, attempt)))
+	}
+	aside := path.Join(dir, temporary(call, call.Attempt))
+	if err := r.putAside(aside, text, perm); err != nil {
+		_ = r.root.Remove(aside)
+		return explain(name, err)
+	}
+	if unchanged != nil {
+		if err := unchanged(); err != nil {
+			_ = r.root.Remove(aside)
+			return err
+		}
+	}
+	if err := r.root.Rename(aside, name); err != nil {
+		_ = r.root.Remove(aside)
+		return explain(name, err)
+	}
+	if folder, err := r.root.Open(dir); err == nil {
+		_ = folder.Sync() // not every file system can
+		_ = folder.Close()
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package activities
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"go.temporal.io/sdk/activity"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+const (
+	// beatEvery is how often a heartbeat is recorded. The SDK holds most of
+	// them back; recording often is what lets a stop through without delay.
+	beatEvery = 100 * time.Millisecond
+	// maxThrottle is the longest that our workers hold a heartbeat back.
+	maxThrottle = 5 * time.Second
+	// maxTail bounds the text in a heartbeat.
+	maxTail = 2 << 10
+)
+
+// A modelPulse reports how far an inference is. The server surely gets only the
+// first heartbeat of an attempt, so that one is kept for the request; where
+// finding the conversation takes so long that one must go out before, the
+// request waits until its own has gone out too.
+type modelPulse struct {
+	ctx       context.Context
+	heartbeat time.Duration
+	begun     chan struct{}
+	ended     chan struct{}
+	done      chan struct{}
+
+	// sending orders the records: a later one never goes before an earlier.
+	sending sync.Mutex
+	early   bool
+
+	mu       sync.Mutex
+	beat     domain.Heartbeat
+	tail     []byte
+	thinking int
+}
+
+func startModelPulse(ctx context.Context, info activity.Info, beat domain.Heartbeat) *modelPulse {
+	p := &modelPulse{ctx: ctx, heartbeat: info.HeartbeatTimeout, beat: beat,
+		begun: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+	go p.run()
+	return p
+}
+
+func (p *modelPulse) run() {
+	defer close(p.done)
+	patience := p.heartbeat / 3
+	if patience <= 0 {
+		patience = maxThrottle
+	}
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	select {
+	case <-p.ended:
+		return
+	case <-p.begun:
+	case <-wait.C:
+		p.record(true)
+	}
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-ticker.C:
+			p.record(false)
+		}
+	}
+}
+
+// record sends the state as it is. early says that no request was made yet.
+func (p *modelPulse) record(early bool) {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.mu.Lock()
+	beat := p.beat
+	beat.Tail = wholeRunes(p.tail)
+	p.mu.Unlock()
+	p.early = p.early || early && beat.Phase == domain.PhaseWaiting
+	activity.RecordHeartbeat(p.ctx, beat)
+}
+
+// requested says that the request is about to be sent, and returns when the
+// server knows.
+func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
+	p.mu.Lock()
+	p.beat.Phase, p.beat.Reserved = domain.PhaseRequested, reserved
+	p.mu.Unlock()
+	p.record(false)
+	close(p.begun)
+	p.sending.Lock()
+	early := p.early
+	p.sending.Unlock()
+	if !early {
+		return
+	}
+	wait := time.NewTimer(min(p.heartbeat*4/5, maxThrottle))
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wait.C:
+	}
+}
+
+// heard notes a piece of the answer.
+func (p *modelPulse) heard(delta inference.Delta) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beat.Phase = domain.PhaseStreaming
+	p.beat.Length += len(delta.Text)
+	p.thinking += len(delta.Reasoning)
+	p.beat.Reserved.ReasoningTokens = int64(p.thinking+3) / 4
+	p.tail = append(p.tail, delta.Text[max(0, len(delta.Text)-maxTail):]...)
+	if len(p.tail) > 4*maxTail {
+		p.tail = append(p.tail[:0], p.tail[len(p.tail)-maxTail:]...)
+	}
+}
+
+// nothingSpent says that the attempt cost nothing after all, so that the next
+// one does not count it. It must be the last thing said.
+func (p *modelPulse) nothingSpent() {
+	p.stop()
+	p.mu.Lock()
+	p.beat.Phase, p.beat.Reserved, p.beat.Length, p.tail = domain.PhaseWaiting, domain.Usage{}, 0, nil
+	p.mu.Unlock()
+	p.record(false)
+}
+
+// stop ends the reports. It may be called twice, by one goroutine.
+func (p *modelPulse) stop() {
+	select {
+	case <-p.ended:
+	default:
+		close(p.ended)
+	}
+	<-p.done
+}
+
+// wholeRunes returns the end of a text, cut where a character begins.
+func wholeRunes(text []byte) string {
+	text = text[max(0, len(text)-maxTail):]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return strings.ToValidUTF8(string(text), "")
+}
+
+// spentBefore is what attempts of this activity that were lost may have cost:
+// what the last of them had counted, and itself if its request may have gone
+// out: its input and what had come, since what more was written nobody knows.
+func spentBefore(ctx context.Context) domain.Usage {
+	var last domain.Heartbeat
+	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &last) != nil {
+		return domain.Usage{}
+	}
+	if last.Phase != domain.PhaseRequested && last.Phase != domain.PhaseStreaming {
+		return last.Spent
+	}
+	return last.Spent.Add(domain.Usage{
+		InputTokens:     last.Reserved.InputTokens,
+		OutputTokens:    int64(last.Length+3)/4 + last.Reserved.ReasoningTokens,
+		ReasoningTokens: last.Reserved.ReasoningTokens,
+		Estimated:       true,
+	})
+}

@@ -1,0 +1,137 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// answered is the reply of a whole answer.
+func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (domain.ModelReply, error) {
+	reply := c.reply(domain.Answered)
+	reply.Response = bounded(answer.Response)
+	reply.Response.Usage = c.call.Reckon(answer.Response.Usage, answer.Message)
+	encoded, err := json.Marshal(answer.Message)
+	if err == nil && len(encoded) <= domain.MaxMessage {
+		reply.Message, reply.Digest = &answer.Message, domain.DigestOf(encoded)
+		return reply, nil
+	}
+	failed := domain.Errorf(domain.TooLarge, "the model's answer has %d bytes; at most %d are allowed", len(encoded), domain.MaxMessage)
+	if err != nil {
+		failed = domain.Errorf(domain.Internal, "the model's answer cannot be recorded")
+		failed.Detail = err.Error()
+	}
+	failed.Billed = true
+	return c.failed(ctx, answer, failed.From(c.call.Config.Provider))
+}
+
+// failed ends an attempt that has no answer, by why it has none. Only a failure
+// that surely cost nothing is left to Temporal.
+func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (domain.ModelReply, error) {
+	failed, billed := c.judge(err)
+	var used domain.Usage
+	if billed {
+		used = c.call.Reckon(answer.Response.Usage, answer.Message)
+	}
+	switch {
+	case stopped(ctx):
+		return c.interrupted(answer, used), nil
+	case workerStops(ctx):
+		reply := c.reply(domain.ShutDown)
+		reply.Spent = c.spent.Add(used)
+		return reply, nil
+	case ctx.Err() != nil:
+		// The workflow is gone, or the attempt timed out, was paused or reset:
+		// no reply would be read. The heartbeat stays and tells the next one.
+		return domain.ModelReply{}, failure(domain.Errorf(domain.Unavailable, "the inference was cut off by the server"))
+	}
+	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.attempt(), "kind", failed.Kind,
+		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
+	failed.RetryAfter = c.delay(failed)
+	if !billed && c.spent.IsZero() {
+		c.pulse.nothingSpent()
+		return domain.ModelReply{}, failure(failed)
+	}
+	reply := c.reply(domain.BilledFailure)
+	reply.Spent = c.spent.Add(used)
+	reply.Error, reply.RetryAfterMillis = failed, failed.RetryAfter.Milliseconds()
+	return reply, nil
+}
+
+// interrupted keeps what had come when a stop cut the answer off.
+func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) domain.ModelReply {
+	reply := c.reply(domain.Interrupted)
+	reply.Response = bounded(answer.Response)
+	reply.Response.Usage = used
+	message := shorten(answer.Message)
+	if len(message.Parts) == 0 {
+		return reply
+	}
+	if encoded, err := json.Marshal(message); err == nil {
+		reply.Message, reply.Digest = &message, domain.DigestOf(encoded)
+	}
+	return reply
+}
+
+func (c *modelCall) reply(outcome domain.ModelOutcome) domain.ModelReply {
+	return domain.ModelReply{Outcome: outcome, Spent: c.spent, Tries: int(c.info.Attempt)}
+}
+
+// judge makes any error a typed one, and says whether the attempt may have been
+// billed. A provider that does not say so is believed to have sent its request.
+func (c *modelCall) judge(err error) (*domain.Error, bool) {
+	typed := *domain.AsError(err)
+	typed.Message = domain.Shorten(typed.Message, maxModelError)
+	if typed.Kind == domain.Internal {
+		typed.Billed = typed.Billed || c.sent.Load()
+	}
+	return &typed, typed.Billed
+}
+
+const (
+	// maxModelError bounds an error's message, and maxWord what a provider says
+	// in one word.
+	maxModelError = 4 << 10
+	maxWord       = 256
+)
+
+func bounded(r domain.Response) domain.Response {
+	r.ID, r.Model, r.FinishWord = domain.Shorten(r.ID, maxWord), domain.Shorten(r.Model, maxWord), domain.Shorten(r.FinishWord, maxWord)
+	return r
+}
+
+// shorten cuts a partial message to what may be recorded, with room for what
+// JSON makes of its characters.
+func shorten(m domain.Message) domain.Message {
+	left := domain.MaxMessage / 8
+	parts := make([]domain.Part, 0, len(m.Parts))
+	for _, p := range m.Parts {
+		p.Text = domain.Shorten(p.Text, left)
+		left -= len(p.Text)
+		parts = append(parts, p)
+	}
+	m.Parts = parts
+	return m
+}
+
+const (
+	firstDelay = 250 * time.Millisecond
+	maxDelay   = time.Minute
+)
+
+// delay is how long to wait before another try: as long as the provider asks,
+// at least our own backoff, at most maxRetryDelay.
+func (c *modelCall) delay(err *domain.Error) time.Duration {
+	if !err.Kind.Retryable() {
+		return 0
+	}
+	backoff := min(firstDelay<<min(max(c.attempt()-1, 0), 16), maxDelay)
+	backoff -= rand.N(backoff / 4)
+	return min(max(backoff, err.RetryAfter), maxRetryDelay)
+}

@@ -1,0 +1,162 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// Infer plays the turn that the call is at.
+func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+	s, err := p.load(call.Config.Model)
+	if err != nil {
+		return inference.Answer{}, err
+	}
+	if call.Inference < 0 || call.Inference >= len(s.turns) {
+		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s: has %d turns, and the conversation is at number %d; add turns",
+			s.path, len(s.turns), call.Inference+1).From(Name)
+	}
+	t := s.turns[call.Inference]
+	text, calls, err := t.render(&scene{call.Messages}, call.Inference)
+	if err != nil {
+		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s:%d: turn %d: %s", s.path, t.line, call.Inference+1, err).From(Name)
+	}
+	if call.Sent != nil {
+		call.Sent()
+	}
+	show := performance{turn: t, text: []rune(text), calls: calls, emit: emit}
+	if k := call.Attempt - 1; k >= 0 && k < len(t.failures) {
+		return show.fail(ctx, t.failures[k], call.Config)
+	}
+	if err := show.play(ctx, len(show.text)); err != nil {
+		return show.partial(), interrupted(err)
+	}
+	var reasoning []domain.Part
+	if t.reasoning != "" {
+		reasoning = []domain.Part{{Type: domain.PartReasoning, Text: t.reasoning}}
+	}
+	return inference.Answer{
+		Message: inference.AssistantMessage(reasoning, text, calls),
+		Response: domain.Response{
+			ID: fmt.Sprintf("scripted_%d", call.Inference), Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage,
+		},
+	}, nil
+}
+
+// interrupted is the error of a turn that was not played to its end.
+func interrupted(err error) *domain.Error {
+	e := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, err).From(Name)
+	e.Billed = true
+	return e
+}
+
+// render writes what the turn says in this conversation.
+func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, error) {
+	text, err := t.text.render(s)
+	if err != nil {
+		return "", nil, err
+	}
+	calls := make([]domain.ToolCall, len(t.calls))
+	for k, c := range t.calls {
+		calls[k] = domain.ToolCall{ID: c.id, Name: c.name, Arguments: c.text}
+		if c.id == "" {
+			calls[k].ID = fmt.Sprintf("call_%d_%d", inferenceNumber, k)
+		}
+		if c.arguments == nil {
+			continue
+		}
+		var b strings.Builder
+		if err := c.arguments.render(&b, s); err != nil {
+			return "", nil, fmt.Errorf("call of %s: %w", c.name, err)
+		}
+		calls[k].Arguments = b.String()
+	}
+	return text, calls, nil
+}
+
+// A performance is a turn being played.
+type performance struct {
+	turn  turn
+	text  []rune
+	calls []domain.ToolCall
+	emit  func(inference.Delta)
+	shown int
+}
+
+const (
+	minPieces = 20
+	pieceTime = 50 * time.Millisecond
+)
+
+// play streams the first end characters evenly over the turn's delay, and all
+// else with them.
+func (p *performance) play(ctx context.Context, end int) error {
+	pieces := 1
+	if p.turn.delay > 0 {
+		pieces = max(minPieces, int(min(p.turn.delay/pieceTime, 10_000)))
+	}
+	if p.turn.reasoning != "" {
+		p.emit(inference.Delta{Reasoning: p.turn.reasoning})
+	}
+	if len(p.text) == 0 {
+		p.begin()
+	}
+	start := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for k := 1; k <= pieces; k++ {
+		timer.Reset(time.Until(start.Add(p.turn.delay * time.Duration(k) / time.Duration(pieces))))
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		if next := min(len(p.text)*k/pieces, end); next > p.shown {
+			p.emit(inference.Delta{Text: string(p.text[p.shown:next])})
+			p.shown = next
+		}
+		if p.shown == end && end < len(p.text) {
+			return nil
+		}
+	}
+	if len(p.text) > 0 {
+		p.begin()
+	}
+	return nil
+}
+
+// begin tells of the calls, which follow the text.
+func (p *performance) begin() {
+	for _, c := range p.calls {
+		p.emit(inference.Delta{Tool: c.Name})
+	}
+}
+
+// fail plays a failure.
+func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig) (inference.Answer, error) {
+	if !f.cut {
+		r := inference.Rejection{Status: f.status, Code: f.code, Message: f.message, RetryAfter: f.retryAfter, Asked: f.asked}
+		return inference.Answer{Partial: true}, r.Error(config)
+	}
+	if err := p.play(ctx, min(f.cutAfter, len(p.text))); err != nil {
+		return p.partial(), interrupted(err)
+	}
+	message := f.message
+	if message == "" {
+		message = "the stream ended before the answer was whole"
+	}
+	e := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: %s", Name, message).From(Name)
+	e.Billed, e.RetryAfter = true, f.retryAfter
+	return p.partial(), e
+}
+
+// partial is what had been played.
+func (p *performance) partial() inference.Answer {
+	reasoning := p.turn.reasoning
+	return inference.Answer{Message: inference.PartialMessage(reasoning, string(p.text[:p.shown])), Partial: true}
+}

@@ -1,0 +1,171 @@
+package scripted
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"everstep/domain"
+)
+
+// maxText bounds what a template may write.
+const maxText = domain.MaxMessage
+
+// A scene is the conversation that a turn answers.
+type scene struct{ messages []domain.Message }
+
+// quote prepares a text. Only what has {{ is a template.
+func quote(text string) (*quoting, error) {
+	if !strings.Contains(text, "{{") {
+		return &quoting{plain: text}, nil
+	}
+	t, err := template.New("").Option("missingkey=error").Funcs(new(scene).functions()).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("the template cannot be read: %s", strings.TrimPrefix(err.Error(), "template: :"))
+	}
+	return &quoting{template: t}, nil
+}
+
+// render writes the text with what it quotes.
+func (q *quoting) render(s *scene) (string, error) {
+	if q.template == nil {
+		return q.plain, nil
+	}
+	t, err := q.template.Clone()
+	if err != nil {
+		return "", err
+	}
+	var out bounded
+	if err := t.Funcs(s.functions()).Execute(&out, nil); err != nil {
+		if failed, ok := errors.AsType[template.ExecError](err); ok && failed.Unwrap() != nil {
+			err = failed.Unwrap()
+		}
+		return "", err
+	}
+	return strings.ToValidUTF8(out.String(), "\uFFFD"), nil
+}
+
+// bounded is a text that may not grow without end.
+type bounded struct{ strings.Builder }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxText {
+		return 0, fmt.Errorf("the text has more than %d bytes", maxText)
+	}
+	return b.Builder.Write(p)
+}
+
+// functions are what a template may use beside the language's own.
+func (s *scene) functions() template.FuncMap {
+	return template.FuncMap{
+		"result":   s.result,
+		"results":  s.results,
+		"prompt":   s.prompt,
+		"lines":    lines,
+		"json":     decode,
+		"trim":     strings.TrimSpace,
+		"head":     head,
+		"first":    func(list any) (any, error) { return pick(list, false) },
+		"last":     func(list any) (any, error) { return pick(list, true) },
+		"contains": func(part, text string) bool { return strings.Contains(text, part) },
+		"join":     join,
+	}
+}
+
+// result is the newest result of a tool.
+func (s *scene) result(tool string) (string, error) {
+	all := s.results(tool)
+	if len(all) == 0 {
+		return "", fmt.Errorf("tool %q has no result yet", tool)
+	}
+	return all[len(all)-1], nil
+}
+
+// results are all results of a tool, the oldest first.
+func (s *scene) results(tool string) []string {
+	var all []string
+	for _, m := range s.messages {
+		if m.ToolResult != nil && m.ToolResult.Name == tool {
+			all = append(all, m.ToolResult.Content)
+		}
+	}
+	return all
+}
+
+// prompt is the newest message of the user.
+func (s *scene) prompt() (string, error) {
+	for i := len(s.messages) - 1; i >= 0; i-- {
+		if s.messages[i].Role == domain.RoleUser {
+			return s.messages[i].Text(), nil
+		}
+	}
+	return "", errors.New("the conversation has no prompt")
+}
+
+// lines splits a text; a last line end adds no empty line.
+func lines(text string) []string {
+	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+func decode(text string) (any, error) {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	return v, nil
+}
+
+// items makes a list of what may be one.
+func items(list any) ([]any, error) {
+	switch list := list.(type) {
+	case []any:
+		return list, nil
+	case []string:
+		out := make([]any, len(list))
+		for i, item := range list {
+			out[i] = item
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%T is not a list", list)
+}
+
+// head is the first n items of a list, or all where there are fewer.
+func head(n int, list any) ([]any, error) {
+	all, err := items(list)
+	if err != nil {
+		return nil, fmt.Errorf("head: %w", err)
+	}
+	return all[:min(max(n, 0), len(all))], nil
+}
+
+func pick(list any, last bool) (any, error) {
+	all, err := items(list)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, errors.New("the list is empty")
+	case last:
+		return all[len(all)-1], nil
+	}
+	return all[0], nil
+}
+
+func join(separator string, list any) (string, error) {
+	all, err := items(list)
+	if err != nil {
+		return "", fmt.Errorf("join: %w", err)
+	}
+	texts := make([]string, len(all))
+	for i, item := range all {
+		texts[i] = fmt.Sprint(item)
+	}
+	return strings.Join(texts, separator), nil
+}

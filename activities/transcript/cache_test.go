@@ -1,0 +1,150 @@
+package transcript
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+)
+
+// history knows every message that was ever said, by the digest of the chain
+// that ends with it.
+type history struct {
+	said map[domain.Digest]string
+	logs []domain.Log
+}
+
+func (h *history) say(rt *rapid.T) {
+	which := rapid.IntRange(0, len(h.logs)-1).Draw(rt, "which")
+	log := h.logs[which]
+	if fork := rapid.IntRange(0, 3).Draw(rt, "fork") == 0; fork {
+		log, _ = log.Upto(rapid.IntRange(log.Base(), log.Len()).Draw(rt, "at"))
+		h.logs = append(h.logs, log)
+		which = len(h.logs) - 1
+	}
+	text := fmt.Sprintf("%d, %s", len(h.said), rapid.StringN(0, 50, -1).Draw(rt, "text"))
+	log = say(log, text)
+	h.logs[which], h.said[log.Chain()] = log, text
+}
+
+// feed is what a workflow may hold of one of the logs: a part of it.
+func (h *history) feed(rt *rapid.T) domain.Log {
+	log := rapid.SampledFrom(h.logs).Draw(rt, "log")
+	n := rapid.IntRange(0, log.Len()).Draw(rt, "length")
+	base := rapid.IntRange(0, n).Draw(rt, "base")
+	if base == 0 && n == log.Len() {
+		return log
+	}
+	head, _ := log.Upto(n)
+	chain, _ := head.ChainAt(base)
+	part, err := domain.LogAt(base, chain).Join(head.From(base)...)
+	require.NoError(rt, err)
+	return part
+}
+
+func TestCacheLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		h := &history{said: make(map[domain.Digest]string), logs: []domain.Log{{}}}
+		most := rapid.SampledFrom([]int64{1, 3000, 20_000, 1 << 30}).Draw(rt, "bytes")
+		cache := NewCache(most)
+		rt.Repeat(map[string]func(*rapid.T){
+			"say": h.say,
+			"feed": func(rt *rapid.T) {
+				agent := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "agent")
+				log := h.feed(rt)
+				earlier, _, had := cache.Find(agent)
+				cache.Feed(agent, log, domain.Resolved{})
+				held, _, ok := cache.Find(agent)
+				if !ok {
+					require.Less(rt, most, int64(1<<30), "only what exceeds the cache is not kept")
+					return
+				}
+				at, known := held.ChainAt(log.Len())
+				require.True(rt, known && at == log.Chain(), "it holds what it was fed with")
+				require.LessOrEqual(rt, held.Base(), log.Base())
+				if before, _ := log.ChainAt(log.Base()); had {
+					if at, known := earlier.ChainAt(log.Base()); known && at == before {
+						require.LessOrEqual(rt, held.Base(), earlier.Base(), "a log that continues another extends it")
+					}
+				}
+			},
+			"": func(rt *rapid.T) {
+				require.LessOrEqual(rt, cache.Size(), most)
+				total := int64(0)
+				for _, agent := range []string{"a", "b", "c"} {
+					log, resolved, ok := cache.Find(agent)
+					if !ok {
+						continue
+					}
+					total += sizeOf(log, resolved)
+					for i, e := range log.Entries() {
+						require.Equal(rt, log.Base()+i, e.Index)
+						require.Equal(rt, h.said[e.Chain], e.Message.Text())
+					}
+				}
+				require.Equal(rt, total, cache.Size(), "the size is that of what is held")
+			},
+		})
+	})
+}
+
+func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
+	t.Parallel()
+	log := conversation(10, 10, "")
+	one := sizeOf(log, domain.Resolved{})
+	cache := NewCache(3 * one)
+	for _, agent := range []string{"a", "b", "c"} {
+		cache.Feed(agent, log, domain.Resolved{})
+	}
+	_, _, ok := cache.Find("a")
+	require.True(t, ok)
+	cache.Feed("d", log, domain.Resolved{})
+	_, _, ok = cache.Find("b")
+	require.False(t, ok, "b was used longest ago")
+	for _, agent := range []string{"a", "c", "d"} {
+		_, _, ok = cache.Find(agent)
+		require.True(t, ok, agent)
+	}
+	cache.Drop("a")
+	require.Equal(t, 2*one, cache.Size())
+	cache.Clear()
+	require.Zero(t, cache.Size())
+}
+
+func TestCacheKeepsTheDefinition(t *testing.T) {
+	t.Parallel()
+	cache := NewCache(0)
+	first := domain.Resolved{Digest: domain.DigestOf([]byte("first"))}
+	second := domain.Resolved{Digest: domain.DigestOf([]byte("second"))}
+	cache.Feed("a", conversation(2, 2, ""), first)
+	cache.Feed("a", conversation(3, 3, ""), domain.Resolved{})
+	_, resolved, _ := cache.Find("a")
+	require.Equal(t, first, resolved)
+	cache.Feed("a", conversation(3, 3, ""), second)
+	_, resolved, _ = cache.Find("a")
+	require.Equal(t, second, resolved)
+}
+
+func TestCacheSharesEntries(t *testing.T) {
+	t.Parallel()
+	log := conversation(3, 3, "")
+	cache := NewCache(0)
+	cache.Feed("a", log, domain.Resolved{})
+	held, _, _ := cache.Find("a")
+	require.Same(t, &log.Entries()[0], &held.Entries()[0])
+}
+
+func BenchmarkFeed(b *testing.B) {
+	for _, n := range []int{100, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			cache, log := NewCache(0), conversation(n, n, "")
+			for b.Loop() {
+				cache.Feed("a", log, domain.Resolved{})
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package transcript
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// calling is a log whose message 3 asks for two calls with these arguments.
+func calling(arguments ...string) domain.Log {
+	log := conversation(3, 3, "")
+	m := domain.Message{Role: domain.RoleAssistant}
+	for i, text := range arguments {
+		m.ToolCalls = append(m.ToolCalls, domain.ToolCall{ID: fmt.Sprint(i), Name: "write_file", Arguments: text})
+	}
+	return say(log.Append("", m, domain.DigestOf([]byte(fmt.Sprint(arguments)))), "and then")
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	log := calling(`{"a":1}`, `not JSON`)
+	ref := domain.ArgumentsRef{Message: 3, Digest: domain.DigestOf([]byte(`not JSON`))}
+	stale := calling(`{"a":2}`, `other`)
+
+	t.Run("cached", func(t *testing.T) {
+		t.Parallel()
+		f := &fakeWorkflow{log: log}
+		s := sourceOf(f, nil)
+		s.Cache.Feed(testRun.ID, log, domain.Resolved{})
+		got, err := s.arguments(t.Context(), testRun, ref, 1)
+		require.NoError(t, err)
+		require.Equal(t, `not JSON`, got)
+		require.Empty(t, f.asked)
+	})
+	t.Run("asked for", func(t *testing.T) {
+		t.Parallel()
+		f := &fakeWorkflow{log: log}
+		s := sourceOf(f, nil)
+		s.Cache.Feed(testRun.ID, stale, domain.Resolved{})
+		got, err := s.arguments(t.Context(), testRun, ref, 1)
+		require.NoError(t, err)
+		require.Equal(t, `not JSON`, got)
+		require.Equal(t, []domain.MessagesRequest{{From: 3, Limit: 1}}, f.asked)
+	})
+	t.Run("in a segment", func(t *testing.T) {
+		t.Parallel()
+		storage := memory(t)
+		f := &fakeWorkflow{log: log}
+		f.leave(t, storage, 2)
+		f.leave(t, storage, 4)
+		got, err := sourceOf(f, storage).arguments(t.Context(), testRun, ref, 1)
+		require.NoError(t, err)
+		require.Equal(t, `not JSON`, got)
+	})
+	for name, position := range map[string]int{"the other call": 0, "no such call": 2, "a negative call": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, ref, position)
+			requireError(t, err, domain.Invalid, domain.CodeContextLost, "message 3 is not the one")
+		})
+	}
+	t.Run("no such message", func(t *testing.T) {
+		t.Parallel()
+		_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, domain.ArgumentsRef{Message: 9}, 0)
+		requireError(t, err, domain.Invalid, domain.CodeContextLost, "there is no message 9; the workflow holds 5")
+	})
+}

@@ -1,0 +1,145 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
+
+	"everstep/domain"
+)
+
+var testRun = workflow.Execution{ID: "agent/test", RunID: "run-1"}
+
+// fakeWorkflow answers query messages as the real one does, from what it holds.
+type fakeWorkflow struct {
+	mu       sync.Mutex
+	log      domain.Log
+	segments []domain.Segment
+	resolved domain.Resolved
+	// page bounds the entries of one answer. Zero: all.
+	page int
+	// asked are the questions so far; fail, where it returns an error, is the
+	// answer to the n-th, counted from 1; bend changes the answer to the n-th.
+	asked []domain.MessagesRequest
+	fail  func(n int) error
+	bend  func(n int, page *domain.MessagesPage)
+}
+
+func (f *fakeWorkflow) QueryWorkflow(ctx context.Context, workflowID, runID, name string, args ...any) (converter.EncodedValue, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if workflowID != testRun.ID || runID != testRun.RunID || name != "messages" || len(args) != 1 {
+		return nil, fmt.Errorf("unexpected query %s of %s, %s", name, workflowID, runID)
+	}
+	ask := args[0].(domain.MessagesRequest)
+	f.asked = append(f.asked, ask)
+	if f.fail != nil {
+		if err := f.fail(len(f.asked)); err != nil {
+			return nil, err
+		}
+	}
+	page := f.answer(ask)
+	if f.bend != nil {
+		f.bend(len(f.asked), &page)
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(page)
+	if err != nil {
+		return nil, err
+	}
+	return client.NewValue(payloads), ctx.Err()
+}
+
+func (f *fakeWorkflow) answer(ask domain.MessagesRequest) domain.MessagesPage {
+	from := ask.From
+	if ask.Chain != nil {
+		if held, ok := f.log.ChainAt(from); !ok || held != *ask.Chain {
+			from = f.log.Base()
+		}
+	}
+	from = min(max(from, f.log.Base()), f.log.Len())
+	before, _ := f.log.ChainAt(from)
+	page := domain.MessagesPage{From: from, Before: before, Base: f.log.Base(), Length: f.log.Len()}
+	if from == f.log.Base() {
+		page.Segments = f.segments
+	}
+	if ask.Resolved != nil && *ask.Resolved != f.resolved.Digest {
+		page.Resolved = &f.resolved
+	}
+	for _, e := range f.log.From(from) {
+		if full := len(page.Entries); f.page > 0 && full >= f.page || ask.Limit > 0 && full >= ask.Limit {
+			break
+		}
+		page.Entries = append(page.Entries, e)
+	}
+	return page
+}
+
+// leave moves the first n messages to storage, as one segment after those that
+// are there already.
+func (f *fakeWorkflow) leave(t testing.TB, storage *blob.Bucket, n int) domain.Segment {
+	t.Helper()
+	chain, ok := f.log.ChainAt(n)
+	require.True(t, ok)
+	segment := domain.Segment{RunID: "run-0", From: f.log.Base(), To: n, Digest: chain}
+	store(t, storage, segment, f.log.From(f.log.Base())[:n-f.log.Base()])
+	f.segments = append(f.segments, segment)
+	rest, err := domain.LogAt(n, chain).Join(f.log.From(n)...)
+	require.NoError(t, err)
+	f.log = rest
+	return segment
+}
+
+func store(t testing.TB, storage *blob.Bucket, segment domain.Segment, entries []domain.Entry) {
+	t.Helper()
+	object, err := encode(entries)
+	require.NoError(t, err)
+	require.NoError(t, storage.WriteAll(t.Context(), segment.Key(testRun.ID), object, nil))
+}
+
+// conversation returns a log of n messages; those of different seeds differ
+// from message at on.
+func conversation(n, at int, seed string) domain.Log {
+	var log domain.Log
+	for i := range n {
+		text := fmt.Sprintf("message %d", i)
+		if i >= at {
+			text += seed
+		}
+		log = say(log, text)
+	}
+	return log
+}
+
+func say(log domain.Log, text string) domain.Log {
+	return log.Append("", domain.UserMessage(text), domain.DigestOf([]byte(text)))
+}
+
+func memory(t testing.TB) *blob.Bucket {
+	t.Helper()
+	bucket := memblob.OpenBucket(nil)
+	t.Cleanup(func() { require.NoError(t, bucket.Close()) })
+	return bucket
+}
+
+func sourceOf(f *fakeWorkflow, storage *blob.Bucket) *Source {
+	return &Source{Cache: NewCache(0), Client: f, Storage: storage, pause: time.Nanosecond}
+}
+
+// texts are what the messages say.
+func texts(entries []domain.Entry) []string {
+	said := make([]string, len(entries))
+	for i, e := range entries {
+		said[i] = e.Message.Text()
+	}
+	return said
+}
+

@@ -1,0 +1,133 @@
+package transcript
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+)
+
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	storage := memory(t)
+	log := conversation(9, 9, "")
+	f := &fakeWorkflow{log: log}
+	first, err := sourceOf(f, storage).record(t.Context(), testRun, domain.RecordRequest{From: 0, Log: mustUpto(t, log, 5).Ref()})
+	require.NoError(t, err)
+	chain, _ := log.ChainAt(5)
+	require.Equal(t, domain.Segment{RunID: "run-1", From: 0, To: 5, Digest: chain, Bytes: first.Bytes}, first)
+	attributes, err := storage.Attributes(t.Context(), first.Key(testRun.ID))
+	require.NoError(t, err)
+	require.Equal(t, attributes.Size, first.Bytes)
+
+	// Once more, by another worker: the same bytes under the same name.
+	before, err := storage.ReadAll(t.Context(), first.Key(testRun.ID))
+	require.NoError(t, err)
+	again, err := sourceOf(f, storage).record(t.Context(), testRun, domain.RecordRequest{From: 0, Log: mustUpto(t, log, 5).Ref()})
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	after, err := storage.ReadAll(t.Context(), first.Key(testRun.ID))
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.Equal(t, []string{first.Key(testRun.ID)}, keys(t, storage))
+
+	// The next segment needs nothing of the first.
+	require.NoError(t, storage.Delete(t.Context(), first.Key(testRun.ID)))
+	f.segments = []domain.Segment{first}
+	rest, err := domain.LogAt(5, chain).Join(log.From(5)...)
+	require.NoError(t, err)
+	f.log = rest
+	second, err := sourceOf(f, storage).record(t.Context(), testRun, domain.RecordRequest{From: 5, Log: log.Ref()})
+	require.NoError(t, err)
+	require.Equal(t, log.Chain(), second.Digest)
+	entries, err := sourceOf(f, storage).read(t.Context(), testRun.ID, second)
+	require.NoError(t, err)
+	require.Equal(t, texts(log.From(5)), texts(entries))
+}
+
+func TestRecordRefuses(t *testing.T) {
+	t.Parallel()
+	log := conversation(3, 3, "")
+	for name, test := range map[string]struct {
+		want    domain.RecordRequest
+		storage *blob.Bucket
+		kind    domain.Kind
+		says    string
+	}{
+		"nothing":       {domain.RecordRequest{From: 3, Log: log.Ref()}, memory(t), domain.Invalid, "no message from 3 up to 3"},
+		"less":          {domain.RecordRequest{From: -1, Log: log.Ref()}, memory(t), domain.Invalid, "no message from -1"},
+		"no storage":    {domain.RecordRequest{Log: log.Ref()}, nil, domain.Unavailable, "this worker has none"},
+		"another log":   {domain.RecordRequest{Log: conversation(3, 0, "!").Ref()}, memory(t), domain.Unavailable, "are not those"},
+		"a longer log":  {domain.RecordRequest{Log: conversation(4, 4, "").Ref()}, memory(t), domain.Unavailable, "holds 3 of 4"},
+		"closed bucket": {domain.RecordRequest{Log: log.Ref()}, closed(t), domain.Unavailable, "cannot write object segments/agent/test/run-1/0-3-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := sourceOf(&fakeWorkflow{log: log}, test.storage).record(t.Context(), testRun, test.want)
+			require.Error(t, err)
+			require.Equal(t, test.kind, domain.AsError(err).Kind)
+			require.Contains(t, err.Error(), test.says)
+		})
+	}
+}
+
+func closed(t *testing.T) *blob.Bucket {
+	t.Helper()
+	bucket, err := blob.OpenBucket(t.Context(), "mem://")
+	require.NoError(t, err)
+	require.NoError(t, bucket.Close())
+	return bucket
+}
+
+func TestSegmentRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		var log domain.Log
+		for _, text := range rapid.SliceOfN(rapid.String(), 0, 20).Draw(rt, "texts") {
+			log = say(log, strings.ToValidUTF8(text, "?"))
+		}
+		object, err := encode(log.Entries())
+		require.NoError(rt, err)
+		same, err := encode(log.Entries())
+		require.NoError(rt, err)
+		require.Equal(rt, object, same)
+		entries, err := decode(object)
+		require.NoError(rt, err)
+		back, err := domain.Log{}.Join(entries...)
+		require.NoError(rt, err)
+		require.Equal(rt, log.Ref(), back.Ref())
+		require.Equal(rt, texts(log.Entries()), texts(back.Entries()))
+	})
+}
+
+// A segment that was cut anywhere is not read as a shorter one, unless its
+// digest can tell.
+func TestSegmentCut(t *testing.T) {
+	t.Parallel()
+	log := conversation(30, 30, "")
+	object, err := encode(log.Entries())
+	require.NoError(t, err)
+	for n := 1; n < len(object); n++ {
+		_, err := decode(object[:n])
+		require.Error(t, err, "cut at %d of %d", n, len(object))
+	}
+	_, err = decode(append(object[:len(object):len(object)], "rubbish"...))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, io.EOF)
+}
+
+func keys(t *testing.T, bucket *blob.Bucket) []string {
+	t.Helper()
+	var found []string
+	objects, failed := bucket.List(nil).All(t.Context())
+	for object := range objects {
+		found = append(found, object.Key)
+	}
+	require.NoError(t, failed())
+	return found
+}

@@ -1,0 +1,195 @@
+package domain_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+)
+
+func TestBudgetCheck(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		budget domain.ExecutionBudget
+		fault  string
+	}{
+		"none":           {domain.Unlimited(), ""},
+		"zero":           {domain.ExecutionBudget{MaxSteps: new(int64(0)), MaxTokens: new(int64(0)), MaxSeconds: new(0.0), MaxCostNanoUSD: new(int64(0)), MaxToolCalls: new(int64(0))}, ""},
+		"largest":        {domain.ExecutionBudget{MaxSteps: new(int64(math.MaxInt64)), MaxSeconds: new(domain.MaxBudgetSeconds)}, ""},
+		"past deadline":  {domain.ExecutionBudget{Deadline: new(time.Unix(0, 0))}, ""},
+		"steps":          {domain.ExecutionBudget{MaxSteps: new(int64(-1))}, "max_steps: is -1; give zero or more"},
+		"tokens":         {domain.ExecutionBudget{MaxTokens: new(int64(-2))}, "max_tokens: is -2; give"},
+		"cost":           {domain.ExecutionBudget{MaxCostNanoUSD: new(int64(math.MinInt64))}, "max_cost_nano_usd: is -9223372036854775808; give"},
+		"tool calls":     {domain.ExecutionBudget{MaxToolCalls: new(int64(-1))}, "max_tool_calls: is -1; give"},
+		"seconds":        {domain.ExecutionBudget{MaxSeconds: new(-0.5)}, "max_seconds: is -0.5; give a number from 0"},
+		"no number":      {domain.ExecutionBudget{MaxSeconds: new(math.NaN())}, "max_seconds: is NaN; give"},
+		"infinite":       {domain.ExecutionBudget{MaxSeconds: new(math.Inf(1))}, "max_seconds: is +Inf; give"},
+		"minus infinite": {domain.ExecutionBudget{MaxSeconds: new(math.Inf(-1))}, "max_seconds: is -Inf; give"},
+		"overflow":       {domain.ExecutionBudget{MaxSeconds: new(1e10)}, "max_seconds: is 1e+10; give"},
+		"deadline":       {domain.ExecutionBudget{Deadline: new(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))}, "deadline: is in the year 10000; give"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := c.budget.Check()
+			if c.fault == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.fault)
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+		})
+	}
+}
+
+func TestBudgetLimit(t *testing.T) {
+	t.Parallel()
+	one := new(int64(1))
+	all := domain.ExecutionBudget{
+		MaxSteps: one, MaxTokens: one, MaxSeconds: new(1.0), MaxCostNanoUSD: one, Deadline: new(after(10)), MaxToolCalls: one,
+	}
+	for name, c := range map[string]struct {
+		budget domain.ExecutionBudget
+		used   domain.Spent
+		now    time.Time
+		want   domain.StopReason
+	}{
+		"none":                 {domain.Unlimited(), domain.Spent{Steps: math.MaxInt64, Tokens: math.MaxInt64, Seconds: 1e18}, noon, ""},
+		"nothing used":         {all, domain.Spent{}, noon, ""},
+		"steps before all":     {all, domain.Spent{Steps: 1, Tokens: 1, Seconds: 1, CostNanoUSD: 1}, after(10), domain.StepsLimitReached},
+		"tokens before cost":   {all, domain.Spent{Tokens: 1, Seconds: 1, CostNanoUSD: 1}, after(10), domain.TokenLimitReached},
+		"cost before time":     {all, domain.Spent{Seconds: 1, CostNanoUSD: 2}, after(10), domain.CostLimitReached},
+		"seconds":              {all, domain.Spent{Seconds: 1}, noon, domain.TimeLimitReached},
+		"deadline":             {all, domain.Spent{}, after(10), domain.TimeLimitReached},
+		"just before deadline": {all, domain.Spent{}, after(10).Add(-1), ""},
+		"tool calls are none":  {all, domain.Spent{ToolCalls: 5}, noon, ""},
+		"zero steps":           {domain.ExecutionBudget{MaxSteps: new(int64(0))}, domain.Spent{}, noon, domain.StepsLimitReached},
+		"zero tokens":          {domain.ExecutionBudget{MaxTokens: new(int64(0))}, domain.Spent{}, noon, domain.TokenLimitReached},
+		"zero cost":            {domain.ExecutionBudget{MaxCostNanoUSD: new(int64(0))}, domain.Spent{}, noon, domain.CostLimitReached},
+		"zero seconds":         {domain.ExecutionBudget{MaxSeconds: new(0.0)}, domain.Spent{}, noon, domain.TimeLimitReached},
+		"zero tool calls":      {domain.ExecutionBudget{MaxToolCalls: new(int64(0))}, domain.Spent{}, noon, ""},
+		"no number used":       {all, domain.Spent{Seconds: math.NaN()}, noon, domain.TimeLimitReached},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, reached := c.budget.Limit(c.used, c.now)
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.want != "", reached)
+			require.Equal(t, reached, c.budget.IsExhausted(c.used, c.now))
+		})
+	}
+}
+
+func TestBudgetRemaining(t *testing.T) {
+	t.Parallel()
+	left := sampleBudget().Remaining(domain.Spent{Steps: 4, Tokens: 9000, Seconds: 0.25, CostNanoUSD: 1, ToolCalls: 4})
+	require.Equal(t, domain.ExecutionBudget{
+		MaxSteps: new(int64(6)), MaxTokens: new(int64(0)), MaxSeconds: new(90.25), MaxCostNanoUSD: new(int64(1_999_999_999)),
+		Deadline: new(after(3600)), MaxToolCalls: new(int64(0)),
+	}, left)
+	require.True(t, domain.Unlimited().Remaining(domain.Spent{Steps: 5}).IsEmpty())
+	huge := domain.ExecutionBudget{MaxTokens: new(int64(math.MaxInt64))}
+	require.Equal(t, huge, huge.Remaining(domain.Spent{Tokens: math.MinInt64}), "a use below zero never adds")
+}
+
+func TestBudgetIsEmpty(t *testing.T) {
+	t.Parallel()
+	require.True(t, domain.Unlimited().IsEmpty())
+	for name, budget := range map[string]domain.ExecutionBudget{
+		"steps": {MaxSteps: new(int64(0))}, "tokens": {MaxTokens: new(int64(0))}, "seconds": {MaxSeconds: new(0.0)},
+		"cost": {MaxCostNanoUSD: new(int64(0))}, "deadline": {Deadline: new(noon)}, "tool calls": {MaxToolCalls: new(int64(0))},
+	} {
+		require.False(t, budget.IsEmpty(), name)
+		require.False(t, budget.IsZero(), name)
+	}
+}
+
+func drawnLimit(t *rapid.T, name string) *int64 {
+	return rapid.OneOf(
+		rapid.Just[*int64](nil), rapid.Ptr(rapid.Int64Range(0, 20), false), rapid.Ptr(rapid.Int64Range(0, math.MaxInt64), false),
+	).Draw(t, name)
+}
+
+func drawnBudget(t *rapid.T, name string) domain.ExecutionBudget {
+	budget := domain.ExecutionBudget{
+		MaxSteps: drawnLimit(t, name+" steps"), MaxTokens: drawnLimit(t, name+" tokens"),
+		MaxSeconds:     rapid.Ptr(rapid.Float64Range(0, domain.MaxBudgetSeconds), true).Draw(t, name+" seconds"),
+		MaxCostNanoUSD: drawnLimit(t, name+" cost"), MaxToolCalls: drawnLimit(t, name+" calls"),
+	}
+	if rapid.Bool().Draw(t, name+" has a deadline") {
+		budget.Deadline = new(after(rapid.IntRange(-20, 20).Draw(t, name+" deadline")))
+	}
+	return budget
+}
+
+func drawnSpent(t *rapid.T, name string) domain.Spent {
+	amount := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64Range(0, math.MaxInt64))
+	return domain.Spent{
+		Steps: amount.Draw(t, name+" steps"), Tokens: amount.Draw(t, name+" tokens"), CostNanoUSD: amount.Draw(t, name+" cost"),
+		ToolCalls: amount.Draw(t, name+" calls"), Seconds: rapid.Float64Range(0, 1e9).Draw(t, name+" seconds"),
+	}
+}
+
+// no is whether a limit is no looser than another.
+func no[N int64 | float64](tight, loose *N) bool {
+	return loose == nil || tight != nil && *tight <= *loose
+}
+
+func requireNoLooser(t *rapid.T, tight, loose domain.ExecutionBudget) {
+	require.True(t, no(tight.MaxSteps, loose.MaxSteps))
+	require.True(t, no(tight.MaxTokens, loose.MaxTokens))
+	require.True(t, no(tight.MaxSeconds, loose.MaxSeconds))
+	require.True(t, no(tight.MaxCostNanoUSD, loose.MaxCostNanoUSD))
+	require.True(t, no(tight.MaxToolCalls, loose.MaxToolCalls))
+	require.True(t, loose.Deadline == nil || tight.Deadline != nil && !tight.Deadline.After(*loose.Deadline))
+}
+
+func TestBudgetCappedByLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := drawnBudget(t, "a"), drawnBudget(t, "b"), drawnBudget(t, "c")
+		capped := a.CappedBy(b)
+		require.Equal(t, capped, b.CappedBy(a), "commutative")
+		require.Equal(t, capped, capped.CappedBy(b), "idempotent")
+		require.Equal(t, a, a.CappedBy(a), "idempotent")
+		require.Equal(t, capped.CappedBy(c), a.CappedBy(b.CappedBy(c)), "associative")
+		require.Equal(t, a, a.CappedBy(domain.Unlimited()), "no limit changes nothing")
+		requireNoLooser(t, capped, a)
+		requireNoLooser(t, capped, b)
+		require.NoError(t, capped.Check())
+		used, now := drawnSpent(t, "used"), after(rapid.IntRange(-30, 30).Draw(t, "now"))
+		require.Equal(t, a.IsExhausted(used, now) || b.IsExhausted(used, now), capped.IsExhausted(used, now))
+	})
+}
+
+func TestBudgetRemainingLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		budget, used, now := drawnBudget(t, "budget"), drawnSpent(t, "used"), after(rapid.IntRange(-30, 30).Draw(t, "now"))
+		left := budget.Remaining(used)
+		require.NoError(t, left.Check())
+		requireNoLooser(t, left, budget)
+		require.Equal(t, budget.Deadline, left.Deadline)
+		require.Equal(t, budget, budget.Remaining(domain.Spent{}))
+		require.Equal(t, budget.IsEmpty(), left.IsEmpty())
+		require.Equal(t, budget.IsExhausted(used, now), left.IsExhausted(domain.Spent{}, now),
+			"what is used up has nothing left, and nothing else")
+		if budget.MaxTokens != nil && used.Tokens <= *budget.MaxTokens {
+			require.Equal(t, *budget.MaxTokens, *left.MaxTokens+used.Tokens, "nothing is lost")
+		}
+	})
+}
+
+func TestUsageAdds(t *testing.T) {
+	t.Parallel()
+	a := domain.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4, ReasoningTokens: 5}
+	b := domain.Usage{InputTokens: 10, OutputTokens: 20, Estimated: true}
+	sum := a.Add(b)
+	require.Equal(t, domain.Usage{InputTokens: 11, OutputTokens: 22, CacheReadTokens: 3, CacheWriteTokens: 4, ReasoningTokens: 5, Estimated: true}, sum)
+	require.Equal(t, sum, b.Add(a))
+	require.Equal(t, int64(33), sum.TotalTokens(), "cache and reasoning are parts and count once")
+	require.Equal(t, int64(33), sum.View().TotalTokens)
+}

@@ -1,0 +1,105 @@
+package domain_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pinned is every constant of contract.go, by type and value. A line here may be
+// added and never changed: the values are in histories.
+var pinned = map[string]string{
+	"Execute":              "Workflow[SessionInput, Outcome] = agent.Execute",
+	"CallModel":            "Activity[ModelRequest, ModelReply] = agent.CallModel",
+	"CallTool":             "Activity[ToolRequest, ToolReply] = agent.CallTool",
+	"ListTools":            "Activity[CatalogRequest, Catalog] = agent.ListTools",
+	"Record":               "Activity[RecordRequest, Segment] = agent.Record",
+	"QueryStatus":          "Query[StatusRequest, StatusView] = status",
+	"QueryState":           "Query[StateRequest, StateView] = state",
+	"QuerySteps":           "Query[StepsRequest, StepsPage] = steps",
+	"QueryMessages":        "Query[MessagesRequest, MessagesPage] = messages",
+	"SignalStop":           "Signal[StopRequest] = stop",
+	"UpdateSend":           "Update[SendRequest, SendReply] = send",
+	"UpdateClose":          "Update[CloseRequest, CloseReply] = close",
+	"MemoOutcome":          " = outcome",
+	"WorkflowIDPrefix":     " = agent/",
+	"AttributeAgentName":   " = AgentName",
+	"AttributeAgentStatus": " = AgentStatus",
+	"AttributeStopReason":  " = StopReason",
+	"DefaultTaskQueue":     " = everstep",
+	"agentNamespace":       " = 8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11",
+}
+
+func TestContractIsPinned(t *testing.T) {
+	t.Parallel()
+	found := map[string]string{}
+	for _, c := range constantsOf(t, parsed(t, "contract.go")) {
+		found[c.name] = c.typ + " = " + c.value
+	}
+	require.Equal(t, pinned, found)
+}
+
+func TestContractNamesAreUnique(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, c := range constantsOf(t, parsed(t, "contract.go")) {
+		kind, _, _ := strings.Cut(c.typ, "[")
+		key := kind + " " + c.value
+		require.Empty(t, seen[key], "%s and %s have one name", seen[key], c.name)
+		seen[key] = c.name
+	}
+}
+
+type constant struct{ name, typ, value string }
+
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	return tree
+}
+
+// constantsOf lists the constants of a file. Each has a literal text of its own.
+func constantsOf(t *testing.T, file *ast.File) []constant {
+	t.Helper()
+	var found []constant
+	for _, decl := range file.Decls {
+		group, ok := decl.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			c := spec.(*ast.ValueSpec)
+			for i, name := range c.Names {
+				require.Greater(t, len(c.Values), i, "%s has no value of its own", name.Name)
+				literal, ok := c.Values[i].(*ast.BasicLit)
+				require.True(t, ok, "%s is not a literal", name.Name)
+				value := literal.Value
+				if literal.Kind == token.STRING {
+					var err error
+					value, err = strconv.Unquote(literal.Value)
+					require.NoError(t, err)
+				}
+				found = append(found, constant{name.Name, printed(t, c.Type), value})
+			}
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+func printed(t *testing.T, expression ast.Expr) string {
+	t.Helper()
+	if expression == nil {
+		return ""
+	}
+	var text strings.Builder
+	require.NoError(t, printer.Fprint(&text, token.NewFileSet(), expression))
+	return text.String()
+}

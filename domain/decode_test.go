@@ -1,0 +1,107 @@
+package domain_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestDecodeNamesTheField spoils one value of a saved state each time.
+func TestDecodeNamesTheField(t *testing.T) {
+	t.Parallel()
+	state := encoded(t, busyState(t))
+	for name, c := range map[string]struct{ old, new, path, fault string }{
+		"date":             {`"created_at":"2026-01-02T12:00:00.123456789Z","updated_at"`, `"created_at":"yesterday","updated_at"`, "created_at: ", "yesterday"},
+		"message date":     {`"created_at":"2026-01-02T12:00:01.123456789Z"`, `"created_at":12`, "context.message_store.sections[0].messages[1].created_at: ", "Time.UnmarshalJSON"},
+		"step date":        {`"type":"error","started_at":"2026-01-02T12:00:01.123456789Z"`, `"type":"error","started_at":"2026-13-02T12:00:01Z"`, "execution.step_executions[0].started_at: ", "month out of range"},
+		"deadline":         {`"deadline":"2026-01-02T13:00:00.123456789Z"`, `"deadline":"noon"`, "execution.budget.deadline: ", "noon"},
+		"status":           {`"status":"in_progress"`, `"status":"paused"`, "execution.status: ", `"paused" is none of pending`},
+		"pending":          {`"status":"in_progress"`, `"status":"pending"`, "execution.status: ", "never pending"},
+		"no status":        {`"status":"in_progress"`, `"state":"in_progress"`, "execution.status: ", "never pending"},
+		"terminal":         {`"status":"in_progress"`, `"status":"failed"`, "execution.current_step: ", "is failed"},
+		"step type":        {`"type":"error","started_at"`, `"type":"oops","started_at"`, "execution.step_executions[0].type: ", `"oops" is none of`},
+		"finish reason":    {`"finish_reason":"tool_calls","finish_word"`, `"finish_reason":"done","finish_word"`, "execution.step_executions[0].response.finish_reason: ", `"done" is none of stop`},
+		"signal reason":    {`"reason":"user_requested"`, `"reason":"bored"`, "execution.continuation.stop_signals[0].reason: ", `"bored" is none of error`},
+		"overridden":       {`"overridden":[{"reason":"stop_requested"`, `"overridden":[{"why":"stop_requested"`, "execution.continuation.overridden[0].reason: ", "is missing"},
+		"error code":       {`"code":"blocked"`, `"code":"forbidden"`, "execution.step_executions[0].tool_executions[1].error.code: ", `"forbidden" is none of`},
+		"error kind":       {`"kind":"denied"`, `"kind":"mean"`, "execution.step_executions[0].tool_executions[1].error.kind: ", `"mean" is none of invalid`},
+		"role":             {`"role":"user"`, `"role":"boss"`, "context.message_store.sections[0].messages[0].role: ", `"boss" is none of system`},
+		"no role":          {`"role":"user"`, `"rolle":"user"`, "context.message_store.sections[0].messages[0].role: ", "is missing"},
+		"part type":        {`"type":"reasoning"`, `"type":"dream"`, "messages[1].parts[0].type: ", `"dream" is none of text`},
+		"no part type":     {`"type":"reasoning",`, ``, "messages[1].parts[0].type: ", "is missing"},
+		"format":           {`"type":"json_schema"`, `"type":"xml"`, "context.response_format.type: ", `"xml" is none of text`},
+		"format name":      {`"name":"report",`, ``, "context.response_format: ", "needs a name and a schema"},
+		"budget type":      {`"max_steps":10`, `"max_steps":"ten"`, "execution.budget.max_steps: ", "cannot unmarshal string"},
+		"budget overflow":  {`"max_tokens":5000`, `"max_tokens":99999999999999999999`, "execution.budget.max_tokens: ", "cannot unmarshal number"},
+		"budget negative":  {`"max_tokens":5000`, `"max_tokens":-1`, "execution.budget: max_tokens: ", "is -1"},
+		"section twice":    {`"sections":[{"name":"messages",`, `"sections":[{"name":"messages","messages":[]},{"name":"messages",`, "context.message_store.sections[1].name: ", `"messages" comes twice`},
+		"section unnamed":  {`"sections":[{"name":"messages",`, `"sections":[{"name":"",`, "context.message_store.sections[0].name: ", "is empty"},
+		"step number":      {`"step_executions":[{"number":1`, `"step_executions":[{"number":3`, "execution.step_executions[0].number: ", "it has to be 1"},
+		"current number":   {`"current_step":{"number":2`, `"current_step":{"number":1`, "execution.current_step.number: ", "it has to be 2"},
+		"no current":       {`"current_step":`, `"next_step":`, "execution.current_step_started_at: ", "there is no current_step"},
+		"no execution id":  {`"execution":{"execution_id":`, `"execution":{"id":`, "execution.execution_id: ", "is missing"},
+		"bad execution id": {`"execution":{"execution_id":"d`, `"execution":{"execution_id":"x`, "execution.execution_id: ", "invalid UUID format"},
+		"no schema":        {`"schema_version":1`, `"version":1`, "schema_version: ", "no saved state"},
+		"newer schema":     {`"schema_version":1`, `"schema_version":2`, "schema_version: ", "is 2, and this version reads up to 1"},
+		"negative count":   {`"execution_count":1`, `"execution_count":-1`, "execution_count: ", "is -1"},
+		"digest":           {`"digest":"Cs`, `"digest":"Ä`, "execution.step_executions[0].input.digest: ", "22 characters of base64url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, state, c.old)
+			_, err := domain.DecodeAgentState([]byte(strings.Replace(state, c.old, c.new, 1)))
+			require.ErrorContains(t, err, c.path)
+			require.ErrorContains(t, err, c.fault)
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+		})
+	}
+}
+
+// TestDecodeIgnoresUnknownKeys adds keys of a newer writer at every level.
+func TestDecodeIgnoresUnknownKeys(t *testing.T) {
+	t.Parallel()
+	for name, state := range states(t) {
+		newer := strings.ReplaceAll(encoded(t, state), `":{"`, `":{"from_the_future":[{"a":1}],"`)
+		newer = strings.Replace(newer, `"team":{"from_the_future":[{"a":1}],`, `"team":{`, 1) // what users wrote stays
+		newer = strings.ReplaceAll(newer, `"metadata":{"from_the_future":[{"a":1}],`, `"metadata":{`)
+		newer = strings.ReplaceAll(newer, `"opaque":{"from_the_future":[{"a":1}],`, `"opaque":{`)
+		newer = strings.ReplaceAll(newer, `"options":{"from_the_future":[{"a":1}],`, `"options":{`)
+		newer = strings.ReplaceAll(newer, `"schema":{"from_the_future":[{"a":1}],`, `"schema":{`)
+		newer = strings.ReplaceAll(newer, `"context":{"from_the_future":[{"a":1}],"n"`, `"context":{"n"`)
+		require.Contains(t, newer, "from_the_future", name)
+		got, err := domain.DecodeAgentState([]byte(newer))
+		require.NoError(t, err, name)
+		require.Equal(t, state, got, name)
+	}
+}
+
+func TestDecodeLeavesTheTargetOnError(t *testing.T) {
+	t.Parallel()
+	state := endedState(t)
+	require.Error(t, state.UnmarshalJSON([]byte(`{"schema_version":1,"agent_id":7}`)))
+	require.Equal(t, endedState(t), state)
+}
+
+// TestDecodeTimesToUTC reads a time of another zone as the same instant.
+func TestDecodeTimesToUTC(t *testing.T) {
+	t.Parallel()
+	state := strings.ReplaceAll(encoded(t, endedState(t)), "T12:00:00.123456789Z", "T14:00:00.123456789+02:00")
+	got, err := domain.DecodeAgentState([]byte(state))
+	require.NoError(t, err)
+	require.Equal(t, endedState(t), got)
+}
+
+func TestDecodeBudgetNamesTheField(t *testing.T) {
+	t.Parallel()
+	for data, field := range map[string]string{
+		`{"max_steps":1.5}`: "max_steps", `{"max_seconds":"NaN"}`: "max_seconds", `{"max_seconds":1e999}`: "max_seconds",
+		`{"max_tool_calls":9223372036854775808}`: "max_tool_calls", `{"max_cost_nano_usd":true}`: "max_cost_nano_usd",
+		`{"deadline":"2026-01-02"}`: "deadline", `{"max_tokens":[]}`: "max_tokens",
+	} {
+		_, err := domain.Decode[domain.ExecutionBudget]([]byte(data))
+		require.ErrorContains(t, err, field+": ", data)
+	}
+}

@@ -1,0 +1,191 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// A fork changes one value in two ways.
+type fork struct {
+	from domain.AgentState
+	with func(t *testing.T, s domain.AgentState, n int) domain.AgentState
+}
+
+// forks has a row for every change of an AgentState.
+func forks(t *testing.T) map[string]fork {
+	t.Helper()
+	raw := func(n int) json.RawMessage { return json.RawMessage([]string{`"zero"`, `"one"`}[n]) }
+	inStep := must(t)(withStep(t, begunState(t), toolStep(executionID(1), 1)).WithStepStarted(executionID(1).Step(2), after(3)))
+	type state = domain.AgentState
+	return map[string]fork{
+		"WithLLMConfig": {idleState(t), func(_ *testing.T, s state, n int) state {
+			c := s.LLMConfig()
+			c.Options["seed"], *c.Temperature = raw(n), float64(n)
+			return s.WithLLMConfig(c, after(20+n))
+		}},
+		"WithSystemPrompt": {idleState(t), func(_ *testing.T, s state, n int) state { return s.WithSystemPrompt(string(raw(n)), after(20+n)) }},
+		"WithUserMessage": {busyState(t), func(_ *testing.T, s state, n int) state {
+			return s.WithUserMessage(executionID(n).Prompt(), string(raw(n)), after(20+n))
+		}},
+		"WithMessages": {busyState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithMessages("", []domain.Message{domain.UserMessage(string(raw(n)))}, after(20+n)))
+		}},
+		"WithMetadata": {busyState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithMetadata("team", raw(n), after(20+n)))
+		}},
+		"WithResponseFormat": {busyState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithResponseFormat(domain.ResponseFormat{Type: domain.FormatSchema, Name: "x", Schema: raw(n)}, after(20+n)))
+		}},
+		"BeginExecution": {endedState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.BeginExecution(executionID(5+n), domain.Unlimited(), after(20+n)))
+		}},
+		"ForNextExecution": {endedState(t), func(t *testing.T, s state, n int) state { return must(t)(s.ForNextExecution(after(20 + n))) }},
+		"WithBudget": {busyState(t), func(t *testing.T, s state, n int) state {
+			budget, _ := s.Budget()
+			*budget.MaxSteps, *budget.Deadline = int64(n), after(n)
+			return must(t)(s.WithBudget(budget, after(20+n)))
+		}},
+		"WithExecutionError": {busyState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithExecutionError(domain.Errorf(domain.Internal, "%s", raw(n)), after(20+n)))
+		}},
+		"WithExecutionCompleted": {inStep, func(t *testing.T, s state, n int) state { return must(t)(s.WithExecutionCompleted(after(20 + n))) }},
+		"WithStepStarted": {begunState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithStepStarted(executionID(1).Step(7+n), after(20+n)))
+		}},
+		"WithCurrentStep": {inStep, func(t *testing.T, s state, n int) state {
+			step := toolStep(executionID(1), 2)
+			step.ToolExecutions[0].Value = string(raw(n))
+			s = must(t)(s.WithCurrentStep(step, after(20+n)))
+			step.ToolExecutions[0].Value = "changed behind its back"
+			step.Output[0].Role, *step.Response, step.ToolExecutions[1].Error.Message = "", domain.Response{}, ""
+			return s
+		}},
+		"WithCurrentStepCompleted": {inStep, func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithCurrentStepCompleted(after(20 + n)))
+		}},
+		"WithStopSignal": {busyState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.Unknown, Message: string(raw(n))}, after(20+n)))
+		}},
+		"WithContinuationRequested": {begunState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithContinuationRequested(after(20 + n)))
+		}},
+		"WithStepsFolded": {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsFolded(n == 0) }},
+		"Evaluate": {busyState(t), func(_ *testing.T, s state, n int) state {
+			s, _ = s.Evaluate(after(20 + n))
+			return s
+		}},
+		"EvaluateBetween": {busyState(t), func(_ *testing.T, s state, n int) state {
+			s, _ = s.EvaluateBetween(after(20 + n))
+			return s
+		}},
+	}
+}
+
+// TestForks makes two changes of one value: neither sees the other, and the
+// value stays as it was.
+func TestForks(t *testing.T) {
+	t.Parallel()
+	for name, f := range forks(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := encoded(t, f.from)
+			zero := f.with(t, f.from, 0)
+			wasZero := encoded(t, zero)
+			one := f.with(t, f.from, 1)
+			wasOne := encoded(t, one)
+			require.NotEqual(t, before, wasZero)
+			require.NotEqual(t, wasZero, wasOne)
+			again := f.with(t, f.from, 0)
+			require.Equal(t, before, encoded(t, f.from))
+			require.Equal(t, wasZero, encoded(t, zero))
+			require.Equal(t, wasOne, encoded(t, one))
+			require.Equal(t, zero, again, "the same change of the same value gives the same")
+		})
+	}
+}
+
+// TestForksMissNone reads the source: every method of AgentState that returns
+// one is a row above.
+func TestForksMissNone(t *testing.T) {
+	t.Parallel()
+	rows := forks(t)
+	for i := range reflect.TypeFor[domain.AgentState]().NumMethod() {
+		method := reflect.TypeFor[domain.AgentState]().Method(i)
+		if method.Type.NumOut() > 0 && method.Type.Out(0) == reflect.TypeFor[domain.AgentState]() {
+			require.Contains(t, rows, method.Name)
+			delete(rows, method.Name)
+		}
+	}
+	require.Empty(t, rows, "rows without a method")
+}
+
+// TestWhatIsReadIsACopy changes all that accessors hand out for changing.
+func TestWhatIsReadIsACopy(t *testing.T) {
+	t.Parallel()
+	s := must(t)(busyState(t).WithCurrentStep(toolStep(executionID(1), 2), after(6)))
+	before := encoded(t, s)
+	step, ok := s.CurrentStep()
+	require.True(t, ok)
+	step.ToolExecutions[0].Value, step.Output[0].Name, step.Response.ID = "x", "x", "x"
+	last, _ := s.LastStep()
+	last.ToolExecutions[0].Value, last.Output[0].Name = "x", "x"
+	s.Metadata()["team"] = json.RawMessage(`0`)
+	budget, _ := s.Budget()
+	*budget.MaxSteps = 99
+	*s.LLMConfig().Temperature = 99
+	s.LLMConfig().Options["seed"] = json.RawMessage(`0`)
+	_ = append(s.Messages(), domain.UserMessage("x"))
+	_ = append(s.StepExecutions(), domain.StepExecution{})
+	require.Equal(t, before, encoded(t, s))
+}
+
+func TestMessageStoreForks(t *testing.T) {
+	t.Parallel()
+	var store domain.MessageStore
+	for _, text := range []string{"a", "b", "c"} {
+		var err error
+		store, err = store.With("", domain.UserMessage(text))
+		require.NoError(t, err)
+	}
+	one, err := store.With("", domain.UserMessage("one"))
+	require.NoError(t, err)
+	two, err := store.With("", domain.UserMessage("two"))
+	require.NoError(t, err)
+	other, err := store.With("other", domain.UserMessage("three"))
+	require.NoError(t, err)
+	require.Equal(t, "one", one.Section("")[3].Text())
+	require.Equal(t, "two", two.Section("")[3].Text())
+	require.Equal(t, 3, store.Len())
+	require.Equal(t, []string{"messages"}, store.Sections())
+	require.Equal(t, []string{"messages", "other"}, other.Sections())
+}
+
+// TestNoClockNoRandomness reads the source: time and ids are arguments.
+func TestNoClockNoRandomness(t *testing.T) {
+	t.Parallel()
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	forbidden := map[string]bool{
+		"time.Now": true, "time.Since": true, "time.Until": true, "uuid.New": true, "uuid.NewString": true,
+		"uuid.NewRandom": true, "uuid.NewV7": true, "uuid.NewUUID": true, "uuid.NewV6": true,
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+			continue
+		}
+		ast.Inspect(parsed(t, file.Name()), func(n ast.Node) bool {
+			if call, ok := n.(*ast.SelectorExpr); ok {
+				require.False(t, forbidden[printed(t, call)], "%s uses %s", file.Name(), printed(t, call))
+			}
+			return true
+		})
+	}
+}

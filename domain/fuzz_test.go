@@ -1,0 +1,104 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// fuzzState checks the strict law of the types that a saved state is made of:
+// what decodes at all encodes, and decodes to an equal value.
+func fuzzState[T any](f *testing.F, prefix string) {
+	f.Helper()
+	seed(f, prefix)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		value, err := domain.Decode[T](data)
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		first, err := json.Marshal(value)
+		require.NoError(t, err)
+		again, err := domain.Decode[T](first)
+		require.NoError(t, err, "%s", first)
+		require.Equal(t, value, again)
+		second, err := json.Marshal(again)
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(second))
+	})
+}
+
+// fuzzPlain checks the law of plain structs, whose raw JSON and time zones stay
+// as they came: once written they are written the same ever after. A value
+// that lacks an enum cannot be read again, and says so.
+func fuzzPlain[T any](f *testing.F, prefix string) {
+	f.Helper()
+	seed(f, prefix)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		value, err := domain.Decode[T](data)
+		if err != nil {
+			return
+		}
+		first, err := json.Marshal(value)
+		require.NoError(t, err)
+		again, err := domain.Decode[T](first)
+		if err != nil && strings.Contains(err.Error(), `"" is none of`) {
+			return
+		}
+		require.NoError(t, err, "%s", first)
+		second, err := json.Marshal(again)
+		require.NoError(t, err)
+		last, err := domain.Decode[T](second)
+		require.NoError(t, err)
+		require.Equal(t, again, last)
+	})
+}
+
+// seed adds the samples whose name begins with a prefix, and JSON that is wrong
+// in the usual ways.
+func seed(f *testing.F, prefix string) {
+	f.Helper()
+	found := 0
+	for _, c := range wireCases(f) {
+		if strings.HasPrefix(c.name, prefix) {
+			f.Add([]byte(encoded(f, c.value)))
+			found++
+		}
+	}
+	require.Positive(f, found, prefix)
+	for _, data := range []string{`{}`, `null`, `[]`, `{"number":1}`, `{"schema_version":1}`, `{"a`, ``, `{"STATUS":"failed","status":"x"}`} {
+		f.Add([]byte(data))
+	}
+}
+
+func FuzzAgentState(f *testing.F)     { fuzzState[domain.AgentState](f, "state_") }
+func FuzzExecutionState(f *testing.F) { fuzzState[domain.ExecutionState](f, "execution_") }
+func FuzzAgentStep(f *testing.F)      { fuzzState[domain.AgentStep](f, "step") }
+func FuzzStepExecution(f *testing.F)  { fuzzState[domain.StepExecution](f, "step_execution") }
+func FuzzMessageStore(f *testing.F)   { fuzzState[domain.MessageStore](f, "message_store") }
+func FuzzAgentContext(f *testing.F)   { fuzzState[domain.AgentContext](f, "context") }
+
+func FuzzToolExecution(f *testing.F)   { fuzzPlain[domain.ToolExecution](f, "tool_execution") }
+func FuzzExecutionBudget(f *testing.F) { fuzzPlain[domain.ExecutionBudget](f, "budget") }
+func FuzzContinuation(f *testing.F)    { fuzzPlain[domain.Continuation](f, "continuation") }
+func FuzzExecutionRecord(f *testing.F) { fuzzPlain[domain.ExecutionRecord](f, "record") }
+func FuzzMessage(f *testing.F)         { fuzzPlain[domain.Message](f, "message") }
+func FuzzEntry(f *testing.F)           { fuzzPlain[domain.Entry](f, "entry") }
+func FuzzError(f *testing.F)           { fuzzPlain[domain.Error](f, "error") }
+func FuzzSessionInput(f *testing.F)    { fuzzPlain[domain.SessionInput](f, "session_input") }
+func FuzzOutcome(f *testing.F)         { fuzzPlain[domain.Outcome](f, "outcome") }
+func FuzzModelRequest(f *testing.F)    { fuzzPlain[domain.ModelRequest](f, "model_request") }
+func FuzzModelReply(f *testing.F)      { fuzzPlain[domain.ModelReply](f, "model_reply") }
+func FuzzToolRequest(f *testing.F)     { fuzzPlain[domain.ToolRequest](f, "tool_request") }
+func FuzzToolReply(f *testing.F)       { fuzzPlain[domain.ToolReply](f, "tool_reply") }
+func FuzzCatalog(f *testing.F)         { fuzzPlain[domain.Catalog](f, "catalog") }
+func FuzzHeartbeat(f *testing.F)       { fuzzPlain[domain.Heartbeat](f, "heartbeat") }
+func FuzzStopRequest(f *testing.F)     { fuzzPlain[domain.StopRequest](f, "stop_request") }
+func FuzzSendRequest(f *testing.F)     { fuzzPlain[domain.SendRequest](f, "send_request") }
+func FuzzStatusView(f *testing.F)      { fuzzPlain[domain.StatusView](f, "status_view") }
+func FuzzStepsPage(f *testing.F)       { fuzzPlain[domain.StepsPage](f, "steps_page") }
+func FuzzMessagesPage(f *testing.F)    { fuzzPlain[domain.MessagesPage](f, "messages_page") }

@@ -1,0 +1,233 @@
+package domain_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+// A wireCase is one value that is recorded or sent somewhere.
+type wireCase struct {
+	name  string
+	value any
+	// again encodes the value, decodes that and returns what came of it.
+	again func(data []byte) (any, error)
+}
+
+func wire[T any](name string, value T) wireCase {
+	return wireCase{name, value, func(data []byte) (any, error) { return domain.Decode[T](data) }}
+}
+
+// filled is a wireCase with something in every field.
+func filled[T any](name string) wireCase {
+	var value T
+	fill(reflect.ValueOf(&value).Elem(), name)
+	return wire(name, value)
+}
+
+// fill sets every exported field. Enums get their first value, whatever comes of it.
+func fill(v reflect.Value, name string) {
+	switch special := v.Addr().Interface().(type) {
+	case *time.Time:
+		*special = noon
+		return
+	case *json.RawMessage:
+		*special = json.RawMessage(`{"raw":true}`)
+		return
+	case *uuid.UUID:
+		*special = uuid.MustParse(firstRun)
+		return
+	case *domain.AgentState:
+		*special = domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{})
+		return
+	case **domain.Origin:
+		*special = &domain.Origin{ExecutionID: executionID(1), Step: 1}
+		return
+	case *domain.Digest:
+		*special = domain.DigestOf([]byte(name))
+		return
+	}
+	if enum, ok := enums[v.Type().Name()]; ok {
+		v.SetString(enum.listed[0])
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if field.IsExported() && field.Tag.Get("json") != "-" {
+				fill(v.Field(i), field.Name)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), name)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), name)
+	case reflect.Map:
+		item := reflect.New(v.Type().Elem()).Elem()
+		fill(item, name)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("key"), item)
+	case reflect.String:
+		v.SetString("the " + name)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(1.5)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint8:
+		v.SetUint(7)
+	default:
+		panic(fmt.Sprintf("golden: no value for %s %s", name, v.Type()))
+	}
+}
+
+func wireCases(t testing.TB) []wireCase {
+	t.Helper()
+	var cases []wireCase
+	for name, state := range states(t) {
+		cases = append(cases, wire("state_"+name, state))
+		if execution, ok := state.Execution(); ok {
+			cases = append(cases, wire("execution_"+name, execution))
+		}
+	}
+	step := toolStep(executionID(1), 1)
+	record, err := domain.NewExecutionRecord(endedState(t))
+	require.NoError(t, err)
+	last, _ := failedState(t).LastStepExecution()
+	return append(cases,
+		wire("step", step), wire("step_execution", record.Steps[0]), wire("step_execution_interrupted", last),
+		wire("tool_execution", step.ToolExecutions[0]), wire("tool_execution_blocked", step.ToolExecutions[1]),
+		wire("tool_execution_unknown", step.ToolExecutions[2]),
+		wire("budget", sampleBudget()), wire("budget_unlimited", domain.Unlimited()),
+		wire("continuation", busyState(t).Continuation()), wire("context", endedState(t).Context()),
+		wire("message_store", states(t)["sections"].Context().MessageStore()), wire("record", record),
+		wire("debug", busyState(t).Debug(after(6), 1)),
+		filled[domain.Message]("message"), filled[domain.Error]("error"), filled[domain.Usage]("usage"),
+		filled[domain.LLMConfig]("llm_config"), filled[domain.Origin]("origin"), filled[domain.Folded]("folded"),
+		filled[domain.SessionInput]("session_input"), filled[domain.Outcome]("outcome"),
+		filled[domain.ModelRequest]("model_request"), filled[domain.ModelReply]("model_reply"),
+		filled[domain.Heartbeat]("heartbeat"), filled[domain.ToolRequest]("tool_request"), filled[domain.ToolReply]("tool_reply"),
+		filled[domain.CatalogRequest]("catalog_request"), filled[domain.Catalog]("catalog"),
+		filled[domain.RecordRequest]("record_request"), filled[domain.Segment]("segment"), filled[domain.Entry]("entry"),
+		filled[domain.StopRequest]("stop_request"), filled[domain.SendRequest]("send_request"), filled[domain.SendReply]("send_reply"),
+		filled[domain.CloseReply]("close_reply"), filled[domain.StatusView]("status_view"),
+		filled[domain.StateRequest]("state_request"), filled[domain.StateView]("state_view"),
+		filled[domain.StepsRequest]("steps_request"),
+		wire("steps_page", domain.StepsPage{ExecutionID: executionID(1), Number: 1, First: 1, Steps: record.Steps, Next: 3, Answer: "a"}),
+		filled[domain.MessagesRequest]("messages_request"), filled[domain.MessagesPage]("messages_page"),
+	)
+}
+
+// TestGolden pins how each type looks on the wire, and that it reads back equal.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, c := range wireCases(t) {
+		require.False(t, names[c.name], "%s comes twice", c.name)
+		names[c.name] = true
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			data, err := json.Marshal(c.value)
+			require.NoError(t, err)
+			var pretty bytes.Buffer
+			require.NoError(t, json.Indent(&pretty, data, "", "  "))
+			pretty.WriteByte('\n')
+			file := filepath.Join("testdata", c.name+".json")
+			if *update {
+				require.NoError(t, os.WriteFile(file, pretty.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err, "run with -update to write it")
+			require.Equal(t, string(want), pretty.String())
+			var saved bytes.Buffer
+			require.NoError(t, json.Compact(&saved, want))
+			again, err := c.again(saved.Bytes())
+			require.NoError(t, err)
+			require.Equal(t, c.value, again)
+		})
+	}
+	files, err := os.ReadDir("testdata")
+	require.NoError(t, err)
+	for _, file := range files {
+		name, golden := strings.CutSuffix(file.Name(), ".json")
+		require.True(t, !golden || names[name], "testdata/%s belongs to no case", file.Name())
+	}
+}
+
+func TestSessionFormHoldsNoExecution(t *testing.T) {
+	t.Parallel()
+	for name, state := range states(t) {
+		data, err := state.EncodeSession()
+		require.NoError(t, err, name)
+		require.NotContains(t, string(data), `"execution":`, name)
+		session, err := domain.DecodeAgentState(data)
+		require.NoError(t, err, name)
+		require.Equal(t, domain.StatusPending, session.Status(), name)
+		require.Equal(t, state.ExecutionCount(), session.ExecutionCount(), name)
+		require.Equal(t, state.Context(), session.Context(), name)
+		if _, running := state.Execution(); !running {
+			require.Equal(t, state, session, name)
+		}
+	}
+}
+
+func TestKeysOfASavedState(t *testing.T) {
+	t.Parallel()
+	var saved map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(encoded(t, busyState(t))), &saved))
+	require.ElementsMatch(t, []string{
+		"schema_version", "agent_id", "created_at", "updated_at", "execution_count", "llm_config", "context", "execution",
+	}, keys(t, saved))
+	require.ElementsMatch(t, []string{"message_store", "metadata", "system_prompt", "response_format"}, keysIn(t, saved["context"]))
+	require.ElementsMatch(t, []string{
+		"execution_id", "status", "started_at", "budget", "step_executions", "current_step_started_at", "current_step", "continuation",
+	}, keysIn(t, saved["execution"]))
+}
+
+// TestKeysOfAStep pins what `steps --json` promises at the top of each object.
+func TestKeysOfAStep(t *testing.T) {
+	t.Parallel()
+	for _, step := range endedState(t).StepExecutions() {
+		have := keysIn(t, json.RawMessage(encoded(t, step)))
+		require.Subset(t, have, []string{
+			"number", "step_id", "type", "started_at", "completed_at", "usage", "finish_reason", "tool_executions", "errors",
+		})
+	}
+	empty := encoded(t, domain.AgentStep{Number: 1})
+	require.Contains(t, empty, `"tool_executions":[]`)
+	require.Contains(t, empty, `"errors":[]`)
+}
+
+func keys(t *testing.T, object map[string]json.RawMessage) []string {
+	t.Helper()
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	return names
+}
+
+func keysIn(t *testing.T, data json.RawMessage) []string {
+	t.Helper()
+	var object map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &object))
+	return keys(t, object)
+}

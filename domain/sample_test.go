@@ -1,0 +1,189 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// The samples are one agent's life, by the ids that a real one would have.
+const firstRun = "0195f0c2-6a5e-7c11-8f0a-2b1c3d4e5f60"
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 123456789, time.UTC)
+
+func after(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
+
+func sampleAgent() domain.AgentID {
+	return domain.AgentID{UUID: uuid.MustParse("4526f792-a438-5054-b7fb-4fcbcd7db4c0")}
+}
+
+func executionID(n int) domain.ExecutionID { return sampleAgent().Execution(firstRun, n) }
+
+func sampleConfig() domain.LLMConfig {
+	return domain.LLMConfig{
+		Provider: "scripted", Model: "plan.yaml", Temperature: new(0.5),
+		Options: domain.Metadata{"seed": json.RawMessage(`7`)},
+	}
+}
+
+func sampleBudget() domain.ExecutionBudget {
+	return domain.ExecutionBudget{
+		MaxSteps: new(int64(10)), MaxTokens: new(int64(5000)), MaxSeconds: new(90.5),
+		MaxCostNanoUSD: new(int64(2_000_000_000)), Deadline: new(after(3600)), MaxToolCalls: new(int64(4)),
+	}
+}
+
+// toolStep is a turn whose calls came to one of everything.
+func toolStep(execution domain.ExecutionID, number int) domain.AgentStep {
+	id := execution.Step(number)
+	calls := []domain.ToolCall{
+		{ID: "call_0", Name: "read_file", Arguments: `{"path": "a.txt"}`},
+		{ID: "call_0", Name: "edit_file", Arguments: `{not json`},
+		{ID: "call_2", Name: "write_file", Arguments: `{}`},
+	}
+	tag := domain.Tag{AgentID: sampleAgent(), ExecutionID: execution, StepID: id, Trace: true}
+	said := domain.Message{
+		ID: id.Message(0), CreatedAt: after(number), Role: domain.RoleAssistant, ToolCalls: calls,
+		Parts: []domain.Part{
+			{Type: domain.PartReasoning, Text: "first look", Signature: "sig", Opaque: json.RawMessage(`{"a":[1,2]}`)},
+			{Type: domain.PartText, Text: "Looking at <a.txt> & more…"},
+		},
+	}
+	step := domain.AgentStep{
+		ID: id, Number: number,
+		Input:    domain.StepInput{Compiler: domain.CurrentTrace, Messages: 3, Digest: domain.DigestOf([]byte("log"))},
+		Output:   []domain.Message{tag.Apply(said)},
+		Response: &domain.Response{ID: "resp-1", Model: "plan", Finish: domain.FinishToolCalls, FinishWord: "tool_calls", Usage: domain.Usage{InputTokens: 100, OutputTokens: 20}},
+		Usage:    domain.Usage{InputTokens: 100, OutputTokens: 20, CacheReadTokens: 40, Estimated: true},
+	}
+	outcomes := []domain.ToolExecution{
+		{Value: "contents", StartedAt: after(number), CompletedAt: after(number + 1), Attempts: 2},
+		{Error: &domain.Error{Kind: domain.Denied, Code: domain.CodeBlocked, Message: "not on Fridays", Source: "hook/fridays"}},
+		{Error: &domain.Error{Kind: domain.Unavailable, Code: domain.CodeOutcomeUnknown, Message: "nobody knows", Source: "write_file"}, StartedAt: after(number)},
+	}
+	for i, outcome := range outcomes {
+		outcome.ID, outcome.Call = id.Tool(i), calls[i]
+		step.ToolExecutions = append(step.ToolExecutions, outcome)
+		tag.ToolExecutionID = outcome.ID
+		m := domain.ToolMessage(domain.ToolResult{CallID: calls[i].ID, Name: calls[i].Name, Content: outcome.Value, IsError: outcome.Error != nil})
+		m.ID, m.CreatedAt = id.Message(i+1), after(number+1)
+		step.Output = append(step.Output, tag.Apply(m))
+	}
+	return step
+}
+
+// answerStep is a turn that answers.
+func answerStep(execution domain.ExecutionID, number int, text string) domain.AgentStep {
+	id := execution.Step(number)
+	m := domain.Message{
+		ID: id.Message(0), CreatedAt: after(number), Role: domain.RoleAssistant,
+		Parts: []domain.Part{{Type: domain.PartText, Text: text}},
+	}
+	return domain.AgentStep{
+		ID: id, Number: number,
+		Output:   []domain.Message{domain.Tag{AgentID: sampleAgent(), ExecutionID: execution, StepID: id}.Apply(m)},
+		Response: &domain.Response{Finish: domain.FinishStop, Usage: domain.Usage{InputTokens: 10, OutputTokens: 5}},
+		Usage:    domain.Usage{InputTokens: 10, OutputTokens: 5},
+	}
+}
+
+// must takes the state of a change that has to succeed.
+func must(t testing.TB) func(domain.AgentState, error) domain.AgentState {
+	return func(s domain.AgentState, err error) domain.AgentState {
+		t.Helper()
+		require.NoError(t, err)
+		return s
+	}
+}
+
+func idleState(t testing.TB) domain.AgentState {
+	t.Helper()
+	s := domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, sampleConfig())
+	s = s.WithSystemPrompt("Be brief.", noon)
+	s = must(t)(s.WithMetadata("team", json.RawMessage(`{"name": "blue"}`), noon))
+	s = must(t)(s.WithResponseFormat(domain.ResponseFormat{
+		Type: domain.FormatSchema, Name: "report", Schema: json.RawMessage(`{"type": "object"}`),
+	}, noon))
+	return s.WithUserMessage(executionID(1).Prompt(), "What is in a.txt?", noon)
+}
+
+func begunState(t testing.TB) domain.AgentState {
+	t.Helper()
+	return must(t)(idleState(t).BeginExecution(executionID(1), sampleBudget(), after(1)))
+}
+
+// withStep runs one step to its end, its messages included.
+func withStep(t testing.TB, s domain.AgentState, step domain.AgentStep) domain.AgentState {
+	t.Helper()
+	s = must(t)(s.WithStepStarted(step.ID, after(step.Number)))
+	s = must(t)(s.WithCurrentStep(step, after(step.Number)))
+	s = must(t)(s.WithCurrentStepCompleted(after(step.Number + 1)))
+	return must(t)(s.WithMessages("", step.Output, after(step.Number+1)))
+}
+
+// busyState is in the middle of its second step, with signals of all kinds.
+func busyState(t testing.TB) domain.AgentState {
+	t.Helper()
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	s = must(t)(s.WithStopSignal(domain.StopSignal{
+		Reason: domain.StopRequested, Message: "enough", Source: "hook/nudge", Context: domain.Metadata{"n": json.RawMessage(`[1, "<"]`)},
+	}, after(3)))
+	s = must(t)(s.WithContinuationRequested(after(3)))
+	s, _ = s.Evaluate(after(3))
+	s = must(t)(s.WithStepStarted(executionID(1).Step(2), after(4)))
+	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.UserRequested, Message: "lunch", Source: "cli"}, after(5)))
+	return must(t)(s.WithContinuationRequested(after(5)))
+}
+
+// endedState has completed its execution with an answer.
+func endedState(t testing.TB) domain.AgentState {
+	t.Helper()
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	s = withStep(t, s, answerStep(executionID(1), 2, "It holds contents."))
+	return must(t)(s.WithExecutionCompleted(after(5)))
+}
+
+// failedState failed by an error of its own while a step was in progress, and
+// has folded all but its last step.
+func failedState(t testing.TB) domain.AgentState {
+	t.Helper()
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	s = withStep(t, s, toolStep(executionID(1), 2))
+	s = must(t)(s.WithStepStarted(executionID(1).Step(3), after(4)))
+	s = must(t)(s.WithExecutionError(domain.CodedErrorf(domain.Internal, domain.CodeHookFailed, "the hook broke").From("hook/x"), after(5)))
+	s = must(t)(s.WithExecutionCompleted(after(5)))
+	return s.WithStepsFolded(true)
+}
+
+// states are samples of every kind of state that can be reached.
+func states(t testing.TB) map[string]domain.AgentState {
+	t.Helper()
+	ended := endedState(t)
+	record, err := domain.NewExecutionRecord(ended)
+	require.NoError(t, err)
+	rewound, err := domain.FromExecutionRecord(record, 1, after(9))
+	require.NoError(t, err)
+	next := must(t)(rewound.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
+	sections := must(t)(idleState(t).WithMessages("notes", []domain.Message{domain.UserMessage("n")}, noon))
+	sections = must(t)(sections.WithMessages(domain.SectionSummary, nil, noon))
+	child := domain.NewAgentState(sampleAgent(), domain.AgentID{UUID: uuid.MustParse(firstRun)}, noon, domain.LLMConfig{})
+	stopped := must(t)(begunState(t).WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(2)))
+	stopped = must(t)(stopped.WithExecutionCompleted(after(2)))
+	return map[string]domain.AgentState{
+		"new": child, "idle": idleState(t), "begun": begunState(t), "busy": busyState(t), "ended": ended,
+		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
+		"folded": busyState(t).WithStepsFolded(false),
+	}
+}
+
+func encoded(t testing.TB, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(data)
+}

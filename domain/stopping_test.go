@@ -1,0 +1,219 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+)
+
+// TestStopReasonTable is the table of SPEC section 3.
+func TestStopReasonTable(t *testing.T) {
+	t.Parallel()
+	table := []struct {
+		reason      domain.StopReason
+		priority    int
+		forced      bool
+		overridable bool
+	}{
+		{domain.ErrorForbade, 0, true, false},
+		{domain.StopRequested, 1, true, true},
+		{domain.StepsLimitReached, 2, true, false},
+		{domain.TokenLimitReached, 3, true, false},
+		{domain.CostLimitReached, 3, true, false},
+		{domain.ToolCallLimitReached, 3, true, false},
+		{domain.TimeLimitReached, 4, true, false},
+		{domain.RetryLimitReached, 5, true, false},
+		{domain.FinishReasonReceived, 6, false, true},
+		{domain.UserRequested, 7, true, false},
+		{domain.Completed, 8, false, true},
+		{domain.Unknown, 9, true, true},
+	}
+	require.Len(t, table, len(domain.StopReasons()))
+	for i, row := range table {
+		require.Equal(t, row.reason, domain.StopReasons()[i])
+		require.Equal(t, row.priority, row.reason.Priority(), row.reason)
+		require.Equal(t, row.forced, row.reason.Forced(), row.reason)
+		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
+		require.Equal(t, row.overridable, row.reason.Overridable(), row.reason)
+	}
+}
+
+// TestTerminalStatus ends an execution under each reason.
+func TestTerminalStatus(t *testing.T) {
+	t.Parallel()
+	for _, reason := range domain.StopReasons() {
+		want := domain.StatusStopped
+		switch {
+		case reason == domain.ErrorForbade:
+			want = domain.StatusFailed
+		case !reason.Forced():
+			want = domain.StatusCompleted
+		}
+		s := must(t)(begunState(t).WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
+		s = must(t)(s.WithExecutionCompleted(after(3)))
+		require.Equal(t, want, s.Status(), reason)
+		got, ok := s.StopReason()
+		require.True(t, ok)
+		require.Equal(t, reason, got)
+		require.Len(t, s.StopSignals(), 1)
+	}
+	s := must(t)(begunState(t).WithExecutionCompleted(after(3)))
+	require.Equal(t, domain.StatusCompleted, s.Status())
+	require.Equal(t, []domain.StopSignal{{Reason: domain.Completed}}, s.StopSignals(), "a normal end")
+}
+
+// TestShouldStop has a row for each case of the rule, the first that fits.
+func TestShouldStop(t *testing.T) {
+	t.Parallel()
+	tools, answer := toolStep(executionID(1), 1), answerStep(executionID(1), 1, "done")
+	signal := func(reasons ...domain.StopReason) (signals []domain.StopSignal) {
+		for _, reason := range reasons {
+			signals = append(signals, domain.StopSignal{Reason: reason})
+		}
+		return signals
+	}
+	for name, c := range map[string]struct {
+		step       *domain.AgentStep
+		signals    []domain.StopSignal
+		requested  bool
+		stop       bool
+		between    bool
+		overridden int
+	}{
+		"a signal":                            {&tools, signal(domain.UserRequested), false, true, true, 0},
+		"a signal that does not force":        {&tools, signal(domain.FinishReasonReceived), false, true, true, 0},
+		"a request beside stop_requested":     {&answer, signal(domain.StopRequested), true, false, false, 1},
+		"a request beside finish_reason":      {&answer, signal(domain.FinishReasonReceived), true, false, false, 1},
+		"a request beside completed":          {&answer, signal(domain.Completed), true, false, false, 1},
+		"a request beside unknown":            {&answer, signal(domain.Unknown), true, false, false, 1},
+		"a request beside error":              {&tools, signal(domain.ErrorForbade), true, true, true, 0},
+		"a request beside steps_limit":        {&tools, signal(domain.StepsLimitReached), true, true, true, 0},
+		"a request beside token_limit":        {&tools, signal(domain.TokenLimitReached), true, true, true, 0},
+		"a request beside cost_limit":         {&tools, signal(domain.CostLimitReached), true, true, true, 0},
+		"a request beside tool_call_limit":    {&tools, signal(domain.ToolCallLimitReached), true, true, true, 0},
+		"a request beside time_limit":         {&tools, signal(domain.TimeLimitReached), true, true, true, 0},
+		"a request beside retry_limit":        {&tools, signal(domain.RetryLimitReached), true, true, true, 0},
+		"a request beside user_requested":     {&tools, signal(domain.UserRequested), true, true, true, 0},
+		"a request beside two, one a promise": {&tools, signal(domain.StopRequested, domain.UserRequested), true, true, true, 0},
+		"a request beside two that give way":  {&answer, signal(domain.StopRequested, domain.Completed), true, false, false, 2},
+		"a request alone":                     {&answer, nil, true, false, false, 0},
+		"a step that asked for tools":         {&tools, nil, false, false, false, 0},
+		"a step that answered":                {&answer, nil, false, true, false, 0},
+		"no step":                             {nil, nil, false, true, false, 0},
+		"no step, and a request":              {nil, nil, true, false, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := begunState(t)
+			if c.step != nil {
+				s = withStep(t, s, *c.step)
+			}
+			for _, signal := range c.signals {
+				s = must(t)(s.WithStopSignal(signal, after(3)))
+			}
+			if c.requested {
+				s = must(t)(s.WithContinuationRequested(after(3)))
+			}
+			require.Equal(t, c.stop, s.ShouldStop())
+			evaluated, stop := s.Evaluate(after(4))
+			require.Equal(t, c.stop, stop)
+			between, stopsBetween := s.EvaluateBetween(after(4))
+			require.Equal(t, c.between, stopsBetween)
+			require.Equal(t, evaluated, between, "both use up the request in the same way")
+			continuation := evaluated.Continuation()
+			require.False(t, continuation.Requested, "one evaluation uses it up")
+			require.Len(t, continuation.Overridden, c.overridden)
+			require.Len(t, continuation.StopSignals, len(c.signals)-c.overridden)
+			require.Equal(t, c.requested, s.Continuation().Requested, "the receiver stays")
+		})
+	}
+}
+
+// TestOverriddenNeverCountsAgain goes on over a signal, then ends normally.
+func TestOverriddenNeverCountsAgain(t *testing.T) {
+	t.Parallel()
+	s := withStep(t, begunState(t), answerStep(executionID(1), 1, "done"))
+	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Source: "hook/a"}, after(3)))
+	s = must(t)(s.WithContinuationRequested(after(3)))
+	s, stop := s.Evaluate(after(3))
+	require.False(t, stop)
+	s, stop = s.Evaluate(after(4))
+	require.True(t, stop, "the request is used up and the step asked for nothing")
+	s = must(t)(s.WithExecutionCompleted(after(5)))
+	require.Equal(t, domain.StatusCompleted, s.Status())
+	require.Equal(t, "hook/a", s.Continuation().Overridden[0].Source, "and stays visible")
+}
+
+func TestShouldStopWithoutExecution(t *testing.T) {
+	t.Parallel()
+	require.True(t, idleState(t).ShouldStop())
+	same, stop := idleState(t).Evaluate(after(9))
+	require.True(t, stop)
+	require.Equal(t, idleState(t), same)
+	require.True(t, endedState(t).ShouldStop())
+	_, stop = endedState(t).EvaluateBetween(after(9))
+	require.True(t, stop)
+}
+
+// TestStepKeepsItsSnapshot adds a signal after a step: the step does not see it.
+func TestStepKeepsItsSnapshot(t *testing.T) {
+	t.Parallel()
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.UserRequested}, after(3)))
+	s = withStep(t, s, toolStep(executionID(1), 2))
+	steps := s.StepExecutions()
+	require.Empty(t, steps[0].Continuation.StopSignals)
+	require.Len(t, steps[1].Continuation.StopSignals, 1)
+}
+
+func TestWithStopSignalRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state  domain.AgentState
+		signal domain.StopSignal
+		fault  string
+	}{
+		"no execution":    {idleState(t), domain.StopSignal{Reason: domain.Unknown}, "no execution is in progress (status pending)"},
+		"ended":           {endedState(t), domain.StopSignal{Reason: domain.Unknown}, "no execution is in progress (status completed)"},
+		"no reason":       {begunState(t), domain.StopSignal{}, `stop reason: "" is none of`},
+		"unknown reason":  {begunState(t), domain.StopSignal{Reason: "bored"}, `"bored" is none of`},
+		"context no JSON": {begunState(t), domain.StopSignal{Reason: domain.Unknown, Context: domain.Metadata{"k": json.RawMessage("{")}}, "context.k: is not valid JSON"},
+	} {
+		got, err := c.state.WithStopSignal(c.signal, after(9))
+		require.ErrorContains(t, err, c.fault, name)
+		require.Equal(t, c.state, got, name)
+	}
+}
+
+// TestCountingSignalLaws: the one that counts is no worse than any other, is the
+// first of its priority, and does not depend on worse ones.
+func TestCountingSignalLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		reasons := rapid.SliceOf(rapid.SampledFrom(domain.StopReasons())).Draw(t, "reasons")
+		signals := make([]domain.StopSignal, len(reasons))
+		for i, reason := range reasons {
+			signals[i] = domain.StopSignal{Reason: reason, Message: string(rune('a' + i))}
+		}
+		counts, ok := domain.CountingSignal(signals)
+		require.Equal(t, len(signals) > 0, ok)
+		if !ok {
+			return
+		}
+		at := slices.IndexFunc(signals, func(s domain.StopSignal) bool { return s.Message == counts.Message })
+		for i, s := range signals {
+			require.GreaterOrEqual(t, s.Reason.Priority(), counts.Reason.Priority())
+			require.True(t, i >= at || s.Reason.Priority() > counts.Reason.Priority(), "the earliest among equals")
+		}
+		worse := slices.DeleteFunc(slices.Clone(signals), func(s domain.StopSignal) bool {
+			return s.Reason.Priority() > counts.Reason.Priority()
+		})
+		again, _ := domain.CountingSignal(worse)
+		require.Equal(t, counts, again)
+	})
+}

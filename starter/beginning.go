@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// A beginning is what the flags that begin an execution say.
+type beginning struct {
+	id     string
+	model  string
+	system string
+	tools  []string
+	limits limits
+}
+
+func (b *beginning) register(p *program, command *cobra.Command) {
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL` that answers ("+variableModel+")")
+	set.StringVar(&b.system, "system", "", "system prompt")
+	set.StringSliceVar(&b.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
+	set.StringVar(&b.id, "id", "", "`NAME` of an agent that stays open for more; none takes this one prompt")
+	b.limits.register(set, p.now)
+	p.completeWith(command, "model", completeModels)
+	p.completeWith(command, "tool", completeTools)
+}
+
+// request reads and checks all that can be told without a server.
+func (b *beginning) request(p *program, argument string) (client.Start, error) {
+	given := domain.Definition{SystemPrompt: b.system, Tools: b.tools}
+	definition := given
+	var err error
+	switch {
+	case b.model != "":
+		given.Model, err = readModel("model", b.model)
+		definition.Model = given.Model
+	case p.env.value(variableModel) != "":
+		definition.Model, err = readModel(variableModel, p.env.value(variableModel))
+	case b.id == "":
+		err = usage("model: is missing; name one with --model or " + variableModel + ": " + modelForm)
+	}
+	if err != nil {
+		return client.Start{}, err
+	}
+	if b.id != "" {
+		if _, err := domain.AgentIDOf(b.id); err != nil {
+			return client.Start{}, err
+		}
+	}
+	if definition.Model.Provider != "" {
+		if err := definition.Check(); err != nil {
+			return client.Start{}, err
+		}
+	}
+	prompt, err := p.prompt(argument)
+	if err != nil {
+		return client.Start{}, err
+	}
+	return client.Start{ID: b.id, Prompt: prompt, Definition: definition, Given: &given, Budget: b.limits.budget}, nil
+}
+
+// begin starts the execution. Without a model it can only be the next one of a
+// session that is open.
+func (s *server) begin(command *cobra.Command, request client.Start) (client.Execution, error) {
+	ctx := command.Context()
+	if request.Definition.Model.Provider != "" {
+		return s.agents.Start(ctx, request)
+	}
+	missing := fmt.Sprintf("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, variableModel)
+	if request.Given.SystemPrompt != "" || request.Given.Tools != nil {
+		return client.Execution{}, usage("model: is missing; name one with --model or " + variableModel + " where --system or --tool is given")
+	}
+	execution, err := s.agents.Send(ctx, request.ID, client.SendOptions{Prompt: request.Prompt, Budget: request.Budget})
+	if exitCode(err) == exitNotFound {
+		return client.Execution{}, usage(missing)
+	}
+	if exitCode(err) == exitRefused {
+		if status, statusErr := s.agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
+			return client.Execution{}, usage(missing)
+		}
+	}
+	return execution, err
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	sdk "go.temporal.io/sdk/client"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/devserver"
+	"everstep/worker/host"
+	"everstep/worker/host/codec"
+)
+
+// findPatience bounds how long a dev server that is just starting is waited for.
+const findPatience = 8 * time.Second
+
+// A server is a Temporal server that answers, and the agents on it.
+type server struct {
+	temporal  sdk.Client
+	agents    *client.Client
+	address   string
+	namespace string
+	taskQueue string
+	// local is the dev server, where it is ours.
+	local *devserver.Server
+}
+
+// close ends the connection. The server goes on.
+func (s *server) close() { s.temporal.Close() }
+
+// ui is where a person looks at an execution; empty where that is not known.
+func (s *server) ui(x client.Execution) string {
+	if s.local == nil || s.local.UIURL == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/namespaces/%s/workflows/%s/%s", s.local.UIURL,
+		url.PathEscape(s.namespace), url.PathEscape(x.WorkflowID), url.PathEscape(x.RunID))
+}
+
+// configured is the server that flags, variables or a profile name. Its field
+// Configured is false where none of them does.
+func (p *program) configured() (host.Connection, error) {
+	return host.ConnectionFromEnvironment(host.Connection{}, p.env, p.flags.connection)
+}
+
+// stateFile is the state file of the dev server; empty is the default one.
+func (p *program) stateFile() string { return p.env.or(p.flags.state, variableState) }
+
+// running finds the dev server of ours that is up.
+func (p *program) running(ctx context.Context) (devserver.Server, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, findPatience)
+	defer cancel()
+	found, up, err := devserver.Running(ctx, p.stateFile())
+	if errors.Is(err, context.DeadlineExceeded) {
+		return found, false, &exitError{code: exitUnreachable, text: fmt.Sprintf(
+			"server: the dev server has been starting for %s; try again when it is up", findPatience), cause: err}
+	}
+	return found, up, err
+}
+
+// connect reaches the configured server, or a dev server of ours that is up. It
+// starts nothing.
+func (p *program) connect(ctx context.Context, taskQueue string) (*server, error) {
+	connection, err := p.configured()
+	if err != nil {
+		return nil, err
+	}
+	if connection.Configured {
+		return p.dial(ctx, connection, nil, taskQueue)
+	}
+	found, up, err := p.running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !up {
+		return nil, &exitError{code: exitUnreachable, text: "server: none is up; start one with `starter dev`, or name one with --address or " + variableAddress}
+	}
+	return p.dial(ctx, ofDevServer(found), &found, taskQueue)
+}
+
+func ofDevServer(s devserver.Server) host.Connection {
+	return host.Connection{Address: s.Address, Namespace: s.Namespace}
+}
+
+// dial connects to a server; local says that it is ours.
+func (p *program) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*server, error) {
+	temporal, err := host.Dial(ctx, connection)
+	if err != nil {
+		return nil, notConnected(ctx, err)
+	}
+	compress, err := codec.New()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		temporal: temporal, address: connection.Address, namespace: connection.Namespace,
+		taskQueue: p.env.taskQueue(taskQueue), local: local,
+	}
+	if s.namespace == "" {
+		s.namespace = sdk.DefaultNamespace
+	}
+	s.agents = client.New(temporal, client.Config{
+		Namespace: s.namespace, TaskQueue: s.taskQueue,
+		Loopback: host.Loopback(s.address), Timing: host.Timing(s.address), WorkflowTaskTimeout: host.TaskTimeout(s.address),
+		Converter: compress.DataConverter(), Progress: func(text string) { p.say("%s", text) },
+	})
+	return s, nil
+}
+
+// notConnected gives the error of a connection its exit code: a server that
+// refuses to talk is as far away as one that is not there.
+func notConnected(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &exitError{code: exitDetached, text: "interrupted", cause: ctx.Err()}
+	}
+	if domain.AsError(err).Kind == domain.Invalid {
+		return err
+	}
+	return &exitError{code: exitUnreachable, text: err.Error(), cause: err}
+}

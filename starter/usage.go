@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"everstep/domain"
+)
+
+// flagError says what is wrong with a flag: its name, what was given, the fix.
+func flagError(command *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownFlag(command, unknown)
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return usage(fmt.Sprintf("--%s: needs a value; `%s --help` says which", missing.GetFlag().Name, command.CommandPath()))
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag, cause := invalid.GetFlag(), invalid.Unwrap().Error()
+		if flag.Value.Type() == "bool" {
+			cause = "is neither true nor false"
+		}
+		return usage(fmt.Sprintf("--%s: %q %s", flag.Name, domain.Shorten(invalid.GetValue(), 100), cause))
+	}
+	return usage(fmt.Sprintf("%s; see `%s --help`", err, command.CommandPath()))
+}
+
+func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
+	if group := unknown.GetSpecifiedShortnames(); group != "" {
+		return usage(fmt.Sprintf("-%s: there is no such flag; `%s --help` lists those that there are, and a prompt that begins with a dash goes after --", group, command.CommandPath()))
+	}
+	var names []string
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	name := unknown.GetSpecifiedName()
+	if near, ok := nearest(name, names); ok {
+		return usage(fmt.Sprintf("--%s: there is no such flag; did you mean --%s?", name, near))
+	}
+	return usage(fmt.Sprintf("--%s: there is no such flag; `%s --help` lists those that there are", name, command.CommandPath()))
+}
+
+// unknownCommand says which command the first word of args may have meant.
+func unknownCommand(root *cobra.Command, args []string) error {
+	word := firstWord(root.PersistentFlags(), args)
+	var names []string
+	for _, command := range root.Commands() {
+		if !command.Hidden {
+			names = append(names, command.Name())
+		}
+	}
+	if near, ok := nearest(word, names); ok {
+		return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, root.Name(), near))
+	}
+	return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, root.Name()))
+}
+
+// firstWord is the first argument that is neither a flag nor a flag's value.
+func firstWord(flags *pflag.FlagSet, args []string) string {
+	for i := 0; i < len(args); i++ {
+		name, isFlag := strings.CutPrefix(args[i], "--")
+		if !isFlag {
+			return args[i]
+		}
+		if flag := flags.Lookup(name); flag != nil && flag.NoOptDefVal == "" {
+			i++
+		}
+	}
+	return ""
+}
+
+// argument checks that a command has one argument, and says what it is for.
+func argument(what, example string) cobra.PositionalArgs {
+	return arguments([]string{what}, example)
+}
+
+// arguments checks that a command has just these arguments.
+func arguments(what []string, example string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) < len(what) {
+			return usage(fmt.Sprintf("%s: is missing; write it as in: %s", what[len(args)], example))
+		}
+		if len(args) > len(what) {
+			return usage(fmt.Sprintf("%q: is one argument too many; put texts in quotes, as in: %s", domain.Shorten(args[len(what)], 100), example))
+		}
+		return nil
+	}
+}
+
+// noArguments checks that a command has no argument.
+func noArguments(command *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(fmt.Sprintf("%q: `%s` takes no argument", domain.Shorten(args[0], 100), command.CommandPath()))
+	}
+	return nil
+}

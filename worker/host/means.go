@@ -1,0 +1,89 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+
+	"gocloud.dev/blob"
+
+	"everstep/activities/files"
+	"everstep/activities/inference"
+	"everstep/activities/openaichat"
+	"everstep/activities/scripted"
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// means is what a worker's activities work with.
+type means struct {
+	dir         string
+	root        *files.Root
+	storageName string
+	storage     *blob.Bucket
+	providers   map[string]inference.Provider
+	tools       []tool.Tool
+}
+
+// gather opens what the configuration names.
+func gather(ctx context.Context, config Config) (_ *means, err error) {
+	m := &means{storageName: config.Storage}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.close())
+		}
+	}()
+	if m.dir, err = filepath.Abs(config.Dir); err != nil {
+		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
+	}
+	if m.root, err = files.Open(m.dir); err != nil {
+		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
+	}
+	m.tools = replace(m.root.Tools(), config.Tools)
+	if m.providers, err = providers(config); err != nil {
+		return m, err
+	}
+	m.storage, err = OpenStorage(ctx, config.Storage)
+	return m, err
+}
+
+// providers are ours, and those that the program adds.
+func providers(config Config) (map[string]inference.Provider, error) {
+	openai, err := openaichat.New(openaichat.Config{BaseURL: config.OpenAI.BaseURL, APIKey: config.OpenAI.Key.Reveal()})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]inference.Provider{
+		openaichat.Name: openai,
+		scripted.Name:   scripted.New(),
+	}
+	maps.Copy(all, config.Providers)
+	return all, nil
+}
+
+// replace adds tools to others, in the place of one that has the same name.
+func replace(tools, with []tool.Tool) []tool.Tool {
+	own := make(map[string]bool, len(with))
+	for _, t := range with {
+		own[t.Spec().Name] = true
+	}
+	var all []tool.Tool
+	for _, t := range tools {
+		if !own[t.Spec().Name] {
+			all = append(all, t)
+		}
+	}
+	return append(all, with...)
+}
+
+func (m *means) close() error {
+	var failed []error
+	if m.root != nil {
+		failed = append(failed, m.root.Close())
+	}
+	if m.storage != nil {
+		failed = append(failed, m.storage.Close())
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,155 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/sysinfo"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+
+	"everstep/activities"
+	"everstep/activities/transcript"
+	"everstep/domain"
+	"everstep/workflows"
+)
+
+// A Worker serves one task queue until it is stopped.
+type Worker struct {
+	worker worker.Worker
+	log    log.Logger
+	means  *means
+	cache  *transcript.Cache
+	fatal  chan error
+	stop   sync.Once
+}
+
+// Start begins to serve. It checks all of the configuration first, opens the
+// directory and the storage and probes the latter. The client must come from
+// Dial; it stays the caller's to close, after Stop.
+func Start(ctx context.Context, c client.Client, config Config) (*Worker, error) {
+	config = config.withDefaults()
+	logger := config.logger()
+	means, err := gather(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{log: logger, means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1)}
+	if err := w.serve(c, config); err != nil {
+		return nil, errors.Join(err, means.close())
+	}
+	logger.Info("worker is up", append([]any{
+		"task_queue", config.TaskQueue, "namespace", config.Connection.Namespace, "address", config.Connection.Address,
+	}, means.describe()...)...)
+	return w, nil
+}
+
+func (w *Worker) serve(c client.Client, config Config) error {
+	source := &transcript.Source{Cache: w.cache, Client: c, Storage: w.means.storage}
+	// What is left of the stop time-out is for reporting.
+	grace := config.StopTimeout * 2 / 5
+	acts, err := activities.New(activities.Config{
+		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
+		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
+	})
+	if err != nil {
+		return err
+	}
+	worker.SetStickyWorkflowCacheSize(stickyWorkflows())
+	w.worker = worker.New(c, config.TaskQueue, w.options(config))
+	workflows.Register(w.worker)
+	acts.Register(w.worker)
+	if err := w.worker.Start(); err != nil {
+		return notServing(config, err)
+	}
+	return nil
+}
+
+func (w *Worker) options(config Config) worker.Options {
+	address := config.Connection.Address
+	throttle := heartbeatThrottle(address)
+	// A poller holds one long poll each; more than tasks come at a time are waste.
+	pollers := min(max(2*runtime.GOMAXPROCS(0), 4), 16)
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize:      config.MaxActivities,
+		MaxConcurrentEagerActivityExecutionSize: config.MaxActivities,
+		MaxConcurrentActivityTaskPollers:        pollers,
+		MaxConcurrentWorkflowTaskPollers:        pollers,
+		StickyScheduleToStartTimeout:            stickyTimeout(address),
+		MaxHeartbeatThrottleInterval:            throttle,
+		DefaultHeartbeatThrottleInterval:        throttle,
+		WorkerStopTimeout:                       config.StopTimeout,
+		DisableRegistrationAliasing:             true,
+		SysInfoProvider:                         sysinfo.SysInfoProvider(),
+		Interceptors:                            []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
+		OnFatalError:                            func(err error) { w.fatal <- err },
+	}
+}
+
+// Fatal delivers the error after which the worker serves no more, such as a
+// namespace that was deleted. There is at most one.
+func (w *Worker) Fatal() <-chan error { return w.fatal }
+
+// Forget empties the cache of transcripts. Nothing depends on it but speed; it
+// is for tests that prove so.
+func (w *Worker) Forget() { w.cache.Clear() }
+
+// Stop takes no new work, lets activities finish for the configured time, and
+// returns when they have. Executions are not touched: another worker, or this
+// one when it is started again, goes on with them. It may be called twice.
+func (w *Worker) Stop() {
+	w.stop.Do(func() {
+		w.worker.Stop()
+		if err := w.means.close(); err != nil {
+			w.log.Warn("close the directory and storage", "error", err)
+		}
+		w.log.Info("worker has stopped")
+	})
+}
+
+func (c Config) logger() log.Logger {
+	if c.Connection.Logger != nil {
+		return c.Connection.Logger
+	}
+	return NewLogger(c.Log, c.OpenAI.Key)
+}
+
+func notServing(config Config, err error) error {
+	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
+		return domain.Errorf(domain.Invalid,
+			"namespace: the server at %s has none named %q; create it, or name another with --namespace (TEMPORAL_NAMESPACE)",
+			config.Connection.Address, config.Connection.Namespace)
+	}
+	own := domain.Errorf(domain.Unavailable, "address: the worker cannot serve at %s: %s", config.Connection.Address, err)
+	return own.From("server")
+}
+
+// describe says what the worker has to work with.
+func (m *means) describe() []any {
+	names := make([]string, len(m.tools))
+	for i, t := range m.tools {
+		names[i] = t.Spec().Name
+	}
+	providers := make([]string, 0, len(m.providers))
+	for name := range m.providers {
+		providers = append(providers, name)
+	}
+	slices.Sort(providers)
+	storage := m.storageName
+	if storage == "" {
+		storage = "none"
+	}
+	return []any{
+		"dir", m.dir, "storage", storage, "providers", strings.Join(providers, " "),
+		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
+	}
+}
