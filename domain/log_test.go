@@ -99,6 +99,9 @@ func drawnLog(t *rapid.T, name string) domain.Log {
 	return log
 }
 
+// copyOf makes the two kinds of no entries one.
+func copyOf(entries []domain.Entry) []domain.Entry { return append([]domain.Entry{}, entries...) }
+
 type chained struct {
 	section string
 	digest  domain.Digest
@@ -143,11 +146,11 @@ func TestLogPartLaws(t *testing.T) {
 		joined, err := head.Join(log.From(n)...)
 		require.NoError(t, err)
 		require.Equal(t, log.Ref(), joined.Ref())
-		require.Equal(t, log.Entries(), append([]domain.Entry(nil), joined.Entries()...))
+		require.Equal(t, copyOf(log.Entries()), copyOf(joined.Entries()))
 		tail, err := domain.LogAt(n, chain).Join(log.From(n)...)
 		require.NoError(t, err)
 		require.Equal(t, log.Ref(), tail.Ref(), "a log that forgot its head names the same content")
-		require.Equal(t, log.From(n), tail.Entries()[:len(tail.Entries()):len(tail.Entries())])
+		require.Equal(t, copyOf(log.From(n)), copyOf(tail.Entries()))
 		for i := log.Base(); i < log.Len(); i++ {
 			e, ok := log.At(i)
 			require.True(t, ok)

@@ -89,6 +89,12 @@ func ofDevServer(s devserver.Server) host.Connection {
 
 // dial connects to a server; local says that it is ours.
 func (p *program) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*server, error) {
+	if connection.Address == "" {
+		connection.Address = sdk.DefaultHostPort
+	}
+	if connection.Namespace == "" {
+		connection.Namespace = sdk.DefaultNamespace
+	}
 	temporal, err := host.Dial(ctx, connection)
 	if err != nil {
 		return nil, notConnected(ctx, err)
@@ -100,9 +106,6 @@ func (p *program) dial(ctx context.Context, connection host.Connection, local *d
 	s := &server{
 		temporal: temporal, address: connection.Address, namespace: connection.Namespace,
 		taskQueue: p.env.taskQueue(taskQueue), local: local,
-	}
-	if s.namespace == "" {
-		s.namespace = sdk.DefaultNamespace
 	}
 	s.agents = client.New(temporal, client.Config{
 		Namespace: s.namespace, TaskQueue: s.taskQueue,

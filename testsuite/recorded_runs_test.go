@@ -110,7 +110,7 @@ func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recorde
 		if n == 0 {
 			_, err = s.agents.Start(ctx, client.Start{ID: run.ID, Prompt: want.Prompt, Definition: definition, Budget: budget})
 		} else {
-			_, err = s.agents.Send(ctx, run.ID, client.Message{Prompt: want.Prompt, Budget: budget})
+			_, err = s.agents.Send(ctx, run.ID, client.SendOptions{Prompt: want.Prompt, Budget: budget})
 		}
 		if err != nil {
 			return executions, inferences, err

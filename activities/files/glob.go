@@ -24,10 +24,10 @@ func parseGlob(pattern string) (glob, error) {
 	if strings.ContainsAny(pattern, "{}") {
 		return glob{}, domain.Errorf(domain.Invalid, "glob: %q: braces are not known here; ask once for each alternative", pattern)
 	}
-	if !strings.Contains(pattern, "/") {
-		pattern = "**/" + pattern
-	}
 	parts := strings.Split(strings.Trim(pattern, "/"), "/")
+	if !strings.Contains(pattern, "/") {
+		parts = []string{"**", pattern}
+	}
 	for _, part := range parts {
 		if _, err := path.Match(part, ""); err != nil {
 			return glob{}, domain.Errorf(domain.Invalid, "glob: %q is not valid: close every [ and put something after every \\", pattern)

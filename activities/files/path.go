@@ -16,7 +16,8 @@ import (
 )
 
 // local returns a path of the model's in the form that the root takes, or says
-// why it cannot be in the folder. The root itself is ".".
+// why it cannot be in the folder. The root itself is ".". Dots are resolved
+// before links are, so "link/.." is where the link stands.
 func local(name string) (string, error) {
 	switch {
 	case name == "":

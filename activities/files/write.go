@@ -58,6 +58,8 @@ func (r *Root) writable(name string) (fs.FileMode, error) {
 		return 0, nil
 	case err != nil:
 		return 0, explain(name, err)
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o200 == 0:
+		return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
 	case info.Mode().IsRegular():
 		return info.Mode().Perm(), nil
 	case info.Mode()&fs.ModeSymlink != 0:

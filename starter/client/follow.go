@@ -22,5 +22,54 @@ type FollowOptions struct {
 // is back. It ends after EventEnded, or EventClosed with FromNow; an error ends
 // it early. Breaking out of the loop leaves the execution as it is.
 func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
-	panic("soon")
+	return func(yield func(Event, error) bool) {
+		w, runID, err := c.watcher(ctx, id, o)
+		if err == nil {
+			w.yield = yield
+			err = w.run(ctx, runID)
+		}
+		if err != nil {
+			yield(Event{}, fail(ctx, id, "following "+id, err))
+		}
+	}
+}
+
+// watcher prepares to follow an agent, and says from which run on.
+func (c *Client) watcher(ctx context.Context, id string, o FollowOptions) (*watcher, string, error) {
+	number := o.Number
+	if o.FromNow {
+		number = 0
+	}
+	p, number, err := c.locateExecution(ctx, id, number)
+	if err != nil {
+		return nil, "", err
+	}
+	w := &watcher{client: c, fold: newFold(c.reader(), p.snapshot), number: number}
+	if o.FromNow {
+		w.number, w.quietRun, w.quietUntil = 0, p.runID(), p.info().GetHistoryLength()
+		return w, p.runID(), nil
+	}
+	runID, err := c.beginning(ctx, p.snapshot, number)
+	return w, runID, err
+}
+
+// beginning returns the run in which an execution began, or the earliest after
+// it that is still there.
+func (c *Client) beginning(ctx context.Context, s snapshot, number int) (string, error) {
+	runID := s.runID()
+	for {
+		started, err := c.first(ctx, s.workflowID(), runID)
+		if err != nil {
+			return "", err
+		}
+		in, ok := c.reader().input(started)
+		before := started.GetContinuedExecutionRunId()
+		if !ok || before == "" || carried(in).number < number {
+			return runID, nil
+		}
+		if _, err := c.first(ctx, s.workflowID(), before); deleted(err) {
+			return runID, nil
+		}
+		runID = before
+	}
 }

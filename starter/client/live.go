@@ -8,9 +8,8 @@ import (
 
 // A liveText is the text of an inference as far as heartbeats have told it.
 type liveText struct {
-	// attempt is the try whose text it is; those up to stale do not count any more.
+	// attempt is the try whose text it is.
 	attempt int
-	stale   int
 	shown   int
 	// last is the end of what was shown.
 	last string
@@ -20,7 +19,7 @@ type liveText struct {
 // there was any.
 func (l *liveText) withdraw() bool {
 	had := l.shown > 0
-	l.stale, l.shown, l.last = l.attempt, 0, ""
+	l.shown, l.last = 0, ""
 	return had
 }
 
@@ -62,7 +61,7 @@ func (f *fold) live(pending []pendingWork, now time.Time) []Event {
 				continue
 			}
 			f.retried(work, p.attempt, p.failure)
-			if work.model != nil && p.beat != nil {
+			if work.model != nil && p.fresh {
 				f.beat(work, *p.beat)
 			}
 		}
@@ -70,11 +69,10 @@ func (f *fold) live(pending []pendingWork, now time.Time) []Event {
 	return f.out
 }
 
-// beat shows the text of a heartbeat. A description may still hold that of the
-// attempt before.
+// beat shows the text of a heartbeat.
 func (f *fold) beat(work *activity, beat domain.Heartbeat) {
 	l := &work.live
-	if beat.Step != work.step || beat.Attempt <= l.stale {
+	if beat.Step != work.step {
 		return
 	}
 	if beat.Attempt != l.attempt {

@@ -21,8 +21,10 @@ type pendingWork struct {
 	backingOff bool
 	attempt    int
 	since      time.Time
-	// beat is what it last reported, over all attempts.
-	beat *domain.Heartbeat
+	// beat is what it last reported, over all attempts; fresh that this was by
+	// the attempt under way.
+	beat  *domain.Heartbeat
+	fresh bool
 	// failure is why its last attempt failed.
 	failure *domain.Error
 }
@@ -51,6 +53,7 @@ func (r reader) pendingWork(info *workflowpb.PendingActivityInfo) pendingWork {
 	}
 	if beat, ok := decoded[domain.Heartbeat](r, info.GetHeartbeatDetails()); ok && beat.Step > 0 {
 		w.beat = &beat
+		w.fresh = !w.waiting && info.GetLastHeartbeatTime().AsTime().After(info.GetLastStartedTime().AsTime())
 	}
 	return w
 }

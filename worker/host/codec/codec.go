@@ -79,7 +79,7 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 		}
 		raw, err := c.decoder.DecodeAll(p.GetData(), nil)
 		left -= len(raw)
-		if err != nil || left < 0 {
+		if err != nil || left < 0 || len(raw) == 0 {
 			continue
 		}
 		inner := new(commonpb.Payload)

@@ -1,0 +1,116 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{
+		"b.go": "12345", "a.txt": "1", "docs/x.md": "", "docs/deep/y.go": "12", "docs/deep/z.txt": "123",
+		".git/config": "secret", ".hidden": "", "docs/.everstep-00000000-0000-0000-0000-000000000000-1.tmp": "half",
+	})
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
+	for _, c := range []struct {
+		name string
+		args fields
+		want []string
+	}{
+		{"root", nil, []string{".git/\tfolder", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "empty/\tfolder"}},
+		{"folder", fields{"path": "docs"}, []string{"docs/deep/\tfolder", "docs/x.md\t0 bytes"}},
+		{"untidy path", fields{"path": "./docs/../docs/"}, []string{"docs/deep/\tfolder", "docs/x.md\t0 bytes"}},
+		{"recursive", fields{"recursive": true}, []string{
+			".git/\tfolder, not entered", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "docs/deep/\tfolder",
+			"docs/deep/y.go\t2 bytes", "docs/deep/z.txt\t3 bytes", "docs/x.md\t0 bytes", "empty/\tfolder",
+		}},
+		{".git itself", fields{"path": ".git", "recursive": true}, []string{".git/config\t6 bytes"}},
+		{"glob on names", fields{"recursive": true, "glob": "*.go"}, []string{"b.go\t5 bytes", "docs/deep/y.go\t2 bytes"}},
+		{"glob on paths", fields{"recursive": true, "glob": "docs/**/*.go"}, []string{"docs/deep/y.go\t2 bytes"}},
+		{"glob on paths below", fields{"path": "docs", "recursive": true, "glob": "deep/*"}, []string{"docs/deep/y.go\t2 bytes", "docs/deep/z.txt\t3 bytes"}},
+		{"glob not recursive", fields{"glob": "*.go"}, []string{"b.go\t5 bytes"}},
+		{"a file", fields{"path": "a.txt"}, []string{"a.txt\t1 byte"}},
+		{"empty", fields{"path": "empty"}, []string{"[no entries]"}},
+		{"limit", fields{"limit": 2}, []string{".git/\tfolder", ".hidden\t0 bytes", "[4 more; raise limit, or narrow it with path or glob]"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, strings.Split(answer(t, root, "list_files", c.args), "\n"))
+		})
+	}
+	require.Contains(t, refusal(t, root, "list_files", fields{"limit": -1}).Message, "limit: -1 is negative; give 1 to 5000")
+	require.Contains(t, refusal(t, root, "list_files", fields{"glob": "[a"}).Message, `glob: "[a" is not valid`)
+	require.Contains(t, refusal(t, root, "list_files", fields{"glob": "*.{go,md}"}).Message, "braces are not known here")
+	require.Contains(t, refusal(t, root, "list_files", fields{"path": "none"}).Message, `path: "none" does not exist`)
+}
+
+func TestListQuotesNamesThatCouldDoHarm(t *testing.T) {
+	t.Parallel()
+	root, _ := folder(t, map[string]string{"a\x1b[31m\n.txt": "", "plain name é.txt": "", "\u202egnp.exe": "", "\xff": ""})
+	require.Equal(t, []string{
+		`"a\x1b[31m\n.txt"` + "\t0 bytes", "plain name é.txt\t0 bytes", `"\u202egnp.exe"` + "\t0 bytes", `"\xff"` + "\t0 bytes",
+	}, strings.Split(answer(t, root, "list_files", nil), "\n"))
+}
+
+func TestListIsBounded(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range 40 {
+		files[fmt.Sprintf("d%d/f", i)] = ""
+	}
+	root, _ := folder(t, files)
+	root.bounds.visited = 50
+	lines := strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n")
+	require.Len(t, lines, 51)
+	require.Equal(t, "[not all was looked at: there are more than 50 entries; give a path further down]", lines[50])
+	root.bounds.visited = 80
+	require.Len(t, strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n"), 80, "exactly as many as there are")
+}
+
+func TestListSaysWhatItCouldNotRead(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything: the unreadable folder was NOT tried")
+	}
+	root, dir := folder(t, map[string]string{"shut/a": "", "b": ""})
+	require.NoError(t, os.Chmod(filepath.Join(dir, "shut"), 0))
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "shut"), 0o755) })
+	require.Equal(t, "b\t0 bytes\nshut/\tfolder\n[1 folder could not be read]", answer(t, root, "list_files", fields{"recursive": true}))
+	require.Equal(t, domain.Denied, refusal(t, root, "list_files", fields{"path": "shut"}).Kind)
+}
+
+func TestGlob(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern string
+		yes, no []string
+	}{
+		{"", []string{"a", "a/b"}, nil},
+		{"*.go", []string{"a.go", "x/y/a.go"}, []string{"a.md", "a.go/b"}},
+		{"a/*", []string{"a/b"}, []string{"a", "a/b/c", "x/a/b"}},
+		{"**", []string{"a", "a/b/c"}, nil},
+		{"a/**", []string{"a", "a/b", "a/b/c"}, []string{"b"}},
+		{"**/b", []string{"b", "a/b", "a/a/b"}, []string{"a", "b/a"}},
+		{"a/**/b/**/c", []string{"a/b/c", "a/x/b/y/z/c", "a/b/b/c/c"}, []string{"a/c", "a/b/c/x"}},
+		{"[ab]?", []string{"ax", "z/bx"}, []string{"a", "cx"}},
+		{"/a/", []string{"a"}, []string{"a/b"}},
+	} {
+		g, err := parseGlob(c.pattern)
+		require.NoError(t, err)
+		for _, name := range c.yes {
+			require.True(t, g.match(name), "%q takes %q", c.pattern, name)
+		}
+		for _, name := range c.no {
+			require.False(t, g.match(name), "%q refuses %q", c.pattern, name)
+		}
+	}
+	_, err := parseGlob(strings.Repeat("*", 2000))
+	require.ErrorContains(t, err, "glob: it has 2000 bytes")
+}

@@ -1,0 +1,105 @@
+package files
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	root, _ := folder(t, map[string]string{
+		"five": numbered(5), "open end": "a\nb", "empty": "", "blank": "\n", "crlf": "a\r\nb\r\n",
+		"image": "\x89PNG\r\n\x1a\n\x00", "latin": "caf\xe9", "zero": "a\x00b",
+	})
+	for _, c := range []struct {
+		args fields
+		want string
+	}{
+		{fields{"path": "five"}, "[five: 5 lines]\n" + numbered(5)},
+		{fields{"path": "five", "from_line": 1, "to_line": 5}, "[five: 5 lines]\n" + numbered(5)},
+		{fields{"path": "five", "from_line": 2, "to_line": 3}, "[five: lines 2 to 3 of 5 lines]\nline 2\nline 3\n"},
+		{fields{"path": "five", "from_line": 5}, "[five: lines 5 to 5 of 5 lines]\nline 5\n"},
+		{fields{"path": "five", "to_line": 1}, "[five: lines 1 to 1 of 5 lines]\nline 1\n"},
+		{fields{"path": "five", "from_line": 4, "to_line": 900}, "[five: lines 4 to 5 of 5 lines]\nline 4\nline 5\n"},
+		{fields{"path": "open end"}, "[open end: 2 lines]\na\nb"},
+		{fields{"path": "empty"}, "[empty: empty]"},
+		{fields{"path": "blank"}, "[blank: 1 line]\n\n"},
+		{fields{"path": "crlf"}, "[crlf: 2 lines]\na\r\nb\r\n"},
+		{fields{"path": "image"}, "[image: 9 bytes, not UTF-8 text]"},
+		{fields{"path": "latin"}, "[latin: 4 bytes, not UTF-8 text]"},
+		{fields{"path": "zero"}, "[zero: 3 bytes, not UTF-8 text]"},
+	} {
+		require.Equal(t, c.want, answer(t, root, "read_file", c.args), "%v", c.args)
+	}
+	for _, c := range []struct {
+		args fields
+		want string
+	}{
+		{fields{"path": "five", "from_line": 6}, `from_line: 6 is past the end: "five" has 5 lines`},
+		{fields{"path": "empty", "from_line": 2}, `from_line: 2 is past the end: "empty" has 0 lines`},
+		{fields{"path": "five", "from_line": 4, "to_line": 2}, "to_line: 2 comes before from_line 4"},
+		{fields{"path": "five", "from_line": -1}, "lines are counted from 1"},
+		{fields{"path": "five", "to_line": -1}, "lines are counted from 1"},
+	} {
+		require.Contains(t, refusal(t, root, "read_file", c.args).Message, c.want, "%v", c.args)
+	}
+}
+
+func TestReadGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
+	text := numbered(20_000)
+	root, _ := folder(t, map[string]string{"long": text})
+	var got strings.Builder
+	from := 1
+	for calls := 0; from > 0; calls++ {
+		require.Less(t, calls, 20)
+		note, part, ok := strings.Cut(answer(t, root, "read_file", fields{"path": "long", "from_line": from}), "\n")
+		require.True(t, ok)
+		require.Less(t, len(part), domain.MaxToolResult)
+		got.WriteString(part)
+		from = 0
+		if _, next, more := strings.Cut(note, "read on with from_line "); more {
+			_, err := fmt.Sscanf(next, "%d]", &from)
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, text, got.String())
+}
+
+func TestReadIsBounded(t *testing.T) {
+	t.Parallel()
+	root, _ := folder(t, map[string]string{"wide": strings.Repeat("é", 50_000) + "\nend\n", "big": strings.Repeat("aé\n", 100)})
+	got := answer(t, root, "read_file", fields{"path": "wide"})
+	require.True(t, utf8.ValidString(got))
+	require.True(t, strings.HasPrefix(got, "[wide: lines 1 to 1 of 2 lines; of line 1 only the first 60000 of 100001 bytes]\né"), got[:100])
+	require.Equal(t, "[wide: lines 2 to 2 of 2 lines]\nend\n", answer(t, root, "read_file", fields{"path": "wide", "from_line": 2}))
+
+	root.bounds.fileBytes = 10 // in the middle of the third é
+	require.Equal(t, "[big: lines 1 to 3 of the first 9 bytes of 400]\naé\naé\na", answer(t, root, "read_file", fields{"path": "big"}))
+}
+
+func TestReadDoesNotWaitForAPipe(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, nil)
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	require.Contains(t, refusal(t, root, "read_file", fields{"path": "pipe"}).Message, `path: "pipe" is a pipe and not a file`)
+	require.Contains(t, refusal(t, root, "write_file", fields{"path": "pipe", "content": ""}).Message, "is a pipe")
+	require.Equal(t, "[no matches]", answer(t, root, "search_files", fields{"pattern": "x"}))
+	require.Equal(t, "pipe\tpipe", answer(t, root, "list_files", nil))
+}

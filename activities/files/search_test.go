@@ -1,0 +1,71 @@
+package files
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	root, _ := folder(t, map[string]string{
+		"a.go": "package a\n\nfunc A() {}\n", "b/b.go": "package b\r\nfunc B() {}\r\n", "b/c.md": "func is a word", "empty.go": "",
+		".git/HEAD": "func", "image.png": "func\x00", "dots.md": "a.b\naxb\n", "odd\nname": "func",
+	})
+	for _, c := range []struct {
+		name string
+		args fields
+		want []string
+	}{
+		{"regular expression", fields{"pattern": `^func [A-Z]\(\) \{\}$`}, []string{"a.go:3: func A() {}", "b/b.go:2: func B() {}", "[1 file not searched: not UTF-8 text]"}},
+		{"glob", fields{"pattern": "func", "glob": "*.md"}, []string{"b/c.md:1: func is a word"}},
+		{"folder", fields{"pattern": "package", "path": "b"}, []string{"b/b.go:1: package b"}},
+		{"file", fields{"pattern": "a.b", "path": "dots.md"}, []string{"dots.md:1: a.b", "dots.md:2: axb"}},
+		{"literal", fields{"pattern": "a.b", "literal": true, "glob": "dots.md"}, []string{"dots.md:1: a.b"}},
+		{"empty lines, not what follows the last", fields{"pattern": "^$", "glob": "*.go"}, []string{"a.go:2: "}},
+		{"ignoring case", fields{"pattern": "(?i)FUNC b", "glob": "*.go"}, []string{"b/b.go:2: func B() {}"}},
+		{"odd name", fields{"pattern": "func", "glob": "odd*"}, []string{`"odd\nname":1: func`}},
+		{"limit", fields{"pattern": "package", "limit": 1, "glob": "*.go"}, []string{"a.go:1: package a", "[more than 1 lines match; raise limit, or narrow it with path or glob]"}},
+		{"nothing", fields{"pattern": "zebra", "glob": "*.go"}, []string{"[no matches]"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, strings.Split(answer(t, root, "search_files", c.args), "\n"))
+		})
+	}
+	for pattern, want := range map[string]string{
+		"": "pattern: it is empty", "(": "pattern: error parsing regexp: missing closing ): `(`; mend it, or set literal",
+		strings.Repeat("x", 2000): "pattern: it has 2000 bytes",
+	} {
+		require.Contains(t, refusal(t, root, "search_files", fields{"pattern": pattern}).Message, want)
+	}
+}
+
+func TestSearchCutsLongLines(t *testing.T) {
+	t.Parallel()
+	root, _ := folder(t, map[string]string{"min.js": strings.Repeat("é", 10_000) + "needle" + strings.Repeat("é", 10_000)})
+	got := answer(t, root, "search_files", fields{"pattern": "needle"})
+	require.True(t, utf8.ValidString(got))
+	require.Less(t, len(got), 300)
+	require.True(t, strings.HasPrefix(got, "min.js:1: …é"), got)
+	require.Contains(t, got, "éneedleé")
+	require.True(t, strings.HasSuffix(got, "… [40006 bytes]"), got)
+}
+
+func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
+	root, _ := folder(t, map[string]string{"a": strings.Repeat("x\n", 100) + "needle", "b": "needle", "c": "needle"})
+	root.bounds.fileBytes = 100
+	require.Equal(t, "b:1: needle\nc:1: needle\n[1 file longer than 100 bytes: only the beginning was searched]",
+		answer(t, root, "search_files", fields{"pattern": "needle"}))
+	root.bounds.allBytes = 101
+	require.Equal(t, []string{
+		"b:1: needle",
+		"[not all was searched: the files hold more than 101 bytes; narrow it with path or glob]",
+		"[1 file longer than 100 bytes: only the beginning was searched]",
+	}, strings.Split(answer(t, root, "search_files", fields{"pattern": "needle"}), "\n"))
+	root.bounds.visited = 2
+	require.Contains(t, answer(t, root, "search_files", fields{"pattern": "needle", "path": "."}), "[not all was looked at: there are more than 2 entries")
+}

@@ -1,0 +1,145 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{"old.txt": "old text", "run.sh": "", "locked": "kept", "file": ""})
+	require.NoError(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o755))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "locked"), 0o444))
+	for _, c := range []struct{ path, text, want string }{
+		{"new.txt", "é", "wrote 2 bytes to new.txt"},
+		{"old.txt", "new", "wrote 3 bytes to old.txt"},
+		{"old.txt", "new", "wrote 3 bytes to old.txt"},
+		{"a/b/c.txt", "", "wrote 0 bytes to a/b/c.txt"},
+		{"run.sh", "#!/bin/sh\n", "wrote 10 bytes to run.sh"},
+	} {
+		require.Equal(t, c.want, answer(t, root, "write_file", fields{"path": c.path, "content": c.text}))
+		require.Equal(t, c.text, stored(t, dir, c.path))
+	}
+	info, err := os.Stat(filepath.Join(dir, "run.sh"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o755), info.Mode().Perm(), "permissions are kept")
+	require.NotContains(t, strings.Join(names(t, dir), " "), asidePrefix, "nothing is left lying about")
+
+	for path, want := range map[string]string{
+		"a":                                    "is a folder",
+		"locked":                               "is read-only",
+		"file/below.txt":                       "is a file and not a folder",
+		"":                                     "names a folder",
+		strings.Repeat("x", 300):               "too long for the file system",
+		"a/" + strings.Repeat("y", 300) + "/z": "too long for the file system",
+	} {
+		own := refusal(t, root, "write_file", fields{"path": path, "content": "x"})
+		require.Contains(t, own.Message, want)
+		require.False(t, own.Kind.Retryable())
+	}
+	require.Equal(t, "kept", stored(t, dir, "locked"))
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// An attempt that was killed between writing aside and renaming leaves its file
+// behind; the next attempt of the same call takes it away.
+func TestWriteClearsUpAfterAKilledAttempt(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, nil)
+	work := tool.Call{ID: domain.ToolExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000007")}, Attempt: 1}
+	require.NoError(t, root.putAside(temporary(work, 1), "half of it", 0))
+	require.Equal(t, []string{".everstep-00000000-0000-4000-8000-000000000007-1.tmp"}, names(t, dir))
+	require.Equal(t, "[no entries]", answer(t, root, "list_files", nil), "it is nobody's business")
+
+	work.Attempt = 2
+	_, err := call(tool.WithExecution(t.Context(), work), t, root, "write_file", fields{"path": "report.md", "content": "all"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"report.md"}, names(t, dir))
+	require.Equal(t, "all", stored(t, dir, "report.md"))
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{
+		"a.txt": "one\ntwo\nthree\n", "twice": "x x", "overlap": "aaa", "image": "\x00x", "crlf": "a\r\nb", "locked": "x",
+	})
+	require.NoError(t, os.Chmod(filepath.Join(dir, "a.txt"), 0o600))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "locked"), 0o400))
+	require.Equal(t, "replaced 4 bytes by 3 bytes in a.txt, line 2",
+		answer(t, root, "edit_file", fields{"path": "a.txt", "old": "two\n", "new": "2\r\n"}))
+	require.Equal(t, "one\n2\r\nthree\n", stored(t, dir, "a.txt"))
+	info, err := os.Stat(filepath.Join(dir, "a.txt"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, "replaced 6 bytes by 0 bytes in a.txt, line 3", answer(t, root, "edit_file", fields{"path": "a.txt", "old": "three\n", "new": ""}))
+	require.Equal(t, "one\n2\r\n", stored(t, dir, "a.txt"))
+
+	for _, c := range []struct{ path, old, new, want string }{
+		{"a.txt", "two", "x", `old: it does not occur in "a.txt"; read the file again`},
+		{"twice", "x", "y", `old: it occurs more than once in "twice"`},
+		{"overlap", "aa", "b", "old: it occurs more than once"},
+		{"a.txt", "", "x", "old: it is empty"},
+		{"a.txt", "one", "one", "new: it equals old"},
+		{"image", "x", "y", "is not UTF-8 text"},
+		{"crlf", "a\nb", "y", "does not occur"},
+		{"none", "x", "y", `path: "none" does not exist`},
+		{".", "x", "y", "names a folder"},
+		{"locked", "x", "y", "is read-only"},
+	} {
+		require.Contains(t, refusal(t, root, "edit_file", fields{"path": c.path, "old": c.old, "new": c.new}).Message, c.want)
+	}
+	require.Equal(t, "x x", stored(t, dir, "twice"))
+	root.bounds.fileBytes = 2
+	require.Equal(t, domain.TooLarge, refusal(t, root, "edit_file", fields{"path": "twice", "old": "x x", "new": "y"}).Kind)
+}
+
+func TestEditsAtOnceLoseNothing(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&text, "<%d>", i)
+	}
+	root, dir := folder(t, map[string]string{"a.txt": text.String()})
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() {
+			_, err := root.edit(context.Background(), editArgs{Path: "a.txt", Old: fmt.Sprintf("<%d>", i), New: fmt.Sprintf("(%d)", i)})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(t, strings.NewReplacer("<", "(", ">", ")").Replace(text.String()), stored(t, dir, "a.txt"))
+}
+
+func TestEditLeavesAFileThatOthersChange(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{"a.txt": "old"})
+	changed := domain.Errorf(domain.Unavailable, "changed")
+	err := root.replace(t.Context(), "a.txt", "new", 0, func() error { return changed })
+	require.ErrorIs(t, err, changed)
+	require.Equal(t, "old", stored(t, dir, "a.txt"))
+	require.Equal(t, []string{"a.txt"}, names(t, dir))
+}

@@ -1,0 +1,205 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+const (
+	// textEvery is how often the live text is looked at on loopback, textFar
+	// elsewhere, where heartbeats are further apart.
+	textEvery = 200 * time.Millisecond
+	textFar   = time.Second
+	// workEvery is how often other pending work is looked at.
+	workEvery = time.Second
+	// stalledAfter is how long work may wait for a worker without a word.
+	stalledAfter = 5 * time.Second
+)
+
+// A watcher shows what happens in a chain of runs. It is used by one goroutine.
+type watcher struct {
+	client *Client
+	fold   *fold
+	yield  func(Event, error) bool
+	// number is the execution to show; zero shows all that follows the event
+	// quietUntil of the run quietRun.
+	number     int
+	quietRun   string
+	quietUntil int64
+	// finished means that the caller has seen all that it wants.
+	finished bool
+	// stalled is since when work has waited for a worker; told that this was said.
+	stalled time.Time
+	told    bool
+}
+
+// run shows the chain that begins with a run until it is finished.
+func (w *watcher) run(ctx context.Context, runID string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	items := w.read(ctx, runID)
+	defer func() {
+		cancel()
+		for range items { // let the reader end
+		}
+	}()
+	look := time.NewTimer(w.pace())
+	defer look.Stop()
+	for !w.finished {
+		select {
+		case it, ok := <-items:
+			switch {
+			case !ok:
+				return w.over()
+			case it.err != nil:
+				return it.err
+			}
+			w.item(it.item)
+		case <-look.C:
+			w.look(ctx)
+			look.Reset(w.pace())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// A delivery is an item on its way from the reader.
+type delivery struct {
+	item item
+	err  error
+}
+
+// read reads the chain in the background, since waiting for it takes long.
+func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
+	items := make(chan delivery)
+	go func() {
+		defer close(items)
+		for it, err := range w.client.chain(ctx, w.fold.snapshot, runID) {
+			select {
+			case items <- delivery{it, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return items
+}
+
+// item shows an event, or news of the connection.
+func (w *watcher) item(it item) {
+	switch {
+	case it.lost != nil:
+		w.give(Event{Type: EventReconnecting, Time: time.Now(), Number: w.fold.number, Reason: "the server does not answer"})
+	case it.back:
+		w.give(Event{Type: EventReconnected, Time: time.Now(), Number: w.fold.number})
+	default:
+		w.stalled = time.Time{}
+		for _, e := range w.fold.take(it.runID, it.event) {
+			if !it.repeated && !w.quiet(it) {
+				w.show(e)
+			}
+		}
+	}
+}
+
+// quiet reports whether an event happened before the caller wanted to know.
+func (w *watcher) quiet(it item) bool {
+	if w.quietRun == "" {
+		return false
+	}
+	if it.runID == w.quietRun && it.event.GetEventId() <= w.quietUntil {
+		return true
+	}
+	w.quietRun = ""
+	return false
+}
+
+// show gives an event to the caller if it is of the execution that is wanted.
+func (w *watcher) show(e Event) {
+	switch {
+	case w.number == 0:
+		w.give(e)
+		w.finished = w.finished || e.Type == EventClosed
+	case e.Number == w.number && e.Type != EventClosed:
+		w.give(e)
+		w.finished = w.finished || e.Type == EventEnded
+	}
+}
+
+func (w *watcher) give(e Event) {
+	if !w.finished {
+		w.finished = !w.yield(e, nil)
+	}
+}
+
+// over says what it means that the chain has ended before the caller saw an end.
+func (w *watcher) over() error {
+	if w.number == 0 {
+		return nil
+	}
+	return gone("execution: nothing is left of execution %d of %s", w.number, w.fold.snapshot.called())
+}
+
+// pace is how soon pending work is to be looked at again.
+func (w *watcher) pace() time.Duration {
+	if w.fold.inferring() && w.client.cfg.Loopback {
+		return textEvery
+	}
+	if w.fold.inferring() {
+		return textFar
+	}
+	return workEvery
+}
+
+// look shows what the history does not tell until work has ended: live text,
+// retries, and that no worker is up. A server that is away is the reader's to
+// tell.
+func (w *watcher) look(ctx context.Context) {
+	if !w.fold.working() || w.number != 0 && w.fold.number != w.number {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	s, err := w.client.snapshot(call, w.fold.snapshot.agent)
+	if err != nil || s.runID() != w.fold.runID {
+		return
+	}
+	work := w.client.reader().pending(s)
+	for _, e := range w.fold.live(work, time.Now()) {
+		w.stalled = time.Time{}
+		w.show(e)
+	}
+	w.stall(s, work)
+}
+
+// stall says, once until work goes on, that no worker takes what waits.
+func (w *watcher) stall(s snapshot, work []pendingWork) {
+	now := time.Now()
+	switch {
+	case !stalls(s, work):
+		w.stalled, w.told = time.Time{}, false
+	case w.stalled.IsZero():
+		w.stalled = now
+	case now.Sub(w.stalled) >= stalledAfter && !w.told:
+		w.told = true
+		w.show(Event{Type: EventNoWorker, Time: now, Number: w.fold.number})
+	}
+}
+
+// stalls reports whether something waits for a worker and none is at work.
+func stalls(s snapshot, work []pendingWork) bool {
+	if s.GetPendingWorkflowTask().GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED {
+		return true
+	}
+	waits := false
+	for _, w := range work {
+		if !w.waiting {
+			return false
+		}
+		waits = waits || !w.backingOff
+	}
+	return waits
+}

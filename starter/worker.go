@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"everstep/worker/host"
+)
+
+// flagUntilStdinEnds has a worker stop when whoever started it is gone.
+const flagUntilStdinEnds = "until-stdin-ends"
+
+// workerCommandOf is the worker that other commands start, as the same program
+// again. Whoever runs workers of their own takes everstep/worker.
+func workerCommandOf(p *program) *cobra.Command {
+	command := host.Command(host.Config{})
+	command.Use, command.Hidden = workerCommand, true
+	serve := command.RunE
+	untilStdinEnds := command.Flags().Bool(flagUntilStdinEnds, false, "stop when standard input ends")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		ctx, cancel := context.WithCancel(command.Context())
+		defer cancel()
+		if *untilStdinEnds {
+			go func() {
+				_, _ = io.Copy(io.Discard, p.in) // nothing is sent: it returns when the other side is gone
+				cancel()
+			}()
+		}
+		command.SetContext(ctx)
+		return serve(command, args)
+	}
+	return command
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// errServed means that another process of ours runs the worker of a task queue.
+var errServed = errors.New("the task queue is served by another process")
+
+// A holder is the process that runs the worker of a task queue.
+type holder struct {
+	PID int    `json:"pid"`
+	Dir string `json:"dir"`
+}
+
+// takeQueue takes the lock of a task queue, which ends with this process
+// however it ends. Where another process has it the error is errServed, and the
+// holder says which.
+func takeQueue(spec workerSpec) (io.Closer, holder, error) {
+	file, err := os.OpenFile(lockOf(spec.state, spec.taskQueue), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.taskQueue, err)
+	}
+	if err := lockFile(file); err != nil {
+		other := readHolder(file)
+		_ = file.Close() // nothing was written
+		if errors.Is(err, errServed) {
+			return nil, other, err
+		}
+		return nil, other, fmt.Errorf("lock task queue %s: %w", spec.taskQueue, err)
+	}
+	if err := writeHolder(file, holder{PID: os.Getpid(), Dir: spec.dir}); err != nil {
+		_ = file.Close() // it only holds the lock
+		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.taskQueue, err)
+	}
+	return file, holder{}, nil
+}
+
+// lockOf is the file that stands for a task queue of a state file's server. A
+// queue may have any name, so its digest is taken.
+func lockOf(stateFile, taskQueue string) string {
+	digest := sha256.Sum256([]byte(taskQueue))
+	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".lock"
+}
+
+// readHolder reads who has the lock. What cannot be read is nobody: it is only
+// told to users.
+func readHolder(file *os.File) holder {
+	var h holder
+	data, err := io.ReadAll(io.LimitReader(file, 64<<10))
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return holder{}
+	}
+	return h
+}
+
+func writeHolder(file *os.File, h holder) error {
+	data, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = file.WriteAt(data, 0)
+	return err
+}
