@@ -90,12 +90,10 @@ func (c toolCall) mayBegin(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: the call was cancelled before it began")
 	}
-	select {
-	case <-activity.GetWorkerStopChannel(ctx):
+	if workerStops(ctx) {
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "not run: the worker is stopping")
-	default:
-		return nil
 	}
+	return nil
 }
 
 // limit is how long the tool may take: its own timeout, or what is left of the

@@ -469,6 +469,14 @@ func TestCallToolTimeout(t *testing.T) {
 	reply = benchOf(fake(domain.AtMostOnce, obedient, limit)).reply(t, request("fake", domain.AtMostOnce))
 	require.Equal(t, domain.CodeOutcomeUnknown, reply.Error.Code)
 
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	stubborn := func(context.Context) (string, error) { <-hang; return "", nil }
+	reply = benchOf(fake(domain.ReadOnly, stubborn, limit)).reply(t, request("fake", domain.ReadOnly))
+	require.Equal(t, domain.CodeTimeout, reply.Error.Code)
+	reply = benchOf(fake(domain.AtMostOnce, stubborn, limit)).reply(t, request("fake", domain.AtMostOnce))
+	require.Equal(t, domain.CodeOutcomeUnknown, reply.Error.Code)
+
 	b := benchOf(fake(domain.ReadOnly, obedient))
 	b.timeout = 20 * time.Millisecond
 	require.Equal(t, domain.CodeTimeout, b.reply(t, request("fake", domain.ReadOnly)).Error.Code, "before the server gives the activity up")

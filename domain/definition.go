@@ -30,7 +30,7 @@ type LLMConfig struct {
 func (c LLMConfig) String() string { return c.Provider + "/" + c.Model }
 
 // Equal reports whether two configurations send the same requests.
-func (c LLMConfig) Equal(other LLMConfig) bool { return reflect.DeepEqual(c, other) }
+func (c LLMConfig) Equal(other LLMConfig) bool { return reflect.DeepEqual(c.kept(), other.kept()) }
 
 // A ResponseFormat says what an answer must be. The zero value is text.
 type ResponseFormat struct {

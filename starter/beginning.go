@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -66,8 +67,7 @@ func (b *beginning) request(p *program, argument string) (client.Start, error) {
 
 // begin starts the execution. Without a model it can only be the next one of a
 // session that is open.
-func (s *server) begin(command *cobra.Command, request client.Start) (client.Execution, error) {
-	ctx := command.Context()
+func (s *server) begin(ctx context.Context, request client.Start) (client.Execution, error) {
 	if request.Definition.Model.Provider != "" {
 		return s.agents.Start(ctx, request)
 	}
@@ -85,4 +85,14 @@ func (s *server) begin(command *cobra.Command, request client.Start) (client.Exe
 		}
 	}
 	return execution, err
+}
+
+// checkLocally says what the worker that this command would start would say of
+// the model, before anything is started.
+func (p *program) checkLocally(ctx context.Context, f stackFlags, request client.Start) error {
+	_, own, err := p.ownStack(f)
+	if err != nil || !own || request.Definition.Model.Provider == "" {
+		return err
+	}
+	return checkModel(ctx, request.Definition.Model)
 }

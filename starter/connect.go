@@ -33,13 +33,17 @@ type server struct {
 // close ends the connection. The server goes on.
 func (s *server) close() { s.temporal.Close() }
 
-// ui is where a person looks at an execution; empty where that is not known.
-func (s *server) ui(x client.Execution) string {
+// ui is where a person looks at an agent, or at one run of it; empty where
+// that is not known.
+func (s *server) ui(id, runID string) string {
 	if s.local == nil || s.local.UIURL == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s/namespaces/%s/workflows/%s/%s", s.local.UIURL,
-		url.PathEscape(s.namespace), url.PathEscape(x.WorkflowID), url.PathEscape(x.RunID))
+	workflows := fmt.Sprintf("%s/namespaces/%s/workflows", s.local.UIURL, url.PathEscape(s.namespace))
+	if runID == "" {
+		return workflows + "?query=" + url.QueryEscape(fmt.Sprintf("WorkflowId=%q", domain.WorkflowID(id)))
+	}
+	return workflows + "/" + url.PathEscape(domain.WorkflowID(id)) + "/" + url.PathEscape(runID)
 }
 
 // configured is the server that flags, variables or a profile name. Its field

@@ -29,6 +29,8 @@ type program struct {
 	now        func() time.Time
 
 	flags sharedFlags
+	// shared are the arguments that name the server, as they were given.
+	shared []string
 }
 
 // sharedFlags are those that every command takes.
@@ -50,6 +52,7 @@ func thisProgram() *program {
 
 // run executes a command line and returns the exit code.
 func (p *program) run(ctx context.Context, args []string) int {
+	p.shared = sharedArguments(args)
 	root := newRoot(p)
 	root.SetArgs(args)
 	root.SetIn(p.in)

@@ -24,6 +24,9 @@ type stack struct {
 	worker   *host.Worker
 }
 
+// noStorage as a worker's storage means none; empty is a folder of the test's.
+const noStorage = "none"
+
 // patience bounds every wait of these tests; none of them is about speed.
 const patience = 2 * time.Minute
 
@@ -66,8 +69,11 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	if config.Dir == "" {
 		config.Dir = t.TempDir()
 	}
-	if config.Storage == "" {
+	switch config.Storage {
+	case "":
 		config.Storage = t.TempDir()
+	case noStorage:
+		config.Storage = ""
 	}
 	config.Log.Level = host.LevelError
 	w, err := host.Start(context.Background(), s.temporal, config)

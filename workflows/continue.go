@@ -52,25 +52,30 @@ func (s *session) contextLost(why *domain.Error) {
 	}
 }
 
-// storeSegment writes the live messages to storage and lets go of them.
+// storeSegment writes the messages that no segment holds to storage. They stay
+// in this run's memory, so that it can still be asked for them when it is over.
 func (s *session) storeSegment() *domain.Error {
-	if s.log.Len() == s.log.Base() {
+	if s.log.Len() == s.stored {
 		return nil
 	}
 	s.note("continuing as new")
-	request := domain.RecordRequest{From: s.log.Base(), Log: s.log.Ref()}
+	request := domain.RecordRequest{From: s.stored, Log: s.log.Ref()}
 	segment, err := await(s.activity(recording, "record the transcript"), domain.Record, request)
 	if err != nil {
 		return failureOf(err)
 	}
 	s.segments = append(s.segments, segment)
-	s.log = domain.LogAt(s.log.Len(), s.log.Chain())
+	s.stored = segment.To
 	return nil
 }
 
 // fits reports whether the carry can be handed on.
 func (s *session) fits() *domain.Error {
-	if s.log.Size() > domain.MaxCarriedMessages {
+	size := 0
+	for _, e := range s.log.From(s.stored) {
+		size += e.Size()
+	}
+	if size > domain.MaxCarriedMessages {
 		return domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
@@ -94,18 +99,14 @@ func (s *session) carry() (domain.Carry, error) {
 	if err != nil {
 		return domain.Carry{}, err
 	}
+	chain, _ := s.log.ChainAt(s.stored)
 	return domain.Carry{
 		State: state, Resolved: s.resolved, Segments: s.segments,
-		Entries: s.log.Entries(), Base: s.log.Base(), Chain: s.baseChain(),
+		Entries: s.log.From(s.stored), Base: s.stored, Chain: chain,
 		Inferences: s.tally.inferences, ToolCalls: s.tally.toolCalls,
 		Visible: s.tally.visible, Traces: s.tally.traces,
 		Answered: s.updates.answered, Runs: s.runs(), Outcome: s.outcome,
 	}, nil
-}
-
-func (s *session) baseChain() domain.Digest {
-	chain, _ := s.log.ChainAt(s.log.Base())
-	return chain
 }
 
 // runs counts the runs of the chain, this one included.

@@ -22,6 +22,8 @@ type session struct {
 	state    domain.AgentState
 	log      domain.Log
 	segments []domain.Segment
+	// stored is the index of the first message that is in no segment.
+	stored   int
 	resolved *domain.Resolved
 	tally    tally
 	// past are the ended executions of this run, the newest last.
@@ -83,7 +85,7 @@ func (s *session) resume(carry domain.Carry) error {
 	if err != nil {
 		return err
 	}
-	s.state, s.log = state, log
+	s.state, s.log, s.stored = state, log, carry.Base
 	s.segments, s.resolved, s.outcome = carry.Segments, carry.Resolved, carry.Outcome
 	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces}
 	s.updates.answered = carry.Answered

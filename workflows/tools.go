@@ -98,8 +98,8 @@ func (s *session) runTool(ctx workflow.Context, step *turn, position int) domain
 		request.Arguments = wanted.Arguments
 	}
 	summary := fmt.Sprintf("step %d · %s", step.number, wanted.Name)
+	var reply domain.ToolReply
 	for range unstarted {
-		var reply domain.ToolReply
 		scheduled, err := call(s.toolActivity(tool, summary), domain.CallTool, request)
 		if err == nil {
 			reply, err = scheduled.get(ctx)
@@ -111,7 +111,7 @@ func (s *session) runTool(ctx workflow.Context, step *turn, position int) domain
 			return reply
 		}
 	}
-	return notRun(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: no worker could begin it"))
+	return reply
 }
 
 // toolFailure says what an activity's failure means for its call.
@@ -164,6 +164,8 @@ func (s *session) joinResult(step *turn, position int, reply domain.ToolReply) {
 	result := domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil}
 	s.say(step, domain.ToolMessage(result), reply.Digest, domain.Tag{Trace: true, ToolExecutionID: step.id.Tool(position)})
 	if reply.Stop != nil {
-		s.signal(domain.StopRequested, call.Name, reply.Stop.Message)
+		s.state = must(s.state.WithStopSignal(domain.StopSignal{
+			Reason: domain.StopRequested, Message: reply.Stop.Message, Context: reply.Stop.Context, Source: call.Name,
+		}, s.now()))
 	}
 }

@@ -39,22 +39,25 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		unchanged := func() error {
-			now, err := r.root.Lstat(name)
-			if err != nil {
-				return explain(name, err)
-			}
-			if !os.SameFile(now, found.info) || now.Size() != found.info.Size() || !now.ModTime().Equal(found.info.ModTime()) {
-				return domain.Errorf(domain.Unavailable, "path: %q was changed by someone else meanwhile and was left alone; read it again", name)
-			}
-			return nil
-		}
-		if err := r.replace(ctx, name, text, perm, unchanged); err != nil {
+		if err := r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) }); err != nil {
 			return "", err
 		}
 		line := 1 + strings.Count(found.text[:strings.Index(found.text, args.Old)], "\n")
 		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), nil
 	})
+}
+
+// unchanged reports whether a file is still as it was read: other processes know
+// nothing of our turns.
+func (r *Root) unchanged(read content) error {
+	now, err := r.root.Lstat(read.name)
+	if err != nil {
+		return explain(read.name, err)
+	}
+	if !os.SameFile(now, read.info) || now.Size() != read.info.Size() || !now.ModTime().Equal(read.info.ModTime()) {
+		return domain.Errorf(domain.Unavailable, "path: %q was changed by someone else meanwhile and was left alone; read it again", read.name)
+	}
+	return nil
 }
 
 // edited returns the text with the one passage replaced.

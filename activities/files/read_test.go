@@ -2,9 +2,7 @@ package files
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -92,14 +90,4 @@ func TestReadIsBounded(t *testing.T) {
 
 	root.bounds.fileBytes = 10 // in the middle of the third é
 	require.Equal(t, "[big: lines 1 to 3 of the first 9 bytes of 400]\naé\naé\na", answer(t, root, "read_file", fields{"path": "big"}))
-}
-
-func TestReadDoesNotWaitForAPipe(t *testing.T) {
-	t.Parallel()
-	root, dir := folder(t, nil)
-	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
-	require.Contains(t, refusal(t, root, "read_file", fields{"path": "pipe"}).Message, `path: "pipe" is a pipe and not a file`)
-	require.Contains(t, refusal(t, root, "write_file", fields{"path": "pipe", "content": ""}).Message, "is a pipe")
-	require.Equal(t, "[no matches]", answer(t, root, "search_files", fields{"pattern": "x"}))
-	require.Equal(t, "pipe\tpipe", answer(t, root, "list_files", nil))
 }

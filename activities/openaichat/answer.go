@@ -76,7 +76,7 @@ func finishOf(word string, calls, refused bool) domain.FinishReason {
 		return domain.FinishContentFilter
 	case "refusal":
 		return domain.FinishRefusal
-	case "stop", "tool_calls", "function_call", "tool_use", "eos", "end_turn", "stop_sequence", "none":
+	case "stop", "tool_calls", "function_call", "tool_use", "eos", "end_turn", "stop_sequence", unnamed:
 		switch {
 		case calls:
 			return domain.FinishToolCalls

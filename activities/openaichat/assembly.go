@@ -13,6 +13,9 @@ import (
 
 var done = []byte("[DONE]")
 
+// unnamed is the finish reason of a whole answer whose server gave none.
+const unnamed = "none"
+
 // assembly puts an answer together from its pieces.
 type assembly struct {
 	attempt *attempt
@@ -54,7 +57,7 @@ func (s *assembly) readWhole(r io.Reader) error {
 	s.take(out)
 	if s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
-		s.finish = "none"
+		s.finish = unnamed
 	}
 	if s.finish == "error" {
 		return s.attempt.inner(data)
@@ -78,9 +81,13 @@ func (s *assembly) readStream(stream *events) error {
 			return s.attempt.malformed("the stream ended before the answer was whole", nil)
 		case err != nil:
 			return err
-		case bytes.Equal(bytes.TrimSpace(e.data), done) && s.finish == "":
-			return s.attempt.malformed("the stream says it is done without a finish reason", nil)
 		case bytes.Equal(bytes.TrimSpace(e.data), done):
+			if s.finish == "" && s.attempt.provider.config.FinishOptional {
+				s.finish = unnamed
+			}
+			if s.finish == "" {
+				return s.attempt.malformed("the stream says it is done without a finish reason", nil)
+			}
 			return nil
 		}
 		heard = true
@@ -157,12 +164,15 @@ func (s *assembly) counts(index *int) bool {
 }
 
 func (s *assembly) takeContent(c *content) {
-	delta := inference.Delta{Text: string(c.Content + c.Refusal)}
-	s.body.WriteString(string(c.Content))
+	delta := inference.Delta{Text: c.Content.text + string(c.Refusal)}
+	s.body.WriteString(c.Content.text)
 	s.refusal.WriteString(string(c.Refusal))
 	field, thinking := "reasoning_content", c.ReasoningContent
 	if thinking == "" {
 		field, thinking = "reasoning", c.Reasoning
+	}
+	if thinking == "" {
+		field, thinking = "", text(c.Content.thinking)
 	}
 	if thinking != "" {
 		s.thought = field
@@ -178,6 +188,9 @@ func (s *assembly) takeContent(c *content) {
 		delta.Tool = s.calls.add(toolCall{Index: &zero, Function: *c.FunctionCall})
 	}
 	for _, call := range c.ToolCalls {
+		if call.Custom != nil {
+			call.Function = function{Name: call.Custom.Name, Arguments: call.Custom.Input}
+		}
 		if name := s.calls.add(call); name != "" {
 			delta.Tool = name
 		}

@@ -30,6 +30,9 @@ type Config struct {
 	// AllowBaseURL lets a definition name another base URL, which then gets
 	// the key too.
 	AllowBaseURL bool
+	// FinishOptional takes a stream's end marker for the end of a whole answer
+	// though no finish reason came, for proxies that leave it out.
+	FinishOptional bool
 	// IdleTimeout bounds the wait between two pieces of an answer. Zero is
 	// two minutes.
 	IdleTimeout time.Duration

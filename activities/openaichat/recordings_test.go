@@ -2,20 +2,21 @@ package openaichat_test
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
@@ -134,7 +135,7 @@ func ours(a inference.Answer) said {
 }
 
 // theirs is what the official SDK makes of a body.
-func theirs(t *testing.T, r recording) said {
+func theirs(t *testing.T, r recording) (_ said, refused bool) {
 	t.Helper()
 	var whole openai.ChatCompletion
 	if r.isStream() {
@@ -143,7 +144,9 @@ func theirs(t *testing.T, r recording) said {
 			Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(r.Response)),
 		}), nil)
 		for stream.Next() {
-			require.True(t, acc.AddChunk(stream.Current()), "the SDK refuses a chunk")
+			if !acc.AddChunk(stream.Current()) {
+				return said{}, true
+			}
 		}
 		require.NoError(t, stream.Err())
 		whole = acc.ChatCompletion
@@ -155,7 +158,7 @@ func theirs(t *testing.T, r recording) said {
 		Cached: whole.Usage.PromptTokensDetails.CachedTokens, Reasoning: whole.Usage.CompletionTokensDetails.ReasoningTokens,
 	}
 	if len(whole.Choices) == 0 {
-		return s
+		return s, false
 	}
 	c := whole.Choices[0]
 	s.Text, s.Finish = c.Message.Content, c.FinishReason
@@ -163,9 +166,13 @@ func theirs(t *testing.T, r recording) said {
 		s.Text = c.Message.Refusal
 	}
 	for _, call := range c.Message.ToolCalls {
+		if call.Type == "custom" {
+			s.Calls = append(s.Calls, domain.ToolCall{ID: call.ID, Name: call.Custom.Name, Arguments: call.Custom.Input})
+			continue
+		}
 		s.Calls = append(s.Calls, domain.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 	}
-	return s
+	return s, false
 }
 
 func TestRecordedAnswers(t *testing.T) {
@@ -174,17 +181,76 @@ func TestRecordedAnswers(t *testing.T) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			answer, err := infer(t, serve(t, 200, nil, r.Response).URL, question())
+			if code, ok := noAnswers[r.ID]; ok {
+				require.NotNil(t, err)
+				require.Equal(t, code, err.Code)
+				require.True(t, err.Billed)
+				return
+			}
 			require.Nil(t, err)
-			require.Equal(t, theirs(t, r), ours(answer))
+			require.Equal(t, plainly(t, r), ours(answer))
+			sdk, refused := theirs(t, r)
+			if _, wrong := sdkDiffers[r.ID]; wrong {
+				require.True(t, refused || !assert.ObjectsAreEqual(sdk, ours(answer)), "the SDK agrees: drop the exception")
+				return
+			}
+			require.False(t, refused, "the SDK refuses a chunk")
+			require.Equal(t, sdk, ours(answer))
 		})
 	}
 }
 
-// boundaries are the places in a stream after which an event has ended.
+// TestCutRecordings cuts each recorded stream after each of its events. Before
+// the finish reason nothing may pass for an answer; after it the answer is
+// whole, whatever of the usage and the end marker is missing.
+func TestCutRecordings(t *testing.T) {
+	t.Parallel()
+	for _, r := range recordings(t, func(status int) bool { return status == 200 }) {
+		if _, ok := noAnswers[r.ID]; ok || !r.isStream() {
+			continue
+		}
+		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
+			var body atomic.Pointer[string]
+			server := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, *body.Load())
+			})
+			p := provider(t, server.URL)
+			cuts := boundaries(r.Response)
+			require.NotEmpty(t, cuts)
+			var whole int
+			for _, cut := range append([]int{0}, cuts...) {
+				head := r.Response[:cut]
+				body.Store(&head)
+				answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
+				if finished.MatchString(head) {
+					whole++
+					require.NoError(t, err, "cut at %d", cut)
+					require.Equal(t, plainly(t, r).Text, answer.Message.Text())
+					require.Equal(t, plainly(t, r).Calls, answer.Message.ToolCalls)
+					continue
+				}
+				failed, ok := err.(*domain.Error)
+				require.True(t, ok, "cut at %d passes for an answer", cut)
+				require.Equal(t, domain.CodeMalformed, failed.Code)
+				require.True(t, failed.Billed)
+				require.True(t, answer.Partial)
+				require.Empty(t, answer.Message.ToolCalls)
+			}
+			require.Positive(t, whole, "no cut was behind the finish reason")
+		})
+	}
+}
+
+// finished finds a finish reason in a stream.
+var finished = regexp.MustCompile(`"finish_reason": ?"[a-z_]+"`)
+
+// boundaries are the places in a stream at which an event has ended.
 func boundaries(body string) []int {
 	var out []int
 	for at := 0; ; {
-		next := bytes.Index([]byte(body[at:]), []byte("\n\n"))
+		next := strings.Index(body[at:], "\n\n")
 		if next < 0 {
 			return out
 		}
@@ -193,4 +259,32 @@ func boundaries(body string) []int {
 	}
 }
 
-var _ = context.Background
+// TestRecordedErrors reads the errors that real servers sent.
+func TestRecordedErrors(t *testing.T) {
+	t.Parallel()
+	for _, r := range recordings(t, func(status int) bool { return status != 200 }) {
+		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
+			_, err := infer(t, serve(t, r.Status, nil, r.Response).URL, question())
+			require.NotNil(t, err)
+			require.Equal(t, strings.Contains(r.Response, "tool_use_failed"), err.Billed)
+			switch {
+			case r.Status == 401:
+				require.Equal(t, domain.CodeAuth, err.Code)
+				require.NotContains(t, err.Message, "*")
+			case r.Status == 404:
+				require.Equal(t, domain.CodeModelNotFound, err.Code)
+			case r.Status == 429:
+				require.Equal(t, domain.Throttled, err.Kind)
+			case longContext.MatchString(r.Response):
+				require.Equal(t, domain.CodeContextOverflow, err.Code)
+				require.Equal(t, domain.TooLarge, err.Kind)
+			case !err.Billed:
+				require.Equal(t, domain.Invalid, err.Kind)
+				require.Empty(t, err.Code)
+			}
+		})
+	}
+}
+
+var longContext = regexp.MustCompile(`too long|context length`)

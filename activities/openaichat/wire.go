@@ -3,7 +3,6 @@ package openaichat
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 )
 
 // reply is a chunk of a stream, or a whole answer: they differ only in where a
@@ -29,7 +28,7 @@ type choice struct {
 
 // content is a message or a piece of one.
 type content struct {
-	Content          text            `json:"content"`
+	Content          body            `json:"content"`
 	Refusal          text            `json:"refusal"`
 	ReasoningContent text            `json:"reasoning_content"`
 	Reasoning        text            `json:"reasoning"`
@@ -42,6 +41,11 @@ type toolCall struct {
 	Index    *int     `json:"index"`
 	ID       text     `json:"id"`
 	Function function `json:"function"`
+	// Custom is set for a call with free text instead of JSON.
+	Custom *struct {
+		Name  text `json:"name"`
+		Input text `json:"input"`
+	} `json:"custom"`
 }
 
 type function struct {
@@ -49,8 +53,7 @@ type function struct {
 	Arguments text `json:"arguments"`
 }
 
-// text is a string that some servers write as null, as a number, as an object,
-// or as a list of parts of which the text parts count.
+// text is a string that some servers write as null, a number or an object.
 type text string
 
 // UnmarshalJSON never fails.
@@ -65,29 +68,40 @@ func (t *text) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		*t = text(s)
-	case data[0] == '[':
-		*t = text(joinParts(data))
 	default:
 		*t = text(data)
 	}
 	return nil
 }
 
-func joinParts(data []byte) string {
+// body is a message's content: a text, or parts of which some may be thinking.
+type body struct{ text, thinking string }
+
+// UnmarshalJSON never fails.
+func (b *body) UnmarshalJSON(data []byte) error {
 	var parts []struct {
-		Type string `json:"type"`
-		Text text   `json:"text"`
+		Type     string `json:"type"`
+		Text     text   `json:"text"`
+		Thinking body   `json:"thinking"`
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '[' {
+		var t text
+		err := t.UnmarshalJSON(data)
+		b.text = string(t)
+		return err
 	}
 	if json.Unmarshal(data, &parts) != nil {
-		return ""
+		return nil
 	}
-	var b strings.Builder
 	for _, p := range parts {
-		if p.Type == "" || p.Type == "text" {
-			b.WriteString(string(p.Text))
+		switch p.Type {
+		case "", "text", "output_text":
+			b.text += string(p.Text)
+		case "thinking", "reasoning":
+			b.thinking += p.Thinking.text
 		}
 	}
-	return b.String()
+	return nil
 }
 
 // present reports whether a JSON value says anything.

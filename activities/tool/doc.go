@@ -7,6 +7,10 @@
 // domain.AtMostOnce when in doubt: such a call never runs a second time, and
 // the model is told that its outcome is unknown.
 //
+// A tool that panics, hangs or answers too much is an error for the model and
+// does no harm to the worker, with one exception that no program can catch: a
+// panic in a goroutine that the tool itself has started. Recover there.
+//
 // Start reading at New. Tools that are not written as Go functions, of another
 // server for instance, are made with FromSpec.
 package tool

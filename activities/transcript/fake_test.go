@@ -142,4 +142,3 @@ func texts(entries []domain.Entry) []string {
 	}
 	return said
 }
-

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
@@ -20,26 +21,30 @@ type attributes struct {
 }
 
 // registered returns those of our search attributes that the namespace has,
-// asking once. Where the server does not say, none is used.
-func (c *Client) registered(ctx context.Context) []string {
+// asking once. A server that does not say has none; one that is away is an error.
+func (c *Client) registered(ctx context.Context) ([]string, error) {
 	c.known.mu.Lock()
 	defer c.known.mu.Unlock()
 	if c.known.read {
-		return c.known.names
+		return c.known.names, nil
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	response, err := c.temporal.GetSearchAttributes(call)
-	if err != nil {
-		return nil
+	response, err := retried(call, func() (*operatorservice.ListSearchAttributesResponse, error) {
+		return c.temporal.OperatorService().ListSearchAttributes(call, &operatorservice.ListSearchAttributesRequest{
+			Namespace: c.cfg.Namespace,
+		})
+	})
+	if err != nil && (away(err) || ctx.Err() != nil) {
+		return nil, err
 	}
 	c.known.read = true
 	for _, name := range []string{domain.AttributeAgentName, domain.AttributeAgentStatus, domain.AttributeStopReason} {
-		if response.GetKeys()[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+		if response.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			c.known.names = append(c.known.names, name)
 		}
 	}
-	return c.known.names
+	return c.known.names, nil
 }
 
 // initial returns the search attributes that a workflow starts with.

@@ -15,11 +15,11 @@ type record struct {
 	failure *domain.Error
 }
 
-// recorded reads history backwards for the last inference of an execution. It
-// returns an empty record where the execution made none.
-func (c *Client) recorded(ctx context.Context, s snapshot, id domain.ExecutionID) (record, error) {
+// recorded reads history backwards, from a run on, for the last inference of an
+// execution. It returns an empty record where the execution made none.
+func (c *Client) recorded(ctx context.Context, s snapshot, last string, id domain.ExecutionID) (record, error) {
 	scan := answerScan{reader: c.reader(), want: id, ended: map[int64]record{}}
-	next := s.runID()
+	next := last
 	for next != "" {
 		runID := next
 		next = ""

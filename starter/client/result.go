@@ -23,19 +23,21 @@ func (c *Client) Result(ctx context.Context, id string, number int) (Result, err
 	if err != nil {
 		return Result{}, fail(ctx, id, "reading the history of "+id, err)
 	}
-	return c.result(ctx, p, outcome)
+	return c.result(ctx, p, p.runID(), outcome)
 }
 
-// result adds the answer to an outcome.
-func (c *Client) result(ctx context.Context, p position, outcome domain.Outcome) (Result, error) {
+// result adds the answer to an outcome. last is the newest run in which the
+// execution was.
+func (c *Client) result(ctx context.Context, p position, last string, outcome domain.Outcome) (Result, error) {
 	r := Result{Execution: p.execution(outcome.Number), Outcome: outcome, Source: domain.FromWorkflow}
+	r.RunID = last
 	if _, byServer := serverEnd(p.info().GetStatus()); !byServer {
 		if page, ok := c.told(ctx, p, outcome); ok {
 			r.Answer, r.Error = page.Answer, page.Error
 			return r, nil
 		}
 	}
-	found, err := c.recorded(ctx, p.snapshot, outcome.ExecutionID)
+	found, err := c.recorded(ctx, p.snapshot, last, outcome.ExecutionID)
 	if err != nil {
 		return Result{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
 	}

@@ -52,7 +52,9 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	if err := checkInput(input, time.Now()); err != nil {
 		return Execution{}, invalid(err)
 	}
-	input.Attributes = c.registered(ctx)
+	if input.Attributes, err = c.registered(ctx); err != nil {
+		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
+	}
 	for range startTries {
 		execution, err := c.begin(ctx, a, input)
 		if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {

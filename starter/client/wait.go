@@ -19,13 +19,14 @@ func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error
 		return Result{}, err
 	}
 	outcome, err := c.outcome(ctx, p, number)
+	last := p.runID()
 	if errors.Is(err, errUnfinished) {
-		outcome, err = c.await(ctx, p, number)
+		outcome, last, err = c.await(ctx, p, number)
 	}
 	if err != nil {
 		return Result{}, fail(ctx, id, "waiting for "+id, err)
 	}
-	return c.result(ctx, p, outcome)
+	return c.result(ctx, p, last, outcome)
 }
 
 // locateExecution locates an agent and the execution that a caller means; zero
@@ -60,27 +61,31 @@ func (c *Client) outcome(ctx context.Context, p position, number int) (domain.Ou
 	return *p.ended, nil
 }
 
-// await follows the history until an execution has ended.
-func (c *Client) await(ctx context.Context, p position, number int) (domain.Outcome, error) {
+// await follows the history until an execution has ended, and says in which run.
+func (c *Client) await(ctx context.Context, p position, number int) (domain.Outcome, string, error) {
+	last := p.runID()
 	for it, err := range c.chain(ctx, p.snapshot, p.runID()) {
 		switch {
 		case err != nil:
-			return domain.Outcome{}, err
+			return domain.Outcome{}, "", err
 		case it.lost != nil:
 			c.cfg.Progress("the server does not answer; waiting for it to come back")
 		case it.back:
 			c.cfg.Progress("the server is back")
 		default:
+			last = it.runID
 			outcome, ok := c.reader().ending(it.event)
 			if ok && outcome.Number == number {
-				return outcome, nil
+				return outcome, last, nil
 			}
 			if ok && outcome.Number > number {
-				return c.past(ctx, p.snapshot, number)
+				outcome, err := c.past(ctx, p.snapshot, number)
+				return outcome, last, err
 			}
 		}
 	}
-	return c.closed(ctx, p, number)
+	outcome, err := c.closed(ctx, p, number)
+	return outcome, last, err
 }
 
 // closed returns the outcome of an execution whose workflow has ended without

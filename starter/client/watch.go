@@ -44,9 +44,14 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 		for range items { // let the reader end
 		}
 	}()
-	look := time.NewTimer(w.pace())
+	pace := w.pace()
+	look := time.NewTimer(pace)
 	defer look.Stop()
 	for !w.finished {
+		if now := w.pace(); now != pace {
+			pace = now
+			look.Reset(pace)
+		}
 		select {
 		case it, ok := <-items:
 			switch {
@@ -56,9 +61,12 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 				return it.err
 			}
 			w.item(it.item)
+			if w.passed() {
+				return w.over()
+			}
 		case <-look.C:
 			w.look(ctx)
-			look.Reset(w.pace())
+			look.Reset(pace)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -133,6 +141,12 @@ func (w *watcher) give(e Event) {
 	if !w.finished {
 		w.finished = !w.yield(e, nil)
 	}
+}
+
+// passed reports whether a later execution began while the caller waits for the
+// end of one: that end stood in what was deleted.
+func (w *watcher) passed() bool {
+	return !w.finished && w.number != 0 && w.fold.number > w.number
 }
 
 // over says what it means that the chain has ended before the caller saw an end.

@@ -65,7 +65,7 @@ func FromEnvironment(config Config, environment Environment, flags ...*Flags) (C
 
 // ConnectionFromEnvironment is FromEnvironment for processes that run no worker.
 func ConnectionFromEnvironment(connection Connection, environment Environment, flags ...*Flags) (Connection, error) {
-	config := Config{Connection: connection}
+	var config Config
 	for _, s := range connectionSettings() {
 		if text, ok := s.given(flags); ok {
 			if err := s.read(&config, text); err != nil {

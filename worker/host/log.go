@@ -117,23 +117,40 @@ func (l logger) WithCallerSkip(depth int) log.Logger {
 	return logger{l.zap.WithOptions(zap.AddCallerSkip(depth))}
 }
 
-// redact replaces the secrets in what is written, also where a quote or
-// backslash in them was escaped. A line is written whole, so none is split.
+// redact replaces the secrets in what is written, also where they were quoted
+// on the way, once or twice. A line is written whole, so none is split.
 func redact(out io.Writer, secrets []Secret) io.Writer {
 	var pairs []string
 	for _, secret := range secrets {
 		if secret == "" {
 			continue
 		}
-		pairs = append(pairs, secret.Reveal(), hidden)
-		if escaped, err := json.Marshal(secret.Reveal()); err == nil {
-			pairs = append(pairs, strings.Trim(string(escaped), `"`), hidden)
+		forms := []string{secret.Reveal()}
+		for range 2 {
+			for _, form := range forms {
+				forms = append(forms, quoted(form, true), quoted(form, false))
+			}
+		}
+		for _, form := range forms {
+			pairs = append(pairs, form, hidden)
 		}
 	}
 	if len(pairs) == 0 {
 		return out
 	}
 	return &redactor{out: out, replace: strings.NewReplacer(pairs...)}
+}
+
+// quoted is a text as it stands inside a JSON string.
+func quoted(text string, html bool) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(html)
+	if encoder.Encode(text) != nil {
+		return text
+	}
+	inside := strings.TrimSuffix(b.String(), "\n")
+	return inside[1 : len(inside)-1]
 }
 
 type redactor struct {

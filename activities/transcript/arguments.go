@@ -9,14 +9,6 @@ import (
 	"everstep/domain"
 )
 
-// Entry returns one message of the transcript, by index. It must be called by
-// an activity. The cache is trusted here, as there is no digest to compare
-// with: whoever knows one uses Arguments.
-func (s *Source) Entry(ctx context.Context, index int) (domain.Entry, error) {
-	any := func(domain.Entry) bool { return true }
-	return s.entry(ctx, activity.GetInfo(ctx).WorkflowExecution, index, any)
-}
-
 // Arguments returns the exact arguments of the call that stands at a position
 // of a message, and fails with the code context_lost where they are not those
 // that ref names. It must be called by an activity.

@@ -1,0 +1,96 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
+
+	"everstep/activities"
+	"everstep/activities/transcript"
+	"everstep/domain"
+)
+
+// unasked is a workflow that answers no query.
+type unasked struct{ err error }
+
+func (u unasked) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, u.err
+}
+
+// recording runs the activity on a worker that holds the log.
+func recording(t *testing.T, log domain.Log, storage *blob.Bucket, failure error, request domain.RecordRequest) (domain.Segment, error) {
+	t.Helper()
+	source := &transcript.Source{Cache: transcript.NewCache(0), Client: unasked{failure}, Storage: storage}
+	source.Cache.Feed("default-test-workflow-id", log, domain.Resolved{})
+	a, err := activities.New(activities.Config{Transcripts: source, Storage: storage})
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: string(domain.Record)})
+	value, err := env.ExecuteActivity(string(domain.Record), request)
+	var segment domain.Segment
+	if err == nil {
+		require.NoError(t, value.Get(&segment))
+	}
+	return segment, err
+}
+
+func said(texts ...string) domain.Log {
+	var log domain.Log
+	for _, text := range texts {
+		log = log.Append("", domain.UserMessage(text), domain.DigestOf([]byte(text)))
+	}
+	return log
+}
+
+func TestRecordWritesASegment(t *testing.T) {
+	t.Parallel()
+	storage := memblob.OpenBucket(nil)
+	log := said("one", "two", "three")
+	segment, err := recording(t, log, storage, nil, domain.RecordRequest{From: 1, Log: log.Ref()})
+	require.NoError(t, err)
+	require.Equal(t, domain.Segment{
+		RunID: "default-test-run-id", From: 1, To: 3, Digest: log.Chain(), Bytes: segment.Bytes,
+	}, segment)
+	object, err := storage.ReadAll(t.Context(), segment.Key("default-test-workflow-id"))
+	require.NoError(t, err)
+	require.Len(t, object, int(segment.Bytes))
+}
+
+func TestRecordFailures(t *testing.T) {
+	t.Parallel()
+	log := said("one", "two")
+	longer := said("one", "two", "three")
+	for name, test := range map[string]struct {
+		storage *blob.Bucket
+		err     error
+		request domain.RecordRequest
+		kind    domain.Kind
+		final   bool
+	}{
+		"nothing to write":  {memblob.OpenBucket(nil), nil, domain.RecordRequest{From: 2, Log: log.Ref()}, domain.Invalid, true},
+		"no storage":        {nil, nil, domain.RecordRequest{Log: log.Ref()}, domain.Unavailable, false},
+		"the run is gone":   {memblob.OpenBucket(nil), serviceerror.NewNotFound("gone"), domain.RecordRequest{Log: longer.Ref()}, domain.Invalid, true},
+		"an old version":    {memblob.OpenBucket(nil), serviceerror.NewQueryFailed("unknown"), domain.RecordRequest{Log: longer.Ref()}, domain.Internal, true},
+		"nobody at the end": {memblob.OpenBucket(nil), errors.New("no poller"), domain.RecordRequest{Log: longer.Ref()}, domain.Unavailable, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := recording(t, log, test.storage, test.err, test.request)
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, string(test.kind), app.Type())
+			require.Equal(t, test.final, app.NonRetryable())
+		})
+	}
+}

@@ -1,0 +1,279 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestNamesOfTheSpecification lists what SPEC section 9 promises.
+func TestNamesOfTheSpecification(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		on    reflect.Type
+		names string
+	}{
+		{reflect.TypeFor[domain.AgentState](), `AgentID ParentAgentID CreatedAt UpdatedAt ExecutionCount LLMConfig WithLLMConfig
+			Context Messages Metadata SystemPrompt ResponseFormat WithSystemPrompt WithUserMessage WithMessages WithMetadata WithResponseFormat
+			Execution HasActiveExecution Status Budget BudgetLeft ExecutionStartedAt ExecutionDuration CurrentStepStartedAt StepCount
+			TransientStepCount Usage Errors HasErrors BeginExecution WithExecutionCompleted ForNextExecution WithBudget
+			Steps StepExecutions CurrentStep LastStep CurrentStepOrLast LastStepExecution LastStepType LastStepUsage LastStepDuration
+			LastStepErrors LastStepToolExecutions LastToolExecution WithStepStarted WithCurrentStep WithCurrentStepCompleted
+			ShouldStop StopReason StopSignal StopSignals Continuation WithStopSignal WithContinuationRequested
+			HasFinalResponse FinalResponse CurrentResponse Debug`},
+		{reflect.TypeFor[domain.StepExecution](), "Step StartedAt CompletedAt Duration Continuation Usage"},
+		{reflect.TypeFor[domain.ToolExecution](), "Name Args Value Err HasError WasBlocked StartedAt CompletedAt Duration"},
+		{reflect.TypeFor[domain.AgentStep](), `ID Number Type Input Output Response ToolExecutions RequestedToolCalls ExecutedToolCalls
+			Errors Usage Interrupted`},
+	} {
+		for _, name := range strings.Fields(c.names) {
+			_, field := c.on.FieldByName(name)
+			_, method := c.on.MethodByName(name)
+			require.True(t, field || method, "%s has no %s", c.on, name)
+		}
+	}
+}
+
+func TestStateBetweenExecutions(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]domain.AgentState{
+		"before the first": idleState(t), "after one": must(t)(endedState(t).ForNextExecution(after(9))),
+	} {
+		_, ok := s.Execution()
+		require.False(t, ok, name)
+		require.Equal(t, domain.StatusPending, s.Status(), name)
+		require.Zero(t, s.StepCount(), name)
+		require.Zero(t, s.TransientStepCount(), name)
+		require.Zero(t, s.Usage(), name)
+		require.Zero(t, s.ExecutionDuration(after(99)), name)
+		require.True(t, s.ShouldStop(), name)
+		require.False(t, s.HasActiveExecution() || s.HasErrors(), name)
+		require.Empty(t, s.Chain(), name)
+		_, ok = s.Budget()
+		require.False(t, ok, name)
+		_, ok = s.StopReason()
+		require.False(t, ok, name)
+		_, ok = s.LastToolExecution()
+		require.False(t, ok, name)
+	}
+}
+
+func TestLifeOfAnExecution(t *testing.T) {
+	t.Parallel()
+	s := begunState(t)
+	require.Equal(t, 1, s.ExecutionCount())
+	require.Equal(t, domain.StatusInProgress, s.Status())
+	require.Equal(t, executionID(1), domain.TagOf(s.Messages()[0]).ExecutionID, "the message that waited is taken")
+	s = must(t)(s.WithStepStarted(executionID(1).Step(1), after(2)))
+	require.Equal(t, []int{0, 1}, []int{s.StepCount(), s.TransientStepCount()})
+	since, ok := s.CurrentStepStartedAt()
+	require.True(t, ok)
+	require.Equal(t, after(2), since)
+	s = must(t)(s.WithCurrentStep(toolStep(executionID(1), 1), after(3)))
+	require.Equal(t, int64(120), s.Usage().TotalTokens(), "the step in progress counts")
+	require.Equal(t, domain.Spent{Steps: 1, Tokens: 120, Seconds: 4, ToolCalls: 2}, s.Spent(after(5), 2))
+	s = must(t)(s.WithCurrentStepCompleted(after(4)))
+	require.Equal(t, []int{1, 1}, []int{s.StepCount(), s.TransientStepCount()})
+	require.Len(t, s.Messages(), 1, "joining is an act of its own")
+	last, ok := s.LastStepExecution()
+	require.True(t, ok)
+	require.Equal(t, 2*time.Second, last.Duration())
+	left, ok := s.BudgetLeft(after(11), 3)
+	require.True(t, ok)
+	require.Equal(t, domain.ExecutionBudget{
+		MaxSteps: new(int64(9)), MaxTokens: new(int64(4880)), MaxSeconds: new(80.5), MaxCostNanoUSD: new(int64(2_000_000_000)),
+		Deadline: new(after(3600)), MaxToolCalls: new(int64(1)),
+	}, left)
+	s = must(t)(s.WithExecutionCompleted(after(8)))
+	require.Equal(t, domain.StatusCompleted, s.Status(), "a tool that failed is data for the model")
+	require.True(t, s.HasErrors())
+	require.Equal(t, 7*time.Second, s.ExecutionDuration(after(99)))
+	require.Equal(t, after(8), s.UpdatedAt())
+	require.Equal(t, noon, s.CreatedAt())
+	next := must(t)(s.BeginExecution(executionID(2), domain.Unlimited(), after(20)))
+	require.Equal(t, 2, next.ExecutionCount())
+	require.Zero(t, next.StepCount())
+	require.Equal(t, s.Messages(), next.Messages(), "an earlier execution's messages keep their tags")
+}
+
+func TestChangesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	inStep := must(t)(begunState(t).WithStepStarted(executionID(1).Step(1), after(2)))
+	no := domain.ExecutionBudget{MaxSteps: new(int64(-1))}
+	type state = domain.AgentState
+	for name, c := range map[string]struct {
+		from   state
+		change func(state) (state, error)
+		fault  string
+	}{
+		"begin in progress":         {begunState(t), func(s state) (state, error) { return s.BeginExecution(executionID(2), domain.Unlimited(), noon) }, "is in progress"},
+		"begin without id":          {idleState(t), func(s state) (state, error) { return s.BeginExecution(domain.ExecutionID{}, domain.Unlimited(), noon) }, "execution_id: is missing"},
+		"begin with nonsense":       {idleState(t), func(s state) (state, error) { return s.BeginExecution(executionID(2), no, noon) }, "max_steps: is -1"},
+		"next in progress":          {begunState(t), func(s state) (state, error) { return s.ForNextExecution(noon) }, "is in progress"},
+		"complete none":             {idleState(t), func(s state) (state, error) { return s.WithExecutionCompleted(noon) }, "no execution is in progress"},
+		"complete twice":            {endedState(t), func(s state) (state, error) { return s.WithExecutionCompleted(noon) }, "(status completed)"},
+		"budget of none":            {endedState(t), func(s state) (state, error) { return s.WithBudget(domain.Unlimited(), noon) }, "no execution is in progress"},
+		"budget of nonsense":        {begunState(t), func(s state) (state, error) { return s.WithBudget(no, noon) }, "max_steps: is -1"},
+		"error of none":             {idleState(t), func(s state) (state, error) { return s.WithExecutionError(&domain.Error{}, noon) }, "no execution is in progress"},
+		"no error":                  {begunState(t), func(s state) (state, error) { return s.WithExecutionError(nil, noon) }, "is nil"},
+		"continue none":             {idleState(t), func(s state) (state, error) { return s.WithContinuationRequested(noon) }, "no execution is in progress"},
+		"step of none":              {idleState(t), func(s state) (state, error) { return s.WithStepStarted(executionID(1).Step(1), noon) }, "no execution is in progress"},
+		"step in a step":            {inStep, func(s state) (state, error) { return s.WithStepStarted(executionID(1).Step(2), noon) }, "step 1 is in progress"},
+		"step without id":           {begunState(t), func(s state) (state, error) { return s.WithStepStarted(domain.StepID{}, noon) }, "step_id: is missing"},
+		"content of no step":        {begunState(t), func(s state) (state, error) { return s.WithCurrentStep(domain.AgentStep{}, noon) }, "no step is in progress"},
+		"content of another step":   {inStep, func(s state) (state, error) { return s.WithCurrentStep(toolStep(executionID(2), 1), noon) }, "the step in progress is " + executionID(1).Step(1).String()},
+		"content of another number": {inStep, func(s state) (state, error) { return s.WithCurrentStep(domain.AgentStep{Number: 2}, noon) }, "number: is 2; the step in progress is 1"},
+		"content that is not JSON": {inStep, func(s state) (state, error) {
+			m := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartReasoning, Opaque: json.RawMessage("{")}}}
+			return s.WithCurrentStep(domain.AgentStep{Output: []domain.Message{m}}, noon)
+		}, "output.messages[0].parts[0].opaque: is not valid JSON"},
+		"complete no step":       {begunState(t), func(s state) (state, error) { return s.WithCurrentStepCompleted(noon) }, "no step is in progress"},
+		"metadata not JSON":      {idleState(t), func(s state) (state, error) { return s.WithMetadata("k", json.RawMessage("x"), noon) }, "metadata.k: is not valid JSON"},
+		"message without a role": {idleState(t), func(s state) (state, error) { return s.WithMessages("", make([]domain.Message, 1), noon) }, "messages[0].role: is missing"},
+		"schema not JSON": {idleState(t), func(s state) (state, error) {
+			return s.WithResponseFormat(domain.ResponseFormat{Type: domain.FormatSchema, Name: "n", Schema: json.RawMessage("{")}, noon)
+		}, "response_format.schema: is not valid JSON"},
+		"format unknown": {idleState(t), func(s state) (state, error) {
+			return s.WithResponseFormat(domain.ResponseFormat{Type: "xml"}, noon)
+		}, `"xml" is none of`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := c.change(c.from)
+			require.ErrorContains(t, err, c.fault)
+			require.Equal(t, c.from, got, "nothing is half done")
+		})
+	}
+}
+
+// TestStepInProgressIsKept ends an execution in the middle of a step.
+func TestStepInProgressIsKept(t *testing.T) {
+	t.Parallel()
+	s := must(t)(begunState(t).WithStepStarted(executionID(1).Step(1), after(2)))
+	s = must(t)(s.WithCurrentStep(answerStep(executionID(1), 1, "half a sen"), after(3)))
+	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.UserRequested}, after(4)))
+	s = must(t)(s.WithExecutionCompleted(after(5)))
+	require.Equal(t, domain.StatusStopped, s.Status())
+	last, ok := s.LastStep()
+	require.True(t, ok)
+	require.True(t, last.Interrupted)
+	require.Equal(t, domain.StepError, last.Type())
+	require.Equal(t, domain.CodeInterrupted, last.Errors[0].Code)
+	require.Equal(t, "half a sen", s.Answer())
+	require.False(t, s.HasFinalResponse())
+	require.Equal(t, int64(15), s.Usage().TotalTokens())
+	_, ok = s.CurrentStep()
+	require.False(t, ok)
+}
+
+func TestExecutionErrorFails(t *testing.T) {
+	t.Parallel()
+	first := domain.CodedErrorf(domain.Internal, domain.CodeHookFailed, "broke").From("hook/a")
+	first.Detail, first.RetryAfter, first.Billed = "stack", time.Second, true
+	s := must(t)(begunState(t).WithExecutionError(first, after(2)))
+	s = must(t)(s.WithExecutionError(domain.Errorf(domain.Invalid, "later"), after(3)))
+	s = must(t)(s.WithExecutionCompleted(after(4)))
+	require.Equal(t, domain.StatusFailed, s.Status(), "even when no step exists")
+	require.Equal(t, []domain.StopSignal{
+		{Reason: domain.ErrorForbade, Message: "broke", Source: "hook/a"}, {Reason: domain.ErrorForbade, Message: "later"},
+	}, s.StopSignals())
+	kept := domain.Error{Kind: domain.Internal, Code: domain.CodeHookFailed, Message: "broke", Source: "hook/a"}
+	require.Equal(t, []domain.Error{kept}, s.Errors(), "without what is for operators")
+	execution, _ := s.Execution()
+	own, ok := execution.Err()
+	require.True(t, ok)
+	require.Equal(t, kept, own)
+}
+
+// TestErrorIsListedOnce gives the execution an error that its step has.
+func TestErrorIsListedOnce(t *testing.T) {
+	t.Parallel()
+	err := domain.CodedErrorf(domain.Invalid, domain.CodeAuth, "refused").From("openai-chat")
+	step := domain.AgentStep{ID: executionID(1).Step(1), Number: 1, Errors: []domain.Error{*err}}
+	s := withStep(t, begunState(t), step)
+	s = must(t)(s.WithExecutionError(err, after(3)))
+	require.Equal(t, []domain.Error{*err}, s.Errors())
+}
+
+func TestStepsFolded(t *testing.T) {
+	t.Parallel()
+	whole := begunState(t)
+	for number := 1; number <= 30; number++ {
+		whole = withStep(t, whole, toolStep(executionID(1), number))
+	}
+	for _, keepLast := range []bool{false, true} {
+		folded := whole.WithStepsFolded(keepLast)
+		require.Equal(t, 30, folded.StepCount())
+		require.Equal(t, whole.Usage(), folded.Usage())
+		require.Equal(t, whole.Spent(after(40), 1), folded.Spent(after(40), 1))
+		require.True(t, folded.HasErrors())
+		require.Equal(t, whole.UpdatedAt(), folded.UpdatedAt())
+		require.Equal(t, keepLast, len(folded.StepExecutions()) == 1)
+		execution, _ := folded.Execution()
+		require.Len(t, execution.Folded().Errors, domain.MaxFoldedErrors)
+		held := len(folded.StepExecutions())
+		require.Equal(t, 60-2*held, execution.Folded().ErrorCount)
+		next := withStep(t, folded, answerStep(executionID(1), 31, "done"))
+		require.Equal(t, 31, next.StepCount())
+		last, _ := next.LastStep()
+		require.Equal(t, 31, last.Number, "numbers go on")
+		require.Equal(t, next.WithStepsFolded(false), next.WithStepsFolded(true).WithStepsFolded(false), "in one go or two")
+	}
+	require.Equal(t, idleState(t), idleState(t).WithStepsFolded(true))
+	require.Equal(t, begunState(t), begunState(t).WithStepsFolded(false))
+}
+
+func TestReadingSteps(t *testing.T) {
+	t.Parallel()
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	s = withStep(t, s, answerStep(executionID(1), 2, "done"))
+	require.Len(t, s.Steps(), 2)
+	typ, ok := s.LastStepType()
+	require.True(t, ok)
+	require.Equal(t, domain.StepFinalResponse, typ)
+	usage, _ := s.LastStepUsage()
+	require.Equal(t, int64(15), usage.TotalTokens())
+	duration, _ := s.LastStepDuration()
+	require.Equal(t, time.Second, duration)
+	require.Empty(t, s.LastStepErrors())
+	require.Empty(t, s.LastStepToolExecutions())
+	tool, ok := s.LastToolExecution()
+	require.True(t, ok)
+	require.Equal(t, "write_file", tool.Name(), "of the last step that has one")
+	s = must(t)(s.WithStepStarted(executionID(1).Step(3), after(5)))
+	step, _ := s.CurrentStepOrLast()
+	require.Equal(t, 3, step.Number)
+	s = must(t)(s.WithCurrentStep(domain.AgentStep{ToolExecutions: toolStep(executionID(1), 3).ToolExecutions[:1]}, after(5)))
+	tool, _ = s.LastToolExecution()
+	require.Equal(t, executionID(1).Step(3).Tool(0), tool.ID)
+}
+
+func TestSectionsInInferenceOrder(t *testing.T) {
+	t.Parallel()
+	var store domain.MessageStore
+	for _, name := range []string{"zeta", "", "alpha", domain.SectionBuffer, domain.SectionSummary, "messages"} {
+		var err error
+		store, err = store.With(name, domain.UserMessage(strconv.Quote(name)))
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"zeta", "messages", "alpha", "buffer", "summary"}, store.Sections())
+	require.Equal(t, []string{"summary", "buffer", "messages", "zeta", "alpha"}, store.InferenceOrder())
+	require.Len(t, store.Section(""), 2)
+	require.Nil(t, store.Section("none"))
+	require.Len(t, domain.Compile(domain.AllSections, nil, store.Entries(), nil), 6)
+}
+
+func TestMetadataIsTakenAway(t *testing.T) {
+	t.Parallel()
+	s := must(t)(idleState(t).WithMetadata("team", nil, after(1)))
+	require.Empty(t, s.Metadata())
+	s = must(t)(s.WithMetadata("a", json.RawMessage(` {"b": "<" } `), after(1)))
+	require.Equal(t, `{"b":"\u003c"}`, string(s.Metadata()["a"]), "as it will be read back")
+}

@@ -1,0 +1,124 @@
+package domain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	execution := executionID(1)
+	tools := toolStep(execution, 1)
+	clean := toolStep(execution, 1)
+	clean.ToolExecutions = clean.ToolExecutions[:1]
+	final := func(number int, text string) domain.AgentStep { return answerStep(execution, number, text) }
+	broken := final(2, "half a sen")
+	broken.Errors = []domain.Error{{Kind: domain.Unavailable, Code: domain.CodeInterrupted, Message: "cut"}}
+	unanswered := final(2, "not yet")
+	unanswered.Response = nil
+	const looking = "Looking at <a.txt> & more…"
+	for name, c := range map[string]struct {
+		done    []domain.AgentStep
+		current *domain.AgentStep
+		final   string
+		answer  string
+	}{
+		"nothing":                         {nil, nil, "", ""},
+		"an answer":                       {[]domain.AgentStep{final(1, "done")}, nil, "done", "done"},
+		"an answer in progress":           {nil, new(final(1, "done")), "done", "done"},
+		"a newer answer":                  {[]domain.AgentStep{final(1, "one"), final(2, "two")}, nil, "two", "two"},
+		"blank":                           {[]domain.AgentStep{final(1, " \n\t")}, nil, "", ""},
+		"blank after tools":               {[]domain.AgentStep{clean, final(2, " ")}, nil, "", ""},
+		"tools with text":                 {[]domain.AgentStep{clean}, nil, "", looking},
+		"tools that failed, with text":    {[]domain.AgentStep{tools}, nil, "", looking},
+		"tools in progress":               {[]domain.AgentStep{final(1, "one")}, new(toolStep(execution, 2)), "", looking},
+		"a current one without response":  {[]domain.AgentStep{final(1, "one")}, &unanswered, "one", "one"},
+		"only one without response":       {nil, new(func() domain.AgentStep { s := unanswered; s.ID, s.Number = execution.Step(1), 1; return s }()), "", ""},
+		"an answer that was cut off":      {[]domain.AgentStep{final(1, "one"), broken}, nil, "", "half a sen"},
+		"an answer before one with tools": {[]domain.AgentStep{final(1, "one"), toolStep(execution, 2)}, nil, "", looking},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := begunState(t)
+			for _, step := range c.done {
+				s = withStep(t, s, step)
+			}
+			if c.current != nil {
+				s = must(t)(s.WithStepStarted(c.current.ID, after(5)))
+				s = must(t)(s.WithCurrentStep(*c.current, after(5)))
+			}
+			output, ok := s.FinalResponse()
+			require.Equal(t, c.final, domain.AnswerText(output))
+			require.Equal(t, c.final != "", ok)
+			require.Equal(t, ok, s.HasFinalResponse())
+			output, ok = s.CurrentResponse()
+			require.Equal(t, c.answer, domain.AnswerText(output))
+			require.Equal(t, c.answer != "", ok)
+			require.Equal(t, c.answer, s.Answer())
+		})
+	}
+}
+
+// TestAnswerOfAnEarlierExecution is never reported for a later one.
+func TestAnswerOfAnEarlierExecution(t *testing.T) {
+	t.Parallel()
+	s := endedState(t)
+	require.Equal(t, "It holds contents.", s.Answer())
+	s = must(t)(s.BeginExecution(executionID(2), domain.Unlimited(), after(9)))
+	require.Empty(t, s.Answer())
+	require.False(t, s.HasFinalResponse())
+}
+
+func TestStepType(t *testing.T) {
+	t.Parallel()
+	tools := toolStep(executionID(1), 1)
+	clean := tools
+	clean.ToolExecutions = tools.ToolExecutions[:1]
+	failed := answerStep(executionID(1), 1, "x")
+	failed.Errors = []domain.Error{{Kind: domain.Internal}}
+	require.Equal(t, domain.StepError, tools.Type(), "a blocked call is an error")
+	require.Equal(t, domain.StepToolExecution, clean.Type())
+	require.Equal(t, domain.StepError, failed.Type())
+	require.Equal(t, domain.StepFinalResponse, answerStep(executionID(1), 1, "x").Type())
+	require.Equal(t, domain.StepFinalResponse, domain.AgentStep{}.Type())
+}
+
+func TestStepToolCalls(t *testing.T) {
+	t.Parallel()
+	step := toolStep(executionID(1), 1)
+	notRun := step.ToolExecutions[0]
+	notRun.Error = &domain.Error{Kind: domain.Denied, Code: domain.CodeNotRun}
+	step.ToolExecutions = append(step.ToolExecutions, notRun)
+	require.Equal(t, step.Output[0].ToolCalls, step.RequestedToolCalls())
+	require.Equal(t, []domain.ToolCall{step.Output[0].ToolCalls[0], step.Output[0].ToolCalls[2]}, step.ExecutedToolCalls(),
+		"the blocked and the one never begun were not run; the unknown one may have been")
+	require.Len(t, step.AllErrors(), 3)
+	finish, ok := step.FinishReason()
+	require.True(t, ok)
+	require.Equal(t, domain.FinishToolCalls, finish)
+	_, ok = domain.AgentStep{}.FinishReason()
+	require.False(t, ok)
+}
+
+func TestToolExecution(t *testing.T) {
+	t.Parallel()
+	tools := toolStep(executionID(1), 1).ToolExecutions
+	ran, blocked, unknown := tools[0], tools[1], tools[2]
+	require.Equal(t, "read_file", ran.Name())
+	require.Equal(t, `{"path": "a.txt"}`, ran.Args())
+	require.InDelta(t, 1.0, ran.Duration().Seconds(), 0)
+	require.False(t, ran.HasError() || ran.WasBlocked() || ran.OutcomeUnknown() || ran.InFlight())
+	require.True(t, ran.Executed())
+	require.True(t, blocked.HasError() && blocked.WasBlocked())
+	require.False(t, blocked.Executed() || blocked.OutcomeUnknown() || blocked.InFlight())
+	require.True(t, unknown.OutcomeUnknown() && unknown.Executed() && unknown.InFlight())
+	require.Zero(t, unknown.Duration())
+	err, ok := blocked.Err()
+	require.True(t, ok)
+	require.Equal(t, "not on Fridays", err.Message)
+	_, ok = ran.Err()
+	require.False(t, ok)
+}

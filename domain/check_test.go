@@ -1,0 +1,130 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+)
+
+func TestDefinitionCheck(t *testing.T) {
+	t.Parallel()
+	good := func() domain.Definition {
+		return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "f.yaml"}}
+	}
+	require.NoError(t, good().Check())
+	for fault, spoil := range map[string]func(*domain.Definition){
+		"model: has no provider":                 func(d *domain.Definition) { d.Model.Provider = "" },
+		"model: has no name":                     func(d *domain.Definition) { d.Model.Model = "" },
+		"model: is not valid UTF-8":              func(d *domain.Definition) { d.Model.Model = "\xff" },
+		"max_output_tokens: is -1":               func(d *domain.Definition) { d.Model.MaxOutputTokens = -1 },
+		"attempts: is -1":                        func(d *domain.Definition) { d.Attempts = -1 },
+		"inference_timeout: is -1s":              func(d *domain.Definition) { d.InferenceTimeout = -time.Second },
+		"system prompt: is not valid UTF-8":      func(d *domain.Definition) { d.SystemPrompt = "\xff" },
+		"system prompt: has 262145 bytes":        func(d *domain.Definition) { d.SystemPrompt = strings.Repeat("x", domain.MaxSystemPrompt+1) },
+		"tool: is empty":                         func(d *domain.Definition) { d.Tools = []string{" "} },
+		"max_steps: is -1":                       func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(-1)) },
+		"sections: is empty; compiler selected_": func(d *domain.Definition) { d.Compiler = domain.SelectedSections },
+	} {
+		d := good()
+		spoil(&d)
+		require.ErrorContains(t, d.Check(), fault)
+	}
+}
+
+func TestCheckPrompt(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, domain.CheckPrompt(strings.Repeat("x", domain.MaxMessage)))
+	for prompt, kind := range map[string]domain.Kind{
+		"": domain.Invalid, " \n": domain.Invalid, "a\xff": domain.Invalid, strings.Repeat("x", domain.MaxMessage+1): domain.TooLarge,
+	} {
+		err := domain.CheckPrompt(prompt)
+		require.ErrorContains(t, err, "prompt: ")
+		require.Equal(t, kind, domain.AsError(err).Kind)
+	}
+}
+
+func TestCheckDeadline(t *testing.T) {
+	t.Parallel()
+	budget := domain.ExecutionBudget{Deadline: new(noon)}
+	require.NoError(t, budget.CheckDeadline(noon.Add(-1)))
+	require.ErrorContains(t, budget.CheckDeadline(noon), "deadline: 2026-01-02T12:00:00Z has passed")
+	require.NoError(t, domain.Unlimited().CheckDeadline(noon))
+}
+
+func TestAsError(t *testing.T) {
+	t.Parallel()
+	own := domain.CodedErrorf(domain.Throttled, domain.CodeQuota, "no money")
+	require.Same(t, own, domain.AsError(fmt.Errorf("calling: %w", own)))
+	foreign := domain.AsError(errors.New("secret detail"))
+	require.Equal(t, domain.Internal, foreign.Kind)
+	require.NotContains(t, foreign.Error(), "secret", "texts of others are for operators")
+	require.Equal(t, "secret detail", foreign.Detail)
+	require.Equal(t, "openai-chat", own.From("openai-chat").Source)
+	require.Empty(t, own.Source, "From copies")
+	foreign.RetryAfter = time.Hour
+	require.JSONEq(t, `{"kind":"internal","message":"internal error"}`, encoded(t, foreign), "nothing for operators is recorded")
+}
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	request, err := domain.Decode[domain.StopRequest]([]byte(`{"within":"1m30s"}`))
+	require.NoError(t, err)
+	require.Equal(t, 90*time.Second, time.Duration(request.Within))
+	require.Equal(t, `{"within":"1m30s"}`, encoded(t, request))
+	for _, text := range []string{"-1s", "5", "soon", ""} {
+		_, err := domain.Decode[domain.StopRequest](fmt.Appendf(nil, `{"within":%q}`, text))
+		require.ErrorContains(t, err, "within: ", text)
+		require.ErrorContains(t, err, "write it like 30s", text)
+	}
+}
+
+func TestLLMConfigEqual(t *testing.T) {
+	t.Parallel()
+	require.True(t, sampleConfig().Equal(sampleConfig()), "by value, not by pointer")
+	require.True(t, domain.LLMConfig{}.Equal(domain.LLMConfig{Options: domain.Metadata{}}))
+	other := sampleConfig()
+	*other.Temperature = 0.6
+	require.False(t, sampleConfig().Equal(other))
+	other = sampleConfig()
+	other.Options["seed"] = json.RawMessage(`8`)
+	require.False(t, sampleConfig().Equal(other))
+	require.Equal(t, "scripted/plan.yaml", other.String())
+}
+
+func TestResolvedTool(t *testing.T) {
+	t.Parallel()
+	resolved := domain.Resolved{Tools: []domain.ToolSpec{{Name: "a"}, {Name: "b"}}}
+	tool, ok := resolved.Tool("b")
+	require.True(t, ok)
+	require.Equal(t, "b", tool.Name)
+	_, ok = resolved.Tool("c")
+	require.False(t, ok)
+}
+
+func TestShortenLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text, n := rapid.String().Draw(t, "text"), rapid.IntRange(0, 40).Draw(t, "n")
+		short := domain.Shorten(text, n)
+		require.True(t, utf8.ValidString(short))
+		require.True(t, strings.HasPrefix(text, short))
+		require.LessOrEqual(t, len(short), n)
+		require.True(t, len(text) > n || short == text, "what fits stays")
+		require.True(t, len(text) <= n || len(short) > n-utf8.UTFMax, "no more is cut than has to be")
+	})
+}
+
+func TestSegmentKey(t *testing.T) {
+	t.Parallel()
+	segment := domain.Segment{RunID: "run", From: 3, To: 7, Digest: domain.DigestOf()}
+	require.Equal(t, "segments/agent/alice/run/3-7-47DEQpj8HBSa-_TImW-5JA", segment.Key(domain.WorkflowID("alice")))
+}

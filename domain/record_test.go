@@ -1,0 +1,110 @@
+package domain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func TestRecordOfAnEndedExecution(t *testing.T) {
+	t.Parallel()
+	s := endedState(t)
+	record, err := domain.NewExecutionRecord(s)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, record.Status)
+	require.Equal(t, domain.Completed, record.StopReason)
+	require.Equal(t, s.StepExecutions(), record.Steps)
+	require.Equal(t, s.Usage(), record.Usage)
+	folded, err := domain.NewExecutionRecord(s.WithStepsFolded(true), s.StepExecutions()[0])
+	require.NoError(t, err)
+	require.Equal(t, record.Steps, folded.Steps)
+	require.Equal(t, record.Usage, folded.Usage)
+}
+
+func TestRecordRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state   domain.AgentState
+		earlier []domain.StepExecution
+		fault   string
+	}{
+		"no execution":  {idleState(t), nil, "no execution has ended (status pending)"},
+		"in progress":   {busyState(t), nil, "no execution has ended (status in_progress)"},
+		"folded":        {endedState(t).WithStepsFolded(false), nil, "0 steps are given of 2"},
+		"the last only": {endedState(t).WithStepsFolded(true), nil, "step 2 stands where step 1 belongs"},
+		"one twice":     {endedState(t), endedState(t).StepExecutions(), "step 1 stands where step 3 belongs"},
+	} {
+		_, err := domain.NewExecutionRecord(c.state, c.earlier...)
+		require.ErrorContains(t, err, c.fault, name)
+	}
+}
+
+func TestFromExecutionRecord(t *testing.T) {
+	t.Parallel()
+	earlier := domain.Tag{ExecutionID: executionID(9)}.Apply(domain.UserMessage("of an earlier execution"))
+	s := must(t)(idleState(t).ForNextExecution(noon))
+	s = must(t)(domain.NewAgentState(s.AgentID(), domain.AgentID{}, noon, sampleConfig()).WithMessages("", []domain.Message{earlier}, noon))
+	s = s.WithUserMessage(executionID(1).Prompt(), "What is in a.txt?", noon)
+	s = must(t)(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
+	s = withStep(t, s, toolStep(executionID(1), 1))
+	s = withStep(t, s, answerStep(executionID(1), 2, "contents"))
+	s = must(t)(s.WithExecutionCompleted(after(4)))
+	record, err := domain.NewExecutionRecord(s)
+	require.NoError(t, err)
+	for step, messages := range []int{1, 6, 7} {
+		rewound, err := domain.FromExecutionRecord(record, step, after(9))
+		require.NoError(t, err)
+		require.Len(t, rewound.Messages(), messages, "after step %d", step)
+		require.Equal(t, domain.StatusPending, rewound.Status())
+		require.Equal(t, 1, rewound.ExecutionCount())
+		origin, ok := rewound.Origin()
+		require.True(t, ok)
+		require.Equal(t, domain.Origin{ExecutionID: executionID(1), Step: step}, origin)
+		next := must(t)(rewound.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
+		require.Equal(t, []domain.ExecutionID{executionID(2), executionID(1)}, next.Chain())
+		_, ok = next.Origin()
+		require.False(t, ok, "it is the execution's now")
+	}
+	final, err := domain.FromExecutionRecord(record, domain.FinalStep, after(9))
+	require.NoError(t, err)
+	require.Equal(t, "contents", final.Answer(), "still readable")
+	next := must(t)(final.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
+	again := must(t)(next.WithExecutionCompleted(after(11)))
+	second, err := domain.NewExecutionRecord(again)
+	require.NoError(t, err)
+	third, err := domain.FromExecutionRecord(second, 0, after(12))
+	require.NoError(t, err)
+	third = must(t)(third.BeginExecution(executionID(3), domain.Unlimited(), after(13)))
+	require.Equal(t, []domain.ExecutionID{executionID(3), executionID(2), executionID(1)}, third.Chain(), "the whole chain")
+	for _, step := range []int{-2, 3} {
+		_, err := domain.FromExecutionRecord(record, step, after(9))
+		require.ErrorContains(t, err, "step: is")
+	}
+}
+
+func TestDebug(t *testing.T) {
+	t.Parallel()
+	answered := withStep(t, begunState(t), answerStep(executionID(1), 1, "x"))
+	for name, c := range map[string]struct {
+		state domain.AgentState
+		words string
+	}{
+		"between":        {idleState(t), "stops: there is no execution"},
+		"begun":          {begunState(t), "stops: no step has begun"},
+		"asked tools":    {withStep(t, begunState(t), toolStep(executionID(1), 1)), "goes on: the step asked for tools"},
+		"answered":       {answered, "stops: the step asked for no tools"},
+		"asked to stop":  {busyState(t), "stops: user_requested, by cli"},
+		"asked to go on": {must(t)(answered.WithContinuationRequested(after(5))), "goes on: something asked for it"},
+		"ended":          {endedState(t), "ended: completed"},
+		"failed":         {failedState(t), "ended: error"},
+	} {
+		view := c.state.Debug(after(9), 0)
+		require.Equal(t, c.words, view.Continuation, name)
+		require.Equal(t, c.state.Status(), view.Status, name)
+		require.Len(t, view.Errors, len(c.state.Errors()), name)
+		require.NotContains(t, encoded(t, view), "a.txt", "no message of the conversation")
+	}
+	require.Contains(t, failedState(t).Debug(after(9), 0).Errors, "internal hook_failed: the hook broke")
+}

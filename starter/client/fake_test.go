@@ -1,0 +1,266 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"everstep/domain"
+)
+
+// A fakeServer answers as Temporal does for one workflow of ours, from
+// histories made by the test. What it does not have it panics on.
+type fakeServer struct {
+	sdk.Client
+	mu      sync.Mutex
+	changed chan struct{}
+	// runs are the workflow's, the oldest first; the newest is described.
+	runs    []*fakeRun
+	deleted map[string]bool
+	// down makes every call fail until it is cleared.
+	down  bool
+	polls int
+	query func(ctx context.Context, runID, query string, in any) (any, error)
+	// update answers updates, start and signal see what is sent.
+	update func(id string, in any) (any, error)
+	start  func(o sdk.StartWorkflowOptions, in domain.SessionInput) error
+	signal func(in domain.StopRequest) error
+	listed []*workflowpb.WorkflowExecutionInfo
+}
+
+// A fakeRun is one run with its history.
+type fakeRun struct {
+	id       string
+	previous string
+	events   []*historypb.HistoryEvent
+	status   enumspb.WorkflowExecutionStatus
+	pending  []*workflowpb.PendingActivityInfo
+	task     *workflowpb.PendingWorkflowTaskInfo
+	memo     *commonpb.Memo
+}
+
+var errDown = serviceerror.NewUnavailable("the fake server is down")
+
+func newFake(runs ...*fakeRun) *fakeServer {
+	return &fakeServer{runs: runs, changed: make(chan struct{}), deleted: map[string]bool{}}
+}
+
+func (f *fakeServer) client() *Client { return New(f, Config{Loopback: true}) }
+
+// change makes a change and wakes those who wait for one.
+func (f *fakeServer) change(how func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	how()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *fakeServer) newest() *fakeRun { return f.runs[len(f.runs)-1] }
+
+func (f *fakeServer) run(id string) (*fakeRun, error) {
+	if f.down {
+		return nil, errDown
+	}
+	for _, r := range f.runs {
+		if (r.id == id || id == "" && r == f.newest()) && !f.deleted[r.id] {
+			return r, nil
+		}
+	}
+	return nil, serviceerror.NewNotFound("workflow not found")
+}
+
+func (f *fakeServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, err := f.run(runID)
+	if err != nil {
+		return nil, err
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+			Execution: &commonpb.WorkflowExecution{RunId: r.id}, FirstRunId: f.runs[0].id, Status: r.status,
+			Memo: r.memo, HistoryLength: int64(len(r.events)), HistorySizeBytes: 1000,
+		},
+		PendingActivities: r.pending, PendingWorkflowTask: r.task,
+	}, nil
+}
+
+func (f *fakeServer) WorkflowService() workflowservice.WorkflowServiceClient {
+	return fakeHistory{fake: f}
+}
+
+// A fakeHistory is the part of the service that reads histories.
+type fakeHistory struct {
+	workflowservice.WorkflowServiceClient
+	fake *fakeServer
+}
+
+func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+	f := h.fake
+	from := 0
+	if len(r.NextPageToken) > 0 {
+		from = int(r.NextPageToken[0])
+	}
+	for {
+		f.mu.Lock()
+		f.polls++
+		run, err := f.run(r.Execution.RunId)
+		changed := f.changed
+		var events []*historypb.HistoryEvent
+		if err == nil {
+			events = append(events, run.events[from:]...)
+		}
+		f.mu.Unlock()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(events) > 0 || !r.WaitNewEvent:
+			if n := int(r.MaximumPageSize); n > 0 {
+				events = events[:n]
+			}
+			return &workflowservice.GetWorkflowExecutionHistoryResponse{
+				History: &historypb.History{Events: events}, NextPageToken: []byte{byte(from + len(events))},
+			}, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (h fakeHistory) GetWorkflowExecutionHistoryReverse(_ context.Context, r *workflowservice.GetWorkflowExecutionHistoryReverseRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	f := h.fake
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	run, err := f.run(r.Execution.RunId)
+	if err != nil {
+		return nil, err
+	}
+	end := len(run.events)
+	if len(r.NextPageToken) > 0 {
+		end = int(r.NextPageToken[0])
+	}
+	response := &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &historypb.History{}}
+	for ; end > 0 && len(response.History.Events) < 3; end-- { // pages are small here
+		response.History.Events = append(response.History.Events, run.events[end-1])
+	}
+	if end > 0 {
+		response.NextPageToken = []byte{byte(end)}
+	}
+	return response, nil
+}
+
+func (f *fakeServer) QueryWorkflowWithOptions(ctx context.Context, r *sdk.QueryWorkflowWithOptionsRequest) (*sdk.QueryWorkflowWithOptionsResponse, error) {
+	runID := r.RunID
+	f.mu.Lock()
+	if runID == "" {
+		runID = f.newest().id
+	}
+	_, err := f.run(runID)
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if f.query == nil { // no worker is up
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	out, err := f.query(ctx, runID, r.QueryType, r.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.QueryWorkflowWithOptionsResponse{QueryResult: sdk.NewValue(payloads(out))}, nil
+}
+
+func (f *fakeServer) SignalWorkflow(_ context.Context, _, _, _ string, in any) error {
+	return f.signal(in.(domain.StopRequest))
+}
+
+func (f *fakeServer) UpdateWorkflow(_ context.Context, o sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
+	out, err := f.update(o.UpdateID, o.Args[0])
+	return fakeHandle{out: out}, err
+}
+
+// A fakeHandle holds the answer to an update.
+type fakeHandle struct {
+	sdk.WorkflowUpdateHandle
+	out any
+}
+
+func (h fakeHandle) Get(_ context.Context, value any) error {
+	return converter.GetDefaultDataConverter().FromPayloads(payloads(h.out), value)
+}
+
+func (f *fakeServer) ExecuteWorkflow(_ context.Context, o sdk.StartWorkflowOptions, _ any, args ...any) (sdk.WorkflowRun, error) {
+	if err := f.start(o, args[0].(domain.SessionInput)); err != nil {
+		return nil, err
+	}
+	return fakeStarted{id: o.ID}, nil
+}
+
+// A fakeStarted is a workflow that was started.
+type fakeStarted struct {
+	sdk.WorkflowRun
+	id string
+}
+
+func (s fakeStarted) GetID() string    { return s.id }
+func (s fakeStarted) GetRunID() string { return "run-1" }
+
+func (f *fakeServer) OperatorService() operatorservice.OperatorServiceClient { return fakeOperator{} }
+
+// A fakeOperator knows two of our three search attributes.
+type fakeOperator struct {
+	operatorservice.OperatorServiceClient
+}
+
+func (fakeOperator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
+	keyword := enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: map[string]enumspb.IndexedValueType{
+		domain.AttributeAgentName: keyword, domain.AttributeAgentStatus: keyword, "Other": keyword,
+	}}, nil
+}
+
+func (f *fakeServer) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{Executions: f.listed}, nil
+}
+
+func payloads(value any) *commonpb.Payloads {
+	p, err := converter.GetDefaultDataConverter().ToPayloads(value)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func memoOf(o domain.Outcome) *commonpb.Memo {
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{domain.MemoOutcome: payloads(o).Payloads[0]}}
+}
+
+// at is the time of the n-th event.
+func at(n int) *timestamppb.Timestamp {
+	return timestamppb.New(time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC))
+}
+
+func requireClass(t *testing.T, err error, class Class) {
+	t.Helper()
+	require.Error(t, err)
+	require.ErrorIs(t, err, &Error{Class: class}, "%v", err)
+}

@@ -1,0 +1,251 @@
+package client
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	commonpb "go.temporal.io/api/common/v1"
+
+	"everstep/domain"
+)
+
+// followed collects what Follow yields until it ends.
+func followed(t *testing.T, f *fakeServer, o FollowOptions) []Event {
+	t.Helper()
+	var events []Event
+	for e, err := range f.client().Follow(t.Context(), "nora", o) {
+		require.NoError(t, err)
+		events = append(events, e)
+	}
+	return events
+}
+
+func typesOf(events []Event) []EventType {
+	types := make([]EventType, len(events))
+	for i, e := range events {
+		types[i] = e.Type
+	}
+	return types
+}
+
+func TestFollowTellsTheStory(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "looking", domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "gone"})
+	read, lost := run.calls(1, 1, 0, "read_file"), run.calls(1, 1, 1, "gone")
+	run.completes(lost, domain.ToolReply{Error: domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "no such tool")})
+	run.startsAttempt(read, 3, "disk busy")
+	run.completes(read, domain.ToolReply{Content: "text"})
+	run.answers(1, 2, "42")
+	run.ends(outcomeOf(1, 2))
+
+	events := followed(t, newFake(run), FollowOptions{})
+	require.Equal(t, []EventType{
+		EventBegan, EventStep, EventAnswered, EventTool, EventTool, EventToolDone, EventRetry, EventToolDone,
+		EventStep, EventAnswered, EventEnded,
+	}, typesOf(events))
+	require.Equal(t, nth(1), events[0].ExecutionID)
+	require.Equal(t, "looking", events[2].Text)
+	require.Len(t, events[2].Calls, 2)
+	require.Equal(t, "read_file", events[3].Tool)
+	require.Equal(t, `{"path":"."}`, events[3].Arguments)
+	require.Equal(t, 1, events[5].Position)
+	require.Equal(t, domain.CodeUnknownTool, events[5].Error.Code)
+	require.Equal(t, 3, events[6].Attempt)
+	require.Equal(t, "disk busy", events[6].Reason)
+	require.Nil(t, events[7].Error)
+	require.Equal(t, 2, events[8].Step)
+	require.Equal(t, 2, events[10].Ended.Steps)
+	for _, e := range events {
+		require.Equal(t, 1, e.Number)
+		require.False(t, e.Time.IsZero())
+	}
+}
+
+func TestFollowShowsOneExecution(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "one")
+	run.ends(outcomeOf(1, 1))
+	run.infers(2, 1) // recorded before the answer to the message
+	run.sent(2)
+	run.ends(outcomeOf(2, 1))
+	f := newFake(run)
+	first, second := followed(t, f, FollowOptions{Number: 1}), followed(t, f, FollowOptions{})
+	require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventEnded}, typesOf(first))
+	require.Equal(t, []EventType{EventBegan, EventStep, EventEnded}, typesOf(second))
+	require.Equal(t, nth(2), second[0].ExecutionID)
+}
+
+func TestFollowBeginsInTheRunInWhichTheExecutionBegan(t *testing.T) {
+	t.Parallel()
+	first := newRun("run-1", nil)
+	first.answers(1, 1, "a")
+	first.handsOn("run-2")
+	second := newRun("run-2", inMidst(1, 1)).continues("run-1")
+	second.answers(1, 2, "b")
+	second.ends(outcomeOf(1, 2))
+	f := newFake(first, second)
+	events := followed(t, f, FollowOptions{})
+	require.Equal(t, []EventType{
+		EventBegan, EventStep, EventAnswered, EventContinued, EventStep, EventAnswered, EventEnded,
+	}, typesOf(events))
+	require.Equal(t, "run-2", events[3].RunID)
+
+	f.withDeleted("run-1")
+	require.Equal(t, []EventType{EventStep, EventAnswered, EventEnded}, typesOf(followed(t, f, FollowOptions{})))
+}
+
+func TestFollowFromNow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		run.answers(1, 1, "one")
+		run.ends(outcomeOf(1, 1))
+		f := newFake(run)
+		var events []Event
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			events = followed(t, f, FollowOptions{FromNow: true})
+		}()
+		synctest.Wait()
+		f.change(func() { run.sent(2); run.answers(2, 1, "two"); run.ends(outcomeOf(2, 1)) })
+		synctest.Wait()
+		f.change(func() { run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED) })
+		<-done
+		require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventEnded, EventClosed}, typesOf(events))
+	})
+}
+
+// beating is a pending inference that reports.
+func beating(activityID string, attempt int32, beat domain.Heartbeat) *workflowpb.PendingActivityInfo {
+	return &workflowpb.PendingActivityInfo{
+		ActivityId: activityID, ActivityType: &commonpb.ActivityType{Name: string(domain.CallModel)},
+		State: enumspb.PENDING_ACTIVITY_STATE_STARTED, Attempt: attempt, ScheduledTime: at(1),
+		LastStartedTime: at(2), LastHeartbeatTime: at(3), HeartbeatDetails: payloads(beat),
+	}
+}
+
+func TestFollowShowsLiveText(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		scheduled := run.infers(1, 1)
+		f := newFake(run)
+		var events []Event
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			events = followed(t, f, FollowOptions{})
+		}()
+		beat := func(attempt int32, tail string, length int) {
+			f.change(func() {
+				run.pending = []*workflowpb.PendingActivityInfo{beating("2", attempt, domain.Heartbeat{
+					ExecutionID: nth(1), Step: 1, Phase: domain.PhaseStreaming, Attempt: int(attempt), Tail: tail, Length: length,
+				})}
+			})
+			time.Sleep(textEvery) // in the bubble's time
+			synctest.Wait()
+		}
+		synctest.Wait()
+		beat(1, "The an", 6)
+		beat(1, "The answer", 10)
+		beat(2, "It", 2)
+		beat(2, "is 42", 8) // "It " and on: one byte was missed
+		f.change(func() { run.pending = nil; run.completes(scheduled, reply("It is 42.")); run.ends(outcomeOf(1, 1)) })
+		<-done
+		require.Equal(t, []EventType{
+			EventBegan, EventStep, EventText, EventText, EventWithdrawn, EventRetry, EventText, EventText,
+			EventAnswered, EventEnded,
+		}, typesOf(events))
+		require.Equal(t, "swer", events[3].Text)
+		require.Equal(t, "is 42", events[7].Text)
+		require.Equal(t, 1, events[7].Skipped)
+		require.Equal(t, "It is 42.", events[8].Text)
+		require.Equal(t, len("It is 42"), events[8].Shown)
+	})
+}
+
+func TestFollowSaysThatNoWorkerIsUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		run.task = &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
+		f := newFake(run)
+		start := time.Now()
+		for e, err := range f.client().Follow(t.Context(), "nora", FollowOptions{}) {
+			require.NoError(t, err)
+			if e.Type == EventNoWorker {
+				break
+			}
+			require.Equal(t, EventBegan, e.Type)
+		}
+		require.GreaterOrEqual(t, time.Since(start), stalledAfter)
+		require.Less(t, time.Since(start), stalledAfter+3*workEvery)
+	})
+}
+
+func TestFollowReconnects(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		run.answers(1, 1, "a")
+		f := newFake(run)
+		var events []Event
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			events = followed(t, f, FollowOptions{})
+		}()
+		synctest.Wait()
+		f.change(func() { f.down = true })
+		time.Sleep(time.Minute)
+		f.change(func() { f.down = false; run.ends(outcomeOf(1, 1)) })
+		<-done
+		require.Equal(t, []EventType{
+			EventBegan, EventStep, EventAnswered, EventReconnecting, EventReconnected, EventEnded,
+		}, typesOf(events), "each once")
+	})
+}
+
+func TestFollowOfWhatTheServerEnds(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.infers(1, 1)
+	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
+	events := followed(t, newFake(run), FollowOptions{})
+	require.Equal(t, []EventType{EventBegan, EventStep, EventEnded}, typesOf(events))
+	require.Equal(t, domain.CodeTerminated, events[2].Ended.Code)
+}
+
+func TestFollowOfAnEndThatWasDeleted(t *testing.T) {
+	t.Parallel()
+	first := newRun("run-1", nil)
+	last := outcomeOf(1, 1)
+	second := newRun("run-2", &domain.Carry{Outcome: &last}).continues("run-1")
+	second.sent(2)
+	f := newFake(first, second).withDeleted("run-1")
+	for _, err := range f.client().Follow(t.Context(), "nora", FollowOptions{Number: 1}) {
+		requireClass(t, err, Gone)
+	}
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var last error
+		for _, err := range newFake(newRun("run-1", nil)).client().Follow(ctx, "nora", FollowOptions{}) {
+			last = err
+		}
+		requireClass(t, last, Cancelled)
+	})
+}

@@ -1,0 +1,173 @@
+package client
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"everstep/domain"
+)
+
+// waiting runs Wait in a bubble and lets the test act once it waits.
+func waiting(t *testing.T, f *fakeServer, number int, act func()) (Result, error) {
+	t.Helper()
+	var r Result
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r, err = f.client().Wait(t.Context(), "nora", number)
+	}()
+	synctest.Wait()
+	act()
+	<-done
+	return r, err
+}
+
+func TestWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		f := newFake(run)
+		r, err := waiting(t, f, 0, func() {
+			f.change(func() { run.answers(1, 1, "42"); run.ends(outcomeOf(1, 1)) })
+		})
+		require.NoError(t, err)
+		require.Equal(t, outcomeOf(1, 1), r.Outcome)
+		require.Equal(t, "42", r.Answer)
+		require.Equal(t, domain.FromHistory, r.Source, "no worker is up")
+		require.Equal(t, nth(1), r.ExecutionID)
+	})
+}
+
+func TestWaitFollowsTheChain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		first := newRun("run-1", nil)
+		f := newFake(first)
+		r, err := waiting(t, f, 1, func() {
+			second := newRun("run-2", inMidst(1, 1)).continues("run-1")
+			f.change(func() { first.answers(1, 1, "a"); first.handsOn("run-2"); f.runs = append(f.runs, second) })
+			synctest.Wait()
+			f.change(func() { second.answers(1, 2, "b"); second.ends(outcomeOf(1, 2)) })
+		})
+		require.NoError(t, err)
+		require.Equal(t, "b", r.Answer)
+	})
+}
+
+func TestWaitOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		f := newFake(run)
+		r, err := waiting(t, f, 0, func() {
+			f.change(func() { f.down = true })
+			synctest.Wait()
+			f.change(func() { run.answers(1, 1, "42"); run.ends(outcomeOf(1, 1)); f.down = false })
+		})
+		require.NoError(t, err)
+		require.Equal(t, "42", r.Answer)
+	})
+}
+
+func TestWaitWhereTheServerEndsIt(t *testing.T) {
+	t.Parallel()
+	for event, want := range map[enumspb.EventType]domain.Code{
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: domain.CodeTerminated,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:  domain.CodeTimedOut,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:     "",
+	} {
+		t.Run(event.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				run := newRun("run-1", nil)
+				run.answers(1, 1, "first", domain.ToolCall{Name: "x"})
+				f := newFake(run)
+				r, err := waiting(t, f, 0, func() { f.change(func() { run.infers(1, 2); run.closes(event) }) })
+				require.NoError(t, err)
+				require.Equal(t, domain.StatusFailed, r.Outcome.Status)
+				require.Equal(t, want, r.Outcome.Code)
+				require.Equal(t, 1, r.Outcome.Steps)
+				require.NotNil(t, r.Error)
+				require.Empty(t, r.Answer, "the second inference had none")
+			})
+		})
+	}
+}
+
+func TestWaitForWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "one")
+	run.ends(outcomeOf(1, 1))
+	run.sent(2)
+	run.answers(2, 1, "two")
+	run.ends(outcomeOf(2, 1))
+	f := newFake(run)
+	second := outcomeOf(2, 1)
+	f.query = answering(domain.StepsPage{Number: 2, ExecutionID: nth(2), Outcome: &second, Answer: "asked"})
+
+	r, err := f.client().Wait(t.Context(), "nora", 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, r.Number)
+	require.Equal(t, "asked", r.Answer)
+	require.Equal(t, domain.FromWorkflow, r.Source)
+
+	r, err = f.client().Wait(t.Context(), "nora", 1)
+	require.NoError(t, err)
+	require.Equal(t, outcomeOf(1, 1), r.Outcome)
+	require.Equal(t, "one", r.Answer, "the workflow tells of the second only")
+	require.Equal(t, domain.FromHistory, r.Source)
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		f := newFake(newRun("run-1", nil))
+		done := make(chan error)
+		go func() {
+			_, err := f.client().Wait(ctx, "nora", 0)
+			done <- err
+		}()
+		synctest.Wait()
+		cancel()
+		requireClass(t, <-done, Cancelled)
+	})
+}
+
+func TestResultOfWhatRuns(t *testing.T) {
+	t.Parallel()
+	_, err := newFake(newRun("run-1", nil)).client().Result(t.Context(), "nora", 0)
+	requireClass(t, err, Refused)
+}
+
+func TestResultOfADeletedRun(t *testing.T) {
+	t.Parallel()
+	first := newRun("run-1", nil)
+	first.ends(outcomeOf(1, 1))
+	first.handsOn("run-2")
+	last := outcomeOf(2, 2)
+	second := newRun("run-2", &domain.Carry{Outcome: &last}).continues("run-1")
+	second.memo = memoOf(last)
+	f := newFake(first, second).withDeleted("run-1")
+	_, err := f.client().Result(t.Context(), "nora", 1)
+	requireClass(t, err, Gone)
+}
+
+// answering is a worker that knows one answer.
+func answering(out any) func(context.Context, string, string, any) (any, error) {
+	return func(context.Context, string, string, any) (any, error) { return out, nil }
+}
+
+// withDeleted takes runs away, as retention does.
+func (f *fakeServer) withDeleted(ids ...string) *fakeServer {
+	for _, id := range ids {
+		f.deleted[id] = true
+	}
+	return f
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/activities/files"
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func completionCommand(p *program) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print a script that completes commands in a shell",
+		Long: `Prints a script with which a shell completes commands, flags, and the ids of
+agents where a server is up. Shells: bash, zsh, fish, powershell.`,
+		Example: `  source <(starter completion bash)
+  starter completion zsh > "${fpath[1]}/_starter"
+  starter completion fish | source`,
+		Args:      argument("shell", "starter completion bash"),
+		ValidArgs: shells,
+		RunE: func(command *cobra.Command, args []string) error {
+			root := command.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(p.out, true)
+			case "zsh":
+				return root.GenZshCompletion(p.out)
+			case "fish":
+				return root.GenFishCompletion(p.out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(p.out)
+			}
+			return usage(fmt.Sprintf("shell: %q is none of %s", domain.Shorten(args[0], 100), strings.Join(shells, ", ")))
+		},
+	}
+}
+
+const (
+	// completePatience bounds how long the user's shell waits.
+	completePatience = 1500 * time.Millisecond
+	// completeMost bounds how many ids it is given.
+	completeMost = 200
+)
+
+// completeIDs offers the ids of agents, where a server is up.
+func (p *program) completeIDs(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
+	defer cancel()
+	p.flags.quiet = true
+	s, err := p.connect(ctx, "")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer s.close()
+	var ids []string
+	for agent, err := range s.agents.List(ctx, client.ListOptions{Limit: completeMost}) {
+		if err != nil {
+			break
+		}
+		if strings.HasPrefix(agent.ID, prefix) {
+			ids = append(ids, cobra.CompletionWithDesc(oneLine(agent.ID), string(agent.Status)))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeWith has a flag's value completed.
+func (p *program) completeWith(command *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := command.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // the flag is not this command's: a mistake of ours
+	}
+}
+
+func completeModes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{
+		cobra.CompletionWithDesc(string(domain.AfterStep), "the step finishes, tools included"),
+		cobra.CompletionWithDesc(string(domain.AfterInference), "the inference finishes, no tool call starts"),
+		cobra.CompletionWithDesc(string(domain.StopNow), "all that is in flight is cancelled"),
+	}, cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeTools(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var tools []string
+	for _, t := range new(files.Root).Tools() {
+		first, _, _ := strings.Cut(t.Spec().Description, ".")
+		tools = append(tools, cobra.CompletionWithDesc(t.Spec().Name, first))
+	}
+	return tools, cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeModels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if strings.Contains(prefix, "/") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var models []string
+	for _, provider := range providers() {
+		models = append(models, provider+"/")
+	}
+	return models, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}

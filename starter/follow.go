@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// A pursuit is how an execution is followed to its end.
+type pursuit struct {
+	stack *stack
+	view  view
+	// events says that the view writes JSON to standard output, so that the
+	// answer is not written a second time.
+	events bool
+}
+
+// pursue shows an execution until it ends, prints its answer, and returns the
+// error that stands for its outcome. Leaving it, or the death of this process,
+// changes nothing about it but that a worker of ours is gone.
+func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) error {
+	result, err := p.toTheEnd(ctx, q, &x)
+	q.view.Close()
+	switch {
+	case err != nil && left(ctx, err):
+		p.detach(q.stack, x)
+		return detached("")
+	case err != nil:
+		return err
+	case q.events:
+	case p.flags.json:
+		if err := p.json(result); err != nil {
+			return err
+		}
+	default:
+		p.answer(result.Answer)
+	}
+	return outcomeOf(result)
+}
+
+// toTheEnd follows and waits, unless the worker of ours cannot be kept up. It
+// fills in the number of the newest execution.
+func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) (client.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-q.stack.failed():
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	result, err := p.ended(ctx, q.view, q.stack.agents, x)
+	cause := context.Cause(ctx)
+	if err != nil && cause != nil && !errors.Is(cause, errInterrupted) && !errors.Is(cause, context.Canceled) {
+		return result, fmt.Errorf("%w\n%s waits until a worker is up: see `%s`", cause, x.ID, p.again("doctor"))
+	}
+	return result, err
+}
+
+func (p *program) ended(ctx context.Context, v view, agents *client.Client, x *client.Execution) (client.Result, error) {
+	for event, err := range agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
+		if err != nil {
+			return client.Result{}, err
+		}
+		if x.Number == 0 {
+			x.Number = event.Number
+		}
+		v.Show(event)
+	}
+	if err := ctx.Err(); err != nil {
+		return client.Result{}, err
+	}
+	return agents.Wait(ctx, x.ID, x.Number)
+}
+
+// answer prints an answer alone on standard output: as it is into a file or a
+// pipe, made safe on a terminal.
+func (p *program) answer(text string) {
+	if text == "" {
+		return
+	}
+	if p.out.terminal {
+		text = clean(text)
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	p.out.printf("%s", text)
+}
+
+// outcomeOf is the error, or none, that an execution's end is to a command
+// that waited for it.
+func outcomeOf(r client.Result) error {
+	code := ofStatus(r.Outcome.Status)
+	if code == exitDone {
+		return nil
+	}
+	ended := &exitError{code: code}
+	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
+		ended.text = oneLine(r.Error.Message)
+		if r.Error.Source != "" {
+			ended.text = oneLine(r.Error.Source) + ": " + ended.text
+		}
+	}
+	return ended
+}
+
+// detach says how to come back to an execution that goes on.
+func (p *program) detach(s *stack, x client.Execution) {
+	words := "it goes on"
+	if s.own() {
+		words = "its worker ends with this command, so it pauses until one of these runs:"
+	}
+	id := oneLine(x.ID)
+	which := ""
+	if x.Number > 0 {
+		which = fmt.Sprintf(", execution %d", x.Number)
+	}
+	p.err.printf("\nleft %s%s: %s\n", id, which, words)
+	hints := [][2]string{
+		{p.again("watch", id), "follow it again"},
+		{p.again("result", id), "wait for its answer"},
+		{p.again("stop", id), "end it"},
+	}
+	if s.own() {
+		hints = [][2]string{
+			{p.again("watch", id), "go on with it, and follow it"},
+			{p.again("dev"), "go on with it in the background"},
+		}
+	}
+	width := 0
+	for _, hint := range hints {
+		width = max(width, len(hint[0]))
+	}
+	for _, hint := range hints {
+		p.err.printf("  %s  %s\n", p.err.theme.name(fmt.Sprintf("%-*s", width, hint[0])), p.err.theme.faint(hint[1]))
+	}
+}
+
+// again is a command line that reaches the same server as this one.
+func (p *program) again(words ...string) string {
+	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"everstep/starter/client"
+)
+
+// A liveView tells the story on a terminal. What is settled stays as lines;
+// below them, what is going on now is drawn anew with each event: the end of
+// what the model is writing, and the tool calls under way.
+type liveView struct {
+	out   *output
+	story *story
+
+	// drawn is how many lines of the lower part are on the terminal.
+	drawn int
+	// thinking is the step whose inference is under way, zero for none.
+	thinking int
+	// text is what it has written so far; skipped says that its beginning is
+	// not known.
+	text    string
+	skipped bool
+	// open are the tool calls under way, in the order in which they began.
+	open []line
+}
+
+const (
+	// liveLines is how much of what the model is writing is shown.
+	liveLines = 6
+	// liveBytes bounds what is kept of it.
+	liveBytes = 16 << 10
+	// liveCalls is how many of the calls under way are shown.
+	liveCalls = 8
+)
+
+// Show shows an event.
+func (v *liveView) Show(e client.Event) {
+	lines := v.story.Tell(e)
+	v.follow(e)
+	var settled []string
+	for _, l := range lines {
+		settled = append(settled, v.settle(l)...)
+	}
+	v.redraw(settled, v.going())
+}
+
+// Close takes away what was going on.
+func (v *liveView) Close() {
+	v.redraw(nil, nil)
+}
+
+// follow keeps up with what the model is writing.
+func (v *liveView) follow(e client.Event) {
+	switch e.Type {
+	case client.EventStep:
+		v.thinking, v.text, v.skipped = e.Step, "", false
+	case client.EventText:
+		v.thinking = e.Step
+		v.skipped = v.skipped || e.Skipped > 0
+		if e.Skipped > 0 {
+			v.text = ""
+		}
+		v.text += e.Text
+		if excess := len(v.text) - liveBytes; excess > 0 {
+			v.text, v.skipped = v.text[excess:], true
+		}
+	case client.EventWithdrawn:
+		v.text, v.skipped = "", false
+	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
+		v.thinking, v.text, v.skipped = 0, "", false
+	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventRetry, client.EventNoWorker,
+		client.EventTrouble, client.EventStopAsked, client.EventContinued, client.EventReconnecting, client.EventReconnected:
+	}
+	if e.Type == client.EventEnded || e.Type == client.EventStep {
+		v.open = nil
+	}
+}
+
+// settle returns what stays of a line, painted.
+func (v *liveView) settle(l line) []string {
+	t := v.out.theme
+	switch l.mark {
+	case markBegan:
+		return []string{t.name("◆") + " " + t.head(l.text)}
+	case markLink:
+		return []string{"  " + t.faint(l.text)}
+	case markStep:
+		return []string{"", "  " + t.name(l.text)}
+	case markText:
+		return v.wrapped("    ", l.text)
+	case markCall:
+		v.open = append(v.open, l)
+		return nil
+	case markDone, markFailed:
+		v.closeCall(l.call)
+		sign := t.good("✓")
+		if l.mark == markFailed {
+			sign = t.bad("✗")
+		}
+		return v.hanging("    "+sign+" ", l.text)
+	case markNotice:
+		return v.hanging("    "+t.faint("·")+" ", l.text)
+	case markWarning:
+		return v.hanging("    "+t.warn("!")+" ", l.text)
+	case markEnd:
+		return []string{"", t.glyph(l.status) + " " + l.text}
+	}
+	return []string{l.text}
+}
+
+func (v *liveView) closeCall(call callKey) {
+	for i, l := range v.open {
+		if l.call == call {
+			v.open = append(v.open[:i:i], v.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// going are the lines of what is under way now.
+func (v *liveView) going() []string {
+	t := v.out.theme
+	var lines []string
+	for i, l := range v.open {
+		if i == liveCalls && len(v.open) > liveCalls {
+			lines = append(lines, v.fit("    "+t.faint(fmt.Sprintf("⋯ and %d more", len(v.open)-i))))
+			break
+		}
+		lines = append(lines, v.fit("    "+t.faint("⋯ "+l.text)))
+	}
+	if v.thinking == 0 {
+		return lines
+	}
+	text := strings.TrimSpace(clean(whole(v.text)))
+	if text == "" {
+		return append(lines, v.fit("    "+t.faint("⋯ thinking")))
+	}
+	written := v.wrapped("    ", text)
+	if excess := len(written) - liveLines; excess > 0 {
+		written = written[excess:]
+		v.skipped = true
+	}
+	for i, l := range written {
+		if i == 0 && v.skipped {
+			l = "   …" + strings.TrimPrefix(l, "   ")
+		}
+		lines = append(lines, v.fit(t.faint(l)))
+	}
+	return lines
+}
+
+// redraw replaces the lower part, with settled lines above it.
+func (v *liveView) redraw(settled, going []string) {
+	var b strings.Builder
+	if v.drawn > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", v.drawn)
+	}
+	for _, l := range append(settled, going...) {
+		b.WriteString(l + "\n")
+	}
+	v.drawn = len(going)
+	if b.Len() > 0 {
+		v.out.printf("%s", b.String())
+	}
+}
+
+// fit cuts a painted line so that it takes one line of the terminal: the lower
+// part could not be taken back otherwise.
+func (v *liveView) fit(text string) string {
+	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.width() - 1).Render(text)
+}
+
+// wrapped breaks a text into lines that fit, each indented.
+func (v *liveView) wrapped(indent, text string) []string {
+	broken := lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), v.out.width()-len(indent)-1, "")
+	lines := strings.Split(broken, "\n")
+	for i, l := range lines {
+		lines[i] = indent + strings.TrimRight(l, " ")
+	}
+	return lines
+}
+
+// hanging is wrapped with a sign before the first line.
+func (v *liveView) hanging(sign, text string) []string {
+	width := lipgloss.Width(sign)
+	lines := v.wrapped(strings.Repeat(" ", width), text)
+	lines[0] = sign + strings.TrimLeft(lines[0], " ")
+	return lines
+}
+

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/starter/client"
+)
+
+func resultCommand(p *program) *cobra.Command {
+	var number int
+	var noWait bool
+	command := &cobra.Command{
+		Use:   "result ID",
+		Short: "Wait for an execution's end and print its answer",
+		Long: `Waits until an execution has ended, prints its answer, and exits 0 where it
+completed, 1 where it failed, 3 where it was stopped. It needs no worker.`,
+		Example: `  starter result notes
+  starter result notes --execution 2 --no-wait --json`,
+		Args:              argument("id", "starter result notes"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			get := s.agents.Wait
+			if noWait {
+				get = s.agents.Result
+			}
+			result, err := get(ctx, args[0], number)
+			if err != nil && left(ctx, err) {
+				p.detach(&stack{server: s}, client.Execution{ID: args[0], Number: number})
+				return detached("")
+			}
+			if err != nil {
+				return err
+			}
+			if p.flags.json {
+				if err := p.json(result); err != nil {
+					return err
+				}
+			} else {
+				p.answer(result.Answer)
+			}
+			return outcomeOf(result)
+		},
+	}
+	command.Flags().SortFlags = false
+	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")
+	executionFlag(command, &number)
+	return command
+}
+
+// executionFlag adds the flag that names an execution by its number.
+func executionFlag(command *cobra.Command, number *int) {
+	command.Flags().Var(ranged{number, 1, 1<<31 - 1}, "execution", "which execution; the newest unless given")
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"everstep/worker/host"
+)
+
+const programName = "starter"
+
+// The groups in which help lists the commands.
+const (
+	groupAgents = "agents"
+	groupLocal  = "local"
+)
+
+// newRoot returns the command line.
+func newRoot(p *program) *cobra.Command {
+	root := &cobra.Command{
+		Use:   programName,
+		Short: "Start AI agents that cannot lose a step",
+		Long: `Everstep runs AI agents on Temporal: each step is recorded, so that an agent
+goes on where it was when a worker, a machine or this command dies.
+
+Without a configured server, run and watch bring up what they need on this
+machine: Temporal's own dev server, and a worker. A server is configured by
+--address or --profile, or as Temporal's own tools are (TEMPORAL_ADDRESS, …).
+
+Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
+3 stopped, 4 not found, 5 unreachable, 6 refused by the state it is in,
+130 left while it goes on.`,
+		Example: `  starter run --model scripted/hello.yaml "Say hello"
+  starter run --id notes --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
+  starter send notes "And which file is the newest?" --wait
+  starter status notes
+  starter dev`,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(
+		&cobra.Group{ID: groupAgents, Title: "Agents:"},
+		&cobra.Group{ID: groupLocal, Title: "This machine:"},
+	)
+	root.SetHelpCommandGroupID(groupLocal)
+	p.flags.connection = host.ConnectionFlags(root.PersistentFlags())
+	set := root.PersistentFlags()
+	set.StringVar(&p.flags.state, "state", "", "`FILE` with the state of the dev server ("+variableState+")")
+	set.BoolVar(&p.flags.json, "json", false, "answer in JSON: one value, or one a line when following")
+	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
+	add(root, groupAgents,
+		runCommand(p), startCommand(p), sendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
+		stepsCommand(p), messagesCommand(p), listCommand(p), stopCommand(p), closeCommand(p),
+	)
+	add(root, groupLocal,
+		devCommand(p), doctorCommand(p), completionCommand(p),
+	)
+	root.AddCommand(workerCommandOf(p), supervisorCommand())
+	return root
+}
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, command := range commands {
+		command.GroupID = group
+		root.AddCommand(command)
+	}
+}
+
+// sharedArguments are the arguments that name the server, to be repeated in
+// hints.
+func sharedArguments(args []string) []string {
+	var shared []string
+	for i, arg := range args {
+		name, _, joined := strings.Cut(arg, "=")
+		switch name {
+		case "--":
+			return shared
+		case "--address", "--namespace", "--profile", "--state":
+			shared = append(shared, oneLine(arg))
+			if !joined && i+1 < len(args) {
+				shared = append(shared, oneLine(args[i+1]))
+			}
+		}
+	}
+	return shared
+}
+
+// ofCommandLine gives the errors that cobra itself makes a text of ours. Those
+// of commands stay as they are.
+func ofCommandLine(root, command *cobra.Command, err error, args []string) error {
+	if command != root || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return unknownCommand(root, args)
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return fmt.Sprintf("%s (%s)", info.Main.Version, strings.TrimPrefix(info.GoVersion, "go"))
+}

@@ -1,0 +1,50 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func runCommand(p *program) *cobra.Command {
+	var b beginning
+	var f stackFlags
+	command := &cobra.Command{
+		Use:   `run [flags] "prompt"`,
+		Short: "Start an execution and follow it to the end",
+		Long: `Starts an execution and follows it to the end: the answer goes to standard
+output, everything else to standard error.
+
+Where no server is configured, a dev server is joined or started, and a worker
+runs for as long as this command does. An execution that is left in the middle
+goes on when a worker runs again: watch, run and dev bring one up.
+
+Ctrl-C leaves the execution as it is; stop ends it. The prompt - is read from
+standard input.`,
+		Example: `  starter run --model scripted/hello.yaml "Say hello"
+  starter run --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
+  starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"
+  git diff | starter run --system "You review Go code." - > review.txt`,
+		Args: argument("prompt", `starter run "What is in this folder?"`),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			request, err := b.request(p, args[0])
+			if err != nil {
+				return err
+			}
+			if err := p.checkLocally(ctx, f, request); err != nil {
+				return err
+			}
+			s, err := p.bringUp(ctx, f)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			execution, err := s.begin(ctx, request)
+			if err != nil {
+				return err
+			}
+			v := p.newView(execution.ID, s.ui(execution.ID, execution.RunID))
+			return p.pursue(ctx, pursuit{stack: s, view: v}, execution)
+		},
+	}
+	b.register(p, command)
+	f.register(command)
+	return command
+}

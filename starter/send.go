@@ -1,0 +1,71 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func sendCommand(p *program) *cobra.Command {
+	var model string
+	var wait bool
+	var l limits
+	command := &cobra.Command{
+		Use:   `send ID "message"`,
+		Short: "Give an idle agent its next message",
+		Long: `Gives a named agent a message, which begins its next execution. It is refused
+while one is in progress. The message - is read from standard input.`,
+		Example: `  starter send notes "And which file is the newest?" --wait
+  starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
+		Args: arguments([]string{"id", "message"}, `starter send notes "And then?"`),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			options := client.SendOptions{Budget: l.budget}
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			if model != "" {
+				chosen, err := readModel("model", model)
+				if err != nil {
+					return err
+				}
+				options.Model = &chosen
+			}
+			var err error
+			if options.Prompt, err = p.prompt(args[1]); err != nil {
+				return err
+			}
+			s, err := p.connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			execution, err := s.agents.Send(ctx, args[0], options)
+			switch {
+			case err != nil:
+				return err
+			case wait:
+				v := p.newView(execution.ID, s.ui(execution.ID, execution.RunID))
+				return p.pursue(ctx, pursuit{stack: &stack{server: s}, view: v}, execution)
+			case p.flags.json:
+				return p.json(execution)
+			}
+			p.say("execution %d of %s has begun", execution.Number, execution.ID)
+			return nil
+		},
+	}
+	command.Flags().SortFlags = false
+	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL` that answers from now on")
+	l.register(command.Flags(), p.now)
+	command.ValidArgsFunction = p.completeIDs
+	p.completeWith(command, "model", completeModels)
+	return command
+}
+
+// checkID says what is wrong with the id of an agent.
+func checkID(id string) error {
+	_, err := domain.AgentIDOf(id)
+	return err
+}

@@ -1,0 +1,45 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func startCommand(p *program) *cobra.Command {
+	var b beginning
+	var taskQueue string
+	command := &cobra.Command{
+		Use:   `start [flags] "prompt"`,
+		Short: "Start an execution and return",
+		Long: `Starts an execution, prints the agent's id, and returns. The server must be up;
+a worker may come later. The prompt - is read from standard input.`,
+		Example: `  id=$(starter start --model openai-chat/gpt-5-mini "Write a haiku")
+  starter start --id notes --json "What is new?"
+  starter result "$id"`,
+		Args: argument("prompt", `starter start "Write a haiku"`),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			request, err := b.request(p, args[0])
+			if err != nil {
+				return err
+			}
+			if err := p.checkLocally(ctx, stackFlags{taskQueue: taskQueue}, request); err != nil {
+				return err
+			}
+			s, err := p.connect(ctx, taskQueue)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			execution, err := s.begin(ctx, request)
+			if err != nil {
+				return err
+			}
+			if p.flags.json {
+				return p.json(execution)
+			}
+			p.out.printf("%s\n", oneLine(execution.ID))
+			return nil
+		},
+	}
+	b.register(p, command)
+	command.Flags().StringVar(&taskQueue, "task-queue", "", "`NAME` of the task queue that workers listen on ("+variableTaskQueue+")")
+	return command
+}

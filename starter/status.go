@@ -1,0 +1,73 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+)
+
+func statusCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status ID",
+		Short: "Show what an agent is doing",
+		Long: `Shows what an agent is doing now, what it has used, and what its budget leaves.
+Where no worker is up, it shows what the server knows, and says so.`,
+		Example: `  starter status notes
+  starter status notes --json | jq -r .status`,
+		Args:              argument("id", "starter status notes"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.connect(command.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			status, err := s.agents.Status(command.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if p.flags.json {
+				return p.json(statusOf(status))
+			}
+			p.out.printf("%s", statusText(p.out.theme, args[0], status, p.now()))
+			return nil
+		},
+	}
+}
+
+// A statusJSON is a status with all its keys: what is absent is null or empty,
+// never left out, so that scripts can rely on the keys.
+type statusJSON struct {
+	domain.StatusView
+	ExecutionID *domain.ExecutionID `json:"execution_id"`
+	Since       *time.Time          `json:"since"`
+	StopReason  *domain.StopReason  `json:"stop_reason"`
+}
+
+func statusOf(v domain.StatusView) statusJSON {
+	s := statusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
+	if s.StopSignals == nil {
+		s.StopSignals = []domain.StopSignal{}
+	}
+	if s.PendingApprovals == nil {
+		s.PendingApprovals = []string{}
+	}
+	if s.PendingQuestions == nil {
+		s.PendingQuestions = []string{}
+	}
+	return s
+}
+
+// present is nil for the zero value.
+func present[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+)
+
+// statusText is a status for people, each fact under its name.
+func statusText(t theme, id string, v domain.StatusView, now time.Time) string {
+	var b strings.Builder
+	status := string(v.Status)
+	if v.Open && v.Status.Terminal() {
+		status += ", idle"
+	}
+	fmt.Fprintf(&b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.head(oneLine(id)), v.Number, status)
+	fact := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "  %s %s\n", t.faint(fmt.Sprintf("%-9s", name)), text)
+		}
+	}
+	fact("doing", doing(v, now))
+	fact("why", why(v))
+	fact("steps", grouped(int64(v.StepCount)))
+	fact("model", oneLine(v.Model))
+	fact("usage", usageText(v.Usage))
+	fact("cost", costText(v.CostUSD))
+	fact("budget", budgetText(v.Budget, v.BudgetLeft))
+	for _, signal := range v.StopSignals {
+		fact("signal", oneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
+	}
+	for _, approval := range v.PendingApprovals {
+		fact("approval", oneLine(approval))
+	}
+	for _, question := range v.PendingQuestions {
+		fact("question", oneLine(question))
+	}
+	if v.History.Events > 0 {
+		history := fmt.Sprintf("%s, %s", counted(v.History.Events, "event"), size(v.History.Bytes))
+		if v.History.Runs > 1 {
+			history += ", run " + grouped(int64(v.History.Runs))
+		}
+		fact("history", history)
+	}
+	fact("workflow", oneLine(v.WorkflowID)+" "+t.faint(oneLine(v.RunID)))
+	fact("told by", source(v.Source))
+	return b.String()
+}
+
+func doing(v domain.StatusView, now time.Time) string {
+	text := oneLine(v.Doing)
+	if text != "" && !v.Since.IsZero() && now.After(v.Since) {
+		text += ", for " + duration(now.Sub(v.Since))
+	}
+	return text
+}
+
+func why(v domain.StatusView) string {
+	switch {
+	case v.Error != nil:
+		return oneLine(v.Error.Message)
+	case v.Status == domain.StatusStopped:
+		return string(v.StopReason)
+	}
+	return ""
+}
+
+func usageText(u domain.UsageView) string {
+	if u.TotalTokens == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s (%s in, %s out)", counted(u.TotalTokens, "token"), grouped(u.InputTokens), grouped(u.OutputTokens))
+	if u.Estimated {
+		text += ", in part estimated"
+	}
+	return text
+}
+
+func costText(usd string) string {
+	if strings.Trim(usd, "0.") == "" {
+		return ""
+	}
+	return "$" + oneLine(usd)
+}
+
+// budgetText names each limit and what is left of it.
+func budgetText(b, left domain.ExecutionBudget) string {
+	var parts []string
+	count := func(name string, limit, left *int64) {
+		if limit == nil {
+			return
+		}
+		text := counted(*limit, name)
+		if left != nil {
+			text += fmt.Sprintf(" (%s left)", grouped(*left))
+		}
+		parts = append(parts, text)
+	}
+	count("step", b.MaxSteps, left.MaxSteps)
+	count("token", b.MaxTokens, left.MaxTokens)
+	count("tool call", b.MaxToolCalls, left.MaxToolCalls)
+	if b.MaxSeconds != nil {
+		text := seconds(*b.MaxSeconds)
+		if left.MaxSeconds != nil {
+			text += fmt.Sprintf(" (%s left)", seconds(*left.MaxSeconds))
+		}
+		parts = append(parts, text)
+	}
+	if b.Deadline != nil {
+		parts = append(parts, "until "+moment(*b.Deadline))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func seconds(s float64) string {
+	return duration(time.Duration(s * float64(time.Second)))
+}
+
+// source says who told a status.
+func source(s domain.StatusSource) string {
+	switch s {
+	case domain.FromWorkflow:
+		return "the workflow"
+	case domain.FromHeartbeat:
+		return "the heartbeat of what is under way; no worker answers"
+	case domain.FromHistory:
+		return "the history; no worker answers"
+	case domain.FromMemo:
+		return "what was noted at the end; no worker answers"
+	case domain.FromServer:
+		return "the server, which ended it"
+	}
+	return string(s)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func stepsCommand(p *program) *cobra.Command {
+	var number int
+	command := &cobra.Command{
+		Use:   "steps ID",
+		Short: "Show the completed steps of an execution",
+		Long: `Shows the completed steps of an execution, one a line. It needs a worker. Steps
+that can no longer be read are reported as gone (exit 1), and the others follow.`,
+		Example: `  starter steps notes
+  starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
+		Args:              argument("id", "starter steps notes"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			var gone error
+			for step, err := range s.agents.Steps(ctx, args[0], number) {
+				if errors.Is(err, &client.Error{Class: client.Gone}) {
+					gone = err
+					p.report(err)
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				if p.flags.json {
+					if err := p.json(step); err != nil {
+						return err
+					}
+					continue
+				}
+				p.out.printf("%s\n", p.stepLine(step))
+			}
+			return reported(gone)
+		},
+	}
+	command.Flags().SortFlags = false
+	executionFlag(command, &number)
+	return command
+}
+
+// reported turns an error that the user has seen into its exit code alone.
+func reported(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitCode(err), cause: err}
+}
+
+// stepLine is a step in one line.
+func (p *program) stepLine(s domain.StepExecution) string {
+	t := p.out.theme
+	parts := []string{fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), duration(s.Duration()))}
+	tokens := counted(s.Usage().TotalTokens(), "token")
+	if s.Usage().Estimated {
+		tokens = "~" + tokens
+	}
+	parts = append(parts, tokens)
+	if finish, ok := s.Step.FinishReason(); ok {
+		parts = append(parts, string(finish))
+	}
+	if s.Step.Interrupted {
+		parts = append(parts, t.warn("interrupted"))
+	}
+	for _, call := range s.Step.ToolExecutions {
+		words := oneLine(call.Name())
+		if call.HasError() {
+			words = t.bad(words + "!")
+		}
+		parts = append(parts, words)
+	}
+	if text := oneLine(s.Step.Text()); text != "" {
+		parts = append(parts, t.faint(shortened(text, 80)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// shortened cuts a text and shows that it did.
+func shortened(text string, n int) string {
+	if short := domain.Shorten(text, n); short != text {
+		return short + "…"
+	}
+	return text
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func stopCommand(p *program) *cobra.Command {
+	mode := domain.AfterStep
+	var within time.Duration
+	var reason string
+	command := &cobra.Command{
+		Use:   "stop ID",
+		Short: "Stop the execution in progress",
+		Long: `Asks the execution in progress to stop, and returns. It ends as stopped, and
+its partial answer is kept.
+
+  after_step       the step finishes, tools included
+  after_inference  the inference finishes, none of its tool calls starts
+  now              all that is in flight is cancelled`,
+		Example: `  starter stop notes
+  starter stop notes --mode now --reason "wrong folder"
+  starter stop notes --within 30s`,
+		Args:              argument("id", "starter stop notes"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.connect(command.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			execution, err := s.agents.Stop(command.Context(), args[0], client.StopOptions{Mode: mode, Within: within, Reason: reason})
+			if err != nil {
+				return err
+			}
+			if p.flags.json {
+				return p.json(execution)
+			}
+			p.say("asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
+			return nil
+		},
+	}
+	command.Flags().SortFlags = false
+	command.Flags().Var(choice[domain.StopMode]{&mode, domain.StopModes()}, "mode", "how much may still finish")
+	command.Flags().Var(span{&within}, "within", "go over to mode now after so long")
+	command.Flags().StringVar(&reason, "reason", "", "`TEXT` for whoever reads the outcome")
+	p.completeWith(command, "mode", completeModes)
+	return command
+}

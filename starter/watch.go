@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/starter/client"
+)
+
+func watchCommand(p *program) *cobra.Command {
+	var f stackFlags
+	var number int
+	command := &cobra.Command{
+		Use:   "watch ID",
+		Short: "Follow an execution to its end",
+		Long: `Follows an execution from its beginning to its end, as run does. It can be
+started at any time and any number of times, and costs the execution nothing.
+With --json each event is a line.
+
+Where no server is configured, what the execution needs to go on is brought up,
+as run does.`,
+		Example: `  starter watch notes
+  starter watch notes --execution 2
+  starter watch notes --json | jq -r .type`,
+		Args:              argument("id", "starter watch notes"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.bringUp(ctx, f)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			q := pursuit{stack: s, view: p.newView(args[0], s.ui(args[0], ""))}
+			if p.flags.json {
+				q.view, q.events = &jsonView{p: p}, true
+			}
+			return p.pursue(ctx, q, client.Execution{ID: args[0], Number: number})
+		},
+	}
+	command.Flags().SortFlags = false
+	executionFlag(command, &number)
+	f.register(command)
+	return command
+}

@@ -1,0 +1,194 @@
+package host_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/worker/host"
+)
+
+// variables is an environment that holds nothing but what a test puts there.
+type variables map[string]string
+
+func (v variables) LookupEnv(name string) (string, bool) {
+	value, ok := v[name]
+	return value, ok
+}
+
+func (v variables) Environ() []string {
+	var all []string
+	for name, value := range v {
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+// environment is one without the configuration file of whoever runs the test.
+func environment(t *testing.T, values variables) variables {
+	t.Helper()
+	all := variables{"TEMPORAL_CONFIG_FILE": filepath.Join(t.TempDir(), "absent.toml")}
+	maps.Copy(all, values)
+	return all
+}
+
+// read is what a worker's command does with its arguments.
+func read(t *testing.T, base host.Config, values variables, args ...string) (host.Config, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+	connection, worker := host.ConnectionFlags(set), host.WorkerFlags(set)
+	require.NoError(t, set.Parse(args))
+	return host.FromEnvironment(base, environment(t, values), connection, worker)
+}
+
+func TestFromEnvironmentReadsEverything(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config, err := read(t, host.Config{}, variables{
+		"TEMPORAL_ADDRESS": "temporal.example.com:7233", "TEMPORAL_NAMESPACE": "agents",
+		"EVERSTEP_TASK_QUEUE": "research", "EVERSTEP_DIR": dir, "EVERSTEP_STORAGE": "mem://",
+		"EVERSTEP_LOG_LEVEL": "debug", "EVERSTEP_LOG_FORMAT": "json", "EVERSTEP_MAX_ACTIVITIES": "7",
+		"EVERSTEP_CACHE_SIZE": "3MiB", "EVERSTEP_STOP_TIMEOUT": "1m30s",
+		"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1", "OPENAI_API_KEY": "sk-secret\n",
+	})
+	require.NoError(t, err)
+	require.Equal(t, "temporal.example.com:7233", config.Connection.Address)
+	require.Equal(t, "agents", config.Connection.Namespace)
+	require.True(t, config.Connection.Configured)
+	require.Equal(t, "research", config.TaskQueue)
+	require.Equal(t, dir, config.Dir)
+	require.Equal(t, "mem://", config.Storage)
+	require.Equal(t, host.Log{Level: host.LevelDebug, Format: host.FormatJSON}, config.Log)
+	require.Equal(t, 7, config.MaxActivities)
+	require.EqualValues(t, 3<<20, config.CacheBytes)
+	require.Equal(t, 90*time.Second, config.StopTimeout)
+	require.Equal(t, "http://127.0.0.1:8000/v1", config.OpenAI.BaseURL)
+	require.Equal(t, "sk-secret", config.OpenAI.Key.Reveal())
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "temporal.toml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+[profile.default]
+address = "default.example.com:7233"
+[profile.other]
+address = "other.example.com:7233"
+namespace = "others"
+`), 0o600))
+	base := host.Config{TaskQueue: "of the program", Connection: host.Connection{Address: "program.example.com:7233"}}
+	for name, test := range map[string]struct {
+		values    variables
+		args      []string
+		address   string
+		namespace string
+		queue     string
+	}{
+		"the program alone": {address: "program.example.com:7233", queue: "of the program"},
+		"a profile before the program": {values: variables{"TEMPORAL_CONFIG_FILE": file},
+			address: "default.example.com:7233", queue: "of the program"},
+		"a named profile": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "other"},
+			address: "other.example.com:7233", namespace: "others", queue: "of the program"},
+		"a profile by flag": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "default"}, args: []string{"--profile", "other"},
+			address: "other.example.com:7233", namespace: "others", queue: "of the program"},
+		"a variable before a profile": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "other",
+			"TEMPORAL_ADDRESS": "variable.example.com:1", "EVERSTEP_TASK_QUEUE": "variable"},
+			address: "variable.example.com:1", namespace: "others", queue: "variable"},
+		"a flag before a variable": {values: variables{"TEMPORAL_ADDRESS": "variable.example.com:1", "EVERSTEP_TASK_QUEUE": "variable"},
+			args:    []string{"--address=flag.example.com:2", "--task-queue=flag", "--namespace=flag"},
+			address: "flag.example.com:2", namespace: "flag", queue: "flag"},
+		"an empty variable is none": {values: variables{"TEMPORAL_ADDRESS": "", "EVERSTEP_TASK_QUEUE": ""},
+			address: "program.example.com:7233", queue: "of the program"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, err := read(t, base, test.values, test.args...)
+			require.NoError(t, err)
+			require.Equal(t, test.address, config.Connection.Address)
+			require.Equal(t, test.namespace, config.Connection.Namespace)
+			require.Equal(t, test.queue, config.TaskQueue)
+			require.True(t, config.Connection.Configured)
+		})
+	}
+}
+
+func TestNothingConfigured(t *testing.T) {
+	t.Parallel()
+	config, err := read(t, host.Config{}, nil)
+	require.NoError(t, err)
+	require.False(t, config.Connection.Configured)
+	require.Empty(t, config.Connection.Address)
+}
+
+// Each bad value is one line that names what gave it and what to give instead.
+func TestBadValues(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for name, test := range map[string]struct {
+		flag, variable string
+		values         []string
+		says           string
+	}{
+		"task queue":      {"task-queue", "EVERSTEP_TASK_QUEUE", []string{"a b", "a\x1b[2J", strings.Repeat("q", 256)}, ""},
+		"missing dir":     {"dir", "EVERSTEP_DIR", []string{file + "/absent", "/absent"}, "give a directory that exists"},
+		"dir":             {"dir", "EVERSTEP_DIR", []string{file}, "is no directory"},
+		"storage":         {"storage", "EVERSTEP_STORAGE", []string{"s3://bucket", "nonsense://x"}, "is linked into this worker"},
+		"storage url":     {"storage", "EVERSTEP_STORAGE", []string{"file://relative/dir", "file:///dir?metadata=skip", "file://", "http://a b/", " "}, "give a directory"},
+		"level":           {"log-level", "EVERSTEP_LOG_LEVEL", []string{"INFO", "trace"}, "is none of debug, info, warn, error"},
+		"format":          {"log-format", "EVERSTEP_LOG_FORMAT", []string{"xml"}, "is none of console, json"},
+		"activities":      {"max-activities", "EVERSTEP_MAX_ACTIVITIES", []string{"0", "-1", "1.5", "many", "10001", "99999999999999999999"}, "from 1 to 10000"},
+		"cache":           {"cache-size", "EVERSTEP_CACHE_SIZE", []string{"0", "-1MiB", "1.5GiB", "MiB", "9223372036854775807KiB", "10TiB"}, "as in 256MiB"},
+		"stop time-out":   {"stop-timeout", "EVERSTEP_STOP_TIMEOUT", []string{"0s", "-1s", "10", "2h", "soon"}, "as in 10s"},
+		"address":         {"address", "TEMPORAL_ADDRESS", []string{"127.0.0.1", "http://127.0.0.1:7233", "::1", "host:"}, "host:port, as in 127.0.0.1:7233"},
+		"unknown profile": {"profile", "TEMPORAL_PROFILE", []string{"absent"}, "unable to find profile absent"},
+	} {
+		for _, value := range test.values {
+			t.Run(name+" "+value, func(t *testing.T) {
+				t.Parallel()
+				_, err := read(t, host.Config{}, nil, "--"+test.flag+"="+value)
+				requireInvalid(t, err, test.flag, test.says)
+				_, err = read(t, host.Config{}, variables{test.variable: value})
+				requireInvalid(t, err, test.variable, test.says)
+			})
+		}
+	}
+	for _, flag := range []string{"namespace", "task-queue", "dir", "storage", "log-level", "max-activities"} {
+		t.Run("empty "+flag, func(t *testing.T) {
+			t.Parallel()
+			_, err := read(t, host.Config{}, nil, "--"+flag+"=")
+			requireInvalid(t, err, flag, "")
+		})
+	}
+}
+
+func TestNoSecretIsAnArgument(t *testing.T) {
+	t.Parallel()
+	set := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+	host.ConnectionFlags(set)
+	host.WorkerFlags(set)
+	var names []string
+	set.VisitAll(func(f *pflag.Flag) {
+		names = append(names, f.Name)
+		require.NotContains(t, f.Usage, "OPENAI_API_KEY")
+	})
+	require.False(t, slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "key") }))
+}
+
+func requireInvalid(t *testing.T, err error, names, says string) {
+	t.Helper()
+	require.Error(t, err)
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+	require.Contains(t, err.Error(), names)
+	require.Contains(t, err.Error(), says)
+	require.NotContains(t, err.Error(), "\n")
+	require.NotContains(t, err.Error(), "\x1b")
+}
