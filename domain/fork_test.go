@@ -25,6 +25,14 @@ func forks(t *testing.T) map[string]fork {
 	raw := func(n int) json.RawMessage { return json.RawMessage([]string{`"zero"`, `"one"`}[n]) }
 	inStep := must(t)(withStep(t, begunState(t), toolStep(executionID(1), 1)).WithStepStarted(executionID(1).Step(2), after(3)))
 	type state = domain.AgentState
+	// Three of a kind leave room behind them for a fourth, which two forks must
+	// not share.
+	roomy := begunState(t)
+	for n := range 3 {
+		roomy = withStep(t, roomy, toolStep(executionID(1), n+1))
+		roomy = must(t)(roomy.WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, after(n)))
+	}
+	roomy = must(t)(roomy.WithStepStarted(executionID(1).Step(4), after(6)))
 	return map[string]fork{
 		"WithLLMConfig": {idleState(t), func(_ *testing.T, s state, n int) state {
 			c := s.LLMConfig()
@@ -68,10 +76,10 @@ func forks(t *testing.T) map[string]fork {
 			step.Output[0].Role, *step.Response, step.ToolExecutions[1].Error.Message = "", domain.Response{}, ""
 			return s
 		}},
-		"WithCurrentStepCompleted": {inStep, func(t *testing.T, s state, n int) state {
+		"WithCurrentStepCompleted": {roomy, func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithCurrentStepCompleted(after(20 + n)))
 		}},
-		"WithStopSignal": {busyState(t), func(t *testing.T, s state, n int) state {
+		"WithStopSignal": {roomy, func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.Unknown, Message: string(raw(n))}, after(20+n)))
 		}},
 		"WithContinuationRequested": {begunState(t), func(t *testing.T, s state, n int) state {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -39,6 +40,9 @@ const (
 
 // Show shows an event.
 func (v *liveView) Show(e client.Event) {
+	v.out.mu.Lock()
+	defer v.out.mu.Unlock()
+	v.out.live = v
 	lines := v.story.Tell(e)
 	v.follow(e)
 	var settled []string
@@ -50,6 +54,9 @@ func (v *liveView) Show(e client.Event) {
 
 // Close takes away what was going on.
 func (v *liveView) Close() {
+	v.out.mu.Lock()
+	defer v.out.mu.Unlock()
+	v.out.live = nil
 	v.redraw(nil, nil)
 }
 
@@ -153,7 +160,8 @@ func (v *liveView) going() []string {
 	return lines
 }
 
-// redraw replaces the lower part, with settled lines above it.
+// redraw replaces the lower part, with settled lines above it. The caller holds
+// the output.
 func (v *liveView) redraw(settled, going []string) {
 	var b strings.Builder
 	if v.drawn > 0 {
@@ -164,7 +172,7 @@ func (v *liveView) redraw(settled, going []string) {
 	}
 	v.drawn = len(going)
 	if b.Len() > 0 {
-		v.out.printf("%s", b.String())
+		_, _ = io.WriteString(v.out.to, b.String()) // there is nobody to tell
 	}
 }
 
@@ -191,4 +199,3 @@ func (v *liveView) hanging(sign, text string) []string {
 	lines[0] = sign + strings.TrimLeft(lines[0], " ")
 	return lines
 }
-

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
@@ -11,7 +12,7 @@ import (
 
 // An output is where text goes, with what is known of who reads it. What is
 // written must have been cleaned; colours that the reader cannot see are left
-// out on the way.
+// out on the way. Safe for concurrent use.
 type output struct {
 	to io.Writer
 	// terminal says that a person is likely to read it.
@@ -21,6 +22,10 @@ type output struct {
 	theme    theme
 	// width returns the columns of the terminal, zero where there is no limit.
 	width func() int
+
+	mu sync.Mutex
+	// live draws notes above what it may take back; nil where nothing is drawn.
+	live *liveView
 }
 
 const (
@@ -56,7 +61,23 @@ func plainOutput(to io.Writer) *output {
 	return &output{to: to, theme: noTheme(), width: func() int { return 0 }}
 }
 
-func (o *output) Write(text []byte) (int, error) { return o.to.Write(text) }
+// Write writes a text as it is. Safe for concurrent use.
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Write(text)
+}
 
 // printf writes a text. There is nobody to tell where it cannot be written.
-func (o *output) printf(format string, args ...any) { _, _ = fmt.Fprintf(o.to, format, args...) }
+func (o *output) printf(format string, args ...any) { _, _ = fmt.Fprintf(o, format, args...) }
+
+// note writes a line from any goroutine, above what a live view has drawn.
+func (o *output) note(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.live != nil {
+		o.live.redraw([]string{text}, o.live.going())
+		return
+	}
+	_, _ = io.WriteString(o.to, text+"\n") // there is nobody to tell
+}

@@ -85,7 +85,7 @@ func (p *program) say(format string, args ...any) {
 	if p.flags.quiet {
 		return
 	}
-	p.err.printf("%s\n", p.err.theme.faint(oneLine(fmt.Sprintf(format, args...))))
+	p.err.note(p.err.theme.faint(oneLine(fmt.Sprintf(format, args...))))
 }
 
 // detached is the error of a command that was left while what it follows goes on.

@@ -105,7 +105,7 @@ func (s *session) interrupted(step *turn, reply domain.ModelReply) {
 	if m := reply.Message; m != nil && (m.Text() != "" || len(m.Parts) > 0) {
 		// Calls that had arrived are not run and would want results: only the
 		// text stays.
-		m.ToolCalls = nil
+		m.Role, m.ToolCalls = domain.RoleAssistant, nil
 		s.say(step, *m, reply.Digest, domain.Tag{Trace: true})
 	}
 }
@@ -153,6 +153,7 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 		}
 		return again
 	}
+	m.Role = domain.RoleAssistant
 	step.at = s.log.Len()
 	s.say(step, *m, reply.Digest, domain.Tag{Trace: calls})
 	step.calls = m.ToolCalls

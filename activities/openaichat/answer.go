@@ -1,7 +1,9 @@
 package openaichat
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"everstep/activities/inference"
@@ -51,8 +53,7 @@ func (s *assembly) reasoning() []domain.Part {
 	}
 	part := domain.Part{Type: domain.PartReasoning, Text: s.thinking.String(), Signature: s.thought}
 	if len(s.details) > 0 {
-		// They came as valid JSON, one by one.
-		part.Opaque, _ = json.Marshal(s.details)
+		part.Opaque = slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
 	}
 	return []domain.Part{part}
 }

@@ -29,7 +29,8 @@ type assembly struct {
 	thinking strings.Builder
 	// thought is the field in which the thinking came.
 	thought string
-	details []json.RawMessage
+	// details are JSON values, as they came.
+	details [][]byte
 	calls   calls
 	finish  string
 	usage   domain.Usage
@@ -181,7 +182,9 @@ func (s *assembly) takeContent(c *content) {
 	}
 	var details []json.RawMessage
 	if present(c.ReasoningDetails) && json.Unmarshal(c.ReasoningDetails, &details) == nil {
-		s.details = append(s.details, details...)
+		for _, d := range details {
+			s.details = append(s.details, d)
+		}
 	}
 	if c.FunctionCall != nil {
 		zero := 0

@@ -228,13 +228,15 @@ func TestFollowOfWhatTheServerEnds(t *testing.T) {
 func TestFollowOfAnEndThatWasDeleted(t *testing.T) {
 	t.Parallel()
 	first := newRun("run-1", nil)
-	last := outcomeOf(1, 1)
-	second := newRun("run-2", &domain.Carry{Outcome: &last}).continues("run-1")
+	before := outcomeOf(1, 1)
+	second := newRun("run-2", &domain.Carry{Outcome: &before}).continues("run-1")
 	second.sent(2)
 	f := newFake(first, second).withDeleted("run-1")
+	var last error
 	for _, err := range f.client().Follow(t.Context(), "nora", FollowOptions{Number: 1}) {
-		requireClass(t, err, Gone)
+		last = err
 	}
+	requireClass(t, last, Gone)
 }
 
 func TestFollowEndsWithItsContext(t *testing.T) {

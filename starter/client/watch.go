@@ -55,6 +55,8 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 		select {
 		case it, ok := <-items:
 			switch {
+			case !ok && ctx.Err() != nil:
+				return ctx.Err()
 			case !ok:
 				return w.over()
 			case it.err != nil:

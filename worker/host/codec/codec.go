@@ -42,14 +42,19 @@ func New() (*Codec, error) {
 	return &Codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// Encode compresses what is worth it. A small payload that looks as if it came
+// Encode compresses what is worth it, and takes the mark off what Plain marked:
+// with it, Temporal's own tools would show base64. A small payload that looks as if it came
 // from here is wrapped too, so that Decode always returns what Encode was given.
 func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	encoded := make([]*commonpb.Payload, len(payloads))
 	for i, p := range payloads {
 		encoded[i] = p
 		alike := isOurs(p)
-		if IsPlain(p) || len(p.GetData()) < Threshold && !alike {
+		if isPlain(p) {
+			encoded[i] = unmarked(p)
+			continue
+		}
+		if len(p.GetData()) < Threshold && !alike {
 			continue
 		}
 		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
@@ -74,7 +79,7 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	left := MaxDecoded
 	for i, p := range payloads {
 		decoded[i] = p
-		if !isOurs(p) || IsPlain(p) || left <= 0 {
+		if !isOurs(p) || isPlain(p) || left <= 0 {
 			continue
 		}
 		raw, err := c.decoder.DecodeAll(p.GetData(), nil)

@@ -6,17 +6,26 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
-	"google.golang.org/protobuf/proto"
 )
 
-// plainMark is the metadata key of payloads that Encode leaves alone. It is
-// recorded in histories and must never change.
+// plainMark is the metadata key of payloads that Encode leaves alone. It lives
+// between Plain and Encode and does not travel, unless the payload looks as if
+// this codec had made it.
 const plainMark = "everstep-plain"
 
-// IsPlain reports whether a payload is to stay readable.
-func IsPlain(p *commonpb.Payload) bool {
+func isPlain(p *commonpb.Payload) bool {
 	_, marked := p.GetMetadata()[plainMark]
 	return marked
+}
+
+// unmarked returns a copy without the mark, where Decode will not need it.
+func unmarked(p *commonpb.Payload) *commonpb.Payload {
+	if isOurs(p) {
+		return p
+	}
+	metadata := maps.Clone(p.GetMetadata())
+	delete(metadata, plainMark)
+	return &commonpb.Payload{Metadata: metadata, Data: p.GetData(), ExternalPayloads: p.GetExternalPayloads()}
 }
 
 // Plain encodes a value so that Temporal's own tools can read it: as the
@@ -32,10 +41,12 @@ func Plain(value any) (converter.RawValue, error) {
 		// Encode leaves it alone without a mark.
 		return converter.NewRawValue(p), nil
 	}
-	marked := proto.CloneOf(p)
-	marked.Metadata = maps.Clone(p.GetMetadata())
-	marked.Metadata[plainMark] = []byte("true")
-	return converter.NewRawValue(marked), nil
+	metadata := maps.Clone(p.GetMetadata())
+	if metadata == nil {
+		metadata = make(map[string][]byte, 1)
+	}
+	metadata[plainMark] = []byte("true")
+	return converter.NewRawValue(&commonpb.Payload{Metadata: metadata, Data: p.GetData(), ExternalPayloads: p.GetExternalPayloads()}), nil
 }
 
 // PlainAll is Plain for each of the values.

@@ -1,0 +1,200 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+func scriptFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func at(path string, inferenceNumber, attempt int) inference.Call {
+	return inference.Call{
+		Config:    domain.LLMConfig{Provider: Name, Model: path},
+		Messages:  []domain.Message{domain.UserMessage("hello")},
+		Inference: inferenceNumber, Attempt: attempt,
+	}
+}
+
+// play returns what came of a call, and the deltas that told of it.
+func play(ctx context.Context, call inference.Call) (inference.Answer, []inference.Delta, error) {
+	var deltas []inference.Delta
+	answer, err := New().Infer(ctx, call, func(d inference.Delta) { deltas = append(deltas, d) })
+	return answer, deltas, err
+}
+
+func TestInfer(t *testing.T) {
+	t.Parallel()
+	path := scriptFile(t, `
+turns:
+  - {text: one, reasoning: hm, tool_calls: [{name: f, arguments: {x: 1}}], usage: {input_tokens: 5, output_tokens: 6}}
+  - {text: two}
+  - {}
+`)
+	call := at(path, 0, 1)
+	var sent int
+	call.Sent = func() { sent++ }
+	answer, deltas, err := play(t.Context(), call)
+	require.NoError(t, err)
+	require.Equal(t, 1, sent)
+	require.Equal(t, domain.Message{
+		Role:      domain.RoleAssistant,
+		Parts:     []domain.Part{{Type: domain.PartReasoning, Text: "hm"}, {Type: domain.PartText, Text: "one"}},
+		ToolCalls: []domain.ToolCall{{ID: "call_0_0", Name: "f", Arguments: `{"x":1}`}},
+	}, answer.Message)
+	require.Equal(t, domain.Response{ID: "scripted_0", Model: "script.yaml", Finish: domain.FinishToolCalls, Usage: domain.Usage{InputTokens: 5, OutputTokens: 6}}, answer.Response)
+	require.Equal(t, []inference.Delta{{Reasoning: "hm"}, {Text: "one"}, {Tool: "f"}}, deltas)
+
+	answer, _, err = play(t.Context(), at(path, 1, 1))
+	require.NoError(t, err)
+	require.Equal(t, "two", answer.Message.Text())
+	answer, _, err = play(t.Context(), at(path, 2, 1))
+	require.NoError(t, err)
+	require.Empty(t, answer.Message.Parts, "an empty turn is an empty answer")
+
+	_, _, err = play(t.Context(), at(path, 3, 1))
+	require.ErrorContains(t, err, path+": has 3 turns, and the conversation is at number 4")
+	require.False(t, domain.AsError(err).Kind.Retryable())
+	require.False(t, domain.AsError(err).Billed)
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	path := scriptFile(t, `
+turns:
+  - text: the whole answer
+    failures:
+      - {status: 429, retry_after: 1s}
+      - {cut_after: 3}
+      - {status: 504}
+      - {status: 401}
+      - {status: 400, code: context_length_exceeded}
+      - {status: 402}
+      - {cut_after: 99, message: the wire broke}
+`)
+	tests := []struct {
+		kind   domain.Kind
+		code   domain.Code
+		billed bool
+		text   string
+		after  time.Duration
+	}{
+		{kind: domain.Throttled, after: time.Second},
+		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "the"},
+		{kind: domain.Unavailable, billed: true},
+		{kind: domain.Denied, code: domain.CodeAuth},
+		{kind: domain.TooLarge, code: domain.CodeContextOverflow},
+		{kind: domain.Denied, code: domain.CodeQuota},
+		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "the whole answer"},
+	}
+	for k, test := range tests {
+		answer, _, err := play(t.Context(), at(path, 0, k+1))
+		failed := domain.AsError(err)
+		require.Equal(t, test.kind, failed.Kind, "failure %d: %v", k+1, err)
+		require.Equal(t, test.code, failed.Code)
+		require.Equal(t, test.billed, failed.Billed)
+		require.Equal(t, test.after, failed.RetryAfter)
+		require.True(t, answer.Partial)
+		require.Equal(t, test.text, answer.Message.Text())
+	}
+	answer, _, err := play(t.Context(), at(path, 0, len(tests)+1))
+	require.NoError(t, err)
+	require.Equal(t, "the whole answer", answer.Message.Text())
+}
+
+func TestDelayIsStreamedEvenly(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("é", 100)
+	path := scriptFile(t, "turns: [{text: "+text+", delay: 40ms}]")
+	start := time.Now()
+	answer, deltas, err := play(t.Context(), at(path, 0, 1))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond)
+	require.Len(t, deltas, 20)
+	var heard string
+	for _, d := range deltas {
+		require.Len(t, []rune(d.Text), 5)
+		heard += d.Text
+	}
+	require.Equal(t, text, heard)
+	require.Equal(t, text, answer.Message.Text())
+}
+
+func TestStopInTheMiddle(t *testing.T) {
+	t.Parallel()
+	path := scriptFile(t, "turns: [{text: abcdefghijklmnopqrst, tool_calls: [{name: f}], delay: 10m}, {text: x, delay: 20s}]")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("stop"))
+	answer, _, err := play(ctx, at(path, 0, 1))
+	require.ErrorContains(t, err, "stop")
+	require.True(t, domain.AsError(err).Billed)
+	require.True(t, answer.Partial)
+	require.Empty(t, answer.Message.ToolCalls)
+
+	path = scriptFile(t, "turns: [{text: "+strings.Repeat("x", 2000)+", delay: 10s}]")
+	ctx, cancel = context.WithCancelCause(t.Context())
+	var heard string
+	answer, err = New().Infer(ctx, at(path, 0, 1), func(d inference.Delta) {
+		heard += d.Text
+		cancel(errors.New("stop"))
+	})
+	require.Error(t, err)
+	require.NotEmpty(t, heard)
+	require.Equal(t, heard, answer.Message.Text(), "what had come is kept")
+}
+
+func TestCheckFile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	tests := map[string]struct{ path, want string }{
+		"relative": {"a.yaml", "is not an absolute path"},
+		"missing":  {filepath.Join(folder, "none.yaml"), "none.yaml: there is no such file"},
+		"a folder": {folder, "is not a file"},
+		"broken":   {scriptFile(t, "turns:\n  - txet: x"), ":2: a turn has no key"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := New().Check(t.Context(), domain.LLMConfig{Provider: Name, Model: test.path})
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+			require.Equal(t, Name, domain.AsError(err).Source)
+		})
+	}
+}
+
+func TestFileIsReadAgainWhenItChanges(t *testing.T) {
+	t.Parallel()
+	path, p := scriptFile(t, "turns: [{text: old}]"), New()
+	first, err := p.load(path)
+	require.NoError(t, err)
+	again, err := p.load(path)
+	require.NoError(t, err)
+	require.Same(t, first, again)
+	require.NoError(t, os.WriteFile(path, []byte("turns: [{text: newer}]"), 0o600))
+	changed, err := p.load(path)
+	require.NoError(t, err)
+	require.Equal(t, "newer", changed.turns[0].text.plain)
+}
+
+func TestMissingResultNamesTheTurn(t *testing.T) {
+	t.Parallel()
+	path := scriptFile(t, "turns:\n  - text: x\n  - text: '{{ result \"f\" }}'\n")
+	_, _, err := play(t.Context(), at(path, 1, 1))
+	require.ErrorContains(t, err, path+`:3: turn 2: error calling result: tool "f" has no result yet`)
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+}

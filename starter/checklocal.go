@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"everstep/activities/openaichat"
+	"everstep/starter/devserver"
+	"everstep/worker/host"
+)
+
+func (p *program) checkStorage(ctx context.Context, s *server) check {
+	const name = "storage"
+	if named := p.env.value(variableStorage); named != "" {
+		if _, err := os.Stat(named); os.IsNotExist(err) && !strings.Contains(named, "://") {
+			return ok(name, "%s does not exist yet; a worker makes it", named)
+		}
+		bucket, err := host.OpenStorage(ctx, named)
+		if err != nil {
+			return ok(name, "%s", err).fail("")
+		}
+		_ = bucket.Close() // it was only tried
+		return ok(name, "%s can be written and read", named)
+	}
+	if s != nil && s.local == nil {
+		return ok(name, "not known: it is configured on the workers").warn("give each worker of a task queue the same " + variableStorage)
+	}
+	stateFile := p.stateFile()
+	if s != nil {
+		stateFile = s.local.StateFile
+	}
+	if stateFile == "" {
+		found, err := devserver.DefaultStateFile()
+		if err != nil {
+			return ok(name, "%s", err).fail("")
+		}
+		stateFile = found
+	}
+	return ok(name, "%s, beside the dev server's state", devserver.StorageDir(stateFile))
+}
+
+func (p *program) checkFolder(f stackFlags) check {
+	const name = "folder"
+	dir, err := p.folder(f.dir)
+	if err != nil {
+		return ok(name, "%s", err).fail("")
+	}
+	return ok(name, "file tools would work in %s", dir)
+}
+
+func (p *program) checkModel(ctx context.Context) check {
+	const name = "model"
+	text := p.env.value(variableModel)
+	if text == "" {
+		return ok(name, "no default; each start names one (providers: %s)", strings.Join(providers(), ", "))
+	}
+	model, err := readModel(variableModel, text)
+	if err == nil {
+		err = checkModel(ctx, model)
+	}
+	if err != nil {
+		return ok(name, "%s", err).fail("mend " + variableModel)
+	}
+	return ok(name, "%s unless another is named", model)
+}
+
+// checkKeys says which keys are there. It never says what they are.
+func (p *program) checkKeys() check {
+	const name = "keys"
+	url, key := p.env.value(variableOpenAIURL), p.env.value(variableOpenAIKey)
+	if _, err := host.FromEnvironment(host.Config{}, onlyKeys{p.env}); err != nil {
+		return ok(name, "%s", err).fail("")
+	}
+	switch {
+	case key != "" && url != "":
+		return ok(name, "%s is set, for the server that %s names", variableOpenAIKey, variableOpenAIURL)
+	case key != "":
+		return ok(name, "%s is set", variableOpenAIKey)
+	case url != "":
+		return ok(name, "no %s; %s names a server that may need none", variableOpenAIKey, variableOpenAIURL)
+	}
+	return ok(name, "no %s", variableOpenAIKey).warn(openaichat.Name + "/… needs it on the worker, or " + variableOpenAIURL + " for a server without keys; " + providers()[0] + "/… needs none")
+}
+
+// onlyKeys is the environment with nothing in it but what names models' servers
+// and keys, so that host checks just those.
+type onlyKeys struct{ environment }
+
+func (o onlyKeys) LookupEnv(name string) (string, bool) {
+	if name == variableOpenAIKey || name == variableOpenAIURL {
+		return o.environment.LookupEnv(name)
+	}
+	return "", false
+}
+
+// Environ is empty: nothing is looked for there.
+func (o onlyKeys) Environ() []string { return nil }

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"everstep/domain"
+)
+
+func visible(workflowID, runID string, status enumspb.WorkflowExecutionStatus, outcome *domain.Outcome) *workflowpb.WorkflowExecutionInfo {
+	info := &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID}, Status: status, StartTime: at(1),
+	}
+	if outcome != nil {
+		info.Memo = memoOf(*outcome)
+	}
+	return info
+}
+
+func TestListJoinsBothStatuses(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.ends(outcomeOf(1, 4))
+	run.sent(2) // what the list's memo does not tell
+	f := newFake(run)
+	one := outcomeOf(1, 4)
+	f.listed = []*workflowpb.WorkflowExecutionInfo{
+		visible("agent/nora", "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, &one),
+		visible("agent/otto", "run-2", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil),
+		visible("agent/3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", "run-3", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, &one),
+		visible("agent/peer", "run-4", enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, nil),
+		visible("agent/nora", "run-0", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, &one),
+		visible("somebody else's", "run-5", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil),
+	}
+	var got []Listed
+	for l, err := range f.client().List(t.Context(), ListOptions{}) {
+		require.NoError(t, err)
+		got = append(got, l)
+	}
+	require.Len(t, got, 4)
+	for i, want := range []Listed{
+		{ID: "nora", Name: "nora", Status: domain.StatusInProgress, Number: 2, Open: true, ServerStatus: "running"},
+		{ID: "otto", Name: "otto", Status: domain.StatusInProgress, Number: 1, Open: true, ServerStatus: "running"},
+		{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Status: domain.StatusCompleted, Number: 1, Steps: 4, StopReason: domain.Completed, ServerStatus: "completed"},
+		{ID: "peer", Name: "peer", Status: domain.StatusFailed, Number: 1, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated, ServerStatus: "terminated"},
+	} {
+		want.AgentID, want.WorkflowID, want.RunID, want.StartedAt = got[i].AgentID, got[i].WorkflowID, got[i].RunID, got[i].StartedAt
+		require.Equal(t, want, got[i])
+	}
+
+	limited := 0
+	for range f.client().List(t.Context(), ListOptions{Limit: 2}) {
+		limited++
+	}
+	require.Equal(t, 2, limited)
+}

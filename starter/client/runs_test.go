@@ -1,0 +1,137 @@
+package client
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// stepsHeld is a worker whose runs hold ranges of the steps of nora's first
+// execution, two to a page.
+func stepsHeld(ranges map[string][2]int) func(context.Context, string, string, any) (any, error) {
+	return func(_ context.Context, runID, _ string, in any) (any, error) {
+		r := in.(domain.StepsRequest)
+		first, last := ranges[runID][0], ranges[runID][1]
+		page := domain.StepsPage{ExecutionID: nth(1), Number: 1, First: first}
+		for n := max(r.From, first); first > 0 && n <= last; n++ {
+			if len(page.Steps) == 2 {
+				page.Next = n
+				break
+			}
+			page.Steps = append(page.Steps, domain.StepExecution{Step: domain.AgentStep{ID: nth(1).Step(n), Number: n}})
+		}
+		return page, nil
+	}
+}
+
+// threeRuns is a chain of three runs in the middle of nora's first execution.
+func threeRuns() *fakeServer {
+	return newFake(newRun("run-1", nil), newRun("run-2", inMidst(1, 5)).continues("run-1"), newRun("run-3", inMidst(1, 8)).continues("run-2"))
+}
+
+func TestStepsJoinTheRuns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ranges  map[string][2]int
+		deleted string
+		want    []int
+		gone    string
+	}{
+		"whole":                     {map[string][2]int{"run-1": {1, 5}, "run-2": {6, 8}, "run-3": {9, 9}}, "", []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, ""},
+		"a run that overlaps":       {map[string][2]int{"run-1": {1, 5}, "run-2": {4, 8}, "run-3": {9, 9}}, "", []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, ""},
+		"the newest has none yet":   {map[string][2]int{"run-1": {1, 5}, "run-2": {6, 8}}, "", []int{1, 2, 3, 4, 5, 6, 7, 8}, ""},
+		"the newest holds them all": {map[string][2]int{"run-3": {1, 4}}, "", []int{1, 2, 3, 4}, ""},
+		"none yet":                  {map[string][2]int{}, "", nil, ""},
+		"the first was deleted":     {map[string][2]int{"run-2": {6, 8}, "run-3": {9, 9}}, "run-1", []int{6, 7, 8, 9}, "steps 1 to 5 can no longer be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := threeRuns()
+			f.query = stepsHeld(c.ranges)
+			f.deleted[c.deleted] = true
+			var got []int
+			var gone string
+			for step, err := range f.client().Steps(t.Context(), "nora", 0) {
+				if err != nil {
+					requireClass(t, err, Gone)
+					require.Empty(t, got, "told before what is left")
+					gone = err.Error()
+					continue
+				}
+				got = append(got, step.Step.Number)
+			}
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.gone, gone)
+		})
+	}
+}
+
+func TestStepsOfAnExecutionThatNoRunKnows(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.ends(outcomeOf(1, 3))
+	run.sent(2)
+	f := newFake(run)
+	f.query = answering(domain.StepsPage{ExecutionID: nth(2), Number: 2})
+	var last error
+	for _, err := range f.client().Steps(t.Context(), "nora", 1) {
+		last = err
+	}
+	requireClass(t, last, Gone)
+}
+
+// messagesHeld is a worker whose runs hold ranges of nora's transcript, from
+// up to but not including to, two to a page.
+func messagesHeld(ranges map[string][2]int) func(context.Context, string, string, any) (any, error) {
+	return func(_ context.Context, runID, _ string, in any) (any, error) {
+		r := in.(domain.MessagesRequest)
+		base, length := ranges[runID][0], ranges[runID][1]
+		page := domain.MessagesPage{From: max(r.From, base), Base: base, Length: length}
+		limit := 2
+		if r.Limit > 0 {
+			limit = r.Limit
+		}
+		for i := page.From; i < min(length, page.From+limit); i++ {
+			page.Entries = append(page.Entries, domain.Entry{Index: i, Message: domain.UserMessage("x")})
+		}
+		return page, nil
+	}
+}
+
+func TestMessagesJoinTheRuns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ranges  map[string][2]int
+		deleted string
+		want    []int
+		gone    []string
+	}{
+		"whole":            {map[string][2]int{"run-1": {0, 5}, "run-2": {3, 7}, "run-3": {7, 9}}, "", []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, nil},
+		"nothing live":     {map[string][2]int{"run-1": {0, 2}, "run-2": {2, 3}, "run-3": {3, 3}}, "", []int{0, 1, 2}, nil},
+		"the first gone":   {map[string][2]int{"run-2": {3, 5}, "run-3": {5, 6}}, "run-1", []int{3, 4, 5}, []string{"messages 0 to 2 can no longer be read"}},
+		"all of them gone": {map[string][2]int{"run-3": {4, 4}}, "run-2", nil, []string{"messages 0 to 3 can no longer be read"}},
+		"a gap":            {map[string][2]int{"run-1": {0, 2}, "run-2": {4, 5}, "run-3": {5, 6}}, "", []int{0, 1, 4, 5}, []string{"messages 2 to 3 can no longer be read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := threeRuns()
+			f.query = messagesHeld(c.ranges)
+			f.deleted[c.deleted] = true
+			var got []int
+			var gone []string
+			for entry, err := range f.client().Messages(t.Context(), "nora") {
+				if err != nil {
+					requireClass(t, err, Gone)
+					gone = append(gone, err.Error())
+					continue
+				}
+				got = append(got, entry.Index)
+			}
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.gone, gone)
+		})
+	}
+}

@@ -1,0 +1,258 @@
+package client
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+)
+
+func scriptedAgent() domain.Definition {
+	return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x.yaml"}, Tools: []string{"read_file"}}
+}
+
+func TestStartSendsTheInput(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	var options sdk.StartWorkflowOptions
+	var input domain.SessionInput
+	f.start = func(o sdk.StartWorkflowOptions, in domain.SessionInput) error {
+		options, input = o, in
+		return nil
+	}
+	steps := int64(3)
+	e, err := f.client().Start(t.Context(), Start{
+		ID: "nora", Prompt: "go", Definition: scriptedAgent(), Budget: domain.ExecutionBudget{MaxSteps: &steps},
+	})
+	require.NoError(t, err)
+	require.Equal(t, Execution{
+		AgentID: nora.id, ID: "nora", Name: "nora", ExecutionID: nth(1), Number: 1, WorkflowID: "agent/nora", RunID: "run-1",
+	}, e)
+	require.Equal(t, "agent/nora", options.ID)
+	require.Equal(t, domain.DefaultTaskQueue, options.TaskQueue)
+	require.Equal(t, 2*time.Second, options.WorkflowTaskTimeout)
+	require.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, options.WorkflowIDConflictPolicy)
+	require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
+	require.True(t, options.WorkflowExecutionErrorWhenAlreadyStarted)
+	require.Zero(t, options.WorkflowExecutionTimeout)
+	require.Empty(t, options.Memo)
+	require.NotContains(t, options.StaticSummary, "go")
+	name, ok := options.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentName))
+	require.True(t, ok)
+	require.Equal(t, "nora", name)
+	require.Equal(t, domain.SessionInput{
+		SchemaVersion: domain.SchemaVersion, AgentID: nora.id, Name: "nora", Definition: scriptedAgent(), Prompt: "go",
+		Budget: domain.ExecutionBudget{MaxSteps: &steps}, Timing: domain.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond},
+		Attributes: []string{domain.AttributeAgentName, domain.AttributeAgentStatus},
+	}, input)
+}
+
+func TestStartOfAnAgentWithoutAName(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.start = func(o sdk.StartWorkflowOptions, in domain.SessionInput) error {
+		require.Empty(t, in.Name)
+		require.Equal(t, domain.WorkflowID(in.AgentID.String()), o.ID)
+		return nil
+	}
+	c := f.client()
+	first, err := c.Start(t.Context(), Start{Prompt: "go", Definition: scriptedAgent()})
+	require.NoError(t, err)
+	second, err := c.Start(t.Context(), Start{Prompt: "go", Definition: scriptedAgent()})
+	require.NoError(t, err)
+	require.NotEqual(t, first.AgentID, second.AgentID)
+
+	f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error { return open() }
+	_, err = c.Start(t.Context(), Start{ID: first.ID, Prompt: "go", Definition: scriptedAgent()})
+	requireClass(t, err, Refused)
+}
+
+func open() error {
+	return serviceerror.NewWorkflowExecutionAlreadyStarted("already started", "request", "run-1")
+}
+
+func denied(text string) error {
+	return temporal.NewApplicationError(text, string(domain.Denied), domain.Error{Kind: domain.Denied, Message: text})
+}
+
+func TestStartOfAnOpenSession(t *testing.T) {
+	t.Parallel()
+	f := newFake(newRun("run-1", nil))
+	f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error { return open() }
+	var sent domain.SendRequest
+	f.update = func(_ string, in any) (any, error) {
+		sent = in.(domain.SendRequest)
+		return domain.SendReply{ExecutionID: nth(2), Number: 2, RunID: "run-7", Began: true}, nil
+	}
+	c := f.client()
+	e, err := c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent()})
+	require.NoError(t, err)
+	require.Equal(t, 2, e.Number)
+	require.Equal(t, "run-7", e.RunID)
+	require.True(t, sent.IfIdle)
+	require.Equal(t, scriptedAgent().Model, *sent.Model)
+	require.Equal(t, &domain.Definition{Tools: []string{"read_file"}}, sent.Definition)
+
+	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent(), Given: &domain.Definition{}})
+	require.NoError(t, err)
+	require.Equal(t, domain.SendRequest{Prompt: "more", IfIdle: true}, sent, "nothing was asked for explicitly")
+
+	f.update = func(string, any) (any, error) { return nil, denied("execution 2 is in progress") }
+	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent()})
+	requireClass(t, err, Refused)
+	require.EqualError(t, err, "execution 2 is in progress")
+}
+
+// TestStartGoesBackWhereTheSessionEnds covers a session that ends between the
+// start that met it and the message to it, in each way that this can show.
+func TestStartGoesBackWhereTheSessionEnds(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]error{
+		"gone":     serviceerror.NewNotFound("workflow execution already completed"),
+		"ending":   temporal.NewApplicationError("ended", "AcceptedUpdateCompletedWorkflow"),
+		"refusing": denied("the session is closed"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := newRun("run-1", nil)
+			f := newFake(run)
+			starts := 0
+			f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error {
+				if starts++; starts == 1 {
+					return open()
+				}
+				return nil
+			}
+			f.update = func(string, any) (any, error) {
+				run.status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+				return nil, answer
+			}
+			e, err := f.client().Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent()})
+			require.NoError(t, err)
+			require.Equal(t, 1, e.Number)
+			require.Equal(t, 2, starts)
+		})
+	}
+}
+
+func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	past, minus := time.Now().Add(-time.Second), int64(-1)
+	big := scriptedAgent()
+	big.SystemPrompt = strings.Repeat("x", domain.MaxSystemPrompt+1)
+	for name, c := range map[string]struct {
+		start Start
+		field string
+	}{
+		"empty prompt":       {Start{Definition: scriptedAgent()}, "prompt"},
+		"blank prompt":       {Start{Prompt: " \n", Definition: scriptedAgent()}, "prompt"},
+		"long prompt":        {Start{Prompt: strings.Repeat("x", domain.MaxMessage+1), Definition: scriptedAgent()}, "prompt"},
+		"long when encoded":  {Start{Prompt: strings.Repeat("\x01", domain.MaxMessage), Definition: scriptedAgent()}, "prompt and definition"},
+		"not UTF-8":          {Start{Prompt: "a\xff", Definition: scriptedAgent()}, "prompt"},
+		"long system prompt": {Start{Prompt: "go", Definition: big}, "system prompt"},
+		"negative budget":    {Start{Prompt: "go", Definition: scriptedAgent(), Budget: domain.ExecutionBudget{MaxSteps: &minus}}, "max_steps"},
+		"deadline passed":    {Start{Prompt: "go", Definition: scriptedAgent(), Budget: domain.ExecutionBudget{Deadline: &past}}, "deadline"},
+		"no model":           {Start{Prompt: "go"}, "model"},
+		"id with a slash":    {Start{ID: "a/b", Prompt: "go", Definition: scriptedAgent()}, "id"},
+		"id with a space":    {Start{ID: "a b", Prompt: "go", Definition: scriptedAgent()}, "id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := newFake().client().Start(t.Context(), c.start) // the fake panics on any call
+			requireClass(t, err, Invalid)
+			require.ErrorContains(t, err, c.field+":")
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+func TestSendWaitsForAWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(newRun("run-1", nil))
+		ids := map[string]int{}
+		f.update = func(id string, _ any) (any, error) {
+			ids[id]++
+			if ids[id] < 4 {
+				time.Sleep(updateTry)
+				return nil, sdk.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded)
+			}
+			return domain.SendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
+		}
+		var said []string
+		c := New(f, Config{Progress: func(text string) { said = append(said, text) }})
+		e, err := c.Send(t.Context(), "nora", SendOptions{Prompt: "more"})
+		require.NoError(t, err)
+		require.Equal(t, 2, e.Number)
+		require.Len(t, ids, 1, "the same id each time")
+		require.Len(t, said, 1)
+	})
+}
+
+func TestSendAndCloseWhereTheyAreRefused(t *testing.T) {
+	t.Parallel()
+	closed := newRun("run-1", nil)
+	closed.ends(outcomeOf(1, 1))
+	closed.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+	unnamed := "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11"
+	for name, c := range map[string]struct {
+		id  string
+		run *fakeRun
+	}{
+		"ended":   {"nora", closed},
+		"unnamed": {unnamed, newRun("run-1", nil)},
+		"running": {"nora", newRun("run-1", nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(c.run)
+			f.update = func(string, any) (any, error) { return nil, denied("execution 1 is in progress") }
+			_, err := f.client().Send(t.Context(), c.id, SendOptions{Prompt: "more"})
+			requireClass(t, err, Refused)
+			_, err = f.client().Close(t.Context(), c.id)
+			requireClass(t, err, Refused)
+		})
+	}
+	_, err := newFake(newRun("run-1", nil)).withDeleted("run-1").client().Send(t.Context(), "nora", SendOptions{Prompt: "more"})
+	requireClass(t, err, NotFound)
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.ends(outcomeOf(1, 1))
+	f := newFake(run)
+	var sent []domain.StopRequest
+	f.signal = func(in domain.StopRequest) error { sent = append(sent, in); return nil }
+	_, err := f.client().Stop(t.Context(), "nora", StopOptions{})
+	requireClass(t, err, Refused)
+	require.ErrorContains(t, err, "idle")
+
+	run.sent(2)
+	e, err := f.client().Stop(t.Context(), "nora", StopOptions{Mode: domain.StopNow, Within: time.Second, Reason: "enough"})
+	require.NoError(t, err)
+	require.Equal(t, 2, e.Number)
+	require.Equal(t, []domain.StopRequest{{
+		Reason: "enough", Mode: domain.StopNow, Within: domain.Span(time.Second), ExecutionID: nth(2),
+	}}, sent)
+
+	f.signal = func(domain.StopRequest) error { return serviceerror.NewNotFound("already completed") }
+	_, err = f.client().Stop(t.Context(), "nora", StopOptions{})
+	requireClass(t, err, Refused)
+	for field, o := range map[string]StopOptions{
+		"mode": {Mode: "soon"}, "within": {Within: -1}, "reason": {Reason: strings.Repeat("x", domain.MaxReason+1)},
+	} {
+		_, err = f.client().Stop(t.Context(), "nora", o)
+		requireClass(t, err, Invalid)
+		require.ErrorContains(t, err, field+":")
+	}
+}

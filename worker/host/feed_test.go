@@ -1,0 +1,86 @@
+package host
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/activities/transcript"
+	"everstep/domain"
+	"everstep/workflows"
+)
+
+// watched runs workflows with the feeder between them and their activities.
+func watched(f *feeder) *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silence{})
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{f}})
+	return env
+}
+
+func serveAs[In, Out any](env *testsuite.TestWorkflowEnvironment, name domain.Activity[In, Out], run func(In) Out) {
+	env.RegisterActivityWithOptions(func(_ context.Context, in In) (Out, error) { return run(in), nil },
+		activity.RegisterOptions{Name: string(name)})
+}
+
+func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
+	t.Parallel()
+	cache := transcript.NewCache(0)
+	var reached []domain.Boundary
+	env := watched(&feeder{cache: cache, at: func(_ context.Context, b domain.Boundary) { reached = append(reached, b) }})
+	workflows.Register(env)
+	digest := domain.DigestOf([]byte("resolved"))
+	serveAs(env, domain.ListTools, func(domain.CatalogRequest) domain.Catalog {
+		_, _, ok := cache.Find("default-test-workflow-id")
+		require.False(t, ok, "there is no definition yet")
+		return domain.Catalog{Tools: []domain.ToolSpec{{Name: "look", Schema: []byte(`{}`), Effect: domain.ReadOnly}}, Digest: digest}
+	})
+	inferences := 0
+	serveAs(env, domain.CallModel, func(ask domain.ModelRequest) domain.ModelReply {
+		log, resolved, ok := cache.Find("default-test-workflow-id")
+		require.True(t, ok)
+		require.Equal(t, ask.Log, log.Ref())
+		require.Equal(t, ask.Resolved, resolved.Digest)
+		inferences++
+		m := domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "done"}}}
+		finish := domain.FinishStop
+		if inferences == 1 {
+			m.ToolCalls = []domain.ToolCall{{ID: "1", Name: "look", Arguments: `{}`}}
+			finish = domain.FinishToolCalls
+		}
+		return domain.ModelReply{Outcome: domain.Answered, Message: &m, Tries: 1, Digest: digest, Response: domain.Response{Finish: finish}}
+	})
+	serveAs(env, domain.CallTool, func(domain.ToolRequest) domain.ToolReply {
+		log, _, _ := cache.Find("default-test-workflow-id")
+		require.Equal(t, 2, log.Len(), "the message that asks for the call is there")
+		return domain.ToolReply{Content: "seen"}
+	})
+	agent, err := domain.AgentIDOf("5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55")
+	require.NoError(t, err)
+	env.ExecuteWorkflow(string(domain.Execute), domain.SessionInput{
+		SchemaVersion: 1, AgentID: agent, Prompt: "hello",
+		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}, Tools: []string{"look"}},
+	})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 2, inferences)
+	require.Equal(t, []domain.Boundary{domain.BetweenSteps, domain.BetweenSteps}, reached)
+}
+
+func TestContinuingIsABoundary(t *testing.T) {
+	t.Parallel()
+	var reached []domain.Boundary
+	env := watched(&feeder{cache: transcript.NewCache(0), at: func(_ context.Context, b domain.Boundary) { reached = append(reached, b) }})
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		return workflow.NewContinueAsNewError(ctx, "continuing")
+	}, workflow.RegisterOptions{Name: "continuing"})
+	env.ExecuteWorkflow("continuing")
+	require.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
+	require.Equal(t, []domain.Boundary{domain.Continuing}, reached)
+}

@@ -1,0 +1,130 @@
+package host
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/worker/host/codec"
+)
+
+// long is a text that the codec would compress.
+func long() string { return strings.Repeat("long ", codec.Threshold) }
+
+// sent is the end of the chain on the client's side: it keeps what it is given.
+type sent struct {
+	interceptor.ClientOutboundInterceptorBase
+	args []any
+}
+
+func (s *sent) QueryWorkflow(_ context.Context, in *interceptor.ClientQueryWorkflowInput) (converter.EncodedValue, error) {
+	s.args = in.Args
+	return nil, nil
+}
+
+func (s *sent) SignalWorkflow(_ context.Context, in *interceptor.ClientSignalWorkflowInput) error {
+	s.args = []any{in.Arg}
+	return nil
+}
+
+func (s *sent) UpdateWorkflow(_ context.Context, in *interceptor.ClientUpdateWorkflowInput) (client.WorkflowUpdateHandle, error) {
+	s.args = in.Args
+	return nil, nil
+}
+
+func TestClientsSendPlain(t *testing.T) {
+	t.Parallel()
+	for name, send := range map[string]func(ctx context.Context, c interceptor.ClientOutboundInterceptor, args []any) error{
+		"query": func(ctx context.Context, c interceptor.ClientOutboundInterceptor, args []any) error {
+			_, err := c.QueryWorkflow(ctx, &interceptor.ClientQueryWorkflowInput{Args: args})
+			return err
+		},
+		"signal": func(ctx context.Context, c interceptor.ClientOutboundInterceptor, args []any) error {
+			return c.SignalWorkflow(ctx, &interceptor.ClientSignalWorkflowInput{Arg: args[0]})
+		},
+		"update": func(ctx context.Context, c interceptor.ClientOutboundInterceptor, args []any) error {
+			_, err := c.UpdateWorkflow(ctx, &interceptor.ClientUpdateWorkflowInput{Args: args})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compress, err := codec.New()
+			require.NoError(t, err)
+			end := &sent{}
+			args := []any{long()}
+			require.NoError(t, send(t.Context(), (&plain{}).InterceptClient(end), args))
+			require.Equal(t, []any{long()}, args, "the caller's arguments stay as they were")
+			payloads, err := compress.DataConverter().ToPayloads(end.args...)
+			require.NoError(t, err)
+			var text string
+			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(payloads, &text), "readable without the codec")
+			require.Equal(t, long(), text)
+
+			require.Error(t, send(t.Context(), (&plain{}).InterceptClient(end), []any{func() {}}))
+		})
+	}
+}
+
+// encodeOnly is a codec whose other side has none.
+type encodeOnly struct{ *codec.Codec }
+
+func (encodeOnly) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return payloads, nil
+}
+
+func TestWorkflowsAnswerPlain(t *testing.T) {
+	t.Parallel()
+	compress, err := codec.New()
+	require.NoError(t, err)
+	encoding := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress})
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silence{})
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetDataConverter(encoding)
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) (string, error) {
+		echo := func(text string) (string, error) { return text, nil }
+		if err := workflow.SetQueryHandler(ctx, "ask", echo); err != nil {
+			return "", err
+		}
+		err := workflow.SetUpdateHandler(ctx, "change", func(_ workflow.Context, text string) (string, error) { return text, nil })
+		return "", err
+	}, workflow.RegisterOptions{Name: "answering"})
+	change, err := codec.Plain(long())
+	require.NoError(t, err)
+	var answer any
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow("change", "id", &testsuite.TestUpdateCallback{
+			OnAccept: func() {}, OnReject: func(err error) { require.NoError(t, err) },
+			OnComplete: func(result any, err error) {
+				require.NoError(t, err)
+				answer = result
+			},
+		}, change)
+	}, 0)
+	env.ExecuteWorkflow("answering")
+	require.NoError(t, env.GetWorkflowError())
+
+	payloads, err := compress.DataConverter().ToPayloads(answer)
+	require.NoError(t, err)
+	var text string
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(payloads, &text))
+	require.Equal(t, long(), text)
+
+	ask, err := codec.Plain(long())
+	require.NoError(t, err)
+	value, err := env.QueryWorkflow("ask", ask)
+	require.NoError(t, err)
+	require.NoError(t, value.Get(&text))
+	require.Equal(t, long(), text)
+}
