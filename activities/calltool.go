@@ -39,6 +39,7 @@ func (a *Activities) CallTool(ctx context.Context, request domain.ToolRequest) (
 	if err := c.mayBegin(ctx); err != nil {
 		return c.notBegun(ctx, err)
 	}
+	ctx = domain.WithPlace(ctx, domain.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
 	ctx = tool.WithExecution(ctx, tool.Call{
 		ID: request.ID(), ExecutionID: request.ExecutionID, Step: request.Step, Position: request.Position,
 		Attempt: int(c.info.Attempt),

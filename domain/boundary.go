@@ -1,5 +1,7 @@
 package domain
 
+import "context"
+
 // A Boundary is a point at which a worker can die. The promises hold at each,
 // and the proof kills workers at each.
 type Boundary string
@@ -31,4 +33,26 @@ func Boundaries() []Boundary {
 // UnmarshalText accepts the known boundaries only.
 func (b *Boundary) UnmarshalText(text []byte) error {
 	return decodeEnum(b, text, Boundaries(), "boundary")
+}
+
+// A Place says in which agent's work a boundary was reached.
+type Place struct {
+	WorkflowID string
+	// ExecutionID and Step are zero where the run continues as new.
+	ExecutionID ExecutionID
+	Step        int
+}
+
+type placeKey struct{}
+
+// WithPlace returns a context in which PlaceOf answers with the place.
+func WithPlace(ctx context.Context, place Place) context.Context {
+	return context.WithValue(ctx, placeKey{}, place)
+}
+
+// PlaceOf tells what is called at a boundary where that is. The zero value
+// means that the context does not know.
+func PlaceOf(ctx context.Context) Place {
+	place, _ := ctx.Value(placeKey{}).(Place)
+	return place
 }

@@ -91,9 +91,10 @@ func (l Log) join(e Entry) Log {
 		l.entries = append(l.entries, e)
 		return l
 	}
-	room := make([]Entry, n, 2*n+8)
+	room := make([]Entry, n+1, 2*n+8)
 	copy(room, l.entries)
-	l.entries, l.taken = append(room, e), new(atomic.Int64)
+	room[n] = e
+	l.entries, l.taken = room, new(atomic.Int64)
 	l.taken.Store(int64(n + 1))
 	return l
 }

@@ -22,10 +22,10 @@ type beginning struct {
 func (b *beginning) register(p *program, command *cobra.Command) {
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL` that answers ("+variableModel+")")
+	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL`: who answers ("+variableModel+")")
 	set.StringVar(&b.system, "system", "", "system prompt")
 	set.StringSliceVar(&b.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
-	set.StringVar(&b.id, "id", "", "`NAME` of an agent that stays open for more; none takes this one prompt")
+	set.StringVar(&b.id, "id", "", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	b.limits.register(set, p.now)
 	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "tool", completeTools)

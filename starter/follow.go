@@ -114,7 +114,7 @@ func outcomeOf(r client.Result) error {
 func (p *program) detach(s *stack, x client.Execution) {
 	words := "it goes on"
 	if s.own() {
-		words = "its worker ends with this command, so it pauses until one of these runs:"
+		words = "what runs it ends with this command, so it pauses until one of these runs:"
 	}
 	id := oneLine(x.ID)
 	which := ""
@@ -131,6 +131,7 @@ func (p *program) detach(s *stack, x client.Execution) {
 		hints = [][2]string{
 			{p.again("watch", id), "go on with it, and follow it"},
 			{p.again("dev"), "go on with it in the background"},
+			{p.again("result", id), "wait for its answer, while one of these runs"},
 		}
 	}
 	width := 0

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"everstep/domain"
 	"everstep/starter/client"
 )
 
@@ -61,9 +62,12 @@ func listing(agents []client.Listed) table {
 		case a.Open:
 			session = "running"
 		}
-		why := string(a.StopReason)
-		if a.Code != "" {
+		why := ""
+		switch {
+		case a.Code != "":
 			why = string(a.Code)
+		case a.StopReason != domain.Completed:
+			why = string(a.StopReason)
 		}
 		t.rows = append(t.rows, []string{
 			oneLine(a.ID), string(a.Status), grouped(int64(a.Number)), steps, session, moment(a.StartedAt), oneLine(why),

@@ -54,7 +54,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	root.SetHelpCommandGroupID(groupLocal)
 	p.flags.connection = host.ConnectionFlags(root.PersistentFlags())
 	set := root.PersistentFlags()
-	set.StringVar(&p.flags.state, "state", "", "`FILE` with the state of the dev server ("+variableState+")")
+	set.StringVar(&p.flags.state, "state", "", "the state `FILE` of the dev server ("+variableState+")")
 	set.BoolVar(&p.flags.json, "json", false, "answer in JSON: one value, or one a line when following")
 	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
 	add(root, groupAgents,

@@ -57,7 +57,7 @@ while one is in progress. The message - is read from standard input.`,
 	}
 	command.Flags().SortFlags = false
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
-	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL` that answers from now on")
+	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
 	l.register(command.Flags(), p.now)
 	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "model", completeModels)

@@ -29,8 +29,8 @@ type stackFlags struct {
 }
 
 func (f *stackFlags) register(command *cobra.Command) {
-	command.Flags().StringVar(&f.taskQueue, "task-queue", "", "`NAME` of the task queue that workers listen on ("+variableTaskQueue+")")
-	command.Flags().StringVar(&f.dir, "dir", "", "`FOLDER` that file tools work in, where this command brings up the worker ("+variableDir+"; the current one unless given)")
+	command.Flags().StringVar(&f.taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+variableTaskQueue+")")
+	command.Flags().StringVar(&f.dir, "dir", "", "the `FOLDER` for file tools, where this command brings up the worker ("+variableDir+"; the current one unless given)")
 }
 
 // ownStack reports whether a command would bring up a server and a worker of
@@ -107,8 +107,11 @@ func (s *stack) failed() <-chan error {
 	return s.worker.failed
 }
 
-// own reports whether the execution pauses when this process ends.
-func (s *stack) own() bool { return s.worker != nil }
+// own reports whether an execution pauses when this process ends, unless other
+// processes are there to go on with it.
+func (s *stack) own() bool {
+	return s.lease != nil && (s.worker == nil || s.worker.Serving())
+}
 
 // folder is the root of the file tools, absolute.
 func (p *program) folder(flag string) (string, error) {

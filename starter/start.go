@@ -40,6 +40,6 @@ a worker may come later. The prompt - is read from standard input.`,
 		},
 	}
 	b.register(p, command)
-	command.Flags().StringVar(&taskQueue, "task-queue", "", "`NAME` of the task queue that workers listen on ("+variableTaskQueue+")")
+	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+variableTaskQueue+")")
 	return command
 }

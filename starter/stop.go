@@ -50,7 +50,7 @@ its partial answer is kept.
 	command.Flags().SortFlags = false
 	command.Flags().Var(choice[domain.StopMode]{&mode, domain.StopModes()}, "mode", "how much may still finish")
 	command.Flags().Var(span{&within}, "within", "go over to mode now after so long")
-	command.Flags().StringVar(&reason, "reason", "", "`TEXT` for whoever reads the outcome")
+	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", completeModes)
 	return command
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,10 +20,11 @@ type workerKeeper struct {
 	// failed delivers why no worker can be kept. There is at most one.
 	failed chan error
 
-	spec   workerSpec
-	say    func(string, ...any)
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
+	spec    workerSpec
+	serving atomic.Bool
+	say     func(string, ...any)
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
 }
 
 const (
@@ -63,6 +65,9 @@ func (p *program) keepWorker(spec workerSpec, folderAsked bool, log io.Writer) (
 	return k, nil
 }
 
+// Serving reports whether the worker of the queue is this process's.
+func (k *workerKeeper) Serving() bool { return k.serving.Load() }
+
 // Close stops the worker gracefully, and returns when it has ended.
 func (k *workerKeeper) Close() {
 	k.cancel()
@@ -86,6 +91,7 @@ func (k *workerKeeper) keep(ctx context.Context, lock io.Closer) {
 		lock = taken
 	}
 	defer lock.Close()
+	k.serving.Store(true)
 	if err := k.serve(ctx); err != nil {
 		k.failed <- err
 	}

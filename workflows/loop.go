@@ -48,7 +48,10 @@ func (s *session) begin() {
 	s.tally.toolCalls, s.tally.traces = 0, 0
 	s.state = must(s.state.BeginExecution(id, budget, s.now()))
 	s.joinPrompt(id, next.prompt)
-	s.publish(domain.Outcome{Status: domain.StatusInProgress})
+	if s.state.ExecutionCount() > 1 {
+		// Whoever started the workflow has published the first.
+		s.publish(domain.Outcome{Status: domain.StatusInProgress})
+	}
 }
 
 // nextExecutionID derives the id of the execution that would begin next.

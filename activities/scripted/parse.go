@@ -18,7 +18,7 @@ const (
 	// maxScript bounds a file, in bytes.
 	maxScript = 1 << 20
 	// maxNodes bounds the values in a file, aliases followed.
-	maxNodes = 1 << 20
+	maxNodes = 1 << 18
 	// maxDelay bounds how long an answer takes.
 	maxDelay = 24 * time.Hour
 )

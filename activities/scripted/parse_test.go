@@ -74,7 +74,7 @@ func TestMistakes(t *testing.T) {
 		"a key of the script":       {"turn: []", `a.yaml:1: the script has no key "turn"; did you mean "turns"?`},
 		"a key twice":               {"turns:\n  - text: x\n    text: y", `a.yaml:3: a turn has the key "text" twice`},
 		"a merge":                   {"turns:\n  - &a {text: x}\n  - <<: *a", `a.yaml:3: a turn has no key "<<"`},
-		"a second document":         {"turns: []\n---\nturns: []", "a.yaml:3: the script has a second document"},
+		"a second document":         {"turns: []\n---\nturns: []", "a.yaml:2: the script has a second document"},
 		"text of another kind":      {"turns:\n  - text: [x]", "a.yaml:2: text is not a text"},
 		"a template":                {"turns:\n  - text: x\n  - text: '{{ nothing }}'", `a.yaml:3: text: the template cannot be read: 1: function "nothing" not defined`},
 		"a template in an argument": {"turns:\n  - tool_calls:\n      - name: f\n        arguments: {x: '{{ if }}'}", "a.yaml:4: the template cannot be read"},

@@ -39,8 +39,9 @@ func (q *quoting) render(s *scene) (string, error) {
 	}
 	var out bounded
 	if err := t.Funcs(s.functions()).Execute(&out, nil); err != nil {
-		if failed, ok := errors.AsType[template.ExecError](err); ok && failed.Unwrap() != nil {
-			err = failed.Unwrap()
+		// The library says first at which place of the template.
+		if _, reason, ok := strings.Cut(err.Error(), ">: "); ok {
+			return "", errors.New(reason)
 		}
 		return "", err
 	}

@@ -48,7 +48,10 @@ func (c *Client) statusByWorkflow(ctx context.Context, a agent) *domain.StatusVi
 func (s snapshot) completing(v domain.StatusView) domain.StatusView {
 	v.WorkflowID, v.RunID = s.workflowID(), s.runID()
 	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
-	v.Source, v.Open = domain.FromWorkflow, s.open()
+	v.Source, v.Open = domain.FromWorkflow, v.Open && s.open()
+	if !s.open() {
+		v.Doing = "ended"
+	}
 	return v
 }
 
@@ -71,7 +74,7 @@ func (p position) view() domain.StatusView {
 		WorkflowID: p.workflowID(), RunID: p.runID(), CostUSD: "0",
 		StopSignals: []domain.StopSignal{}, PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: domain.HistoryView{Events: p.info().GetHistoryLength(), Bytes: p.info().GetHistorySizeBytes()},
-		Open:    p.open(),
+		Open:    p.open() && p.name != "",
 	}
 }
 
@@ -79,9 +82,9 @@ func (p position) view() domain.StatusView {
 func (p position) endedView() domain.StatusView {
 	v, o := p.view(), *p.ended
 	v.Status, v.StopReason, v.StepCount, v.Usage = o.Status, o.StopReason, o.Steps, o.Usage.View()
-	v.Source, v.Doing = domain.FromMemo, "nothing: it has ended"
+	v.Source, v.Doing = domain.FromMemo, "ended"
 	if p.open() {
-		v.Doing = "nothing: it waits for a message"
+		v.Doing = "idle"
 	} else if closed := p.info().GetCloseTime(); closed != nil {
 		v.Since = closed.AsTime()
 	}

@@ -18,7 +18,7 @@ func TestStatusAsksTheWorkflow(t *testing.T) {
 	run := newRun("run-1", nil)
 	f := newFake(run)
 	f.query = answering(domain.StatusView{
-		AgentID: nora.id, Number: 1, Status: domain.StatusInProgress, StepCount: 4, Source: domain.FromWorkflow,
+		AgentID: nora.id, Number: 1, Status: domain.StatusInProgress, StepCount: 4, Source: domain.FromWorkflow, Open: true,
 	})
 	v, err := f.client().Status(t.Context(), "nora")
 	require.NoError(t, err)
@@ -63,15 +63,15 @@ func TestStatusWithoutAWorker(t *testing.T) {
 		},
 		"idle": {
 			func(r *fakeRun) { r.ends(outcomeOf(1, 5)) },
-			domain.StatusCompleted, 5, domain.FromMemo, "nothing: it waits for a message",
+			domain.StatusCompleted, 5, domain.FromMemo, "idle",
 		},
 		"completed": {
 			func(r *fakeRun) { r.ends(outcomeOf(1, 5)); r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED) },
-			domain.StatusCompleted, 5, domain.FromMemo, "nothing: it has ended",
+			domain.StatusCompleted, 5, domain.FromMemo, "ended",
 		},
 		"terminated": {
 			func(r *fakeRun) { r.infers(1, 3); r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED) },
-			domain.StatusFailed, 2, domain.FromServer, "nothing: it has ended",
+			domain.StatusFailed, 2, domain.FromServer, "ended",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

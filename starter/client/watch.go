@@ -30,8 +30,10 @@ type watcher struct {
 	quietUntil int64
 	// finished means that the caller has seen all that it wants.
 	finished bool
-	// stalled is since when work has waited for a worker; told that this was said.
+	// stalled is since when work has waited for a worker, looked when that was
+	// last not known; told that it was said.
 	stalled time.Time
+	looked  time.Time
 	told    bool
 }
 
@@ -44,6 +46,7 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 		for range items { // let the reader end
 		}
 	}()
+	w.looked = time.Now()
 	pace := w.pace()
 	look := time.NewTimer(pace)
 	defer look.Stop()
@@ -106,7 +109,7 @@ func (w *watcher) item(it item) {
 	case it.back:
 		w.give(Event{Type: EventReconnected, Time: time.Now(), Number: w.fold.number})
 	default:
-		w.stalled = time.Time{}
+		w.stalled, w.looked = time.Time{}, time.Now()
 		for _, e := range w.fold.take(it.runID, it.event) {
 			if !it.repeated && !w.quiet(it) {
 				w.show(e)
@@ -191,18 +194,20 @@ func (w *watcher) look(ctx context.Context) {
 	w.stall(s, work)
 }
 
-// stall says, once until work goes on, that no worker takes what waits.
+// stall says, once until work goes on, that no worker takes what waits. The
+// wait may have begun just after the look before.
 func (w *watcher) stall(s snapshot, work []pendingWork) {
 	now := time.Now()
 	switch {
 	case !stalls(s, work):
 		w.stalled, w.told = time.Time{}, false
 	case w.stalled.IsZero():
-		w.stalled = now
+		w.stalled = w.looked
 	case now.Sub(w.stalled) >= stalledAfter && !w.told:
 		w.told = true
 		w.show(Event{Type: EventNoWorker, Time: now, Number: w.fold.number})
 	}
+	w.looked = now
 }
 
 // stalls reports whether something waits for a worker and none is at work.

@@ -41,8 +41,8 @@ type Config struct {
 	// stop. Zero: DefaultStopTimeout.
 	StopTimeout time.Duration
 
-	// At is called at the points where a worker can die. It is for tests that
-	// kill workers there, and nil otherwise.
+	// At is called at the points where a worker can die; domain.PlaceOf says
+	// where that is. It is for proofs that kill workers there, and nil otherwise.
 	At func(context.Context, domain.Boundary)
 }
 

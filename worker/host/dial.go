@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -63,7 +64,8 @@ func (c Connection) options() (client.Options, error) {
 
 func unreachable(connection Connection, err error) error {
 	own := domain.Errorf(domain.Unavailable,
-		"address: no Temporal server answers at %s; start one there, or name another with --address (TEMPORAL_ADDRESS)", connection.Address)
+		"address: no Temporal server answers at %s (%s); start one there, or name another with --address (TEMPORAL_ADDRESS)",
+		connection.Address, reason(err))
 	if denied, ok := errors.AsType[*serviceerror.PermissionDenied](err); ok {
 		own = domain.CodedErrorf(domain.Denied, domain.CodeAuth,
 			"address: the Temporal server at %s refuses these credentials: %s; see TEMPORAL_API_KEY and the TLS settings of the profile",
@@ -71,6 +73,15 @@ func unreachable(connection Connection, err error) error {
 	}
 	own.Detail = err.Error()
 	return own.From("server")
+}
+
+// reason is the end of what gRPC says, which is the part that tells.
+func reason(err error) string {
+	text := strings.Trim(err.Error(), `"`)
+	if at := strings.LastIndex(text, ": "); at >= 0 {
+		text = text[at+2:]
+	}
+	return domain.Shorten(text, 200)
 }
 
 // silence is a logger for processes whose stderr is not for the SDK.

@@ -45,23 +45,27 @@ type feedOutbound struct {
 
 func (out *feedOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
 	if !workflow.IsReplaying(ctx) {
-		out.feeder.scheduled(ctx, name)
+		out.feeder.scheduled(ctx, name, args)
 	}
 	return out.Next.ExecuteActivity(ctx, name, args...)
 }
 
 func (out *feedOutbound) NewContinueAsNewError(ctx workflow.Context, workflowFunction any, args ...any) error {
 	if !workflow.IsReplaying(ctx) {
-		out.feeder.reached(domain.Continuing)
+		out.feeder.reached(domain.Continuing, domain.Place{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID})
 	}
 	return out.Next.NewContinueAsNewError(ctx, workflowFunction, args...)
 }
 
 // scheduled feeds the cache where the activity will read the transcript.
-func (f *feeder) scheduled(ctx workflow.Context, name string) {
+func (f *feeder) scheduled(ctx workflow.Context, name string, args []any) {
 	switch name {
 	case string(domain.CallModel):
-		f.reached(domain.BetweenSteps)
+		place := domain.Place{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID}
+		if request, ok := args[0].(domain.ModelRequest); ok {
+			place.ExecutionID, place.Step = request.ExecutionID, request.Step
+		}
+		f.reached(domain.BetweenSteps, place)
 	case string(domain.CallTool), string(domain.Record):
 	default:
 		return
@@ -71,8 +75,8 @@ func (f *feeder) scheduled(ctx workflow.Context, name string) {
 	}
 }
 
-func (f *feeder) reached(boundary domain.Boundary) {
+func (f *feeder) reached(boundary domain.Boundary, place domain.Place) {
 	if f.at != nil {
-		f.at(context.Background(), boundary)
+		f.at(domain.WithPlace(context.Background(), place), boundary)
 	}
 }

@@ -34,7 +34,10 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 	t.Parallel()
 	cache := transcript.NewCache(0)
 	var reached []domain.Boundary
-	env := watched(&feeder{cache: cache, at: func(_ context.Context, b domain.Boundary) { reached = append(reached, b) }})
+	var places []domain.Place
+	env := watched(&feeder{cache: cache, at: func(ctx context.Context, b domain.Boundary) {
+		reached, places = append(reached, b), append(places, domain.PlaceOf(ctx))
+	}})
 	workflows.Register(env)
 	digest := domain.DigestOf([]byte("resolved"))
 	serveAs(env, domain.ListTools, func(domain.CatalogRequest) domain.Catalog {
@@ -71,6 +74,11 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 2, inferences)
 	require.Equal(t, []domain.Boundary{domain.BetweenSteps, domain.BetweenSteps}, reached)
+	for i, place := range places {
+		require.Equal(t, "default-test-workflow-id", place.WorkflowID)
+		require.Equal(t, i+1, place.Step)
+		require.False(t, place.ExecutionID.IsZero())
+	}
 }
 
 func TestContinuingIsABoundary(t *testing.T) {

@@ -1,0 +1,209 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"everstep/starter/client"
+	"everstep/worker/host"
+	"everstep/worker/host/codec"
+)
+
+// A lane is a task queue, the one worker process that serves it, and the agent
+// that runs on it at the time.
+type lane struct {
+	proof    *proof
+	name     string
+	queue    string
+	agents   *client.Client
+	command  []string
+	log      *os.File
+	listener net.Listener
+	// broken delivers why the lane can do no more.
+	broken chan error
+
+	mu     sync.Mutex
+	worker *process
+	trial  *trial
+	// aim is the kill to come; nil: the lane kills nothing.
+	aim *aim
+}
+
+// openLane starts a lane's first worker.
+func (p *proof) openLane(name string) (*lane, error) {
+	l := &lane{proof: p, name: name, queue: p.prefix + "-" + name, broken: make(chan error, 1)}
+	compress, err := codec.New()
+	if err != nil {
+		return nil, err
+	}
+	l.agents = client.New(p.temporal, client.Config{
+		Namespace: p.config.Namespace, TaskQueue: l.queue, Converter: compress.DataConverter(),
+		Loopback: host.Loopback(p.config.Address), Timing: host.Timing(p.config.Address), WorkflowTaskTimeout: host.TaskTimeout(p.config.Address),
+	})
+	socket := filepath.Join(p.sockets, name)
+	if l.listener, err = net.Listen("unix", socket); err != nil {
+		return nil, fmt.Errorf("lane %s: %w", name, err)
+	}
+	if err := l.prepare(socket); err != nil {
+		l.close()
+		return nil, fmt.Errorf("lane %s: %w", name, err)
+	}
+	go func() {
+		if err := listen(l.listener, l.decide); err != nil {
+			l.fail(err)
+		}
+	}()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l, l.start()
+}
+
+// prepare writes the worker's plan.
+func (l *lane) prepare(socket string) error {
+	p := l.proof
+	plan, err := json.Marshal(plan{
+		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.dir,
+		Storage: filepath.Join(p.dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
+	})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(p.dir, l.name+".json")
+	if err := os.WriteFile(file, plan, 0o600); err != nil {
+		return err
+	}
+	l.command = append(append([]string{}, p.config.Worker...), file)
+	l.log, err = os.OpenFile(filepath.Join(p.dir, l.name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	return err
+}
+
+// start starts a worker. The lock is the caller's.
+func (l *lane) start() error {
+	worker, err := startProcess(l.command, l.log)
+	if err != nil {
+		return err
+	}
+	l.worker = worker
+	go func() {
+		<-worker.done
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.worker == worker {
+			l.fail(fmt.Errorf("lane %s: the worker ended by itself (%s); see %s", l.name, worker.cmd.ProcessState, l.log.Name()))
+		}
+	}()
+	return nil
+}
+
+func (l *lane) fail(err error) {
+	select {
+	case l.broken <- err:
+	default: // one reason is enough
+	}
+}
+
+// begin gives the lane an agent.
+func (l *lane) begin(t *trial) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trial = t
+}
+
+// end takes the agent away. An aim that it did not reach stays for the next
+// one, within reason.
+func (l *lane) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trial = nil
+	if l.aim == nil {
+		return
+	}
+	if l.aim.missed++; l.aim.missed >= l.proof.patience {
+		l.proof.pool.unreachable(l.aim.boundary)
+		l.aim = nil
+	}
+}
+
+// take has the lane aim at its next kill. It reports false where there is none.
+func (l *lane) take() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.aim == nil {
+		l.aim = l.proof.pool.next()
+	}
+	return l.aim != nil
+}
+
+// decide answers a worker, or kills it.
+func (l *lane) decide(h hit) (answer, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.trial
+	switch {
+	case l.worker == nil || h.PID != l.worker.pid():
+		return answer{}, false // it is being killed
+	case t == nil || t.workflowID != h.WorkflowID:
+		return answer{}, true
+	case h.Boundary == "":
+		result, known := t.agent.result(t.number(h.ExecutionID), h.Step, h.Position)
+		return answer{Result: result, Known: known}, true
+	}
+	now := time.Now()
+	if t.reached(h, now) && l.aim == nil {
+		l.aim = l.proof.pool.next()
+	}
+	boundary := t.boundary(h)
+	if t.down == nil && l.aim != nil && l.aim.boundary == boundary {
+		if l.aim.skip == 0 {
+			l.kill(h, now)
+			return answer{}, false
+		}
+		l.aim.skip--
+	}
+	if !t.released(h) {
+		l.proof.broke(PromiseRequests, t, "step %d of execution %d was asked of the model again without a kill", h.Step, t.number(h.ExecutionID))
+	}
+	return answer{}, true
+}
+
+// kill kills the worker where it is and starts another at once.
+func (l *lane) kill(h hit, now time.Time) {
+	worker, aim := l.worker, l.aim
+	l.worker, l.aim = nil, nil
+	l.trial.killed(h, aim.boundary, now)
+	worker.kill()
+	if err := l.start(); err != nil {
+		l.fail(err)
+	}
+	done, total := l.proof.pool.made()
+	l.proof.tell(killed{
+		done: done, total: total, boundary: aim.boundary, pid: worker.pid(), agent: l.trial.agent.Name,
+		execution: len(l.trial.executions), step: h.Step,
+	})
+}
+
+// seen is how far the agent was seen to be.
+func (l *lane) seen(t *trial) progress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return t.progress()
+}
+
+func (l *lane) close() {
+	l.mu.Lock()
+	worker := l.worker
+	l.worker = nil
+	l.mu.Unlock()
+	_ = l.listener.Close()
+	if worker != nil {
+		worker.kill()
+	}
+	if l.log != nil {
+		_ = l.log.Close()
+	}
+}

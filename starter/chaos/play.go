@@ -1,0 +1,143 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"everstep/activities/scripted"
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// playPatience bounds one run of an agent, kills included.
+const playPatience = 15 * time.Minute
+
+// A played is what came of one run of an agent.
+type played struct {
+	begun    client.Execution
+	results  []client.Result
+	messages []domain.Entry
+	// steps are the executions', in order.
+	steps [][]domain.StepExecution
+}
+
+// play runs an agent to its end and reads all that it left. began is told when
+// it has begun.
+func (p *proof) play(ctx context.Context, agents *client.Client, a Agent, id string, began func()) (played, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, playPatience, fmt.Errorf("it is not over after %s", playPatience))
+	defer cancel()
+	got, err := p.drive(ctx, agents, a, id, began)
+	if err != nil && context.Cause(ctx) != nil {
+		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+	}
+	return got, err
+}
+
+func (p *proof) drive(ctx context.Context, agents *client.Client, a Agent, id string, began func()) (played, error) {
+	var got played
+	for i, x := range a.Executions {
+		var budget domain.ExecutionBudget
+		if x.MaxSteps > 0 {
+			budget.MaxSteps = &x.MaxSteps
+		}
+		var err error
+		if i == 0 {
+			got.begun, err = agents.Start(ctx, client.Start{ID: id, Prompt: x.Prompt, Definition: p.definition(a), Budget: budget})
+		} else {
+			_, err = agents.Send(ctx, id, client.SendOptions{Prompt: x.Prompt, Budget: budget})
+		}
+		if err != nil {
+			return got, err
+		}
+		if i == 0 {
+			began()
+		}
+		result, err := agents.Wait(ctx, id, i+1)
+		if err != nil {
+			return got, err
+		}
+		got.results = append(got.results, result)
+	}
+	if err := p.collect(ctx, agents, a, id, &got); err != nil {
+		return got, err
+	}
+	if a.session() {
+		if _, err := agents.Close(ctx, id); err != nil {
+			return got, err
+		}
+	}
+	return got, nil
+}
+
+func (p *proof) definition(a Agent) domain.Definition {
+	return domain.Definition{
+		Model: domain.LLMConfig{Provider: scripted.Name, Model: p.script(a)}, SystemPrompt: a.System, Tools: a.toolNames(),
+	}
+}
+
+// collect reads transcript and steps.
+func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id string, got *played) error {
+	for entry, err := range agents.Messages(ctx, id) {
+		if err != nil {
+			return err
+		}
+		got.messages = append(got.messages, entry)
+	}
+	for i := range a.Executions {
+		var steps []domain.StepExecution
+		for step, err := range agents.Steps(ctx, id, i+1) {
+			if err != nil {
+				return err
+			}
+			steps = append(steps, step)
+		}
+		got.steps = append(got.steps, steps)
+	}
+	return nil
+}
+
+// A baseline is what an agent does when nobody disturbs it.
+type baseline struct {
+	once sync.Once
+	played
+	err error
+}
+
+// baselines runs each agent undisturbed, once, when it is first asked for.
+type baselines struct {
+	proof *proof
+
+	mu    sync.Mutex
+	lane  *lane
+	known map[string]*baseline
+}
+
+func (b *baselines) of(ctx context.Context, a Agent) (*baseline, error) {
+	b.mu.Lock()
+	if b.known[a.Name] == nil {
+		b.known[a.Name] = &baseline{}
+	}
+	base := b.known[a.Name]
+	var err error
+	if b.lane == nil {
+		b.lane, err = b.proof.openLane("undisturbed")
+	}
+	b.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	base.once.Do(func() {
+		base.played, base.err = b.proof.play(ctx, b.lane.agents, a, b.proof.newID(a), func() {})
+	})
+	return base, base.err
+}
+
+func (b *baselines) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lane != nil {
+		b.lane.close()
+	}
+}

@@ -1,0 +1,99 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"sync"
+
+	"everstep/domain"
+)
+
+// A pool hands out the kills that are to be made.
+type pool struct {
+	mu    sync.Mutex
+	rand  *rand.Rand
+	order []domain.Boundary
+	left  map[domain.Boundary]int
+	total int
+	done  int
+	// lost are kills at boundaries that no agent reached.
+	lost map[domain.Boundary]int
+}
+
+// An aim is a kill to come.
+type aim struct {
+	boundary domain.Boundary
+	// skip is how many times the agents may still pass the boundary.
+	skip int
+	// missed counts the agents that ended without reaching it.
+	missed int
+}
+
+// newPool spreads kills evenly over boundaries.
+func newPool(kills int, boundaries []domain.Boundary, seed uint64) *pool {
+	p := &pool{
+		rand: rand.New(rand.NewPCG(seed, 0)), order: boundaries, total: kills, //nolint:gosec // a seed is to give the same kills
+		left: make(map[domain.Boundary]int), lost: make(map[domain.Boundary]int),
+	}
+	for i := range kills {
+		p.left[boundaries[i%len(boundaries)]]++
+	}
+	return p
+}
+
+// next takes a kill, or nil where none is left.
+func (p *pool) next() *aim {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := 0
+	for _, n := range p.left {
+		sum += n
+	}
+	if sum == 0 {
+		return nil
+	}
+	pick := p.rand.IntN(sum)
+	for _, b := range p.order {
+		if pick -= p.left[b]; pick < 0 {
+			p.left[b]--
+			return &aim{boundary: b, skip: p.skip(b)}
+		}
+	}
+	return nil
+}
+
+// skip is how many passes to let by. Where each step passes it is at least one,
+// so that the call that was just killed gets to its end.
+func (p *pool) skip(b domain.Boundary) int {
+	if b == domain.Continuing || b == domain.AmongCalls {
+		return p.rand.IntN(2)
+	}
+	return 1 + p.rand.IntN(4)
+}
+
+// made counts a kill, and says how many there are and will be.
+func (p *pool) made() (done, total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	return p.done, p.total
+}
+
+// unreachable gives up on a boundary, a kill that was taken for it included.
+func (p *pool) unreachable(b domain.Boundary) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost[b] += p.left[b] + 1
+	p.total -= p.left[b] + 1
+	p.left[b] = 0
+}
+
+func (p *pool) open() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range p.left {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}

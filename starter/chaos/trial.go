@@ -1,0 +1,159 @@
+package chaos
+
+import (
+	"slices"
+	"time"
+
+	"everstep/domain"
+)
+
+// A trial is one run of an agent, as the controller has seen it. The lane's
+// lock guards it.
+type trial struct {
+	agent      Agent
+	id         string
+	workflowID string
+
+	// executions are the agent's, in the order in which they came up.
+	executions []domain.ExecutionID
+	steps      map[stepKey]*stepSeen
+	// begun are the tool calls that were let at their work and not yet past it.
+	begun map[domain.ToolExecutionID]bool
+	kills []*kill
+	// down is the newest kill, until the agent has gone on.
+	down *kill
+}
+
+type stepKey struct {
+	execution domain.ExecutionID
+	step      int
+}
+
+// A stepSeen is what was seen of one step.
+type stepSeen struct {
+	// requests counts the model requests that were let go.
+	requests int
+	// ended are the positions of calls that were let past their work.
+	ended []int
+}
+
+// A kill is one SIGKILL of the worker that had the agent.
+type kill struct {
+	boundary domain.Boundary
+	pid      int
+	at       time.Time
+	// inFlight are the tool calls that were surely under way.
+	inFlight []domain.ToolExecutionID
+	// wentOn is the time to the agent's next request or effect; zero: it never was.
+	wentOn time.Duration
+	// extra counts the model requests that were made again because of it.
+	extra int
+}
+
+func newTrial(agent Agent, id string) *trial {
+	return &trial{
+		agent: agent, id: id, workflowID: domain.WorkflowID(id),
+		steps: make(map[stepKey]*stepSeen), begun: make(map[domain.ToolExecutionID]bool),
+	}
+}
+
+// number is the execution's, counted from 1 in the order in which they came up.
+func (t *trial) number(id domain.ExecutionID) int {
+	at := slices.Index(t.executions, id)
+	if at < 0 {
+		t.executions = append(t.executions, id)
+		at = len(t.executions) - 1
+	}
+	return at + 1
+}
+
+func (t *trial) step(h hit) *stepSeen {
+	key := stepKey{h.ExecutionID, h.Step}
+	if t.steps[key] == nil {
+		t.steps[key] = &stepSeen{}
+	}
+	return t.steps[key]
+}
+
+// boundary is where the hit really is: among calls, where another call of the
+// step has ended.
+func (t *trial) boundary(h hit) domain.Boundary {
+	if h.Boundary != domain.AfterEffect {
+		return h.Boundary
+	}
+	if slices.ContainsFunc(t.step(h).ended, func(position int) bool { return position != h.Position }) {
+		return domain.AmongCalls
+	}
+	return h.Boundary
+}
+
+// reached notes that the agent goes on, if it does with this hit. It reports
+// whether it did.
+func (t *trial) reached(h hit, now time.Time) bool {
+	if !h.ExecutionID.IsZero() {
+		t.number(h.ExecutionID)
+	}
+	if t.down == nil || h.Boundary != domain.BeforeRequest && h.Boundary != domain.BeforeEffect {
+		return false
+	}
+	t.down.wentOn = now.Sub(t.down.at)
+	t.down = nil
+	return true
+}
+
+// released notes what the worker does once it has its answer. A request that
+// was made before is one more; it is the newest kill's. It reports false where
+// there was no kill to account for it.
+func (t *trial) released(h hit) bool {
+	switch h.Boundary {
+	case domain.BeforeRequest:
+		seen := t.step(h)
+		if seen.requests++; seen.requests > 1 {
+			if len(t.kills) == 0 {
+				return false
+			}
+			t.kills[len(t.kills)-1].extra++
+		}
+	case domain.BeforeEffect:
+		t.begun[h.Call] = true
+	case domain.AfterEffect:
+		delete(t.begun, h.Call)
+		t.step(h).ended = append(t.step(h).ended, h.Position)
+	case domain.InStream, domain.AfterRequest, domain.AmongCalls, domain.BetweenSteps, domain.Continuing:
+	}
+	return true
+}
+
+// killed notes that the worker was killed at a hit.
+func (t *trial) killed(h hit, boundary domain.Boundary, now time.Time) {
+	k := &kill{boundary: boundary, pid: h.PID, at: now}
+	if !h.Call.IsZero() {
+		t.begun[h.Call] = true
+	}
+	for id := range t.begun {
+		k.inFlight = append(k.inFlight, id)
+	}
+	clear(t.begun)
+	t.kills, t.down = append(t.kills, k), k
+}
+
+// A progress is how far the trial was seen to be.
+type progress struct {
+	// execution is the newest one's number, requested the newest of its steps
+	// whose inference was seen.
+	execution, requested int
+}
+
+func (t *trial) progress() progress {
+	p := progress{execution: len(t.executions)}
+	if p.execution == 0 {
+		return p
+	}
+	newest := t.executions[p.execution-1]
+	for key, seen := range t.steps {
+		if key.execution == newest && seen.requests > 0 {
+			p.requested = max(p.requested, key.step)
+		}
+	}
+	return p
+}

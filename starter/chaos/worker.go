@@ -1,0 +1,137 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/worker/host"
+)
+
+// WorkerCommand is the first argument with which a worker is started. A program
+// that calls [Run] passes what follows it to [Work].
+const WorkerCommand = "chaos-worker"
+
+// A plan is what a worker process is told, in a file.
+type plan struct {
+	Address   string `json:"address"`
+	Namespace string `json:"namespace"`
+	TaskQueue string `json:"task_queue"`
+	Dir       string `json:"dir"`
+	Storage   string `json:"storage"`
+	Socket    string `json:"socket"`
+	Ledger    string `json:"ledger"`
+	Tools     []Tool `json:"tools"`
+}
+
+// Work is the worker: it serves until it is killed or its standard input ends.
+// It is the body of the hidden command [WorkerCommand], takes what followed
+// that on the command line, and works only as [Run] starts it.
+func Work(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s is started by chaos, not by hand", WorkerCommand)
+	}
+	data, err := os.ReadFile(args[0])
+	if err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	var p plan
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fmt.Errorf("read the plan: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent: it returns when the controller is gone
+		cancel()
+	}()
+	return host.Run(ctx, host.Config{
+		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace},
+		TaskQueue:  p.TaskQueue, Dir: p.Dir, Storage: p.Storage,
+		Tools:       p.tools(),
+		Log:         host.Log{Level: host.LevelWarn},
+		StopTimeout: time.Second,
+		At:          p.at,
+	})
+}
+
+// at tells the controller where the worker is, and returns when it may go on.
+func (p plan) at(ctx context.Context, boundary domain.Boundary) {
+	h := placed(ctx)
+	h.Boundary = boundary
+	p.ask(h)
+}
+
+// ask returns the controller's answer. Where there is none, this process is
+// about to be killed: it waits for that.
+func (p plan) ask(h hit) answer {
+	a, err := line{p.Socket}.ask(h)
+	if err == nil {
+		return a
+	}
+	const patience = 10 * time.Second
+	time.Sleep(patience)
+	fmt.Fprintln(os.Stderr, "the controller neither answers nor kills:", err)
+	os.Exit(1)
+	panic("unreachable")
+}
+
+// placed is a hit of this process, as far as the context tells.
+func placed(ctx context.Context) hit {
+	place := domain.PlaceOf(ctx)
+	h := hit{PID: os.Getpid(), WorkflowID: place.WorkflowID, ExecutionID: place.ExecutionID, Step: place.Step}
+	if call, ok := tool.ExecutionOf(ctx); ok {
+		h.Call, h.Position = call.ID, call.Position
+	}
+	return h
+}
+
+func (p plan) tools() []tool.Tool {
+	all := make([]tool.Tool, len(p.Tools))
+	for i, t := range p.Tools {
+		spec := domain.ToolSpec{Name: t.Name, Description: "Writes a line into the ledger.", Effect: t.Effect, Schema: json.RawMessage(`{"type":"object"}`)}
+		all[i] = tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+			return p.effect(ctx, t, arguments)
+		})
+	}
+	return all
+}
+
+// effect is what every tool does: a line in the ledger, then some work.
+func (p plan) effect(ctx context.Context, t Tool, arguments json.RawMessage) (tool.Result, error) {
+	call, ok := tool.ExecutionOf(ctx)
+	if !ok {
+		return tool.Result{}, fmt.Errorf("tool %s: the call does not know its execution", t.Name)
+	}
+	err := enter(p.Ledger, effect{
+		Tool: t.Name, Call: call.ID, WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID,
+		Step: call.Step, Position: call.Position, Attempt: call.Attempt,
+	})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var asked struct {
+		Text   string `json:"text"`
+		Millis int    `json:"millis"`
+	}
+	if json.Unmarshal(arguments, &asked) == nil && asked.Millis > 0 {
+		timer := time.NewTimer(time.Duration(asked.Millis) * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return tool.Result{}, context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+	if a := p.ask(placed(ctx)); a.Known {
+		return tool.Result{Content: a.Result}, nil
+	}
+	return tool.Result{Content: t.Name + " done: " + asked.Text}, nil
+}

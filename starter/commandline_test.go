@@ -1,0 +1,240 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func TestCommandLineThatIsWrong(t *testing.T) {
+	t.Parallel()
+	const model = "openai-chat/m"
+	tests := map[string]struct {
+		args  []string
+		in    string
+		env   map[string]string
+		says  string
+		never string
+	}{
+		"unknown command":             {args: []string{"staus", "x"}, says: "\"staus\" is not a command; did you mean `starter status`?"},
+		"unknown command after flags": {args: []string{"--state", "f", "--json", "lst"}, says: "did you mean `starter list`?"},
+		"nothing like a command":      {args: []string{"frobnicate"}, says: "`starter --help` lists"},
+		"unknown flag":                {args: []string{"run", "--modle", "x", "hi"}, says: "--modle: there is no such flag; did you mean --model?"},
+		"nothing like a flag":         {args: []string{"run", "--frobnicate", "hi"}, says: "--frobnicate: there is no such flag; `starter run --help`"},
+		"prompt with a dash":          {args: []string{"run", "-x"}, says: "goes after --"},
+		"flag without its value":      {args: []string{"run", "hi", "--model"}, says: "--model: needs a value"},
+		"flag that is not a switch":   {args: []string{"list", "--json=perhaps"}, says: `--json: "perhaps" is neither true nor false`},
+
+		"no prompt":            {args: []string{"run", "--model", model}, says: "prompt: is missing"},
+		"empty prompt":         {args: []string{"run", "--model", model, ""}, says: "prompt: is empty"},
+		"blank prompt":         {args: []string{"start", "--model", model, " \n\t"}, says: "prompt: is empty"},
+		"prompt in words":      {args: []string{"run", "--model", model, "say", "hello"}, says: `"hello": is one argument too many; put texts in quotes`},
+		"prompt not UTF-8":     {args: []string{"run", "--model", model, "a\xff"}, says: "prompt: "},
+		"prompt too long":      {args: []string{"run", "--model", model, "-"}, in: strings.Repeat("x", domain.MaxMessage+1), says: "prompt: "},
+		"empty standard input": {args: []string{"run", "--model", model, "-"}, says: "prompt: is empty"},
+		"system prompt too long": {
+			args: []string{"run", "--model", model, "--system", strings.Repeat("x", domain.MaxSystemPrompt+1), "hi"}, says: "system prompt: ",
+		},
+
+		"no model":            {args: []string{"run", "hi"}, says: "model: is missing; name one with --model or EVERSTEP_MODEL"},
+		"model without name":  {args: []string{"run", "--model", "openai-chat", "hi"}, says: `model: "openai-chat" is no model`},
+		"model without end":   {args: []string{"run", "--model", "openai-chat/", "hi"}, says: `model: "openai-chat/" is no model`},
+		"model from variable": {args: []string{"run", "hi"}, env: map[string]string{variableModel: "x"}, says: `EVERSTEP_MODEL: "x" is no model`},
+		"unknown provider":    {args: []string{"run", "--model", "openai-chatt/m", "hi"}, says: "did you mean openai-chat/m?"},
+		"foreign provider":    {args: []string{"start", "--model", "acme/m", "hi"}, says: "there is no provider \"acme\"; there are scripted, openai-chat"},
+		"missing script":      {args: []string{"run", "--model", "scripted/none.yaml", "hi"}, says: "none.yaml: there is no such file"},
+
+		"id with a space":   {args: []string{"status", "a b"}, says: "id: has ' ' at byte 1"},
+		"id with a slash":   {args: []string{"run", "--model", model, "--id", "a/b", "hi"}, says: "id: has '/' at byte 1"},
+		"id like a UUID":    {args: []string{"close", "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8"}, says: "id: "},
+		"no id":             {args: []string{"result"}, says: "id: is missing; write it as in: starter result notes"},
+		"no message":        {args: []string{"send", "notes"}, says: "message: is missing"},
+		"blank message":     {args: []string{"send", "notes", " "}, says: "prompt: is empty"},
+		"argument too many": {args: []string{"list", "x"}, says: "`starter list` takes no argument"},
+
+		"negative steps":      {args: []string{"run", "--model", model, "--max-steps", "-1", "hi"}, says: `--max-steps: "-1" is negative`},
+		"steps in words":      {args: []string{"run", "--model", model, "--max-steps", "ten", "hi"}, says: `--max-steps: "ten" is no whole number`},
+		"fraction of a token": {args: []string{"run", "--model", model, "--max-tokens", "1.5", "hi"}, says: `--max-tokens: "1.5" is no whole number`},
+		"too many tokens":     {args: []string{"run", "--model", model, "--max-tokens", "9223372036854775808", "hi"}, says: "--max-tokens: \"9223372036854775808\" is out of range"},
+		"negative tool calls": {args: []string{"send", "notes", "--max-tool-calls=-2", "hi"}, says: `--max-tool-calls: "-2" is negative`},
+		"seconds not a number": {
+			args: []string{"run", "--model", model, "--max-seconds", "NaN", "hi"}, says: `--max-seconds: "NaN" is no number of seconds`,
+		},
+		"endless seconds":      {args: []string{"run", "--model", model, "--max-seconds", "Inf", "hi"}, says: `--max-seconds: "Inf" is out of range`},
+		"too many seconds":     {args: []string{"run", "--model", model, "--max-seconds", "1e400", "hi"}, says: `--max-seconds: "1e400" is out of range`},
+		"negative seconds":     {args: []string{"run", "--model", model, "--max-seconds=-0.5", "hi"}, says: `--max-seconds: "-0.5" is negative`},
+		"money":                {args: []string{"run", "--model", model, "--max-cost", "1.50", "hi"}, says: "--max-cost: \"1.50\" cannot be kept: no model has a price yet"},
+		"deadline in the past": {args: []string{"run", "--model", model, "--deadline", "2030-01-31T11:59:59Z", "hi"}, says: "is in the past"},
+		"deadline behind":      {args: []string{"run", "--model", model, "--deadline=-5s", "hi"}, says: "is in the past"},
+		"deadline in words":    {args: []string{"run", "--model", model, "--deadline", "tomorrow", "hi"}, says: `--deadline: "tomorrow" is neither a time nor a duration`},
+
+		"unknown mode":         {args: []string{"stop", "notes", "--mode", "nwo"}, says: `--mode: "nwo" is none of after_step, after_inference, now`},
+		"negative within":      {args: []string{"stop", "notes", "--within=-3s"}, says: `--within: "-3s" is negative`},
+		"within without unit":  {args: []string{"stop", "notes", "--within", "30"}, says: `--within: "30" is no duration`},
+		"execution zero":       {args: []string{"steps", "notes", "--execution", "0"}, says: `--execution: "0" is no whole number from 1`},
+		"port too high":        {args: []string{"dev", "--port", "70000"}, says: `--port: "70000" is no whole number from 1 to 65535`},
+		"no such folder":       {args: []string{"run", "--model", model, "--dir", "/nowhere/at/all", "hi"}, says: "dir: there is no folder /nowhere/at/all"},
+		"folder from variable": {args: []string{"dev"}, env: map[string]string{variableDir: "/nowhere"}, says: "EVERSTEP_DIR: there is no folder /nowhere"},
+		"dev elsewhere":        {args: []string{"dev", "--address", "a:1"}, says: "dev runs a server of its own"},
+		"address without port": {args: []string{"list", "--address", "nope"}, says: `--address: "nope" is not host:port`},
+		"unknown shell":        {args: []string{"completion", "tcsh"}, says: "shell: \"tcsh\" is none of bash, zsh"},
+
+		"a terminal's commands": {args: []string{"run", "--model", "\x1b[31m\u202e/", "hi"}, says: "model: ", never: "\x1b\u202e"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t)
+			c.in = test.in
+			for variable, value := range test.env {
+				c.variables[variable] = value
+			}
+			code, stdout, stderr := c.call(t.Context(), test.args...)
+			require.Equal(t, exitUsage, code, stderr)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, test.says)
+			require.True(t, strings.HasPrefix(stderr, "error: "), stderr)
+			require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
+			for _, r := range test.never {
+				require.NotContains(t, stderr, string(r))
+			}
+		})
+	}
+}
+
+func TestBrokenScriptIsSaidBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "broken.yaml")
+	require.NoError(t, os.WriteFile(script, []byte("turns:\n  - text: hi\n    tool_call: []\n"), 0o600))
+	c := newCaller(t)
+	code, stdout, stderr := c.call(t.Context(), "run", "--model", "scripted/"+script, "hi")
+	require.Equal(t, exitUsage, code, stderr)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, script+":3")
+	require.NoDirExists(t, filepath.Dir(c.variables[variableState])+"/dev.storage")
+	require.NoFileExists(t, c.variables[variableState])
+}
+
+func TestServerThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	commands := map[string][]string{
+		"status": {"status", "x"}, "steps": {"steps", "x"}, "messages": {"messages", "x"}, "result": {"result", "x"},
+		"list": {"list"}, "stop": {"stop", "x"}, "send": {"send", "x", "hi"}, "close": {"close", "x"},
+		"start": {"start", "--model", "openai-chat/m", "hi"},
+	}
+	for name, args := range commands {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := newCaller(t).call(t.Context(), args...)
+			require.Equal(t, exitUnreachable, code, stderr)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, "starter dev")
+			require.Contains(t, stderr, "--address")
+		})
+	}
+	t.Run("configured", func(t *testing.T) {
+		t.Parallel()
+		c := newCaller(t)
+		c.variables[variableAddress] = "127.0.0.1:1"
+		code, _, stderr := c.call(t.Context(), "run", "--model", "openai-chat/m", "hi")
+		require.Equal(t, exitUnreachable, code, stderr)
+		require.Contains(t, stderr, "127.0.0.1:1")
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	})
+}
+
+func TestEachCommandIsExplained(t *testing.T) {
+	t.Parallel()
+	root := newRoot(&program{env: environment{variables{}}})
+	require.NotEmpty(t, root.Example)
+	for _, command := range root.Commands() {
+		if command.Hidden || command.Name() == "help" {
+			continue
+		}
+		require.NotEmpty(t, command.Short, command.Name())
+		require.NotEmpty(t, command.Long, command.Name())
+		require.NotEmpty(t, command.GroupID, command.Name())
+		requireExamplesFit(t, root, command)
+		command.Flags().VisitAll(func(flag *pflag.Flag) { require.NotEmpty(t, flag.Usage, command.Name()+" --"+flag.Name) })
+	}
+}
+
+// requireExamplesFit checks that the flags of a command's examples exist.
+func requireExamplesFit(t *testing.T, root, command *cobra.Command) {
+	t.Helper()
+	require.Contains(t, command.Example, "starter "+command.Name(), command.Name())
+	for example := range strings.Lines(command.Example) {
+		_, words, ok := strings.Cut(example, "starter ")
+		require.True(t, ok, example)
+		words, _, _ = strings.Cut(words, "|")
+		shown, _, err := root.Find(strings.Fields(words))
+		require.NoError(t, err, example)
+		for _, word := range strings.Fields(words) {
+			if name, ok := strings.CutPrefix(word, "--"); ok {
+				name = strings.Trim(name, `)"`)
+				flag := shown.Flags().Lookup(name)
+				if flag == nil {
+					flag = root.PersistentFlags().Lookup(name)
+				}
+				require.NotNil(t, flag, "%s: --%s", example, name)
+			}
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--help"}, {"run", "--help"}, {"help", "stop"}, {"--version"}} {
+		code, stdout, stderr := newCaller(t).call(t.Context(), args...)
+		require.Equal(t, exitDone, code, stderr)
+		require.Empty(t, stderr)
+		require.Contains(t, stdout, "starter")
+		require.NotContains(t, stdout, "dev-supervisor")
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		code, stdout, stderr := newCaller(t).call(t.Context(), "completion", shell)
+		require.Equal(t, exitDone, code, stderr)
+		require.Contains(t, stdout, "starter")
+	}
+	for args, want := range map[string]string{
+		"stop x --mode ":  "after_inference",
+		"run --tool ":     "search_files",
+		"run --model ":    "scripted/",
+		"send x --model ": "openai-chat/",
+		"completion ":     "zsh",
+	} {
+		code, stdout, _ := newCaller(t).call(t.Context(), append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		require.Equal(t, exitDone, code, args)
+		require.Contains(t, stdout, want, args)
+	}
+	// Without a server there are no ids to offer, and no error either.
+	code, stdout, _ := newCaller(t).call(t.Context(), "__complete", "status", "")
+	require.Equal(t, exitDone, code)
+	require.Equal(t, ":4", strings.TrimSpace(stdout))
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"run", "start", "status", "stop", "steps", "send"}
+	for word, want := range map[string]string{
+		"staus": "status", "STATUS": "status", "stpo": "stop", "sen": "send", "runn": "run", "statusses": "", "x": "", "": "",
+	} {
+		got, ok := nearest(word, known)
+		require.Equal(t, want != "", ok, word)
+		require.Equal(t, want, got, word)
+	}
+	require.Equal(t, 0, distance("same", "same"))
+	require.Equal(t, 3, distance("kitten", "sitting"))
+	require.Equal(t, distance("abc", "x"), distance("x", "abc"))
+}

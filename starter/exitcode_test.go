@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	want := map[client.Class]int{
+		client.Invalid: 2, client.NotFound: 4, client.Unreachable: 5, client.Refused: 6, client.Cancelled: 130,
+		client.Gone: 1, client.Failed: 1,
+	}
+	for _, class := range client.Classes() {
+		code, known := want[class]
+		require.True(t, known, class)
+		require.Equal(t, code, exitCode(fmt.Errorf("wrapped: %w", &client.Error{Class: class})), class)
+	}
+	kinds := map[domain.Kind]int{
+		domain.Invalid: 2, domain.TooLarge: 2, domain.Denied: 6, domain.Unavailable: 5, domain.Throttled: 5, domain.Internal: 1,
+	}
+	for _, kind := range domain.Kinds() {
+		code, known := kinds[kind]
+		require.True(t, known, kind)
+		require.Equal(t, code, exitCode(domain.Errorf(kind, "x")), kind)
+	}
+	require.Equal(t, 0, exitCode(nil))
+	require.Equal(t, 1, exitCode(errors.New("any other")))
+	require.Equal(t, 130, exitCode(context.Canceled))
+	require.Equal(t, 2, exitCode(usage("x")))
+}
+
+func TestOutcomeExitCodes(t *testing.T) {
+	t.Parallel()
+	want := map[domain.ExecutionStatus]int{
+		domain.StatusPending: 1, domain.StatusInProgress: 1, domain.StatusCompleted: 0, domain.StatusStopped: 3, domain.StatusFailed: 1,
+	}
+	for _, status := range domain.ExecutionStatuses() {
+		code, known := want[status]
+		require.True(t, known, status)
+		require.Equal(t, code, exitCode(outcomeOf(client.Result{Outcome: domain.Outcome{Status: status}})), status)
+	}
+	failed := outcomeOf(client.Result{
+		Outcome: domain.Outcome{Status: domain.StatusFailed},
+		Error:   domain.Errorf(domain.Invalid, "no \x1b[31mkey").From("openai-chat"),
+	})
+	require.EqualError(t, failed, "openai-chat: no ␛[31mkey")
+}

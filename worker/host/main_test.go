@@ -1,0 +1,120 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// nobody is an address where nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"an argument":     {[]string{"extra"}, exitUsage, `argument "extra": a worker takes flags only`},
+		"an unknown flag": {[]string{"--colour"}, exitUsage, "unknown flag: --colour; see --help"},
+		"a bad value":     {[]string{"--max-activities=none"}, exitUsage, "--max-activities: "},
+		"no value":        {[]string{"--dir"}, exitUsage, "--dir"},
+		"no server":       {[]string{"--address", nobody(t)}, exitUnreachable, "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := Command(Config{})
+			command.SetArgs(test.args)
+			err := command.ExecuteContext(t.Context())
+			require.ErrorContains(t, err, test.says)
+			require.Equal(t, test.code, exitCode(err))
+		})
+	}
+	require.Equal(t, exitError, exitCode(errors.New("anything else")))
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	command := Command(Config{})
+	command.SetOut(&out)
+	command.SetArgs([]string{"--help"})
+	require.NoError(t, command.ExecuteContext(t.Context()))
+	require.Contains(t, out.String(), "Examples:")
+	command.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			require.Regexp(t, `--`+f.Name+` \S+ .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, out.String())
+		}
+	})
+}
+
+func named(name, description string) tool.Tool {
+	return tool.New(name, description, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
+}
+
+func TestGather(t *testing.T) {
+	t.Parallel()
+	own := openAI{}
+	m, err := gather(t.Context(), Config{
+		Dir: t.TempDir(), Storage: "mem://",
+		Tools:     []tool.Tool{named("greet", "greets"), named("read_file", "reads otherwise")},
+		Providers: map[string]inference.Provider{"mine": own, "openai-chat": own},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.close()) })
+	described := map[string]string{}
+	for _, t := range m.tools {
+		described[t.Spec().Name] = t.Spec().Description
+	}
+	require.Len(t, m.tools, 6)
+	require.Len(t, described, 6)
+	require.Equal(t, "greets", described["greet"])
+	require.Equal(t, "reads otherwise", described["read_file"])
+	require.Len(t, m.providers, 3)
+	require.Equal(t, own, m.providers["openai-chat"])
+	require.NotNil(t, m.storage)
+	require.Contains(t, m.describe(), "mine openai-chat scripted")
+}
+
+type openAI struct{ inference.Provider }
+
+func TestGatherSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		config Config
+		says   string
+	}{
+		"no dir":     {Config{Dir: filepath.Join(t.TempDir(), "absent")}, "--dir (EVERSTEP_DIR)"},
+		"no storage": {Config{Dir: t.TempDir(), Storage: "s3://bucket"}, "--storage (EVERSTEP_STORAGE)"},
+		"no URL":     {Config{Dir: t.TempDir(), OpenAI: OpenAI{BaseURL: "localhost"}}, "OPENAI_BASE_URL"},
+		"a password": {Config{Dir: t.TempDir(), OpenAI: OpenAI{BaseURL: "http://u:pass@host/"}}, "OPENAI_BASE_URL"},
+		"no key":     {Config{Dir: t.TempDir(), OpenAI: OpenAI{Key: "sk with spaces"}}, "OPENAI_API_KEY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := gather(t.Context(), test.config)
+			require.Error(t, err)
+			require.Equal(t, exitUsage, exitCode(err))
+			require.Contains(t, err.Error(), test.says)
+			require.NotContains(t, err.Error(), "sk with")
+			require.NotContains(t, err.Error(), "pass@")
+		})
+	}
+}
