@@ -44,7 +44,7 @@ func TestCheckPrompt(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, domain.CheckPrompt(strings.Repeat("x", domain.MaxMessage)))
 	for prompt, kind := range map[string]domain.Kind{
-		"": domain.Invalid, " \n": domain.Invalid, "a\xff": domain.Invalid, strings.Repeat("x", domain.MaxMessage+1): domain.TooLarge,
+		"": domain.Invalid, "\n": domain.Invalid, "a\xff": domain.Invalid, strings.Repeat("x", domain.MaxMessage+1): domain.TooLarge,
 	} {
 		err := domain.CheckPrompt(prompt)
 		require.ErrorContains(t, err, "prompt: ")

@@ -26,7 +26,7 @@ func Compile(c Compiler, sections []string, entries []Entry, chain []ExecutionID
 		case c != AllSections && c != SelectedSections && isTrace(*m) && !slices.Contains(chain, executionOf(*m)):
 			ranks[i] = hidden
 		default:
-			ranks[i] = int32(slices.Index(order, sectionName(entries[i].Section)))
+			ranks[i] = int32(slices.Index(order, sectionName(entries[i].Section))) //nolint:gosec // a handful of sections
 		}
 		if m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
 			calls.add(i)

@@ -48,7 +48,7 @@ func in(field string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if inner, ok := errors.AsType[*fieldError](err); ok && err == error(inner) {
+	if inner, ok := errors.AsType[*fieldError](err); ok && err == error(inner) { //nolint:errorlint // only the outermost is extended
 		separator := "."
 		if strings.HasPrefix(inner.path, "[") {
 			separator = ""

@@ -141,7 +141,7 @@ func compareResult(want recordedExecution, got client.Result) error {
 	}
 	switch {
 	case got.Outcome.Status != status || got.Outcome.StopReason != reason:
-		return fmt.Errorf("ended %s, %s; want %s, %s (error: %v)", got.Outcome.Status, got.Outcome.StopReason, status, reason, got.Error)
+		return fmt.Errorf("ended %s, %s; want %s, %s (error: %+v)", got.Outcome.Status, got.Outcome.StopReason, status, reason, got.Error) //nolint:errorlint // it may be nil
 	case got.Outcome.Steps != want.steps():
 		return fmt.Errorf("%d steps; want %d", got.Outcome.Steps, want.steps())
 	case got.Answer != last:

@@ -42,7 +42,8 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		if err := r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) }); err != nil {
 			return "", err
 		}
-		line := 1 + strings.Count(found.text[:strings.Index(found.text, args.Old)], "\n")
+		before, _, _ := strings.Cut(found.text, args.Old)
+		line := 1 + strings.Count(before, "\n")
 		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), nil
 	})
 }

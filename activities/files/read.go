@@ -71,7 +71,7 @@ func (r *Root) open(name string) (content, error) {
 	if err != nil {
 		return content{}, explain(name, err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, r.bounds.fileBytes+1))
 	if err != nil {
 		return content{}, explain(name, err)

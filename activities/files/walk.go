@@ -87,7 +87,7 @@ func (w *walker) names(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, explain(dir, err)
 	}
-	defer folder.Close() //nolint:errcheck // it was only read
+	defer folder.Close()
 	var names []string
 	for w.left >= 0 {
 		if err := ctx.Err(); err != nil {

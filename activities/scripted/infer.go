@@ -22,7 +22,10 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 			s.path, len(s.turns), call.Inference+1).From(Name)
 	}
 	t := s.turns[call.Inference]
-	text, calls, err := t.render(&scene{call.Messages}, call.Inference)
+	text, calls, err := t.renderWithin(ctx, &scene{call.Messages}, call.Inference)
+	if ctx.Err() != nil {
+		return inference.Answer{Partial: true}, domain.Errorf(domain.Unavailable, "%s: %s", Name, context.Cause(ctx)).From(Name)
+	}
 	if err != nil {
 		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s:%d: turn %d: %s", s.path, t.line, call.Inference+1, err).From(Name)
 	}
@@ -53,6 +56,27 @@ func interrupted(err error) *domain.Error {
 	e := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, err).From(Name)
 	e.Billed = true
 	return e
+}
+
+// renderWithin is render for a context: a template can loop without end, and
+// then is left to itself.
+func (t turn) renderWithin(ctx context.Context, s *scene, inferenceNumber int) (text string, calls []domain.ToolCall, err error) {
+	done := make(chan struct{})
+	var own struct {
+		text  string
+		calls []domain.ToolCall
+		err   error
+	}
+	go func() {
+		defer close(done)
+		own.text, own.calls, own.err = t.render(s, inferenceNumber)
+	}()
+	select {
+	case <-done:
+		return own.text, own.calls, own.err
+	case <-ctx.Done():
+		return "", nil, context.Cause(ctx)
+	}
 }
 
 // render writes what the turn says in this conversation.

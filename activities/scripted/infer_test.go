@@ -138,8 +138,9 @@ func TestStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	path := scriptFile(t, "turns: [{text: abcdefghijklmnopqrst, tool_calls: [{name: f}], delay: 10m}, {text: x, delay: 20s}]")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("stop"))
-	answer, _, err := play(ctx, at(path, 0, 1))
+	call := at(path, 0, 1)
+	call.Sent = func() { cancel(errors.New("stop")) }
+	answer, _, err := play(ctx, call)
 	require.ErrorContains(t, err, "stop")
 	require.True(t, domain.AsError(err).Billed)
 	require.True(t, answer.Partial)
@@ -147,6 +148,7 @@ func TestStopInTheMiddle(t *testing.T) {
 
 	path = scriptFile(t, "turns: [{text: "+strings.Repeat("x", 2000)+", delay: 10s}]")
 	ctx, cancel = context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	var heard string
 	answer, err = New().Infer(ctx, at(path, 0, 1), func(d inference.Delta) {
 		heard += d.Text
@@ -155,6 +157,15 @@ func TestStopInTheMiddle(t *testing.T) {
 	require.Error(t, err)
 	require.NotEmpty(t, heard)
 	require.Equal(t, heard, answer.Message.Text(), "what had come is kept")
+}
+
+func TestStopInATemplateWithoutEnd(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("stop"))
+	_, _, err := play(ctx, at(scriptFile(t, "turns: [{text: '{{ range 100000000 }}{{ end }}'}]"), 0, 1))
+	require.ErrorContains(t, err, "stop")
+	require.False(t, domain.AsError(err).Billed, "nothing was sent")
 }
 
 func TestCheckFile(t *testing.T) {

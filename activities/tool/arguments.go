@@ -20,14 +20,14 @@ func (t Tool) parse(arguments string) ([]byte, error) {
 	}
 	object := []byte(arguments)
 	if err := checkObject(object); err != nil {
-		return nil, malformed("%s", err)
+		return nil, malformed(err.Error())
 	}
 	var instance map[string]any
 	if err := json.Unmarshal(object, &instance); err != nil {
-		return nil, malformed("%s", describe(err))
+		return nil, malformed(describe(err))
 	}
 	if err := t.schema.Validate(instance); err != nil {
-		return nil, malformed("%s", describeMisfit(err))
+		return nil, malformed(describeMisfit(err))
 	}
 	return object, nil
 }
@@ -38,7 +38,7 @@ func decode[Args any](object []byte) (Args, error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&args); err != nil {
-		return args, malformed("%s", describe(err))
+		return args, malformed(describe(err))
 	}
 	return args, nil
 }
@@ -47,8 +47,7 @@ func decode[Args any](object []byte) (Args, error) {
 // value that does not fit, however long.
 const maxArgumentsError = 1000
 
-func malformed(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
+func malformed(text string) error {
 	if len(text) > maxArgumentsError {
 		text = strings.ToValidUTF8(text[:maxArgumentsError], "") + "…"
 	}

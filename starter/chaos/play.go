@@ -23,12 +23,16 @@ type played struct {
 	steps [][]domain.StepExecution
 }
 
-// play runs an agent to its end and reads all that it left. began is told when
-// it has begun.
-func (p *proof) play(ctx context.Context, agents *client.Client, a Agent, id string, began func()) (played, error) {
+// play runs an agent to its end and reads all that it left. It tells when the
+// agent has begun, and when it is over and only read.
+func (p *proof) play(ctx context.Context, agents *client.Client, a Agent, id string, began, over func()) (played, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, playPatience, fmt.Errorf("it is not over after %s", playPatience))
 	defer cancel()
 	got, err := p.drive(ctx, agents, a, id, began)
+	over()
+	if err == nil {
+		err = p.collect(ctx, agents, a, id, &got)
+	}
 	if err != nil && context.Cause(ctx) != nil {
 		err = fmt.Errorf("%w (%w)", err, context.Cause(ctx))
 	}
@@ -60,14 +64,6 @@ func (p *proof) drive(ctx context.Context, agents *client.Client, a Agent, id st
 		}
 		got.results = append(got.results, result)
 	}
-	if err := p.collect(ctx, agents, a, id, &got); err != nil {
-		return got, err
-	}
-	if a.session() {
-		if _, err := agents.Close(ctx, id); err != nil {
-			return got, err
-		}
-	}
 	return got, nil
 }
 
@@ -77,7 +73,7 @@ func (p *proof) definition(a Agent) domain.Definition {
 	}
 }
 
-// collect reads transcript and steps.
+// collect reads transcript and steps, and closes the session.
 func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id string, got *played) error {
 	for entry, err := range agents.Messages(ctx, id) {
 		if err != nil {
@@ -95,7 +91,11 @@ func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id 
 		}
 		got.steps = append(got.steps, steps)
 	}
-	return nil
+	if !a.session() {
+		return nil
+	}
+	_, err := agents.Close(ctx, id)
+	return err
 }
 
 // A baseline is what an agent does when nobody disturbs it.
@@ -129,7 +129,7 @@ func (b *baselines) of(ctx context.Context, a Agent) (*baseline, error) {
 		return nil, err
 	}
 	base.once.Do(func() {
-		base.played, base.err = b.proof.play(ctx, b.lane.agents, a, b.proof.newID(a), func() {})
+		base.played, base.err = b.proof.play(ctx, b.lane.agents, a, b.proof.newID(a), func() {}, func() {})
 	})
 	return base, base.err
 }

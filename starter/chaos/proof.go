@@ -145,9 +145,10 @@ func (p *proof) try(ctx context.Context, l *lane, agent Agent, base *baseline) e
 	t := newTrial(agent, p.newID(agent))
 	l.begin(t)
 	watch := p.watchStatus(ctx, l, t, base)
-	got, err := p.play(ctx, l.agents, t.agent, t.id, watch.began)
-	watch.stop()
-	l.end()
+	got, err := p.play(ctx, l.agents, t.agent, t.id, watch.begin, func() {
+		watch.stop()
+		l.end()
+	})
 	if err != nil && ctx.Err() == nil {
 		p.broke(PromiseGoesOn, t, "%s", err)
 	}

@@ -44,13 +44,12 @@ type fakeServer struct {
 
 // A fakeRun is one run with its history.
 type fakeRun struct {
-	id       string
-	previous string
-	events   []*historypb.HistoryEvent
-	status   enumspb.WorkflowExecutionStatus
-	pending  []*workflowpb.PendingActivityInfo
-	task     *workflowpb.PendingWorkflowTaskInfo
-	memo     *commonpb.Memo
+	id      string
+	events  []*historypb.HistoryEvent
+	status  enumspb.WorkflowExecutionStatus
+	pending []*workflowpb.PendingActivityInfo
+	task    *workflowpb.PendingWorkflowTaskInfo
+	memo    *commonpb.Memo
 }
 
 var errDown = serviceerror.NewUnavailable("the fake server is down")

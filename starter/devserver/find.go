@@ -90,7 +90,7 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 	if b, ok := f.cached(ctx); ok {
 		return b, nil
 	}
-	if err := os.MkdirAll(f.cacheDir, 0o755); err != nil {
+	if err := os.MkdirAll(f.cacheDir, 0o750); err != nil {
 		return Binary{}, fmt.Errorf("make the cache for the dev server: %w", err)
 	}
 	lock, err := waitLock(ctx, filepath.Join(f.cacheDir, "lock"), func(waited time.Duration) {
@@ -169,7 +169,7 @@ func (f *finder) fetch(ctx context.Context, source Source, get fetcher) (Binary,
 		version = strings.TrimPrefix(moduleVersion, "v")
 	}
 	target := filepath.Join(f.cacheDir, version, "temporal")
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
 		return Binary{}, err
 	}
 	if err := os.Rename(path, target); err != nil {

@@ -1,0 +1,560 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/activities/transcript"
+	"everstep/domain"
+)
+
+// A fakeModel is a provider that does what a test says.
+type fakeModel func(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error)
+
+func (fakeModel) Check(context.Context, domain.LLMConfig) error { return nil }
+func (fakeModel) MinOutputTokens() int64                        { return 16 }
+func (f fakeModel) Infer(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+	return f(ctx, call, emit)
+}
+
+func says(text string, usage domain.Usage) inference.Answer {
+	return inference.Answer{
+		Message:  inference.AssistantMessage(nil, text, nil),
+		Response: domain.Response{ID: "r", Finish: domain.FinishStop, Usage: usage},
+	}
+}
+
+// A modelBench runs CallModel in the SDK's test environment, on a conversation
+// that the worker has in its memory.
+type modelBench struct {
+	model    fakeModel
+	log      domain.Log
+	resolved domain.Resolved
+	attempt  int32
+	before   *domain.Heartbeat
+	parent   context.Context
+	stop     chan struct{}
+	at       func(context.Context, domain.Boundary)
+	// heartbeat is the time-out that the activity is told.
+	heartbeat time.Duration
+	// source, where set, takes the place of the worker's memory.
+	source *transcript.Source
+
+	mu    sync.Mutex
+	beats []domain.Heartbeat
+	// onBeat, where set, hears each heartbeat.
+	onBeat func(domain.Heartbeat)
+}
+
+const agent = "default-test-workflow-id"
+
+func modelBenchOf(model fakeModel) *modelBench {
+	b := &modelBench{model: model, attempt: 1, parent: context.Background(), stop: make(chan struct{})}
+	b.resolved = domain.Resolved{
+		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "fake", Model: "m"}, SystemPrompt: "be brief"},
+		Tools:      []domain.ToolSpec{{Name: "f", Schema: []byte(`{"type":"object"}`)}},
+		Digest:     domain.DigestOf([]byte("resolved")),
+	}
+	b.log = domain.Log{}.Append("", domain.UserMessage("hello"), domain.DigestOf([]byte("hello")))
+	return b
+}
+
+func (b *modelBench) request() domain.ModelRequest {
+	return domain.ModelRequest{ExecutionID: domain.ExecutionID{UUID: uuid.UUID{1}}, Step: 3, Log: b.log.Ref(), Resolved: b.resolved.Digest, Inference: 2}
+}
+
+func (b *modelBench) call(t *testing.T, request domain.ModelRequest) (domain.ModelReply, error) {
+	t.Helper()
+	source := b.source
+	if source == nil {
+		source = &transcript.Source{Cache: transcript.NewCache(1 << 20)}
+		source.Cache.Feed(agent, b.log, b.resolved)
+	}
+	a, err := activities.New(activities.Config{
+		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at,
+	})
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: b.parent, Interceptors: []interceptor.WorkerInterceptor{&modelTold{bench: b}}})
+	env.SetWorkerStopChannel(b.stop)
+	if b.before != nil {
+		env.SetHeartbeatDetails(*b.before)
+	}
+	env.RegisterActivity(a.CallModel)
+	value, err := env.ExecuteActivity(a.CallModel, request)
+	if err != nil {
+		return domain.ModelReply{}, err
+	}
+	var reply domain.ModelReply
+	require.NoError(t, value.Get(&reply))
+	return reply, nil
+}
+
+func (b *modelBench) reply(t *testing.T) domain.ModelReply {
+	t.Helper()
+	reply, err := b.call(t, b.request())
+	require.NoError(t, err)
+	return reply
+}
+
+// failure is the failure that Temporal is told of, with its error.
+func (b *modelBench) failure(t *testing.T) (*temporal.ApplicationError, domain.Error) {
+	t.Helper()
+	_, err := b.call(t, b.request())
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok, "%v", err)
+	var own domain.Error
+	require.NoError(t, app.Details(&own))
+	require.Equal(t, string(own.Kind), app.Type())
+	return app, own
+}
+
+func (b *modelBench) recorded() []domain.Heartbeat {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]domain.Heartbeat(nil), b.beats...)
+}
+
+// modelTold tells an activity its attempt, and listens to its heartbeats.
+type modelTold struct {
+	interceptor.WorkerInterceptorBase
+	bench *modelBench
+}
+
+func (i *modelTold) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &modelInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, i.bench}
+}
+
+type modelInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	bench *modelBench
+}
+
+func (i *modelInbound) Init(out interceptor.ActivityOutboundInterceptor) error {
+	return i.Next.Init(&modelOutbound{interceptor.ActivityOutboundInterceptorBase{Next: out}, i.bench})
+}
+
+type modelOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	bench *modelBench
+}
+
+func (o *modelOutbound) GetInfo(ctx context.Context) activity.Info {
+	info := o.Next.GetInfo(ctx)
+	info.Attempt, info.HeartbeatTimeout = o.bench.attempt, o.bench.heartbeat
+	return info
+}
+
+func (o *modelOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
+	o.bench.mu.Lock()
+	o.bench.beats = append(o.bench.beats, details[0].(domain.Heartbeat))
+	o.bench.mu.Unlock()
+	if o.bench.onBeat != nil {
+		o.bench.onBeat(details[0].(domain.Heartbeat))
+	}
+	o.Next.RecordHeartbeat(ctx, details...)
+}
+
+func TestCallModelAnswers(t *testing.T) {
+	t.Parallel()
+	var got inference.Call
+	var boundaries []domain.Boundary
+	b := modelBenchOf(nil)
+	b.model = func(_ context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+		got = call
+		beats := b.recorded()
+		require.Len(t, beats, 1, "the first heartbeat is the request's")
+		require.Equal(t, domain.PhaseRequested, beats[0].Phase)
+		require.Equal(t, domain.Usage{InputTokens: call.InputTokens(), OutputTokens: 77, Estimated: true}, beats[0].Reserved)
+		require.Equal(t, 5, beats[0].Attempt)
+		emit(inference.Delta{})
+		emit(inference.Delta{Text: "hi"})
+		emit(inference.Delta{Text: " you"})
+		return says("hi you", domain.Usage{InputTokens: 9, OutputTokens: 2}), nil
+	}
+	b.at = func(_ context.Context, at domain.Boundary) { boundaries = append(boundaries, at) }
+	request := b.request()
+	request.Attempts, request.MaxOutputTokens, request.TokensLeft = 4, 77, 1000
+	reply, err := b.call(t, request)
+	require.NoError(t, err)
+
+	require.Equal(t, domain.Answered, reply.Outcome)
+	require.Equal(t, "hi you", reply.Message.Text())
+	encoded, err := json.Marshal(reply.Message)
+	require.NoError(t, err)
+	require.Equal(t, domain.DigestOf(encoded), reply.Digest)
+	require.Equal(t, domain.Usage{InputTokens: 9, OutputTokens: 2}, reply.Response.Usage)
+	require.Equal(t, 1, reply.Tries)
+	require.True(t, reply.Spent.IsZero())
+	require.Equal(t, []domain.Boundary{domain.BeforeRequest, domain.InStream, domain.AfterRequest}, boundaries)
+
+	require.Equal(t, "be brief", got.System)
+	require.Equal(t, []domain.Message{domain.UserMessage("hello")}, got.Messages)
+	require.Equal(t, b.resolved.Tools, got.Tools)
+	require.EqualValues(t, 77, got.MaxOutputTokens)
+	require.Equal(t, 2, got.Inference)
+	require.Equal(t, 5, got.Attempt)
+
+	request.WithoutTools = true
+	b.beats = nil
+	_, err = b.call(t, request)
+	require.NoError(t, err)
+	require.Empty(t, got.Tools)
+}
+
+func TestCallModelReckonsUnknownUsage(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ reported, want domain.Usage }{
+		"none":        {want: domain.Usage{InputTokens: 14, OutputTokens: 6, Estimated: true}},
+		"output only": {reported: domain.Usage{OutputTokens: 3}, want: domain.Usage{InputTokens: 14, OutputTokens: 3, Estimated: true}},
+		"input only":  {reported: domain.Usage{InputTokens: 3}, want: domain.Usage{InputTokens: 3, OutputTokens: 6, Estimated: true}},
+		"all":         {reported: domain.Usage{InputTokens: 3, OutputTokens: 4}, want: domain.Usage{InputTokens: 3, OutputTokens: 4}},
+		"by a script": {reported: domain.Usage{Estimated: true}, want: domain.Usage{Estimated: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reply := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+				return says("eight ch", test.reported), nil
+			}).reply(t)
+			require.Equal(t, test.want, reply.Response.Usage)
+		})
+	}
+}
+
+func TestCallModelFailures(t *testing.T) {
+	t.Parallel()
+	throttled := domain.Errorf(domain.Throttled, "slow down")
+	throttled.RetryAfter = 7 * time.Second
+	day := domain.Errorf(domain.Throttled, "come back tomorrow")
+	day.RetryAfter = 24 * time.Hour
+	for name, test := range map[string]struct {
+		err         error
+		kind        domain.Kind
+		code        domain.Code
+		final       bool
+		least, most time.Duration
+	}{
+		"throttled":           {err: throttled, kind: domain.Throttled, least: 7 * time.Second, most: 7 * time.Second},
+		"for a day":           {err: day, kind: domain.Throttled, least: time.Hour, most: time.Hour},
+		"unavailable":         {err: domain.Errorf(domain.Unavailable, "no"), kind: domain.Unavailable, least: 100 * time.Millisecond, most: 250 * time.Millisecond},
+		"a bad key":           {err: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no"), kind: domain.Denied, code: domain.CodeAuth, final: true},
+		"a long context":      {err: domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "no"), kind: domain.TooLarge, code: domain.CodeContextOverflow, final: true},
+		"an error of no kind": {err: errors.New("with a secret"), kind: domain.Internal, final: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+				return inference.Answer{}, test.err
+			})
+			app, own := b.failure(t)
+			require.Equal(t, test.kind, own.Kind)
+			require.Equal(t, test.code, own.Code)
+			require.Equal(t, test.final, app.NonRetryable())
+			require.GreaterOrEqual(t, app.NextRetryDelay(), test.least)
+			require.LessOrEqual(t, app.NextRetryDelay(), test.most)
+			require.NotContains(t, app.Error(), "secret")
+			beats := b.recorded()
+			require.Equal(t, domain.PhaseWaiting, beats[len(beats)-1].Phase, "the next attempt must not count this one")
+			require.True(t, beats[len(beats)-1].Reserved.IsZero())
+		})
+	}
+}
+
+func TestCallModelBackoffGrows(t *testing.T) {
+	t.Parallel()
+	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		return inference.Answer{}, domain.Errorf(domain.Unavailable, "no")
+	})
+	b.attempt = 5
+	app, _ := b.failure(t)
+	require.GreaterOrEqual(t, app.NextRetryDelay(), 3*time.Second)
+	require.LessOrEqual(t, app.NextRetryDelay(), 4*time.Second)
+	b.attempt = 1000
+	app, _ = b.failure(t)
+	require.LessOrEqual(t, app.NextRetryDelay(), time.Minute)
+}
+
+func TestCallModelBilledFailure(t *testing.T) {
+	t.Parallel()
+	cut := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "cut off")
+	cut.Billed, cut.RetryAfter = true, 2*time.Second
+	b := modelBenchOf(func(_ context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+		emit(inference.Delta{Text: "eight ch"})
+		return inference.Answer{Message: inference.PartialMessage("", "eight ch"), Partial: true}, cut
+	})
+	reply := b.reply(t)
+	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, domain.CodeMalformed, reply.Error.Code)
+	require.Nil(t, reply.Message)
+	require.Equal(t, domain.Usage{InputTokens: 14, OutputTokens: 6, Estimated: true}, reply.Spent)
+	require.True(t, reply.Response.Usage.IsZero())
+	require.EqualValues(t, 2000, reply.RetryAfterMillis)
+
+	b = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		return says(strings.Repeat("x", domain.MaxMessage), domain.Usage{InputTokens: 5, OutputTokens: 6}), nil
+	})
+	reply = b.reply(t)
+	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, domain.TooLarge, reply.Error.Kind)
+	require.Equal(t, domain.Usage{InputTokens: 5, OutputTokens: 6}, reply.Spent)
+
+	b = modelBenchOf(func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+		call.Sent()
+		panic("oh")
+	})
+	reply = b.reply(t)
+	require.Equal(t, domain.BilledFailure, reply.Outcome, "what broke down after it had sent may be billed")
+	require.Equal(t, domain.Internal, reply.Error.Kind)
+}
+
+// waits is a model that has said something and then waits for its end.
+func waits(text string, ready func()) fakeModel {
+	return func(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+		call.Sent()
+		if text != "" {
+			emit(inference.Delta{Text: text})
+		}
+		ready()
+		<-ctx.Done()
+		err := domain.Errorf(domain.Unavailable, "cut off")
+		err.Billed = true
+		return inference.Answer{Message: inference.PartialMessage("", text), Response: domain.Response{Model: "m-1"}, Partial: true}, err
+	}
+}
+
+func TestCallModelStopped(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"with text": "eight ch", "with nothing": "", "with much": strings.Repeat("\x01", 2_000_000)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parent, cancel := context.WithCancelCause(context.Background())
+			b := modelBenchOf(waits(text, func() { cancel(temporal.NewCanceledError()) }))
+			b.parent = parent
+			reply := b.reply(t)
+			require.Equal(t, domain.Interrupted, reply.Outcome)
+			require.Nil(t, reply.Error)
+			require.EqualValues(t, 14, reply.Response.Usage.InputTokens)
+			require.True(t, reply.Response.Usage.Estimated)
+			require.Equal(t, "m-1", reply.Response.Model)
+			if text == "" {
+				require.Nil(t, reply.Message)
+				return
+			}
+			require.True(t, strings.HasPrefix(text, reply.Message.Text()))
+			require.NotEmpty(t, reply.Message.Text())
+			encoded, err := json.Marshal(reply)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(encoded), domain.MaxPayload)
+		})
+	}
+	t.Run("before the request", func(t *testing.T) {
+		t.Parallel()
+		parent, cancel := context.WithCancelCause(context.Background())
+		cancel(temporal.NewCanceledError())
+		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+			t.Error("a request was made")
+			return inference.Answer{}, nil
+		})
+		b.parent = parent
+		reply := b.reply(t)
+		require.Equal(t, domain.Interrupted, reply.Outcome)
+		require.True(t, reply.Response.Usage.IsZero())
+	})
+	t.Run("after the answer", func(t *testing.T) {
+		t.Parallel()
+		parent, cancel := context.WithCancelCause(context.Background())
+		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+			cancel(temporal.NewCanceledError())
+			return says("whole", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+		})
+		b.parent = parent
+		require.Equal(t, domain.Answered, b.reply(t).Outcome)
+	})
+}
+
+func TestCallModelWorkerStops(t *testing.T) {
+	t.Parallel()
+	b := modelBenchOf(nil)
+	b.model = waits("eight ch", func() { close(b.stop) })
+	reply := b.reply(t)
+	require.Equal(t, domain.ShutDown, reply.Outcome, "never a stop")
+	require.Equal(t, domain.Usage{InputTokens: 14, OutputTokens: 6, Estimated: true}, reply.Spent)
+	require.Nil(t, reply.Message)
+}
+
+// What ends a context and is no stop must not look like one.
+func TestCallModelCutOffByTheServer(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{activity.ErrActivityPaused, activity.ErrActivityReset, worker.ErrWorkerShutdown, errors.New("workflow execution already completed")} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			t.Parallel()
+			parent, cancel := context.WithCancelCause(context.Background())
+			b := modelBenchOf(waits("x", func() { cancel(cause) }))
+			b.parent = parent
+			app, own := b.failure(t)
+			require.False(t, app.NonRetryable())
+			require.Equal(t, domain.Unavailable, own.Kind)
+			beats := b.recorded()
+			require.NotEqual(t, domain.PhaseWaiting, beats[len(beats)-1].Phase, "the next attempt counts this one")
+		})
+	}
+}
+
+// TestCallModelAfterALostAttempt: an attempt that was lost after its request
+// counts as spent, and no other begins where the budget does not cover it.
+func TestCallModelAfterALostAttempt(t *testing.T) {
+	t.Parallel()
+	lost := domain.Heartbeat{
+		Phase: domain.PhaseStreaming, Spent: domain.Usage{InputTokens: 10, OutputTokens: 1}, Length: 8,
+		Reserved: domain.Usage{InputTokens: 12, OutputTokens: 1000, ReasoningTokens: 3, Estimated: true},
+	}
+	spent := domain.Usage{InputTokens: 22, OutputTokens: 6, ReasoningTokens: 3, Estimated: true}
+	for name, test := range map[string]struct {
+		phase     domain.InferencePhase
+		left      int64
+		spent     domain.Usage
+		outcome   domain.ModelOutcome
+		maxOutput int64
+	}{
+		"no limit":              {phase: domain.PhaseStreaming, spent: spent, outcome: domain.Answered, maxOutput: 500},
+		"requested":             {phase: domain.PhaseRequested, spent: spent, outcome: domain.Answered, maxOutput: 500},
+		"nothing was sent":      {phase: domain.PhaseWaiting, spent: lost.Spent, outcome: domain.Answered, maxOutput: 500},
+		"a budget that covers":  {phase: domain.PhaseStreaming, left: 100, spent: spent, outcome: domain.Answered, maxOutput: 58},
+		"a budget that just":    {phase: domain.PhaseStreaming, left: 58, spent: spent, outcome: domain.Answered, maxOutput: 16},
+		"a budget that doesn't": {phase: domain.PhaseStreaming, left: 57, spent: spent, outcome: domain.BilledFailure},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var call inference.Call
+			b := modelBenchOf(func(_ context.Context, c inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+				call = c
+				return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			})
+			before := lost
+			before.Phase = test.phase
+			b.before, b.attempt = &before, 2
+			request := b.request()
+			request.TokensLeft, request.MaxOutputTokens = test.left, 500
+			reply, err := b.call(t, request)
+			require.NoError(t, err)
+			require.Equal(t, test.outcome, reply.Outcome)
+			require.Equal(t, test.spent, reply.Spent)
+			require.Equal(t, test.maxOutput, call.MaxOutputTokens)
+			require.Equal(t, 2, reply.Tries)
+			if test.outcome == domain.Answered {
+				require.Equal(t, test.spent, b.recorded()[0].Spent, "the ledger goes on")
+			} else {
+				require.Empty(t, b.recorded(), "nothing may say that a request was made")
+			}
+		})
+	}
+	t.Run("a failure keeps the ledger", func(t *testing.T) {
+		t.Parallel()
+		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+			return inference.Answer{}, domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no")
+		})
+		b.before, b.attempt = &lost, 2
+		reply := b.reply(t)
+		require.Equal(t, domain.BilledFailure, reply.Outcome)
+		require.Equal(t, domain.CodeAuth, reply.Error.Code)
+		require.Equal(t, spent, reply.Spent)
+	})
+}
+
+// TestCallModelTail: heartbeats carry the end of the text, in whole characters.
+func TestCallModelTail(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("é€", 5000)
+	whole := make(chan domain.Heartbeat, 1)
+	b := modelBenchOf(func(_ context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+		for _, r := range text {
+			emit(inference.Delta{Text: string(r)})
+		}
+		last := <-whole
+		whole <- last
+		return says(text, domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+	})
+	var once sync.Once
+	b.onBeat = func(beat domain.Heartbeat) {
+		if beat.Length == len(text) {
+			once.Do(func() { whole <- beat })
+		}
+	}
+	b.reply(t)
+	last := <-whole
+	require.Equal(t, domain.PhaseStreaming, last.Phase)
+	require.Equal(t, len(text), last.Length)
+	require.True(t, strings.HasSuffix(text, last.Tail))
+	require.LessOrEqual(t, len(last.Tail), 2<<10)
+	require.Greater(t, len(last.Tail), 2<<10-4)
+}
+
+// A slowQuerier answers with the whole conversation, once it may.
+type slowQuerier struct {
+	bench *modelBench
+	may   chan struct{}
+}
+
+func (q *slowQuerier) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	<-q.may
+	entries := q.bench.log.Entries()
+	page, err := converter.GetDefaultDataConverter().ToPayloads(domain.MessagesPage{Entries: entries, Length: len(entries), Resolved: &q.bench.resolved})
+	return client.NewValue(page), err
+}
+
+// TestCallModelSlowConversation: while the conversation is looked for the
+// activity stays alive without saying that a request was made, and then the
+// request waits until the server has heard of it.
+func TestCallModelSlowConversation(t *testing.T) {
+	t.Parallel()
+	var asked time.Time
+	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		asked = time.Now()
+		return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+	})
+	b.heartbeat = 50 * time.Millisecond
+	slow := &slowQuerier{bench: b, may: make(chan struct{})}
+	b.source = &transcript.Source{Cache: transcript.NewCache(1 << 20), Client: slow}
+	var early, requested sync.Once
+	var said time.Time
+	b.onBeat = func(beat domain.Heartbeat) {
+		if beat.Phase == domain.PhaseWaiting {
+			early.Do(func() { close(slow.may) })
+			return
+		}
+		requested.Do(func() { said = time.Now() })
+	}
+	require.Equal(t, domain.Answered, b.reply(t).Outcome)
+	require.Equal(t, domain.PhaseWaiting, b.recorded()[0].Phase)
+	require.True(t, b.recorded()[0].Reserved.IsZero())
+	require.GreaterOrEqual(t, asked.Sub(said), 40*time.Millisecond)
+}
+
+func TestCallModelUnknownProvider(t *testing.T) {
+	t.Parallel()
+	b := modelBenchOf(nil)
+	b.resolved.Definition.Model.Provider = "other"
+	app, own := b.failure(t)
+	require.True(t, app.NonRetryable())
+	require.Equal(t, domain.CodeModelNotFound, own.Code)
+	require.Contains(t, own.Message, "the providers are: fake")
+}

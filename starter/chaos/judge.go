@@ -1,0 +1,189 @@
+package chaos
+
+import (
+	"context"
+	"slices"
+
+	"everstep/domain"
+)
+
+// A verdict is what a trial showed.
+type verdict struct {
+	trial *trial
+	// lost counts the steps of the undisturbed run that are missing.
+	lost int
+	// doubled counts the calls that may not be repeated and were.
+	doubled int
+	// unknown counts the outcomes that nobody knows, by the worker that was
+	// killed over them.
+	unknown map[int]int
+	// equal says that the transcript is the undisturbed one.
+	equal bool
+}
+
+// judge holds a trial against the undisturbed run.
+func (p *proof) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
+	v := verdict{trial: t, unknown: make(map[int]int)}
+	p.judgeSteps(&v, got, base)
+	unknown, err := p.judgeUnknown(ctx, &v, got)
+	if err != nil {
+		return v, err
+	}
+	p.judgeTranscript(&v, got, base, unknown)
+	if err := p.judgeEffects(&v, got); err != nil {
+		return v, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range t.kills {
+		if k.extra > 1 {
+			p.broke(PromiseRequests, t, "%d model requests more after one kill %s", k.extra, k.boundary)
+		}
+	}
+	if t.down != nil {
+		p.broke(PromiseGoesOn, t, "after the kill %s it never asked or called anything again", t.down.boundary)
+	}
+	return v, nil
+}
+
+// judgeSteps compares steps and outcomes.
+func (p *proof) judgeSteps(v *verdict, got played, base *baseline) {
+	for i, want := range base.results {
+		result, steps := got.results[i], got.steps[i]
+		if o := result.Outcome; o.Status != want.Outcome.Status || o.StopReason != want.Outcome.StopReason {
+			p.broke(PromiseOutcome, v.trial, "execution %d ended %s (%s), undisturbed %s (%s): %v",
+				i+1, o.Status, o.StopReason, want.Outcome.Status, want.Outcome.StopReason, result.Error)
+		}
+		if result.Answer != want.Answer {
+			p.broke(PromiseOutcome, v.trial, "execution %d answered %q, undisturbed %q", i+1,
+				domain.Shorten(result.Answer, 100), domain.Shorten(want.Answer, 100))
+		}
+		lost := want.Outcome.Steps
+		for k, step := range steps {
+			if step.Step.Number == k+1 {
+				lost--
+			}
+		}
+		if lost != 0 || result.Outcome.Steps != want.Outcome.Steps {
+			p.broke(PromiseSteps, v.trial, "execution %d has %d steps and says %d, undisturbed %d", i+1, len(steps), result.Outcome.Steps, want.Outcome.Steps)
+		}
+		v.lost += max(lost, 0)
+	}
+}
+
+// judgeUnknown finds the calls whose outcome nobody knows, and holds them
+// against those that were in flight at a kill: the controller's own and the
+// server's word.
+func (p *proof) judgeUnknown(ctx context.Context, v *verdict, got played) (map[domain.ToolExecutionID]bool, error) {
+	unknown := make(map[domain.ToolExecutionID]bool)
+	for _, t := range executionsOf(got) {
+		if t.OutcomeUnknown() {
+			unknown[t.ID] = true
+		}
+	}
+	if !v.trial.agent.anyOnce() {
+		if len(unknown) > 0 {
+			p.broke(PromiseUnknown, v.trial, "%d outcomes are unknown of tools that may be repeated", len(unknown))
+		}
+		return unknown, nil
+	}
+	inFlight, err := p.inFlight(ctx, got)
+	if err != nil {
+		return nil, err
+	}
+	for id, pid := range inFlight {
+		if !unknown[id] {
+			p.broke(PromiseUnknown, v.trial, "call %s was in flight when worker %d was killed, and is not unknown", id, pid)
+		}
+	}
+	for id := range unknown {
+		pid, was := inFlight[id]
+		byKill := slices.ContainsFunc(v.trial.kills, func(k *kill) bool { return k.pid == pid })
+		if !was || !byKill {
+			p.broke(PromiseUnknown, v.trial, "the outcome of call %s is unknown, and no kill accounts for it", id)
+			continue
+		}
+		v.unknown[pid]++
+	}
+	for _, t := range executionsOf(got) {
+		for _, k := range v.trial.kills {
+			if v.trial.agent.once(t.Name()) && slices.Contains(k.inFlight, t.ID) && !unknown[t.ID] {
+				p.broke(PromiseUnknown, v.trial, "call %s was at work at the kill %s, and is not unknown", t.ID, k.boundary)
+			}
+		}
+	}
+	return unknown, nil
+}
+
+// judgeTranscript compares the messages, ids and times aside, and results that
+// nobody knows.
+func (p *proof) judgeTranscript(v *verdict, got played, base *baseline, unknown map[domain.ToolExecutionID]bool) {
+	if len(got.messages) != len(base.messages) {
+		p.broke(PromiseTranscript, v.trial, "%d messages, undisturbed %d", len(got.messages), len(base.messages))
+		return
+	}
+	for i, entry := range got.messages {
+		if entry.Index != i {
+			p.broke(PromiseTranscript, v.trial, "message %d has index %d", i, entry.Index)
+			return
+		}
+		if !same(entry.Message, base.messages[i].Message, unknown[domain.TagOf(entry.Message).ToolExecutionID]) {
+			p.broke(PromiseTranscript, v.trial, "message %d is not the undisturbed one: %s; %s", i, excerpt(entry.Message), excerpt(base.messages[i].Message))
+			return
+		}
+	}
+	v.equal = true
+}
+
+// judgeEffects counts what the ledger says of calls that may not be repeated.
+func (p *proof) judgeEffects(v *verdict, got played) error {
+	counts, err := effects(p.ledger, v.trial.workflowID)
+	if err != nil {
+		return err
+	}
+	for _, t := range executionsOf(got) {
+		once, n := v.trial.agent.once(t.Name()), counts[t.ID]
+		switch {
+		case once && n > 1:
+			v.doubled++
+			p.broke(PromiseEffects, v.trial, "call %s of %s took effect %d times", t.ID, t.Name(), n)
+		case n == 0 && !t.OutcomeUnknown():
+			p.broke(PromiseEffects, v.trial, "call %s of %s has a result and took no effect", t.ID, t.Name())
+		}
+	}
+	return nil
+}
+
+func executionsOf(got played) []domain.ToolExecution {
+	var all []domain.ToolExecution
+	for _, steps := range got.steps {
+		for _, step := range steps {
+			all = append(all, step.Step.ToolExecutions...)
+		}
+	}
+	return all
+}
+
+// same compares two messages, ids and times aside. Of a result that nobody
+// knows only the call counts.
+func same(a, b domain.Message, unknown bool) bool {
+	if a.Role != b.Role || a.Name != b.Name || !slices.Equal(a.ToolCalls, b.ToolCalls) ||
+		!slices.EqualFunc(a.Parts, b.Parts, func(x, y domain.Part) bool { return x.Type == y.Type && x.Text == y.Text }) {
+		return false
+	}
+	if a.ToolResult == nil || b.ToolResult == nil {
+		return a.ToolResult == b.ToolResult
+	}
+	if unknown {
+		return a.ToolResult.CallID == b.ToolResult.CallID && a.ToolResult.Name == b.ToolResult.Name
+	}
+	return *a.ToolResult == *b.ToolResult
+}
+
+func excerpt(m domain.Message) string {
+	text := m.Text()
+	if m.ToolResult != nil {
+		text = m.ToolResult.Content
+	}
+	return string(m.Role) + " " + domain.Shorten(text, 120)
+}

@@ -1,0 +1,212 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"everstep/domain"
+)
+
+// A Promise is what must hold whenever a worker dies.
+type Promise string
+
+const (
+	// PromiseGoesOn: the agent goes on with another worker.
+	PromiseGoesOn Promise = "goes_on"
+	// PromiseSteps: no step is lost.
+	PromiseSteps Promise = "steps"
+	// PromiseEffects: no effect that may not be repeated is, and none is missing.
+	PromiseEffects Promise = "effects"
+	// PromiseUnknown: the outcomes that are unknown are those of calls that may
+	// not be repeated and were in flight at a kill, no more and no fewer.
+	PromiseUnknown Promise = "outcome_unknown"
+	// PromiseTranscript: the transcript is the undisturbed one.
+	PromiseTranscript Promise = "transcript"
+	// PromiseOutcome: status, reason and answer are the undisturbed ones.
+	PromiseOutcome Promise = "outcome"
+	// PromiseRequests: a kill costs at most one model request.
+	PromiseRequests Promise = "requests"
+	// PromiseStatus: status and step count are right throughout.
+	PromiseStatus Promise = "status"
+)
+
+// Promises lists every promise.
+func Promises() []Promise {
+	return []Promise{
+		PromiseGoesOn, PromiseSteps, PromiseEffects, PromiseUnknown, PromiseTranscript, PromiseOutcome,
+		PromiseRequests, PromiseStatus,
+	}
+}
+
+// A Broken promise.
+type Broken struct {
+	Promise Promise `json:"promise"`
+	Agent   string  `json:"agent"`
+	ID      string  `json:"id"`
+	Detail  string  `json:"detail"`
+}
+
+// String is one line.
+func (b Broken) String() string {
+	return fmt.Sprintf("%s: agent %s (%s): %s", b.Promise, b.Agent, b.ID, b.Detail)
+}
+
+// A Report is what the kills did.
+type Report struct {
+	Seed  uint64 `json:"seed"`
+	Lanes int    `json:"lanes"`
+	// Agents counts the runs of agents under kills, Steps their steps.
+	Agents int `json:"agents"`
+	Steps  int `json:"steps"`
+	// Seconds is how long it all took.
+	Seconds float64 `json:"seconds"`
+	// Rows are by boundary, in the order of a step; Total is all of them.
+	Rows  []Row `json:"boundaries"`
+	Total Row   `json:"total"`
+	// Unreached counts the kills that were not made, by boundary, since no agent
+	// got there.
+	Unreached map[domain.Boundary]int `json:"unreached,omitempty"`
+	Status    StatusReport            `json:"status"`
+	Broken    []Broken                `json:"broken"`
+}
+
+// A Row is what the kills at one boundary did. What belongs to an agent and not
+// to one kill counts in each row that killed it, and once in the total.
+type Row struct {
+	Boundary domain.Boundary `json:"boundary,omitzero"`
+	Kills    int             `json:"kills"`
+	// StepsLost and EffectsDoubled are of the agents that were killed there.
+	StepsLost      int `json:"steps_lost"`
+	EffectsDoubled int `json:"effects_doubled"`
+	// OutcomeUnknown counts the calls that were in flight at these kills.
+	OutcomeUnknown int `json:"outcome_unknown"`
+	// TranscriptsEqual counts the kills after which the agent ended with the
+	// undisturbed transcript.
+	TranscriptsEqual int `json:"transcripts_equal"`
+	// ExtraRequests counts the model requests that were made again.
+	ExtraRequests int `json:"extra_requests"`
+	// P50 and P99 are of the seconds from the kill to the agent's next request
+	// or effect.
+	P50 float64 `json:"p50_seconds"`
+	P99 float64 `json:"p99_seconds"`
+
+	times []time.Duration
+}
+
+// A StatusReport is about the questions that were asked meanwhile.
+type StatusReport struct {
+	Answers int `json:"answers"`
+	// Sources counts the answers by who gave them.
+	Sources        map[domain.StatusSource]int `json:"sources"`
+	SlowestSeconds float64                     `json:"slowest_seconds"`
+}
+
+// Held reports whether no promise was broken and every kill was made.
+func (r Report) Held() bool { return len(r.Broken) == 0 && len(r.Unreached) == 0 }
+
+// report sums up what was found so far.
+func (p *proof) report(took time.Duration) Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := Report{
+		Seed: p.config.Seed, Lanes: p.config.Lanes, Agents: len(p.trials), Seconds: round(took),
+		Broken: append([]Broken{}, p.broken...),
+		Status: StatusReport{Answers: p.polls.count, Sources: p.polls.sources, SlowestSeconds: round(p.polls.slowest)},
+	}
+	p.pool.mu.Lock()
+	if len(p.pool.lost) > 0 {
+		r.Unreached = p.pool.lost
+	}
+	p.pool.mu.Unlock()
+	for _, b := range p.config.Boundaries {
+		r.Rows = append(r.Rows, p.row(b))
+	}
+	for _, v := range p.trials {
+		r.Total.StepsLost += v.lost
+		r.Total.EffectsDoubled += v.doubled
+		for _, seen := range v.trial.steps {
+			if seen.requests > 0 {
+				r.Steps++
+			}
+		}
+	}
+	for _, row := range r.Rows {
+		r.Total.Kills += row.Kills
+		r.Total.OutcomeUnknown += row.OutcomeUnknown
+		r.Total.TranscriptsEqual += row.TranscriptsEqual
+		r.Total.ExtraRequests += row.ExtraRequests
+		r.Total.times = append(r.Total.times, row.times...)
+	}
+	r.Total = r.Total.timed()
+	return r
+}
+
+func (p *proof) row(b domain.Boundary) Row {
+	row := Row{Boundary: b}
+	for _, v := range p.trials {
+		hit := false
+		for _, k := range v.trial.kills {
+			if k.boundary != b {
+				continue
+			}
+			hit = true
+			row.Kills++
+			row.OutcomeUnknown += v.unknown[k.pid]
+			row.ExtraRequests += k.extra
+			if v.equal {
+				row.TranscriptsEqual++
+			}
+			if k.wentOn > 0 {
+				row.times = append(row.times, k.wentOn)
+			}
+		}
+		if hit {
+			row.StepsLost += v.lost
+			row.EffectsDoubled += v.doubled
+		}
+	}
+	return row.timed()
+}
+
+// timed fills in the percentiles.
+func (r Row) timed() Row {
+	r.P50, r.P99 = round(percentile(r.times, 50)), round(percentile(r.times, 99))
+	return r
+}
+
+// percentile is the smallest time that so many of a hundred do not exceed.
+func percentile(times []time.Duration, hundredths int) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[(len(sorted)*hundredths+99)/100-1]
+}
+
+func round(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// Table is the report as people read it.
+func (r Report) Table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	write := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") } // a builder takes all
+	write("boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "extra requests", "go on p50", "p99")
+	for _, row := range r.Rows {
+		write(row.cells(string(row.Boundary))...)
+	}
+	write(r.Total.cells("all")...)
+	_ = w.Flush() // a builder takes all
+	return b.String()
+}
+
+func (r Row) cells(name string) []string {
+	return []string{
+		name, strconv.Itoa(r.Kills), strconv.Itoa(r.StepsLost), strconv.Itoa(r.EffectsDoubled), strconv.Itoa(r.OutcomeUnknown),
+		fmt.Sprintf("%d of %d", r.TranscriptsEqual, r.Kills), strconv.Itoa(r.ExtraRequests),
+		fmt.Sprintf("%.2f s", r.P50), fmt.Sprintf("%.2f s", r.P99),
+	}
+}
