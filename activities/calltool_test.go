@@ -233,7 +233,7 @@ func TestCallToolSurvivesPanics(t *testing.T) {
 		"panic":     func(context.Context) (string, error) { panic("secret of the tool") },
 		"nil panic": func(context.Context) (string, error) { panic(nil) },
 		"goexit":    func(context.Context) (string, error) { runtime.Goexit(); return "", nil },
-		"nil map":   func(context.Context) (string, error) { var m map[string]int; m["a"] = 1; return "", nil },
+		"nil map":   func(context.Context) (string, error) { return "", fill(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -546,4 +546,10 @@ func TestCallToolBeats(t *testing.T) {
 		b.beats = func(beat domain.Heartbeat) { beats <- beat }
 		require.Equal(t, "running, step 3", b.reply(t, request("fake", domain.ReadOnly)).Content)
 	})
+}
+
+// fill panics where the map is nil.
+func fill(m map[string]int) error {
+	m["a"] = 1
+	return nil
 }

@@ -132,6 +132,6 @@ func (c *modelCall) delay(err *domain.Error) time.Duration {
 		return 0
 	}
 	backoff := min(firstDelay<<min(max(c.attempt()-1, 0), 16), maxDelay)
-	backoff -= rand.N(backoff / 4)
+	backoff -= rand.N(backoff / 4) //nolint:gosec // jitter is no secret
 	return min(max(backoff, err.RetryAfter), maxRetryDelay)
 }

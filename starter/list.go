@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
@@ -38,7 +40,7 @@ It needs no worker. What was started a moment ago may be missing.`,
 				p.say("there is no agent; `%s \"…\"` starts one", p.again("run"))
 				return nil
 			}
-			p.out.printf("%s", listing(listed).render(p.out))
+			p.out.printf("%s", listing(listed, p.now()).render(p.out))
 			return nil
 		},
 	}
@@ -48,11 +50,11 @@ It needs no worker. What was started a moment ago may be missing.`,
 	return command
 }
 
-// listing is the table of a list.
-func listing(agents []client.Listed) table {
-	t := table{head: []string{"ID", "STATUS", "EXECUTION", "STEPS", "SESSION", "STARTED", "WHY"}}
+// listing is the table of a list, what matters least on the right.
+func listing(agents []client.Listed, now time.Time) table {
+	t := table{head: []string{"ID", "STATUS", "SESSION", "STEPS", "AGE", "EXECUTION", "WHY"}}
 	for _, a := range agents {
-		steps, session := "-", "ended"
+		steps, session, age := "-", "ended", "-"
 		if a.Status.Terminal() {
 			steps = grouped(int64(a.Steps))
 		}
@@ -62,6 +64,9 @@ func listing(agents []client.Listed) table {
 		case a.Open:
 			session = "running"
 		}
+		if !a.StartedAt.IsZero() {
+			age = duration(now.Sub(a.StartedAt))
+		}
 		why := ""
 		switch {
 		case a.Code != "":
@@ -70,7 +75,7 @@ func listing(agents []client.Listed) table {
 			why = string(a.StopReason)
 		}
 		t.rows = append(t.rows, []string{
-			oneLine(a.ID), string(a.Status), grouped(int64(a.Number)), steps, session, moment(a.StartedAt), oneLine(why),
+			oneLine(a.ID), string(a.Status), session, steps, age, grouped(int64(a.Number)), oneLine(why),
 		})
 	}
 	return t

@@ -100,7 +100,7 @@ func (s *story) tell(e client.Event) []line {
 	case client.EventRetry, client.EventNoWorker, client.EventTrouble, client.EventStopAsked, client.EventContinued,
 		client.EventReconnecting, client.EventReconnected, client.EventClosed:
 	}
-	return []line{{mark: noticeMark(e.Type), step: e.Step, text: notice(e)}}
+	return []line{{mark: noticeMark(e.Type), step: e.Step, text: oneLine(notice(e))}}
 }
 
 func (s *story) answered(e client.Event) []line {
@@ -168,11 +168,11 @@ func (s *story) ended(e client.Event) line {
 	if !s.began.IsZero() && e.Time.After(s.began) {
 		words = append(words, duration(e.Time.Sub(s.began)))
 	}
-	return line{mark: markEnd, text: strings.Join(words, " · "), status: o.Status}
+	return line{mark: markEnd, text: oneLine(strings.Join(words, " · ")), status: o.Status}
 }
 
 // maxWords bounds how much of a call's arguments is shown.
-const maxWords = 200
+const maxWords = 120
 
 func callWords(e client.Event) string {
 	words := oneLine(e.Tool)

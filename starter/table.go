@@ -14,8 +14,8 @@ type table struct {
 
 const columnGap = "  "
 
-// render aligns the columns. On a terminal that is too narrow the widest
-// columns are cut, never the alignment.
+// render aligns the columns. On a terminal that is too narrow for all of them
+// those on the right are left out, as far as two; these two are cut.
 func (t table) render(out *output) string {
 	widths := t.widths(out.width())
 	var b strings.Builder
@@ -26,36 +26,32 @@ func (t table) render(out *output) string {
 	return b.String()
 }
 
-// widths are the columns' widths; limit is the terminal's, zero for none.
+// widths are those of the columns that are shown; limit is the terminal's,
+// zero for none.
 func (t table) widths(limit int) []int {
+	const least = 2
 	widths := make([]int, len(t.head))
-	total := len(columnGap) * (len(widths) - 1)
+	total := -len(columnGap)
 	for i := range widths {
 		widths[i] = lipgloss.Width(t.head[i])
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], lipgloss.Width(row[i]))
 		}
-		total += widths[i]
+		total += widths[i] + len(columnGap)
 	}
-	const least = 6
-	for ; limit > 0 && total > limit; total-- {
-		widest := 0
-		for i, width := range widths {
-			if width > widths[widest] {
-				widest = i
-			}
-		}
-		if widths[widest] <= least {
-			break
-		}
-		widths[widest]--
+	for limit > 0 && total > limit && len(widths) > least {
+		total -= widths[len(widths)-1] + len(columnGap)
+		widths = widths[:len(widths)-1]
+	}
+	if excess := total - limit; limit > 0 && excess > 0 {
+		widths[0] = max(widths[0]-excess, lipgloss.Width(t.head[0]))
 	}
 	return widths
 }
 
 func writeRow(b *strings.Builder, cells []string, widths []int, paint func(...string) string) {
 	var row strings.Builder
-	for i, cell := range cells {
+	for i, cell := range cells[:len(widths)] {
 		if i > 0 {
 			row.WriteString(columnGap)
 		}

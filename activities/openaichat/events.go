@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 )
 
@@ -52,7 +53,7 @@ func (e *events) next() (event, error) {
 	for {
 		line, err := e.readLine()
 		if err != nil {
-			if err == io.EOF && has && whole(out.data) {
+			if errors.Is(err, io.EOF) && has && whole(out.data) {
 				return out, nil
 			}
 			return event{}, err

@@ -100,7 +100,7 @@ func TestSilence(t *testing.T) {
 			p, err := openaichat.New(openaichat.Config{BaseURL: url, IdleTimeout: 20 * time.Millisecond, FirstByteTimeout: 20 * time.Millisecond})
 			require.NoError(t, err)
 			_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
-			failed, ok := err.(*domain.Error)
+			failed, ok := errors.AsType[*domain.Error](err)
 			require.True(t, ok)
 			require.Equal(t, domain.CodeTimeout, failed.Code)
 			require.Equal(t, domain.Unavailable, failed.Kind)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -111,7 +112,7 @@ func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *do
 	if err == nil {
 		return answer, nil
 	}
-	typed, ok := err.(*domain.Error)
+	typed, ok := errors.AsType[*domain.Error](err)
 	require.True(t, ok, "%T: %v", err, err)
 	return answer, typed
 }
@@ -231,7 +232,7 @@ func TestCutRecordings(t *testing.T) {
 					require.Equal(t, plainly(t, r).Calls, answer.Message.ToolCalls)
 					continue
 				}
-				failed, ok := err.(*domain.Error)
+				failed, ok := errors.AsType[*domain.Error](err)
 				require.True(t, ok, "cut at %d passes for an answer", cut)
 				require.Equal(t, domain.CodeMalformed, failed.Code)
 				require.True(t, failed.Billed)

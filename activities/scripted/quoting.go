@@ -72,6 +72,14 @@ func (s *scene) functions() template.FuncMap {
 		"last":     func(list any) (any, error) { return pick(list, true) },
 		"contains": func(part, text string) bool { return strings.Contains(text, part) },
 		"join":     join,
+
+		"matching": matching,
+		"captures": captures,
+		"largest":  largest,
+		"tally":    tally,
+		"sum":      sum,
+		"size":     size,
+		"bar":      bar,
 	}
 }
 
@@ -128,6 +136,12 @@ func items(list any) ([]any, error) {
 	case []any:
 		return list, nil
 	case []string:
+		out := make([]any, len(list))
+		for i, item := range list {
+			out[i] = item
+		}
+		return out, nil
+	case []tallied:
 		out := make([]any, len(list))
 		for i, item := range list {
 			out[i] = item

@@ -21,7 +21,7 @@ func watched(f *feeder) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silence{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{f}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlockTimeout, Interceptors: []interceptor.WorkerInterceptor{f}})
 	return env
 }
 

@@ -80,7 +80,7 @@ func NewLogger(config Log, secrets ...Secret) log.Logger {
 	form := zap.NewProductionEncoderConfig()
 	form.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	form.EncodeDuration = zapcore.StringDurationEncoder
-	encoder := zapcore.NewConsoleEncoder(form)
+	var encoder zapcore.Encoder
 	if config.Format == FormatJSON {
 		encoder = zapcore.NewJSONEncoder(form)
 	} else {

@@ -91,7 +91,7 @@ func TestWorkflowsAnswerPlain(t *testing.T) {
 	suite.SetLogger(silence{})
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetDataConverter(encoding)
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlockTimeout, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) (string, error) {
 		echo := func(text string) (string, error) { return text, nil }
 		if err := workflow.SetQueryHandler(ctx, "ask", echo); err != nil {

@@ -74,6 +74,11 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	return nil
 }
 
+// deadlockTimeout is how long a workflow may compute without waiting for
+// anything. The SDK's second is too short for a busy machine, where it fails a
+// task that only had no processor.
+const deadlockTimeout = 5 * time.Second
+
 func (w *Worker) options(config Config) worker.Options {
 	address := config.Connection.Address
 	throttle := heartbeatThrottle(address)
@@ -89,6 +94,7 @@ func (w *Worker) options(config Config) worker.Options {
 		DefaultHeartbeatThrottleInterval:        throttle,
 		WorkerStopTimeout:                       config.StopTimeout,
 		DisableRegistrationAliasing:             true,
+		DeadlockDetectionTimeout:                deadlockTimeout,
 		SysInfoProvider:                         sysinfo.SysInfoProvider(),
 		Interceptors:                            []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
 		OnFatalError:                            func(err error) { w.fatal <- err },

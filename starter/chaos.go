@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/chaos"
+	"everstep/starter/devserver"
+)
+
+// chaosFlags say what is to be killed, and where.
+type chaosFlags struct {
+	kills      int
+	boundaries []string
+	lanes      int
+	seed       uint64
+}
+
+func chaosCommand(p *program) *cobra.Command {
+	f := chaosFlags{kills: 80, lanes: chaos.DefaultLanes}
+	command := &cobra.Command{
+		Use:   "chaos",
+		Short: "Kill workers at every boundary, and show what became of their agents",
+		Long: `Runs scripted agents and kills the worker processes that serve them with
+SIGKILL, at exact points of their work: before, in and after a model's answer,
+before and after a tool's effect, among parallel calls, between steps, and while
+a run continues as new. What comes out is held against undisturbed runs of the
+same agents and against a ledger that their tools keep.
+
+It brings up a dev server of its own, whose state is thrown away afterwards, and
+takes about four seconds a kill and lane. The table goes to standard output; it
+ends 1 if a promise was broken, and says which.
+
+With --address it runs on that server instead, which must take clients without
+TLS and keys, and which continues runs as new only if it suggests that early.`,
+		Example: `  starter chaos
+  starter chaos --kills 300 --lanes 4
+  starter chaos --kills 10 --boundary in_stream --boundary after_effect --seed 7`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return p.chaos(command.Context(), f, command.Flags().Changed("address"), command.Flags().Changed("seed"))
+		},
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.Var(ranged{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
+	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(domain.Boundaries()), ", "))
+	set.Var(ranged{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
+	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
+	return command
+}
+
+// chaosWorkerCommand is the worker that chaos starts and kills.
+func chaosWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: chaos.WorkerCommand, Hidden: true, DisableFlagParsing: true,
+		RunE: func(command *cobra.Command, args []string) error {
+			return chaos.Work(command.Context(), args)
+		},
+	}
+}
+
+func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded bool) (err error) {
+	config := chaos.Config{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: func(line string) { p.say("%s", line) }}
+	for _, name := range f.boundaries {
+		var b domain.Boundary
+		if err := b.UnmarshalText([]byte(name)); err != nil {
+			return usage(fmt.Sprintf("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(domain.Boundaries()), ", ")))
+		}
+		config.Boundaries = append(config.Boundaries, b)
+	}
+	if !seeded {
+		config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
+	}
+	executable, err := p.executable()
+	if err != nil {
+		return err
+	}
+	config.Worker = []string{executable, chaos.WorkerCommand}
+	if config.Dir, err = os.MkdirTemp("", "everstep-chaos-"); err != nil {
+		return fmt.Errorf("make a folder for the ledger: %w", err)
+	}
+	defer func() {
+		if err == nil || ctx.Err() != nil {
+			_ = os.RemoveAll(config.Dir) // it is a temporary one
+			return
+		}
+		p.say("what was left is in %s: the ledger, the workers' logs, the server's state", config.Dir)
+	}()
+	if !elsewhere {
+		lease, err := p.chaosServer(ctx, config.Dir, executable)
+		if err != nil {
+			return err
+		}
+		defer lease.Close() //nolint:errcheck // the server goes when this process does
+		config.Address, config.Namespace = lease.Server().Address, lease.Server().Namespace
+	} else if err := p.chaosElsewhere(&config); err != nil {
+		return err
+	}
+	p.say("killing %s, seed %d", counted(int64(config.Kills), "worker"), config.Seed)
+	report, err := chaos.Run(ctx, config)
+	if ctx.Err() != nil {
+		return detached("interrupted; nothing is left of it")
+	}
+	return errors.Join(p.chaosReport(report), err)
+}
+
+// chaosServer is a dev server for this proof alone. It suggests to continue as
+// new after few events, so that agents do.
+func (p *program) chaosServer(ctx context.Context, dir, executable string) (*devserver.Lease, error) {
+	return devserver.Acquire(ctx, devserver.Config{
+		StateFile: filepath.Join(dir, "chaos.db"), Binary: p.env.value(variableTemporal),
+		Supervisor: []string{executable, devserver.SupervisorCommand},
+		Dynamic: map[string]string{
+			"limit.historyCount.suggestContinueAsNew": "60",
+			"history.timerProcessorMaxTimeShift":      `"10ms"`,
+		},
+		Progress: func(line string) { p.say("%s", line) },
+	})
+}
+
+// chaosElsewhere takes the server that --address names.
+func (p *program) chaosElsewhere(config *chaos.Config) error {
+	connection, err := p.configured()
+	if err != nil {
+		return err
+	}
+	config.Address, config.Namespace = connection.Address, connection.Namespace
+	if len(config.Boundaries) == 0 {
+		config.Boundaries = slices.DeleteFunc(domain.Boundaries(), func(b domain.Boundary) bool { return b == domain.Continuing })
+		p.say("leaving out continuing: this server need not suggest it; name it with --boundary if it does")
+	}
+	return nil
+}
+
+// chaosReport prints what the kills did, and returns the error that stands for
+// broken promises.
+func (p *program) chaosReport(r chaos.Report) error {
+	if p.flags.json {
+		if err := p.json(r); err != nil {
+			return err
+		}
+	} else {
+		p.out.printf("%s", r.Table())
+	}
+	p.say("%s in %s of %s, %s in all", counted(int64(r.Total.Kills), "kill"), counted(int64(r.Steps), "step"),
+		counted(int64(r.Agents), "agent"), duration(time.Duration(r.Seconds*float64(time.Second))))
+	var sources []string
+	for _, source := range slices.Sorted(maps.Keys(r.Status.Sources)) {
+		sources = append(sources, fmt.Sprintf("%d by %s", r.Status.Sources[source], source))
+	}
+	p.say("status was told %s (%s), at the slowest in %.2f s", counted(int64(r.Status.Answers), "time"), strings.Join(sources, ", "), r.Status.SlowestSeconds)
+	if r.Held() {
+		p.say("every promise was kept")
+		return nil
+	}
+	var broken []string
+	for _, b := range r.Broken {
+		broken = append(broken, "broken promise: "+b.String())
+	}
+	for _, b := range domain.Boundaries() {
+		if n := r.Unreached[b]; n > 0 {
+			broken = append(broken, fmt.Sprintf("not shown: no agent reached %s, so %s were not made", b, counted(int64(n), "kill")))
+		}
+	}
+	return &exitError{code: exitOther, text: strings.Join(broken, "\n")}
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// tale is a list of events, each a tenth of a second after the one before.
+func tale(events ...client.Event) []client.Event {
+	for i := range events {
+		events[i].Time = testNow.Add(time.Duration(i) * 100 * time.Millisecond)
+	}
+	return events
+}
+
+func tales() map[string][]client.Event {
+	usage := domain.Usage{InputTokens: 1200, OutputTokens: 34}
+	ended := func(status domain.ExecutionStatus, reason domain.StopReason, code domain.Code) client.Event {
+		return client.Event{Type: client.EventEnded, Ended: &domain.Outcome{Status: status, StopReason: reason, Code: code, Steps: 2, Usage: usage}}
+	}
+	began := client.Event{Type: client.EventBegan, Number: 3}
+	step := func(n int) client.Event { return client.Event{Type: client.EventStep, Step: n} }
+	return map[string][]client.Event{
+		"completed": tale(began, step(1),
+			client.Event{Type: client.EventText, Step: 1, Text: "Let me "},
+			client.Event{Type: client.EventText, Step: 1, Text: "look."},
+			client.Event{Type: client.EventAnswered, Step: 1, Text: "Let me look.", Shown: 12, Calls: []domain.ToolCall{{Name: "list_files"}, {Name: "read_file"}}, Usage: usage},
+			client.Event{Type: client.EventTool, Step: 1, Position: 0, Tool: "list_files", Arguments: `{"path":"."}`},
+			client.Event{Type: client.EventTool, Step: 1, Position: 1, Tool: "read_file", Arguments: `{"path":"a.txt"}`},
+			client.Event{Type: client.EventToolDone, Step: 1, Position: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no a.txt")},
+			client.Event{Type: client.EventToolDone, Step: 1, Position: 0, Tool: "list_files"},
+			step(2),
+			client.Event{Type: client.EventText, Step: 2, Text: "Nothing there, I"},
+			client.Event{Type: client.EventAnswered, Step: 2, Text: "Nothing there, I am afraid.", Finish: domain.FinishStop, Usage: usage},
+			ended(domain.StatusCompleted, domain.Completed, ""),
+		),
+		"troubled": tale(began, step(1),
+			client.Event{Type: client.EventNoWorker},
+			client.Event{Type: client.EventText, Step: 1, Text: "Half a sen"},
+			client.Event{Type: client.EventWithdrawn, Step: 1},
+			client.Event{Type: client.EventRetry, Step: 1, Attempt: 2, Reason: "too many requests\nreally"},
+			client.Event{Type: client.EventReconnecting, Reason: "the server does not answer"},
+			client.Event{Type: client.EventReconnected},
+			client.Event{Type: client.EventContinued, RunID: "r2"},
+			client.Event{Type: client.EventTrouble, Reason: "nondeterminism"},
+			client.Event{Type: client.EventCut, Step: 1, Outcome: domain.ShutDown},
+			client.Event{Type: client.EventCut, Step: 1, Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
+			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeMalformed),
+		),
+		"stopped": tale(began, step(1),
+			client.Event{Type: client.EventText, Step: 1, Text: "Counting: one"},
+			client.Event{Type: client.EventStopAsked, Mode: domain.StopNow, Reason: "enough"},
+			client.Event{Type: client.EventCut, Step: 1, Outcome: domain.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
+			ended(domain.StatusStopped, domain.UserRequested, ""),
+		),
+		"hostile": tale(began, step(1),
+			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[2J\x1b]0;owned\x07 \u202eevil\xe4\xb8"},
+			client.Event{Type: client.EventAnswered, Step: 1, Text: "\x1b[2Jgone\r\nnext\tline", Calls: []domain.ToolCall{{Name: "x"}}},
+			client.Event{Type: client.EventTool, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
+			client.Event{Type: client.EventToolDone, Step: 1, Tool: "x\x1b[1A", Error: domain.Errorf(domain.Invalid, "\x1b[5m\u009b31mno")},
+			client.Event{Type: client.EventRetry, Step: 1, Tool: "\x07", Attempt: 2, Reason: "\x1b[H"},
+			client.Event{Type: client.EventStopAsked, Mode: "now\x1b[H", Reason: "\x1b[H"},
+			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeAuth),
+		),
+	}
+}
+
+func TestPlainView(t *testing.T) {
+	t.Parallel()
+	for name, events := range tales() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out locked
+			v := &plainView{out: plainOutput(&out), story: newStory("notes", "http://127.0.0.1:8233/x")}
+			show(v, events)
+			requireHarmless(t, out.String())
+			requireGolden(t, "plain-"+name, out.String())
+		})
+	}
+}
+
+func TestLiveView(t *testing.T) {
+	t.Parallel()
+	for name, events := range tales() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			screen := &screen{width: 60}
+			v := liveOn(screen, "http://127.0.0.1:8233/x")
+			show(v, events)
+			requireGolden(t, "live-"+name, screen.String())
+		})
+	}
+}
+
+func TestLiveViewWhileItGoesOn(t *testing.T) {
+	t.Parallel()
+	screen := &screen{width: 40}
+	v := liveOn(screen, "")
+	for _, e := range tales()["completed"][:7] {
+		v.Show(e)
+	}
+	require.Contains(t, screen.String(), `⋯ list_files {"path":"."}`)
+	v.out.note("the dev server is gone")
+	require.Contains(t, screen.String(), "the dev server is gone\n    ⋯ list_files", "a note goes above what is under way")
+	v.Show(client.Event{Type: client.EventStep, Step: 2})
+	v.Show(client.Event{Type: client.EventText, Step: 2, Text: strings.Repeat("many words ", 100) + "at the end"})
+	lines := strings.Split(strings.TrimRight(screen.String(), "\n"), "\n")
+	require.Contains(t, lines[len(lines)-1], "at the end")
+	require.Contains(t, lines[len(lines)-liveLines], "…", "only the end of a long text is shown")
+	v.Close()
+	require.NotContains(t, screen.String(), "at the end", "what was under way does not stay")
+	v.Close()
+}
+
+// Whatever comes in whatever order, nothing harmful is printed, no line is
+// wider than the terminal where it would be drawn again, and nothing of what
+// was under way stays.
+func TestLiveViewOfAnything(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		screen := &screen{width: rapid.IntRange(leastWidth, 90).Draw(t, "width")}
+		v := liveOn(screen, "")
+		text := rapid.StringN(0, 80, -1)
+		for range rapid.IntRange(0, 30).Draw(t, "events") {
+			e := client.Event{
+				Type: rapid.SampledFrom(client.EventTypes()).Draw(t, "type"), Time: testNow,
+				Step: rapid.IntRange(0, 3).Draw(t, "step"), Position: rapid.IntRange(0, 2).Draw(t, "position"),
+				Text: text.Draw(t, "text"), Tool: text.Draw(t, "tool"), Arguments: text.Draw(t, "arguments"),
+				Reason: text.Draw(t, "reason"), Skipped: rapid.IntRange(0, 1).Draw(t, "skipped"),
+			}
+			if rapid.Bool().Draw(t, "failed") {
+				e.Error = domain.Errorf(domain.Internal, "%s", text.Draw(t, "message"))
+			}
+			v.Show(e)
+			if screen.failure != nil {
+				t.Fatal(screen.failure)
+			}
+		}
+		v.Close()
+		if v.drawn != 0 || screen.failure != nil {
+			t.Fatal(v.drawn, screen.failure)
+		}
+	})
+}
+
+func show(v view, events []client.Event) {
+	for _, e := range events {
+		v.Show(e)
+	}
+	v.Close()
+}
+
+func liveOn(s *screen, ui string) *liveView {
+	out := &output{to: s, terminal: true, animated: true, theme: newTheme(), width: func() int { return s.width }}
+	return &liveView{out: out, story: newStory("notes", ui)}
+}
+
+func requireGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run the test with -update")
+	require.Equal(t, string(want), got)
+}
+
+// A screen is a terminal that knows what a live view may send, and nothing else.
+type screen struct {
+	width   int
+	lines   []string
+	failure error
+}
+
+var sequence = regexp.MustCompile(`^\x1b\[(\d*(?:;\d+)*)([A-Za-z])`)
+
+func (s *screen) Write(text []byte) (int, error) {
+	if len(s.lines) == 0 {
+		s.lines = []string{""}
+	}
+	for rest := string(text); rest != ""; {
+		if found := sequence.FindStringSubmatch(rest); found != nil {
+			s.obey(found[1], found[2])
+			rest = rest[len(found[0]):]
+			continue
+		}
+		r := []rune(rest)[0]
+		switch {
+		case r == '\n':
+			s.lines = append(s.lines, "")
+		case r == '\r':
+			if s.lines[len(s.lines)-1] != "" {
+				s.fail("a return in the middle of a line")
+			}
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			s.fail("control character " + strconv.QuoteRune(r))
+		default:
+			s.lines[len(s.lines)-1] += string(r)
+		}
+		rest = rest[len(string(r)):]
+	}
+	return len(text), nil
+}
+
+// obey carries out a sequence. The cursor is always at the end of the last
+// line, and everything below it has been erased.
+func (s *screen) obey(argument, command string) {
+	switch command {
+	case "m", "J":
+	case "A":
+		n, err := strconv.Atoi(argument)
+		if err != nil || n < 1 || n >= len(s.lines) {
+			s.fail("cursor up by " + argument)
+			return
+		}
+		for _, l := range s.lines[len(s.lines)-1-n:] {
+			if lipgloss.Width(l) > s.width {
+				s.fail("drawn again, and wider than the terminal: " + l)
+			}
+		}
+		s.lines = append(s.lines[:len(s.lines)-1-n], "")
+	default:
+		s.fail("sequence " + command)
+	}
+}
+
+func (s *screen) fail(text string) {
+	if s.failure == nil {
+		s.failure = errors.New(text)
+	}
+}
+
+func (s *screen) String() string { return strings.Join(s.lines, "\n") }
