@@ -37,6 +37,9 @@ type Config struct {
 	// worker's WorkerStopTimeout, or what came of the tool is not reported.
 	// Zero: 5 s.
 	ShutdownGrace time.Duration
+	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval: how long
+	// it may hold a heartbeat back. Zero: 5 s.
+	HeartbeatThrottle time.Duration
 }
 
 const defaultGrace = 5 * time.Second

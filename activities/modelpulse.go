@@ -17,8 +17,8 @@ const (
 	// beatEvery is how often a heartbeat is recorded. The SDK holds most of
 	// them back; recording often is what lets a stop through without delay.
 	beatEvery = 100 * time.Millisecond
-	// maxThrottle is the longest that our workers hold a heartbeat back.
-	maxThrottle = 5 * time.Second
+	// defaultThrottle is the longest that our workers hold a heartbeat back.
+	defaultThrottle = 5 * time.Second
 	// maxTail bounds the text in a heartbeat.
 	maxTail = 2 << 10
 )
@@ -30,6 +30,7 @@ const (
 type modelPulse struct {
 	ctx       context.Context
 	heartbeat time.Duration
+	throttle  time.Duration
 	begun     chan struct{}
 	ended     chan struct{}
 	done      chan struct{}
@@ -44,8 +45,11 @@ type modelPulse struct {
 	thinking int
 }
 
-func startModelPulse(ctx context.Context, info activity.Info, beat domain.Heartbeat) *modelPulse {
-	p := &modelPulse{ctx: ctx, heartbeat: info.HeartbeatTimeout, beat: beat,
+func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat domain.Heartbeat) *modelPulse {
+	if throttle <= 0 {
+		throttle = defaultThrottle
+	}
+	p := &modelPulse{ctx: ctx, heartbeat: info.HeartbeatTimeout, throttle: min(throttle, info.HeartbeatTimeout*4/5), beat: beat,
 		begun: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
 	go p.run()
 	return p
@@ -55,7 +59,7 @@ func (p *modelPulse) run() {
 	defer close(p.done)
 	patience := p.heartbeat / 3
 	if patience <= 0 {
-		patience = maxThrottle
+		patience = defaultThrottle
 	}
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
@@ -104,7 +108,8 @@ func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
 	if !early {
 		return
 	}
-	wait := time.NewTimer(min(p.heartbeat*4/5, maxThrottle))
+	// A quarter more than the throttle, for the way to the server.
+	wait := time.NewTimer(p.throttle * 5 / 4)
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():

@@ -25,7 +25,7 @@ func (b *beginning) register(p *program, command *cobra.Command) {
 	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL`: who answers ("+variableModel+")")
 	set.StringVar(&b.system, "system", "", "system prompt")
 	set.StringSliceVar(&b.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
-	set.StringVar(&b.id, "id", "", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
+	set.Var(filled{&b.id}, "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	b.limits.register(set, p.now)
 	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "tool", completeTools)
@@ -88,11 +88,14 @@ func (s *server) begin(ctx context.Context, request client.Start) (client.Execut
 }
 
 // checkLocally says what the worker that this command would start would say of
-// the model, before anything is started.
+// model and tools, before anything is started.
 func (p *program) checkLocally(ctx context.Context, f stackFlags, request client.Start) error {
 	_, own, err := p.ownStack(f)
 	if err != nil || !own || request.Definition.Model.Provider == "" {
 		return err
 	}
-	return checkModel(ctx, request.Definition.Model)
+	if err := checkModel(ctx, request.Definition.Model); err != nil {
+		return err
+	}
+	return checkTools(request.Definition.Tools)
 }

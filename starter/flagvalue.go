@@ -60,6 +60,22 @@ func names[E ~string](values []E) []string {
 	return texts
 }
 
+// A filled is a flag that takes any text but none: an empty one is most likely
+// a shell variable that is not set.
+type filled struct{ target *string }
+
+func (f filled) String() string { return "" }
+func (f filled) Type() string   { return "string" }
+
+// Set refuses the empty text.
+func (f filled) Set(text string) error {
+	if text == "" {
+		return errors.New("is empty; give a name, or leave it out")
+	}
+	*f.target = text
+	return nil
+}
+
 // A span is a flag that takes a duration that is not negative.
 type span struct{ target *time.Duration }
 

@@ -62,7 +62,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		stepsCommand(p), messagesCommand(p), listCommand(p), stopCommand(p), closeCommand(p),
 	)
 	add(root, groupLocal,
-		devCommand(p), chaosCommand(p), doctorCommand(p), completionCommand(p),
+		devCommand(p), demoCommand(p), chaosCommand(p), doctorCommand(p), completionCommand(p),
 	)
 	root.AddCommand(workerCommandOf(p), supervisorCommand(), chaosWorkerCommand())
 	return root

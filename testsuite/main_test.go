@@ -8,14 +8,19 @@ import (
 	"sync"
 	"testing"
 
+	"everstep/starter/chaos"
 	"everstep/starter/devserver"
 )
 
 // TestMain lets the test binary be what its tests start: the supervisor of the
-// dev server.
+// dev server, and the workers that are killed.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == devserver.SupervisorCommand {
-		if err := devserver.Supervise(context.Background(), os.Args[2:]); err != nil {
+	commands := map[string]func(context.Context, []string) error{
+		devserver.SupervisorCommand: devserver.Supervise,
+		chaos.WorkerCommand:         chaos.Work,
+	}
+	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
+		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -25,25 +25,33 @@ const (
 	// spare is what an activity has beyond the time-out that it keeps itself,
 	// to report that it is over.
 	spare = 30 * time.Second
+	// longestTimeout bounds those that a definition or a tool sets: the server
+	// refuses what overflows.
+	longestTimeout = 30 * 24 * time.Hour
+	// maxSummary bounds a summary; the server refuses 400 bytes.
+	maxSummary = 200
 )
 
-// activity is the context of an activity that may be made again. The summary
-// tells the story in Temporal's own UI and holds no user text.
-func (s *session) activity(what task, summary string) workflow.Context {
+// activity is the context of an activity that may be made again, after a
+// number of tries that were made already. The summary tells the story in
+// Temporal's own UI and holds no user text.
+func (s *session) activity(what task, summary string, tried int) workflow.Context {
 	var timeout time.Duration
-	scope := s.work
 	switch what {
 	case listing:
 		timeout = listTimeout
 	case recording:
-		timeout, scope = recordTimeout, s.root
+		timeout = recordTimeout
 	case inferring:
 		timeout = s.resolved.Definition.InferenceTimeout
 		if timeout == 0 {
 			timeout = domain.DefaultInferenceTimeout
 		}
 	}
-	return workflow.WithActivityOptions(scope, s.options(timeout+spare, s.attempts(), summary))
+	options := s.options(timeout, max(s.attempts()-tried, 1), summary)
+	// What is only listed or stored has nothing to tell when it is cut off.
+	options.WaitForCancellation = what == inferring
+	return workflow.WithActivityOptions(s.work, options)
 }
 
 // toolActivity is the context of one tool call. A call that may not be
@@ -56,15 +64,15 @@ func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.Co
 	if tool.Effect.Repeatable() {
 		attempts = s.attempts()
 	}
-	return workflow.WithActivityOptions(s.work, s.options(timeout+spare, attempts, summary))
+	return workflow.WithActivityOptions(s.work, s.options(timeout, attempts, summary))
 }
 
 func (s *session) options(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
-		StartToCloseTimeout: timeout,
+		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + spare,
 		HeartbeatTimeout:    s.heartbeat(),
 		WaitForCancellation: true,
-		Summary:             summary,
+		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:        s.firstRetry(),
 			BackoffCoefficient:     backoffFactor,
@@ -99,14 +107,14 @@ func (s *session) backoff(tries int) time.Duration {
 
 func (s *session) heartbeat() time.Duration {
 	if d := s.in.Timing.Heartbeat; d > 0 {
-		return d
+		return min(d, longestTimeout)
 	}
 	return 30 * time.Second
 }
 
 func (s *session) firstRetry() time.Duration {
 	if d := s.in.Timing.FirstRetry; d > 0 {
-		return d
+		return min(d, longestBackoff)
 	}
 	return time.Second
 }

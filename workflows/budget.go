@@ -9,15 +9,23 @@ import (
 // limited checks the budget before a step: what is used up, and whether the
 // estimated input alone would be too much. A limit leaves no step behind.
 func (s *session) limited() bool {
-	if reason, reached := s.budget().Limit(s.spent(), s.now()); reached {
-		s.signal(reason, "budget", limitMessage(reason, s.budget(), s.spent()))
+	if s.exhausted() {
 		return true
 	}
-	if _, fits := s.reserve(domain.Usage{}); !fits {
+	if _, fits := s.reserve(); !fits {
 		s.signalTokens()
 		return true
 	}
 	return false
+}
+
+// exhausted checks what of the budget is used up.
+func (s *session) exhausted() bool {
+	reason, reached := s.budget().Limit(s.spent(), s.now())
+	if reached {
+		s.signal(reason, "budget", limitMessage(reason, s.budget(), s.spent()))
+	}
+	return reached
 }
 
 // budget is the execution's; the zero one sets no limit.
@@ -38,15 +46,15 @@ type reservation struct {
 	left int64
 }
 
-// reserve sets aside what the next inference may use, beside what the step in
-// progress has used already. It answers false where not even the smallest
-// answer fits.
-func (s *session) reserve(step domain.Usage) (reservation, bool) {
+// reserve sets aside what the next inference may use. What earlier tries in the
+// same step have used is spent already. It answers false where not even the
+// smallest answer fits.
+func (s *session) reserve() (reservation, bool) {
 	limit := s.budget().MaxTokens
 	if limit == nil {
 		return reservation{}, true
 	}
-	left := *limit - s.spent().Tokens - step.TotalTokens()
+	left := *limit - s.spent().Tokens
 	output := left - s.estimatedInput()
 	if output < max(s.resolved.MinOutputTokens, 1) {
 		return reservation{}, false
@@ -55,6 +63,12 @@ func (s *session) reserve(step domain.Usage) (reservation, bool) {
 		return reservation{output: 0, left: left}, true
 	}
 	return reservation{output: output, left: left}, true
+}
+
+// bound reports whether it was the budget that limited the length of an answer:
+// this reservation, or what lost attempts had taken of it.
+func (r reservation) bound(reply domain.ModelReply) bool {
+	return r.output > 0 || r.left > 0 && !reply.Spent.IsZero()
 }
 
 func (s *session) signalTokens() {

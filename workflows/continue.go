@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
-
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -19,16 +17,18 @@ func (s *session) outgrown() bool {
 // an execution in progress. Nothing may wait between its answer and the
 // continuation.
 func (s *session) carriable() bool {
-	var lost *domain.Error
+	var unstored *domain.Error
 	if s.resolved != nil && s.resolved.Storage {
-		lost = s.storeSegment()
+		unstored = s.storeSegment()
 	}
 	s.awaitHandlers()
 	if !s.quiet() {
 		return false
 	}
-	if lost == nil {
-		lost = s.fits()
+	// What could not be stored may still be short enough to be carried.
+	lost := s.fits()
+	if lost != nil && unstored != nil {
+		lost = unstored
 	}
 	if lost != nil {
 		s.contextLost(lost)
@@ -38,6 +38,7 @@ func (s *session) carriable() bool {
 
 // quiet reports whether nothing wants to be done in this run first.
 func (s *session) quiet() bool {
+	s.heed()
 	if s.state.HasActiveExecution() {
 		return !s.stopped()
 	}
@@ -54,13 +55,17 @@ func (s *session) contextLost(why *domain.Error) {
 
 // storeSegment writes the messages that no segment holds to storage. They stay
 // in this run's memory, so that it can still be asked for them when it is over.
+// A stop cuts it off, and whatever wakes an idle session: the run goes on.
 func (s *session) storeSegment() *domain.Error {
 	if s.log.Len() == s.stored {
 		return nil
 	}
+	if !s.state.HasActiveExecution() {
+		s.work, s.cancelWork = workflow.WithCancel(s.root)
+	}
 	s.note("continuing as new")
 	request := domain.RecordRequest{From: s.stored, Log: s.log.Ref()}
-	segment, err := await(s.activity(recording, "record the transcript"), domain.Record, request)
+	segment, err := await(s.activity(recording, "record the transcript", 0), domain.Record, request)
 	if err != nil {
 		return failureOf(err)
 	}
@@ -79,23 +84,25 @@ func (s *session) fits() *domain.Error {
 		return domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
-	carry, err := s.carry()
-	if err == nil {
-		err = checkSize("carry", carry)
-	}
+	in, err := s.handed()
 	if err != nil {
 		return domain.AsError(err)
 	}
-	return nil
+	return checkFits("what the next run needs", in, domain.MaxPayload)
+}
+
+// handed is the input of the next run.
+func (s *session) handed() (domain.SessionInput, error) {
+	carry, err := s.carry()
+	in := s.in
+	in.Prompt, in.Budget, in.Carry = "", domain.ExecutionBudget{}, &carry
+	return in, err
 }
 
 // carry is what the next run needs of this one.
 func (s *session) carry() (domain.Carry, error) {
-	idle := !s.state.HasActiveExecution()
-	state, err := json.Marshal(s.state.WithStepsFolded(idle))
-	if err == nil && len(state) > domain.MaxMessage {
-		state, err = json.Marshal(s.state.WithStepsFolded(false))
-	}
+	// The last step holds the answer so far.
+	state, err := encodeWithin(s.state.WithStepsFolded(true), domain.MaxCarriedState)
 	if err != nil {
 		return domain.Carry{}, err
 	}
@@ -121,12 +128,9 @@ func (s *session) runs() int {
 func (s *session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.stop.disarm()
-	carry, err := s.carry()
+	in, err := s.handed()
 	if err != nil {
 		return err
 	}
-	in := s.in
-	in.Prompt, in.Budget = "", domain.ExecutionBudget{}
-	in.Carry = &carry
 	return workflow.NewContinueAsNewError(ctx, string(domain.Execute), in)
 }

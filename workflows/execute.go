@@ -28,5 +28,6 @@ func Execute(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, erro
 		return domain.Outcome{}, s.continueAsNew(ctx)
 	}
 	s.awaitHandlers()
+	s.note("ended")
 	return s.result(), nil
 }

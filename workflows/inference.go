@@ -17,29 +17,32 @@ import (
 func (s *session) infer(step *turn) {
 	tries, empty := 0, false
 	for {
-		room, fits := s.reserve(step.content.Usage)
+		room, fits := s.reserve()
 		if !fits {
 			s.signalTokens()
-			step.content.Interrupted = true
-			step.err(domain.CodedErrorf(domain.Denied, domain.CodeInterrupted, "the budget does not allow another try of the inference"))
+			step.cutOff(domain.Denied, "the budget does not allow another try of the inference")
 			return
 		}
 		s.note(fmt.Sprintf("step %d: waiting for the model", step.number))
-		request := s.request(step, room, tries)
-		reply, err := await(s.activity(inferring, fmt.Sprintf("step %d · model", step.number)), domain.CallModel, request)
+		options := s.activity(inferring, fmt.Sprintf("step %d · model", step.number), tries)
+		reply, err := await(options, domain.CallModel, s.request(step, room, tries))
+		s.heed()
 		if err != nil {
 			s.inferenceFailed(step, err)
 			return
 		}
-		step.spend(reply.Response.Usage.Add(reply.Spent))
+		s.spend(step, reply.Response.Usage.Add(reply.Spent))
 		tries += max(reply.Tries, 1)
 		switch reply.Outcome {
-		case domain.Interrupted:
-			s.interrupted(step, reply)
-			return
-		case domain.ShutDown:
+		case domain.Interrupted, domain.ShutDown:
+			// Only a stop of ours is one, whatever the worker says.
 			if s.stop.now() {
 				s.interrupted(step, reply)
+				return
+			}
+			if tries >= s.attempts() {
+				s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown,
+					"the inference was cut off %d times by workers that stopped", tries))
 				return
 			}
 		case domain.BilledFailure:
@@ -48,10 +51,13 @@ func (s *session) infer(step *turn) {
 			}
 		case domain.Answered:
 			s.tally.inferences++
-			if answered := s.answered(step, reply, room, empty); answered {
+			if s.answered(step, reply, room, empty) {
 				return
 			}
 			empty = true
+		default:
+			s.stepFailed(step, domain.Errorf(domain.Internal, "the worker's reply does not say what came of the inference"))
+			return
 		}
 	}
 }
@@ -72,7 +78,7 @@ func (s *session) inferenceFailed(step *turn, err error) {
 	if heard {
 		usage := beat.Spent.Add(beat.Reserved)
 		usage.Estimated = true
-		step.spend(usage)
+		s.spend(step, usage)
 	}
 	if s.stop.now() {
 		reply := domain.ModelReply{Outcome: domain.Interrupted}
@@ -98,17 +104,23 @@ func (s *session) stepFailed(step *turn, err *domain.Error) {
 
 // interrupted keeps what had come of an answer that a stop cut off.
 func (s *session) interrupted(step *turn, reply domain.ModelReply) {
-	step.content.Interrupted = true
-	step.err(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "the inference was cut off by a stop"))
+	step.cutOff(domain.Unavailable, "the inference was cut off by a stop")
+	m, ok := sound(reply.Message)
+	if !ok {
+		return
+	}
 	response := reply.Response
 	step.content.Response = &response
-	if m := reply.Message; m != nil && (m.Text() != "" || len(m.Parts) > 0) {
-		// Calls that had arrived are not run and would want results: only the
-		// text stays.
-		m.Role, m.ToolCalls = domain.RoleAssistant, nil
-		s.say(step, *m, reply.Digest, domain.Tag{Trace: true})
+	// Calls that had arrived are not run and would want results: only what was
+	// written stays.
+	m.ToolCalls = nil
+	if len(m.Parts) > 0 {
+		s.say(step, m, reply.Digest, domain.Tag{Trace: true})
 	}
 }
+
+// maxRetryAfter bounds the delay that a provider may ask for.
+const maxRetryAfter = time.Hour
 
 // tryAgain decides about an attempt that failed and may have been billed.
 func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool {
@@ -118,19 +130,26 @@ func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool 
 	}
 	switch {
 	case s.stop.now():
-		s.interrupted(step, domain.ModelReply{Outcome: domain.Interrupted})
+		s.interrupted(step, domain.ModelReply{})
 		return false
 	case !err.Kind.Retryable() || tries >= s.attempts():
 		s.stepFailed(step, err)
 		return false
 	}
-	delay := max(time.Duration(reply.RetryAfterMillis)*time.Millisecond, s.backoff(tries))
+	asked := min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())
+	delay := max(time.Duration(asked)*time.Millisecond, s.backoff(tries))
 	s.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", step.number, err.Kind, delay))
-	if workflow.Sleep(s.work, delay) != nil {
-		s.interrupted(step, domain.ModelReply{Outcome: domain.Interrupted})
+	if workflow.Sleep(s.work, delay) != nil || s.nowStopped() {
+		s.interrupted(step, domain.ModelReply{})
 		return false
 	}
 	return true
+}
+
+// nowStopped reports whether a stop came that lets nothing go on.
+func (s *session) nowStopped() bool {
+	s.heed()
+	return s.stop.now()
 }
 
 // answered takes a whole answer. It answers false where there is nothing in it
@@ -138,27 +157,41 @@ func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool 
 func (s *session) answered(step *turn, reply domain.ModelReply, room reservation, again bool) bool {
 	response := reply.Response
 	step.content.Response = &response
-	m := reply.Message
-	if m == nil {
-		m = &domain.Message{Role: domain.RoleAssistant}
+	m, _ := sound(reply.Message)
+	calls := len(m.ToolCalls)
+	if blank(m) && calls == 0 && response.Finish != domain.FinishRefusal {
+		return s.answeredNothing(step, response.Finish, room.bound(reply), again)
 	}
-	text, calls := m.Text() != "", len(m.ToolCalls) > 0
-	switch {
-	case !text && !calls && response.Finish == domain.FinishContentFilter:
-		s.stepFailed(step, domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
+	if calls > domain.MaxRequestedCalls {
+		s.stepFailed(step, domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
+			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
 		return true
-	case !text && !calls && response.Finish != domain.FinishRefusal:
-		if again {
-			s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
-		}
-		return again
 	}
-	m.Role = domain.RoleAssistant
 	step.at = s.log.Len()
-	s.say(step, *m, reply.Digest, domain.Tag{Trace: calls})
+	if len(m.Parts)+calls > 0 {
+		s.say(step, m, reply.Digest, domain.Tag{Trace: calls > 0})
+	}
 	step.calls = m.ToolCalls
-	if response.Finish == domain.FinishLength && room.output > 0 && !calls {
+	if response.Finish == domain.FinishLength && room.bound(reply) && calls == 0 {
 		s.signalTokens()
+	}
+	return true
+}
+
+// answeredNothing takes an answer with neither text nor tool calls.
+func (s *session) answeredNothing(step *turn, finish domain.FinishReason, bound, again bool) bool {
+	switch {
+	case finish == domain.FinishContentFilter:
+		s.stepFailed(step, domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
+	case finish == domain.FinishLength && bound:
+		// What the budget left went into reasoning; asking again would too.
+		s.signalTokens()
+	case s.stop.noTools():
+		step.cutOff(domain.Unavailable, "the model gave neither text nor tool calls, and was not asked again because of a stop")
+	case again:
+		s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
+	default:
+		return false
 	}
 	return true
 }

@@ -14,7 +14,9 @@ func (s *session) runExecution() {
 		s.begin()
 	}
 	s.watchTime()
-	s.resolve()
+	if !s.stopped() && !s.exhausted() {
+		s.resolve()
+	}
 	for !s.stopped() && !s.limited() {
 		if s.outgrown() {
 			if s.handOver = s.carriable(); s.handOver {
@@ -45,7 +47,11 @@ func (s *session) begin() {
 	id := s.nextExecutionID()
 	s.work, s.cancelWork = workflow.WithCancel(s.root)
 	s.stop = stopping{}
-	s.tally.toolCalls, s.tally.traces = 0, 0
+	s.tally.toolCalls = 0
+	if s.in.Definition.Compiler.ShowsTraces() {
+		s.tally.visible += s.tally.traces
+	}
+	s.tally.traces = 0
 	s.state = must(s.state.BeginExecution(id, budget, s.now()))
 	s.joinPrompt(id, next.prompt)
 	if s.state.ExecutionCount() > 1 {
@@ -60,41 +66,46 @@ func (s *session) nextExecutionID() domain.ExecutionID {
 }
 
 // resolve asks a worker what the definition means, once a session and again
-// where its model changes.
+// where its model changes. Every execution's budget is looked at, resolved or not.
 func (s *session) resolve() {
-	if s.resolved != nil {
-		return
-	}
 	definition := s.in.Definition
 	definition.Model = s.state.LLMConfig()
 	if limit := s.budget().MaxCostNanoUSD; limit != nil {
 		s.fail(domain.Errorf(domain.Invalid, "max_cost: %s has no price, so money cannot be limited; leave the limit out", definition.Model))
 		return
 	}
+	if s.resolved != nil {
+		return
+	}
 	s.note("resolving the definition")
-	catalog, err := await(s.activity(listing, "resolve"), domain.ListTools, domain.CatalogRequest{Definition: definition})
+	catalog, err := await(s.activity(listing, "resolve", 0), domain.ListTools, domain.CatalogRequest{Definition: definition})
 	if err != nil {
 		if !s.stopped() {
 			s.fail(failureOf(err))
 		}
 		return
 	}
-	s.resolved = &domain.Resolved{
+	resolved := domain.Resolved{
 		Definition: definition, Tools: catalog.Tools, Storage: catalog.Storage,
 		MinOutputTokens: catalog.MinOutputTokens, Digest: catalog.Digest,
 	}
+	if err := checkFits("tools", resolved, domain.MaxResolved); err != nil {
+		s.fail(err)
+		return
+	}
+	s.resolved = &resolved
 }
 
 // stopped reports whether a signal stops the loop before the next step.
 func (s *session) stopped() bool {
-	s.drainStops()
+	s.heed()
 	_, signalled := s.state.StopSignal()
 	return signalled
 }
 
 // concluded evaluates the step that just ended: is it the last?
 func (s *session) concluded() bool {
-	s.drainStops()
+	s.heed()
 	state, stop := s.state.Evaluate(s.now())
 	s.state = state
 	return stop
@@ -121,10 +132,7 @@ func (s *session) finish() {
 	if err := workflow.UpsertMemo(s.root, map[string]any{domain.MemoOutcome: outcome}); err != nil {
 		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
 	}
-	s.note("idle")
-	if s.in.Name == "" {
-		s.note("ended")
-	}
+	s.note("ended")
 }
 
 // describe sums up the newest execution of a state.
@@ -163,9 +171,11 @@ func (s *session) publish(outcome domain.Outcome) {
 		case domain.AttributeAgentStatus:
 			updates = append(updates, key.ValueSet(string(outcome.Status)))
 		case domain.AttributeStopReason:
-			if outcome.StopReason != "" {
-				updates = append(updates, key.ValueSet(string(outcome.StopReason)))
+			if outcome.StopReason == "" {
+				updates = append(updates, key.ValueUnset())
+				continue
 			}
+			updates = append(updates, key.ValueSet(string(outcome.StopReason)))
 		}
 	}
 	if len(updates) == 0 {

@@ -32,6 +32,11 @@ type session struct {
 
 	next    *beginning
 	closing bool
+	// stops holds the stop signals that were not heeded yet; cancelled reports
+	// a cancellation of the workflow that was not, and closedByServer one that was.
+	stops          workflow.ReceiveChannel
+	cancelled      func() bool
+	closedByServer bool
 	// handOver is set where the run is to continue as new, and stays where an
 	// idle session cannot although it should: its next execution will say why.
 	handOver, stays bool
@@ -57,7 +62,12 @@ func open(ctx workflow.Context, in domain.SessionInput) (*session, error) {
 	s.root = workflow.WithValue(root, transcriptKey{}, s)
 	s.work, s.cancelWork = workflow.WithCancel(s.root)
 	if in.Carry != nil {
-		return s, s.resume(*in.Carry)
+		// A carry that cannot be read is a fault of this worker, not of the
+		// session: as in must, a mended one goes on.
+		if err := s.resume(*in.Carry); err != nil {
+			panic(err)
+		}
+		return s, nil
 	}
 	if err := checkInput(in); err != nil {
 		return nil, err

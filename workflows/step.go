@@ -37,6 +37,8 @@ type turn struct {
 	at int
 	// messages counts the step's messages, for their ids.
 	messages int
+	// halted means that a tool asked to stop: no call of the step begins any more.
+	halted bool
 }
 
 // input says what goes into the step: a reference, never a copy.
@@ -61,8 +63,18 @@ func (s *session) say(step *turn, m domain.Message, digest domain.Digest, tag do
 	step.content.Output = append(step.content.Output, s.join(m, digest, tag))
 }
 
-// spend adds usage to the step.
-func (t *turn) spend(usage domain.Usage) { t.content.Usage = t.content.Usage.Add(usage) }
+// spend adds usage to the step, at once: whoever asks sees it, and the budget
+// counts it before anything else is reserved.
+func (s *session) spend(step *turn, usage domain.Usage) {
+	step.content.Usage = step.content.Usage.Add(usage)
+	s.keep(step)
+}
+
+// cutOff notes that the step did not come to its own end.
+func (t *turn) cutOff(kind domain.Kind, why string) {
+	t.content.Interrupted = true
+	t.err(domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", why))
+}
 
 // err notes an error of the step.
 func (t *turn) err(err *domain.Error) { t.content.Errors = append(t.content.Errors, *err) }

@@ -15,9 +15,17 @@ import (
 type stopping struct {
 	// mode is the strongest asked for; empty where no stop came.
 	mode domain.StopMode
-	// cancelTimers ends the timers of this execution.
-	cancelTimers []workflow.CancelFunc
+	// asked counts the stops of this execution.
+	asked int
+	// alarms go off in this execution, unless it ends first.
+	alarms []*alarm
+	// escalation is the one that makes a stop one of mode now.
+	escalation *alarm
 }
+
+// maxStops is how many stops of one execution are kept as signals. Later ones
+// count all the same, and are logged.
+const maxStops = 100
 
 // now reports whether nothing more may be in flight.
 func (t stopping) now() bool { return t.mode == domain.StopNow }
@@ -27,41 +35,51 @@ func (t stopping) noTools() bool { return t.mode == domain.StopNow || t.mode == 
 
 // disarm ends all timers, so that none outlives its execution.
 func (t *stopping) disarm() {
-	for _, cancel := range t.cancelTimers {
-		cancel()
+	for _, a := range t.alarms {
+		a.silence()
 	}
-	t.cancelTimers = nil
+	t.alarms, t.escalation = nil, nil
 }
 
-// listenToStops turns stop signals, and a cancellation of the workflow, into state.
+// listenToStops turns stop signals, alarms and a cancellation of the workflow
+// into state, for the life of the run. It leaves what arrives where it is until
+// it heeds it, so that the loop can heed it first: of what one workflow task
+// brings, the loop often learns before this coroutine.
 func (s *session) listenToStops(ctx workflow.Context) {
-	stops := workflow.GetSignalChannel(s.root, string(domain.SignalStop))
+	s.stops = workflow.GetSignalChannel(s.root, string(domain.SignalStop))
+	s.cancelled = func() bool { return !s.closedByServer && ctx.Err() != nil }
 	workflow.GoNamed(s.root, "stops", func(ctx workflow.Context) {
 		for {
-			var raw converter.RawValue
-			stops.Receive(ctx, &raw)
-			s.takeStop(readStop(raw))
+			_ = workflow.Await(ctx, s.disturbed)
+			s.heed()
 		}
-	})
-	workflow.GoNamed(s.root, "cancellation", func(root workflow.Context) {
-		ctx.Done().Receive(root, nil)
-		s.closing = true
-		s.takeStop(domain.StopRequest{
-			Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server",
-		})
 	})
 }
 
-// drainStops takes the stops that have arrived and were not yet received: the
-// loop must not pass a boundary that they would have closed.
-func (s *session) drainStops() {
-	stops := workflow.GetSignalChannel(s.root, string(domain.SignalStop))
+// disturbed reports whether something has arrived that wants to be heeded.
+func (s *session) disturbed() bool {
+	return s.cancelled() || s.stops.Len() > 0 || s.stop.due()
+}
+
+// heed takes all that has arrived to stop the work. Whatever is about to start
+// something heeds first: nothing starts after a stop.
+func (s *session) heed() {
+	if s.cancelled() {
+		s.closedByServer = true
+		s.shut()
+		s.takeStop(domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"})
+	}
 	for {
 		var raw converter.RawValue
-		if !stops.ReceiveAsync(&raw) {
-			return
+		if !s.stops.ReceiveAsync(&raw) {
+			break
 		}
 		s.takeStop(readStop(raw))
+	}
+	for _, a := range s.stop.alarms {
+		if a.due() {
+			a.ring()
+		}
 	}
 }
 
@@ -88,66 +106,45 @@ func readStop(raw converter.RawValue) domain.StopRequest {
 // session, or names another execution, is dropped and logged.
 func (s *session) takeStop(request domain.StopRequest) {
 	execution, _ := s.state.Execution()
+	log := workflow.GetLogger(s.root)
 	switch {
 	case !s.state.HasActiveExecution():
-		workflow.GetLogger(s.root).Info("stop dropped: no execution is in progress")
+		log.Info("stop dropped: no execution is in progress")
 		return
 	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
-		workflow.GetLogger(s.root).Info("stop dropped: it names another execution", "execution_id", request.ExecutionID)
+		log.Info("stop dropped: it names another execution", "execution_id", request.ExecutionID)
 		return
 	}
 	source := request.Source
 	if source == "" {
 		source = "user"
 	}
-	s.signal(domain.UserRequested, source, request.Reason)
+	if s.stop.asked++; s.stop.asked <= maxStops {
+		s.signal(domain.UserRequested, source, request.Reason)
+	} else {
+		log.Info("one stop of many: it counts, and is not kept", "mode", request.Mode, "stops", s.stop.asked)
+	}
 	s.stop.mode = s.stop.mode.Stronger(request.Mode)
-	if s.stop.now() {
+	if _, within := s.state.CurrentStepStartedAt(); s.stop.now() || !within {
+		// Between steps there is nothing that a gentler stop would let finish.
 		s.cancelWork()
 		return
 	}
 	if within := time.Duration(request.Within); within > 0 {
-		s.after(within, func() {
-			s.stop.mode = domain.StopNow
-			s.cancelWork()
-		})
+		s.escalate(within)
 	}
 }
 
-// after does something later, unless the execution ends first. Its timer is
-// cancelled with the execution, so none is left behind.
-func (s *session) after(delay time.Duration, do func()) {
-	ctx, cancel := workflow.WithCancel(s.root)
-	s.stop.cancelTimers = append(s.stop.cancelTimers, cancel)
-	timer := workflow.NewTimer(ctx, delay)
-	workflow.GoNamed(s.root, "after", func(ctx workflow.Context) {
-		if timer.Get(ctx, nil) == nil {
-			do()
+// escalate makes the stop one of mode now after a time. Of several times the
+// earliest counts.
+func (s *session) escalate(within time.Duration) {
+	if earlier := s.stop.escalation; earlier != nil {
+		if !s.now().Add(within).Before(earlier.at) {
+			return
 		}
-	})
-}
-
-// watchTime interrupts the execution when its time is over.
-func (s *session) watchTime() {
-	budget, now := s.budget(), s.now()
-	started, _ := s.state.ExecutionStartedAt()
-	if limit := budget.MaxSeconds; limit != nil {
-		left := time.Duration(*limit*float64(time.Second)) - now.Sub(started)
-		s.interruptAfter(left, "max_seconds is reached")
+		earlier.silence()
 	}
-	if limit := budget.Deadline; limit != nil {
-		s.interruptAfter(limit.Sub(now), "the deadline has passed")
-	}
-}
-
-// interruptAfter ends the execution by its time limit. Time that is over
-// already is found by the check before the next step.
-func (s *session) interruptAfter(left time.Duration, message string) {
-	if left <= 0 {
-		return
-	}
-	s.after(left, func() {
-		s.signal(domain.TimeLimitReached, "budget", message)
+	s.stop.escalation = s.after(within, func() {
 		s.stop.mode = domain.StopNow
 		s.cancelWork()
 	})

@@ -13,10 +13,11 @@ import (
 // runTools makes the step's calls, all at once, and joins their results in call
 // order. Every call gets exactly one result, whatever befell it.
 func (s *session) runTools(step *turn) {
+	s.heed()
 	verdicts := s.judge(step)
 	step.content.ToolExecutions = make([]domain.ToolExecution, len(step.calls))
 	replies := make([]domain.ToolReply, len(step.calls))
-	running := 0
+	running, ended := 0, 0
 	for i, call := range step.calls {
 		step.content.ToolExecutions[i] = domain.ToolExecution{ID: step.id.Tool(i), Call: call}
 		if verdicts[i] != nil {
@@ -29,14 +30,17 @@ func (s *session) runTools(step *turn) {
 		workflow.GoNamed(s.root, "call", func(ctx workflow.Context) {
 			replies[i] = s.runTool(ctx, step, i)
 			s.toolEnded(step, i, replies[i])
-			running--
+			ended++
 		})
 	}
 	s.note(fmt.Sprintf("step %d: running %s", step.number, toolNames(step.calls)))
 	s.keep(step)
-	s.wait(func() bool { return running == 0 })
+	for seen := 0; ended < running; seen = ended {
+		s.wait(func() bool { return ended > seen })
+		s.keep(step)
+	}
 	for i, reply := range replies {
-		s.joinResult(step, i, reply)
+		s.joinResult(step, i, reply, verdicts[i] == nil)
 	}
 }
 
@@ -45,7 +49,7 @@ func (s *session) judge(step *turn) []*domain.Error {
 	verdicts := make([]*domain.Error, len(step.calls))
 	cut := step.content.Response.Finish == domain.FinishLength
 	left, limited := s.callsLeft()
-	allowed := int64(0)
+	allowed, denied, tools := int64(0), 0, ""
 	for i, call := range step.calls {
 		_, known := s.resolved.Tool(call.Name)
 		switch {
@@ -53,23 +57,30 @@ func (s *session) judge(step *turn) []*domain.Error {
 			verdicts[i] = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
 		case cut:
 			verdicts[i] = domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
-		case !known:
-			verdicts[i] = domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), s.toolList())
-		case limited && allowed >= left:
-			verdicts[i] = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
-		case allowed >= domain.MaxToolCalls:
+		case i >= domain.MaxToolCalls:
 			verdicts[i] = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxToolCalls)
+		case !known:
+			if tools == "" {
+				tools = s.toolList()
+			}
+			verdicts[i] = domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), tools)
+		case limited && allowed >= left:
+			denied++
+			verdicts[i] = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 		default:
 			allowed++
 		}
 	}
-	if limited && int64(len(step.calls)) > left {
+	if denied > 0 {
 		s.signal(domain.ToolCallLimitReached, "budget", fmt.Sprintf(
-			"max_tool_calls is %d, %d are used, and the model asked for %d", *s.budget().MaxToolCalls, s.tally.toolCalls, len(step.calls)))
+			"max_tool_calls is %d, %d were used, and the model asked for %d more", *s.budget().MaxToolCalls, s.tally.toolCalls, allowed+int64(denied)))
 	}
 	s.tally.toolCalls += allowed
 	return verdicts
 }
+
+// maxToolList bounds the names that the model is told in place of an unknown one.
+const maxToolList = 1000
 
 func (s *session) toolList() string {
 	if len(s.resolved.Tools) == 0 {
@@ -79,10 +90,14 @@ func (s *session) toolList() string {
 	for i, tool := range s.resolved.Tools {
 		names[i] = tool.Name
 	}
-	return strings.Join(names, ", ")
+	list := strings.Join(names, ", ")
+	if len(list) > maxToolList {
+		return domain.Shorten(list, maxToolList) + "…"
+	}
+	return list
 }
 
-// unstarted bounds how often a call is made again after it surely did not begin.
+// unstarted bounds how often a call is made after it surely did not begin.
 const unstarted = 3
 
 // runTool makes one call and waits for it, in a coroutine of its own.
@@ -98,20 +113,35 @@ func (s *session) runTool(ctx workflow.Context, step *turn, position int) domain
 		request.Arguments = wanted.Arguments
 	}
 	summary := fmt.Sprintf("step %d · %s", step.number, wanted.Name)
-	var reply domain.ToolReply
-	for range unstarted {
+	for try := 1; ; try++ {
 		scheduled, err := call(s.toolActivity(tool, summary), domain.CallTool, request)
-		if err == nil {
-			reply, err = scheduled.get(ctx)
+		if err != nil {
+			return notRun(domain.AsError(err))
 		}
+		reply, err := scheduled.get(ctx)
 		if err != nil {
 			return notRun(toolFailure(tool.Effect, err))
 		}
-		if !reply.NotStarted || s.stop.noTools() {
+		if !reply.NotStarted || try == unstarted || !s.mayBeginAgain(ctx, step, try) {
 			return reply
 		}
 	}
-	return reply
+}
+
+// mayBeginAgain waits a while before a call that did not begin is made again,
+// and reports whether it still may.
+func (s *session) mayBeginAgain(ctx workflow.Context, step *turn, try int) bool {
+	s.heed()
+	if s.stop.noTools() || step.halted {
+		return false
+	}
+	pause, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	timer := workflow.NewTimer(pause, s.backoff(try))
+	stopped := func() bool { return s.stop.noTools() || step.halted }
+	_ = workflow.Await(ctx, func() bool { return timer.IsReady() || stopped() })
+	s.heed()
+	return !stopped()
 }
 
 // toolFailure says what an activity's failure means for its call.
@@ -135,37 +165,50 @@ func notRun(err *domain.Error) domain.ToolReply {
 	}
 }
 
-// toolEnded writes a call's outcome into the step as it ends.
+// toolEnded writes a call's outcome into the step as it ends. The state follows
+// with the next keep, once for all that end together.
 func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply) {
-	executions := append([]domain.ToolExecution(nil), step.content.ToolExecutions...)
-	execution := &executions[position]
+	execution := &step.content.ToolExecutions[position]
 	execution.CompletedAt, execution.Attempts = s.now(), reply.Attempts
 	if reply.Error != nil {
 		execution.Error = reply.Error
 	} else {
 		execution.Value = reply.Content
 	}
-	step.content.ToolExecutions = executions
-	s.keep(step)
+	if reply.Stop != nil {
+		step.halted = true
+	}
 }
 
 // joinResult adds a call's result to the transcript.
-func (s *session) joinResult(step *turn, position int, reply domain.ToolReply) {
+func (s *session) joinResult(step *turn, position int, reply domain.ToolReply, allowed bool) {
 	call := step.calls[position]
 	content := reply.Content
 	if reply.Error != nil {
 		if content == "" {
 			content = reply.Error.Message
 		}
-		if reply.Error.Code == domain.CodeInterrupted {
-			step.content.Interrupted = true
-		}
+		s.notDone(step, reply, allowed)
 	}
 	result := domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil}
 	s.say(step, domain.ToolMessage(result), reply.Digest, domain.Tag{Trace: true, ToolExecutionID: step.id.Tool(position)})
 	if reply.Stop != nil {
 		s.state = must(s.state.WithStopSignal(domain.StopSignal{
-			Reason: domain.StopRequested, Message: reply.Stop.Message, Context: reply.Stop.Context, Source: call.Name,
+			Reason: domain.StopRequested, Message: domain.Shorten(reply.Stop.Message, domain.MaxReason),
+			Context: reply.Stop.Context, Source: call.Name,
 		}, s.now()))
+	}
+}
+
+// notDone notes what a call that failed means for its step: a stop that cut it
+// off interrupted the step too, and one that never ran uses up no budget.
+func (s *session) notDone(step *turn, reply domain.ToolReply, allowed bool) {
+	code := reply.Error.Code
+	if allowed && (reply.NotStarted || code == domain.CodeNotRun) {
+		s.tally.toolCalls--
+	}
+	cut := code == domain.CodeInterrupted || s.stop.now() && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
+	if cut && !step.content.Interrupted {
+		step.cutOff(domain.Unavailable, "the tool calls were cut off by a stop")
 	}
 }

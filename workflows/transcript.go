@@ -58,9 +58,10 @@ func (s *session) joinPrompt(id domain.ExecutionID, prompt string) {
 
 // estimatedInput is about how many tokens the next inference will read.
 func (s *session) estimatedInput() int64 {
-	tokens := s.tally.visible + s.tally.traces + domain.EstimateText(s.resolved.Definition.SystemPrompt)
+	tokens := s.tally.visible + s.tally.traces + domain.EstimateText(s.resolved.Definition.SystemPrompt) +
+		domain.EstimateText(string(s.resolved.Definition.Format.Schema))
 	for _, tool := range s.resolved.Tools {
-		tokens += domain.EstimateText(tool.Description) + int64(len(tool.Schema)+3)/4
+		tokens += domain.EstimateText(tool.Name) + domain.EstimateText(tool.Description) + domain.EstimateText(string(tool.Schema))
 	}
 	return tokens
 }

@@ -54,12 +54,20 @@ func accept[In, Out any](
 // checkSize refuses a payload above our own limit, which comes before the
 // server's.
 func checkSize(what string, value any) error {
+	if err := checkFits(what, value, domain.MaxPayload); err != nil {
+		return err
+	}
+	return nil
+}
+
+// checkFits refuses what takes more than a number of bytes when encoded.
+func checkFits(what string, value any, limit int) *domain.Error {
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		return domain.Errorf(domain.Internal, "%s: encode: %v", what, err)
 	}
-	if len(encoded) > domain.MaxPayload {
-		return domain.Errorf(domain.TooLarge, "%s: takes %d bytes; at most %d fit", what, len(encoded), domain.MaxPayload)
+	if len(encoded) > limit {
+		return domain.Errorf(domain.TooLarge, "%s: takes %d bytes; at most %d fit", what, len(encoded), limit)
 	}
 	return nil
 }

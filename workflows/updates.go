@@ -45,7 +45,7 @@ func (s *session) acceptUpdates() error {
 	if err := accept(s.root, domain.UpdateSend, s.checkSend, s.send); err != nil {
 		return err
 	}
-	return accept(s.root, domain.UpdateClose, s.checkClose, s.close)
+	return accept(s.root, domain.UpdateClose, s.checkClose, s.closeSession)
 }
 
 // checkSend refuses a message that cannot begin an execution.
@@ -62,8 +62,10 @@ func (s *session) checkSend(ctx workflow.Context, request domain.SendRequest) er
 	if err := checkBeginning(request.Prompt, request.Budget); err != nil {
 		return refusal(err)
 	}
-	if request.Model != nil && (request.Model.Provider == "" || request.Model.Model == "") {
-		return refusal(domain.Errorf(domain.Invalid, "model: is not of the form provider/model"))
+	if request.Model != nil {
+		if err := (domain.Definition{Model: *request.Model}).Check(); err != nil {
+			return refusal(err)
+		}
 	}
 	return refusal(s.sameDefinition(request.Definition))
 }
@@ -105,8 +107,22 @@ func (s *session) send(ctx workflow.Context, request domain.SendRequest) (domain
 		RunID: s.info.WorkflowExecution.RunID, Began: true,
 	}
 	s.next = &beginning{prompt: request.Prompt, model: request.Model, budget: request.Budget}
+	s.wake()
 	s.updates.remember(id, reply)
 	return reply, nil
+}
+
+// shut lets no further execution begin.
+func (s *session) shut() {
+	s.closing = true
+	s.wake()
+}
+
+// wake cuts off what an idle session may be at: writing its transcript away.
+func (s *session) wake() {
+	if !s.state.HasActiveExecution() {
+		s.cancelWork()
+	}
 }
 
 // checkClose refuses to close a session that is at work.
@@ -114,10 +130,10 @@ func (s *session) checkClose(workflow.Context, domain.CloseRequest) error {
 	return refusal(s.idleFor("close"))
 }
 
-// close ends the session.
-func (s *session) close(workflow.Context, domain.CloseRequest) (domain.CloseReply, error) {
+// closeSession ends the session.
+func (s *session) closeSession(workflow.Context, domain.CloseRequest) (domain.CloseReply, error) {
 	s.updates.taken++
-	s.closing = true
+	s.shut()
 	return domain.CloseReply{Executions: s.state.ExecutionCount()}, nil
 }
 

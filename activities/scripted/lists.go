@@ -136,6 +136,14 @@ func size(number any) (string, error) {
 	return "", nil
 }
 
+// plural is a number with its noun.
+func plural(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
+}
+
 // bar draws a number as a part of the most there is.
 func bar(number, most, width int) string {
 	if number <= 0 || most <= 0 {

@@ -79,6 +79,7 @@ func (s *scene) functions() template.FuncMap {
 		"tally":    tally,
 		"sum":      sum,
 		"size":     size,
+		"plural":   plural,
 		"bar":      bar,
 	}
 }

@@ -147,7 +147,7 @@ func (p *proof) judgeEffects(v *verdict, got played) error {
 		case once && n > 1:
 			v.doubled++
 			p.broke(PromiseEffects, v.trial, "call %s of %s took effect %d times", t.ID, t.Name(), n)
-		case n == 0 && !t.OutcomeUnknown():
+		case n == 0 && !t.HasError():
 			p.broke(PromiseEffects, v.trial, "call %s of %s has a result and took no effect", t.ID, t.Name())
 		}
 	}

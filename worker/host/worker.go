@@ -60,6 +60,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	acts, err := activities.New(activities.Config{
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
 		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
+		HeartbeatThrottle: heartbeatThrottle(config.Connection.Address),
 	})
 	if err != nil {
 		return err

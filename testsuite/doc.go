@@ -1,0 +1,31 @@
+// Package testsuite tests agents in memory: the real workflow, the real
+// activities and your own tools run with a model that plays a script. No server,
+// no key, no network; a test takes milliseconds whatever its delays are, because
+// time is skipped.
+//
+//	env := testsuite.New(t, testsuite.Config{
+//		Tools:  []tool.Tool{weather()},
+//		Script: `turns: [
+//			{tool_calls: [{name: weather, arguments: {city: Oslo}}]},
+//			{text: "It is {{ result \"weather\" }}."}]`,
+//	})
+//	run := env.Run("What is the weather in Oslo?")
+//	require.Equal(t, "It is sunny.", run.Answer)
+//	require.Equal(t, []string{"weather"}, run.Called())
+//
+// Its main type is [Env]. A [Fake] stands in for a tool that the test must not
+// really call. [StopAt] and [SendAt] do something while the agent runs.
+//
+// Its one rule: only the model is played. What a test sees of budgets, stops,
+// retries, effects and transcripts is done by the code that does it in
+// production.
+//
+// What it cannot show, because it has no server and one worker that never dies:
+// crashes, continuing as new, storage, and how long anything takes. The clock of
+// the workflow moves from one timer to the next, so the times in steps say
+// nothing; a delay that a provider asks for is not kept, the attempt comes by
+// the retry policy. For crashes there is the command chaos.
+//
+// Start reading at [New] and [Env.Run]. The files that end in _test.go are the
+// tests of Everstep as a whole, on a real server.
+package testsuite

@@ -1,0 +1,103 @@
+package testsuite
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"everstep/activities/files"
+	"everstep/activities/scripted"
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// Config is the agent under test and the world that it meets.
+type Config struct {
+	// Definition is the agent. Its model is replaced by the script's; where it
+	// names no tools it has all that are here.
+	Definition domain.Definition
+	// Script is what the model says, in the YAML of the models scripted/FILE.
+	Script string
+	// Turns are the same as values. Give either Script or Turns.
+	Turns []Turn
+	// Tools are those that the worker has: real ones, or a Fake's.
+	Tools []tool.Tool
+	// Dir adds the file tools, with this folder as their root.
+	Dir string
+	// Budget caps the definition's, as a request does.
+	Budget domain.ExecutionBudget
+	// RealTime lets delays take as long as they say. It is for tools that talk
+	// to other processes or over a network: time cannot be skipped for those.
+	// A run then ends with a panic when nothing happens for 10 minutes.
+	RealTime bool
+}
+
+// An Env runs one agent as often as a test asks. It belongs to that test, and
+// its methods may be called from one goroutine only.
+type Env struct {
+	t          *testing.T
+	config     Config
+	definition domain.Definition
+	tools      []tool.Tool
+	script     *scripted.Provider
+}
+
+// New checks the configuration. What is wrong with it, or with the script, ends
+// the test; the message names the script's line.
+func New(t *testing.T, config Config) *Env {
+	t.Helper()
+	env := &Env{t: t, config: config, script: scripted.New(), tools: slices.Clone(config.Tools)}
+	if config.Dir != "" {
+		root, err := files.Open(config.Dir)
+		if err != nil {
+			t.Fatalf("testsuite: Dir: %v", err)
+		}
+		t.Cleanup(func() { _ = root.Close() })
+		env.tools = append(env.tools, root.Tools()...)
+	}
+	for _, added := range env.tools {
+		if err := added.Check(); err != nil {
+			t.Fatalf("testsuite: Tools: %v", err)
+		}
+	}
+	env.definition = config.Definition
+	env.definition.Model.Provider = scripted.Name
+	env.definition.Model.Model = writeScript(t, config)
+	if env.definition.Tools == nil {
+		for _, added := range env.tools {
+			env.definition.Tools = append(env.definition.Tools, added.Spec().Name)
+		}
+	}
+	if err := env.script.Check(t.Context(), env.definition.Model); err != nil {
+		t.Fatalf("testsuite: %v", err)
+	}
+	if err := env.definition.Check(); err != nil {
+		t.Fatalf("testsuite: Definition: %v", err)
+	}
+	return env
+}
+
+// writeScript puts the script into a file of the test's own, where the provider
+// reads it as any worker's does.
+func writeScript(t *testing.T, config Config) string {
+	t.Helper()
+	text := []byte(config.Script)
+	switch {
+	case config.Script != "" && config.Turns != nil:
+		t.Fatal("testsuite: Script, Turns: both are given; give one")
+	case config.Script == "" && config.Turns == nil:
+		t.Fatal("testsuite: Script: is missing; say what the model answers, here or in Turns")
+	case config.Turns != nil:
+		var err error
+		if text, err = json.Marshal(map[string]any{"turns": config.Turns}); err != nil {
+			t.Fatalf("testsuite: Turns: %v", err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "script.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatalf("testsuite: %v", err)
+	}
+	return path
+}

@@ -1,0 +1,85 @@
+package testsuite
+
+import (
+	"fmt"
+	"strings"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// A Run is what came of an agent. Of several executions, the fields of its
+// Execution are those of the newest.
+type Run struct {
+	Execution
+	// Executions are all of them, the first one first.
+	Executions []Execution
+	// Messages is the transcript over all executions.
+	Messages []domain.Message
+	// Asked is what the model was shown, one call for each attempt: its system
+	// prompt, messages, tools, and the bound of its answer.
+	Asked []inference.Call
+}
+
+// An Execution is what followed one message of the user.
+type Execution struct {
+	// Outcome has the status, the stop reason, the number of steps, the usage.
+	Outcome domain.Outcome
+	// Answer is the text that a user gets. It may be there where the execution
+	// was stopped, too.
+	Answer string
+	// Error is why it failed; nil where it did not.
+	Error *domain.Error
+	Steps []domain.StepExecution
+}
+
+// Called are the names of the tools that really ran, or may have, in call order.
+func (e Execution) Called() []string {
+	var names []string
+	for _, step := range e.Steps {
+		for _, call := range step.Step.ExecutedToolCalls() {
+			names = append(names, call.Name)
+		}
+	}
+	return names
+}
+
+// ToolExecutions are all calls that the model asked for, those that did not run
+// included, in call order.
+func (e Execution) ToolExecutions() []domain.ToolExecution {
+	var all []domain.ToolExecution
+	for _, step := range e.Steps {
+		all = append(all, step.Step.ToolExecutions...)
+	}
+	return all
+}
+
+// Transcript is the conversation as text, to be compared as a whole:
+//
+//	user: What is the weather in Oslo?
+//	assistant: I'll look.
+//	  weather {"city":"Oslo"}
+//	weather: sunny
+//	assistant: It is sunny.
+//
+// An error that a tool answered is marked: "weather failed: no such city".
+func (r Run) Transcript() string {
+	var b strings.Builder
+	line := func(who, text string) {
+		b.WriteString(strings.TrimRight(who+": "+strings.ReplaceAll(text, "\n", "\n  "), " ") + "\n")
+	}
+	for _, m := range r.Messages {
+		switch result := m.ToolResult; {
+		case result == nil:
+			line(string(m.Role), m.Text())
+		case result.IsError:
+			line(result.Name+" failed", result.Content)
+		default:
+			line(result.Name, result.Content)
+		}
+		for _, call := range m.ToolCalls {
+			fmt.Fprintf(&b, "  %s %s\n", call.Name, call.Arguments)
+		}
+	}
+	return b.String()
+}

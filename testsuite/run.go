@@ -1,0 +1,240 @@
+package testsuite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/activities/scripted"
+	"everstep/activities/transcript"
+	"everstep/domain"
+	"everstep/workflows"
+)
+
+// The agents of tests: their ids, and those below them, are the same each time.
+const (
+	agentID   = "0e9a4f0c-7c52-4c8a-9b1e-2f6f5f0d3c11"
+	agentName = "test"
+)
+
+const (
+	// realPatience is how long a run in real time may do nothing.
+	realPatience = 10 * time.Minute
+	// skippedPatience is the same where time is skipped.
+	skippedPatience = 365 * 24 * time.Hour
+	// closeAgain is between two tries to close a session that is at work.
+	closeAgain = time.Second
+)
+
+// Run gives a new agent a prompt and returns when it has ended. An execution
+// that fails or is stopped is a result like any other; what cannot run at all,
+// such as an empty prompt, ends the test.
+//
+// Unless Config.RealTime is set, it all runs in a bubble of package
+// testing/synctest. A goroutine that a tool leaves behind ends the test there,
+// with that package's panic.
+func (e *Env) Run(prompt string, events ...Event) Run {
+	e.t.Helper()
+	var result Run
+	var err error
+	if e.config.RealTime {
+		result, err = e.run(prompt, events)
+	} else {
+		synctest.Test(e.t, func(*testing.T) { result, err = e.run(prompt, events) })
+	}
+	if err != nil {
+		e.t.Fatalf("testsuite: %v", err)
+	}
+	return result
+}
+
+// A stage is one run of the workflow in memory.
+type stage struct {
+	env *testsuite.TestWorkflowEnvironment
+	// failed are what events met.
+	failed []error
+}
+
+func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	s := &stage{env: suite.NewTestWorkflowEnvironment()}
+	model := &recorder{Provider: e.script}
+	bridge := newBridge()
+	acts, err := activities.New(activities.Config{
+		Providers:   map[string]inference.Provider{scripted.Name: model},
+		Tools:       e.tools,
+		Transcripts: &transcript.Source{Cache: bridge.cache, Client: nobody{}},
+	})
+	if err != nil {
+		return Run{}, err
+	}
+	s.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{bridge}})
+	s.env.SetTestTimeout(skippedPatience)
+	if e.config.RealTime {
+		s.env.SetTestTimeout(realPatience)
+	}
+	workflows.Register(s.env)
+	acts.Register(s.env)
+
+	in, err := e.input(prompt, events)
+	if err != nil {
+		return Run{}, err
+	}
+	s.schedule(events, in.Name != "")
+	s.env.ExecuteWorkflow(string(domain.Execute), in)
+	if err := s.wrong(); err != nil {
+		return Run{}, err
+	}
+	result, err := s.read()
+	result.Asked = model.asked()
+	return result, err
+}
+
+// input is what a client would start the agent with.
+func (e *Env) input(prompt string, events []Event) (domain.SessionInput, error) {
+	in := domain.SessionInput{SchemaVersion: 1, Definition: e.definition, Prompt: prompt, Budget: e.config.Budget}
+	id := agentID
+	if slices.ContainsFunc(events, func(e Event) bool { return e.send != nil }) {
+		id, in.Name = agentName, agentName
+	}
+	if err := domain.CheckPrompt(prompt); err != nil {
+		return in, err
+	}
+	if err := in.Budget.Check(); err != nil {
+		return in, err
+	}
+	var err error
+	in.AgentID, err = domain.AgentIDOf(id)
+	return in, err
+}
+
+// schedule arranges for the events, and for the end of a session after them.
+func (s *stage) schedule(events []Event, session bool) {
+	var last time.Duration
+	for i, event := range events {
+		last = max(last, event.after)
+		s.env.RegisterDelayedCallback(func() {
+			if event.stop != nil {
+				s.env.SignalWorkflow(string(domain.SignalStop), *event.stop)
+				return
+			}
+			s.env.UpdateWorkflow(string(domain.UpdateSend), fmt.Sprint("send ", i), answered(func(err error) {
+				s.failed = append(s.failed, fmt.Errorf("SendAt(%s): %w", event.after, err))
+			}), *event.send)
+		}, event.after)
+	}
+	if session {
+		s.closeAfter(last+closeAgain, 1)
+	}
+}
+
+// closeAfter ends the session as soon as it is idle.
+func (s *stage) closeAfter(delay time.Duration, try int) {
+	s.env.RegisterDelayedCallback(func() {
+		s.env.UpdateWorkflow(string(domain.UpdateClose), fmt.Sprint("close ", try), answered(func(error) {
+			s.closeAfter(closeAgain, try+1)
+		}), domain.CloseRequest{})
+	}, delay)
+}
+
+// wrong says why there is nothing to read.
+func (s *stage) wrong() error {
+	if len(s.failed) > 0 {
+		return s.failed[0]
+	}
+	return s.env.GetWorkflowError()
+}
+
+// read asks the workflow for what came of it, as a client does.
+func (s *stage) read() (Run, error) {
+	var newest domain.Outcome
+	if err := s.env.GetWorkflowResult(&newest); err != nil {
+		return Run{}, err
+	}
+	var run Run
+	for n := 1; n <= newest.Number; n++ {
+		execution, err := s.execution(n)
+		if err != nil {
+			return run, err
+		}
+		run.Executions = append(run.Executions, execution)
+		run.Execution = execution
+	}
+	for from := 0; ; {
+		page, err := ask(s.env, domain.QueryMessages, domain.MessagesRequest{From: from})
+		if err != nil || len(page.Entries) == 0 {
+			return run, err
+		}
+		for _, entry := range page.Entries {
+			run.Messages = append(run.Messages, entry.Message)
+		}
+		from += len(page.Entries)
+	}
+}
+
+func (s *stage) execution(n int) (Execution, error) {
+	var e Execution
+	for from := 1; from > 0; {
+		page, err := ask(s.env, domain.QuerySteps, domain.StepsRequest{Number: n, From: from})
+		if err != nil {
+			return e, err
+		}
+		e.Steps = append(e.Steps, page.Steps...)
+		e.Answer, e.Error = page.Answer, page.Error
+		if page.Outcome != nil {
+			e.Outcome = *page.Outcome
+		}
+		from = page.Next
+	}
+	return e, nil
+}
+
+func ask[In, Out any](env *testsuite.TestWorkflowEnvironment, query domain.Query[In, Out], in In) (Out, error) {
+	var out Out
+	value, err := env.QueryWorkflow(string(query), in)
+	if err != nil {
+		return out, err
+	}
+	return out, value.Get(&out)
+}
+
+// answered is told when an update was refused or failed.
+type answered func(error)
+
+func (answered) Accept()            {}
+func (a answered) Reject(err error) { a(err) }
+func (a answered) Complete(_ any, err error) {
+	if err != nil {
+		a(err)
+	}
+}
+
+// nobody is there to be asked for a transcript: the bridge has fed it already.
+type nobody struct{}
+
+func (nobody) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, serviceerror.NewQueryFailed("there is no server in memory")
+}
+
+// silent logs nothing: a test says itself what matters to it.
+type silent struct{}
+
+var _ log.Logger = silent{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
