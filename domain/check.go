@@ -12,7 +12,13 @@ func CheckPrompt(prompt string) error {
 	if strings.TrimSpace(prompt) == "" {
 		return Errorf(Invalid, "prompt: is empty; say what the agent is to do")
 	}
-	return checkText("prompt", prompt, MaxMessage)
+	if err := checkText("prompt", prompt, MaxMessage); err != nil {
+		return err
+	}
+	if n := encodedLen(prompt); n > MaxPrompt {
+		return Errorf(TooLarge, "prompt: takes %d bytes when encoded; at most %d are allowed", n, MaxPrompt)
+	}
+	return nil
 }
 
 // Check says what is wrong with a definition, as far as that can be told

@@ -19,6 +19,9 @@ const (
 // Compilers lists every compiler.
 func Compilers() []Compiler { return []Compiler{CurrentTrace, AllSections, SelectedSections} }
 
+// ShowsTraces reports whether the traces of earlier executions are shown too.
+func (c Compiler) ShowsTraces() bool { return c == AllSections || c == SelectedSections }
+
 // UnmarshalText accepts the known compilers, and reads the empty text as CurrentTrace.
 func (c *Compiler) UnmarshalText(text []byte) error {
 	if len(text) == 0 {

@@ -85,7 +85,8 @@ func forks(t *testing.T) map[string]fork {
 		"WithContinuationRequested": {begunState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithContinuationRequested(after(20 + n)))
 		}},
-		"WithStepsFolded": {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsFolded(n == 0) }},
+		"WithStepsFolded":  {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsFolded(n == 0) }},
+		"WithStepsTrimmed": {longState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsTrimmed(4000 * (n + 1)) }},
 		"Evaluate": {busyState(t), func(_ *testing.T, s state, n int) state {
 			s, _ = s.Evaluate(after(20 + n))
 			return s

@@ -8,6 +8,12 @@ const (
 	MaxPayload = 1_500_000
 	// MaxMessage bounds one message: a prompt, or an answer of a model.
 	MaxMessage = 1_000_000
+	// MaxPrompt bounds a prompt when encoded, where markup and control
+	// characters take more than their own length.
+	MaxPrompt = 1_400_000
+	// MaxResolved bounds a definition with the tools that a worker found for
+	// it, so that it fits beside a message on one page.
+	MaxResolved = 600_000
 	// MaxSystemPrompt bounds a system prompt.
 	MaxSystemPrompt = 256 << 10
 	// MaxToolResult is what a model gets to read of a tool's result; longer
@@ -20,10 +26,16 @@ const (
 	// MaxCarriedMessages bounds the messages that a run hands to the next one
 	// in its input, where there is no storage.
 	MaxCarriedMessages = 1_000_000
+	// MaxCarriedState bounds the state that a run hands to the next one, where
+	// the rest leaves it no more room.
+	MaxCarriedState = 250_000
 	// MaxPage bounds a page of a query, unless one entry alone is longer.
 	MaxPage = 900_000
 	// MaxReason bounds the text of a stop's reason.
 	MaxReason = 4 << 10
 	// MaxToolCalls bounds the calls of one step that are run.
 	MaxToolCalls = 256
+	// MaxRequestedCalls bounds the calls of one answer. One with more is no
+	// answer but a model that has lost its way.
+	MaxRequestedCalls = 1000
 )

@@ -21,22 +21,7 @@ type Entry struct {
 
 // Size is about how many bytes the entry takes, in memory and encoded.
 func (e Entry) Size() int {
-	n := 256 + len(e.Message.Name)
-	for _, p := range e.Message.Parts {
-		n += 32 + len(p.Text) + len(p.Data)*4/3 + len(p.Opaque) + len(p.Signature) + len(p.URL)
-	}
-	for _, c := range e.Message.ToolCalls {
-		n += 64 + len(c.ID) + len(c.Name) + len(c.Arguments)
-	}
-	if r := e.Message.ToolResult; r != nil {
-		n += 64 + len(r.CallID) + len(r.Name) + len(r.Content)
-	}
-	// A sum has no order.
-	//workflowcheck:ignore
-	for k, v := range e.Message.Metadata {
-		n += 8 + len(k) + len(v)
-	}
-	return n
+	return 56 + e.Message.Size()
 }
 
 // A Log is the transcript of an agent: entries that are only ever appended.

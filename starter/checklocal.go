@@ -10,7 +10,7 @@ import (
 	"everstep/worker/host"
 )
 
-func (p *program) checkStorage(ctx context.Context, s *server) check {
+func (p *program) checkStorage(ctx context.Context, configured bool, s *server) check {
 	const name = "storage"
 	if named := p.env.value(variableStorage); named != "" {
 		if _, err := os.Stat(named); os.IsNotExist(err) && !strings.Contains(named, "://") {
@@ -23,7 +23,7 @@ func (p *program) checkStorage(ctx context.Context, s *server) check {
 		_ = bucket.Close() // it was only tried
 		return ok(name, "%s can be written and read", named)
 	}
-	if s != nil && s.local == nil {
+	if configured {
 		return ok(name, "not known: it is configured on the workers").warn("give each worker of a task queue the same " + variableStorage)
 	}
 	stateFile := p.stateFile()
@@ -69,7 +69,7 @@ func (p *program) checkModel(ctx context.Context) check {
 func (p *program) checkKeys() check {
 	const name = "keys"
 	url, key := p.env.value(variableOpenAIURL), p.env.value(variableOpenAIKey)
-	if _, err := host.FromEnvironment(host.Config{}, onlyKeys{p.env}); err != nil {
+	if _, err := openaichat.New(openaichat.Config{BaseURL: url, APIKey: key}); err != nil {
 		return ok(name, "%s", err).fail("")
 	}
 	switch {
@@ -82,17 +82,3 @@ func (p *program) checkKeys() check {
 	}
 	return ok(name, "no %s", variableOpenAIKey).warn(openaichat.Name + "/… needs it on the worker, or " + variableOpenAIURL + " for a server without keys; " + providers()[0] + "/… needs none")
 }
-
-// onlyKeys is the environment with nothing in it but what names models' servers
-// and keys, so that host checks just those.
-type onlyKeys struct{ environment }
-
-func (o onlyKeys) LookupEnv(name string) (string, bool) {
-	if name == variableOpenAIKey || name == variableOpenAIURL {
-		return o.environment.LookupEnv(name)
-	}
-	return "", false
-}
-
-// Environ is empty: nothing is looked for there.
-func (o onlyKeys) Environ() []string { return nil }

@@ -108,7 +108,7 @@ func (p *program) checkServer(ctx context.Context, connection host.Connection, f
 	began := time.Now()
 	s, err := p.dial(ctx, connection, local, f.taskQueue)
 	if err != nil {
-		c := ok(name, "%s", err).fail("start it, or name another with --address or " + variableAddress)
+		c := ok(name, "%s", err).fail("")
 		c.code = exitUnreachable
 		return c, nil
 	}

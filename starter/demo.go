@@ -72,7 +72,7 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	told, err := d.run(ctx)
 	if err != nil {
 		d.abandon(ctx)
-		if left(ctx, err) {
+		if ctx.Err() != nil {
 			return detached("interrupted; the demo's agent was ended with it")
 		}
 		return err
@@ -130,11 +130,16 @@ func (d *demo) bringUp(ctx context.Context) error {
 
 func (d *demo) script() string { return filepath.Join(d.scratch, "demo.yaml") }
 
+// demoPrompt is what the agent is asked. The script takes the folder's name from it.
+func demoPrompt(dir string) string {
+	return fmt.Sprintf("Look through the files in the folder %s and report what is there.", oneLine(filepath.Base(dir)))
+}
+
 // start starts the agent.
 func (d *demo) start(ctx context.Context) error {
 	var err error
 	d.agent, err = d.server.agents.Start(ctx, client.Start{
-		Prompt: fmt.Sprintf("Look through the files in the folder %s and report what is there.", oneLine(filepath.Base(d.dir))),
+		Prompt: demoPrompt(d.dir),
 		Definition: domain.Definition{
 			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script()},
 			SystemPrompt: "You look through folders and report what you find. You read and change nothing.",

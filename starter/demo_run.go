@@ -141,7 +141,9 @@ func (d *demo) isTheMoment(e client.Event, k *demoKill) bool {
 func (d *demo) replaceWorker(k *demoKill) error {
 	k.at = time.Now()
 	d.worker.Kill()
-	d.program.err.note(d.program.err.theme.bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During)))
+	if p := d.program; !p.flags.quiet {
+		p.err.note(p.err.theme.bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During)))
+	}
 	var err error
 	if d.worker, err = startWorker(d.spec); err != nil {
 		return fmt.Errorf("worker: a second one cannot be started: %w", err)

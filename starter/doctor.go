@@ -76,7 +76,7 @@ func (p *program) examine(ctx context.Context, f stackFlags) []check {
 		defer s.close()
 		checks = append(checks, s.checkAttributes(ctx), s.checkWorkers(ctx))
 	}
-	return append(checks, p.checkStorage(ctx, s), p.checkFolder(f), p.checkModel(ctx), p.checkKeys())
+	return append(checks, p.checkStorage(ctx, connection.Configured, s), p.checkFolder(f), p.checkModel(ctx), p.checkKeys())
 }
 
 func (p *program) showChecks(checks []check) error {

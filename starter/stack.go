@@ -107,10 +107,16 @@ func (s *stack) failed() <-chan error {
 	return s.worker.failed
 }
 
-// own reports whether an execution pauses when this process ends, unless other
-// processes are there to go on with it.
+// own reports whether an execution pauses when this process ends: the dev server
+// is ours, and no other process of ours is known to run a worker for the queue.
 func (s *stack) own() bool {
-	return s.lease != nil && (s.worker == nil || s.worker.Serving())
+	if s.lease == nil {
+		return false
+	}
+	if s.worker != nil {
+		return s.worker.Serving()
+	}
+	return !queueServed(s.lease.Server().StateFile, s.taskQueue)
 }
 
 // folder is the root of the file tools, absolute.

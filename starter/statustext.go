@@ -102,9 +102,9 @@ func budgetText(b, left domain.ExecutionBudget) string {
 	count("token", b.MaxTokens, left.MaxTokens)
 	count("tool call", b.MaxToolCalls, left.MaxToolCalls)
 	if b.MaxSeconds != nil {
-		text := seconds(*b.MaxSeconds)
+		text := secondsInWords(*b.MaxSeconds)
 		if left.MaxSeconds != nil {
-			text += fmt.Sprintf(" (%s left)", seconds(*left.MaxSeconds))
+			text += fmt.Sprintf(" (%s left)", secondsInWords(*left.MaxSeconds))
 		}
 		parts = append(parts, text)
 	}
@@ -114,7 +114,7 @@ func budgetText(b, left domain.ExecutionBudget) string {
 	return strings.Join(parts, ", ")
 }
 
-func seconds(s float64) string {
+func secondsInWords(s float64) string {
 	return duration(time.Duration(s * float64(time.Second)))
 }
 

@@ -43,6 +43,16 @@ func takeQueue(spec workerSpec) (io.Closer, holder, error) {
 	return file, holder{}, nil
 }
 
+// queueServed reports whether a process of ours runs a worker for a task queue.
+func queueServed(stateFile, taskQueue string) bool {
+	file, err := os.Open(lockOf(stateFile, taskQueue))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(lockFile(file), errServed)
+}
+
 // lockOf is the file that stands for a task queue of a state file's server. A
 // queue may have any name, so its digest is taken.
 func lockOf(stateFile, taskQueue string) string {

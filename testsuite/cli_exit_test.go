@@ -7,15 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// turns is a script of three executions: the first at once, the second long
+// turns is a script of two executions: the first at once, the second long
 // enough to be met in progress.
-const turns = `turns:
-  - text: One.
-    usage: {input_tokens: 10, output_tokens: 5}
-  - text: Two.
-    delay: 60s
-  - text: Three.
-`
+const turns = "turns: [{text: One.}, {text: Two., delay: 60s}]"
 
 // calling is a script with a tool call.
 const calling = `turns:
@@ -43,7 +37,7 @@ func TestCLIExitOfOutcomes(t *testing.T) {
 		"stopped":   {script: calling, flags: []string{"--max-steps=1", "--tool=list_files"}, out: "Looking.\n", code: 3},
 		"past the script's end": {
 			script: "turns: [{text: a, tool_calls: [{name: list_files, arguments: {path: .}}]}]",
-			flags:  []string{"--tool=list_files"}, code: 1, out: "a\n", err: "add turns",
+			flags:  []string{"--tool=list_files"}, code: 1, err: "add turns",
 		},
 		"unknown tool": {script: hello, flags: []string{"--tool=nosuch"}, code: 1, err: "tools: this worker has no nosuch; it has:"},
 	} {
@@ -163,7 +157,8 @@ func TestCLISession(t *testing.T) {
 	require.Equal(t, 3, got.code, got.err)
 
 	// Idle again: send begins the third, close ends the session.
-	require.Equal(t, "Three.\n", c.ok("send", id, "and?", "--wait"))
+	other := c.script("other.yaml", "turns: [{text: One.}, {text: Three.}]")
+	require.Equal(t, "Three.\n", c.ok("send", id, "and?", "--wait", "--model", other))
 	require.Equal(t, map[string]any{"id": id, "executions": 3.0}, c.json("close", id))
 	refused("ended", "send", id, "more")
 	refused("ended", "close", id)

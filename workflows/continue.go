@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"encoding/json"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -84,25 +86,36 @@ func (s *session) fits() *domain.Error {
 		return domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
-	in, err := s.handed()
-	if err != nil {
-		return domain.AsError(err)
+	_, err := s.handed()
+	return err
+}
+
+// handed is the input of the next run. Where the rest leaves little room, the
+// state is made to fit.
+func (s *session) handed() (domain.SessionInput, *domain.Error) {
+	var tooLarge *domain.Error
+	for _, limit := range []int{domain.MaxMessage, domain.MaxCarriedState} {
+		carry, err := s.carry(limit)
+		if err != nil {
+			return domain.SessionInput{}, domain.AsError(err)
+		}
+		in := s.in
+		in.Prompt, in.Budget, in.Carry = "", domain.ExecutionBudget{}, &carry
+		if tooLarge = checkFits("what the next run needs", in, domain.MaxPayload); tooLarge == nil {
+			return in, nil
+		}
 	}
-	return checkFits("what the next run needs", in, domain.MaxPayload)
+	return domain.SessionInput{}, tooLarge
 }
 
-// handed is the input of the next run.
-func (s *session) handed() (domain.SessionInput, error) {
-	carry, err := s.carry()
-	in := s.in
-	in.Prompt, in.Budget, in.Carry = "", domain.ExecutionBudget{}, &carry
-	return in, err
-}
-
-// carry is what the next run needs of this one.
-func (s *session) carry() (domain.Carry, error) {
-	// The last step holds the answer so far.
-	state, err := encodeWithin(s.state.WithStepsFolded(true), domain.MaxCarriedState)
+// carry is what the next run needs of this one, its state within a limit. The
+// last step stays, as it holds the answer so far.
+func (s *session) carry(limit int) (domain.Carry, error) {
+	fitted, err := fit(s.state.WithStepsFolded(true), limit)
+	if err != nil {
+		return domain.Carry{}, err
+	}
+	state, err := json.Marshal(fitted)
 	if err != nil {
 		return domain.Carry{}, err
 	}

@@ -49,14 +49,19 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 	return view, nil
 }
 
-// stateView is the agent's state in full form, with a page of its messages.
+// stateView is the agent's state in full form, with a page of its messages, and
+// with as many of its steps as fit beside them.
 func (s *session) stateView(request domain.StateRequest) (domain.StateView, error) {
 	page, _ := s.messages(domain.MessagesRequest{From: request.From})
 	messages := make([]domain.Message, len(page.Entries))
 	for i, e := range page.Entries {
 		messages[i] = e.Message
 	}
-	state, err := s.state.WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
+	state, err := fit(s.state, domain.MaxPage)
+	if err != nil {
+		return domain.StateView{}, refusal(err)
+	}
+	state, err = state.WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
 	if err != nil {
 		return domain.StateView{}, refusal(err)
 	}
@@ -84,7 +89,8 @@ func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 		if step.Step.Number < request.From {
 			continue
 		}
-		size += sizeOf(step)
+		step.Step = step.Step.Trimmed(domain.MaxPage)
+		size += step.Step.Size()
 		if len(page.Steps) > 0 && size > domain.MaxPage {
 			page.Next = step.Step.Number
 			return page, nil
@@ -115,18 +121,6 @@ func (s *session) execution(n int) (domain.AgentState, bool) {
 		}
 	}
 	return domain.AgentState{}, false
-}
-
-// sizeOf is about how many bytes a step takes.
-func sizeOf(step domain.StepExecution) int {
-	size := 1024
-	for _, m := range step.Step.Output {
-		size += domain.Entry{Message: m}.Size()
-	}
-	for _, t := range step.Step.ToolExecutions {
-		size += 512 + len(t.Value) + len(t.Call.Arguments)
-	}
-	return size
 }
 
 // messages is a page of the transcript that this run holds.

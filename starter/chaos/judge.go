@@ -21,20 +21,30 @@ type verdict struct {
 	equal bool
 }
 
-// judge holds a trial against the undisturbed run.
+// judge holds a trial against the undisturbed run, the ledger and the server's
+// histories.
 func (p *proof) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
+	var inFlight map[domain.ToolExecutionID]int
+	if t.agent.anyOnce() {
+		var err error
+		if inFlight, err = p.inFlight(ctx, got); err != nil {
+			return verdict{}, err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return p.hold(t, got, base, inFlight)
+}
+
+// hold is judge with what the histories say of calls that were lost.
+func (p *proof) hold(t *trial, got played, base *baseline, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
 	v := verdict{trial: t, unknown: make(map[int]int)}
 	p.judgeSteps(&v, got, base)
-	unknown, err := p.judgeUnknown(ctx, &v, got)
-	if err != nil {
-		return v, err
-	}
+	unknown := p.judgeUnknown(&v, got, inFlight)
 	p.judgeTranscript(&v, got, base, unknown)
 	if err := p.judgeEffects(&v, got); err != nil {
 		return v, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, k := range t.kills {
 		if k.extra > 1 {
 			p.broke(PromiseRequests, t, "%d model requests more after one kill %s", k.extra, k.boundary)
@@ -72,24 +82,14 @@ func (p *proof) judgeSteps(v *verdict, got played, base *baseline) {
 }
 
 // judgeUnknown finds the calls whose outcome nobody knows, and holds them
-// against those that were in flight at a kill: the controller's own and the
-// server's word.
-func (p *proof) judgeUnknown(ctx context.Context, v *verdict, got played) (map[domain.ToolExecutionID]bool, error) {
+// against those that were in flight at a kill: by the server's word, which names
+// the process that had them, and by the controller's own.
+func (p *proof) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExecutionID]int) map[domain.ToolExecutionID]bool {
 	unknown := make(map[domain.ToolExecutionID]bool)
 	for _, t := range executionsOf(got) {
 		if t.OutcomeUnknown() {
 			unknown[t.ID] = true
 		}
-	}
-	if !v.trial.agent.anyOnce() {
-		if len(unknown) > 0 {
-			p.broke(PromiseUnknown, v.trial, "%d outcomes are unknown of tools that may be repeated", len(unknown))
-		}
-		return unknown, nil
-	}
-	inFlight, err := p.inFlight(ctx, got)
-	if err != nil {
-		return nil, err
 	}
 	for id, pid := range inFlight {
 		if !unknown[id] {
@@ -112,7 +112,7 @@ func (p *proof) judgeUnknown(ctx context.Context, v *verdict, got played) (map[d
 			}
 		}
 	}
-	return unknown, nil
+	return unknown
 }
 
 // judgeTranscript compares the messages, ids and times aside, and results that

@@ -14,8 +14,9 @@ import (
 	"everstep/worker/host/codec"
 )
 
-// A lane is a task queue, the one worker process that serves it, and the agent
-// that runs on it at the time.
+// A lane is a task queue, the one worker process that serves it, and the agents
+// that run on it at the time: one where workers are killed, any number where
+// they are not.
 type lane struct {
 	proof    *proof
 	name     string
@@ -29,14 +30,15 @@ type lane struct {
 
 	mu     sync.Mutex
 	worker *process
-	trial  *trial
+	// trials are the runs under way, by workflow id: one where the lane kills.
+	trials map[string]*trial
 	// aim is the kill to come; nil: the lane kills nothing.
 	aim *aim
 }
 
 // openLane starts a lane's first worker.
 func (p *proof) openLane(name string) (*lane, error) {
-	l := &lane{proof: p, name: name, queue: p.prefix + "-" + name, broken: make(chan error, 1)}
+	l := &lane{proof: p, name: name, queue: p.prefix + "-" + name, broken: make(chan error, 1), trials: make(map[string]*trial)}
 	compress, err := codec.New()
 	if err != nil {
 		return nil, err
@@ -111,15 +113,15 @@ func (l *lane) fail(err error) {
 func (l *lane) begin(t *trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trial = t
+	l.trials[t.workflowID] = t
 }
 
 // end takes the agent away. An aim that it did not reach stays for the next
 // one, within reason.
-func (l *lane) end() {
+func (l *lane) end(t *trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trial = nil
+	delete(l.trials, t.workflowID)
 	if l.aim == nil {
 		return
 	}
@@ -143,11 +145,11 @@ func (l *lane) take() bool {
 func (l *lane) decide(h hit) (answer, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.trial
+	t := l.trials[h.WorkflowID]
 	switch {
 	case l.worker == nil || h.PID != l.worker.pid():
 		return answer{}, false // it is being killed
-	case t == nil || t.workflowID != h.WorkflowID:
+	case t == nil:
 		return answer{}, true
 	case h.Boundary == "":
 		result, known := t.agent.result(t.number(h.ExecutionID), h.Step, h.Position)
@@ -160,7 +162,7 @@ func (l *lane) decide(h hit) (answer, bool) {
 	boundary := t.boundary(h)
 	if t.down == nil && l.aim != nil && l.aim.boundary == boundary {
 		if l.aim.skip == 0 {
-			l.kill(h, now)
+			l.kill(t, h, now)
 			return answer{}, false
 		}
 		l.aim.skip--
@@ -172,18 +174,18 @@ func (l *lane) decide(h hit) (answer, bool) {
 }
 
 // kill kills the worker where it is and starts another at once.
-func (l *lane) kill(h hit, now time.Time) {
+func (l *lane) kill(t *trial, h hit, now time.Time) {
 	worker, aim := l.worker, l.aim
 	l.worker, l.aim = nil, nil
-	l.trial.killed(h, aim.boundary, now)
+	t.killed(h, aim.boundary, now)
 	worker.kill()
 	if err := l.start(); err != nil {
 		l.fail(err)
 	}
 	done, total := l.proof.pool.made()
 	l.proof.tell(killed{
-		done: done, total: total, boundary: aim.boundary, pid: worker.pid(), agent: l.trial.agent.Name,
-		execution: len(l.trial.executions), step: h.Step,
+		done: done, total: total, boundary: aim.boundary, pid: worker.pid(), agent: t.agent.Name,
+		execution: len(t.executions), step: h.Step,
 	})
 }
 

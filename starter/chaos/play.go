@@ -129,7 +129,9 @@ func (b *baselines) of(ctx context.Context, a Agent) (*baseline, error) {
 		return nil, err
 	}
 	base.once.Do(func() {
-		base.played, base.err = b.proof.play(ctx, b.lane.agents, a, b.proof.newID(a), func() {}, func() {})
+		t := newTrial(a, b.proof.newID(a))
+		b.lane.begin(t)
+		base.played, base.err = b.proof.play(ctx, b.lane.agents, a, t.id, func() {}, func() { b.lane.end(t) })
 	})
 	return base, base.err
 }

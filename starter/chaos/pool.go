@@ -86,14 +86,3 @@ func (p *pool) unreachable(b domain.Boundary) {
 	p.total -= p.left[b] + 1
 	p.left[b] = 0
 }
-
-func (p *pool) open() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, n := range p.left {
-		if n > 0 {
-			return true
-		}
-	}
-	return false
-}

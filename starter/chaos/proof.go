@@ -147,7 +147,7 @@ func (p *proof) try(ctx context.Context, l *lane, agent Agent, base *baseline) e
 	watch := p.watchStatus(ctx, l, t, base)
 	got, err := p.play(ctx, l.agents, t.agent, t.id, watch.begin, func() {
 		watch.stop()
-		l.end()
+		l.end(t)
 	})
 	if err != nil && ctx.Err() == nil {
 		p.broke(PromiseGoesOn, t, "%s", err)

@@ -48,6 +48,9 @@ func tuning() map[string]string {
 		"system.enableActivityEagerExecution":    "true",
 		"history.MaxBufferedQueryCount":          "16",
 		"history.workflowIdReuseMinimalInterval": `"10ms"`,
+		// How late a timer may fire: with the default, a second, a retry due
+		// after 100 ms waits for that second.
+		"history.timerProcessorMaxTimeShift": `"100ms"`,
 		// Nothing on this machine needs to ask the vendor for news.
 		"frontend.enableServerVersionCheck": "false",
 	}

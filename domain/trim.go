@@ -1,0 +1,97 @@
+package domain
+
+import (
+	"fmt"
+	"slices"
+)
+
+// shortest is how much of a text is always left.
+const shortest = 64
+
+// Trimmed returns the step with its longest texts cut until it takes at most
+// about limit bytes when encoded, as far as cutting texts can do. Each cut is
+// said where it was made. The transcript has the whole texts.
+func (s AgentStep) Trimmed(limit int) AgentStep {
+	if s.Size() <= limit {
+		return s
+	}
+	trimmed := s
+	for longest := MaxMessage / 2; longest >= shortest; longest /= 2 {
+		trimmed = s.cutTo(longest)
+		if trimmed.Size() <= limit {
+			break
+		}
+	}
+	return trimmed
+}
+
+// cutTo returns the step with no text longer than a number of bytes, but for
+// the note that says so. What a provider wants back with its reasoning goes:
+// it is good only when whole.
+func (s AgentStep) cutTo(longest int) AgentStep {
+	s = s.clone()
+	for i, m := range s.Output {
+		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
+		for k, p := range m.Parts {
+			p.Text, p.Data, p.Opaque, p.Signature = cut(p.Text, longest), nil, nil, ""
+			m.Parts[k] = p
+		}
+		for k, c := range m.ToolCalls {
+			m.ToolCalls[k] = c.cutTo(longest)
+		}
+		if m.ToolResult != nil {
+			result := *m.ToolResult
+			result.Content = cut(result.Content, longest)
+			m.ToolResult = &result
+		}
+		s.Output[i] = m
+	}
+	for i, t := range s.ToolExecutions {
+		t.Call, t.Value = t.Call.cutTo(longest), cut(t.Value, longest)
+		if t.Error != nil {
+			t.Error = new(t.Error.cutTo(longest))
+		}
+		s.ToolExecutions[i] = t
+	}
+	for i, e := range s.Errors {
+		s.Errors[i] = e.cutTo(longest)
+	}
+	return s
+}
+
+func (c ToolCall) cutTo(longest int) ToolCall {
+	c.ID, c.Name, c.Arguments = cut(c.ID, longest), cut(c.Name, longest), cut(c.Arguments, longest)
+	return c
+}
+
+func (e Error) cutTo(longest int) Error {
+	e.Message = cut(e.Message, longest)
+	return e
+}
+
+func cut(text string, longest int) string {
+	if len(text) <= longest+32 {
+		return text
+	}
+	return fmt.Sprintf("%s… [cut, %d bytes in all]", Shorten(text, longest), len(text))
+}
+
+// WithStepsTrimmed returns the state with its steps in memory trimmed, each to
+// its share of limit bytes. Nothing happened to the agent, so UpdatedAt stays.
+func (s AgentState) WithStepsTrimmed(limit int) AgentState {
+	if s.execution == nil {
+		return s
+	}
+	return s.changed(s.updatedAt, func(e *ExecutionState) {
+		share := limit / max(len(e.steps)+1, 1)
+		e.steps = slices.Clone(e.steps)
+		for i, step := range e.steps {
+			trimmed := *step
+			trimmed.Step = step.Step.Trimmed(share)
+			e.steps[i] = &trimmed
+		}
+		if e.current != nil {
+			e.current = new(e.current.Trimmed(share))
+		}
+	})
+}

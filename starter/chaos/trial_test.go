@@ -1,0 +1,108 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestAmongCalls tells the end of a lone call, or of the first of several, from
+// one among calls of which some have ended.
+func TestAmongCalls(t *testing.T) {
+	t.Parallel()
+	agent, _ := sample()
+	trial := newTrial(agent, "sample")
+	at := func(b domain.Boundary, position int) hit {
+		return hit{Boundary: b, ExecutionID: sampleExecution(), Step: 2, Position: position, Call: sampleExecution().Step(2).Tool(position)}
+	}
+	for _, position := range []int{0, 1} {
+		require.Equal(t, domain.BeforeEffect, trial.boundary(at(domain.BeforeEffect, position)))
+		require.True(t, trial.released(at(domain.BeforeEffect, position)))
+	}
+	require.Equal(t, domain.AfterEffect, trial.boundary(at(domain.AfterEffect, 0)), "none has ended")
+	require.True(t, trial.released(at(domain.AfterEffect, 0)))
+	require.Equal(t, domain.AmongCalls, trial.boundary(at(domain.AfterEffect, 1)), "one has ended, this one not")
+	require.Equal(t, domain.AfterEffect, trial.boundary(at(domain.AfterEffect, 0)), "it does not count for itself")
+
+	trial.killed(at(domain.AfterEffect, 1), domain.AmongCalls, time.Now())
+	require.Equal(t, []domain.ToolExecutionID{sampleExecution().Step(2).Tool(1)}, trial.kills[0].inFlight, "the other has ended")
+}
+
+// TestGoingOn measures from the kill to the next request or effect, and counts
+// a request that was made before as one more.
+func TestGoingOn(t *testing.T) {
+	t.Parallel()
+	agent, _ := sample()
+	trial := newTrial(agent, "sample")
+	at := func(b domain.Boundary) hit { return hit{Boundary: b, ExecutionID: sampleExecution(), Step: 1} }
+	now := time.Now()
+	require.False(t, trial.reached(at(domain.BeforeRequest), now), "nothing to go on from")
+	require.True(t, trial.released(at(domain.BeforeRequest)))
+	require.Equal(t, progress{execution: 1, requested: 1}, trial.progress())
+	trial.killed(at(domain.InStream), domain.InStream, now)
+	require.False(t, trial.reached(at(domain.BetweenSteps), now.Add(time.Second)))
+	require.True(t, trial.reached(at(domain.BeforeRequest), now.Add(3*time.Second)))
+	require.True(t, trial.released(at(domain.BeforeRequest)))
+	require.Equal(t, 3*time.Second, trial.kills[0].wentOn)
+	require.Equal(t, 1, trial.kills[0].extra)
+
+	undisturbed := newTrial(agent, "sample")
+	require.True(t, undisturbed.released(at(domain.BeforeRequest)))
+	require.False(t, undisturbed.released(at(domain.BeforeRequest)), "a second request without a kill")
+}
+
+// TestPool spreads kills evenly and gives the same ones for the same seed.
+func TestPool(t *testing.T) {
+	t.Parallel()
+	draw := func(seed uint64) (aims []aim) {
+		p := newPool(18, domain.Boundaries(), seed)
+		for a := p.next(); a != nil; a = p.next() {
+			aims = append(aims, *a)
+		}
+		return aims
+	}
+	aims := draw(1)
+	require.Equal(t, aims, draw(1))
+	require.NotEqual(t, aims, draw(2))
+	counts := map[domain.Boundary]int{}
+	for _, a := range aims {
+		counts[a.boundary]++
+		require.GreaterOrEqual(t, a.skip, 0)
+	}
+	for i, b := range domain.Boundaries() {
+		want := 2
+		if i < 2 {
+			want = 3
+		}
+		require.Equal(t, want, counts[b], b)
+	}
+
+	p := newPool(18, domain.Boundaries(), 1)
+	taken := p.next()
+	p.unreachable(taken.boundary)
+	require.Equal(t, map[domain.Boundary]int{taken.boundary: counts[taken.boundary]}, p.lost)
+	for a := p.next(); a != nil; a = p.next() {
+		require.NotEqual(t, taken.boundary, a.boundary)
+	}
+}
+
+// TestConfigIsChecked names the field and the fix.
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	agent, _ := sample()
+	for want, config := range map[string]Config{
+		"kills: is 0; give a number from 1 on": {},
+		"lanes: is -1; give":                   {Kills: 1, Lanes: -1},
+		`boundary: "nowhere" is none of`:       {Kills: 1, Boundaries: []domain.Boundary{"nowhere"}},
+		"executions: there are none":           {Kills: 1, Agents: []Agent{{Name: "a", Script: agent.Script}}},
+		"script: is empty":                     {Kills: 1, Agents: []Agent{{Name: "a", Executions: agent.Executions}}},
+	} {
+		_, err := Run(t.Context(), config)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := tools([]Agent{agent, {Name: "other", Tools: []Tool{{payTool, domain.Idempotent}}}})
+	require.ErrorContains(t, err, "agent other: tool pay: is idempotent here and at_most_once elsewhere")
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/files"
+	"everstep/activities/inference"
+	"everstep/activities/scripted"
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// playDemo plays the demo's script with the real file tools in a folder, and
+// returns the report.
+func playDemo(t *testing.T, dir string) string {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "demo.yaml")
+	require.NoError(t, os.WriteFile(script, demoScript, 0o600))
+	root, err := files.Open(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, root.Close()) })
+	tools := map[string]tool.Tool{}
+	for _, each := range root.Tools() {
+		tools[each.Spec().Name] = each
+	}
+	messages := []domain.Message{domain.UserMessage(demoPrompt(dir))}
+	for n := 0; ; n++ {
+		answer, err := scripted.New().Infer(t.Context(), inference.Call{
+			Config: domain.LLMConfig{Provider: scripted.Name, Model: script}, Messages: messages, Inference: n, Attempt: 1,
+		}, func(inference.Delta) {})
+		require.NoError(t, err, "turn %d", n+1)
+		messages = append(messages, answer.Message)
+		if len(answer.Message.ToolCalls) == 0 {
+			return answer.Message.Text()
+		}
+		for _, call := range answer.Message.ToolCalls {
+			content := callDemoTool(t.Context(), tools[call.Name], call)
+			messages = append(messages, domain.ToolMessage(domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content}))
+		}
+	}
+}
+
+func callDemoTool(ctx context.Context, called tool.Tool, call domain.ToolCall) string {
+	result, err := called.Call(ctx, call.Arguments)
+	if err != nil {
+		return err.Error()
+	}
+	return result.Content
+}
+
+func writeFiles(t *testing.T, dir string, contents map[string]string) {
+	t.Helper()
+	for name, text := range contents {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+}
+
+var updateDemo = flag.Bool("update-demo", false, "write the demo's golden report anew")
+
+// TestDemoReport plays the demo in a small project.
+func TestDemoReport(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "project")
+	writeFiles(t, dir, map[string]string{
+		"README.md":      "# Project\n\n[![badge](x)](y)\n\nCounts sheep.\n\n## Use\n\n`count`\n",
+		"go.mod":         "module example.com/sheep\n\ngo 1.26\n\nrequire (\n\texample.org/a v1.0.0\n\texample.org/b v1.2.0 // indirect\n)\n",
+		"main.go":        "package main\n\n// " + "TO" + "DO: count wolves too.\nfunc main() {}\n",
+		"main_test.go":   "package main\n\nfunc TestCount(t *testing.T) {}\nfunc TestSleep(t *testing.T) {}\n",
+		"docs/notes.md":  strings.Repeat("baa\n", 600),
+		"LICENSE":        "free\n",
+		"docs/sheep.bin": "\x00\x01",
+	})
+	report := playDemo(t, dir)
+	golden := filepath.Join("testdata", "demo-report.golden")
+	if *updateDemo {
+		require.NoError(t, os.WriteFile(golden, []byte(report), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), report)
+}
+
+// TestDemoReportAnywhere plays the demo where there is nothing, too much, or
+// what breaks carelessly made texts.
+func TestDemoReportAnywhere(t *testing.T) {
+	t.Parallel()
+	many := map[string]string{}
+	for n := range 1200 {
+		many[fmt.Sprintf("f%04d.txt", n)] = "x"
+	}
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"empty": {want: []string{"No files.", "None that I would know as such."}},
+		"many":  {files: many, want: []string{"**1000 files**", "there are 200 more, which are not counted here"}},
+		"hostile": {
+			files: map[string]string{
+				"new\nline.txt": "x", "a\x1b[31mb.go": "{{ .x }}", "{{ .y }}.md": "{{ end }}", "quote'\"`|.json": "x",
+				"[x]. 7 more; y": "x", "-rf": "x", "README": "\x1b]0;title\x07\n{{ result }}\n", "go.mod": "not a module",
+			},
+			want: []string{`"a\x1b[31mb.go"`, "{{ .y }}.md", "## README says", "0 requirements"},
+		},
+		"binary": {files: map[string]string{"README": "\x00", "x.bin": "\xff\xfe"}, want: []string{"**2 files**", "2 files not searched"}},
+		"other languages": {
+			files: map[string]string{"package.json": "{\n  \"name\": \"sheep\",\n  \"version\": \"2.0.0\"\n}\n", "test_a.py": "def test_a(): pass\n"},
+			want:  []string{"## package.json", `"name": "sheep"`, "1 test, in 1 file"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			writeFiles(t, dir, test.files)
+			report := playDemo(t, dir)
+			for _, part := range test.want {
+				require.Contains(t, report, part)
+			}
+		})
+	}
+}
+
+// TestDemo runs the demo as a user does: its worker is killed, and it ends with
+// the report all the same.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: no demo with a real server")
+	}
+	binary := filepath.Join(t.TempDir(), "starter")
+	built, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(built))
+	dir, state := filepath.Join(t.TempDir(), "project"), filepath.Join(t.TempDir(), "dev.db")
+	writeFiles(t, dir, map[string]string{"README.md": "# Sheep\n", "a/b.txt": "x"})
+	command := exec.Command(binary, "demo", "--dir", dir, "--state", state, "--json")
+	var said strings.Builder
+	command.Stderr = &said
+	out, err := command.Output()
+	require.NoError(t, err, said.String())
+
+	var told demoReport
+	require.NoError(t, json.Unmarshal(out, &told))
+	require.Equal(t, domain.StatusCompleted, told.Status)
+	require.Equal(t, 4, told.Steps)
+	require.Contains(t, told.Report, "# What is in project")
+	require.Contains(t, told.Report, "**2 files** and **1 folder**")
+	require.NotZero(t, told.Killed.PID)
+	require.NotEqual(t, told.Killed.PID, told.Killed.TookOver)
+	require.Equal(t, demoKillStep, told.Killed.Step)
+	require.Equal(t, 2, told.Killed.StepsKept)
+	require.Equal(t, 4, told.Killed.CallsKept)
+	require.Positive(t, told.Killed.Seconds)
+	require.Contains(t, said.String(), fmt.Sprintf("kill -9 %d", told.Killed.PID))
+	require.Contains(t, said.String(), "the agent goes on, at step 3")
+}
+
+func TestDemoRefuses(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := newCaller(t).call(t.Context(), "demo", "--address", "127.0.0.1:1")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "demo runs on a dev server of its own")
+	code, _, stderr = newCaller(t).call(t.Context(), "demo", "--dir", filepath.Join(t.TempDir(), "missing"))
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "dir: there is no folder")
+}
+
+func TestChaosRefuses(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		`--kills: "0" is no whole number from 1`:          {"--kills", "0"},
+		`--lanes: "65" is no whole number from 1 to 64`:   {"--lanes", "65"},
+		`--boundary: "nowhere" is none of before_request`: {"--boundary", "nowhere"},
+	} {
+		code, _, stderr := newCaller(t).call(t.Context(), append([]string{"chaos"}, args...)...)
+		require.Equal(t, exitUsage, code, stderr)
+		require.Contains(t, stderr, want)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	bad := filepath.Join(t.TempDir(), "temporal")
+	require.NoError(t, os.WriteFile(bad, []byte("#!/bin/sh\necho temporal version 0.1 '(Server 1.2.3, UI 1.0.0)'\n"), 0o700))
+	folder := t.TempDir()
+	tests := map[string]struct {
+		variables map[string]string
+		args      []string
+		code      int
+		verdicts  map[string]verdict
+	}{
+		"nothing there": {
+			code: exitDone, variables: map[string]string{variableDir: folder},
+			verdicts: map[string]verdict{"configuration": "ok", "server": "warn", "keys": "warn", "model": "ok", "storage": "ok", "folder": "ok"},
+		},
+		"server not there": {
+			args: []string{"--address", "127.0.0.1:1"}, code: exitUnreachable,
+			verdicts: map[string]verdict{"configuration": "ok", "server": "fail", "storage": "warn"},
+		},
+		"dev server too old": {
+			variables: map[string]string{variableTemporal: bad}, code: exitOther,
+			verdicts: map[string]verdict{"dev server": "fail", "server": "warn"},
+		},
+		"profile that is not there": {
+			args: []string{"--profile", "none"}, code: exitOther, verdicts: map[string]verdict{"configuration": "fail"},
+		},
+		"wrong model, folder and URL": {
+			variables: map[string]string{variableModel: "opnai-chat/x", variableDir: "/nowhere", variableOpenAIURL: "file:///x"}, code: exitOther,
+			verdicts: map[string]verdict{"model": "fail", "folder": "fail", "keys": "fail"},
+		},
+		"a key": {
+			variables: map[string]string{variableOpenAIKey: "sk-sesame", variableOpenAIURL: "http://sesame.example/v1"}, code: exitDone,
+			verdicts: map[string]verdict{"keys": "ok"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCaller(t)
+			for variable, value := range test.variables {
+				c.variables[variable] = value
+			}
+			code, stdout, stderr := c.call(t.Context(), append([]string{"doctor", "--json"}, test.args...)...)
+			require.Equal(t, test.code, code, stdout+stderr)
+			require.Empty(t, stderr)
+			require.NotContains(t, stdout, "sesame", "neither keys nor what may hold them")
+			var checks []check
+			require.NoError(t, json.Unmarshal([]byte(stdout), &checks))
+			got := make(map[string]verdict)
+			for _, c := range checks {
+				got[c.Name] = c.Verdict
+				require.NotEmpty(t, c.Detail, c.Name)
+			}
+			for name, want := range test.verdicts {
+				require.Equal(t, want, got[name], "%s in %s", name, stdout)
+			}
+			require.NoFileExists(t, c.variables[variableState], "doctor starts nothing")
+
+			same, stdout, _ := c.call(t.Context(), append([]string{"doctor"}, test.args...)...)
+			require.Equal(t, test.code, same)
+			require.NotContains(t, stdout, "sesame")
+		})
+	}
+}
