@@ -122,11 +122,8 @@ func (p *program) chaosServer(ctx context.Context, dir, executable string) (*dev
 	return devserver.Acquire(ctx, devserver.Config{
 		StateFile: filepath.Join(dir, "chaos.db"), Binary: p.env.value(variableTemporal),
 		Supervisor: []string{executable, devserver.SupervisorCommand},
-		Dynamic: map[string]string{
-			"limit.historyCount.suggestContinueAsNew": "60",
-			"history.timerProcessorMaxTimeShift":      `"10ms"`,
-		},
-		Progress: func(line string) { p.say("%s", line) },
+		Dynamic:    map[string]string{"limit.historyCount.suggestContinueAsNew": "60"},
+		Progress:   func(line string) { p.say("%s", line) },
 	})
 }
 

@@ -14,7 +14,7 @@ type Turn struct {
 	Text, Reasoning string
 	// Calls are the tools that it asks for.
 	Calls []Call
-	// Usage is what it reports. Zero: it reports nothing, and usage is estimated.
+	// Usage is what it reports. Zero: nothing.
 	Usage domain.Usage
 	// Finish is why it ended. Empty: tool_calls where there are calls, else stop.
 	Finish domain.FinishReason

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,8 +21,15 @@ type world struct {
 	model func(domain.ModelRequest) (domain.ModelReply, error)
 	tool  func(domain.ToolRequest) (domain.ToolReply, error)
 	tools []domain.ToolSpec
-	asked []domain.ModelRequest
-	ran   []domain.ToolRequest
+	// list and record stand for the other two activities, where given.
+	list    func(domain.CatalogRequest) (domain.Catalog, error)
+	record  func(domain.RecordRequest) (domain.Segment, error)
+	storage bool
+
+	mu     sync.Mutex
+	asked  []domain.ModelRequest
+	ran    []domain.ToolRequest
+	listed []domain.CatalogRequest
 }
 
 func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
@@ -30,16 +38,27 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env := suite.NewTestWorkflowEnvironment()
 	workflows.Register(env)
 	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ModelRequest) (domain.ModelReply, error) {
+		w.mu.Lock()
 		w.asked = append(w.asked, r)
+		w.mu.Unlock()
 		return w.model(r)
 	}, activity.RegisterOptions{Name: string(domain.CallModel)})
 	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ToolRequest) (domain.ToolReply, error) {
+		w.mu.Lock()
 		w.ran = append(w.ran, r)
+		w.mu.Unlock()
 		return w.tool(r)
 	}, activity.RegisterOptions{Name: string(domain.CallTool)})
 	env.RegisterActivityWithOptions(func(_ context.Context, r domain.CatalogRequest) (domain.Catalog, error) {
-		return domain.Catalog{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
+		w.listed = append(w.listed, r)
+		if w.list != nil {
+			return w.list(r)
+		}
+		return domain.Catalog{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
 	}, activity.RegisterOptions{Name: string(domain.ListTools)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r domain.RecordRequest) (domain.Segment, error) {
+		return w.record(r)
+	}, activity.RegisterOptions{Name: string(domain.Record)})
 	return env
 }
 

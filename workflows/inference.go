@@ -54,7 +54,8 @@ func (s *session) infer(step *turn) {
 			if s.answered(step, reply, room, empty) {
 				return
 			}
-			empty = true
+			// What is asked next is another inference.
+			tries, empty = 0, true
 		default:
 			s.stepFailed(step, domain.Errorf(domain.Internal, "the worker's reply does not say what came of the inference"))
 			return

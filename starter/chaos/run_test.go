@@ -19,7 +19,7 @@ func TestKills(t *testing.T) {
 	dir := t.TempDir()
 	lease, err := devserver.Acquire(t.Context(), devserver.Config{
 		StateFile: filepath.Join(dir, "chaos.db"), Binary: os.Getenv("EVERSTEP_TEMPORAL"),
-		Dynamic:  map[string]string{"limit.historyCount.suggestContinueAsNew": "60", "history.timerProcessorMaxTimeShift": `"10ms"`},
+		Dynamic:  map[string]string{"limit.historyCount.suggestContinueAsNew": "60"},
 		Progress: func(line string) { t.Log(line) },
 	})
 	require.NoError(t, err)

@@ -78,7 +78,20 @@ func (c *Client) session(ctx context.Context, a agent, why string) (snapshot, er
 	case !s.open():
 		return snapshot{}, ended(a.called(), nil)
 	}
-	return s, nil
+	return s, c.idle(ctx, a, s)
+}
+
+// idle refuses where the history says that an execution is in progress. The
+// workflow would refuse too, but only once a worker is up.
+func (c *Client) idle(ctx context.Context, a agent, s snapshot) error {
+	p, err := c.position(ctx, s)
+	if err != nil {
+		return fail(ctx, a.called(), "reading the history of "+a.called(), err)
+	}
+	if p.ended != nil {
+		return nil
+	}
+	return errorf(Refused, nil, "%s: execution %d is in progress; wait for it with `result %s`, or stop it", a.called(), p.number, a.called())
 }
 
 // ended is the error for a session that is over.

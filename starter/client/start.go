@@ -100,6 +100,16 @@ func (c *Client) begin(ctx context.Context, a agent, input domain.SessionInput) 
 // resume begins the next execution of an open session. errClosed says that the
 // session ended meanwhile.
 func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error) {
+	open, err := c.snapshot(ctx, a)
+	if err != nil {
+		return Execution{}, fail(ctx, a.called(), "looking at "+a.called(), err)
+	}
+	if !open.open() {
+		return Execution{}, errClosed
+	}
+	if err := c.idle(ctx, a, open); err != nil {
+		return Execution{}, err
+	}
 	reply, err := update(ctx, c, a.workflowID(), domain.UpdateSend, s.message())
 	if err == nil {
 		return a.begun(reply), nil

@@ -1,0 +1,234 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+)
+
+// plays is a model that gives one reply after the other.
+func plays(replies ...domain.ModelReply) func(domain.ModelRequest) (domain.ModelReply, error) {
+	i := 0
+	return func(domain.ModelRequest) (domain.ModelReply, error) {
+		if i == len(replies) {
+			return domain.ModelReply{}, temporal.NewNonRetryableApplicationError("the script is over", "invalid", nil)
+		}
+		i++
+		return replies[i-1], nil
+	}
+}
+
+// with changes a reply.
+func with(r domain.ModelReply, change func(*domain.ModelReply)) domain.ModelReply {
+	change(&r)
+	return r
+}
+
+func finished(r domain.ModelReply, finish domain.FinishReason) domain.ModelReply {
+	return with(r, func(r *domain.ModelReply) { r.Response.Finish = finish })
+}
+
+// billed is an attempt that failed and cost something.
+func billed(kind domain.Kind) domain.ModelReply {
+	return domain.ModelReply{
+		Outcome: domain.BilledFailure, Tries: 1, Spent: domain.Usage{InputTokens: 100, Estimated: true},
+		Error: domain.Errorf(kind, "the provider failed"),
+	}
+}
+
+func number(n int64) *int64 { return &n }
+
+// reads is a tool that can be looked at as often as one likes.
+func reads() []domain.ToolSpec { return []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}} }
+
+func lastStep(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentStep {
+	t.Helper()
+	steps := query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps
+	require.NotEmpty(t, steps)
+	return steps[len(steps)-1].Step
+}
+
+func TestWhatAnInferenceComesTo(t *testing.T) {
+	t.Parallel()
+	reasoning := domain.ModelReply{Outcome: domain.Answered, Tries: 1, Message: &domain.Message{
+		Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm"}},
+	}, Response: domain.Response{Finish: domain.FinishLength, Usage: domain.Usage{InputTokens: 10, OutputTokens: 5}}}
+	nothing := domain.ModelReply{Outcome: domain.Answered, Tries: 1, Response: domain.Response{
+		Finish: domain.FinishStop, Usage: domain.Usage{InputTokens: 10},
+	}}
+	shutDown := domain.ModelReply{Outcome: domain.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 30}}
+	many := make([]domain.ToolCall, domain.MaxRequestedCalls+1)
+	for name, test := range map[string]struct {
+		replies []domain.ModelReply
+		budget  domain.ExecutionBudget
+		status  domain.ExecutionStatus
+		reason  domain.StopReason
+		code    domain.Code
+		answer  string
+		tokens  int64
+		asked   int
+	}{
+		"an answer":              {replies: []domain.ModelReply{says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 15, asked: 1},
+		"empty, then an answer":  {replies: []domain.ModelReply{nothing, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2},
+		"empty twice":            {replies: []domain.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2},
+		"blank, then an answer":  {replies: []domain.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2},
+		"filtered":               {replies: []domain.ModelReply{finished(nothing, "content_filter")}, status: "failed", reason: "error", code: "filtered", tokens: 10, asked: 1},
+		"filtered after a while": {replies: []domain.ModelReply{finished(says("half"), "content_filter")}, status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
+		"refusal":                {replies: []domain.ModelReply{finished(says("no"), "refusal")}, status: "completed", reason: "completed", answer: "no", tokens: 15, asked: 1},
+		"refusal without a word": {replies: []domain.ModelReply{finished(nothing, "refusal")}, status: "completed", reason: "completed", tokens: 10, asked: 1},
+		"cut by the model's own limit": {replies: []domain.ModelReply{finished(says("half"), "length")},
+			status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
+		"cut by the budget": {replies: []domain.ModelReply{finished(says("half"), "length")}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
+			status: "stopped", reason: "token_limit", answer: "half", tokens: 15, asked: 1},
+		"all of the budget went into reasoning": {replies: []domain.ModelReply{reasoning}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
+			status: "stopped", reason: "token_limit", tokens: 15, asked: 1},
+		"a billed failure, then an answer": {replies: []domain.ModelReply{billed(domain.Unavailable), says("hi")},
+			status: "completed", reason: "completed", answer: "hi", tokens: 115, asked: 2},
+		"a billed failure that is final": {replies: []domain.ModelReply{billed(domain.Invalid)}, status: "failed", reason: "error", tokens: 100, asked: 1},
+		"billed failures to the end": {replies: []domain.ModelReply{billed(domain.Throttled), billed(domain.Throttled), billed(domain.Throttled), says("late")},
+			status: "failed", reason: "error", tokens: 300, asked: 3},
+		"a billed failure that leaves no room": {replies: []domain.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
+			status: "stopped", reason: "token_limit", tokens: 100, asked: 1},
+		"a worker that stops": {replies: []domain.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
+		"workers that stop for ever": {replies: []domain.ModelReply{shutDown, shutDown, shutDown, says("late")},
+			status: "failed", reason: "error", code: "worker_shutdown", tokens: 90, asked: 3},
+		"interrupted by nobody": {replies: []domain.ModelReply{with(shutDown, func(r *domain.ModelReply) { r.Outcome = domain.Interrupted }), says("hi")},
+			status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
+		"a reply that says nothing": {replies: []domain.ModelReply{{}}, status: "failed", reason: "error", asked: 1},
+		"a failure without its error": {replies: []domain.ModelReply{{Outcome: domain.BilledFailure, Tries: 1}},
+			status: "failed", reason: "error", asked: 1},
+		"more calls than make sense": {replies: []domain.ModelReply{says("", many...)}, status: "failed", reason: "error", code: "malformed", tokens: 15, asked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(test.replies...), tools: reads()}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+				in.Budget, in.Definition.Attempts = test.budget, 3
+			}))
+			out := outcome(t, env)
+			require.Equal(t, test.status, out.Status)
+			require.Equal(t, test.reason, out.StopReason)
+			require.Equal(t, test.code, out.Code)
+			require.Equal(t, test.tokens, out.Usage.TotalTokens())
+			require.Len(t, w.asked, test.asked)
+			require.Equal(t, test.answer, query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
+			require.Equal(t, 1, out.Steps, "the step is kept, whatever it came to")
+			for i, r := range w.asked {
+				require.Equal(t, i, r.Attempts+r.Inference, "every try is counted")
+			}
+		})
+	}
+}
+
+// TestOddMessagesDoNoHarm: whatever a provider of one's own returns.
+func TestOddMessagesDoNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]domain.Message{
+		"another role": {Role: domain.RoleSystem, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}}},
+		"a tool's result": {Role: domain.RoleTool, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}},
+			ToolResult: &domain.ToolResult{CallID: "1"}},
+		"NUL":       {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi\x00"}}},
+		"not UTF-8": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi\xff\xfe"}}},
+		"a tag of its own": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}},
+			Metadata: domain.Metadata{"is_trace": []byte("true"), "execution_id": []byte(`{"a": [1]}`)}},
+		"calls without names": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}},
+			ToolCalls: []domain.ToolCall{{}, {}}},
+		"huge names": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}},
+			ToolCalls: []domain.ToolCall{{ID: strings.Repeat("i", 100_000), Name: strings.Repeat("n", 100_000), Arguments: "\x00"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads()}
+			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				if r.Step > 1 {
+					return says("done"), nil
+				}
+				reply := says("")
+				reply.Message = &m
+				return reply, nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Empty(t, w.ran)
+			first := query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries[1].Message
+			require.Equal(t, domain.RoleAssistant, first.Role)
+			require.Nil(t, first.ToolResult)
+			require.Equal(t, len(m.ToolCalls) > 0, domain.TagOf(first).Trace)
+		})
+	}
+}
+
+// TestFailuresThatCostNothing are Temporal's to retry, and bounded together
+// with those that did.
+func TestFailuresThatCostNothing(t *testing.T) {
+	t.Parallel()
+	w := &world{}
+	tries := 0
+	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		if tries++; tries == 1 {
+			return with(billed(domain.Unavailable), func(r *domain.ModelReply) { r.Tries = 2 }), nil
+		}
+		return domain.ModelReply{}, temporal.NewApplicationErrorWithOptions("busy", string(domain.Throttled),
+			temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Throttled, "busy")}})
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Definition.Attempts = 5 }))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusFailed, out.Status)
+	require.Equal(t, 1+3, tries, "two tries were counted, three are left of five")
+	require.Equal(t, "busy", lastStep(t, env).Errors[0].Message)
+	require.Equal(t, int64(100), out.Usage.TotalTokens())
+}
+
+func TestAnActivityThatBreaks(t *testing.T) {
+	t.Parallel()
+	w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) {
+		return domain.ModelReply{}, temporal.NewNonRetryableApplicationError("boom", "panic", errors.New("secret"))
+	}}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
+	require.Equal(t, "the worker failed: boom", lastStep(t, env).Errors[0].Message)
+}
+
+// TestABudgetIsReservedAnewForEachTry: what a failed one has cost is gone.
+func TestABudgetIsReservedAnewForEachTry(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(billed(domain.Unavailable), says(""), says("hi"))}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	var left []int64
+	for _, r := range w.asked {
+		left = append(left, r.TokensLeft)
+		require.Less(t, r.MaxOutputTokens, r.TokensLeft, "the input is taken off")
+	}
+	require.Equal(t, []int64{1000, 900, 885}, left)
+}
+
+// TestADelayThatAProviderAsksFor is bounded, and a stop ends it.
+func TestADelayThatAProviderAsksFor(t *testing.T) {
+	t.Parallel()
+	for _, asked := range []int64{-5, 10_000, 1 << 62} {
+		t.Run(fmt.Sprint(asked), func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = asked }), says("hi"))}
+			env := w.environment(t)
+			begun := env.Now()
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.LessOrEqual(t, env.Now().Sub(begun), time.Hour+time.Minute)
+			require.GreaterOrEqual(t, env.Now().Sub(begun), min(time.Duration(max(asked, 1000))*time.Millisecond, time.Hour)/2)
+		})
+	}
+}

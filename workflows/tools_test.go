@@ -1,0 +1,242 @@
+package workflows_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+)
+
+// calling is a model that asks for some calls and then answers.
+func calling(calls ...domain.ToolCall) func(domain.ModelRequest) (domain.ModelReply, error) {
+	return func(r domain.ModelRequest) (domain.ModelReply, error) {
+		if r.Step > 1 {
+			return says("done"), nil
+		}
+		return says("looking", calls...), nil
+	}
+}
+
+// calls is n calls of a tool.
+func calls(name string, n int) []domain.ToolCall {
+	list := make([]domain.ToolCall, n)
+	for i := range list {
+		list[i] = domain.ToolCall{ID: "same", Name: name, Arguments: fmt.Sprint(i)}
+	}
+	return list
+}
+
+func saw(domain.ToolRequest) (domain.ToolReply, error) {
+	return domain.ToolReply{Content: "seen", Digest: domain.DigestOf([]byte("seen"))}, nil
+}
+
+// TestWhatBecomesOfACall: each gets one execution and one message.
+func TestWhatBecomesOfACall(t *testing.T) {
+	t.Parallel()
+	atMostOnce := []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}
+	lost := func(domain.ToolRequest) (domain.ToolReply, error) {
+		return domain.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "internal", nil)
+	}
+	notStarted := domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "the line is busy")}
+	for name, test := range map[string]struct {
+		tools   []domain.ToolSpec
+		call    domain.ToolCall
+		tool    func(domain.ToolRequest) (domain.ToolReply, error)
+		code    domain.Code
+		content string
+		ran     int
+	}{
+		"it runs":       {reads(), look(), saw, "", "seen", 1},
+		"unknown":       {reads(), domain.ToolCall{Name: "nothing"}, saw, domain.CodeUnknownTool, `unknown tool "nothing"; the tools are: look`, 0},
+		"without tools": {nil, look(), saw, domain.CodeUnknownTool, `unknown tool "look"; the tools are: none`, 0},
+		"without a name": {reads(), domain.ToolCall{}, saw, domain.CodeUnknownTool,
+			`unknown tool ""; the tools are: look`, 0},
+		"the worker is lost, at most once": {atMostOnce, look(), lost, domain.CodeOutcomeUnknown, "was not repeated", 1},
+		"the worker is lost, read only":    {reads(), look(), lost, "", "the worker failed: lost", 1},
+		"it never starts": {atMostOnce, look(), func(domain.ToolRequest) (domain.ToolReply, error) { return notStarted, nil },
+			"", "the line is busy", 3},
+		"it fails": {atMostOnce, look(), func(domain.ToolRequest) (domain.ToolReply, error) {
+			return domain.ToolReply{Content: "no such file", Error: domain.Errorf(domain.Invalid, "no such")}, nil
+		}, "", "no such file", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: test.tools, model: calling(test.call), tool: test.tool}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "what a tool does is data for the model")
+			require.Len(t, w.ran, test.ran)
+			page := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+			require.Len(t, page.Steps[0].Step.ToolExecutions, 1)
+			execution := page.Steps[0].Step.ToolExecutions[0]
+			messages := query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries
+			require.Len(t, messages, 4)
+			result := messages[2].Message.ToolResult
+			require.Contains(t, result.Content, test.content)
+			require.Equal(t, execution.HasError(), result.IsError)
+			require.Equal(t, test.call.ID, result.CallID)
+			require.Equal(t, execution.ID, domain.TagOf(messages[2].Message).ToolExecutionID)
+			if execution.HasError() {
+				require.Equal(t, test.code, execution.Error.Code)
+				require.Equal(t, domain.StepError, page.Steps[0].Step.Type())
+			} else {
+				require.Empty(t, test.code)
+				require.Equal(t, domain.StepToolExecution, page.Steps[0].Step.Type())
+			}
+		})
+	}
+}
+
+// TestAThousandCallsOfOneAnswer must not hold up the workflow task.
+func TestAThousandCallsOfOneAnswer(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"look", "nothing"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), model: calling(calls(name, domain.MaxRequestedCalls)...), tool: saw}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			step := query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps[0].Step
+			require.Len(t, step.ToolExecutions, domain.MaxRequestedCalls)
+			executed := 0
+			if name == "look" {
+				executed = domain.MaxToolCalls
+			}
+			require.Len(t, w.ran, executed)
+			require.Equal(t, domain.CodeNotRun, step.ToolExecutions[domain.MaxToolCalls].Error.Code)
+		})
+	}
+}
+
+func TestCallsCutByTheLengthLimitAreNotRun(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw}
+	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		reply, err := calling(look())(r)
+		if r.Step == 1 {
+			reply.Response.Finish = domain.FinishLength
+		}
+		return reply, err
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxToolCalls = number(0) }))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "and use up no budget")
+	require.Empty(t, w.ran)
+}
+
+func TestToolCallBudget(t *testing.T) {
+	t.Parallel()
+	notStarted := func(domain.ToolRequest) (domain.ToolReply, error) {
+		return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+	}
+	for name, test := range map[string]struct {
+		max    int64
+		calls  []domain.ToolCall
+		tool   func(domain.ToolRequest) (domain.ToolReply, error)
+		reason domain.StopReason
+		ran    int
+		left   int64
+	}{
+		"enough":                       {2, calls("look", 2), saw, domain.Completed, 2, 0},
+		"one of two":                   {1, calls("look", 2), saw, domain.ToolCallLimitReached, 1, 0},
+		"none":                         {0, calls("look", 2), saw, domain.ToolCallLimitReached, 0, 0},
+		"unknown ones need none":       {1, append(calls("nothing", 3), look()), saw, domain.Completed, 1, 0},
+		"what never ran is not used":   {1, calls("look", 1), notStarted, domain.Completed, 3, 1},
+		"only unknown ones, none left": {0, calls("nothing", 1), saw, domain.Completed, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), model: calling(test.calls...), tool: test.tool}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxToolCalls = &test.max }))
+			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			require.Len(t, w.ran, test.ran)
+			require.Equal(t, test.max == 0, w.asked[0].WithoutTools)
+			require.Equal(t, test.left, *query(t, env, domain.QueryStatus, domain.StatusRequest{}).BudgetLeft.MaxToolCalls)
+		})
+	}
+}
+
+// TestAToolThatAsksToStop: its step finishes, and nothing more begins in it.
+func TestAToolThatAsksToStop(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: append(reads(), domain.ToolSpec{Name: "stop", Effect: domain.AtMostOnce})}
+	w.model = calling(domain.ToolCall{ID: "1", Name: "look"}, domain.ToolCall{ID: "2", Name: "stop"})
+	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+		if r.Name == "stop" {
+			return domain.ToolReply{Content: "stopping", Stop: &domain.StopSignal{
+				Reason: domain.ErrorForbade, Message: "enough", Context: domain.Metadata{"why": []byte(`"so"`)},
+			}}, nil
+		}
+		return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusStopped, out.Status)
+	require.Equal(t, domain.StopRequested, out.StopReason, "always, whatever the tool says")
+	require.Equal(t, 1, out.Steps)
+	require.Len(t, w.ran, 2, "the call that did not begin is not made again")
+	signals := query(t, env, domain.QueryStatus, domain.StatusRequest{}).StopSignals
+	require.Equal(t, []domain.StopSignal{{
+		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
+	}}, signals)
+}
+
+// TestACallThatDidNotBeginWaits a while before it is made again.
+func TestACallThatDidNotBeginWaits(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), model: calling(look())}
+	tries := 0
+	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+		if tries++; tries < 3 {
+			return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+		}
+		return saw(r)
+	}
+	env := w.environment(t)
+	begun := env.Now()
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.GreaterOrEqual(t, env.Now().Sub(begun), 3*time.Second)
+	require.Equal(t, "seen", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps[0].Step.ToolExecutions[0].Value)
+}
+
+// TestLongArgumentsTravelByReference, and the message that holds them is named.
+func TestLongArgumentsTravelByReference(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", domain.MaxInlineArguments+1)
+	w := &world{tools: reads(), tool: saw, model: calling(look(), domain.ToolCall{Name: "look", Arguments: long})}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	for _, r := range w.ran {
+		if r.Position == 0 {
+			require.Equal(t, "{}", r.Arguments)
+			continue
+		}
+		require.Empty(t, r.Arguments)
+		require.Equal(t, &domain.ArgumentsRef{Message: 1, Digest: domain.DigestOf([]byte(long))}, r.Reference)
+	}
+}
+
+// TestOddSettingsWedgeNothing: what the server would refuse is bounded.
+func TestOddSettingsWedgeNothing(t *testing.T) {
+	t.Parallel()
+	const forever = time.Duration(1<<63 - 1)
+	name := strings.Repeat("n", 500)
+	w := &world{tools: []domain.ToolSpec{{Name: name, Effect: domain.ReadOnly, Timeout: forever}}, tool: saw, model: calling(domain.ToolCall{Name: name})}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+		in.Definition.InferenceTimeout, in.Definition.Attempts = forever, 1<<40
+		in.Timing = domain.Timing{Heartbeat: forever, FirstRetry: forever}
+	}))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.ran, 1)
+}
