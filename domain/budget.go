@@ -7,7 +7,8 @@ import (
 
 // An ExecutionBudget bounds one execution. An absent limit is no limit; a limit
 // of zero is valid and lets nothing happen. It is checked before anything is
-// spent, so that it is never exceeded.
+// spent; what a provider counts beyond our estimate of its input is the one way
+// to exceed it.
 type ExecutionBudget struct {
 	// MaxSteps bounds the steps.
 	MaxSteps *int64 `json:"max_steps,omitempty"`

@@ -43,7 +43,7 @@ func TestCLIHostilePrompts(t *testing.T) {
 	for lane := range 4 {
 		some.Go(func() {
 			for i := lane; i < len(all); i += 4 {
-				tryPrompt(t, s, path, all[i], i%8 == lane)
+				tryPrompt(t, s, path, all[i], i/4%8 == 0)
 			}
 		})
 	}
@@ -113,6 +113,9 @@ func TestCLIHostileNames(t *testing.T) {
 		requireOneError(t, got.err, "id:")
 		if got.code == 2 {
 			require.Equal(t, 2, c.do("start", "--model", model, "--id="+text, "hi").code, "%q", text)
+		}
+		if strings.Contains(text, "/") {
+			continue // it may be a model that workers know
 		}
 		got = c.do("start", "--model="+text, "hi")
 		require.Equal(t, 2, got.code, "%q: %s", text, got.err)

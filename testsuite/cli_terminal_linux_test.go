@@ -2,7 +2,6 @@ package testsuite_test
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,8 +21,18 @@ type terminal struct {
 	master *os.File
 }
 
-// terminal starts a command on a new pseudo-terminal of 100 columns.
+// terminal runs a command of the starter on a new pseudo-terminal.
 func (c *cli) terminal(args ...string) *terminal {
+	c.t.Helper()
+	return c.onTerminal(exec.Command(c.bin, args...))
+}
+
+// lastWord is what the test itself writes when a command has ended: the system
+// may drop what was not yet read when the last user of a terminal goes.
+const lastWord = "that was all"
+
+// onTerminal runs a command on a new pseudo-terminal of 100 columns.
+func (c *cli) onTerminal(cmd *exec.Cmd) *terminal {
 	c.t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(c.t, err)
@@ -34,35 +43,39 @@ func (c *cli) terminal(args ...string) *terminal {
 	require.NoError(c.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}))
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(c.t, err)
-	cmd := exec.Command(c.bin, args...)
 	cmd.Dir, cmd.Env = c.dir, c.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	screen := &transcript{}
 	p := &process{t: c.t, cmd: cmd, out: screen, err: screen}
 	p.begin()
-	require.NoError(c.t, slave.Close())
-	read := make(chan struct{})
+	read, ended := make(chan struct{}), p.ended
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(screen, master) // it ends with an error when nobody has the terminal open
+		chunk := make([]byte, 4<<10)
+		for err := error(nil); err == nil && !strings.HasSuffix(screen.String(), lastWord); {
+			var n int
+			n, err = master.Read(chunk)
+			_, _ = screen.Write(chunk[:n])
+		}
 	}()
-	ended := p.ended
 	p.ended = make(chan struct{})
 	go func() {
+		defer close(p.ended)
 		<-ended
+		_, _ = slave.WriteString(lastWord) // it fails where the terminal went with its session
+		_ = slave.Close()
 		<-read
-		close(p.ended)
+		_ = master.Close()
 	}()
-	c.t.Cleanup(func() { _ = master.Close() })
 	return &terminal{process: p, master: master}
 }
 
-// ctrlC is the key: the whole process group gets the signal.
-func (x *terminal) ctrlC() {
+// wait waits for the end, and returns all that came to the terminal as output.
+func (x *terminal) wait() said {
 	x.t.Helper()
-	_, err := x.master.WriteString("\x03")
-	require.NoError(x.t, err)
+	got := x.process.wait()
+	got.out, got.err = strings.TrimSuffix(got.out, lastWord), ""
+	return got
 }
 
 var (
@@ -116,16 +129,23 @@ func TestCLINoColor(t *testing.T) {
 }
 
 // TestCLICtrlC presses Ctrl-C on a terminal, which every process of the group
-// gets: the execution is left as it is, and goes on.
+// gets: the execution is left as it is, and goes on. The shell stays, so that
+// the terminal does.
 func TestCLICtrlC(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	x := c.on(xterm).terminal("run", "--id", "c", "--model", c.script("slow.yaml", slow("2s")), "--tool", "list_files", "go")
+	shell := exec.Command("/bin/sh", "-c", `trap : INT; "$@"; echo ended with $?; read line`, "sh",
+		c.bin, "run", "--id", "c", "--model", c.script("slow.yaml", slow("2s")), "--tool", "list_files", "go")
+	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	x := c.on(xterm).onTerminal(shell)
 	x.untilOut("step 3")
-	x.ctrlC()
-	got := x.wait()
-	require.Equal(t, 130, got.code, got.out)
-	require.Contains(t, got.out, "starter watch c")
+	_, err := x.master.WriteString("\x03")
+	require.NoError(t, err)
+	x.untilOut("ended with 130")
+	require.Contains(t, x.out.String(), "starter watch c")
+	_, err = x.master.WriteString("\n")
+	require.NoError(t, err)
+	require.Equal(t, 0, x.wait().code)
 	c.quiet()
 	after := c.do("watch", "c")
 	require.Equal(t, 0, after.code, after.err)

@@ -111,11 +111,7 @@ func (s *session) handed() (domain.SessionInput, *domain.Error) {
 // carry is what the next run needs of this one, its state within a limit. The
 // last step stays, as it holds the answer so far.
 func (s *session) carry(limit int) (domain.Carry, error) {
-	fitted, err := fit(s.state.WithStepsFolded(true), limit)
-	if err != nil {
-		return domain.Carry{}, err
-	}
-	state, err := json.Marshal(fitted)
+	state, err := json.Marshal(fit(s.state.WithStepsFolded(true), limit))
 	if err != nil {
 		return domain.Carry{}, err
 	}

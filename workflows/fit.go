@@ -1,24 +1,25 @@
 package workflows
 
-import (
-	"encoding/json"
+import "everstep/domain"
 
-	"everstep/domain"
-)
+// roomBeside is what a state takes beside its steps: its signals, errors and
+// context.
+const roomBeside = 64 << 10
 
-// fit returns the state such that it takes at most about limit bytes when
-// encoded: as it is, else with its steps folded but for the last, which is
-// trimmed, else with all of them folded. Their totals stay in each case.
-func fit(state domain.AgentState, limit int) (domain.AgentState, error) {
-	for _, smaller := range []func() domain.AgentState{
-		func() domain.AgentState { return state },
-		func() domain.AgentState { return state.WithStepsFolded(true).WithStepsTrimmed(limit / 2) },
-	} {
-		fitted := smaller()
-		encoded, err := json.Marshal(fitted)
-		if err != nil || len(encoded) <= limit {
-			return fitted, err
-		}
+// fit returns the state such that its steps take at most about limit bytes when
+// encoded: as it is, else with all but the last folded and that one trimmed.
+// Totals stay. It reckons and does not encode: a state may be many times as
+// long as what fits, and no workflow task may take long over it.
+func fit(state domain.AgentState, limit int) domain.AgentState {
+	size := 0
+	for _, step := range state.Steps() {
+		size += step.Size()
 	}
-	return state.WithStepsFolded(false).WithStepsTrimmed(limit / 2), nil
+	if current, ok := state.CurrentStep(); ok {
+		size += current.Size()
+	}
+	if size <= limit {
+		return state
+	}
+	return state.WithStepsFolded(true).WithStepsTrimmed(max(limit-roomBeside, limit/2))
 }

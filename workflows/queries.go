@@ -57,11 +57,7 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 	for i, e := range page.Entries {
 		messages[i] = e.Message
 	}
-	state, err := fit(s.state, domain.MaxPage)
-	if err != nil {
-		return domain.StateView{}, refusal(err)
-	}
-	state, err = state.WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
+	state, err := fit(s.state, domain.MaxPage).WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
 	if err != nil {
 		return domain.StateView{}, refusal(err)
 	}

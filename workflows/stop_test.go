@@ -101,9 +101,11 @@ func TestStopAtEachMoment(t *testing.T) {
 				m.brings(w, env, func() {
 					env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: mode, Reason: "enough"})
 				})
+				begun := env.Now()
 				env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
 
 				out := outcome(t, env)
+				require.Less(t, env.Now().Sub(begun), 90*time.Second, "nothing is waited for in vain")
 				require.Equal(t, domain.StatusStopped, out.Status)
 				require.Equal(t, domain.UserRequested, out.StopReason)
 				require.Equal(t, m.steps[mode], out.Steps)

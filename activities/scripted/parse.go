@@ -81,7 +81,7 @@ func (r *reader) document(data []byte) (root *yaml.Node, err error) {
 }
 
 func (r *reader) turn(node *yaml.Node) (turn, error) {
-	t := turn{line: node.Line, usage: domain.Usage{Estimated: true}}
+	t := turn{line: node.Line}
 	t.text = &quoting{}
 	var finish string
 	err := r.mapping(node, "a turn",

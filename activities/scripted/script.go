@@ -19,7 +19,8 @@ type turn struct {
 	text      *quoting
 	reasoning string
 	calls     []call
-	// usage is estimated where the file gives none.
+	// usage is zero where the file gives none: unknown, so that whoever plays
+	// the turn reckons it.
 	usage  domain.Usage
 	finish domain.FinishReason
 	// delay is the time to the end of the answer.

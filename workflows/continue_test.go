@@ -1,0 +1,288 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// outgrows lets the run be long enough after a number of inferences.
+func outgrows(env *testsuite.TestWorkflowEnvironment, inferences int) {
+	env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
+		if info.ActivityType.Name != string(domain.CallModel) {
+			return
+		}
+		if inferences--; inferences <= 0 {
+			env.SetContinueAsNewSuggested(true)
+		}
+	})
+}
+
+// handedOn is the input with which a run continues as new; ok is false where it
+// came to its end instead.
+func handedOn(t *testing.T, env *testsuite.TestWorkflowEnvironment) (domain.SessionInput, bool) {
+	t.Helper()
+	require.True(t, env.IsWorkflowCompleted())
+	continued, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
+	if !ok {
+		return domain.SessionInput{}, false
+	}
+	var in domain.SessionInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(continued.Input, &in))
+	return in, true
+}
+
+// stores is an agent.Record that keeps everything.
+func stores(r domain.RecordRequest) (domain.Segment, error) {
+	return domain.Segment{RunID: "run", From: r.From, To: r.Log.Length, Digest: r.Log.Digest}, nil
+}
+
+// worker is a world whose model makes a number of steps, one of which fails.
+func steady(steps int, storage bool) *world {
+	w := &world{tools: reads(), storage: storage, record: stores}
+	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		if r.Step > steps {
+			return says("all done"), nil
+		}
+		return says(fmt.Sprint("step ", r.Step), look()), nil
+	}
+	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+		if r.Step%4 == 0 {
+			return domain.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", strings.Repeat("long ", 200))}, nil
+		}
+		return saw(r)
+	}
+	return w
+}
+
+// TestOneRunOrMany: where an execution continues as new makes no difference to
+// what the model is asked, what the budget counts, and what there is to read.
+func TestOneRunOrMany(t *testing.T) {
+	t.Parallel()
+	const steps = 30
+	limited := func(in *domain.SessionInput) {
+		in.Budget.MaxTokens, in.Budget.MaxToolCalls = number(100_000), number(100)
+	}
+	whole := steady(steps, false)
+	one := whole.environment(t)
+	one.ExecuteWorkflow(string(domain.Execute), input(t, "", limited))
+	expected := outcome(t, one)
+	require.Equal(t, domain.StatusCompleted, expected.Status)
+	for _, storage := range []bool{true, false} {
+		t.Run(fmt.Sprint("storage ", storage), func(t *testing.T) {
+			t.Parallel()
+			w := steady(steps, storage)
+			in, seen, runs := input(t, "", limited), 0, 0
+			var steps []string
+			for {
+				env := w.environment(t)
+				outgrows(env, 4)
+				env.ExecuteWorkflow(string(domain.Execute), in)
+				runs++
+				status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+				require.Equal(t, runs, status.History.Runs)
+				for _, step := range query(t, env, domain.QuerySteps, domain.StepsRequest{From: seen + 1}).Steps {
+					seen++
+					require.Equal(t, seen, step.Step.Number)
+					steps = append(steps, step.Step.Text())
+				}
+				next, ok := handedOn(t, env)
+				if ok {
+					require.Equal(t, seen, status.StepCount)
+					require.Equal(t, storage, len(next.Carry.Entries) == 0)
+					in = next
+					continue
+				}
+				require.Equal(t, expected, outcome(t, env))
+				require.Equal(t, query(t, one, domain.QueryStatus, domain.StatusRequest{}).Usage, status.Usage)
+				require.Equal(t, int64(100-30), *status.BudgetLeft.MaxToolCalls)
+				require.Equal(t, query(t, one, domain.QuerySteps, domain.StepsRequest{}).Answer,
+					query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
+				break
+			}
+			require.Greater(t, runs, 5)
+			require.Len(t, steps, expected.Steps)
+			require.Equal(t, whole.asked, w.asked, "the model is asked the same, byte for byte")
+			require.Len(t, w.listed, 1, "the definition is resolved once")
+		})
+	}
+}
+
+// TestTheAnswerSoFarOutlivesARun: a limit that is reached just after a run
+// handed over leaves what was written last.
+func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
+	t.Parallel()
+	w := steady(30, true)
+	env := w.environment(t)
+	outgrows(env, 3)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	env = w.environment(t)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{}) }, 0)
+	w.model = func(domain.ModelRequest) (domain.ModelReply, error) { return says(""), nil }
+	in.Definition.Budget.MaxSteps = number(3)
+	env.ExecuteWorkflow(string(domain.Execute), in)
+	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	if steps := query(t, env, domain.QuerySteps, domain.StepsRequest{}); len(steps.Steps) == 1 {
+		require.Equal(t, "step 3", steps.Answer)
+	}
+}
+
+// TestWhatCutsOffTheRecording: the run goes on with what came, and loses no time.
+func TestWhatCutsOffTheRecording(t *testing.T) {
+	t.Parallel()
+	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{})
+	for _, mode := range domain.StopModes() {
+		t.Run(fmt.Sprint("a stop ", mode), func(t *testing.T) {
+			t.Parallel()
+			w := steady(30, true)
+			env := w.environment(t)
+			w.record = func(domain.RecordRequest) (domain.Segment, error) { return domain.Segment{}, busy }
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: mode}) }, 500*time.Millisecond)
+			outgrows(env, 3)
+			begun := env.Now()
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+			require.Len(t, w.asked, 3)
+			require.Less(t, env.Now().Sub(begun), 10*time.Second)
+		})
+	}
+	for name, change := range map[string]func(env *testsuite.TestWorkflowEnvironment){
+		"a message": func(env *testsuite.TestWorkflowEnvironment) {
+			env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback[domain.SendReply](t, nil), domain.SendRequest{Prompt: "more"})
+		},
+		"a close": func(env *testsuite.TestWorkflowEnvironment) {
+			env.UpdateWorkflow(string(domain.UpdateClose), "u1", callback[domain.CloseReply](t, nil), domain.CloseRequest{})
+		},
+		"a cancellation": func(env *testsuite.TestWorkflowEnvironment) { env.CancelWorkflow() },
+	} {
+		t.Run("idle, "+name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{storage: true, model: plays(says("one"), says("two"))}
+			env := w.environment(t)
+			w.record = func(domain.RecordRequest) (domain.Segment, error) { return domain.Segment{}, busy }
+			env.RegisterDelayedCallback(func() { change(env) }, 500*time.Millisecond)
+			env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+			outgrows(env, 1)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+			if name == "a message" {
+				in, continued := handedOn(t, env)
+				require.True(t, continued, "before its first step, since storage fails and the conversation is short")
+				state, err := domain.DecodeAgentState(in.Carry.State)
+				require.NoError(t, err)
+				require.Equal(t, 2, state.ExecutionCount())
+				require.Equal(t, "more", in.Carry.Entries[2].Message.Text())
+				return
+			}
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Len(t, w.asked, 1)
+		})
+	}
+}
+
+// TestAStorageThatFails is no reason to fail as long as the messages fit into
+// the next run's input.
+func TestAStorageThatFails(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		result string
+		code   domain.Code
+	}{
+		"they fit":   {"seen", ""},
+		"they don't": {strings.Repeat("x", 60_000), domain.CodeContextLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(30, true)
+			w.record = func(domain.RecordRequest) (domain.Segment, error) {
+				return domain.Segment{}, temporal.NewApplicationErrorWithOptions("the bucket is gone", string(domain.Unavailable),
+					temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Unavailable, "the bucket is gone")}})
+			}
+			w.tool = func(domain.ToolRequest) (domain.ToolReply, error) { return domain.ToolReply{Content: test.result}, nil }
+			env := w.environment(t)
+			outgrows(env, 20)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			in, continued := handedOn(t, env)
+			require.Equal(t, test.code == "", continued)
+			if continued {
+				require.Len(t, in.Carry.Entries, 41)
+				return
+			}
+			out := outcome(t, env)
+			require.Equal(t, domain.StatusFailed, out.Status)
+			require.Equal(t, test.code, out.Code)
+			require.Contains(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Error.Message, "the bucket is gone")
+		})
+	}
+}
+
+// TestAnUpdateIsRepeatedOverRuns: it is answered and not done again.
+func TestAnUpdateIsRepeatedOverRuns(t *testing.T) {
+	t.Parallel()
+	w := &world{storage: true, record: stores, model: plays(says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	var first, second domain.SendReply
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback(t, &first), domain.SendRequest{Prompt: "more"})
+	}, time.Minute)
+	outgrows(env, 2)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+
+	env = w.environment(t)
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback(t, &second), domain.SendRequest{Prompt: "more"})
+	}, time.Minute)
+	env.RegisterDelayedCallback(func() {
+		status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+		require.Equal(t, domain.StatusCompleted, status.Status)
+		require.Equal(t, "idle", status.Doing)
+		require.Equal(t, "two", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer, "the last answer is still there")
+		env.CancelWorkflow()
+	}, 2*time.Minute)
+	env.ExecuteWorkflow(string(domain.Execute), in)
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Equal(t, first, second)
+	require.Len(t, w.asked, 2)
+}
+
+// TestWhatIsHandedOnIsBounded, whatever the last step holds.
+func TestWhatIsHandedOnIsBounded(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), storage: true, record: stores}
+	w.model = calling(calls("look", 100)...)
+	w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
+		return domain.ToolReply{Content: strings.Repeat("<", 64<<10)}, nil
+	}
+	env := w.environment(t)
+	outgrows(env, 1)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+		in.Definition.SystemPrompt = strings.Repeat("s", domain.MaxSystemPrompt)
+	}))
+	in, ok := handedOn(t, env)
+	require.True(t, ok, "%v", env.GetWorkflowError())
+	encoded, err := converter.GetDefaultDataConverter().ToPayload(in)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(encoded.Data), domain.MaxPayload)
+	for _, page := range []any{
+		query(t, env, domain.QuerySteps, domain.StepsRequest{}), query(t, env, domain.QueryState, domain.StateRequest{}),
+		query(t, env, domain.QueryMessages, domain.MessagesRequest{Resolved: &domain.Digest{}}),
+	} {
+		encoded, err := converter.GetDefaultDataConverter().ToPayload(page)
+		require.NoError(t, err)
+		require.Less(t, len(encoded.Data), 2<<20)
+	}
+}
