@@ -8,15 +8,15 @@ import "strings"
 func encodedLen(text string) int {
 	n := len(text) + 3*(strings.Count(text, "\u2028")+strings.Count(text, "\u2029"))
 	for i := range len(text) {
-		switch c := text[i]; c {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+			continue
+		}
+		switch c {
 		case '"', '\\', '\n', '\r', '\t', '\b', '\f':
 			n++
-		case '<', '>', '&':
-			n += 5
 		default:
-			if c < 0x20 {
-				n += 5
-			}
+			n += 5
 		}
 	}
 	return n

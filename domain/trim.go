@@ -12,17 +12,21 @@ const shortest = 64
 // about limit bytes when encoded, as far as cutting texts can do. Each cut is
 // said where it was made. The transcript has the whole texts.
 func (s AgentStep) Trimmed(limit int) AgentStep {
-	if s.Size() <= limit {
+	size := s.Size()
+	if size <= limit {
 		return s
 	}
-	trimmed := s
-	for longest := MaxMessage / 2; longest >= shortest; longest /= 2 {
-		trimmed = s.cutTo(longest)
-		if trimmed.Size() <= limit {
-			break
+	longest := MaxToolResult
+	for {
+		trimmed := s.cutTo(longest)
+		left := trimmed.Size()
+		if left <= limit || longest == shortest {
+			return trimmed
 		}
+		// Scale by what is too much, so that a step of many megabytes is read
+		// a few times and not once for each halving.
+		longest = max(min(longest/2, longest*limit/left), shortest)
 	}
-	return trimmed
 }
 
 // cutTo returns the step with no text longer than a number of bytes, but for

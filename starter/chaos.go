@@ -110,10 +110,13 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	}
 	p.say("killing %s, seed %d", counted(int64(config.Kills), "worker"), config.Seed)
 	report, err := chaos.Run(ctx, config)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return detached("interrupted; nothing is left of it")
+	case err != nil && report.Agents == 0 && len(report.Broken) == 0:
+		return err // there is nothing to report
 	}
-	return errors.Join(p.chaosReport(report), err)
+	return errors.Join(p.chaosReport(report, err == nil), err)
 }
 
 // chaosServer is a dev server for this proof alone. It suggests to continue as
@@ -142,8 +145,8 @@ func (p *program) chaosElsewhere(config *chaos.Config) error {
 }
 
 // chaosReport prints what the kills did, and returns the error that stands for
-// broken promises.
-func (p *program) chaosReport(r chaos.Report) error {
+// broken promises. whole says that the proof was carried to its end.
+func (p *program) chaosReport(r chaos.Report, whole bool) error {
 	if p.flags.json {
 		if err := p.json(r); err != nil {
 			return err
@@ -159,7 +162,9 @@ func (p *program) chaosReport(r chaos.Report) error {
 	}
 	p.say("status was told %s (%s), at the slowest in %.2f s", counted(int64(r.Status.Answers), "time"), strings.Join(sources, ", "), r.Status.SlowestSeconds)
 	if r.Held() {
-		p.say("every promise was kept")
+		if whole {
+			p.say("every promise was kept")
+		}
 		return nil
 	}
 	var broken []string

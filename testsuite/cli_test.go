@@ -192,16 +192,17 @@ func (c *cli) prepare(args ...string) *process {
 // begin starts the process, and sees to its end.
 func (p *process) begin() {
 	p.t.Helper()
-	p.began, p.ended = time.Now(), make(chan struct{})
+	ended := make(chan struct{})
+	p.began, p.ended = time.Now(), ended
 	p.cmd.WaitDelay = 10 * time.Second
 	require.NoError(p.t, p.cmd.Start())
 	go func() {
-		defer close(p.ended)
+		defer close(ended)
 		_ = p.cmd.Wait() // how it ended is in ProcessState
 	}()
 	p.t.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // it has ended, mostly
-		<-p.ended
+		<-ended
 	})
 }
 

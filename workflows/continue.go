@@ -86,7 +86,8 @@ func (s *session) fits() *domain.Error {
 		return domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
-	_, err := s.handed()
+	in, err := s.handed()
+	s.successor = in
 	return err
 }
 
@@ -137,9 +138,5 @@ func (s *session) runs() int {
 func (s *session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.stop.disarm()
-	in, err := s.handed()
-	if err != nil {
-		return err
-	}
-	return workflow.NewContinueAsNewError(ctx, string(domain.Execute), in)
+	return workflow.NewContinueAsNewError(ctx, string(domain.Execute), s.successor)
 }

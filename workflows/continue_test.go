@@ -263,7 +263,7 @@ func TestAnUpdateIsRepeatedOverRuns(t *testing.T) {
 func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), storage: true, record: stores}
-	w.model = calling(calls("look", 100)...)
+	w.model = calling(calls("look", 40)...)
 	w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
 		return domain.ToolReply{Content: strings.Repeat("<", 64<<10)}, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"everstep/domain"
 	"everstep/workflows"
@@ -37,6 +38,8 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	workflows.Register(env)
+	// The race detector on a busy machine is no deadlock.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ModelRequest) (domain.ModelReply, error) {
 		w.mu.Lock()
 		w.asked = append(w.asked, r)

@@ -40,8 +40,10 @@ type session struct {
 	// handOver is set where the run is to continue as new, and stays where an
 	// idle session cannot although it should: its next execution will say why.
 	handOver, stays bool
-	stop            stopping
-	updates         updates
+	// successor is what the next run starts with, where handOver is set.
+	successor domain.SessionInput
+	stop      stopping
+	updates   updates
 
 	doing string
 	since time.Time

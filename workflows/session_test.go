@@ -47,7 +47,7 @@ func TestWhatASessionRefuses(t *testing.T) {
 	}{
 		"without a name":      {"", domain.SendRequest{Prompt: "more"}, "takes one prompt"},
 		"an empty message":    {"ann", domain.SendRequest{Prompt: " "}, "prompt: is empty"},
-		"more than fits":      {"ann", domain.SendRequest{Prompt: strings.Repeat("<", 900_000)}, "when encoded"},
+		"more than fits":      {"ann", domain.SendRequest{Prompt: strings.Repeat("<", 300_000)}, "when encoded"},
 		"a budget below zero": {"ann", domain.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxSteps: number(-1)}}, "max_steps"},
 		"half a model":        {"ann", domain.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted"}}, "model"},
 		"a negative bound": {"ann", domain.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/x", MaxOutputTokens: -1}},

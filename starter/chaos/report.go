@@ -207,6 +207,13 @@ func (r Row) cells(name string) []string {
 	return []string{
 		name, strconv.Itoa(r.Kills), strconv.Itoa(r.StepsLost), strconv.Itoa(r.EffectsDoubled), strconv.Itoa(r.OutcomeUnknown),
 		fmt.Sprintf("%d of %d", r.TranscriptsEqual, r.Kills), strconv.Itoa(r.ExtraRequests),
-		fmt.Sprintf("%.2f s", r.P50), fmt.Sprintf("%.2f s", r.P99),
+		r.time(r.P50), r.time(r.P99),
 	}
+}
+
+func (r Row) time(seconds float64) string {
+	if len(r.times) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f s", seconds)
 }
