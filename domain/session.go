@@ -53,6 +53,9 @@ type Carry struct {
 	// the transcript, and of this execution's traces.
 	Visible int64 `json:"visible,omitzero"`
 	Traces  int64 `json:"traces,omitzero"`
+	// Read is the input of this execution's newest inference as its provider
+	// counted it.
+	Read int64 `json:"read,omitzero"`
 	// Answered are the answers to the newest updates, so that a repeated one
 	// is answered and not done again.
 	Answered []AnsweredUpdate `json:"answered,omitempty"`

@@ -86,16 +86,3 @@ func (s *server) begin(ctx context.Context, request client.Start) (client.Execut
 	}
 	return execution, err
 }
-
-// checkLocally says what the worker that this command would start would say of
-// model and tools, before anything is started.
-func (p *program) checkLocally(ctx context.Context, f stackFlags, request client.Start) error {
-	_, own, err := p.ownStack(f)
-	if err != nil || !own || request.Definition.Model.Provider == "" {
-		return err
-	}
-	if err := checkModel(ctx, request.Definition.Model); err != nil {
-		return err
-	}
-	return checkTools(request.Definition.Tools)
-}

@@ -49,6 +49,9 @@ func (p *program) dev(ctx context.Context, f stackFlags, cfg devserver.Config) e
 	if err != nil {
 		return err
 	}
+	if err := checkWorker(p.env); err != nil {
+		return err
+	}
 	endpoint, err := listenCodec()
 	if err != nil {
 		return err

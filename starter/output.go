@@ -24,6 +24,8 @@ type output struct {
 	width func() int
 
 	mu sync.Mutex
+	// lost is why something could not be written, the first time.
+	lost error
 	// live draws notes above what it may take back; nil where nothing is drawn.
 	live *liveView
 }
@@ -65,10 +67,21 @@ func plainOutput(to io.Writer) *output {
 func (o *output) Write(text []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.to.Write(text)
+	n, err := o.to.Write(text)
+	if err != nil && o.lost == nil {
+		o.lost = fmt.Errorf("standard output: %w; not all of the answer is there", err)
+	}
+	return n, err
 }
 
-// printf writes a text. There is nobody to tell where it cannot be written.
+// complete is the error of an output of which not all could be written.
+func (o *output) complete() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lost
+}
+
+// printf writes a text. That it could not is told by complete.
 func (o *output) printf(format string, args ...any) { _, _ = fmt.Fprintf(o, format, args...) }
 
 // note writes a line from any goroutine, above what a live view has drawn.

@@ -61,11 +61,14 @@ func (p *program) run(ctx context.Context, args []string) int {
 	ctx, stop := p.interrupts(ctx)
 	defer stop()
 	command, err := root.ExecuteContextC(ctx)
+	if _, told := errors.AsType[*exitError](err); err != nil && !told {
+		err = ofCommandLine(root, command, err, args)
+	}
+	if err == nil {
+		err = p.out.complete()
+	}
 	if err == nil {
 		return exitDone
-	}
-	if _, told := errors.AsType[*exitError](err); !told {
-		err = ofCommandLine(root, command, err, args)
 	}
 	p.report(err)
 	return exitCode(err)

@@ -31,6 +31,10 @@ while one is in progress. The message - is read from standard input.`,
 					return err
 				}
 				options.Model = &chosen
+				begun := client.Start{Definition: domain.Definition{Model: chosen}}
+				if err := p.checkLocally(ctx, stackFlags{}, begun); err != nil {
+					return err
+				}
 			}
 			var err error
 			if options.Prompt, err = p.prompt(args[1]); err != nil {

@@ -60,6 +60,11 @@ func (p *program) bringUp(ctx context.Context, f stackFlags) (*stack, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ownWorker {
+		if err := checkWorker(p.env); err != nil {
+			return nil, err
+		}
+	}
 	lease, err := p.lease(ctx, devserver.Config{})
 	if err != nil {
 		return nil, err

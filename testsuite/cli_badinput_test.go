@@ -175,6 +175,95 @@ func TestCLIUnreachable(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(c.state), "nothing was brought up in its place")
 }
 
+// TestCLIBadConfiguration has variables and files that no worker could work
+// with: who would start a worker says so before anything is started.
+func TestCLIBadConfiguration(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.file("broken.toml", "[profile.default]\nnamespace = \"default\"\naddress = \n")
+	model := c.script("hello.yaml", hello)
+	for variable, says := range map[string][]string{
+		"TEMPORAL_CONFIG_FILE=broken.toml":   {"profile:", "line 4", "TEMPORAL_CONFIG_FILE"},
+		"TEMPORAL_ADDRESS=here":              {"address:", "host:port"},
+		"TEMPORAL_TLS_CLIENT_CERT_PATH=none": {"profile:", "TLS"},
+		"EVERSTEP_LOG_LEVEL=loud":            {"EVERSTEP_LOG_LEVEL:", "debug, info, warn, error"},
+		"EVERSTEP_CACHE_SIZE=many":           {"EVERSTEP_CACHE_SIZE:", "256MiB"},
+		"EVERSTEP_STORAGE=nosuch://x":        {"EVERSTEP_STORAGE:", "nosuch://", "give a directory"},
+		"EVERSTEP_DIR=/nowhere/at/all":       {"EVERSTEP_DIR:", "/nowhere/at/all"},
+		"OPENAI_BASE_URL=localhost":          {"OPENAI_BASE_URL:", "https://"},
+	} {
+		commands := [][]string{{"run", "--model", model, "hi"}, {"watch", "n"}}
+		if strings.HasPrefix(variable, "TEMPORAL_") {
+			commands = append(commands, []string{"start", "--model", model, "hi"}, []string{"list"})
+		} else {
+			commands = append(commands, []string{"dev"})
+		}
+		for _, args := range commands {
+			got := c.on(variable).do(args...)
+			require.Equal(t, 2, got.code, "%s %v: %s", variable, args, got.err)
+			require.Empty(t, got.out)
+			requireOneError(t, got.err, says...)
+		}
+	}
+	got := c.on("EVERSTEP_MODEL=x").do("run", "hi")
+	require.Equal(t, 2, got.code)
+	requireOneError(t, got.err, "EVERSTEP_MODEL:", "PROVIDER/MODEL")
+	require.NoDirExists(t, filepath.Dir(c.state), "nothing was brought up")
+}
+
+// TestCLIBadSend gives a session what it could not do: it stays as it was.
+func TestCLIBadSend(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.dev()
+	c.ok("run", "--id", "n", "--model", c.script("hello.yaml", hello), "hi")
+	for _, test := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"send", "n", ""}, []string{"prompt:", "empty"}},
+		{[]string{"send", "n", "\xff"}, []string{"prompt:", "UTF-8"}},
+		{[]string{"send", "n", "hi", "--model", "nosuch/x"}, []string{"model:", `"nosuch"`, "scripted"}},
+		{[]string{"send", "n", "hi", "--model", "scripted/none.yaml"}, []string{"model:", "none.yaml"}},
+		{[]string{"send", "n", "hi", "--deadline", "2001-01-01T00:00:00Z"}, []string{"--deadline:", "past"}},
+		{[]string{"send", "n", "hi", "--max-cost", "1"}, []string{"--max-cost:", "--max-tokens"}},
+		{[]string{"send", "n", "hi", "--max-tokens", "NaN"}, []string{"--max-tokens:", "give"}},
+		{[]string{"stop", "n", "--reason", "\xff"}, []string{"reason:", "UTF-8"}},
+		{[]string{"stop", "n", "--reason", strings.Repeat("x", 5000)}, []string{"reason:", "at most 4096"}},
+	} {
+		got := c.do(test.args...)
+		require.Equal(t, 2, got.code, "%v: %s", test.args, got.err)
+		requireOneError(t, got.err, test.says...)
+	}
+	require.InDelta(t, 1, c.json("status", "n")["execution_number"], 0)
+	require.Len(t, objects(t, c.ok("messages", "n", "--json")), 2)
+}
+
+// TestCLIFullDisk cannot write its answer: it says so and ends 1, since a
+// script that reads the file must know.
+func TestCLIFullDisk(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here: a disk that is full was not tried")
+	}
+	t.Cleanup(func() { _ = full.Close() })
+	s := start(t, workerConfig())
+	c := newCLI(t).at(s)
+	id, model := "full-"+s.queue, c.script("hello.yaml", hello)
+	for _, args := range [][]string{
+		{"run", "--quiet", "--id", id, "--model", model, "hi"}, {"result", id}, {"result", id, "--json"}, {"status", id},
+		{"steps", id}, {"messages", id}, {"list"}, {"watch", id, "--json"}, {"completion", "bash"}, {"--help"},
+	} {
+		p := c.prepare(args...)
+		p.cmd.Stdout = full
+		p.begin()
+		got := p.wait()
+		require.Equal(t, 1, got.code, "%v: %s", args, got.err)
+		require.Contains(t, got.err, "no space left", "%v", args)
+	}
+}
+
 // TestCLINoServer has no server configured, and none up.
 func TestCLINoServer(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,10 @@
 package testsuite_test
 
 import (
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -146,6 +148,43 @@ func TestCLINoWorker(t *testing.T) {
 	require.Equal(t, 0, got.code, got.err)
 	require.Equal(t, "Hello.\n", got.out)
 	require.Equal(t, 1, strings.Count(got.err, "no worker"), got.err)
+}
+
+// TestCLIStopped has a run whose execution somebody else stops in the middle of
+// an inference: exit 3, the partial answer on standard output, and who said why.
+func TestCLIStopped(t *testing.T) {
+	t.Parallel()
+	s := start(t, workerConfig())
+	c := newCLI(t).at(s)
+	id := "stopped-" + s.queue
+	p := c.start("run", "--id", id, "--model", c.script("slow.yaml", slow("10s")), "--tool", "list_files", "go")
+	p.untilErr("step 3\n")
+	watch := c.start("watch", id, "--json").untilOut(`"text":"One`)
+	c.ok("stop", id, "--mode", "now", "--reason", "seen \x1b[31menough")
+	got := p.wait()
+	require.Equal(t, 3, got.code, got.err)
+	require.Regexp(t, `^One\..*\n$`, got.out)
+	require.NotContains(t, got.out, "Done.")
+	requireInOrder(t, got.err, "asked to stop (now): seen ", "enough", "stopped (user_requested) · 3 steps")
+	require.NotContains(t, got.err, "\x1b")
+	require.Equal(t, 3, watch.wait().code)
+	steps := objects(t, c.ok("steps", id, "--json"))
+	require.Equal(t, true, steps[2]["interrupted"])
+}
+
+// TestCLISignals leaves a run by each signal that asks a program to go.
+func TestCLISignals(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	c := newCLI(t).at(s)
+	model := c.script("hello.yaml", hello)
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		p := c.start("run", "--model", model, "hi").untilErr("execution 1\n")
+		require.NoError(t, p.cmd.Process.Signal(signal))
+		got := p.wait()
+		require.Equal(t, 130, got.code, "%s: %s", signal, got.err)
+		requireInOrder(t, got.err, "execution 1: it goes on", "starter watch", "starter stop")
+	}
 }
 
 // TestCLIStdin takes a prompt from standard input, as it is.

@@ -121,7 +121,7 @@ func (s *session) carry(limit int) (domain.Carry, error) {
 		State: state, Resolved: s.resolved, Segments: s.segments,
 		Entries: s.log.From(s.stored), Base: s.stored, Chain: chain,
 		Inferences: s.tally.inferences, ToolCalls: s.tally.toolCalls,
-		Visible: s.tally.visible, Traces: s.tally.traces,
+		Visible: s.tally.visible, Traces: s.tally.traces, Read: s.tally.read,
 		Answered: s.updates.answered, Runs: s.runs(), Outcome: s.outcome,
 	}, nil
 }

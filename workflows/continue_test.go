@@ -48,7 +48,8 @@ func stores(r domain.RecordRequest) (domain.Segment, error) {
 	return domain.Segment{RunID: "run", From: r.From, To: r.Log.Length, Digest: r.Log.Digest}, nil
 }
 
-// worker is a world whose model makes a number of steps, one of which fails.
+// steady is a world whose model makes a number of steps. Every
+// fourth call fails.
 func steady(steps int, storage bool) *world {
 	w := &world{tools: reads(), storage: storage, record: stores}
 	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
@@ -123,21 +124,22 @@ func TestOneRunOrMany(t *testing.T) {
 // handed over leaves what was written last.
 func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
 	t.Parallel()
+	seconds := 60.0
 	w := steady(30, true)
 	env := w.environment(t)
 	outgrows(env, 3)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSeconds = &seconds }))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
+	late := env.Now().Add(time.Hour)
 	env = w.environment(t)
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{}) }, 0)
-	w.model = func(domain.ModelRequest) (domain.ModelReply, error) { return says(""), nil }
-	in.Definition.Budget.MaxSteps = number(3)
+	env.SetStartTime(late)
 	env.ExecuteWorkflow(string(domain.Execute), in)
-	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-	if steps := query(t, env, domain.QuerySteps, domain.StepsRequest{}); len(steps.Steps) == 1 {
-		require.Equal(t, "step 3", steps.Answer)
-	}
+	out := outcome(t, env)
+	require.Equal(t, domain.TimeLimitReached, out.StopReason)
+	require.Equal(t, 3, out.Steps)
+	require.Len(t, w.asked, 3)
+	require.Equal(t, "step 3", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
 }
 
 // TestWhatCutsOffTheRecording: the run goes on with what came, and loses no time.

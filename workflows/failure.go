@@ -9,7 +9,20 @@ import (
 )
 
 // failureOf reads an activity's failure back into the error that it was.
-func failureOf(err error) *domain.Error {
+func failureOf(err error) *domain.Error { return bounded(reasonOf(err)) }
+
+// bounded returns the error with a message that a state may keep. Workers bound
+// theirs; those of others may not.
+func bounded(err *domain.Error) *domain.Error {
+	if len(err.Message) <= domain.MaxReason {
+		return err
+	}
+	own := *err
+	own.Message = domain.Shorten(err.Message, domain.MaxReason)
+	return &own
+}
+
+func reasonOf(err error) *domain.Error {
 	if own, ok := errors.AsType[*domain.Error](err); ok {
 		return own
 	}
@@ -29,7 +42,10 @@ func failureOf(err error) *domain.Error {
 	case temporal.IsTimeoutError(err):
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "no worker finished it in time")
 	}
-	return domain.Errorf(domain.Internal, "the worker failed")
+	if _, failed := errors.AsType[*temporal.ActivityError](err); !failed {
+		return domain.Errorf(domain.Internal, "the worker's answer cannot be read; see that all workers are of the same version")
+	}
+	return domain.Errorf(domain.Internal, "the worker failed; its log says more")
 }
 
 // payloadSizeError is how newer servers name a result above their limit. They

@@ -51,6 +51,7 @@ func (s *session) infer(step *turn) {
 			}
 		case domain.Answered:
 			s.tally.inferences++
+			s.tally.counted(reply.Response.Usage)
 			if s.answered(step, reply, room, empty) {
 				return
 			}
@@ -95,6 +96,7 @@ func (s *session) inferenceFailed(step *turn, err error) {
 
 // stepFailed records an unrecoverable error of the inference.
 func (s *session) stepFailed(step *turn, err *domain.Error) {
+	err = bounded(err)
 	step.err(err)
 	source := err.Source
 	if source == "" {

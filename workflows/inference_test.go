@@ -232,3 +232,45 @@ func TestADelayThatAProviderAsksFor(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAProviderCountedIsReckonedWith: where a language takes more tokens
+// than we reckon, the next inference is not asked for as if it did not.
+func TestWhatAProviderCountedIsReckonedWith(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		estimated bool
+		asked     int
+	}{"counted": {false, 1}, "reckoned": {true, 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), tool: saw}
+			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				reply, err := calling(look())(r)
+				reply.Response.Usage = domain.Usage{InputTokens: 600, OutputTokens: 10, Estimated: test.estimated}
+				return reply, err
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+			require.Len(t, w.asked, test.asked)
+			require.Equal(t, test.asked, outcome(t, env).Steps)
+		})
+	}
+}
+
+// TestLongErrorsAreCut: they stay with the state, from run to run.
+func TestLongErrorsAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("no ", 100_000)
+	w := &world{tools: reads(), model: plays(says("", look()), with(billed(domain.Invalid), func(r *domain.ModelReply) { r.Error.Message = long }))}
+	w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
+		return domain.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", long)}, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
+	for _, step := range query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps {
+		for _, err := range step.Step.AllErrors() {
+			require.LessOrEqual(t, len(err.Message), domain.MaxReason)
+		}
+	}
+}

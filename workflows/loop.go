@@ -51,7 +51,7 @@ func (s *session) begin() {
 	if s.in.Definition.Compiler.ShowsTraces() {
 		s.tally.visible += s.tally.traces
 	}
-	s.tally.traces = 0
+	s.tally.traces, s.tally.read = 0, 0
 	s.state = must(s.state.BeginExecution(id, budget, s.now()))
 	s.joinPrompt(id, next.prompt)
 	if s.state.ExecutionCount() > 1 {

@@ -99,7 +99,7 @@ func (s *session) resume(carry domain.Carry) error {
 	}
 	s.state, s.log, s.stored = state, log, carry.Base
 	s.segments, s.resolved, s.outcome = carry.Segments, carry.Resolved, carry.Outcome
-	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces}
+	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces, read: carry.Read}
 	s.updates.answered = carry.Answered
 	return nil
 }

@@ -37,8 +37,9 @@ type turn struct {
 	at int
 	// messages counts the step's messages, for their ids.
 	messages int
-	// halted means that a tool asked to stop: no call of the step begins any more.
-	halted bool
+	// halts counts the tools that asked to stop: with one, no call of the step
+	// begins any more. halted are those that became signals.
+	halts, halted int
 }
 
 // input says what goes into the step: a reference, never a copy.

@@ -132,13 +132,13 @@ func (s *session) runTool(ctx workflow.Context, step *turn, position int) domain
 // and reports whether it still may.
 func (s *session) mayBeginAgain(ctx workflow.Context, step *turn, try int) bool {
 	s.heed()
-	if s.stop.noTools() || step.halted {
+	if s.stop.noTools() || step.halts > 0 {
 		return false
 	}
 	pause, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	timer := workflow.NewTimer(pause, s.backoff(try))
-	stopped := func() bool { return s.stop.noTools() || step.halted }
+	stopped := func() bool { return s.stop.noTools() || step.halts > 0 }
 	_ = workflow.Await(ctx, func() bool { return timer.IsReady() || stopped() })
 	s.heed()
 	return !stopped()
@@ -171,14 +171,18 @@ func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply) {
 	execution := &step.content.ToolExecutions[position]
 	execution.CompletedAt, execution.Attempts = s.now(), reply.Attempts
 	if reply.Error != nil {
-		execution.Error = reply.Error
+		execution.Error = bounded(reply.Error)
 	} else {
 		execution.Value = reply.Content
 	}
 	if reply.Stop != nil {
-		step.halted = true
+		step.halts++
 	}
 }
+
+// maxToolStops is how many requests to stop one step keeps as signals. One
+// stops the execution as well as a thousand.
+const maxToolStops = 20
 
 // joinResult adds a call's result to the transcript.
 func (s *session) joinResult(step *turn, position int, reply domain.ToolReply, allowed bool) {
@@ -192,7 +196,8 @@ func (s *session) joinResult(step *turn, position int, reply domain.ToolReply, a
 	}
 	result := domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil}
 	s.say(step, domain.ToolMessage(result), reply.Digest, domain.Tag{Trace: true, ToolExecutionID: step.id.Tool(position)})
-	if reply.Stop != nil {
+	if reply.Stop != nil && step.halted < maxToolStops {
+		step.halted++
 		s.state = must(s.state.WithStopSignal(domain.StopSignal{
 			Reason: domain.StopRequested, Message: domain.Shorten(reply.Stop.Message, domain.MaxReason),
 			Context: reply.Stop.Context, Source: call.Name,

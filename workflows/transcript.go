@@ -30,6 +30,16 @@ type tally struct {
 	// visible and traces are estimated tokens: of what every execution sees,
 	// and of what only this one does.
 	visible, traces int64
+	// read is the input of this execution's newest inference as its provider
+	// counted it; zero where none did.
+	read int64
+}
+
+// counted notes what a provider says that an inference has read.
+func (t *tally) counted(usage domain.Usage) {
+	if !usage.Estimated {
+		t.read = usage.InputTokens
+	}
 }
 
 // join adds a message to the transcript, tagged.
@@ -56,12 +66,14 @@ func (s *session) joinPrompt(id domain.ExecutionID, prompt string) {
 	s.join(m, digest, domain.Tag{ExecutionID: id})
 }
 
-// estimatedInput is about how many tokens the next inference will read.
+// estimatedInput is about how many tokens the next inference will read: no
+// fewer than the provider counted for the one before, since a conversation only
+// grows within an execution.
 func (s *session) estimatedInput() int64 {
 	tokens := s.tally.visible + s.tally.traces + domain.EstimateText(s.resolved.Definition.SystemPrompt) +
 		domain.EstimateText(string(s.resolved.Definition.Format.Schema))
 	for _, tool := range s.resolved.Tools {
 		tokens += domain.EstimateText(tool.Name) + domain.EstimateText(tool.Description) + domain.EstimateText(string(tool.Schema))
 	}
-	return tokens
+	return max(tokens, s.tally.read)
 }

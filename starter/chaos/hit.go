@@ -40,7 +40,7 @@ func (l line) ask(h hit) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("reach the controller: %w", err)
 	}
-	defer conn.Close() //nolint:errcheck // everything has been said
+	defer conn.Close()
 	var a answer
 	if err := json.NewEncoder(conn).Encode(h); err != nil {
 		return a, fmt.Errorf("tell the controller: %w", err)
@@ -63,7 +63,7 @@ func listen(listener net.Listener, decide func(hit) (answer, bool)) error {
 			return fmt.Errorf("listen to workers: %w", err)
 		}
 		go func() {
-			defer conn.Close() //nolint:errcheck // everything has been said
+			defer conn.Close()
 			var h hit
 			if json.NewDecoder(bufio.NewReader(conn)).Decode(&h) != nil {
 				return // it was killed while it spoke

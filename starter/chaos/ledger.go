@@ -48,7 +48,7 @@ func effects(ledger, workflowID string) (map[domain.ToolExecutionID]int, error) 
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	counts := make(map[domain.ToolExecutionID]int)
 	for lines := bufio.NewScanner(file); ; {
 		if !lines.Scan() {

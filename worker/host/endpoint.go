@@ -57,7 +57,7 @@ func serveCodec(ctx context.Context, listen string, origins []string) error {
 	go func() {
 		defer close(done)
 		<-ctx.Done()
-		grace, cancel := context.WithTimeout(context.Background(), time.Second)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = server.Shutdown(grace)
 	}()

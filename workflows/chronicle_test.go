@@ -1,0 +1,211 @@
+package workflows_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"everstep/domain"
+	"everstep/workflows"
+)
+
+// A chronicle is a history written by hand: what several events in one workflow
+// task do can be told only so, since the test environment delivers each by
+// itself. Replaying it fails where the workflow issues other commands than it
+// says.
+type chronicle struct {
+	t      *testing.T
+	events []*historypb.HistoryEvent
+	clock  time.Time
+}
+
+// began begins the history of an agent.
+func began(t *testing.T, in domain.SessionInput) *chronicle {
+	t.Helper()
+	c := &chronicle{t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+				WorkflowType: &commonpb.WorkflowType{Name: string(domain.Execute)}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+				Input: c.payloads(in), FirstExecutionRunId: "first", OriginalExecutionRunId: "first",
+				WorkflowTaskTimeout: durationpb.New(10 * time.Second),
+			}},
+	})
+	return c
+}
+
+func (c *chronicle) add(kind enumspb.EventType, event *historypb.HistoryEvent) int64 {
+	event.EventId, event.EventType, event.EventTime = int64(len(c.events)+1), kind, timestamppb.New(c.clock)
+	c.events = append(c.events, event)
+	return event.EventId
+}
+
+func (c *chronicle) payloads(value any) *commonpb.Payloads {
+	encoded, err := converter.GetDefaultDataConverter().ToPayloads(value)
+	require.NoError(c.t, err)
+	return encoded
+}
+
+// task is a workflow task that takes all that came since the last one. What is
+// added next are its commands.
+func (c *chronicle) task() *chronicle {
+	scheduled := c.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
+			WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}},
+		}})
+	started := c.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: scheduled},
+		}})
+	flags := &sdkpb.WorkflowTaskCompletedMetadata{}
+	if scheduled == 2 {
+		flags.LangUsedFlags = []uint32{3, 4}
+	}
+	c.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+			WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
+				ScheduledEventId: scheduled, StartedEventId: started, SdkMetadata: flags,
+			},
+		}})
+	return c
+}
+
+// calls is the command that schedules an activity.
+func (c *chronicle) calls(name string) int64 {
+	return c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
+			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
+				ActivityId: strconv.Itoa(len(c.events) + 1), ActivityType: &commonpb.ActivityType{Name: name},
+				TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+			},
+		}})
+}
+
+// returns is the end of an activity.
+func (c *chronicle) returns(activity int64, result any) *chronicle {
+	started := c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
+			ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: activity, Attempt: 1},
+		}})
+	c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
+			ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{
+				ScheduledEventId: activity, StartedEventId: started, Result: c.payloads(result),
+			},
+		}})
+	return c
+}
+
+// asksToCancel is the command that cancels an activity.
+func (c *chronicle) asksToCancel(activity int64) *chronicle {
+	c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_ActivityTaskCancelRequestedEventAttributes{
+			ActivityTaskCancelRequestedEventAttributes: &historypb.ActivityTaskCancelRequestedEventAttributes{ScheduledEventId: activity},
+		}})
+	return c
+}
+
+// dies is the end of an activity whose worker was lost; beat is what was last
+// heard of it.
+func (c *chronicle) dies(activity int64, beat domain.Heartbeat) *chronicle {
+	started := c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
+			ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: activity, Attempt: 1},
+		}})
+	c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
+			ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{
+				ScheduledEventId: activity, StartedEventId: started,
+				Failure: &failurepb.Failure{FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+					TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT, LastHeartbeatDetails: c.payloads(beat),
+				}}},
+			},
+		}})
+	return c
+}
+
+func (c *chronicle) stops(request domain.StopRequest) *chronicle {
+	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
+				SignalName: string(domain.SignalStop), Input: c.payloads(request),
+			},
+		}})
+	return c
+}
+
+func (c *chronicle) cancels() *chronicle {
+	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{
+			WorkflowExecutionCancelRequestedEventAttributes: &historypb.WorkflowExecutionCancelRequestedEventAttributes{},
+		}})
+	return c
+}
+
+// sets is the command that starts a timer.
+func (c *chronicle) sets(d time.Duration) int64 {
+	return c.add(enumspb.EVENT_TYPE_TIMER_STARTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_TimerStartedEventAttributes{
+			TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{
+				TimerId: strconv.Itoa(len(c.events) + 1), StartToFireTimeout: durationpb.New(d),
+			},
+		}})
+}
+
+// fires is the end of a timer.
+func (c *chronicle) fires(timer int64) *chronicle {
+	c.clock = c.clock.Add(c.events[timer-1].GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
+	c.add(enumspb.EVENT_TYPE_TIMER_FIRED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_TimerFiredEventAttributes{
+			TimerFiredEventAttributes: &historypb.TimerFiredEventAttributes{TimerId: strconv.FormatInt(timer, 10), StartedEventId: timer},
+		}})
+	return c
+}
+
+// notes is the command that writes an outcome into the memo.
+func (c *chronicle) notes() *chronicle {
+	c.add(enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes{
+			WorkflowPropertiesModifiedEventAttributes: &historypb.WorkflowPropertiesModifiedEventAttributes{UpsertedMemo: &commonpb.Memo{}},
+		}})
+	return c
+}
+
+// ends is the commands with which a workflow completes: no activity and no
+// timer among them. It returns the outcome.
+func (c *chronicle) ends() domain.Outcome {
+	c.t.Helper()
+	c.notes().add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{
+			WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{},
+		}})
+	return c.replays()
+}
+
+// replays runs the workflow along the history, and returns its outcome where it
+// comes to its end.
+func (c *chronicle) replays() (out domain.Outcome) {
+	c.t.Helper()
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{})
+	require.NoError(c.t, err)
+	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
+		var err error
+		out, err = workflows.Execute(ctx, in)
+		return out, err
+	}, workflow.RegisterOptions{Name: string(domain.Execute)})
+	require.NoError(c.t, r.ReplayWorkflowHistory(nil, &historypb.History{Events: c.events}))
+	return out
+}
