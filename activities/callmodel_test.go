@@ -558,3 +558,24 @@ func TestCallModelUnknownProvider(t *testing.T) {
 	require.Equal(t, domain.CodeModelNotFound, own.Code)
 	require.Contains(t, own.Message, "the providers are: fake")
 }
+
+// TestCallModelWordsOfOthers: what a provider of somebody else's calls a kind,
+// a code or a finish reason never costs the reply.
+func TestCallModelWordsOfOthers(t *testing.T) {
+	t.Parallel()
+	reply := modelBenchOf(func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+		call.Sent()
+		return inference.Answer{Partial: true}, &domain.Error{Kind: "odd", Code: "odder", Message: "no", Billed: true}
+	}).reply(t)
+	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, domain.Internal, reply.Error.Kind)
+	require.Empty(t, reply.Error.Code)
+
+	reply = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		answer := says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1})
+		answer.Response.Finish = "eos"
+		return answer, nil
+	}).reply(t)
+	require.Equal(t, domain.FinishOther, reply.Response.Finish)
+	require.Equal(t, "eos", reply.Response.FinishWord)
+}

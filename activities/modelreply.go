@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -88,6 +89,14 @@ func (c *modelCall) reply(outcome domain.ModelOutcome) domain.ModelReply {
 func (c *modelCall) judge(err error) (*domain.Error, bool) {
 	typed := *domain.AsError(err)
 	typed.Message = domain.Shorten(typed.Message, maxModelError)
+	// A provider of somebody else's may say what no reader knows: that would
+	// cost the whole reply, usage and all.
+	if !slices.Contains(domain.Kinds(), typed.Kind) {
+		typed.Kind = domain.Internal
+	}
+	if !slices.Contains(domain.Codes(), typed.Code) {
+		typed.Code = ""
+	}
 	if typed.Kind == domain.Internal {
 		typed.Billed = typed.Billed || c.sent.Load()
 	}
@@ -101,7 +110,11 @@ const (
 	maxWord       = 256
 )
 
+// bounded keeps of a response what may be recorded.
 func bounded(r domain.Response) domain.Response {
+	if r.Finish != "" && !slices.Contains(domain.FinishReasons(), r.Finish) {
+		r.Finish, r.FinishWord = domain.FinishOther, string(r.Finish)
+	}
 	r.ID, r.Model, r.FinishWord = domain.Shorten(r.ID, maxWord), domain.Shorten(r.Model, maxWord), domain.Shorten(r.FinishWord, maxWord)
 	return r
 }

@@ -145,6 +145,16 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "session", second)
 	})
+	t.Run("worker-shutdown", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		first := s.work(t, host.Config{})
+		begun := s.begin(t, "turns: [{text: 'one two three four five six seven eight', delay: 2s}]")
+		s.textSeen(t, begun.ID)
+		first.Stop()
+		second := s.work(t, host.Config{})
+		defer second.Stop()
+		s.keep(t, "worker-shutdown", s.ended(t, begun))
+	})
 	t.Run("continue-as-new", func(t *testing.T) {
 		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})
