@@ -44,6 +44,9 @@ func (id MessageID) IsZero() bool { return id.UUID == uuid.Nil }
 // is neither a UUID nor a valid name.
 func AgentIDOf(id string) (AgentID, error) {
 	if parsed, err := uuid.Parse(id); err == nil && len(id) == 36 {
+		if parsed == uuid.Nil {
+			return AgentID{}, Errorf(Invalid, "id: the zero UUID names no agent; give a name or another UUID")
+		}
 		return AgentID{parsed}, nil
 	}
 	if err := CheckAgentName(id); err != nil {

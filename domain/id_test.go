@@ -68,3 +68,9 @@ func TestCheckAgentName(t *testing.T) {
 		require.ErrorContains(t, err, fault, name)
 	}
 }
+
+func TestTheZeroUUIDNamesNobody(t *testing.T) {
+	t.Parallel()
+	_, err := domain.AgentIDOf("00000000-0000-0000-0000-000000000000")
+	require.ErrorContains(t, err, "id: ")
+}

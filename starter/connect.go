@@ -99,6 +99,10 @@ func (p *program) dial(ctx context.Context, connection host.Connection, local *d
 	if connection.Namespace == "" {
 		connection.Namespace = sdk.DefaultNamespace
 	}
+	queue, err := p.env.taskQueue(taskQueue)
+	if err != nil {
+		return nil, err
+	}
 	temporal, err := host.Dial(ctx, connection)
 	if err != nil {
 		return nil, notConnected(ctx, err)
@@ -109,7 +113,7 @@ func (p *program) dial(ctx context.Context, connection host.Connection, local *d
 	}
 	s := &server{
 		temporal: temporal, address: connection.Address, namespace: connection.Namespace,
-		taskQueue: p.env.taskQueue(taskQueue), local: local,
+		taskQueue: queue, local: local,
 	}
 	s.agents = client.New(temporal, client.Config{
 		Namespace: s.namespace, TaskQueue: s.taskQueue,

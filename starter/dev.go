@@ -52,6 +52,10 @@ func (p *program) dev(ctx context.Context, f stackFlags, cfg devserver.Config) e
 	if err := checkWorker(p.env); err != nil {
 		return err
 	}
+	queue, err := p.env.taskQueue(f.taskQueue)
+	if err != nil {
+		return err
+	}
 	endpoint, err := listenCodec()
 	if err != nil {
 		return err
@@ -66,7 +70,6 @@ func (p *program) dev(ctx context.Context, f stackFlags, cfg devserver.Config) e
 	defer s.close()
 	local := lease.Server()
 	endpoint.Serve(local.UIURL)
-	queue := p.env.taskQueue(f.taskQueue)
 	s.worker, err = p.keepWorker(workerSpec{
 		address: local.Address, namespace: local.Namespace, taskQueue: queue, dir: dir, state: local.StateFile,
 	}, f.dir != "", logWriter{p})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -50,11 +51,15 @@ func (e environment) or(flag, name string) string {
 	return e.value(name)
 }
 
-func (e environment) taskQueue(flag string) string {
-	if queue := e.or(flag, variableTaskQueue); queue != "" {
-		return queue
+func (e environment) taskQueue(flag string) (string, error) {
+	queue := e.or(flag, variableTaskQueue)
+	if queue == "" {
+		return domain.DefaultTaskQueue, nil
 	}
-	return domain.DefaultTaskQueue
+	if err := host.CheckName(queue); err != nil {
+		return "", usage(fmt.Sprintf("--task-queue (%s): %s", variableTaskQueue, err))
+	}
+	return queue, nil
 }
 
 // columns is the width that the user asked for, zero where there is none.

@@ -38,8 +38,12 @@ func (f *stackFlags) register(command *cobra.Command) {
 // the user's own may serve.
 func (p *program) ownStack(f stackFlags) (server, worker bool, err error) {
 	connection, err := p.configured()
+	if err != nil {
+		return false, false, err
+	}
+	queue, err := p.env.taskQueue(f.taskQueue)
 	own := err == nil && !connection.Configured
-	return own, own && p.env.taskQueue(f.taskQueue) == domain.DefaultTaskQueue, err
+	return own, own && queue == domain.DefaultTaskQueue, err
 }
 
 // bringUp reaches the configured server. Where none is, it joins or starts the

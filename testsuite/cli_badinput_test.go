@@ -52,6 +52,8 @@ func TestCLIBadInput(t *testing.T) {
 		{"id long", flag("--id=" + tooLong), []string{"id:", "300", "at most 200"}},
 		{"id escape", flag("--id=a\x1b[31m"), []string{"id:", "use letters"}},
 		{"id beyond ASCII", flag("--id=ünï"), []string{"id:", "use letters"}},
+		{"id zero", flag("--id=00000000-0000-0000-0000-000000000000"), []string{"id:", "zero UUID", "give a name"}},
+		{"task queue", flag("--task-queue=a b"), []string{"--task-queue", "spaces", "leave them out"}},
 		{"id empty", flag("--id="), []string{"--id:", "empty", "give a name"}},
 		{"model without slash", model("gpt"), []string{"model:", `"gpt"`, "PROVIDER/MODEL"}},
 		{"model without name", model("openai-chat/"), []string{"model:", "PROVIDER/MODEL"}},

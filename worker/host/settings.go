@@ -29,11 +29,11 @@ func connectionSettings() []setting {
 		}},
 		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", func(c *Config, text string) error {
 			c.Connection.Namespace = text
-			return checkName(text)
+			return CheckName(text)
 		}},
 		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", func(c *Config, text string) error {
 			c.Connection.Profile = text
-			return checkName(text)
+			return CheckName(text)
 		}},
 	}
 }
@@ -42,7 +42,7 @@ func workerSettings() []setting {
 	return []setting{
 		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", func(c *Config, text string) error {
 			c.TaskQueue = text
-			return checkName(text)
+			return CheckName(text)
 		}},
 		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; the current directory unless given", func(c *Config, text string) error {
 			c.Dir = text
@@ -109,7 +109,9 @@ func (s setting) wrong(name string, err error) error {
 	return domain.Errorf(domain.Invalid, "%s: %s", name, err)
 }
 
-func checkName(text string) error {
+// CheckName says what is wrong with the name of a task queue, a namespace or a
+// profile.
+func CheckName(text string) error {
 	control := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
 	switch {
 	case text == "":
