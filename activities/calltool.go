@@ -21,7 +21,7 @@ import (
 // and a second attempt at it runs nothing.
 func (a *Activities) CallTool(ctx context.Context, request domain.ToolRequest) (domain.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
-	defer c.beat(ctx)()
+	defer pulse(ctx, c.heartbeat())()
 
 	called, ok := a.tools[request.Name]
 	if !ok {
@@ -111,32 +111,11 @@ func (c toolCall) limit(spec domain.ToolSpec) time.Duration {
 	return max(min(limit, max(left-c.activities.config.CancelGrace-time.Second, left/2)), 0)
 }
 
-// beat reports at once and then on a timer that the tool is at work. The
-// function that it returns ends that.
-func (c toolCall) beat(ctx context.Context) (stop func()) {
-	beat := domain.Heartbeat{
+// heartbeat says that the tool is at work.
+func (c toolCall) heartbeat() domain.Heartbeat {
+	return domain.Heartbeat{
 		ExecutionID: c.request.ExecutionID, Step: c.request.Step,
 		Phase: domain.PhaseRunning, Attempt: int(c.info.Attempt),
-	}
-	activity.RecordHeartbeat(ctx, beat)
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(min(max(c.info.HeartbeatTimeout/20, 100*time.Millisecond), time.Second))
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				activity.RecordHeartbeat(ctx, beat)
-			}
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
 	}
 }
 

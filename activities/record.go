@@ -2,9 +2,7 @@ package activities
 
 import (
 	"context"
-	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
@@ -29,29 +27,4 @@ func (a *Activities) Record(ctx context.Context, request domain.RecordRequest) (
 			"record: cut off before the segment was written"))
 	}
 	return domain.Segment{}, failure(domain.AsError(err))
-}
-
-// pulse heartbeats at once and then on a timer, until the function that it
-// returns is called.
-func pulse(ctx context.Context) (stop func()) {
-	activity.RecordHeartbeat(ctx)
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, 100*time.Millisecond), time.Second))
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				activity.RecordHeartbeat(ctx)
-			}
-		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
 }
