@@ -16,14 +16,14 @@ func Compile(c Compiler, sections []string, entries []Entry, chain []ExecutionID
 	counts := make([]int, len(order)+1)
 	calls := callIndex{entries: entries, latest: -1}
 	for i := range entries {
-		m := &entries[i].Message
+		m, tags := &entries[i].Message, entries[i].tags()
 		switch {
 		case m.Role == RoleTool && m.ToolResult != nil:
 			ranks[i] = hidden
 			if call := calls.find(i, m.ToolResult.CallID); call >= 0 {
 				ranks[i] = ranks[call]
 			}
-		case c != AllSections && c != SelectedSections && isTrace(*m) && !slices.Contains(chain, executionOf(*m)):
+		case c != AllSections && c != SelectedSections && tags.trace && !slices.Contains(chain, tags.execution):
 			ranks[i] = hidden
 		default:
 			ranks[i] = int32(slices.Index(order, sectionName(entries[i].Section))) //nolint:gosec // a handful of sections

@@ -17,6 +17,24 @@ type Entry struct {
 	Digest Digest `json:"digest"`
 	// Chain is the digest of this entry and all before it.
 	Chain Digest `json:"-"`
+
+	// tagged is what the message's tags say, read once, when a log took it:
+	// each inference asks all entries for it.
+	tagged *tagged
+}
+
+// A tagged is what decides whether a message is shown.
+type tagged struct {
+	trace     bool
+	execution ExecutionID
+}
+
+// tags are the message's.
+func (e *Entry) tags() tagged {
+	if e.tagged != nil {
+		return *e.tagged
+	}
+	return tagged{trace: isTrace(e.Message), execution: executionOf(e.Message)}
 }
 
 // Size is about how many bytes the entry takes, in memory and encoded.
@@ -71,6 +89,8 @@ func (l Log) Join(entries ...Entry) (Log, error) {
 // taken and copies.
 func (l Log) join(e Entry) Log {
 	e.Chain = DigestOf(l.Chain().bytes(), e.Digest.bytes(), []byte(e.Section))
+	tags := e.tags()
+	e.tagged = &tags
 	n := len(l.entries)
 	if n < cap(l.entries) && l.taken.CompareAndSwap(int64(n), int64(n+1)) {
 		l.entries = append(l.entries, e)
