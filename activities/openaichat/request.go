@@ -32,7 +32,6 @@ func encode(call inference.Call, official bool) ([]byte, error) {
 	}
 	p := openai.ChatCompletionNewParams{
 		Model:         call.Config.Model,
-		Messages:      messages,
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
 	}
 	if t := call.Config.Temperature; t != nil {
@@ -52,11 +51,69 @@ func encode(call inference.Call, official bool) ([]byte, error) {
 		return nil, err
 	}
 	p.SetExtraFields(extra)
-	body, err := p.MarshalJSON()
+	body, err := join(p, messages)
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", Name, err).From(Name)
 	}
 	return body, nil
+}
+
+// join encodes the parameters with their messages. The SDK would go over the
+// whole conversation once for each level of nesting, which shows when it is
+// long: so each message is encoded by itself, and what is around them apart.
+func join(p openai.ChatCompletionNewParams, messages []openai.ChatCompletionMessageParamUnion) ([]byte, error) {
+	encoded, err := p.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var rest map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &rest); err != nil {
+		return nil, err
+	}
+	delete(rest, "messages")
+	all, size := make([][]byte, len(messages)), len(encoded)+len(messages)+len(`{"messages":[]}`)
+	for i, m := range messages {
+		if all[i], err = encodeMessage(m); err != nil {
+			return nil, err
+		}
+		size += len(all[i])
+	}
+	var body bytes.Buffer
+	body.Grow(size)
+	body.WriteString(`{"messages":[`)
+	for i, one := range all {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.Write(one)
+	}
+	body.WriteByte(']')
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		body.WriteByte(',')
+		body.Write(name)
+		body.WriteByte(':')
+		body.Write(rest[key])
+	}
+	body.WriteByte('}')
+	return body.Bytes(), nil
+}
+
+// encodeMessage encodes the one variant that a message is, without the union
+// around it.
+func encodeMessage(m openai.ChatCompletionMessageParamUnion) ([]byte, error) {
+	switch {
+	case m.OfAssistant != nil:
+		return m.OfAssistant.MarshalJSON()
+	case m.OfTool != nil:
+		return m.OfTool.MarshalJSON()
+	case m.OfUser != nil:
+		return m.OfUser.MarshalJSON()
+	}
+	return m.MarshalJSON()
 }
 
 func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
