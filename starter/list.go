@@ -55,8 +55,8 @@ func listing(agents []client.Listed, now time.Time) table {
 	t := table{head: []string{"ID", "STATUS", "SESSION", "STEPS", "AGE", "EXECUTION", "WHY"}}
 	for _, a := range agents {
 		steps, session, age := "-", "ended", "-"
-		if a.Status.Terminal() {
-			steps = grouped(int64(a.Steps))
+		if a.Steps != nil {
+			steps = grouped(int64(*a.Steps))
 		}
 		switch {
 		case a.Open && a.Status.Terminal():

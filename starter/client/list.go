@@ -24,10 +24,10 @@ type Listed struct {
 	RunID      string `json:"run_id"`
 	// Status is that of the newest execution.
 	Status domain.ExecutionStatus `json:"status"`
-	// Number and Steps are of the newest execution. Steps is known once it has
-	// ended; where the server ended it, Status.StepCount knows more.
+	// Number and Steps are of the newest execution. Steps is nil until it has
+	// ended, and where the server ended it: Status.StepCount knows more.
 	Number     int               `json:"execution_number"`
-	Steps      int               `json:"step_count"`
+	Steps      *int              `json:"step_count"`
 	StopReason domain.StopReason `json:"stop_reason,omitzero"`
 	Code       domain.Code       `json:"code,omitzero"`
 	// Open says that the workflow is open: an execution is in progress, or the
@@ -151,6 +151,10 @@ func (c *Client) looked(ctx context.Context, a agent, l Listed) Listed {
 }
 
 func (l Listed) with(o domain.Outcome) Listed {
-	l.Status, l.Number, l.Steps, l.StopReason, l.Code = o.Status, o.Number, o.Steps, o.StopReason, o.Code
+	l.Status, l.Number, l.StopReason, l.Code, l.Steps = o.Status, o.Number, o.StopReason, o.Code, nil
+	byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut
+	if o.Status.Terminal() && !byServer {
+		l.Steps = &o.Steps
+	}
 	return l
 }

@@ -45,7 +45,7 @@ func TestListJoinsBothStatuses(t *testing.T) {
 	for i, want := range []Listed{
 		{ID: "nora", Name: "nora", Status: domain.StatusInProgress, Number: 2, Open: true, ServerStatus: "running"},
 		{ID: "otto", Name: "otto", Status: domain.StatusInProgress, Number: 1, Open: true, ServerStatus: "running"},
-		{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Status: domain.StatusCompleted, Number: 1, Steps: 4, StopReason: domain.Completed, ServerStatus: "completed"},
+		{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Status: domain.StatusCompleted, Number: 1, Steps: new(4), StopReason: domain.Completed, ServerStatus: "completed"},
 		{ID: "peer", Name: "peer", Status: domain.StatusFailed, Number: 1, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated, ServerStatus: "terminated"},
 	} {
 		want.AgentID, want.WorkflowID, want.RunID, want.StartedAt = got[i].AgentID, got[i].WorkflowID, got[i].RunID, got[i].StartedAt
