@@ -53,34 +53,34 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	t.Parallel()
 	const steps = 40
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
-	ctx := within(t)
-	begun, err := s.agents.Start(ctx, client.Start{ID: "long", Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
+	ctx, long := within(t), s.named("long")
+	begun, err := s.agents.Start(ctx, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
 	require.NoError(t, err)
-	for event, err := range s.agents.Follow(ctx, "long", client.FollowOptions{}) {
+	for event, err := range s.agents.Follow(ctx, long, client.FollowOptions{}) {
 		require.NoError(t, err)
 		if event.Type == client.EventContinued {
 			s.worker.Forget()
 		}
 	}
-	result, err := s.agents.Wait(ctx, "long", 1)
+	result, err := s.agents.Wait(ctx, long, 1)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
 	require.Equal(t, steps+1, result.Outcome.Steps)
 	require.Equal(t, "All done. echo: call 40", result.Answer)
 
-	status, err := s.agents.Status(ctx, "long")
+	status, err := s.agents.Status(ctx, long)
 	require.NoError(t, err)
 	require.Equal(t, steps+1, status.StepCount)
 	require.Equal(t, begun.ExecutionID, status.ExecutionID)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
 	require.Equal(t, int64(12*(steps+1)), status.Usage.TotalTokens)
 
-	all := collect(t, s.agents.Steps(ctx, "long", 1))
+	all := collect(t, s.agents.Steps(ctx, long, 1))
 	require.Len(t, all, steps+1)
 	for i, step := range all {
 		require.Equal(t, i+1, step.Step.Number)
 	}
-	messages := collect(t, s.agents.Messages(ctx, "long"))
+	messages := collect(t, s.agents.Messages(ctx, long))
 	require.Len(t, messages, 2+2*steps)
 	for i, m := range messages {
 		require.Equal(t, i, m.Index)
@@ -88,13 +88,13 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	require.Equal(t, "echo: call 7", messages[14].Message.ToolResult.Content)
 
 	// The next execution sees the whole conversation, and the session goes on.
-	again, err := s.agents.Send(ctx, "long", client.SendOptions{Prompt: "and now?"})
+	again, err := s.agents.Send(ctx, long, client.SendOptions{Prompt: "and now?"})
 	require.NoError(t, err)
 	require.Equal(t, 2, again.Number)
-	result, err = s.agents.Wait(ctx, "long", 2)
+	result, err = s.agents.Wait(ctx, long, 2)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusFailed, result.Outcome.Status, "the script has no further turn")
-	first, err := s.agents.Result(ctx, "long", 1)
+	first, err := s.agents.Result(ctx, long, 1)
 	require.NoError(t, err)
 	require.Equal(t, "All done. echo: call 40", first.Answer)
 }

@@ -98,24 +98,25 @@ func TestRecordedRuns(t *testing.T) {
 
 // driveRecorded plays one run as a named agent and compares what comes out.
 func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recordedRun, script string) (executions, inferences int, err error) {
+	id := s.named(run.ID)
 	definition := scripted(script, run.tools()...)
 	definition.SystemPrompt = run.System
 	for n, want := range run.Executions {
-		replay.expect(domain.WorkflowID(run.ID), want)
+		replay.expect(domain.WorkflowID(id), want)
 		budget := domain.ExecutionBudget{}
 		if want.Cut {
 			limit := int64(want.steps())
 			budget.MaxSteps = &limit
 		}
 		if n == 0 {
-			_, err = s.agents.Start(ctx, client.Start{ID: run.ID, Prompt: want.Prompt, Definition: definition, Budget: budget})
+			_, err = s.agents.Start(ctx, client.Start{ID: id, Prompt: want.Prompt, Definition: definition, Budget: budget})
 		} else {
-			_, err = s.agents.Send(ctx, run.ID, client.SendOptions{Prompt: want.Prompt, Budget: budget})
+			_, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: want.Prompt, Budget: budget})
 		}
 		if err != nil {
 			return executions, inferences, err
 		}
-		result, err := s.agents.Wait(ctx, run.ID, n+1)
+		result, err := s.agents.Wait(ctx, id, n+1)
 		if err != nil {
 			return executions, inferences, err
 		}
@@ -124,7 +125,7 @@ func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recorde
 		}
 		executions, inferences = executions+1, inferences+want.steps()
 	}
-	return executions, inferences, s.compareTranscript(ctx, run)
+	return executions, inferences, s.compareTranscript(ctx, id, run)
 }
 
 func compareResult(want recordedExecution, got client.Result) error {
@@ -151,14 +152,14 @@ func compareResult(want recordedExecution, got client.Result) error {
 }
 
 // compareTranscript holds the agent's messages against the recording.
-func (s *stack) compareTranscript(ctx context.Context, run recordedRun) error {
+func (s *stack) compareTranscript(ctx context.Context, id string, run recordedRun) error {
 	var want []recordedMessage
 	for _, e := range run.Executions {
 		want = append(want, recordedMessage{Role: "user", Content: e.Prompt})
 		want = append(want, e.Messages...)
 	}
 	i := 0
-	for entry, err := range s.agents.Messages(ctx, run.ID) {
+	for entry, err := range s.agents.Messages(ctx, id) {
 		if err != nil {
 			return err
 		}

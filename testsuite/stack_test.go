@@ -81,6 +81,10 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	return w
 }
 
+// named makes an agent's name the stack's own: tests share servers, and may run
+// more than once.
+func (s *stack) named(name string) string { return name + "-" + s.queue[len(s.queue)-12:] }
+
 // within bounds a test's waiting.
 func within(t testing.TB) context.Context {
 	t.Helper()

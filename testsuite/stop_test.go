@@ -251,7 +251,7 @@ func TestEveryStopArrives(t *testing.T) {
 func TestCancelFromTheServersOwnTools(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
-	begun, err := s.agents.Start(within(t), client.Start{ID: "cancelled", Prompt: "go", Definition: scripted(writeScript(t, slowScript))})
+	begun, err := s.agents.Start(within(t), client.Start{ID: s.named("cancelled"), Prompt: "go", Definition: scripted(writeScript(t, slowScript))})
 	require.NoError(t, err)
 	s.textSeen(t, begun.ID)
 	require.NoError(t, s.temporal.CancelWorkflow(within(t), begun.WorkflowID, ""))
