@@ -27,10 +27,22 @@ type ExecutionBudget struct {
 
 // Spent is what an execution has used of its budget.
 type Spent struct {
-	Steps, Tokens int64
-	Seconds       float64
-	CostNanoUSD   int64
-	ToolCalls     int64
+	Steps       int64   `json:"steps,omitzero"`
+	Tokens      int64   `json:"tokens,omitzero"`
+	Seconds     float64 `json:"seconds,omitzero"`
+	CostNanoUSD int64   `json:"cost_nano_usd,omitzero"`
+	ToolCalls   int64   `json:"tool_calls,omitzero"`
+}
+
+// IsZero reports whether nothing was spent.
+func (s Spent) IsZero() bool { return s == Spent{} }
+
+// Add returns the sum.
+func (s Spent) Add(t Spent) Spent {
+	return Spent{
+		Steps: s.Steps + t.Steps, Tokens: s.Tokens + t.Tokens, Seconds: s.Seconds + t.Seconds,
+		CostNanoUSD: AddCost(s.CostNanoUSD, t.CostNanoUSD), ToolCalls: s.ToolCalls + t.ToolCalls,
+	}
 }
 
 // MaxBudgetSeconds is the largest max_seconds: what a time.Duration can hold.

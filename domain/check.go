@@ -50,6 +50,25 @@ func (d Definition) Check() error {
 			return Errorf(Invalid, "tool: is empty; give the name of a tool")
 		}
 	}
+	for _, name := range d.Hooks {
+		if strings.TrimSpace(name) == "" {
+			return Errorf(Invalid, "hooks: one is empty; give the name of a hook")
+		}
+	}
+	if d.ToolTimeout < 0 {
+		return Errorf(Invalid, "tool_timeout: is %s; it may not be negative", d.ToolTimeout)
+	}
+	if p := d.Model.Price; p != nil {
+		if err := p.Check(); err != nil {
+			return err
+		}
+	}
+	if err := d.Guards.Check(); err != nil {
+		return err
+	}
+	if err := d.Compaction.Check(); err != nil {
+		return err
+	}
 	return d.Budget.Check()
 }
 

@@ -1,7 +1,13 @@
 package domain
 
+import (
+	"fmt"
+	"slices"
+)
+
 // A Compiler chooses what of the transcript the model sees. It only reads: the
-// transcript is never pruned by it. The zero value is CurrentTrace.
+// transcript is never pruned by it. The zero value is CurrentTrace. Beside the
+// ones below a worker can have others, by name.
 type Compiler string
 
 const (
@@ -20,13 +26,30 @@ const (
 func Compilers() []Compiler { return []Compiler{CurrentTrace, AllSections, SelectedSections} }
 
 // ShowsTraces reports whether the traces of earlier executions are shown too.
-func (c Compiler) ShowsTraces() bool { return c == AllSections || c == SelectedSections }
+func (c Compiler) ShowsTraces() bool { return c != CurrentTrace && c != "" }
 
-// UnmarshalText accepts the known compilers, and reads the empty text as CurrentTrace.
+// Builtin reports whether the compiler is one of ours; others are a worker's.
+func (c Compiler) Builtin() bool { return c == "" || slices.Contains(Compilers(), c) }
+
+// MaxCompilerName is the longest name of a compiler, in bytes.
+const MaxCompilerName = 64
+
+// UnmarshalText accepts any name of lower-case letters, digits and underscores,
+// and reads the empty text as CurrentTrace. Whether there is such a compiler is
+// known to the worker.
 func (c *Compiler) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = CurrentTrace
 		return nil
 	}
-	return decodeEnum(c, text, Compilers(), "compiler")
+	if len(text) > MaxCompilerName {
+		return fmt.Errorf("compiler: the name has %d bytes; at most %d are allowed", len(text), MaxCompilerName)
+	}
+	for _, r := range string(text) {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' {
+			return fmt.Errorf("compiler: %q is no name of one; use lower-case letters, digits and '_'", string(text))
+		}
+	}
+	*c = Compiler(text)
+	return nil
 }

@@ -9,13 +9,15 @@ type Continuation struct {
 	StopSignals []StopSignal `json:"stop_signals,omitempty"`
 	// Overridden are signals that no longer count, kept to be seen.
 	Overridden []StopSignal `json:"overridden,omitempty"`
+	// Late are signals that came when the loop was over already. They never count.
+	Late []StopSignal `json:"late,omitempty"`
 	// Requested means that something asked to go on. One evaluation uses it up.
 	Requested bool `json:"is_continuation_requested,omitzero"`
 }
 
 // IsZero reports whether nothing was signalled or requested.
 func (c Continuation) IsZero() bool {
-	return len(c.StopSignals) == 0 && len(c.Overridden) == 0 && !c.Requested
+	return len(c.StopSignals) == 0 && len(c.Overridden) == 0 && len(c.Late) == 0 && !c.Requested
 }
 
 // Signal returns the signal that counts, where there is one.

@@ -38,6 +38,10 @@ const (
 	ListTools Activity[CatalogRequest, Catalog] = "agent.ListTools"
 	// Record writes a range of the transcript to the configured storage.
 	Record Activity[RecordRequest, Segment] = "agent.Record"
+	// CallHook runs a hook that is an activity.
+	CallHook Activity[HookRequest, HookReply] = "agent.CallHook"
+	// CheckOutput checks a text against a response format.
+	CheckOutput Activity[OutputRequest, OutputReply] = "agent.CheckOutput"
 )
 
 const (
@@ -50,6 +54,8 @@ const (
 	// QueryMessages answers the transcript that this run holds, by page. It is
 	// also the suffix query of the activities.
 	QueryMessages Query[MessagesRequest, MessagesPage] = "messages"
+	// QueryEvents answers the events of one execution, by page.
+	QueryEvents Query[EventsRequest, EventsPage] = "events"
 )
 
 const (
@@ -62,6 +68,12 @@ const (
 	UpdateSend Update[SendRequest, SendReply] = "send"
 	// UpdateClose ends an idle session.
 	UpdateClose Update[CloseRequest, CloseReply] = "close"
+	// UpdateExtend gives an execution new totals, or goes on from the last one.
+	UpdateExtend Update[ExtendRequest, ExtendReply] = "extend"
+	// UpdatePause lets nothing new start.
+	UpdatePause Update[PauseRequest, PauseReply] = "pause"
+	// UpdateResume ends a pause.
+	UpdateResume Update[PauseRequest, PauseReply] = "resume"
 )
 
 const (

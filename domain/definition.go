@@ -24,6 +24,8 @@ type LLMConfig struct {
 	TopP          *float64 `json:"top_p,omitempty"`
 	// Options are sent as they are, by the provider's own keys.
 	Options Metadata `json:"options,omitempty"`
+	// Price is what the model costs. Absent: the worker looks it up.
+	Price *Price `json:"price,omitempty"`
 }
 
 // String returns provider/model, the form that flags and files use.
@@ -38,6 +40,35 @@ type ResponseFormat struct {
 	// Name and Schema are set for FormatSchema.
 	Name   string          `json:"name,omitzero"`
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// Mode says how the model is told. The zero value lets the worker choose
+	// what the provider can do best.
+	Mode OutputMode `json:"mode,omitzero"`
+}
+
+// An OutputMode says how a model is told of a response format. The answer is
+// checked all the same.
+type OutputMode string
+
+const (
+	// OutputNative uses the provider's own feature.
+	OutputNative OutputMode = "native"
+	// OutputTool offers a tool whose arguments are the answer.
+	OutputTool OutputMode = "tool"
+	// OutputInstruction tells the model in the system prompt.
+	OutputInstruction OutputMode = "instruction"
+)
+
+// OutputModes lists every mode.
+func OutputModes() []OutputMode { return []OutputMode{OutputNative, OutputTool, OutputInstruction} }
+
+// UnmarshalText accepts the known modes, and the empty text, which lets the
+// worker choose.
+func (m *OutputMode) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*m = ""
+		return nil
+	}
+	return decodeEnum(m, text, OutputModes(), "output mode")
 }
 
 // A FormatType is the kind of a response format. The zero value is FormatText.
@@ -109,21 +140,31 @@ type ToolSpec struct {
 
 // A Definition is what an agent is, before a worker has resolved it.
 type Definition struct {
-	Model        LLMConfig       `json:"model"`
-	SystemPrompt string          `json:"system_prompt,omitzero"`
-	Tools        []string        `json:"tools,omitempty"`
-	Budget       ExecutionBudget `json:"budget,omitzero"`
-	Format       ResponseFormat  `json:"response_format,omitzero"`
+	Model        LLMConfig `json:"model"`
+	SystemPrompt string    `json:"system_prompt,omitzero"`
+	Tools        []string  `json:"tools,omitempty"`
+	// Hooks are the names of the hooks that the agent uses, beside those that
+	// the worker gives to all.
+	Hooks  []string        `json:"hooks,omitempty"`
+	Guards Guards          `json:"guards,omitzero"`
+	Budget ExecutionBudget `json:"budget,omitzero"`
+	Format ResponseFormat  `json:"response_format,omitzero"`
 	// Compiler chooses what the model sees. The zero value is CurrentTrace.
 	Compiler Compiler `json:"compiler,omitzero"`
 	// Sections are those that SelectedSections shows, in that order.
-	Sections []string `json:"sections,omitempty"`
+	Sections   []string   `json:"sections,omitempty"`
+	Compaction Compaction `json:"compaction,omitzero"`
 	// Attempts bounds the tries of one inference or repeatable tool call.
 	// Zero is DefaultAttempts.
 	Attempts int `json:"attempts,omitzero"`
 	// InferenceTimeout bounds one attempt of an inference; zero is
 	// DefaultInferenceTimeout.
 	InferenceTimeout time.Duration `json:"inference_timeout,omitzero"`
+	// ToolTimeout bounds one attempt of a call of a tool that sets no bound
+	// itself; zero is DefaultToolTimeout.
+	ToolTimeout time.Duration `json:"tool_timeout,omitzero"`
+	// Source says where the definition was read, for people: a file's name.
+	Source string `json:"source,omitzero"`
 }
 
 // Conflicts names the fields that are set in given and differ. Model and budget
@@ -137,6 +178,10 @@ func (d Definition) Conflicts(given Definition) []string {
 	}
 	differs("system_prompt", given.SystemPrompt != "", given.SystemPrompt == d.SystemPrompt)
 	differs("tools", given.Tools != nil, slices.Equal(given.Tools, d.Tools))
+	differs("hooks", given.Hooks != nil, slices.Equal(given.Hooks, d.Hooks))
+	differs("guards", !given.Guards.IsZero(), reflect.DeepEqual(given.Guards, d.Guards))
+	differs("compaction", given.Compaction != Compaction{}, given.Compaction == d.Compaction)
+	differs("tool_timeout", given.ToolTimeout != 0, given.ToolTimeout == d.ToolTimeout)
 	differs("response_format", given.Format.Type != "", reflect.DeepEqual(given.Format, d.Format))
 	differs("compiler", given.Compiler != "", given.Compiler == d.Compiler)
 	differs("sections", given.Sections != nil, slices.Equal(given.Sections, d.Sections))
@@ -159,6 +204,20 @@ const (
 type Resolved struct {
 	Definition Definition `json:"definition"`
 	Tools      []ToolSpec `json:"tools,omitempty"`
+	// Hooks are those that run, in the order of their triggers' priorities.
+	Hooks []HookSpec `json:"hooks,omitempty"`
+	// Guards and Compaction are the definition's with all defaults set. Absent
+	// in executions that were resolved before there were any: nothing is
+	// guarded or compacted then.
+	Guards     *Guards     `json:"guards,omitempty"`
+	Compaction *Compaction `json:"compaction,omitempty"`
+	// Price is what the model costs; absent where nobody knows.
+	Price *Price `json:"price,omitempty"`
+	// ContextWindow and MaxOutputTokens are the model's; zero: unknown.
+	ContextWindow   int64 `json:"context_window,omitzero"`
+	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
+	// OutputMode is how the model is told of the response format.
+	OutputMode OutputMode `json:"output_mode,omitzero"`
 	// Storage says that the workers have storage for segments.
 	Storage bool `json:"storage,omitzero"`
 	// MinOutputTokens is the smallest answer the provider can be asked for.
@@ -185,8 +244,15 @@ type CatalogRequest struct {
 
 // A Catalog is the worker's answer: what the definition means there.
 type Catalog struct {
-	Tools           []ToolSpec `json:"tools,omitempty"`
-	Storage         bool       `json:"storage,omitzero"`
-	MinOutputTokens int64      `json:"min_output_tokens,omitzero"`
-	Digest          Digest     `json:"digest"`
+	Tools           []ToolSpec  `json:"tools,omitempty"`
+	Hooks           []HookSpec  `json:"hooks,omitempty"`
+	Guards          *Guards     `json:"guards,omitempty"`
+	Compaction      *Compaction `json:"compaction,omitempty"`
+	Price           *Price      `json:"price,omitempty"`
+	ContextWindow   int64       `json:"context_window,omitzero"`
+	MaxOutputTokens int64       `json:"max_output_tokens,omitzero"`
+	OutputMode      OutputMode  `json:"output_mode,omitzero"`
+	Storage         bool        `json:"storage,omitzero"`
+	MinOutputTokens int64       `json:"min_output_tokens,omitzero"`
+	Digest          Digest      `json:"digest"`
 }

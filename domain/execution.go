@@ -84,6 +84,17 @@ func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 	return s.updated(now), nil
 }
 
+// WithOriginHere returns the state such that the execution that begins next
+// goes on from the one that has ended, and shows the model its traces. It fails
+// where none has.
+func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
+	if s.execution == nil || !s.execution.status.Terminal() {
+		return s, Errorf(Denied, "origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
+	}
+	s.origin = &Origin{ExecutionID: s.execution.id, Step: s.StepCount(), Origin: s.execution.origin.kept()}
+	return s.updated(now), nil
+}
+
 // WithBudget returns the state with other totals for the execution in progress.
 func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, error) {
 	if err := s.active("changing the budget"); err != nil {
@@ -165,7 +176,7 @@ func (s AgentState) Budget() (ExecutionBudget, bool) {
 func (s AgentState) Spent(now time.Time, toolCalls int64) Spent {
 	return Spent{
 		Steps: int64(s.TransientStepCount()), Tokens: s.Usage().TotalTokens(),
-		Seconds: s.ExecutionDuration(now).Seconds(), ToolCalls: toolCalls,
+		Seconds: s.ExecutionDuration(now).Seconds(), CostNanoUSD: s.CostNanoUSD(), ToolCalls: toolCalls,
 	}
 }
 
@@ -198,6 +209,15 @@ func (s AgentState) Usage() Usage {
 		return Usage{}
 	}
 	return s.execution.Usage()
+}
+
+// CostNanoUSD is what the execution cost; zero between executions, and where
+// its model has no price.
+func (s AgentState) CostNanoUSD() int64 {
+	if s.execution == nil {
+		return 0
+	}
+	return s.execution.CostNanoUSD()
 }
 
 // Errors lists each error of the execution once; see ExecutionState.Errors.

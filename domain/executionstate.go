@@ -113,6 +113,19 @@ func (e ExecutionState) Usage() Usage {
 	return sum
 }
 
+// CostNanoUSD is the sum over all steps, the one in progress and folded ones
+// included.
+func (e ExecutionState) CostNanoUSD() int64 {
+	sum := e.folded.CostNanoUSD
+	for _, s := range e.steps {
+		sum = AddCost(sum, s.Step.CostNanoUSD)
+	}
+	if e.current != nil {
+		sum = AddCost(sum, e.current.CostNanoUSD)
+	}
+	return sum
+}
+
 // Errors lists each error in memory once: those of the steps, in order, then the
 // execution's own, unless a step has it already. Of folded steps only the
 // newest are known.

@@ -11,6 +11,8 @@ const MaxFoldedErrors = 20
 type Folded struct {
 	Steps int   `json:"steps"`
 	Usage Usage `json:"usage,omitzero"`
+	// CostNanoUSD is the sum of what they cost.
+	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
 	// ErrorCount counts all their errors; Errors are the newest of them.
 	ErrorCount int     `json:"error_count,omitzero"`
 	Errors     []Error `json:"errors,omitempty"`
@@ -23,6 +25,7 @@ func (f Folded) IsZero() bool { return f.Steps == 0 }
 func (f Folded) with(step AgentStep) Folded {
 	f.Steps++
 	f.Usage = f.Usage.Add(step.Usage)
+	f.CostNanoUSD = AddCost(f.CostNanoUSD, step.CostNanoUSD)
 	if all := step.AllErrors(); len(all) > 0 {
 		f.ErrorCount += len(all)
 		f.Errors = append(slices.Clip(f.Errors), all...)

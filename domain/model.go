@@ -21,6 +21,16 @@ type ModelRequest struct {
 	TokensLeft int64 `json:"tokens_left,omitzero"`
 	// WithoutTools means that no tool is offered.
 	WithoutTools bool `json:"without_tools,omitzero"`
+	// CostLeftNanoUSD is what the budget has left of money for this inference
+	// with all its attempts. Zero: no limit.
+	CostLeftNanoUSD int64 `json:"cost_left_nano_usd,omitzero"`
+	// Edits hide or replace parts of the transcript.
+	Edits Edits `json:"edits,omitzero"`
+	// Origins are the executions that this one goes on from, whose traces the
+	// model sees.
+	Origins []ExecutionID `json:"origins,omitempty"`
+	// Summary makes this an inference that sums up a part of the conversation.
+	Summary *SummaryRequest `json:"summary,omitempty"`
 }
 
 // A ModelOutcome says how an inference attempt ended that the workflow has to
@@ -64,6 +74,9 @@ type ModelReply struct {
 	Tries int `json:"tries,omitzero"`
 	// Error says what failed, for BilledFailure.
 	Error *Error `json:"error,omitempty"`
+	// Invalid says why the answer does not fit the response format; empty where
+	// it does, or where there is no format to fit or no answer yet.
+	Invalid string `json:"invalid,omitzero"`
 	// RetryAfterMillis is the delay that the provider asked for before another try.
 	RetryAfterMillis int64 `json:"retry_after_ms,omitzero"`
 }

@@ -23,4 +23,6 @@ func (s Segment) Key(workflowID string) string {
 type RecordRequest struct {
 	From int    `json:"from"`
 	Log  LogRef `json:"log"`
+	// RunID is the run whose messages are to be copied; empty: the one that asks.
+	RunID string `json:"run_id,omitzero"`
 }

@@ -19,8 +19,10 @@ type SessionInput struct {
 	Timing Timing          `json:"timing,omitzero"`
 	// Attributes are the custom search attributes that the server knows.
 	Attributes []string `json:"attributes,omitempty"`
-	// Carry is set by a run that continues as new.
+	// Carry is set by a run that continues as new, and with GoOn.
 	Carry *Carry `json:"carry,omitempty"`
+	// GoOn is set where an ended execution of an unnamed agent goes on.
+	GoOn *GoOn `json:"go_on,omitempty"`
 }
 
 // Timing says how soon lost work is noticed. It is chosen by whoever starts
@@ -59,6 +61,20 @@ type Carry struct {
 	// Answered are the answers to the newest updates, so that a repeated one
 	// is answered and not done again.
 	Answered []AnsweredUpdate `json:"answered,omitempty"`
+	// Edits are the transcript's.
+	Edits Edits `json:"edits,omitzero"`
+	// Prior is what the execution's origins have spent of its budget.
+	Prior Spent `json:"prior,omitzero"`
+	// Waited is how long the execution has waited for people.
+	Waited time.Duration `json:"waited,omitzero"`
+	// Paused means that nothing new may start.
+	Paused bool `json:"paused,omitzero"`
+	// Sequence is the number of the execution's newest event.
+	Sequence int64 `json:"event_sequence,omitzero"`
+	// Guarded is what the guards remember between steps.
+	Guarded Guarded `json:"guarded,omitzero"`
+	// Extended are the answers to the newest extensions, as Answered.
+	Extended []ExtendedUpdate `json:"extended,omitempty"`
 	// Runs counts the runs of the chain before this one.
 	Runs int `json:"runs,omitzero"`
 	// Outcome is that of the execution that ended last.
@@ -71,6 +87,29 @@ type AnsweredUpdate struct {
 	Reply SendReply `json:"reply"`
 }
 
+// An ExtendedUpdate remembers what an update extend was answered.
+type ExtendedUpdate struct {
+	ID    string      `json:"id"`
+	Reply ExtendReply `json:"reply"`
+}
+
+// Guarded is what the guards remember of an execution between its steps.
+type Guarded struct {
+	// Calls is of the newest step's tool calls and results; Repeated counts the
+	// steps in a row that had the same.
+	Calls    Digest `json:"calls,omitzero"`
+	Repeated int    `json:"repeated,omitzero"`
+	// Invalid counts the answers that did not fit the response format.
+	Invalid int `json:"invalid,omitzero"`
+	// ResultTokens are estimated tokens of tool results that are not cleared.
+	ResultTokens int64 `json:"result_tokens,omitzero"`
+	// Scale is how many tokens a provider counts for a thousand estimated ones.
+	Scale int64 `json:"scale,omitzero"`
+}
+
+// IsZero reports whether nothing is remembered.
+func (g Guarded) IsZero() bool { return g == Guarded{} }
+
 // An Outcome says how an execution ended. It holds no user text: it is the
 // memo and the workflow's result.
 type Outcome struct {
@@ -82,5 +121,6 @@ type Outcome struct {
 	Code        Code            `json:"code,omitzero"`
 	Steps       int             `json:"step_count"`
 	Usage       Usage           `json:"usage"`
+	CostNanoUSD int64           `json:"cost_nano_usd,omitzero"`
 	Closed      bool            `json:"closed,omitzero"`
 }

@@ -20,8 +20,16 @@ type AgentStep struct {
 	ToolExecutions []ToolExecution
 	// Errors are the step's own; those of tool calls are with the calls.
 	Errors []Error
-	// Usage is the inference's with all attempts.
+	// Usage is the inference's with all attempts, and any compaction's.
 	Usage Usage
+	// CostNanoUSD is what the usage cost; zero where the model has no price.
+	CostNanoUSD int64
+	// Tries counts the attempts at inferences, where there was more than one.
+	// Lost is what of Usage went into those that failed, and LostNanoUSD what
+	// that cost.
+	Tries       int
+	Lost        Usage
+	LostNanoUSD int64
 	// Interrupted means that the step was cut off.
 	Interrupted bool
 }
@@ -34,6 +42,16 @@ type StepInput struct {
 	Messages int `json:"messages,omitzero"`
 	// Digest is the transcript's, as it was.
 	Digest Digest `json:"digest,omitzero"`
+	// Edits are the transcript's, as they were.
+	Edits Edits `json:"edits,omitzero"`
+	// Sections are how long each section was, where there were others than messages.
+	Sections []SectionLength `json:"sections,omitempty"`
+}
+
+// A SectionLength says how many messages a section had.
+type SectionLength struct {
+	Name     string `json:"name"`
+	Messages int    `json:"messages"`
 }
 
 // A StepType says what a step came to. It is derived, never stored.

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // This file is the signals to stop, and the rule, on the agent's state.
 
@@ -31,6 +34,27 @@ func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error)
 		return s, err
 	}
 	return s.changed(now, func(e *ExecutionState) { e.continuation.Requested = true }), nil
+}
+
+// WithLateSignals returns the state with the signals from an index on as late
+// ones, which never count. Those of reason error stay: they fail an execution
+// at any time.
+func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
+	if s.execution == nil || from >= len(s.execution.continuation.StopSignals) {
+		return s
+	}
+	return s.changed(now, func(e *ExecutionState) {
+		c := &e.continuation
+		came := c.StopSignals[from:]
+		c.StopSignals = slices.Clone(c.StopSignals[:from])
+		for _, signal := range came {
+			if signal.Reason == ErrorForbade {
+				c.StopSignals = append(c.StopSignals, signal)
+			} else {
+				c.Late = plus(c.Late, signal)
+			}
+		}
+	})
 }
 
 // ShouldStop reports whether the loop is over; the first that fits: a signal

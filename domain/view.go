@@ -38,6 +38,16 @@ type StatusView struct {
 	Source StatusSource `json:"source"`
 	// Open says that the session takes messages, or will.
 	Open bool `json:"open"`
+	// Paused says that nothing new starts until the execution is resumed.
+	Paused bool `json:"paused,omitzero"`
+	// Origin is the execution that this one goes on from; Prior is what it and
+	// its own origins have spent of the budget.
+	Origin ExecutionID `json:"origin,omitzero"`
+	Prior  Spent       `json:"prior,omitzero"`
+	// Window is the model's context window, and Context about how much of it
+	// the next inference fills; zero: unknown.
+	Window  int64 `json:"context_window,omitzero"`
+	Context int64 `json:"context_tokens,omitzero"`
 }
 
 // A StatusSource says where a status comes from.
@@ -110,6 +120,9 @@ type StateView struct {
 	From   int `json:"from"`
 	Next   int `json:"next"`
 	Length int `json:"length"`
+	// Carry is what a workflow needs to go on from the ended execution, its
+	// messages aside. It is absent while one is in progress.
+	Carry *Carry `json:"carry,omitempty"`
 }
 
 // A StepsRequest asks for steps of one execution.

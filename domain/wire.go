@@ -68,6 +68,10 @@ type stepWire struct {
 	CompletedAt    time.Time       `json:"completed_at,omitzero"`
 	FinishReason   FinishReason    `json:"finish_reason,omitzero"`
 	Usage          Usage           `json:"usage"`
+	CostNanoUSD    int64           `json:"cost_nano_usd,omitzero"`
+	Tries          int             `json:"inference_tries,omitzero"`
+	Lost           Usage           `json:"lost_usage,omitzero"`
+	LostNanoUSD    int64           `json:"lost_nano_usd,omitzero"`
 	Interrupted    bool            `json:"interrupted,omitzero"`
 	ToolExecutions []ToolExecution `json:"tool_executions"`
 	Errors         []Error         `json:"errors"`

@@ -195,7 +195,7 @@ func (s AgentStep) wire() stepWire {
 	finish, _ := s.FinishReason()
 	return stepWire{
 		Number: s.Number, StepID: s.ID, Type: s.Type(), FinishReason: finish, Usage: s.Usage,
-		Interrupted: s.Interrupted, ToolExecutions: orEmpty(s.ToolExecutions), Errors: orEmpty(s.Errors),
+		CostNanoUSD: s.CostNanoUSD, Tries: s.Tries, Lost: s.Lost, LostNanoUSD: s.LostNanoUSD, Interrupted: s.Interrupted, ToolExecutions: orEmpty(s.ToolExecutions), Errors: orEmpty(s.Errors),
 		Input: s.Input, Output: s.Output, Response: s.Response,
 	}
 }
@@ -207,6 +207,7 @@ func stepOf(w stepWire) (AgentStep, error) {
 	return AgentStep{
 		ID: w.StepID, Number: w.Number, Input: w.Input, Output: w.Output, Response: w.Response,
 		ToolExecutions: w.ToolExecutions, Errors: w.Errors, Usage: w.Usage, Interrupted: w.Interrupted,
+		CostNanoUSD: w.CostNanoUSD, Tries: w.Tries, Lost: w.Lost, LostNanoUSD: w.LostNanoUSD,
 	}.kept()
 }
 

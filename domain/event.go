@@ -1,0 +1,136 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// An Event is something that happened in an execution. Each is a type of its
+// own, which embeds an EventHeader. Events hold ids, numbers and reasons, and
+// nothing of what users, models or tools said.
+type Event interface {
+	// Head says when it happened, and where.
+	Head() EventHeader
+	// Type names the kind of event.
+	Type() EventType
+}
+
+// An EventType names a kind of event; it is the event's Go type.
+type EventType string
+
+// The types of events, in the order of an execution. Each is described where
+// its Go type is.
+const (
+	EventExecutionStarted      EventType = "AgentExecutionStarted"
+	EventStepStarted           EventType = "AgentStepStarted"
+	EventInferenceRequested    EventType = "InferenceRequestStarted"
+	EventInferenceReceived     EventType = "InferenceResponseReceived"
+	EventToolCallStarted       EventType = "ToolCallStarted"
+	EventToolCallCompleted     EventType = "ToolCallCompleted"
+	EventToolCallBlocked       EventType = "ToolCallBlocked"
+	EventStepCompleted         EventType = "AgentStepCompleted"
+	EventTokenUsageReported    EventType = "TokenUsageReported"
+	EventContinuationEvaluated EventType = "ContinuationEvaluated"
+	EventStopSignalReceived    EventType = "StopSignalReceived"
+	EventSubagentSpawning      EventType = "SubagentSpawning"
+	EventSubagentCompleted     EventType = "SubagentCompleted"
+	EventExecutionStopped      EventType = "AgentExecutionStopped"
+	EventExecutionCompleted    EventType = "AgentExecutionCompleted"
+	EventExecutionFailed       EventType = "AgentExecutionFailed"
+)
+
+// EventTypes lists every type.
+func EventTypes() []EventType {
+	return []EventType{
+		EventExecutionStarted, EventStepStarted, EventInferenceRequested, EventInferenceReceived,
+		EventToolCallStarted, EventToolCallCompleted, EventToolCallBlocked, EventStepCompleted,
+		EventTokenUsageReported, EventContinuationEvaluated, EventStopSignalReceived,
+		EventSubagentSpawning, EventSubagentCompleted,
+		EventExecutionStopped, EventExecutionCompleted, EventExecutionFailed,
+	}
+}
+
+// UnmarshalText accepts the known types only.
+func (t *EventType) UnmarshalText(text []byte) error {
+	return decodeEnum(t, text, EventTypes(), "event type")
+}
+
+// An EventHeader is what every event has.
+type EventHeader struct {
+	// Sequence counts the events of an execution from 1.
+	Sequence      int64       `json:"sequence"`
+	Time          time.Time   `json:"time"`
+	AgentID       AgentID     `json:"agent_id"`
+	ParentAgentID AgentID     `json:"parent_agent_id,omitzero"`
+	ExecutionID   ExecutionID `json:"execution_id"`
+	// StepID and Step are absent between steps.
+	StepID StepID `json:"step_id,omitzero"`
+	Step   int    `json:"step,omitzero"`
+}
+
+// Head returns the header.
+func (h EventHeader) Head() EventHeader { return h }
+
+// A RecordedEvent is an event as JSON: its fields, and its type under "type".
+type RecordedEvent struct{ Event }
+
+// MarshalJSON writes the event's fields beside its type.
+func (r RecordedEvent) MarshalJSON() ([]byte, error) {
+	fields, err := json.Marshal(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	head, err := json.Marshal(r.Type())
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte(`{"type":`), head...)
+	return append(append(out, ','), fields[1:]...), nil
+}
+
+// UnmarshalJSON reads any type of event.
+func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
+	var head struct {
+		Type EventType `json:"type"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return err
+	}
+	read, ok := eventReaders()[head.Type]
+	if !ok {
+		return Errorf(Invalid, "event: has no type")
+	}
+	event, err := read(data)
+	if err != nil {
+		return err
+	}
+	r.Event = event
+	return nil
+}
+
+func readEvent[E Event](data []byte) (Event, error) {
+	var event E
+	err := json.Unmarshal(data, &event)
+	return event, err
+}
+
+func eventReaders() map[EventType]func([]byte) (Event, error) {
+	return map[EventType]func([]byte) (Event, error){
+		EventExecutionStarted:      readEvent[AgentExecutionStarted],
+		EventStepStarted:           readEvent[AgentStepStarted],
+		EventInferenceRequested:    readEvent[InferenceRequestStarted],
+		EventInferenceReceived:     readEvent[InferenceResponseReceived],
+		EventToolCallStarted:       readEvent[ToolCallStarted],
+		EventToolCallCompleted:     readEvent[ToolCallCompleted],
+		EventToolCallBlocked:       readEvent[ToolCallBlocked],
+		EventStepCompleted:         readEvent[AgentStepCompleted],
+		EventTokenUsageReported:    readEvent[TokenUsageReported],
+		EventContinuationEvaluated: readEvent[ContinuationEvaluated],
+		EventStopSignalReceived:    readEvent[StopSignalReceived],
+		EventSubagentSpawning:      readEvent[SubagentSpawning],
+		EventSubagentCompleted:     readEvent[SubagentCompleted],
+		EventExecutionStopped:      readEvent[AgentExecutionStopped],
+		EventExecutionCompleted:    readEvent[AgentExecutionCompleted],
+		EventExecutionFailed:       readEvent[AgentExecutionFailed],
+	}
+}

@@ -1,0 +1,220 @@
+package domain
+
+// AgentExecutionStarted: an execution began. Going on after a crash or in a new
+// run begins none.
+type AgentExecutionStarted struct {
+	EventHeader
+	Number int `json:"execution_number"`
+	// Origin is the execution that this one goes on from.
+	Origin ExecutionID `json:"origin,omitzero"`
+}
+
+// Type is EventExecutionStarted.
+func (AgentExecutionStarted) Type() EventType { return EventExecutionStarted }
+
+// AgentStepStarted: a step began, and nothing stopped it before.
+type AgentStepStarted struct{ EventHeader }
+
+// Type is EventStepStarted.
+func (AgentStepStarted) Type() EventType { return EventStepStarted }
+
+// InferenceRequestStarted: the model is asked. Each is closed by an
+// InferenceResponseReceived.
+type InferenceRequestStarted struct {
+	EventHeader
+	Model string `json:"model"`
+	// Attempts counts the tries of this inference that were made before.
+	Attempts int `json:"attempts,omitzero"`
+	// Summary means that it sums up a part of the conversation.
+	Summary bool `json:"summary,omitzero"`
+}
+
+// Type is EventInferenceRequested.
+func (InferenceRequestStarted) Type() EventType { return EventInferenceRequested }
+
+// InferenceResponseReceived: the model answered, or it is certain that it will
+// not.
+type InferenceResponseReceived struct {
+	EventHeader
+	FinishReason FinishReason `json:"finish_reason,omitzero"`
+	Usage        Usage        `json:"usage"`
+	ToolCalls    int          `json:"tool_calls,omitzero"`
+	// Kind and Code say what failed; both are empty where an answer came.
+	Kind Kind `json:"error_kind,omitzero"`
+	Code Code `json:"error_code,omitzero"`
+}
+
+// Type is EventInferenceReceived.
+func (InferenceResponseReceived) Type() EventType { return EventInferenceReceived }
+
+// ToolCallStarted: a tool call began. Each is closed by a ToolCallCompleted.
+type ToolCallStarted struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+}
+
+// Type is EventToolCallStarted.
+func (ToolCallStarted) Type() EventType { return EventToolCallStarted }
+
+// ToolCallCompleted: a tool call that began has ended.
+type ToolCallCompleted struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	// Milliseconds is how long it took.
+	Milliseconds int64 `json:"duration_ms"`
+	Kind         Kind  `json:"error_kind,omitzero"`
+	Code         Code  `json:"error_code,omitzero"`
+}
+
+// Type is EventToolCallCompleted.
+func (ToolCallCompleted) Type() EventType { return EventToolCallCompleted }
+
+// ToolCallBlocked: a tool call that the model asked for was not begun. Code is
+// blocked where a hook forbade it, else says what did.
+type ToolCallBlocked struct {
+	EventHeader
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
+	Tool            string          `json:"tool"`
+	Code            Code            `json:"error_code"`
+	// Source is the hook that forbade it.
+	Source string `json:"source,omitzero"`
+}
+
+// Type is EventToolCallBlocked.
+func (ToolCallBlocked) Type() EventType { return EventToolCallBlocked }
+
+// AgentStepCompleted: a step ended.
+type AgentStepCompleted struct {
+	EventHeader
+	StepType     StepType     `json:"step_type"`
+	Usage        Usage        `json:"usage"`
+	CostNanoUSD  int64        `json:"cost_nano_usd,omitzero"`
+	FinishReason FinishReason `json:"finish_reason,omitzero"`
+	// Milliseconds is how long the step took, tools included.
+	Milliseconds int64 `json:"duration_ms"`
+	ToolCalls    int   `json:"tool_calls"`
+	Errors       int   `json:"errors"`
+}
+
+// Type is EventStepCompleted.
+func (AgentStepCompleted) Type() EventType { return EventStepCompleted }
+
+// TokenUsageReported: what the execution has used so far, after each step.
+type TokenUsageReported struct {
+	EventHeader
+	Usage       Usage `json:"usage"`
+	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
+}
+
+// Type is EventTokenUsageReported.
+func (TokenUsageReported) Type() EventType { return EventTokenUsageReported }
+
+// ContinuationEvaluated: it was decided whether the loop goes on. A check
+// between steps says so only where it stops.
+type ContinuationEvaluated struct {
+	EventHeader
+	Stops bool `json:"stops"`
+	// Reason is that of the signal that counts, where there is one.
+	Reason StopReason `json:"stop_reason,omitzero"`
+	// Overridden counts the signals that a request to continue has overridden.
+	Overridden int `json:"overridden,omitzero"`
+}
+
+// Type is EventContinuationEvaluated.
+func (ContinuationEvaluated) Type() EventType { return EventContinuationEvaluated }
+
+// StopSignalReceived: something asked to stop.
+type StopSignalReceived struct {
+	EventHeader
+	Reason StopReason `json:"stop_reason"`
+	Source string     `json:"source,omitzero"`
+}
+
+// Type is EventStopSignalReceived.
+func (StopSignalReceived) Type() EventType { return EventStopSignalReceived }
+
+// SubagentSpawning: a child execution is about to begin.
+type SubagentSpawning struct {
+	EventHeader
+	Subagent string  `json:"subagent"`
+	ChildID  AgentID `json:"child_agent_id"`
+}
+
+// Type is EventSubagentSpawning.
+func (SubagentSpawning) Type() EventType { return EventSubagentSpawning }
+
+// SubagentCompleted: a child execution has ended.
+type SubagentCompleted struct {
+	EventHeader
+	Subagent   string          `json:"subagent"`
+	ChildID    AgentID         `json:"child_agent_id"`
+	Status     ExecutionStatus `json:"status"`
+	StopReason StopReason      `json:"stop_reason,omitzero"`
+}
+
+// Type is EventSubagentCompleted.
+func (SubagentCompleted) Type() EventType { return EventSubagentCompleted }
+
+// AgentExecutionStopped: the loop is over, with the reason that counts. Once an
+// execution; signals that come later do not count.
+type AgentExecutionStopped struct {
+	EventHeader
+	Reason StopReason `json:"stop_reason"`
+	Source string     `json:"source,omitzero"`
+}
+
+// Type is EventExecutionStopped.
+func (AgentExecutionStopped) Type() EventType { return EventExecutionStopped }
+
+// AgentExecutionCompleted: the execution has ended, completed or stopped.
+type AgentExecutionCompleted struct {
+	EventHeader
+	Status      ExecutionStatus `json:"status"`
+	StopReason  StopReason      `json:"stop_reason"`
+	Steps       int             `json:"step_count"`
+	Usage       Usage           `json:"usage"`
+	CostNanoUSD int64           `json:"cost_nano_usd,omitzero"`
+}
+
+// Type is EventExecutionCompleted.
+func (AgentExecutionCompleted) Type() EventType { return EventExecutionCompleted }
+
+// AgentExecutionFailed: the execution has ended because of an error.
+type AgentExecutionFailed struct {
+	EventHeader
+	StopReason  StopReason `json:"stop_reason"`
+	Kind        Kind       `json:"error_kind"`
+	Code        Code       `json:"error_code,omitzero"`
+	Source      string     `json:"source,omitzero"`
+	Steps       int        `json:"step_count"`
+	Usage       Usage      `json:"usage"`
+	CostNanoUSD int64      `json:"cost_nano_usd,omitzero"`
+}
+
+// Type is EventExecutionFailed.
+func (AgentExecutionFailed) Type() EventType { return EventExecutionFailed }
+
+// An EventsRequest asks for events of one execution.
+type EventsRequest struct {
+	// Number names the execution; zero is the newest.
+	Number int `json:"execution_number,omitzero"`
+	// After is the last sequence number that the asker has.
+	After int64 `json:"after,omitzero"`
+}
+
+// An EventsPage holds the events that this run knows of an execution.
+type EventsPage struct {
+	ExecutionID ExecutionID `json:"execution_id,omitzero"`
+	Number      int         `json:"execution_number"`
+	// First is the sequence number of the first event that this run holds;
+	// earlier ones are with earlier runs. Zero: none.
+	First  int64           `json:"first"`
+	Events []RecordedEvent `json:"events"`
+	// More means that the page was full.
+	More bool `json:"more,omitzero"`
+	// Ended means that the execution's last event is at or before the end of
+	// this page.
+	Ended bool `json:"ended,omitzero"`
+}

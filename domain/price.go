@@ -1,0 +1,169 @@
+package domain
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// A Price is what a model costs: nano-dollars for a million tokens, by kind. A
+// dollar is a thousand million nano-dollars, so 3 dollars are 3_000_000_000.
+type Price struct {
+	Input  int64 `json:"input_nano_usd"`
+	Output int64 `json:"output_nano_usd"`
+	// CacheRead and CacheWrite are of input tokens that were read from, or
+	// written to, the provider's cache. Absent: they cost what input costs.
+	CacheRead  *int64 `json:"cache_read_nano_usd,omitempty"`
+	CacheWrite *int64 `json:"cache_write_nano_usd,omitempty"`
+	// Long, where set, is the price of calls whose input is longer than a bound.
+	Long *LongPrice `json:"long,omitempty"`
+}
+
+// A LongPrice is the price of calls with more input tokens than Above.
+type LongPrice struct {
+	Above      int64  `json:"above_tokens"`
+	Input      int64  `json:"input_nano_usd"`
+	Output     int64  `json:"output_nano_usd"`
+	CacheRead  *int64 `json:"cache_read_nano_usd,omitempty"`
+	CacheWrite *int64 `json:"cache_write_nano_usd,omitempty"`
+}
+
+const (
+	// perTokens is the number of tokens that a price is for.
+	perTokens = 1_000_000
+	// MaxPrice bounds a price: a million dollars for a million tokens. What is
+	// above is a mistake of units.
+	MaxPrice = 1_000_000_000_000_000
+	// maxCost is what a cost that cannot be reckoned is taken to be: so much
+	// that every limit is reached.
+	maxCost = int64(^uint64(0) >> 1)
+)
+
+// Check says which price makes no sense.
+func (p Price) Check() error {
+	check := func(field string, value *int64) error {
+		if value != nil && (*value < 0 || *value > MaxPrice) {
+			return Errorf(Invalid, "price.%s: is %d nano-dollars for a million tokens; give 0 to %d (a million dollars)", field, *value, int64(MaxPrice))
+		}
+		return nil
+	}
+	fields := []struct {
+		name  string
+		value *int64
+	}{{"input", &p.Input}, {"output", &p.Output}, {"cache_read", p.CacheRead}, {"cache_write", p.CacheWrite}}
+	if l := p.Long; l != nil {
+		if l.Above < 1 {
+			return Errorf(Invalid, "price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", l.Above)
+		}
+		fields = append(fields, []struct {
+			name  string
+			value *int64
+		}{{"long.input", &l.Input}, {"long.output", &l.Output}, {"long.cache_read", l.CacheRead}, {"long.cache_write", l.CacheWrite}}...)
+	}
+	for _, f := range fields {
+		if err := check(f.name, f.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at is the price of a call with so many input tokens.
+func (p Price) at(input int64) Price {
+	if l := p.Long; l != nil && input > l.Above {
+		return Price{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite}
+	}
+	return p
+}
+
+// Cost is what a usage costs in nano-dollars, rounded up. Tokens that the usage
+// counts as cached are not charged as input too.
+func (p Price) Cost(u Usage) int64 {
+	p = p.at(u.InputTokens)
+	read := min(max(u.CacheReadTokens, 0), max(u.InputTokens, 0))
+	write := min(max(u.CacheWriteTokens, 0), max(u.InputTokens, 0)-read)
+	sum := charge{}
+	sum.add(max(u.InputTokens, 0)-read-write, p.Input)
+	sum.add(read, orPrice(p.CacheRead, p.Input))
+	sum.add(write, orPrice(p.CacheWrite, p.Input))
+	sum.add(max(u.OutputTokens, 0), p.Output)
+	return sum.perMillion()
+}
+
+// InputCost is the most that so many input tokens can cost, whatever of them a
+// cache takes part in.
+func (p Price) InputCost(tokens int64) int64 {
+	p = p.at(tokens)
+	var sum charge
+	sum.add(max(tokens, 0), max(p.Input, orPrice(p.CacheRead, p.Input), orPrice(p.CacheWrite, p.Input)))
+	return sum.perMillion()
+}
+
+// OutputFor is how many output tokens a sum of nano-dollars buys after so many
+// input tokens; ok is false where output is free.
+func (p Price) OutputFor(nanoUSD, input int64) (tokens int64, ok bool) {
+	rate := p.at(input).Output
+	if rate <= 0 {
+		return 0, false
+	}
+	if nanoUSD <= 0 {
+		return 0, true
+	}
+	hi, lo := bits.Mul64(uint64(nanoUSD), perTokens)
+	if hi >= uint64(rate) {
+		return maxCost, true
+	}
+	quotient, _ := bits.Div64(hi, lo, uint64(rate))
+	return int64(min(quotient, uint64(maxCost))), true //nolint:gosec // bounded by min
+}
+
+func orPrice(price *int64, otherwise int64) int64 {
+	if price == nil {
+		return otherwise
+	}
+	return *price
+}
+
+// A charge is a sum of tokens times prices, exact in 128 bits.
+type charge struct{ hi, lo uint64 }
+
+func (c *charge) add(tokens, price int64) {
+	hi, lo := bits.Mul64(uint64(max(tokens, 0)), uint64(max(price, 0)))
+	var carry uint64
+	c.lo, carry = bits.Add64(c.lo, lo, 0)
+	c.hi, _ = bits.Add64(c.hi, hi, carry)
+}
+
+// perMillion divides by a million, rounded up.
+func (c charge) perMillion() int64 {
+	if c.hi >= perTokens {
+		return maxCost
+	}
+	quotient, rest := bits.Div64(c.hi, c.lo, perTokens)
+	if rest > 0 {
+		quotient++
+	}
+	return int64(min(quotient, uint64(maxCost))) //nolint:gosec // bounded by min
+}
+
+// AddCost adds two sums of nano-dollars; what does not fit is the largest sum,
+// so that a limit never fails open.
+func AddCost(a, b int64) int64 {
+	if a > maxCost-b {
+		return maxCost
+	}
+	return a + b
+}
+
+// USD writes nano-dollars as dollars, exactly: "0.0042".
+func USD(nano int64) string {
+	sign := ""
+	if nano < 0 {
+		sign, nano = "-", -nano
+	}
+	text := fmt.Sprintf("%s%d.%09d", sign, nano/nanosPerUSD, nano%nanosPerUSD)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// nanosPerUSD is the number of nano-dollars in a dollar.
+const nanosPerUSD = 1_000_000_000
