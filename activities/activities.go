@@ -11,9 +11,11 @@ import (
 	"gocloud.dev/blob"
 
 	"everstep/activities/inference"
+	"everstep/activities/modelfacts"
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // A Config is what a worker has to work with.
@@ -22,6 +24,13 @@ type Config struct {
 	Providers map[string]inference.Provider
 	// Tools are what agents may be given. Their names must differ.
 	Tools []tool.Tool
+	// Hooks are those that agents may use. The same set decides in the workflow.
+	Hooks hook.Set
+	// Compilers choose what a model sees, beside those that Everstep has, by the
+	// name that definitions use. Nil: none.
+	Compilers map[string]Compiler
+	// Facts says what is known of a model: its price, its window. Nil: nothing.
+	Facts func(domain.LLMConfig) (modelfacts.Facts, bool)
 	// Transcripts finds the conversations that requests refer to.
 	Transcripts *transcript.Source
 	// Storage takes segments of transcripts. Nil: there is none, and executions
@@ -42,13 +51,22 @@ type Config struct {
 	HeartbeatThrottle time.Duration
 }
 
+// A Compiler chooses what a model sees of a conversation, at the time when it is
+// read. It gets the entries that no edit hides, and may leave out, order and
+// shorten; the transcript keeps all of it. It is used by many activities at once
+// and has to do the same each time, or a retried inference sees another
+// conversation. A call without its result, or a result without its call, is
+// left out of what it returns.
+type Compiler func([]domain.Entry) []domain.Message
+
 const defaultGrace = 5 * time.Second
 
 // Activities does the work. It is safe for concurrent use and keeps nothing
 // between calls that decides anything.
 type Activities struct {
-	config Config
-	tools  map[string]tool.Tool
+	config  Config
+	tools   map[string]tool.Tool
+	outputs checkers
 }
 
 // New checks the configuration and reports all that is wrong with it.
@@ -74,6 +92,18 @@ func New(config Config) (*Activities, error) {
 		}
 		tools[name] = t
 	}
+	for name, compiler := range config.Compilers {
+		switch {
+		case name == "" || compiler == nil:
+			wrong = append(wrong, fmt.Errorf("compiler %q: it needs a name and a function", name))
+		case domain.Compiler(name).Builtin():
+			wrong = append(wrong, fmt.Errorf("compiler %q: name: Everstep has one of that name; take another", name))
+		default:
+			if err := new(domain.Compiler).UnmarshalText([]byte(name)); err != nil {
+				wrong = append(wrong, err)
+			}
+		}
+	}
 	if config.CancelGrace < 0 || config.ShutdownGrace < 0 {
 		wrong = append(wrong, errors.New("cancel grace, shutdown grace: a time cannot be negative"))
 	}
@@ -98,6 +128,8 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 	register(r, domain.CallTool, a.CallTool)
 	register(r, domain.ListTools, a.ListTools)
 	register(r, domain.Record, a.Record)
+	register(r, domain.CallHook, a.CallHook)
+	register(r, domain.CheckOutput, a.CheckOutput)
 }
 
 // register does not compile where an activity's types are not its contract's.

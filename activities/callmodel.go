@@ -76,6 +76,10 @@ type modelCall struct {
 	info       activity.Info
 	pulse      *modelPulse
 	call       inference.Call
+	// summary is set where the call sums up.
+	summary *summary
+	// price is the model's; nil where nobody knows it.
+	price *domain.Price
 	// spent is what attempts before this one, lost in this activity, may have cost.
 	spent domain.Usage
 	// sent says that the provider has begun to send the request.
@@ -87,7 +91,7 @@ func (c *modelCall) attempt() int { return c.request.Attempts + int(c.info.Attem
 
 // prepare puts together what is sent, and refuses what the budget does not cover.
 func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
-	conversation, err := c.activities.config.Transcripts.Fetch(ctx, c.request.Log, c.request.Resolved)
+	conversation, err := c.activities.config.Transcripts.Fetch(ctx, c.request.Log, c.request.Resolved, needed(c.request.Edits))
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +101,10 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound,
 			"model: no provider %q on this worker; the providers are: %s", domain.Shorten(definition.Model.Provider, 64), c.activities.providerNames())
 	}
+	c.price = conversation.Resolved.Price
 	c.call = inference.Call{
 		Config:          definition.Model,
 		System:          definition.SystemPrompt,
-		Messages:        domain.Compile(definition.Compiler, definition.Sections, conversation.Entries, []domain.ExecutionID{c.request.ExecutionID}),
-		Format:          definition.Format,
 		MaxOutputTokens: smallest(c.request.MaxOutputTokens, definition.Model.MaxOutputTokens),
 		Inference:       c.request.Inference,
 		Attempt:         c.attempt(),
@@ -110,33 +113,16 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	if !c.request.WithoutTools {
 		c.call.Tools = conversation.Resolved.Tools
 	}
+	if c.request.Summary != nil {
+		err = c.sumUp(ctx, definition, conversation.Entries)
+	} else {
+		c.call.Messages, err = c.compiled(ctx, definition, conversation.Entries)
+		c.tell(definition.Format, conversation.Resolved.OutputMode)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return provider, c.cover(provider.MinOutputTokens())
-}
-
-// smallest returns the smaller bound; zero is none.
-func smallest(a, b int64) int64 {
-	if a <= 0 || b > 0 && b < a {
-		return b
-	}
-	return a
-}
-
-// cover takes what lost attempts may have cost out of what this one may.
-func (c *modelCall) cover(minOutput int64) error {
-	if c.request.TokensLeft <= 0 || c.spent.IsZero() {
-		return nil
-	}
-	room := c.request.TokensLeft - c.spent.TotalTokens() - c.call.InputTokens()
-	if room < max(minOutput, 1) {
-		return domain.Errorf(domain.Unavailable, "the worker was lost after it had sent the request, and the budget does not cover another try")
-	}
-	c.call.MaxOutputTokens = smallest(c.call.MaxOutputTokens, room)
-	return nil
-}
-
-// reserved is what the attempt may cost if nothing more is heard of it.
-func (c *modelCall) reserved() domain.Usage {
-	return domain.Usage{InputTokens: c.call.InputTokens(), OutputTokens: c.call.MaxOutputTokens, Estimated: true}
 }
 
 // infer asks the model. A provider that panics has failed like any other.

@@ -55,7 +55,10 @@ type modelBench struct {
 	// heartbeat is the time-out that the activity is told.
 	heartbeat time.Duration
 	// source, where set, takes the place of the worker's memory.
-	source *transcript.Source
+	source    *transcript.Source
+	compilers map[string]activities.Compiler
+	// called is the newest call of a model that answeringBench made.
+	called inference.Call
 
 	mu    sync.Mutex
 	beats []domain.Heartbeat
@@ -76,19 +79,29 @@ func modelBenchOf(model fakeModel) *modelBench {
 	return b
 }
 
+// answeringBench is a bench whose model answers at once.
+func answeringBench(text string, usage domain.Usage) *modelBench {
+	b := modelBenchOf(nil)
+	b.model = func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+		b.called = call
+		return says(text, usage), nil
+	}
+	return b
+}
+
 func (b *modelBench) request() domain.ModelRequest {
 	return domain.ModelRequest{ExecutionID: domain.ExecutionID{UUID: uuid.UUID{1}}, Step: 3, Log: b.log.Ref(), Resolved: b.resolved.Digest, Inference: 2}
 }
 
-func (b *modelBench) call(t *testing.T, request domain.ModelRequest) (domain.ModelReply, error) {
+func (b *modelBench) call(t testing.TB, request domain.ModelRequest) (domain.ModelReply, error) {
 	t.Helper()
 	source := b.source
 	if source == nil {
-		source = &transcript.Source{Cache: transcript.NewCache(1 << 20)}
+		source = &transcript.Source{Cache: transcript.NewCache(64 << 20)}
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at,
+		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at, Compilers: b.compilers,
 	})
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite

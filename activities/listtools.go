@@ -3,18 +3,23 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
+	"everstep/activities/modelfacts"
 	"everstep/domain"
 )
 
-// ListTools says what a definition means on this worker: which tools its names
-// stand for, and what its model's provider and the storage allow. It changes
-// nothing and may run any number of times.
+// ListTools says what a definition means on this worker: which tools and hooks
+// its names stand for, what its model's provider and the storage allow, what the
+// model costs and holds. Defaults are filled in, so that later ones change
+// nothing about an execution that began with these. It changes nothing and may
+// run any number of times.
 //
-// It fails for good where the definition cannot run here: an unknown tool or
-// provider, a model that its provider refuses, tools too many to be recorded.
+// It fails for good where the definition cannot run here: an unknown tool, hook,
+// compiler or provider, a model that its provider refuses, a response format
+// that cannot be kept, tools too many to be recorded.
 // An error of the provider that may pass, such as a key that a vault does not
 // hand out just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request domain.CatalogRequest) (domain.Catalog, error) {
@@ -26,8 +31,18 @@ func (a *Activities) ListTools(ctx context.Context, request domain.CatalogReques
 }
 
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (domain.Catalog, error) {
+	if err := checkSettings(definition); err != nil {
+		return domain.Catalog{}, err
+	}
 	specs, err := a.specs(definition.Tools)
 	if err != nil {
+		return domain.Catalog{}, err
+	}
+	hooks, err := a.config.Hooks.Resolve(definition.Hooks)
+	if err != nil {
+		return domain.Catalog{}, err
+	}
+	if err := a.checkCompiler(definition.Compiler); err != nil {
 		return domain.Catalog{}, err
 	}
 	provider, ok := a.config.Providers[definition.Model.Provider]
@@ -39,12 +54,32 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 		return domain.Catalog{}, err
 	}
 	catalog := domain.Catalog{
-		Tools: specs, Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(),
+		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
+		Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(),
+	}
+	a.addFacts(&catalog, definition.Model)
+	if catalog.OutputMode, err = a.outputMode(definition, provider); err != nil {
+		return domain.Catalog{}, err
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
 		return domain.Catalog{}, err
 	}
 	return catalog, nil
+}
+
+// checkSettings refuses what would be recorded and make no sense ever after. The
+// client has checked it, where it was one of ours.
+func checkSettings(definition domain.Definition) error {
+	if err := definition.Guards.Check(); err != nil {
+		return err
+	}
+	if err := definition.Compaction.Check(); err != nil {
+		return err
+	}
+	if price := definition.Model.Price; price != nil {
+		return price.Check()
+	}
+	return nil
 }
 
 // specs resolves names in the order of the definition, each once.
@@ -69,6 +104,39 @@ func (a *Activities) specs(names []string) ([]domain.ToolSpec, error) {
 			"tools: this worker has no %s; it has: %s", domain.Shorten(strings.Join(unknown, ", "), 500), a.toolNames())
 	}
 	return specs, nil
+}
+
+// checkCompiler refuses a compiler that is neither ours nor this worker's.
+func (a *Activities) checkCompiler(compiler domain.Compiler) error {
+	if compiler.Builtin() || a.config.Compilers[string(compiler)] != nil {
+		return nil
+	}
+	var names []string
+	for _, c := range domain.Compilers() {
+		names = append(names, string(c))
+	}
+	names = append(names, slices.Sorted(maps.Keys(a.config.Compilers))...)
+	return domain.Errorf(domain.Invalid, "compiler: this worker has no %q; it has: %s",
+		domain.Shorten(string(compiler), domain.MaxCompilerName), strings.Join(names, ", "))
+}
+
+// addFacts adds what the model costs and holds: what the definition says, else
+// what the worker knows.
+func (a *Activities) addFacts(catalog *domain.Catalog, model domain.LLMConfig) {
+	var known modelfacts.Facts
+	if a.config.Facts != nil {
+		known, _ = a.config.Facts(model)
+	}
+	catalog.Price, catalog.ContextWindow, catalog.MaxOutputTokens = model.Price, model.ContextWindow, model.MaxOutputTokens
+	if catalog.Price == nil {
+		catalog.Price = known.Price
+	}
+	if catalog.ContextWindow == 0 {
+		catalog.ContextWindow = known.ContextWindow
+	}
+	if catalog.MaxOutputTokens == 0 {
+		catalog.MaxOutputTokens = known.MaxOutputTokens
+	}
 }
 
 func (a *Activities) providerNames() string {

@@ -18,9 +18,10 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (doma
 	reply := c.reply(domain.Answered)
 	reply.Response = bounded(answer.Response)
 	reply.Response.Usage = c.call.Reckon(answer.Response.Usage, answer.Message)
-	encoded, err := json.Marshal(answer.Message)
+	message, invalid := c.formatted(c.recorded(answer), &reply.Response)
+	encoded, err := json.Marshal(message)
 	if err == nil && len(encoded) <= domain.MaxMessage {
-		reply.Message, reply.Digest = &answer.Message, domain.DigestOf(encoded)
+		reply.Message, reply.Digest, reply.Invalid = &message, domain.DigestOf(encoded), invalid
 		return reply, nil
 	}
 	failed := domain.Errorf(domain.TooLarge, "the model's answer has %d bytes; at most %d are allowed", len(encoded), domain.MaxMessage)
@@ -65,13 +66,14 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	return reply, nil
 }
 
-// interrupted keeps what had come when a stop cut the answer off.
+// interrupted keeps what had come when a stop cut the answer off. Half a summary
+// is none.
 func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) domain.ModelReply {
 	reply := c.reply(domain.Interrupted)
 	reply.Response = bounded(answer.Response)
 	reply.Response.Usage = used
 	message := shorten(answer.Message)
-	if len(message.Parts) == 0 {
+	if len(message.Parts) == 0 || c.summary != nil {
 		return reply
 	}
 	if encoded, err := json.Marshal(message); err == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -65,6 +66,43 @@ func TestRecordWritesASegment(t *testing.T) {
 	object, err := storage.ReadAll(t.Context(), segment.Key("default-test-workflow-id"))
 	require.NoError(t, err)
 	require.Len(t, object, int(segment.Bytes))
+}
+
+// ended is a run that has ended and still tells its messages.
+type ended struct {
+	runID string
+	log   domain.Log
+}
+
+func (e ended) QueryWorkflow(_ context.Context, _, runID, _ string, _ ...any) (converter.EncodedValue, error) {
+	if runID != e.runID {
+		return nil, serviceerror.NewNotFound("no run " + runID)
+	}
+	page, err := converter.GetDefaultDataConverter().ToPayloads(domain.MessagesPage{Length: e.log.Len(), Entries: e.log.Entries()})
+	return client.NewValue(page), err
+}
+
+func TestRecordCopiesFromAnotherRun(t *testing.T) {
+	t.Parallel()
+	log := said("one", "two", "three")
+	source := &transcript.Source{Cache: transcript.NewCache(0), Client: ended{"ended-run", log}, Storage: memblob.OpenBucket(nil)}
+	a, err := activities.New(activities.Config{Transcripts: source, Storage: source.Storage})
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a.Record)
+	value, err := env.ExecuteActivity(a.Record, domain.RecordRequest{Log: log.Ref(), RunID: "ended-run"})
+	require.NoError(t, err)
+	var segment domain.Segment
+	require.NoError(t, value.Get(&segment))
+	require.Equal(t, domain.Segment{RunID: "default-test-run-id", To: 3, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
+	exists, err := source.Storage.Exists(t.Context(), segment.Key("default-test-workflow-id"))
+	require.NoError(t, err)
+	require.True(t, exists)
+
+	_, err = env.ExecuteActivity(a.Record, domain.RecordRequest{Log: said("one", "more").Ref(), RunID: "another-run"})
+	require.ErrorContains(t, err, "run another-run of default-test-workflow-id is gone")
 }
 
 func TestRecordFailures(t *testing.T) {

@@ -71,6 +71,9 @@ func (c AgentContext) WithResponseFormat(f ResponseFormat) (AgentContext, error)
 			return c, in("response_format", in("type", err))
 		}
 	}
+	if err := new(OutputMode).UnmarshalText([]byte(f.Mode)); err != nil {
+		return c, in("response_format", in("mode", err))
+	}
 	if f.Type == FormatSchema && (f.Name == "" || len(f.Schema) == 0) {
 		return c, in("response_format", Errorf(Invalid, "json_schema needs a name and a schema"))
 	}

@@ -78,7 +78,7 @@ func TestLifeOfAnExecution(t *testing.T) {
 	require.Equal(t, after(2), since)
 	s = must(t)(s.WithCurrentStep(toolStep(executionID(1), 1), after(3)))
 	require.Equal(t, int64(120), s.Usage().TotalTokens(), "the step in progress counts")
-	require.Equal(t, domain.Spent{Steps: 1, Tokens: 120, Seconds: 4, ToolCalls: 2}, s.Spent(after(5), 2))
+	require.Equal(t, domain.Spent{Steps: 1, Tokens: 120, Seconds: 4, CostNanoUSD: 500, ToolCalls: 2}, s.Spent(after(5), 2))
 	s = must(t)(s.WithCurrentStepCompleted(after(4)))
 	require.Equal(t, []int{1, 1}, []int{s.StepCount(), s.TransientStepCount()})
 	require.Len(t, s.Messages(), 1, "joining is an act of its own")
@@ -88,7 +88,7 @@ func TestLifeOfAnExecution(t *testing.T) {
 	left, ok := s.BudgetLeft(after(11), 3)
 	require.True(t, ok)
 	require.Equal(t, domain.ExecutionBudget{
-		MaxSteps: new(int64(9)), MaxTokens: new(int64(4880)), MaxSeconds: new(80.5), MaxCostNanoUSD: new(int64(2_000_000_000)),
+		MaxSteps: new(int64(9)), MaxTokens: new(int64(4880)), MaxSeconds: new(80.5), MaxCostNanoUSD: new(int64(1_999_999_500)),
 		Deadline: new(after(3600)), MaxToolCalls: new(int64(1)),
 	}, left)
 	s = must(t)(s.WithExecutionCompleted(after(8)))
@@ -212,6 +212,7 @@ func TestStepsFolded(t *testing.T) {
 		folded := whole.WithStepsFolded(keepLast)
 		require.Equal(t, 30, folded.StepCount())
 		require.Equal(t, whole.Usage(), folded.Usage())
+		require.Equal(t, int64(30*500), folded.CostNanoUSD())
 		require.Equal(t, whole.Spent(after(40), 1), folded.Spent(after(40), 1))
 		require.True(t, folded.HasErrors())
 		require.Equal(t, whole.UpdatedAt(), folded.UpdatedAt())

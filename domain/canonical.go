@@ -124,6 +124,9 @@ func (c Continuation) kept() (Continuation, error) {
 	if c.Overridden, err = keptSignals(c.Overridden); err != nil {
 		return c, in("overridden", err)
 	}
+	if c.Late, err = keptSignals(c.Late); err != nil {
+		return c, in("late", err)
+	}
 	return c, nil
 }
 
@@ -144,7 +147,7 @@ func keptSignals(signals []StopSignal) ([]StopSignal, error) {
 // kept returns a configuration that shares nothing with c. Options that are
 // not JSON stay as they are and fail where they are encoded.
 func (c LLMConfig) kept() LLMConfig {
-	c.Temperature, c.TopP = copied(c.Temperature), copied(c.TopP)
+	c.Temperature, c.TopP, c.Price = copied(c.Temperature), copied(c.TopP), c.Price.clone()
 	if options, err := c.Options.kept(); err == nil {
 		c.Options = options
 	}

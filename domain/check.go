@@ -31,6 +31,8 @@ func (d Definition) Check() error {
 		return Errorf(Invalid, "model: has no name; write it as provider/model")
 	case d.Model.MaxOutputTokens < 0:
 		return Errorf(Invalid, "max_output_tokens: is %d; it may not be negative", d.Model.MaxOutputTokens)
+	case d.Model.ContextWindow < 0:
+		return Errorf(Invalid, "context_window: is %d; it may not be negative", d.Model.ContextWindow)
 	case d.Attempts < 0:
 		return Errorf(Invalid, "attempts: is %d; it may not be negative", d.Attempts)
 	case d.InferenceTimeout < 0:
@@ -62,6 +64,9 @@ func (d Definition) Check() error {
 		if err := p.Check(); err != nil {
 			return err
 		}
+	}
+	if _, err := (AgentContext{}).WithResponseFormat(d.Format); err != nil {
+		return &Error{Kind: Invalid, Message: err.Error()}
 	}
 	if err := d.Guards.Check(); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -22,22 +23,48 @@ func TestDefinitionCheck(t *testing.T) {
 	}
 	require.NoError(t, good().Check())
 	for fault, spoil := range map[string]func(*domain.Definition){
-		"model: has no provider":                 func(d *domain.Definition) { d.Model.Provider = "" },
-		"model: has no name":                     func(d *domain.Definition) { d.Model.Model = "" },
-		"model: is not valid UTF-8":              func(d *domain.Definition) { d.Model.Model = "\xff" },
-		"max_output_tokens: is -1":               func(d *domain.Definition) { d.Model.MaxOutputTokens = -1 },
-		"attempts: is -1":                        func(d *domain.Definition) { d.Attempts = -1 },
-		"inference_timeout: is -1s":              func(d *domain.Definition) { d.InferenceTimeout = -time.Second },
-		"system prompt: is not valid UTF-8":      func(d *domain.Definition) { d.SystemPrompt = "\xff" },
-		"system prompt: has 262145 bytes":        func(d *domain.Definition) { d.SystemPrompt = strings.Repeat("x", domain.MaxSystemPrompt+1) },
-		"tool: is empty":                         func(d *domain.Definition) { d.Tools = []string{" "} },
-		"max_steps: is -1":                       func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(-1)) },
-		"sections: is empty; compiler selected_": func(d *domain.Definition) { d.Compiler = domain.SelectedSections },
+		"model: has no provider":                    func(d *domain.Definition) { d.Model.Provider = "" },
+		"model: has no name":                        func(d *domain.Definition) { d.Model.Model = "" },
+		"model: is not valid UTF-8":                 func(d *domain.Definition) { d.Model.Model = "\xff" },
+		"max_output_tokens: is -1":                  func(d *domain.Definition) { d.Model.MaxOutputTokens = -1 },
+		"attempts: is -1":                           func(d *domain.Definition) { d.Attempts = -1 },
+		"inference_timeout: is -1s":                 func(d *domain.Definition) { d.InferenceTimeout = -time.Second },
+		"system prompt: is not valid UTF-8":         func(d *domain.Definition) { d.SystemPrompt = "\xff" },
+		"system prompt: has 262145 bytes":           func(d *domain.Definition) { d.SystemPrompt = strings.Repeat("x", domain.MaxSystemPrompt+1) },
+		"tool: is empty":                            func(d *domain.Definition) { d.Tools = []string{" "} },
+		"max_steps: is -1":                          func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(-1)) },
+		"context_window: is -1":                     func(d *domain.Definition) { d.Model.ContextWindow = -1 },
+		"hooks: one is empty":                       func(d *domain.Definition) { d.Hooks = []string{"a", ""} },
+		"tool_timeout: is -1s":                      func(d *domain.Definition) { d.ToolTimeout = -time.Second },
+		"price.input: is -5 nano-dollars":           func(d *domain.Definition) { d.Model.Price = &domain.Price{Input: -5} },
+		"guards.output_retries: is 101":             func(d *domain.Definition) { d.Guards.OutputRetries = new(101) },
+		"compaction.trigger_percent: is 99":         func(d *domain.Definition) { d.Compaction.TriggerPercent = 99 },
+		"response_format: json_schema needs a name": func(d *domain.Definition) { d.Format.Type = domain.FormatSchema },
+		`response_format.mode: output mode: "x" is`: func(d *domain.Definition) { d.Format.Mode = "x" },
+		"sections: is empty; compiler selected_":    func(d *domain.Definition) { d.Compiler = domain.SelectedSections },
 	} {
 		d := good()
 		spoil(&d)
 		require.ErrorContains(t, d.Check(), fault)
 	}
+}
+
+// TestConflicts asks for other values in every field: all but those that are
+// given for one execution conflict, each by its key.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	var given, none domain.Definition
+	fill(reflect.ValueOf(&given).Elem(), "definition")
+	var want []string
+	for i := range reflect.TypeFor[domain.Definition]().NumField() {
+		key, _, _ := strings.Cut(reflect.TypeFor[domain.Definition]().Field(i).Tag.Get("json"), ",")
+		if key != "model" && key != "budget" && key != "source" {
+			want = append(want, key)
+		}
+	}
+	require.ElementsMatch(t, want, none.Conflicts(given))
+	require.Empty(t, given.Conflicts(none), "what is not given asks for nothing")
+	require.Empty(t, given.Conflicts(given))
 }
 
 func TestCheckPrompt(t *testing.T) {

@@ -44,27 +44,6 @@ func (c Compaction) Check() error {
 	return nil
 }
 
-// Edits are what hides or replaces parts of a transcript from the model. They
-// stand beside the messages, which never change. The zero value changes nothing.
-// All bounds are indexes of the transcript; Cleared and Hidden only ever grow.
-type Edits struct {
-	// Cleared: results of tools before this index are shown by a note in their
-	// place.
-	Cleared int `json:"cleared,omitzero"`
-	// Hidden: messages before this index are not shown; the summary stands for
-	// them. It never parts a call from its result.
-	Hidden int `json:"hidden,omitzero"`
-	// Summary is the index of the summary, which is shown first, plus one;
-	// zero: there is none.
-	Summary int `json:"summary,omitzero"`
-	// Buffered: messages from Hidden up to this index are the section buffer:
-	// they were recent when the summary was made.
-	Buffered int `json:"buffered,omitzero"`
-}
-
-// IsZero reports whether nothing is edited.
-func (e Edits) IsZero() bool { return e == Edits{} }
-
 // A SummaryRequest makes an inference one that sums up a part of the
 // conversation, in place of one that goes on with it.
 type SummaryRequest struct {

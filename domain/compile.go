@@ -11,6 +11,13 @@ import "slices"
 // accepts, is left out. Time and memory grow with the number of entries, for the
 // few sections that a transcript has.
 func Compile(c Compiler, sections []string, entries []Entry, chain []ExecutionID) []Message {
+	return CompileEdited(c, sections, entries, chain, Edits{})
+}
+
+// CompileEdited is Compile for a transcript of which edits hide or replace
+// parts. Entries are its suffix, from wherever the edits hide nothing more.
+func CompileEdited(c Compiler, sections []string, entries []Entry, chain []ExecutionID, edits Edits) []Message {
+	entries = edits.Apply(entries)
 	order := shownSections(c, sections, entries)
 	ranks := make([]int32, len(entries))
 	counts := make([]int, len(order)+1)

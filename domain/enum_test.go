@@ -21,23 +21,29 @@ var enums = map[string]struct {
 	decode func(string) (string, error)
 	// empty is what the empty text reads as; "-" where it is refused.
 	empty string
+	// open enums take other names too, which the worker knows.
+	open bool
 }{
-	"Kind":            {listed(domain.Kinds), "invalid denied throttled unavailable too_large internal", decoded[domain.Kind], "-"},
-	"Code":            {listed(domain.Codes), "blocked not_run interrupted outcome_unknown timeout empty_response filtered invalid_output quota auth context_overflow context_lost hook_failed malformed model_not_found unknown_tool worker_shutdown terminated timed_out", decoded[domain.Code], ""},
-	"Role":            {listed(domain.Roles), "system developer user assistant tool", decoded[domain.Role], "-"},
-	"PartType":        {listed(domain.PartTypes), "text image file audio reasoning", decoded[domain.PartType], "-"},
-	"FormatType":      {listed(domain.FormatTypes), "text json_object json_schema", decoded[domain.FormatType], "text"},
-	"Effect":          {listed(domain.Effects), "read_only idempotent keyed at_most_once", decoded[domain.Effect], "at_most_once"},
-	"ModelOutcome":    {listed(domain.ModelOutcomes), "answered interrupted worker_shutdown failed", decoded[domain.ModelOutcome], "-"},
-	"InferencePhase":  {listed(domain.InferencePhases), "waiting requested streaming running", decoded[domain.InferencePhase], "-"},
-	"StopMode":        {listed(domain.StopModes), "after_step after_inference now", decoded[domain.StopMode], "after_step"},
-	"StatusSource":    {listed(domain.StatusSources), "workflow heartbeat history memo server", decoded[domain.StatusSource], "-"},
-	"ExecutionStatus": {listed(domain.ExecutionStatuses), "pending in_progress completed stopped failed", decoded[domain.ExecutionStatus], "-"},
-	"FinishReason":    {listed(domain.FinishReasons), "stop length tool_calls content_filter refusal error other", decoded[domain.FinishReason], "-"},
-	"StopReason":      {listed(domain.StopReasons), "error stop_requested steps_limit token_limit cost_limit tool_call_limit time_limit retry_limit finish_reason user_requested completed unknown", decoded[domain.StopReason], "-"},
-	"StepType":        {listed(domain.StepTypes), "error tool_execution final_response", decoded[domain.StepType], "-"},
-	"Compiler":        {listed(domain.Compilers), "current_trace all_sections selected_sections", decoded[domain.Compiler], "current_trace"},
-	"Boundary":        {listed(domain.Boundaries), "before_request in_stream after_request before_effect after_effect among_calls between_steps continuing", decoded[domain.Boundary], "-"},
+	"Kind":            {listed(domain.Kinds), "invalid denied throttled unavailable too_large internal", decoded[domain.Kind], "-", false},
+	"Code":            {listed(domain.Codes), "blocked not_run interrupted outcome_unknown timeout empty_response filtered invalid_output quota auth context_overflow context_lost hook_failed malformed model_not_found unknown_tool worker_shutdown terminated timed_out", decoded[domain.Code], "", false},
+	"Role":            {listed(domain.Roles), "system developer user assistant tool", decoded[domain.Role], "-", false},
+	"PartType":        {listed(domain.PartTypes), "text image file audio reasoning", decoded[domain.PartType], "-", false},
+	"FormatType":      {listed(domain.FormatTypes), "text json_object json_schema", decoded[domain.FormatType], "text", false},
+	"Effect":          {listed(domain.Effects), "read_only idempotent keyed at_most_once", decoded[domain.Effect], "at_most_once", false},
+	"ModelOutcome":    {listed(domain.ModelOutcomes), "answered interrupted worker_shutdown failed", decoded[domain.ModelOutcome], "-", false},
+	"InferencePhase":  {listed(domain.InferencePhases), "waiting requested streaming running", decoded[domain.InferencePhase], "-", false},
+	"StopMode":        {listed(domain.StopModes), "after_step after_inference now", decoded[domain.StopMode], "after_step", false},
+	"StatusSource":    {listed(domain.StatusSources), "workflow heartbeat history memo server", decoded[domain.StatusSource], "-", false},
+	"ExecutionStatus": {listed(domain.ExecutionStatuses), "pending in_progress completed stopped failed", decoded[domain.ExecutionStatus], "-", false},
+	"FinishReason":    {listed(domain.FinishReasons), "stop length tool_calls content_filter refusal error other", decoded[domain.FinishReason], "-", false},
+	"StopReason":      {listed(domain.StopReasons), "error stop_requested steps_limit token_limit cost_limit tool_call_limit time_limit retry_limit finish_reason user_requested completed unknown", decoded[domain.StopReason], "-", false},
+	"StepType":        {listed(domain.StepTypes), "error tool_execution final_response", decoded[domain.StepType], "-", false},
+	"Compiler":        {listed(domain.Compilers), "current_trace all_sections selected_sections", decoded[domain.Compiler], "current_trace", true},
+	"Trigger":         {listed(domain.Triggers), "before_execution before_step before_inference after_inference before_tool_use after_tool_use after_step on_error on_stop after_execution", decoded[domain.Trigger], "-", false},
+	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentCompleted AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
+	"Limit":           {listed(domain.Limits), "max_steps max_tokens max_seconds max_cost deadline max_tool_calls", decoded[domain.Limit], "-", false},
+	"OutputMode":      {listed(domain.OutputModes), "native tool instruction", decoded[domain.OutputMode], "", false},
+	"Boundary":        {listed(domain.Boundaries), "before_request in_stream after_request before_effect after_effect among_calls between_steps continuing", decoded[domain.Boundary], "-", false},
 }
 
 func listed[E ~string](list func() []E) []string {
@@ -68,11 +74,16 @@ func TestEnumValues(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, value, got)
 				_, err = enum.decode(strings.ToUpper(value))
-				require.ErrorContains(t, err, "is none of")
+				require.Error(t, err)
 			}
 			got, err := enum.decode("nonsense")
-			require.ErrorContains(t, err, `"nonsense" is none of `+enum.listed[0])
-			require.Empty(t, got)
+			if enum.open {
+				require.NoError(t, err)
+				require.Equal(t, "nonsense", got)
+			} else {
+				require.ErrorContains(t, err, `"nonsense" is none of `+enum.listed[0])
+				require.Empty(t, got)
+			}
 			got, err = enum.decode("")
 			if enum.empty == "-" {
 				require.Error(t, err)
@@ -166,6 +177,29 @@ func noteList(t *testing.T, f *ast.FuncDecl, lists map[string][]string) {
 	element := printed(t, array.Elt)
 	for _, item := range literal.Elts {
 		lists[element] = append(lists[element], printed(t, item))
+	}
+}
+
+// TestCompilerNames: any plain name is one, that of a worker's own compiler too.
+func TestCompilerNames(t *testing.T) {
+	t.Parallel()
+	for _, c := range domain.Compilers() {
+		require.True(t, c.Builtin(), c)
+	}
+	require.True(t, domain.Compiler("").Builtin())
+	longest := strings.Repeat("x", domain.MaxCompilerName)
+	for _, name := range []string{"newest_first", "v2", longest} {
+		got, err := decoded[domain.Compiler](name)
+		require.NoError(t, err)
+		require.Equal(t, name, got)
+		require.False(t, domain.Compiler(name).Builtin(), name)
+	}
+	for name, fault := range map[string]string{
+		"Newest": "is no name of one", "a-b": "is no name of one", "a b": "is no name of one", "\xff": "is no name of one",
+		longest + "x": "has 65 bytes; at most 64",
+	} {
+		_, err := decoded[domain.Compiler](name)
+		require.ErrorContains(t, err, fault, "%q", name)
 	}
 }
 

@@ -76,6 +76,9 @@ type RecordedEvent struct{ Event }
 
 // MarshalJSON writes the event's fields beside its type.
 func (r RecordedEvent) MarshalJSON() ([]byte, error) {
+	if r.Event == nil {
+		return nil, Errorf(Internal, "event: is none; give one of %s and so on", EventExecutionStarted)
+	}
 	fields, err := json.Marshal(r.Event)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 	var head struct {
 		Type EventType `json:"type"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	if err := decodeInto(data, &head); err != nil {
 		return err
 	}
 	read, ok := eventReaders()[head.Type]
@@ -110,7 +113,7 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 
 func readEvent[E Event](data []byte) (Event, error) {
 	var event E
-	err := json.Unmarshal(data, &event)
+	err := decodeInto(data, &event)
 	return event, err
 }
 

@@ -1,7 +1,7 @@
 package domain
 
-// AgentExecutionStarted: an execution began. Going on after a crash or in a new
-// run begins none.
+// An AgentExecutionStarted says that an execution began. Going on after a crash
+// or in a new run begins none.
 type AgentExecutionStarted struct {
 	EventHeader
 	Number int `json:"execution_number"`
@@ -12,13 +12,13 @@ type AgentExecutionStarted struct {
 // Type is EventExecutionStarted.
 func (AgentExecutionStarted) Type() EventType { return EventExecutionStarted }
 
-// AgentStepStarted: a step began, and nothing stopped it before.
+// An AgentStepStarted says that a step began, and nothing stopped it before.
 type AgentStepStarted struct{ EventHeader }
 
 // Type is EventStepStarted.
 func (AgentStepStarted) Type() EventType { return EventStepStarted }
 
-// InferenceRequestStarted: the model is asked. Each is closed by an
+// An InferenceRequestStarted says that the model is asked. Each is closed by an
 // InferenceResponseReceived.
 type InferenceRequestStarted struct {
 	EventHeader
@@ -32,8 +32,8 @@ type InferenceRequestStarted struct {
 // Type is EventInferenceRequested.
 func (InferenceRequestStarted) Type() EventType { return EventInferenceRequested }
 
-// InferenceResponseReceived: the model answered, or it is certain that it will
-// not.
+// An InferenceResponseReceived says that the model answered, or that it is certain
+// that it will not.
 type InferenceResponseReceived struct {
 	EventHeader
 	FinishReason FinishReason `json:"finish_reason,omitzero"`
@@ -47,7 +47,8 @@ type InferenceResponseReceived struct {
 // Type is EventInferenceReceived.
 func (InferenceResponseReceived) Type() EventType { return EventInferenceReceived }
 
-// ToolCallStarted: a tool call began. Each is closed by a ToolCallCompleted.
+// A ToolCallStarted says that a tool call began. Each is closed by a
+// ToolCallCompleted.
 type ToolCallStarted struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
@@ -57,7 +58,7 @@ type ToolCallStarted struct {
 // Type is EventToolCallStarted.
 func (ToolCallStarted) Type() EventType { return EventToolCallStarted }
 
-// ToolCallCompleted: a tool call that began has ended.
+// A ToolCallCompleted says that a tool call that began has ended.
 type ToolCallCompleted struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
@@ -71,8 +72,8 @@ type ToolCallCompleted struct {
 // Type is EventToolCallCompleted.
 func (ToolCallCompleted) Type() EventType { return EventToolCallCompleted }
 
-// ToolCallBlocked: a tool call that the model asked for was not begun. Code is
-// blocked where a hook forbade it, else says what did.
+// A ToolCallBlocked says that a tool call that the model asked for was not begun.
+// Code is blocked where a hook forbade it, else says what did.
 type ToolCallBlocked struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
@@ -85,7 +86,7 @@ type ToolCallBlocked struct {
 // Type is EventToolCallBlocked.
 func (ToolCallBlocked) Type() EventType { return EventToolCallBlocked }
 
-// AgentStepCompleted: a step ended.
+// An AgentStepCompleted says that a step ended.
 type AgentStepCompleted struct {
 	EventHeader
 	StepType     StepType     `json:"step_type"`
@@ -101,7 +102,7 @@ type AgentStepCompleted struct {
 // Type is EventStepCompleted.
 func (AgentStepCompleted) Type() EventType { return EventStepCompleted }
 
-// TokenUsageReported: what the execution has used so far, after each step.
+// A TokenUsageReported says what the execution has used so far, after each step.
 type TokenUsageReported struct {
 	EventHeader
 	Usage       Usage `json:"usage"`
@@ -111,8 +112,8 @@ type TokenUsageReported struct {
 // Type is EventTokenUsageReported.
 func (TokenUsageReported) Type() EventType { return EventTokenUsageReported }
 
-// ContinuationEvaluated: it was decided whether the loop goes on. A check
-// between steps says so only where it stops.
+// A ContinuationEvaluated says that it was decided whether the loop goes on. A
+// check between steps says so only where it stops.
 type ContinuationEvaluated struct {
 	EventHeader
 	Stops bool `json:"stops"`
@@ -125,7 +126,7 @@ type ContinuationEvaluated struct {
 // Type is EventContinuationEvaluated.
 func (ContinuationEvaluated) Type() EventType { return EventContinuationEvaluated }
 
-// StopSignalReceived: something asked to stop.
+// A StopSignalReceived says that something asked to stop.
 type StopSignalReceived struct {
 	EventHeader
 	Reason StopReason `json:"stop_reason"`
@@ -135,7 +136,7 @@ type StopSignalReceived struct {
 // Type is EventStopSignalReceived.
 func (StopSignalReceived) Type() EventType { return EventStopSignalReceived }
 
-// SubagentSpawning: a child execution is about to begin.
+// A SubagentSpawning says that a child execution is about to begin.
 type SubagentSpawning struct {
 	EventHeader
 	Subagent string  `json:"subagent"`
@@ -145,7 +146,7 @@ type SubagentSpawning struct {
 // Type is EventSubagentSpawning.
 func (SubagentSpawning) Type() EventType { return EventSubagentSpawning }
 
-// SubagentCompleted: a child execution has ended.
+// A SubagentCompleted says that a child execution has ended.
 type SubagentCompleted struct {
 	EventHeader
 	Subagent   string          `json:"subagent"`
@@ -157,8 +158,8 @@ type SubagentCompleted struct {
 // Type is EventSubagentCompleted.
 func (SubagentCompleted) Type() EventType { return EventSubagentCompleted }
 
-// AgentExecutionStopped: the loop is over, with the reason that counts. Once an
-// execution; signals that come later do not count.
+// An AgentExecutionStopped says that the loop is over, with the reason that counts.
+// It comes once an execution; signals that come later do not count.
 type AgentExecutionStopped struct {
 	EventHeader
 	Reason StopReason `json:"stop_reason"`
@@ -168,7 +169,8 @@ type AgentExecutionStopped struct {
 // Type is EventExecutionStopped.
 func (AgentExecutionStopped) Type() EventType { return EventExecutionStopped }
 
-// AgentExecutionCompleted: the execution has ended, completed or stopped.
+// An AgentExecutionCompleted says that the execution has ended, completed or
+// stopped.
 type AgentExecutionCompleted struct {
 	EventHeader
 	Status      ExecutionStatus `json:"status"`
@@ -181,7 +183,7 @@ type AgentExecutionCompleted struct {
 // Type is EventExecutionCompleted.
 func (AgentExecutionCompleted) Type() EventType { return EventExecutionCompleted }
 
-// AgentExecutionFailed: the execution has ended because of an error.
+// An AgentExecutionFailed says that the execution has ended because of an error.
 type AgentExecutionFailed struct {
 	EventHeader
 	StopReason  StopReason `json:"stop_reason"`

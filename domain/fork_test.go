@@ -36,8 +36,10 @@ func forks(t *testing.T) map[string]fork {
 	return map[string]fork{
 		"WithLLMConfig": {idleState(t), func(_ *testing.T, s state, n int) state {
 			c := s.LLMConfig()
-			c.Options["seed"], *c.Temperature = raw(n), float64(n)
-			return s.WithLLMConfig(c, after(20+n))
+			c.Options["seed"], *c.Temperature, c.Price.Input, *c.Price.CacheRead, *c.Price.Long.CacheWrite = raw(n), float64(n), int64(n), int64(n), int64(n)
+			s = s.WithLLMConfig(c, after(20+n))
+			c.Price.Output, *c.Price.CacheRead, *c.Price.Long.CacheWrite = 99, 99, 99
+			return s
 		}},
 		"WithSystemPrompt": {idleState(t), func(_ *testing.T, s state, n int) state { return s.WithSystemPrompt(string(raw(n)), after(20+n)) }},
 		"WithUserMessage": {busyState(t), func(_ *testing.T, s state, n int) state {
@@ -74,6 +76,7 @@ func forks(t *testing.T) map[string]fork {
 			s = must(t)(s.WithCurrentStep(step, after(20+n)))
 			step.ToolExecutions[0].Value = "changed behind its back"
 			step.Output[0].Role, *step.Response, step.ToolExecutions[1].Error.Message = "", domain.Response{}, ""
+			step.Input.Sections[0].Name = "changed behind its back"
 			return s
 		}},
 		"WithCurrentStepCompleted": {roomy, func(t *testing.T, s state, n int) state {
@@ -82,6 +85,13 @@ func forks(t *testing.T) map[string]fork {
 		"WithStopSignal": {roomy, func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.Unknown, Message: string(raw(n))}, after(20+n)))
 		}},
+		"WithLateSignals": {roomy, func(_ *testing.T, s state, n int) state { return s.WithLateSignals(n, after(20+n)) }},
+		"WithOriginHere":  {endedState(t), func(t *testing.T, s state, n int) state { return must(t)(s.WithOriginHere(after(20 + n))) }},
+		"WithMessageStore": {roomy, func(_ *testing.T, s state, n int) state {
+			log := domain.Log{}.Append("", domain.UserMessage("first"), domain.Digest{})
+			return s.WithMessageStore(domain.StoreOf(log.Append("notes", domain.UserMessage(string(raw(n))), domain.Digest{})))
+		}},
+		"AtStep": {roomy, func(t *testing.T, s state, n int) state { return must(t)(s.AtStep(n+1, after(20+n))) }},
 		"WithContinuationRequested": {begunState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithContinuationRequested(after(20 + n)))
 		}},
@@ -143,7 +153,7 @@ func TestWhatIsReadIsACopy(t *testing.T) {
 	before := encoded(t, s)
 	step, ok := s.CurrentStep()
 	require.True(t, ok)
-	step.ToolExecutions[0].Value, step.Output[0].Name, step.Response.ID = "x", "x", "x"
+	step.ToolExecutions[0].Value, step.Output[0].Name, step.Response.ID, step.Input.Sections[0].Name = "x", "x", "x", "x"
 	last, _ := s.LastStep()
 	last.ToolExecutions[0].Value, last.Output[0].Name = "x", "x"
 	s.Metadata()["team"] = json.RawMessage(`0`)
@@ -151,6 +161,7 @@ func TestWhatIsReadIsACopy(t *testing.T) {
 	*budget.MaxSteps = 99
 	*s.LLMConfig().Temperature = 99
 	s.LLMConfig().Options["seed"] = json.RawMessage(`0`)
+	s.LLMConfig().Price.Input, *s.LLMConfig().Price.Long.CacheWrite = 99, 99
 	_ = append(s.Messages(), domain.UserMessage("x"))
 	_ = append(s.StepExecutions(), domain.StepExecution{})
 	require.Equal(t, before, encoded(t, s))

@@ -101,4 +101,9 @@ func FuzzStopRequest(f *testing.F)     { fuzzPlain[domain.StopRequest](f, "stop_
 func FuzzSendRequest(f *testing.F)     { fuzzPlain[domain.SendRequest](f, "send_request") }
 func FuzzStatusView(f *testing.F)      { fuzzPlain[domain.StatusView](f, "status_view") }
 func FuzzStepsPage(f *testing.F)       { fuzzPlain[domain.StepsPage](f, "steps_page") }
+func FuzzRecordedEvent(f *testing.F)   { fuzzPlain[domain.RecordedEvent](f, "event_") }
+func FuzzEventsPage(f *testing.F)      { fuzzPlain[domain.EventsPage](f, "events_page") }
+func FuzzHookRequest(f *testing.F)     { fuzzPlain[domain.HookRequest](f, "hook_request") }
+func FuzzHookReply(f *testing.F)       { fuzzPlain[domain.HookReply](f, "hook_reply") }
+func FuzzExtendRequest(f *testing.F)   { fuzzPlain[domain.ExtendRequest](f, "extend_request") }
 func FuzzMessagesPage(f *testing.F)    { fuzzPlain[domain.MessagesPage](f, "messages_page") }

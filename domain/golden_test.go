@@ -54,6 +54,9 @@ func fill(v reflect.Value, name string) {
 	case *domain.AgentState:
 		*special = domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{})
 		return
+	case *domain.RecordedEvent:
+		*special = domain.RecordedEvent{Event: domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 2, Time: noon, Step: 1}}}
+		return
 	case **domain.Origin:
 		*special = &domain.Origin{ExecutionID: executionID(1), Step: 1}
 		return
@@ -112,6 +115,9 @@ func wireCases(t testing.TB) []wireCase {
 	record, err := domain.NewExecutionRecord(endedState(t))
 	require.NoError(t, err)
 	last, _ := failedState(t).LastStepExecution()
+	for _, event := range filledEvents(t) {
+		cases = append(cases, wire("event_"+string(event.Type()), event))
+	}
 	return append(cases,
 		wire("step", step), wire("step_execution", record.Steps[0]), wire("step_execution_interrupted", last),
 		wire("tool_execution", step.ToolExecutions[0]), wire("tool_execution_blocked", step.ToolExecutions[1]),
@@ -133,7 +139,44 @@ func wireCases(t testing.TB) []wireCase {
 		filled[domain.StepsRequest]("steps_request"),
 		wire("steps_page", domain.StepsPage{ExecutionID: executionID(1), Number: 1, First: 1, Steps: record.Steps, Next: 3, Answer: "a"}),
 		filled[domain.MessagesRequest]("messages_request"), filled[domain.MessagesPage]("messages_page"),
+		filled[domain.StatusRequest]("status_request"), filled[domain.CloseRequest]("close_request"),
+		filled[domain.HookRequest]("hook_request"), filled[domain.HookReply]("hook_reply"),
+		filled[domain.OutputRequest]("output_request"), filled[domain.OutputReply]("output_reply"),
+		filled[domain.EventsRequest]("events_request"), filled[domain.EventsPage]("events_page"),
+		filled[domain.ExtendRequest]("extend_request"), filled[domain.ExtendReply]("extend_reply"),
+		filled[domain.PauseRequest]("pause_request"), filled[domain.PauseReply]("pause_reply"),
 	)
+}
+
+// TestGoldenHoldsTheContract: each type that crosses into or out of a workflow
+// has a file.
+func TestGoldenHoldsTheContract(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, c := range wireCases(t) {
+		names[c.name] = true
+	}
+	for _, c := range constantsOf(t, parsed(t, "contract.go")) {
+		_, inner, generic := strings.Cut(strings.TrimSuffix(c.typ, "]"), "[")
+		if !generic {
+			continue
+		}
+		for typ := range strings.SplitSeq(inner, ", ") {
+			require.True(t, names[snake(typ)], "%s: %s has no golden file", c.name, typ)
+		}
+	}
+}
+
+// snake writes a Go name as the files do.
+func snake(name string) string {
+	var text strings.Builder
+	for i, r := range name {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			text.WriteByte('_')
+		}
+		text.WriteString(strings.ToLower(string(r)))
+	}
+	return text.String()
 }
 
 // TestGolden pins how each type looks on the wire, and that it reads back equal.

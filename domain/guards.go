@@ -32,9 +32,10 @@ type Repetition struct {
 const (
 	// DefaultOutputRetries is how often an invalid answer is asked for again.
 	DefaultOutputRetries = 2
-	// DefaultNudge and DefaultStop bound repeated calls.
+	// DefaultNudge is after how many equal steps the model is told.
 	DefaultNudge = 5
-	DefaultStop  = 10
+	// DefaultStop is after how many the execution is stopped.
+	DefaultStop = 10
 	// MaxOutputRetries bounds what a definition may ask for.
 	MaxOutputRetries = 100
 )

@@ -101,6 +101,12 @@ func (id ExecutionID) Prompt() MessageID {
 	return MessageID{uuid.NewSHA1(id.UUID, []byte("prompt"))}
 }
 
+// Message derives the id of a message that joined the execution between its
+// steps, as the transcript's message at an index.
+func (id ExecutionID) Message(index int) MessageID {
+	return MessageID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "message/%d", index))}
+}
+
 // Tool derives the id of the step's tool call at a position, counted from 0.
 func (id StepID) Tool(position int) ToolExecutionID {
 	return ToolExecutionID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "tool/%d", position))}

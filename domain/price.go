@@ -68,6 +68,19 @@ func (p Price) Check() error {
 	return nil
 }
 
+// clone returns a price that shares no memory with p.
+func (p *Price) clone() *Price {
+	if p == nil {
+		return nil
+	}
+	q := *p
+	q.CacheRead, q.CacheWrite, q.Long = copied(p.CacheRead), copied(p.CacheWrite), copied(p.Long)
+	if q.Long != nil {
+		q.Long.CacheRead, q.Long.CacheWrite = copied(q.Long.CacheRead), copied(q.Long.CacheWrite)
+	}
+	return &q
+}
+
 // at is the price of a call with so many input tokens.
 func (p Price) at(input int64) Price {
 	if l := p.Long; l != nil && input > l.Above {
@@ -114,7 +127,7 @@ func (p Price) OutputFor(nanoUSD, input int64) (tokens int64, ok bool) {
 		return maxCost, true
 	}
 	quotient, _ := bits.Div64(hi, lo, uint64(rate))
-	return int64(min(quotient, uint64(maxCost))), true //nolint:gosec // bounded by min
+	return int64(min(quotient, uint64(maxCost))), true
 }
 
 func orPrice(price *int64, otherwise int64) int64 {
@@ -140,15 +153,19 @@ func (c charge) perMillion() int64 {
 		return maxCost
 	}
 	quotient, rest := bits.Div64(c.hi, c.lo, perTokens)
+	if quotient >= uint64(maxCost) {
+		return maxCost
+	}
 	if rest > 0 {
 		quotient++
 	}
-	return int64(min(quotient, uint64(maxCost))) //nolint:gosec // bounded by min
+	return int64(quotient)
 }
 
 // AddCost adds two sums of nano-dollars; what does not fit is the largest sum,
-// so that a limit never fails open.
+// and what is negative counts as nothing, so that a limit never fails open.
 func AddCost(a, b int64) int64 {
+	a, b = max(a, 0), max(b, 0)
 	if a > maxCost-b {
 		return maxCost
 	}
@@ -157,11 +174,11 @@ func AddCost(a, b int64) int64 {
 
 // USD writes nano-dollars as dollars, exactly: "0.0042".
 func USD(nano int64) string {
-	sign := ""
+	sign, amount := "", uint64(nano) //nolint:gosec // the sign is looked at next
 	if nano < 0 {
-		sign, nano = "-", -nano
+		sign, amount = "-", -amount
 	}
-	text := fmt.Sprintf("%s%d.%09d", sign, nano/nanosPerUSD, nano%nanosPerUSD)
+	text := fmt.Sprintf("%s%d.%09d", sign, amount/nanosPerUSD, amount%nanosPerUSD)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 

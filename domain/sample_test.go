@@ -27,7 +27,14 @@ func executionID(n int) domain.ExecutionID { return sampleAgent().Execution(firs
 func sampleConfig() domain.LLMConfig {
 	return domain.LLMConfig{
 		Provider: "scripted", Model: "plan.yaml", Temperature: new(0.5),
-		Options: domain.Metadata{"seed": json.RawMessage(`7`)},
+		Options: domain.Metadata{"seed": json.RawMessage(`7`)}, Price: samplePrice(),
+	}
+}
+
+func samplePrice() *domain.Price {
+	return &domain.Price{
+		Input: 3_000_000_000, Output: 15_000_000_000, CacheRead: new(int64(300_000_000)),
+		Long: &domain.LongPrice{Above: 200_000, Input: 6_000_000_000, Output: 22_500_000_000, CacheWrite: new(int64(7_500_000_000))},
 	}
 }
 
@@ -56,10 +63,11 @@ func toolStep(execution domain.ExecutionID, number int) domain.AgentStep {
 	}
 	step := domain.AgentStep{
 		ID: id, Number: number,
-		Input:    domain.StepInput{Compiler: domain.CurrentTrace, Messages: 3, Digest: domain.DigestOf([]byte("log"))},
-		Output:   []domain.Message{tag.Apply(said)},
-		Response: &domain.Response{ID: "resp-1", Model: "plan", Finish: domain.FinishToolCalls, FinishWord: "tool_calls", Usage: domain.Usage{InputTokens: 100, OutputTokens: 20}},
-		Usage:    domain.Usage{InputTokens: 100, OutputTokens: 20, CacheReadTokens: 40, Estimated: true},
+		Input:       domain.StepInput{Compiler: domain.CurrentTrace, Messages: 3, Digest: domain.DigestOf([]byte("log")), Edits: domain.Edits{Cleared: 2, Hidden: 1, Summary: 3, Buffered: 2}, Sections: []domain.SectionLength{{Name: domain.SectionSummary, Messages: 1}}},
+		Output:      []domain.Message{tag.Apply(said)},
+		Response:    &domain.Response{ID: "resp-1", Model: "plan", Finish: domain.FinishToolCalls, FinishWord: "tool_calls", Usage: domain.Usage{InputTokens: 100, OutputTokens: 20}},
+		Usage:       domain.Usage{InputTokens: 100, OutputTokens: 20, CacheReadTokens: 40, Estimated: true},
+		CostNanoUSD: 500, Tries: 2, Lost: domain.Usage{InputTokens: 10}, LostNanoUSD: 30,
 	}
 	outcomes := []domain.ToolExecution{
 		{Value: "contents", StartedAt: after(number), CompletedAt: after(number + 1), Attempts: 2},
@@ -178,7 +186,16 @@ func states(t testing.TB) map[string]domain.AgentState {
 		"new": child, "idle": idleState(t), "begun": begunState(t), "busy": busyState(t), "ended": ended,
 		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
 		"folded": busyState(t).WithStepsFolded(false),
+		"late":   begunLate(t),
 	}
+}
+
+// begunLate has a signal that came too late to count, and one that counts.
+func begunLate(t testing.TB) domain.AgentState {
+	t.Helper()
+	s := must(t)(begunState(t).WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(2)))
+	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: "too late", Source: "hook/x"}, after(3)))
+	return s.WithLateSignals(1, after(3))
 }
 
 func encoded(t testing.TB, value any) string {

@@ -55,9 +55,6 @@ type Carry struct {
 	// the transcript, and of this execution's traces.
 	Visible int64 `json:"visible,omitzero"`
 	Traces  int64 `json:"traces,omitzero"`
-	// Read is the input of this execution's newest inference as its provider
-	// counted it.
-	Read int64 `json:"read,omitzero"`
 	// Answered are the answers to the newest updates, so that a repeated one
 	// is answered and not done again.
 	Answered []AnsweredUpdate `json:"answered,omitempty"`
@@ -101,10 +98,16 @@ type Guarded struct {
 	Repeated int    `json:"repeated,omitzero"`
 	// Invalid counts the answers that did not fit the response format.
 	Invalid int `json:"invalid,omitzero"`
-	// ResultTokens are estimated tokens of tool results that are not cleared.
+	// Results counts the tool results that are shown whole, and ResultTokens
+	// estimates what they take.
+	Results      int64 `json:"results,omitzero"`
 	ResultTokens int64 `json:"result_tokens,omitzero"`
-	// Scale is how many tokens a provider counts for a thousand estimated ones.
-	Scale int64 `json:"scale,omitzero"`
+	// Window is the context window as the provider has taught it by refusing
+	// what was longer; zero: it has not.
+	Window int64 `json:"window,omitzero"`
+	// Excess is how many tokens more the provider has counted for the newest
+	// inference than were estimated.
+	Excess int64 `json:"excess,omitzero"`
 }
 
 // IsZero reports whether nothing is remembered.

@@ -164,6 +164,7 @@ func (s AgentStep) clone() AgentStep {
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	s.Errors = slices.Clone(s.Errors)
 	s.Response = copied(s.Response)
+	s.Input.Sections = slices.Clone(s.Input.Sections)
 	return s
 }
 
@@ -180,6 +181,7 @@ func (s AgentStep) kept() (AgentStep, error) {
 	}
 	s.Errors = keptErrors(s.Errors)
 	s.Response = copied(s.Response)
+	s.Input.Sections = slices.Clone(nilIfEmpty(s.Input.Sections))
 	return s, nil
 }
 

@@ -40,7 +40,7 @@ func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error)
 // ones, which never count. Those of reason error stay: they fail an execution
 // at any time.
 func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
-	if s.execution == nil || from >= len(s.execution.continuation.StopSignals) {
+	if s.execution == nil || from < 0 || from >= len(s.execution.continuation.StopSignals) {
 		return s
 	}
 	return s.changed(now, func(e *ExecutionState) {

@@ -217,3 +217,51 @@ func TestCountingSignalLaws(t *testing.T) {
 		require.Equal(t, counts, again)
 	})
 }
+
+// TestLateSignals: they are seen, never count, and change no status; but an
+// error fails an execution at any time.
+func TestLateSignals(t *testing.T) {
+	t.Parallel()
+	signal := func(reason domain.StopReason, source string) domain.StopSignal {
+		return domain.StopSignal{Reason: reason, Source: source}
+	}
+	with := func(s domain.AgentState, signals ...domain.StopSignal) domain.AgentState {
+		for _, sig := range signals {
+			s = must(t)(s.WithStopSignal(sig, after(2)))
+		}
+		return s
+	}
+	early, late, broke := signal(domain.FinishReasonReceived, "early"), signal(domain.StopRequested, "late"), signal(domain.ErrorForbade, "broke")
+	for name, c := range map[string]struct {
+		signals []domain.StopSignal
+		from    int
+		counts  []domain.StopSignal
+		late    []domain.StopSignal
+		status  domain.ExecutionStatus
+	}{
+		"after one that counts": {[]domain.StopSignal{early, late}, 1, []domain.StopSignal{early}, []domain.StopSignal{late}, domain.StatusCompleted},
+		"without any":           {[]domain.StopSignal{late, late}, 0, []domain.StopSignal{{Reason: domain.Completed}}, []domain.StopSignal{late, late}, domain.StatusCompleted},
+		"an error among them":   {[]domain.StopSignal{early, late, broke, late}, 1, []domain.StopSignal{early, broke}, []domain.StopSignal{late, late}, domain.StatusFailed},
+		"none came":             {[]domain.StopSignal{late}, 1, []domain.StopSignal{late}, nil, domain.StatusStopped},
+		"an index beyond them":  {[]domain.StopSignal{late}, 7, []domain.StopSignal{late}, nil, domain.StatusStopped},
+		"an index that is none": {[]domain.StopSignal{late}, -1, []domain.StopSignal{late}, nil, domain.StatusStopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := with(begunState(t), c.signals...).WithLateSignals(c.from, after(3))
+			s = must(t)(s.WithExecutionCompleted(after(4)))
+			require.Equal(t, c.counts, s.StopSignals())
+			require.Equal(t, c.late, s.Continuation().Late)
+			require.Equal(t, c.status, s.Status())
+			again, err := domain.DecodeAgentState([]byte(encoded(t, s)))
+			require.NoError(t, err)
+			require.Equal(t, s, again)
+		})
+	}
+	require.Equal(t, idleState(t), idleState(t).WithLateSignals(0, after(3)))
+	_, err := domain.Decode[domain.Continuation]([]byte(`{"late":[{"message":"no reason"}]}`))
+	require.NoError(t, err, "on its own it is a plain struct")
+	_, err = domain.DecodeAgentState([]byte(`{"schema_version":1,"context":{"message_store":{"sections":[]}},"execution":{"execution_id":"` +
+		executionID(1).String() + `","status":"in_progress","continuation":{"late":[{"message":"no reason"}]}}}`))
+	require.ErrorContains(t, err, "execution.continuation.late[0].reason: is missing")
+}

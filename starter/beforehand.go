@@ -9,6 +9,7 @@ import (
 	"everstep/activities/files"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/domain/spelling"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -74,7 +75,7 @@ func checkTools(tools []string) error {
 			continue
 		}
 		short := domain.Shorten(name, 100)
-		if near, ok := nearest(name, known); ok {
+		if near, ok := spelling.Nearest(name, known); ok {
 			return usage(fmt.Sprintf("tool: there is no %q; did you mean %s?", short, near))
 		}
 		return usage(fmt.Sprintf("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",

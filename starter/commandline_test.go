@@ -223,18 +223,3 @@ func TestCompletion(t *testing.T) {
 	require.Equal(t, exitDone, code)
 	require.Equal(t, ":4", strings.TrimSpace(stdout))
 }
-
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	known := []string{"run", "start", "status", "stop", "steps", "send"}
-	for word, want := range map[string]string{
-		"staus": "status", "STATUS": "status", "stpo": "stop", "sen": "send", "runn": "run", "statusses": "", "x": "", "": "",
-	} {
-		got, ok := nearest(word, known)
-		require.Equal(t, want != "", ok, word)
-		require.Equal(t, want, got, word)
-	}
-	require.Equal(t, 0, distance("same", "same"))
-	require.Equal(t, 3, distance("kitten", "sitting"))
-	require.Equal(t, distance("abc", "x"), distance("x", "abc"))
-}

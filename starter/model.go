@@ -9,6 +9,7 @@ import (
 	"everstep/activities/openaichat"
 	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/spelling"
 )
 
 // providers are those that the workers of this program have.
@@ -44,7 +45,7 @@ func checkModel(ctx context.Context, model domain.LLMConfig) error {
 	case openaichat.Name:
 		return nil
 	}
-	if near, ok := nearest(model.Provider, providers()); ok {
+	if near, ok := spelling.Nearest(model.Provider, providers()); ok {
 		return usage(fmt.Sprintf("model: there is no provider %q; did you mean %s/%s?", model.Provider, near, model.Model))
 	}
 	return usage(fmt.Sprintf("model: there is no provider %q; there are %s", model.Provider, strings.Join(providers(), ", ")))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"everstep/domain"
+	"everstep/domain/spelling"
 )
 
 // flagError says what is wrong with a flag: its name, what was given, the fix.
@@ -40,7 +41,7 @@ func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 		}
 	})
 	name := unknown.GetSpecifiedName()
-	if near, ok := nearest(name, names); ok {
+	if near, ok := spelling.Nearest(name, names); ok {
 		return usage(fmt.Sprintf("--%s: there is no such flag; did you mean --%s?", name, near))
 	}
 	return usage(fmt.Sprintf("--%s: there is no such flag; `%s --help` lists those that there are", name, command.CommandPath()))
@@ -55,7 +56,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 			names = append(names, command.Name())
 		}
 	}
-	if near, ok := nearest(word, names); ok {
+	if near, ok := spelling.Nearest(word, names); ok {
 		return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, root.Name(), near))
 	}
 	return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, root.Name()))

@@ -65,7 +65,7 @@ func TestReplay(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
 			t.Parallel()
 			r := newReplayer(t)
-			workflows.Register(r)
+			workflows.Register(r, workflows.Options{})
 			require.NoError(t, r.ReplayWorkflowHistory(nil, readHistory(t, path)))
 		})
 	}

@@ -86,7 +86,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	if e.config.RealTime {
 		s.env.SetTestTimeout(realPatience)
 	}
-	workflows.Register(s.env)
+	workflows.Register(s.env, workflows.Options{})
 	acts.Register(s.env)
 
 	in, err := e.input(prompt, events)

@@ -16,6 +16,7 @@ const (
 	listing task = iota
 	recording
 	inferring
+	checking
 )
 
 // Time-outs that no definition sets.
@@ -38,7 +39,7 @@ const (
 func (s *session) activity(what task, summary string, tried int) workflow.Context {
 	var timeout time.Duration
 	switch what {
-	case listing:
+	case listing, checking:
 		timeout = listTimeout
 	case recording:
 		timeout = recordTimeout
@@ -48,7 +49,7 @@ func (s *session) activity(what task, summary string, tried int) workflow.Contex
 			timeout = domain.DefaultInferenceTimeout
 		}
 	}
-	options := s.options(timeout, max(s.attempts()-tried, 1), summary)
+	options := s.activityOptions(timeout, max(s.attempts()-tried, 1), summary)
 	// What is only listed or stored has nothing to tell when it is cut off.
 	options.WaitForCancellation = what == inferring
 	return workflow.WithActivityOptions(s.work, options)
@@ -59,15 +60,18 @@ func (s *session) activity(what task, summary string, tried int) workflow.Contex
 func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.Context {
 	timeout, attempts := tool.Timeout, 1
 	if timeout == 0 {
+		timeout = s.resolved.Definition.ToolTimeout
+	}
+	if timeout == 0 {
 		timeout = domain.DefaultToolTimeout
 	}
 	if tool.Effect.Repeatable() {
 		attempts = s.attempts()
 	}
-	return workflow.WithActivityOptions(s.work, s.options(timeout, attempts, summary))
+	return workflow.WithActivityOptions(s.work, s.activityOptions(timeout, attempts, summary))
 }
 
-func (s *session) options(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+func (s *session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + spare,
 		HeartbeatTimeout:    s.heartbeat(),

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -46,27 +47,52 @@ func (s *session) after(delay time.Duration, do func()) *alarm {
 	return a
 }
 
-// watchTime interrupts the execution when its time is over.
+// watchTime interrupts the execution when its time is over. It takes the place
+// of what it did before, where a limit or the time that counts has changed.
 func (s *session) watchTime() {
-	budget, now := s.budget(), s.now()
-	started, _ := s.state.ExecutionStartedAt()
+	s.stop.silenceTime()
+	budget := s.budget()
 	if limit := budget.MaxSeconds; limit != nil {
-		left := time.Duration(*limit*float64(time.Second)) - now.Sub(started)
-		s.interruptAfter(left, "max_seconds is reached")
+		left := time.Duration((*limit - s.spent().Seconds) * float64(time.Second))
+		s.stop.seconds = s.interruptAfter(left, fmt.Sprintf("max_seconds is %v and they are over; extend it with a higher max_seconds to go on", *limit))
 	}
 	if limit := budget.Deadline; limit != nil {
-		s.interruptAfter(limit.Sub(now), "the deadline has passed")
+		s.stop.deadline = s.interruptAfter(limit.Sub(s.now()),
+			fmt.Sprintf("the deadline %s has passed; extend it with a later one to go on", limit.Format(time.RFC3339)))
 	}
+}
+
+// silenceSeconds ends the alarm of max_seconds, whose time stands still.
+func (t *stopping) silenceSeconds() {
+	if t.seconds != nil {
+		t.seconds.silence()
+		t.seconds = nil
+	}
+}
+
+// silenceTime ends the alarms of both time limits.
+func (t *stopping) silenceTime() {
+	t.silenceSeconds()
+	if t.deadline != nil {
+		t.deadline.silence()
+		t.deadline = nil
+	}
+}
+
+// sameTime reports whether two budgets have the same time limits.
+func sameTime(a, b domain.ExecutionBudget) bool {
+	same := a.MaxSeconds == b.MaxSeconds || a.MaxSeconds != nil && b.MaxSeconds != nil && *a.MaxSeconds == *b.MaxSeconds
+	return same && (a.Deadline == b.Deadline || a.Deadline != nil && b.Deadline != nil && a.Deadline.Equal(*b.Deadline))
 }
 
 // interruptAfter ends the execution by its time limit. Time that is over
 // already is found by the check before the next step.
-func (s *session) interruptAfter(left time.Duration, message string) {
+func (s *session) interruptAfter(left time.Duration, message string) *alarm {
 	if left <= 0 {
-		return
+		return nil
 	}
-	s.after(left, func() {
-		s.signal(domain.TimeLimitReached, "budget", message)
+	return s.after(left, func() {
+		s.signal(domain.TimeLimitReached, guardBudget, message)
 		s.stop.mode = domain.StopNow
 		s.cancelWork()
 	})

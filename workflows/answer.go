@@ -2,11 +2,70 @@ package workflows
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/hook"
 )
+
+// answered takes a whole answer. It answers false where there is nothing in it
+// and the model is to be asked once more.
+func (s *session) answered(step *turn, reply domain.ModelReply, room reservation, again bool) bool {
+	m, _ := sound(reply.Message)
+	given := hook.Answer{Message: m, Response: reply.Response}
+	made := fire(s, domain.TriggerAfterInference, given)
+	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
+	if !sameMessage(made.Message, m) {
+		m, _ = sound(&made.Message)
+		digest = fingerprint(m, reply.Digest)
+		invalid = s.checkOutput(m)
+	}
+	step.content.Response = &response
+	calls := len(m.ToolCalls)
+	s.tell(domain.InferenceResponseReceived{
+		EventHeader: s.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
+	})
+	if blank(m) && calls == 0 && response.Finish != domain.FinishRefusal {
+		return s.answeredNothing(step, response.Finish, room.bound(reply), again)
+	}
+	if calls > domain.MaxRequestedCalls {
+		s.stepFailed(step, domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
+			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
+		return true
+	}
+	if calls == 0 && invalid != "" {
+		s.answeredInvalid(step, invalid)
+	}
+	step.at = s.log.Len()
+	if len(m.Parts)+calls > 0 {
+		s.say(step, "", m, digest, domain.Tag{Trace: calls > 0 || step.invalid})
+	}
+	step.calls = m.ToolCalls
+	if response.Finish == domain.FinishLength && room.bound(reply) && calls == 0 {
+		s.signalShort(room.short)
+	}
+	return true
+}
+
+// answeredNothing takes an answer with neither text nor tool calls.
+func (s *session) answeredNothing(step *turn, finish domain.FinishReason, bound, again bool) bool {
+	switch {
+	case finish == domain.FinishContentFilter:
+		s.stepFailed(step, domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
+	case finish == domain.FinishLength && bound:
+		// What the budget left went into reasoning; asking again would too.
+		s.signalShort("")
+	case s.stop.noTools() || step.halts > 0:
+		step.cutOff(domain.Unavailable, "the model gave neither text nor tool calls, and was not asked again because of a stop")
+	case again:
+		s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
+	default:
+		return false
+	}
+	return true
+}
 
 // sound returns a model's message as the transcript may take it, whatever the
 // worker that sent it was. It answers false where there is none.
@@ -21,6 +80,9 @@ func sound(m *domain.Message) (domain.Message, bool) {
 	})
 	return own, true
 }
+
+// sameMessage reports whether a hook left a message as it was.
+func sameMessage(a, b domain.Message) bool { return reflect.DeepEqual(a, b) }
 
 // blank reports whether a message has no text that can be seen.
 func blank(m domain.Message) bool { return strings.TrimSpace(m.Text()) == "" }

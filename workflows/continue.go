@@ -27,8 +27,13 @@ func (s *session) carriable() bool {
 	if !s.quiet() {
 		return false
 	}
-	// What could not be stored may still be short enough to be carried.
+	// What could not be stored may still be short enough to be carried, or can
+	// be made so.
 	lost := s.fits()
+	if lost != nil && s.resolved != nil && s.state.HasActiveExecution() && s.compacts() && !s.squeezed {
+		s.squeeze, s.squeezed = true, true
+		return false
+	}
 	if lost != nil && unstored != nil {
 		lost = unstored
 	}
@@ -79,7 +84,7 @@ func (s *session) storeSegment() *domain.Error {
 // fits reports whether the carry can be handed on.
 func (s *session) fits() *domain.Error {
 	size := 0
-	for _, e := range s.log.From(s.stored) {
+	for _, e := range s.log.From(s.carried()) {
 		size += e.Size()
 	}
 	if size > domain.MaxCarriedMessages {
@@ -101,7 +106,7 @@ func (s *session) handed() (domain.SessionInput, *domain.Error) {
 			return domain.SessionInput{}, domain.AsError(err)
 		}
 		in := s.in
-		in.Prompt, in.Budget, in.Carry = "", domain.ExecutionBudget{}, &carry
+		in.Prompt, in.Budget, in.Carry, in.GoOn = "", domain.ExecutionBudget{}, &carry, nil
 		if tooLarge = checkFits("what the next run needs", in, domain.MaxPayload); tooLarge == nil {
 			return in, nil
 		}
@@ -116,14 +121,27 @@ func (s *session) carry(limit int) (domain.Carry, error) {
 	if err != nil {
 		return domain.Carry{}, err
 	}
-	chain, _ := s.log.ChainAt(s.stored)
+	from := s.carried()
+	chain, _ := s.log.ChainAt(from)
 	return domain.Carry{
 		State: state, Resolved: s.resolved, Segments: s.segments,
-		Entries: s.log.From(s.stored), Base: s.stored, Chain: chain,
+		Entries: s.log.From(from), Base: from, Chain: chain,
 		Inferences: s.tally.inferences, ToolCalls: s.tally.toolCalls,
-		Visible: s.tally.visible, Traces: s.tally.traces, Read: s.tally.read,
-		Answered: s.updates.answered, Runs: s.runs(), Outcome: s.outcome,
+		Visible: s.tally.visible, Traces: s.tally.traces,
+		Edits: s.edits, Prior: s.tally.prior, Waited: s.tally.waited, Paused: s.pause.on,
+		Sequence: s.ledger.last, Guarded: s.guarded,
+		Answered: s.updates.answered, Extended: s.updates.extended, Runs: s.runs(), Outcome: s.outcome,
 	}, nil
+}
+
+// carried is the index of the first message that the next run needs: the first
+// in no segment or, with no storage at all, the first that a summary does not
+// hide. Earlier runs keep what is hidden.
+func (s *session) carried() int {
+	if len(s.segments) > 0 || s.resolved != nil && s.resolved.Storage {
+		return s.stored
+	}
+	return max(s.stored, min(s.edits.Hidden, s.log.Len()))
 }
 
 // runs counts the runs of the chain, this one included.

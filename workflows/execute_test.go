@@ -37,7 +37,7 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
-	workflows.Register(env)
+	workflows.Register(env, workflows.Options{})
 	// The race detector on a busy machine is no deadlock.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ModelRequest) (domain.ModelReply, error) {

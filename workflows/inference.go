@@ -17,21 +17,27 @@ import (
 func (s *session) infer(step *turn) {
 	tries, empty := 0, false
 	for {
-		room, fits := s.reserve()
-		if !fits {
-			s.signalTokens()
-			step.cutOff(domain.Denied, "the budget does not allow another try of the inference")
+		s.hold()
+		if s.stop.now() {
+			s.interrupted(step, domain.ModelReply{})
+			return
+		}
+		room, ok := s.room(step)
+		if !ok {
 			return
 		}
 		s.note(fmt.Sprintf("step %d: waiting for the model", step.number))
-		options := s.activity(inferring, fmt.Sprintf("step %d · model", step.number), tries)
-		reply, err := await(options, domain.CallModel, s.request(step, room, tries))
-		s.heed()
+		reply, err := s.ask(step, s.request(step, room, tries), tries)
 		if err != nil {
+			if s.overflowed(step, err) {
+				if step.ended {
+					return
+				}
+				continue
+			}
 			s.inferenceFailed(step, err)
 			return
 		}
-		s.spend(step, reply.Response.Usage.Add(reply.Spent))
 		tries += max(reply.Tries, 1)
 		switch reply.Outcome {
 		case domain.Interrupted, domain.ShutDown:
@@ -46,12 +52,17 @@ func (s *session) infer(step *turn) {
 				return
 			}
 		case domain.BilledFailure:
+			if s.overflowed(step, whyUnanswered(reply)) {
+				if step.ended {
+					return
+				}
+				continue
+			}
 			if !s.tryAgain(step, reply, tries) {
 				return
 			}
 		case domain.Answered:
 			s.tally.inferences++
-			s.tally.counted(reply.Response.Usage)
 			if s.answered(step, reply, room, empty) {
 				return
 			}
@@ -64,24 +75,90 @@ func (s *session) infer(step *turn) {
 	}
 }
 
+// room compacts the conversation where it nears the model's window, and
+// reserves what the next try may use. It answers false where that ends the step.
+func (s *session) room(step *turn) (reservation, bool) {
+	if !s.compact(step) {
+		return reservation{}, false
+	}
+	room, reason := s.reserve()
+	if reason != "" {
+		s.signalShort(reason)
+		step.cutOff(domain.Denied, "the budget does not allow another try of the inference")
+		return reservation{}, false
+	}
+	if bound := step.outputBound; bound > 0 && (room.output == 0 || bound < room.output) {
+		room.output, room.foreign = bound, true
+	}
+	return room, true
+}
+
+// ask makes one inference activity, counts what it used and tells of it.
+func (s *session) ask(step *turn, request domain.ModelRequest, tries int) (domain.ModelReply, error) {
+	what := "model"
+	if request.Summary != nil {
+		what = "summary"
+	}
+	s.tell(domain.InferenceRequestStarted{
+		EventHeader: s.head(), Model: s.resolved.Definition.Model.String(), Attempts: tries, Summary: request.Summary != nil,
+	})
+	options := s.activity(inferring, fmt.Sprintf("step %d · %s", step.number, what), tries)
+	reply, err := await(options, domain.CallModel, request)
+	s.heed()
+	if err != nil {
+		step.tried(1)
+		if beat, heard := heartbeatOf(err); heard {
+			usage := beat.Spent.Add(beat.Reserved)
+			usage.Estimated = true
+			s.spend(step, domain.Usage{}, usage)
+		}
+		s.unanswered(failureOf(err), domain.Usage{})
+		return reply, err
+	}
+	step.tried(max(reply.Tries, 1))
+	s.spend(step, reply.Response.Usage, reply.Spent)
+	if reply.Outcome != domain.Answered {
+		s.unanswered(whyUnanswered(reply), reply.Response.Usage.Add(reply.Spent))
+		return reply, nil
+	}
+	if request.Summary == nil {
+		s.counted(reply.Response.Usage)
+	}
+	return reply, nil
+}
+
+// unanswered closes a request that got no answer, for the events.
+func (s *session) unanswered(err *domain.Error, usage domain.Usage) {
+	s.tell(domain.InferenceResponseReceived{EventHeader: s.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
+}
+
+// whyUnanswered says what became of an inference that ended without an answer.
+func whyUnanswered(reply domain.ModelReply) *domain.Error {
+	switch {
+	case reply.Outcome == domain.Interrupted:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
+	case reply.Outcome == domain.ShutDown:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")
+	case reply.Error != nil:
+		return reply.Error
+	}
+	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
+}
+
 // request names what the model is to answer.
 func (s *session) request(step *turn, room reservation, tries int) domain.ModelRequest {
 	left, limited := s.callsLeft()
 	return domain.ModelRequest{
 		ExecutionID: step.execution, Step: step.number, Log: s.log.Ref(), Resolved: s.resolved.Digest,
-		Inference: s.tally.inferences, Attempts: tries,
-		MaxOutputTokens: room.output, TokensLeft: room.left, WithoutTools: limited && left == 0,
+		Inference: s.tally.inferences, Attempts: tries, Edits: s.edits, Origins: s.origins(),
+		MaxOutputTokens: room.output, TokensLeft: room.left, CostLeftNanoUSD: room.cost,
+		WithoutTools: step.withoutTools || limited && left == 0,
 	}
 }
 
 // inferenceFailed ends the step with the activity's failure.
 func (s *session) inferenceFailed(step *turn, err error) {
 	beat, heard := heartbeatOf(err)
-	if heard {
-		usage := beat.Spent.Add(beat.Reserved)
-		usage.Estimated = true
-		s.spend(step, usage)
-	}
 	if s.stop.now() {
 		reply := domain.ModelReply{Outcome: domain.Interrupted}
 		if heard && beat.Tail != "" {
@@ -118,7 +195,7 @@ func (s *session) interrupted(step *turn, reply domain.ModelReply) {
 	// written stays.
 	m.ToolCalls = nil
 	if len(m.Parts) > 0 {
-		s.say(step, m, reply.Digest, domain.Tag{Trace: true})
+		s.say(step, "", m, reply.Digest, domain.Tag{Trace: true})
 	}
 }
 
@@ -127,10 +204,7 @@ const maxRetryAfter = time.Hour
 
 // tryAgain decides about an attempt that failed and may have been billed.
 func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool {
-	err := reply.Error
-	if err == nil {
-		err = domain.Errorf(domain.Internal, "the worker reported a failure without its error")
-	}
+	err := whyUnanswered(reply)
 	switch {
 	case s.stop.now():
 		s.interrupted(step, domain.ModelReply{})
@@ -155,46 +229,3 @@ func (s *session) nowStopped() bool {
 	return s.stop.now()
 }
 
-// answered takes a whole answer. It answers false where there is nothing in it
-// and the model is to be asked once more.
-func (s *session) answered(step *turn, reply domain.ModelReply, room reservation, again bool) bool {
-	response := reply.Response
-	step.content.Response = &response
-	m, _ := sound(reply.Message)
-	calls := len(m.ToolCalls)
-	if blank(m) && calls == 0 && response.Finish != domain.FinishRefusal {
-		return s.answeredNothing(step, response.Finish, room.bound(reply), again)
-	}
-	if calls > domain.MaxRequestedCalls {
-		s.stepFailed(step, domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
-			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
-		return true
-	}
-	step.at = s.log.Len()
-	if len(m.Parts)+calls > 0 {
-		s.say(step, m, reply.Digest, domain.Tag{Trace: calls > 0})
-	}
-	step.calls = m.ToolCalls
-	if response.Finish == domain.FinishLength && room.bound(reply) && calls == 0 {
-		s.signalTokens()
-	}
-	return true
-}
-
-// answeredNothing takes an answer with neither text nor tool calls.
-func (s *session) answeredNothing(step *turn, finish domain.FinishReason, bound, again bool) bool {
-	switch {
-	case finish == domain.FinishContentFilter:
-		s.stepFailed(step, domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
-	case finish == domain.FinishLength && bound:
-		// What the budget left went into reasoning; asking again would too.
-		s.signalTokens()
-	case s.stop.noTools():
-		step.cutOff(domain.Unavailable, "the model gave neither text nor tool calls, and was not asked again because of a stop")
-	case again:
-		s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
-	default:
-		return false
-	}
-	return true
-}

@@ -17,6 +17,9 @@ func (s *session) answerQueries() error {
 	if err := answer(s.root, domain.QuerySteps, s.steps); err != nil {
 		return err
 	}
+	if err := answer(s.root, domain.QueryEvents, s.eventsOf); err != nil {
+		return err
+	}
 	return answer(s.root, domain.QueryMessages, s.messages)
 }
 
@@ -41,6 +44,14 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 	view.ExecutionID = execution.ID()
 	view.Budget = s.budget()
 	view.BudgetLeft = view.Budget.Remaining(s.spent())
+	view.CostUSD = domain.USD(s.state.CostNanoUSD())
+	view.Paused, view.Prior = s.pause.on, s.tally.prior
+	if origin, ok := execution.Origin(); ok {
+		view.Origin = origin.ExecutionID
+	}
+	if s.resolved != nil {
+		view.Window, view.Context = s.window(), s.estimatedInput()
+	}
 	view.StopReason, _ = s.state.StopReason()
 	view.StopSignals = append(view.StopSignals, s.state.StopSignals()...)
 	if s.state.Status() == domain.StatusFailed {
@@ -65,17 +76,28 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 	if err != nil {
 		return domain.StateView{}, refusal(err)
 	}
-	return domain.StateView{
-		State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.log.Len(),
-	}, nil
+	view := domain.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.log.Len()}
+	if !s.state.HasActiveExecution() && s.in.Name == "" {
+		carry, err := s.carry(domain.MaxCarriedState)
+		if err != nil {
+			return domain.StateView{}, refusal(err)
+		}
+		// The messages come by page, and what is said of one's own workflow is
+		// true of no other.
+		carry.Entries, carry.Answered, carry.Extended, carry.Runs = nil, nil, nil, 0
+		carry.Prior = s.spent()
+		view.Carry = &carry
+	}
+	return view, nil
 }
 
 // steps is a page of what this run holds of an execution's steps.
 func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
-	state, ok := s.execution(request.Number)
+	found, ok := s.chapter(request.Number)
 	if !ok {
 		return domain.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}, nil
 	}
+	state := found.state
 	execution, _ := state.Execution()
 	page := domain.StepsPage{ExecutionID: execution.ID(), Number: state.ExecutionCount(), Steps: []domain.StepExecution{}}
 	held := state.StepExecutions()
@@ -104,19 +126,19 @@ func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 	return page, nil
 }
 
-// execution finds the state at the end, or now, of the agent's n-th execution;
-// zero is the newest.
-func (s *session) execution(n int) (domain.AgentState, bool) {
+// chapter finds the agent's n-th execution, as it ended or is now; zero is the
+// newest.
+func (s *session) chapter(n int) (chapter, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return s.state, ok
+		return chapter{s.state, s.ledger}, ok
 	}
-	for _, state := range s.past {
-		if state.ExecutionCount() == n {
-			return state, true
+	for _, c := range s.past {
+		if c.state.ExecutionCount() == n {
+			return c, true
 		}
 	}
-	return domain.AgentState{}, false
+	return chapter{}, false
 }
 
 // messages is a page of the transcript that this run holds.

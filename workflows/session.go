@@ -11,8 +11,9 @@ import (
 // session is the memory of one run of an agent's workflow. All of it follows
 // from the run's input and history.
 type session struct {
-	in   domain.SessionInput
-	info *workflow.Info
+	in      domain.SessionInput
+	options Options
+	info    *workflow.Info
 	// root outlives a cancellation of the workflow, which is taken as a stop.
 	root workflow.Context
 	// work is the scope of what is in flight; cancelling it is a stop now.
@@ -26,9 +27,30 @@ type session struct {
 	stored   int
 	resolved *domain.Resolved
 	tally    tally
+	edits    domain.Edits
+	guarded  domain.Guarded
+	// gathered are the transcript's messages as hooks see them.
+	gathered struct {
+		ref   domain.LogRef
+		store domain.MessageStore
+	}
+	// step is the one in progress.
+	step   *turn
+	ledger ledger
 	// past are the ended executions of this run, the newest last.
-	past    []domain.AgentState
+	past    []chapter
 	outcome *domain.Outcome
+	// remodel says that a hook has changed the model, which is resolved anew.
+	remodel bool
+	// finishing says that the loop is over, and the execution not quite.
+	finishing bool
+	pause     pause
+	// squeeze says that the conversation has to become shorter to be carried to
+	// the next run, and squeezed that this was tried.
+	squeeze, squeezed bool
+	// copying are messages of an earlier workflow that are copied to storage
+	// before anything else.
+	copying *domain.RecordRequest
 
 	next    *beginning
 	closing bool
@@ -49,18 +71,27 @@ type session struct {
 	since time.Time
 }
 
+// A chapter is an execution that has ended in this run.
+type chapter struct {
+	state  domain.AgentState
+	ledger ledger
+}
+
 // A beginning is what the next execution starts from.
 type beginning struct {
 	prompt string
 	model  *domain.LLMConfig
 	budget domain.ExecutionBudget
+	// goesOn says that it goes on from the one before, without a prompt and
+	// with this budget and no other.
+	goesOn bool
 }
 
 // open makes the session that the input describes: a new one, or the one that
 // an earlier run handed over.
-func open(ctx workflow.Context, in domain.SessionInput) (*session, error) {
+func open(ctx workflow.Context, in domain.SessionInput, options Options) (*session, error) {
 	root, _ := workflow.NewDisconnectedContext(ctx)
-	s := &session{in: in, info: workflow.GetInfo(ctx), doing: "starting", since: workflow.Now(ctx)}
+	s := &session{in: in, options: options, info: workflow.GetInfo(ctx), doing: "starting", since: workflow.Now(ctx)}
 	s.root = workflow.WithValue(root, transcriptKey{}, s)
 	s.work, s.cancelWork = workflow.WithCancel(s.root)
 	if in.Carry != nil {
@@ -68,6 +99,9 @@ func open(ctx workflow.Context, in domain.SessionInput) (*session, error) {
 		// session: as in must, a mended one goes on.
 		if err := s.resume(*in.Carry); err != nil {
 			panic(err)
+		}
+		if in.GoOn != nil {
+			return s, s.goOn(*in.GoOn)
 		}
 		return s, nil
 	}
@@ -99,8 +133,12 @@ func (s *session) resume(carry domain.Carry) error {
 	}
 	s.state, s.log, s.stored = state, log, carry.Base
 	s.segments, s.resolved, s.outcome = carry.Segments, carry.Resolved, carry.Outcome
-	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces, read: carry.Read}
-	s.updates.answered = carry.Answered
+	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces, prior: carry.Prior, waited: carry.Waited}
+	s.updates.answered, s.updates.extended = carry.Answered, carry.Extended
+	s.edits, s.guarded = carry.Edits, carry.Guarded
+	s.pause.on = carry.Paused
+	s.ledger = ledger{last: carry.Sequence, announced: len(state.StopSignals())}
+	s.requireHooks()
 	return nil
 }
 

@@ -5,25 +5,30 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // runStep is one turn of the loop: an inference, then the tool calls that it
-// asked for.
+// asked for, with the hooks around them.
 func (s *session) runStep() {
-	execution, _ := s.state.Execution()
-	number := s.state.StepCount() + 1
-	step := &turn{
-		number: number, execution: execution.ID(), id: execution.ID().Step(number),
-		content: domain.AgentStep{ID: execution.ID().Step(number), Number: number, Input: s.input()},
+	step := s.beginStep()
+	s.takeGrace(step)
+	request := fire(s, domain.TriggerBeforeInference, hook.Request{WithoutTools: step.withoutTools})
+	step.withoutTools, step.outputBound = request.WithoutTools, request.MaxOutputTokens
+	step.open = true
+	if step.halts > 0 {
+		step.cutOff(domain.Denied, "a hook stopped the step before the model was asked")
+	} else {
+		s.infer(step)
 	}
-	s.state = must(s.state.WithStepStarted(step.id, s.now()))
-	s.infer(step)
 	s.keep(step)
 	if len(step.calls) > 0 {
 		s.runTools(step)
 	}
-	s.keep(step)
-	s.state = must(s.state.WithCurrentStepCompleted(s.now()))
+	s.settle(step)
+	s.fire(domain.TriggerAfterStep)
+	s.guardStep(step)
+	s.completeStep(step)
 }
 
 // A turn is the step in progress.
@@ -37,9 +42,64 @@ type turn struct {
 	at int
 	// messages counts the step's messages, for their ids.
 	messages int
-	// halts counts the tools that asked to stop: with one, no call of the step
-	// begins any more. halted are those that became signals.
+	// halts counts the hooks and tools that asked to stop: with one, nothing
+	// of the step begins any more. halted are those of tools that became signals.
 	halts, halted int
+	// withoutTools offers no tools, outputBound bounds the answer further.
+	withoutTools bool
+	outputBound  int64
+	// open means that the model's answer or results are still to come: what
+	// hooks say meanwhile waits in pending, so that it parts no call from its
+	// result.
+	open    bool
+	pending []domain.Entry
+	// tries counts the attempts at its inferences.
+	tries int
+	// invalid says that the answer does not fit the response format.
+	invalid bool
+	// compacted says that an overflow has made the conversation shorter once,
+	// and ended that it could not.
+	compacted, ended bool
+}
+
+// beginStep numbers the step and makes it the one in progress.
+func (s *session) beginStep() *turn {
+	execution, _ := s.state.Execution()
+	number := s.state.StepCount() + 1
+	step := &turn{
+		number: number, execution: execution.ID(), id: execution.ID().Step(number),
+		content: domain.AgentStep{ID: execution.ID().Step(number), Number: number, Input: s.input()},
+	}
+	s.state = must(s.state.WithStepStarted(step.id, s.now()))
+	s.step = step
+	s.tell(domain.AgentStepStarted{EventHeader: s.head()})
+	return step
+}
+
+// settle ends the time in which messages wait: the answer and all results are
+// there.
+func (s *session) settle(step *turn) {
+	step.open = false
+	for _, e := range step.pending {
+		s.interject(e.Message, e.Section)
+	}
+	step.pending = nil
+	s.keep(step)
+}
+
+// completeStep makes the step one of the completed ones.
+func (s *session) completeStep(step *turn) {
+	s.keep(step)
+	s.state = must(s.state.WithCurrentStepCompleted(s.now()))
+	completed, _ := s.state.LastStepExecution()
+	finish, _ := completed.Step.FinishReason()
+	s.tell(domain.AgentStepCompleted{
+		EventHeader: s.head(), StepType: completed.Step.Type(), Usage: completed.Step.Usage, CostNanoUSD: completed.Step.CostNanoUSD,
+		FinishReason: finish, Milliseconds: completed.Duration().Milliseconds(),
+		ToolCalls: len(completed.Step.ToolExecutions), Errors: len(completed.Step.AllErrors()),
+	})
+	s.tell(domain.TokenUsageReported{EventHeader: s.head(), Usage: s.state.Usage(), CostNanoUSD: s.state.CostNanoUSD()})
+	s.step = nil
 }
 
 // input says what goes into the step: a reference, never a copy.
@@ -48,7 +108,11 @@ func (s *session) input() domain.StepInput {
 	if compiler == "" {
 		compiler = domain.CurrentTrace
 	}
-	return domain.StepInput{Compiler: compiler, Messages: s.log.Len(), Digest: s.log.Chain()}
+	input := domain.StepInput{Compiler: compiler, Messages: s.log.Len(), Digest: s.log.Chain(), Edits: s.edits}
+	if s.edits.Summary > 0 {
+		input.Sections = s.sections()
+	}
+	return input
 }
 
 // keep writes the step as it stands into the state.
@@ -57,18 +121,50 @@ func (s *session) keep(step *turn) {
 }
 
 // say adds a message of the step to the transcript and to the step's output.
-func (s *session) say(step *turn, m domain.Message, digest domain.Digest, tag domain.Tag) {
+func (s *session) say(step *turn, section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
 	m.ID = step.id.Message(step.messages)
 	step.messages++
 	tag.AgentID, tag.ExecutionID, tag.StepID = s.in.AgentID, step.execution, step.id
-	step.content.Output = append(step.content.Output, s.join(m, digest, tag))
+	step.content.Output = append(step.content.Output, s.join(section, m, digest, tag))
+}
+
+// interject adds a message that a hook or guard has made, as a trace of the
+// step where there is one. It waits where it would part a call from its result.
+func (s *session) interject(m domain.Message, section string) {
+	if s.step != nil && s.step.open {
+		s.step.pending = append(s.step.pending, domain.Entry{Section: section, Message: m})
+		return
+	}
+	m.ID = domain.MessageID{}
+	if s.step != nil {
+		s.say(s.step, section, m, fingerprint(m, s.log.Chain()), domain.Tag{Trace: true})
+		s.keep(s.step)
+		return
+	}
+	execution, _ := s.state.Execution()
+	m.ID = execution.ID().Message(s.log.Len())
+	s.join(section, m, fingerprint(m, s.log.Chain()), domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true})
 }
 
 // spend adds usage to the step, at once: whoever asks sees it, and the budget
-// counts it before anything else is reserved.
-func (s *session) spend(step *turn, usage domain.Usage) {
-	step.content.Usage = step.content.Usage.Add(usage)
+// counts it before anything else is reserved. lost is what of it went into
+// attempts that failed.
+func (s *session) spend(step *turn, used, lost domain.Usage) {
+	content := &step.content
+	content.Usage, content.Lost = content.Usage.Add(used).Add(lost), content.Lost.Add(lost)
+	if price := s.resolved.Price; price != nil {
+		cost := price.Cost(lost)
+		content.LostNanoUSD = domain.AddCost(content.LostNanoUSD, cost)
+		content.CostNanoUSD = domain.AddCost(domain.AddCost(content.CostNanoUSD, cost), price.Cost(used))
+	}
 	s.keep(step)
+}
+
+// tried counts attempts at the step's inferences. One alone is not worth noting.
+func (t *turn) tried(n int) {
+	if t.tries += n; t.tries > 1 {
+		t.content.Tries = t.tries
+	}
 }
 
 // cutOff notes that the step did not come to its own end.
@@ -76,7 +172,6 @@ func (t *turn) cutOff(kind domain.Kind, why string) {
 	t.content.Interrupted = true
 	t.err(domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", why))
 }
-
 // err notes an error of the step.
 func (t *turn) err(err *domain.Error) { t.content.Errors = append(t.content.Errors, *err) }
 

@@ -19,8 +19,9 @@ type stopping struct {
 	asked int
 	// alarms go off in this execution, unless it ends first.
 	alarms []*alarm
-	// escalation is the one that makes a stop one of mode now.
-	escalation *alarm
+	// escalation is the one that makes a stop one of mode now, seconds and
+	// deadline are those of the time limits.
+	escalation, seconds, deadline *alarm
 }
 
 // maxStops is how many stops of one execution are kept as signals. Later ones
@@ -38,7 +39,7 @@ func (t *stopping) disarm() {
 	for _, a := range t.alarms {
 		a.silence()
 	}
-	t.alarms, t.escalation = nil, nil
+	t.alarms, t.escalation, t.seconds, t.deadline = nil, nil, nil, nil
 }
 
 // listenToStops turns stop signals, alarms and a cancellation of the workflow

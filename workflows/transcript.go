@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -30,28 +32,39 @@ type tally struct {
 	// visible and traces are estimated tokens: of what every execution sees,
 	// and of what only this one does.
 	visible, traces int64
-	// read is the input of this execution's newest inference as its provider
-	// counted it; zero where none did.
-	read int64
+	// prior is what the execution's origins have spent of its budget.
+	prior domain.Spent
+	// waited is how long the execution has waited for people.
+	waited time.Duration
 }
 
-// counted notes what a provider says that an inference has read.
-func (t *tally) counted(usage domain.Usage) {
-	if !usage.Estimated {
-		t.read = usage.InputTokens
+// counted notes how much more a provider says that an inference has read than
+// was estimated. Each answer corrects it.
+func (s *session) counted(usage domain.Usage) {
+	if usage.Estimated {
+		return
 	}
+	s.guarded.Excess = max(usage.InputTokens-s.rawInput(), 0)
 }
 
-// join adds a message to the transcript, tagged.
-func (s *session) join(m domain.Message, digest domain.Digest, tag domain.Tag) domain.Message {
+// own turns tokens as a provider counts them into estimated ones.
+func (s *session) own(tokens int64) int64 { return max(tokens-s.guarded.Excess, 0) }
+
+// join adds a message to a section of the transcript, tagged. The empty
+// section is the default one.
+func (s *session) join(section string, m domain.Message, digest domain.Digest, tag domain.Tag) domain.Message {
 	m.CreatedAt = s.now()
 	tagged := tag.Apply(m)
-	s.log = s.log.Append("", tagged, digest)
+	s.log = s.log.Append(section, tagged, digest)
 	tokens := domain.EstimateTokens(m)
 	if tag.Trace {
 		s.tally.traces += tokens
 	} else {
 		s.tally.visible += tokens
+	}
+	if m.Role == domain.RoleTool {
+		s.guarded.Results++
+		s.guarded.ResultTokens += tokens
 	}
 	return tagged
 }
@@ -63,17 +76,43 @@ func (s *session) joinPrompt(id domain.ExecutionID, prompt string) {
 	// The digest is of what the history holds: the id follows from it, the
 	// text is the client's own.
 	digest := domain.DigestOf([]byte(m.ID.String()), []byte(prompt))
-	s.join(m, digest, domain.Tag{ExecutionID: id})
+	s.join("", m, digest, domain.Tag{ExecutionID: id})
 }
 
-// estimatedInput is about how many tokens the next inference will read: no
-// fewer than the provider counted for the one before, since a conversation only
-// grows within an execution.
-func (s *session) estimatedInput() int64 {
-	tokens := s.tally.visible + s.tally.traces + domain.EstimateText(s.resolved.Definition.SystemPrompt) +
+// nudgeOn begins an execution that goes on from the one before. A model is
+// never asked to answer its own words, so it is told to go on after them.
+func (s *session) nudgeOn(id domain.ExecutionID) {
+	if last, ok := s.log.At(s.log.Len() - 1); ok && last.Message.Role != domain.RoleAssistant {
+		return
+	}
+	m := domain.UserMessage("Go on where you stopped.")
+	m.ID = id.Prompt()
+	s.join("", m, domain.DigestOf([]byte(m.ID.String())), domain.Tag{ExecutionID: id, Trace: true})
+}
+
+// origins are the executions that the one in progress goes on from.
+func (s *session) origins() []domain.ExecutionID {
+	chain := s.state.Chain()
+	if len(chain) < 2 {
+		return nil
+	}
+	return chain[1:]
+}
+
+// estimatedInput is about how many tokens the next inference will read: what
+// its texts are estimated at, and what the provider counted more than that for
+// the one before.
+func (s *session) estimatedInput() int64 { return s.rawInput() + s.guarded.Excess }
+
+// rawInput estimates what the next inference will read by its texts alone.
+func (s *session) rawInput() int64 { return s.tally.visible + s.tally.traces + s.fixedTokens() }
+
+// fixedTokens estimates what every request has beside the conversation.
+func (s *session) fixedTokens() int64 {
+	tokens := domain.EstimateText(s.resolved.Definition.SystemPrompt) +
 		domain.EstimateText(string(s.resolved.Definition.Format.Schema))
 	for _, tool := range s.resolved.Tools {
 		tokens += domain.EstimateText(tool.Name) + domain.EstimateText(tool.Description) + domain.EstimateText(string(tool.Schema))
 	}
-	return max(tokens, s.tally.read)
+	return tokens
 }

@@ -13,6 +13,7 @@ import (
 // continue-as-new is answered and not done again.
 type updates struct {
 	answered []domain.AnsweredUpdate
+	extended []domain.ExtendedUpdate
 	// taken counts those of this run; the server takes 2,000 of a run.
 	taken int
 }
@@ -43,6 +44,15 @@ func (u *updates) remember(id string, reply domain.SendReply) {
 // acceptUpdates registers what can be asked of the session.
 func (s *session) acceptUpdates() error {
 	if err := accept(s.root, domain.UpdateSend, s.checkSend, s.send); err != nil {
+		return err
+	}
+	if err := accept(s.root, domain.UpdateExtend, s.checkExtend, s.extend); err != nil {
+		return err
+	}
+	if err := accept(s.root, domain.UpdatePause, s.checkPause, s.pauseExecution); err != nil {
+		return err
+	}
+	if err := accept(s.root, domain.UpdateResume, s.checkPause, s.resumeExecution); err != nil {
 		return err
 	}
 	return accept(s.root, domain.UpdateClose, s.checkClose, s.closeSession)

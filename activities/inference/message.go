@@ -39,7 +39,10 @@ func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // InputTokens estimates what the call's request takes.
 func (c Call) InputTokens() int64 {
-	tokens := domain.EstimateText(c.System) + int64(len(c.Format.Schema)+3)/4
+	tokens := domain.EstimateText(c.System)
+	if c.OutputMode == domain.OutputNative {
+		tokens += int64(len(c.Format.Schema)+3) / 4
+	}
 	for _, m := range c.Messages {
 		tokens += domain.EstimateTokens(m)
 	}

@@ -40,7 +40,7 @@ func TestInputTokensCountAllThatIsSent(t *testing.T) {
 		"result":      {Messages: []domain.Message{domain.ToolMessage(domain.ToolResult{Content: filler})}},
 		"schema":      {Tools: []domain.ToolSpec{{Schema: []byte(filler)}}},
 		"description": {Tools: []domain.ToolSpec{{Description: filler}}},
-		"format":      {Format: domain.ResponseFormat{Schema: []byte(filler)}},
+		"format":      {OutputMode: domain.OutputNative, Format: domain.ResponseFormat{Schema: []byte(filler)}},
 	} {
 		require.GreaterOrEqual(t, call.InputTokens()-bare.InputTokens(), int64(100), name)
 	}

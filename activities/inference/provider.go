@@ -22,6 +22,14 @@ type Provider interface {
 	Infer(ctx context.Context, call Call, emit func(Delta)) (Answer, error)
 }
 
+// A Formatter is a provider whose API takes response formats. One that is none
+// is never told of a format.
+type Formatter interface {
+	// CheckFormat says why the API does not take a format that can be checked;
+	// nil where it does.
+	CheckFormat(config domain.LLMConfig, format domain.ResponseFormat) error
+}
+
 // A Call is one attempt at one inference.
 type Call struct {
 	Config domain.LLMConfig
@@ -30,9 +38,19 @@ type Call struct {
 	Messages []domain.Message
 	Tools    []domain.ToolSpec
 	Format   domain.ResponseFormat
+	// OutputMode says how the model is told of the format. The provider sends it
+	// itself only where that is OutputNative; the zero value means no format.
+	OutputMode domain.OutputMode
+	// OutputTool is the one of Tools whose arguments are the answer, for
+	// OutputTool: the model is to be made to call it, or another tool.
+	OutputTool string
 	// MaxOutputTokens bounds the answer. Zero leaves it to the provider.
 	MaxOutputTokens int64
-	// Inference counts the inferences that the conversation has completed.
+	// Summary means that the call sums up a part of the conversation and does
+	// not go on with it: Messages is then one message that asks for that.
+	Summary bool
+	// Inference counts the inferences that the conversation has completed; of a
+	// summary, the summaries.
 	Inference int
 	// Attempt counts the tries of this inference from 1, over all activities.
 	Attempt int

@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -41,9 +42,14 @@ func encode(call inference.Call, official bool) ([]byte, error) {
 		p.TopP = openai.Float(*t)
 	}
 	for _, tool := range call.Tools {
-		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: definition(tool)}})
+		function := definition(tool)
+		if tool.Name == call.OutputTool {
+			function.Strict = openai.Bool(output.Strict(tool.Schema) == nil)
+		}
+		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
 	}
-	if p.ResponseFormat, err = format(call.Format); err != nil {
+	p.ToolChoice = toolChoice(call)
+	if p.ResponseFormat, err = format(call); err != nil {
 		return nil, err
 	}
 	extra := map[string]any{"stream": true}
@@ -125,27 +131,6 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 		f.SetExtraFields(map[string]any{"parameters": tool.Schema})
 	}
 	return f
-}
-
-func format(f domain.ResponseFormat) (openai.ChatCompletionNewParamsResponseFormatUnion, error) {
-	var out openai.ChatCompletionNewParamsResponseFormatUnion
-	switch f.Type {
-	case domain.FormatJSON:
-		out.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-	case domain.FormatSchema:
-		if len(f.Schema) == 0 {
-			return out, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object").From(Name)
-		}
-		name := f.Name
-		if name == "" {
-			name = "answer"
-		}
-		out.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: name, Schema: f.Schema},
-		}
-	case domain.FormatText, "":
-	}
-	return out, nil
 }
 
 // ours are the fields that options may not set: they are what the loop decides.

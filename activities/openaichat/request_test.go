@@ -48,13 +48,14 @@ func TestRequest(t *testing.T) {
 		Messages:        []domain.Message{domain.UserMessage("<hello> & \u2028 \x00")},
 		Tools:           []domain.ToolSpec{{Name: "f", Description: "does it", Schema: []byte(`{"type":"object","properties":{"x":{"type":"integer"}}}`)}},
 		Format:          domain.ResponseFormat{Type: domain.FormatSchema, Name: "out", Schema: []byte(`{"type":"object"}`)},
+		OutputMode:      domain.OutputNative,
 		MaxOutputTokens: 99,
 	}
 	require.Equal(t, jsonOf(t, `{
 		"model": "m", "stream": true, "temperature": 0.5, "seed": 7, "max_tokens": 99,
 		"messages": [{"role":"system","content":"be brief"}, {"role":"user","content":"<hello> & \u2028 \u0000"}],
 		"tools": [{"type":"function","function":{"name":"f","description":"does it","parameters":{"type":"object","properties":{"x":{"type":"integer"}}}}}],
-		"response_format": {"type":"json_schema","json_schema":{"name":"out","schema":{"type":"object"}}}
+		"response_format": {"type":"json_schema","json_schema":{"name":"out","strict":false,"schema":{"type":"object"}}}
 	}`), any(sent(t, call)))
 }
 

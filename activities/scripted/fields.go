@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"everstep/domain"
+	"everstep/domain/spelling"
 )
 
 // A reader turns the nodes of one file into a script. Its errors say where.
@@ -154,39 +155,14 @@ func (r *reader) duration(key string, then func(time.Duration)) field {
 	}}
 }
 
-// suggest names the known key that is nearest, or all of them.
+// suggest names the known key that was most likely meant, or all of them.
 func suggest(key string, fields []field) string {
 	names := make([]string, len(fields))
-	best, distance := "", 3
 	for i, f := range fields {
 		names[i] = f.key
-		if d := edits(key, f.key); d < distance {
-			best, distance = f.key, d
-		}
 	}
-	if best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
+	if near, ok := spelling.Nearest(key, names); ok {
+		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return "; it may have " + strings.Join(names, ", ")
-}
-
-// edits counts the letters to change, add or drop to make one word the other.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
-			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -11,17 +11,16 @@ import (
 	"everstep/domain"
 )
 
-// Infer plays the turn that the call is at.
+// Infer plays the turn that the call is at, or a summary, which takes no turn.
 func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
 	s, err := p.load(call.Config.Model)
 	if err != nil {
 		return inference.Answer{}, err
 	}
-	if call.Inference < 0 || call.Inference >= len(s.turns) {
-		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s: has %d turns, and the conversation is at number %d; add turns",
-			s.path, len(s.turns), call.Inference+1).From(Name)
+	t, err := s.at(call)
+	if err != nil {
+		return inference.Answer{}, err
 	}
-	t := s.turns[call.Inference]
 	text, calls, err := t.renderWithin(ctx, &scene{call.Messages}, call.Inference)
 	if ctx.Err() != nil {
 		return inference.Answer{Partial: true}, domain.Errorf(domain.Unavailable, "%s: %s", Name, context.Cause(ctx)).From(Name)
@@ -29,6 +28,7 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	if err != nil {
 		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s:%d: turn %d: %s", s.path, t.line, call.Inference+1, err).From(Name)
 	}
+	text, calls, t.finish = t.formatted(call, text, calls)
 	if call.Sent != nil {
 		call.Sent()
 	}
@@ -46,9 +46,17 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	return inference.Answer{
 		Message: inference.AssistantMessage(reasoning, text, calls),
 		Response: domain.Response{
-			ID: fmt.Sprintf("scripted_%d", call.Inference), Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage,
+			ID: responseID(call), Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage,
 		},
 	}, nil
+}
+
+// responseID is the same whoever plays the turn.
+func responseID(call inference.Call) string {
+	if call.Summary {
+		return fmt.Sprintf("scripted_summary_%d", call.Inference)
+	}
+	return fmt.Sprintf("scripted_%d", call.Inference)
 }
 
 // interrupted is the error of a turn that was not played to its end.
@@ -84,6 +92,13 @@ func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, 
 	text, err := t.text.render(s)
 	if err != nil {
 		return "", nil, err
+	}
+	if t.json != nil {
+		var b strings.Builder
+		if err := t.json.render(&b, s); err != nil {
+			return "", nil, fmt.Errorf("json: %w", err)
+		}
+		text = b.String()
 	}
 	calls := make([]domain.ToolCall, len(t.calls))
 	for k, c := range t.calls {

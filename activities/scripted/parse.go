@@ -45,6 +45,12 @@ func parse(path string, data []byte) (*script, error) {
 			s.turns = append(s.turns, t)
 			return err
 		})
+	}}, field{"summaries", func(node *yaml.Node) error {
+		return r.list(node, "summaries", func(node *yaml.Node) error {
+			t, err := r.summary(node)
+			s.summaries = append(s.summaries, t)
+			return err
+		})
 	}})
 	if err == nil && !has {
 		err = r.errorf(root, "the script has no turns")
@@ -86,6 +92,11 @@ func (r *reader) turn(node *yaml.Node) (turn, error) {
 	var finish string
 	err := r.mapping(node, "a turn",
 		r.quoted("text", &t.text),
+		field{"json", func(node *yaml.Node) error {
+			v, err := r.value(node)
+			t.json = &v
+			return err
+		}},
 		r.text("reasoning", &t.reasoning),
 		field{"tool_calls", func(node *yaml.Node) error {
 			return r.list(node, "tool_calls", func(node *yaml.Node) error {
@@ -97,19 +108,40 @@ func (r *reader) turn(node *yaml.Node) (turn, error) {
 		field{"usage", func(node *yaml.Node) error { return r.usage(node, &t.usage) }},
 		r.text("finish_reason", &finish),
 		r.duration("delay", func(d time.Duration) { t.delay = min(d, maxDelay) }),
-		field{"failures", func(node *yaml.Node) error {
-			return r.list(node, "failures", func(node *yaml.Node) error {
-				f, err := r.fault(node)
-				t.failures = append(t.failures, f)
-				return err
-			})
-		}},
+		r.failures(&t),
 	)
 	if err != nil {
 		return t, err
 	}
+	if t.json != nil && (t.text.plain != "" || t.text.template != nil) {
+		return t, r.errorf(node, "a turn has either text or json")
+	}
 	t.finish, err = r.finish(node, finish, len(t.calls) > 0)
 	return t, err
+}
+
+// summary reads what answers a call that sums up: it quotes nothing and calls
+// no tools.
+func (r *reader) summary(node *yaml.Node) (turn, error) {
+	t := turn{line: node.Line, text: &quoting{}, finish: domain.FinishStop}
+	err := r.mapping(node, "a summary",
+		r.text("text", &t.text.plain),
+		field{"usage", func(node *yaml.Node) error { return r.usage(node, &t.usage) }},
+		r.duration("delay", func(d time.Duration) { t.delay = min(d, maxDelay) }),
+		r.failures(&t),
+	)
+	return t, err
+}
+
+// failures returns a field that reads what the first attempts of a turn meet.
+func (r *reader) failures(t *turn) field {
+	return field{"failures", func(node *yaml.Node) error {
+		return r.list(node, "failures", func(node *yaml.Node) error {
+			f, err := r.fault(node)
+			t.failures = append(t.failures, f)
+			return err
+		})
+	}}
 }
 
 func (r *reader) finish(node *yaml.Node, word string, calls bool) (domain.FinishReason, error) {

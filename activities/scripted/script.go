@@ -1,9 +1,11 @@
 package scripted
 
 import (
+	"fmt"
 	"text/template"
 	"time"
 
+	"everstep/activities/inference"
 	"everstep/domain"
 )
 
@@ -11,12 +13,36 @@ import (
 type script struct {
 	path  string
 	turns []turn
+	// summaries answer the calls that sum up, in turn; after the last one, and
+	// where there are none, the default does.
+	summaries []turn
+}
+
+// defaultSummary is a summary that the file does not give.
+const defaultSummary = "This is summary %d, made by a script that gives none."
+
+// at finds what answers a call.
+func (s *script) at(call inference.Call) (turn, error) {
+	n := call.Inference
+	switch {
+	case call.Summary && n >= 0 && n < len(s.summaries):
+		return s.summaries[n], nil
+	case call.Summary:
+		return turn{text: &quoting{plain: fmt.Sprintf(defaultSummary, n+1)}, finish: domain.FinishStop}, nil
+	case n < 0 || n >= len(s.turns):
+		return turn{}, domain.Errorf(domain.Invalid, "script %s: has %d turns, and the conversation is at number %d; add turns",
+			s.path, len(s.turns), n+1).From(Name)
+	}
+	return s.turns[n], nil
 }
 
 // A turn answers one inference.
 type turn struct {
 	line      int
 	text      *quoting
+	// json is a value that takes the place of the text: where the model is told
+	// of a response format as a tool, the arguments of a call of that tool.
+	json      *value
 	reasoning string
 	calls     []call
 	// usage is zero where the file gives none: unknown, so that whoever plays

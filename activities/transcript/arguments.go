@@ -62,7 +62,8 @@ func (s *Source) entry(ctx context.Context, run workflow.Execution, index int, r
 func (s *Source) readAround(ctx context.Context, workflowID string, segments []domain.Segment, index int) ([]domain.Entry, error) {
 	for _, segment := range segments {
 		if segment.From <= index && index < segment.To {
-			return s.read(ctx, workflowID, segment)
+			found, err := s.read(ctx, workflowID, segment)
+			return found.entries, err
 		}
 	}
 	return nil, lostf("message %d is in no segment", index)

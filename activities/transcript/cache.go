@@ -136,7 +136,7 @@ func merge(held, came domain.Log) domain.Log {
 		return held
 	}
 	if came.Base() <= held.Base() {
-		return came
+		return extended(came, held)
 	}
 	before, _ := came.ChainAt(came.Base())
 	if at, ok := held.ChainAt(came.Base()); !ok || at != before {
@@ -155,6 +155,17 @@ func merge(held, came domain.Log) domain.Log {
 		return came
 	}
 	return joined
+}
+
+// extended is a log with what another holds after it, where that follows on.
+func extended(log, by domain.Log) domain.Log {
+	if at, ok := by.ChainAt(log.Len()); !ok || at != log.Chain() {
+		return log
+	}
+	if longer, err := log.Join(by.From(log.Len())...); err == nil {
+		return longer
+	}
+	return log
 }
 
 // prefix is the first n messages of a log. The whole log is returned as it is,

@@ -38,11 +38,7 @@ func (h *history) feed(rt *rapid.T) domain.Log {
 	if base == 0 && n == log.Len() {
 		return log
 	}
-	head, _ := log.Upto(n)
-	chain, _ := head.ChainAt(base)
-	part, err := domain.LogAt(base, chain).Join(head.From(base)...)
-	require.NoError(rt, err)
-	return part
+	return partOf(rt, log, base, n)
 }
 
 func TestCacheLaws(t *testing.T) {
@@ -70,6 +66,9 @@ func TestCacheLaws(t *testing.T) {
 					if at, known := earlier.ChainAt(log.Base()); known && at == before {
 						require.LessOrEqual(rt, held.Base(), earlier.Base(), "a log that continues another extends it")
 					}
+				}
+				if at, known := earlier.ChainAt(log.Len()); had && known && at == log.Chain() {
+					require.GreaterOrEqual(rt, held.Len(), earlier.Len(), "a part of what is held takes nothing away")
 				}
 			},
 			"": func(rt *rapid.T) {

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -21,7 +22,9 @@ var testRun = workflow.Execution{ID: "agent/test", RunID: "run-1"}
 
 // fakeWorkflow answers query messages as the real one does, from what it holds.
 type fakeWorkflow struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	// run is the one that answers; empty: testRun's.
+	run      string
 	log      domain.Log
 	segments []domain.Segment
 	resolved domain.Resolved
@@ -37,7 +40,7 @@ type fakeWorkflow struct {
 func (f *fakeWorkflow) QueryWorkflow(ctx context.Context, workflowID, runID, name string, args ...any) (converter.EncodedValue, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if workflowID != testRun.ID || runID != testRun.RunID || name != "messages" || len(args) != 1 {
+	if workflowID != testRun.ID || runID != cmp.Or(f.run, testRun.RunID) || name != "messages" || len(args) != 1 {
 		return nil, fmt.Errorf("unexpected query %s of %s, %s", name, workflowID, runID)
 	}
 	ask := args[0].(domain.MessagesRequest)
@@ -90,17 +93,31 @@ func (f *fakeWorkflow) leave(t testing.TB, storage *blob.Bucket, n int) domain.S
 	chain, ok := f.log.ChainAt(n)
 	require.True(t, ok)
 	segment := domain.Segment{RunID: "run-0", From: f.log.Base(), To: n, Digest: chain}
-	store(t, storage, segment, f.log.From(f.log.Base())[:n-f.log.Base()])
+	before, _ := f.log.ChainAt(f.log.Base())
+	store(t, storage, segment, before, f.log.From(f.log.Base())[:n-f.log.Base()])
 	f.segments = append(f.segments, segment)
-	rest, err := domain.LogAt(n, chain).Join(f.log.From(n)...)
-	require.NoError(t, err)
-	f.log = rest
+	f.drop(t, n)
 	return segment
 }
 
-func store(t testing.TB, storage *blob.Bucket, segment domain.Segment, entries []domain.Entry) {
+// drop forgets the first n messages, as a run does that hands on none that are
+// hidden.
+func (f *fakeWorkflow) drop(t testing.TB, n int) { f.log = partOf(t, f.log, n, f.log.Len()) }
+
+// partOf returns the messages of a log from an index up to another.
+func partOf(t require.TestingT, log domain.Log, from, to int) domain.Log {
+	chain, ok := log.ChainAt(from)
+	require.True(t, ok)
+	head, ok := log.Upto(to)
+	require.True(t, ok)
+	part, err := domain.LogAt(from, chain).Join(head.From(from)...)
+	require.NoError(t, err)
+	return part
+}
+
+func store(t testing.TB, storage *blob.Bucket, segment domain.Segment, before domain.Digest, entries []domain.Entry) {
 	t.Helper()
-	object, err := encode(entries)
+	object, err := encode(before, entries)
 	require.NoError(t, err)
 	require.NoError(t, storage.WriteAll(t.Context(), segment.Key(testRun.ID), object, nil))
 }

@@ -76,9 +76,8 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 }
 
 // locate asks the run for its segments, which come with its first message only.
-func (s *Source) locate(ctx context.Context, run workflow.Execution) ([]domain.Segment, error) {
-	page, err := s.query(ctx, run, domain.MessagesRequest{Limit: 1})
-	return page.Segments, err
+func (s *Source) locate(ctx context.Context, run workflow.Execution) (domain.MessagesPage, error) {
+	return s.query(ctx, run, domain.MessagesRequest{Limit: 1})
 }
 
 // query asks the run for one page, again where the answer may yet come.

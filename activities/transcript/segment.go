@@ -18,7 +18,10 @@ import (
 
 // Record writes a range of the transcript to storage as one object, and says
 // where. It must be called by an activity, and may be run again: the object's
-// name says what is in it, and it is visible whole or not at all.
+// name says what is in it, and it is visible whole or not at all. The messages
+// are asked of the run that scheduled the activity or, where the request names
+// one, of another run of the same workflow, which may have ended; the segment is
+// the scheduling run's either way.
 func (s *Source) Record(ctx context.Context, want domain.RecordRequest) (domain.Segment, error) {
 	return s.record(ctx, activity.GetInfo(ctx).WorkflowExecution, want)
 }
@@ -31,11 +34,16 @@ func (s *Source) record(ctx context.Context, run workflow.Execution, want domain
 	if s.Storage == nil {
 		return segment, noStorage()
 	}
-	found, err := s.fetch(ctx, run, request{from: want.From, ref: want.Log})
+	holder := run
+	if want.RunID != "" {
+		holder.RunID = want.RunID
+	}
+	found, err := s.fetch(ctx, holder, request{from: want.From, ref: want.Log})
 	if err != nil {
 		return segment, err
 	}
-	object, err := encode(found.Log.From(want.From))
+	before, _ := found.Log.ChainAt(want.From)
+	object, err := encode(before, found.Log.From(want.From))
 	if err != nil {
 		return segment, domain.Errorf(domain.Internal, "record: %v", err)
 	}
@@ -47,31 +55,46 @@ func (s *Source) record(ctx context.Context, run workflow.Execution, want domain
 	return segment, nil
 }
 
-// read returns a segment's messages as they are stored. Whether they are the
-// right ones only their digest tells.
-func (s *Source) read(ctx context.Context, workflowID string, segment domain.Segment) ([]domain.Entry, error) {
+// stored is what an object holds. Whether it is right only the segment's digest
+// tells.
+type stored struct {
+	// before is the digest of all messages before the first one; zero in
+	// objects that have none before them, or an earlier segment beside them.
+	before  domain.Digest
+	entries []domain.Entry
+}
+
+// read returns a segment's messages as they are stored.
+func (s *Source) read(ctx context.Context, workflowID string, segment domain.Segment) (stored, error) {
 	if s.Storage == nil {
-		return nil, noStorage()
+		return stored{}, noStorage()
 	}
 	key := segment.Key(workflowID)
 	object, err := s.Storage.ReadAll(ctx, key)
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return nil, lostf("messages %d to %d are lost: storage has no object %s; does this worker use the storage of the others?",
+		return stored{}, lostf("messages %d to %d are lost: storage has no object %s; does this worker use the storage of the others?",
 			segment.From, segment.To-1, key)
 	}
 	if err != nil {
-		return nil, storageFailed(ctx, "read", key, err)
+		return stored{}, storageFailed(ctx, "read", key, err)
 	}
-	entries, err := decode(object)
+	found, err := decode(object)
 	if err != nil {
-		return nil, lostf("messages %d to %d are lost: object %s of the storage is damaged: %v", segment.From, segment.To-1, key, err)
+		return stored{}, lostf("messages %d to %d are lost: object %s of the storage is damaged: %v", segment.From, segment.To-1, key, err)
 	}
-	return entries, nil
+	return found, nil
+}
+
+// A line is one message as it is stored.
+type line struct {
+	domain.Entry
+	// Before is in the first line only.
+	Before domain.Digest `json:"before,omitzero"`
 }
 
 // encode writes entries as compressed JSON, one a line. The same entries are
 // always the same bytes.
-func encode(entries []domain.Entry) ([]byte, error) {
+func encode(before domain.Digest, entries []domain.Entry) ([]byte, error) {
 	var object bytes.Buffer
 	compressed, err := zstd.NewWriter(&object, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -80,9 +103,10 @@ func encode(entries []domain.Entry) ([]byte, error) {
 	lines := json.NewEncoder(compressed)
 	lines.SetEscapeHTML(false)
 	for _, e := range entries {
-		if err := lines.Encode(e); err != nil {
+		if err := lines.Encode(line{e, before}); err != nil {
 			return nil, fmt.Errorf("message %d: %w", e.Index, err)
 		}
+		before = domain.Digest{}
 	}
 	if err := compressed.Close(); err != nil {
 		return nil, err
@@ -90,24 +114,27 @@ func encode(entries []domain.Entry) ([]byte, error) {
 	return object.Bytes(), nil
 }
 
-func decode(object []byte) ([]domain.Entry, error) {
+func decode(object []byte) (stored, error) {
+	var found stored
 	plain, err := zstd.NewReader(bytes.NewReader(object), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer plain.Close()
 	lines := json.NewDecoder(plain)
-	var entries []domain.Entry
 	for {
-		var e domain.Entry
-		err := lines.Decode(&e)
+		var l line
+		err := lines.Decode(&l)
 		if err == io.EOF {
-			return entries, nil
+			return found, nil
 		}
 		if err != nil {
-			return nil, err
+			return stored{}, err
 		}
-		entries = append(entries, e)
+		if len(found.entries) == 0 {
+			found.before = l.Before
+		}
+		found.entries = append(found.entries, l.Entry)
 	}
 }
 

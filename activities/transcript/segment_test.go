@@ -47,7 +47,31 @@ func TestRecord(t *testing.T) {
 	require.Equal(t, log.Chain(), second.Digest)
 	entries, err := sourceOf(f, storage).read(t.Context(), testRun.ID, second)
 	require.NoError(t, err)
-	require.Equal(t, texts(log.From(5)), texts(entries))
+	require.Equal(t, texts(log.From(5)), texts(entries.entries))
+	require.Equal(t, chain, entries.before)
+}
+
+// An ended run's messages are copied into a segment of the run that goes on.
+func TestRecordCopiesFromAnotherRun(t *testing.T) {
+	t.Parallel()
+	storage := memory(t)
+	log := conversation(12, 12, "")
+	ended := &fakeWorkflow{run: "run-0", log: log}
+	ended.leave(t, storage, 4)
+	want := domain.RecordRequest{From: 4, Log: log.Ref(), RunID: "run-0"}
+	segment, err := sourceOf(ended, storage).record(t.Context(), testRun, want)
+	require.NoError(t, err)
+	require.Equal(t, domain.Segment{RunID: "run-1", From: 4, To: 12, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
+
+	// The run that goes on knows the ended one's segments and its own.
+	next := &fakeWorkflow{log: domain.LogAt(12, log.Chain()), segments: append(ended.segments, segment)}
+	got, err := sourceOf(next, storage).fetch(t.Context(), testRun, request{ref: log.Ref()})
+	require.NoError(t, err)
+	require.Equal(t, texts(log.Entries()), texts(got.Entries))
+
+	want.RunID = ""
+	_, err = sourceOf(ended, storage).record(t.Context(), testRun, want)
+	require.ErrorContains(t, err, "did not tell its messages", "without its id the ended run is not asked")
 }
 
 func TestRecordRefuses(t *testing.T) {
@@ -91,14 +115,21 @@ func TestSegmentRoundTrip(t *testing.T) {
 		for _, text := range rapid.SliceOfN(rapid.String(), 0, 20).Draw(rt, "texts") {
 			log = say(log, strings.ToValidUTF8(text, "?"))
 		}
-		object, err := encode(log.Entries())
+		log = partOf(rt, log, rapid.IntRange(0, log.Len()).Draw(rt, "from"), log.Len())
+		before, _ := log.ChainAt(log.Base())
+		object, err := encode(before, log.Entries())
 		require.NoError(rt, err)
-		same, err := encode(log.Entries())
+		same, err := encode(before, log.Entries())
 		require.NoError(rt, err)
 		require.Equal(rt, object, same)
-		entries, err := decode(object)
+		found, err := decode(object)
 		require.NoError(rt, err)
-		back, err := domain.Log{}.Join(entries...)
+		if len(log.Entries()) == 0 {
+			require.Empty(rt, found.entries)
+			return
+		}
+		require.Equal(rt, before, found.before)
+		back, err := domain.LogAt(log.Base(), found.before).Join(found.entries...)
 		require.NoError(rt, err)
 		require.Equal(rt, log.Ref(), back.Ref())
 		require.Equal(rt, texts(log.Entries()), texts(back.Entries()))
@@ -110,7 +141,7 @@ func TestSegmentRoundTrip(t *testing.T) {
 func TestSegmentCut(t *testing.T) {
 	t.Parallel()
 	log := conversation(30, 30, "")
-	object, err := encode(log.Entries())
+	object, err := encode(domain.Digest{}, log.Entries())
 	require.NoError(t, err)
 	for n := 1; n < len(object); n++ {
 		_, err := decode(object[:n])

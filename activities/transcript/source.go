@@ -36,10 +36,13 @@ type Source struct {
 	asking turns
 }
 
-// A Conversation is a transcript from its first message on, with the definition
-// that was in force when it was asked for. Neither may be changed.
+// A Conversation is a transcript, with the definition that was in force when it
+// was asked for. Neither may be changed.
 type Conversation struct {
-	Log      domain.Log
+	// Log holds at least what was needed; how much before that depends on what
+	// this worker knew already.
+	Log domain.Log
+	// Entries are those that were needed, and no others.
 	Entries  []domain.Entry
 	Resolved domain.Resolved
 }
@@ -52,15 +55,18 @@ type request struct {
 	resolved domain.Digest
 }
 
-// Fetch returns the transcript that ref names, and the definition that resolved
-// names; the zero digest asks for no definition. It must be called by an
-// activity: the run that scheduled it is asked for what the cache lacks.
+// Fetch returns the messages of the transcript that ref names from the index
+// needed on, and the definition that resolved names; the zero digest asks for no
+// definition. It must be called by an activity: the run that scheduled it is
+// asked for what the cache lacks. What is before needed may be lost: neither the
+// workflow nor storage has to have it.
 //
 // A workflow that does not answer is Unavailable. What does not match its
 // digest, even when all of it was asked for anew, or is missing from storage,
 // has the code context_lost. When ctx ends, its cause is in the error's chain.
-func (s *Source) Fetch(ctx context.Context, ref domain.LogRef, resolved domain.Digest) (Conversation, error) {
-	return s.fetch(ctx, activity.GetInfo(ctx).WorkflowExecution, request{ref: ref, resolved: resolved})
+func (s *Source) Fetch(ctx context.Context, ref domain.LogRef, resolved domain.Digest, needed int) (Conversation, error) {
+	from := min(max(needed, 0), ref.Length)
+	return s.fetch(ctx, activity.GetInfo(ctx).WorkflowExecution, request{from: from, ref: ref, resolved: resolved})
 }
 
 func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request) (Conversation, error) {
@@ -101,7 +107,7 @@ func (s *Source) cached(agent string, want request) (Conversation, bool) {
 		return Conversation{}, false
 	}
 	log, ok = prefix(log, want.ref.Length)
-	return Conversation{Log: log, Entries: log.Entries(), Resolved: resolved}, ok
+	return Conversation{Log: log, Entries: log.From(want.from), Resolved: resolved}, ok
 }
 
 // assemble completes what is held with what the workflow holds and, before
@@ -119,62 +125,14 @@ func (s *Source) assemble(ctx context.Context, run workflow.Execution, want requ
 		return Conversation{}, err
 	}
 	if got.log.Base() > want.from {
-		if !got.located {
-			if got.segments, err = s.locate(ctx, run); err != nil {
-				return Conversation{}, err
-			}
-		}
-		before, _ := got.log.ChainAt(got.log.Base())
-		earlier, err := s.earlier(ctx, run.ID, got.segments, held.Log, domain.LogRef{Length: got.log.Base(), Digest: before})
-		if err != nil {
-			return Conversation{}, err
-		}
-		if got.log, err = earlier.Join(got.log.Entries()...); err != nil {
+		if got.log, err = s.complete(ctx, run, want, held.Log, got); err != nil {
 			return Conversation{}, err
 		}
 	}
 	if !want.resolved.IsZero() && got.resolved.Digest != want.resolved {
 		return Conversation{}, mismatchf("the workflow's definition is %q, not %q as asked for", got.resolved.Digest, want.resolved)
 	}
-	return Conversation{Log: got.log, Entries: got.log.Entries(), Resolved: got.resolved}, nil
-}
-
-// earlier returns the messages before the first one that the workflow holds:
-// from memory where it has them, else from segments.
-func (s *Source) earlier(ctx context.Context, workflowID string, segments []domain.Segment, held domain.Log, upto domain.LogRef) (domain.Log, error) {
-	if at, ok := held.ChainAt(upto.Length); ok && at == upto.Digest && held.Base() == 0 {
-		held, _ = prefix(held, upto.Length)
-		return held, nil
-	}
-	var log domain.Log
-	for _, segment := range segments {
-		if log.Len() >= upto.Length {
-			break
-		}
-		if segment.From != log.Len() {
-			return log, lostf("messages %d to %d are in no segment", log.Len(), segment.From-1)
-		}
-		if at, ok := held.ChainAt(segment.To); ok && at == segment.Digest && held.Base() == 0 {
-			log, _ = prefix(held, segment.To)
-			continue
-		}
-		entries, err := s.read(ctx, workflowID, segment)
-		if err != nil {
-			return log, err
-		}
-		log, err = log.Join(entries...)
-		if err != nil || log.Len() != segment.To || log.Chain() != segment.Digest {
-			return log, mismatchf("messages %d to %d, as stored in %s, are not those that were recorded",
-				segment.From, segment.To-1, segment.Key(workflowID))
-		}
-	}
-	if log.Len() < upto.Length {
-		return log, lostf("messages %d to %d are in no segment", log.Len(), upto.Length-1)
-	}
-	if log.Ref() != upto {
-		return log, mismatchf("the stored messages before %d are not those that the workflow continues", upto.Length)
-	}
-	return log, nil
+	return Conversation{Log: got.log, Entries: got.log.From(want.from), Resolved: got.resolved}, nil
 }
 
 // A mismatch is an answer that does not have the digest it should have. It is

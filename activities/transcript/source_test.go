@@ -140,18 +140,18 @@ func TestFetchReportsWhatStorageLacks(t *testing.T) {
 			require.NoError(t, s.Storage.WriteAll(t.Context(), key, object, nil))
 		}, domain.Invalid, "is damaged", 1},
 		"a shortened object": {func(t *testing.T, s *Source, f *fakeWorkflow) {
-			store(t, s.Storage, f.segments[0], conversation(3, 3, "").Entries())
+			store(t, s.Storage, f.segments[0], domain.Digest{}, conversation(3, 3, "").Entries())
 		}, domain.Unavailable, "messages 0 to 3, as stored in segments/", 2},
 		"other messages": {func(t *testing.T, s *Source, f *fakeWorkflow) {
-			store(t, s.Storage, f.segments[0], other.Entries())
+			store(t, s.Storage, f.segments[0], domain.Digest{}, other.Entries())
 		}, domain.Unavailable, "are not those that were recorded", 2},
 		"messages out of order": {func(t *testing.T, s *Source, f *fakeWorkflow) {
-			store(t, s.Storage, f.segments[0], conversation(8, 8, "").From(4))
+			store(t, s.Storage, f.segments[0], domain.Digest{}, conversation(8, 8, "").From(4))
 		}, domain.Unavailable, "are not those that were recorded", 2},
 		"a segment of another conversation": {func(t *testing.T, s *Source, f *fakeWorkflow) {
 			whole := conversation(8, 2, " of another conversation")
 			f.segments = []domain.Segment{{RunID: "run-0", From: 0, To: 8, Digest: whole.Chain()}}
-			store(t, s.Storage, f.segments[0], whole.Entries())
+			store(t, s.Storage, f.segments[0], domain.Digest{}, whole.Entries())
 		}, domain.Unavailable, "the stored messages before 8 are not those that the workflow continues", 2},
 		"a segment less": {func(_ *testing.T, _ *Source, f *fakeWorkflow) {
 			f.segments = f.segments[1:]

@@ -19,7 +19,7 @@ type Context[At any] struct {
 	// Steps and identity are not a hook's to change: that fails the hook.
 	State domain.AgentState
 	At    At
-	// Stopping is set by Stop.
+
 	stops []domain.StopSignal
 	goOn  bool
 }
@@ -132,10 +132,16 @@ func (c Context[At]) Note(key string, value any) (Context[At], error) {
 	return c, nil
 }
 
+// Block returns the call as a forbidden one; see the function Block.
+func (c Call) Block(message string) Call {
+	c.blocked, c.forbid = message, true
+	return c
+}
+
 // Block returns the context of a call that is forbidden. The model gets to read
 // the message in place of a result, and no later hook sees the call.
 func Block(c ToolUse, message string) ToolUse {
-	c.At.blocked, c.At.forbid = message, true
+	c.At = c.At.Block(message)
 	return c
 }
 

@@ -135,10 +135,10 @@ func (h Hook) Check() error {
 }
 
 // Run runs a hook that is not an activity. One that panics, or is of another
-// trigger than the context, has failed.
+// trigger than the context, has failed; the context is then the one given.
 func Run[At any](h Hook, c Context[At]) (out Context[At], err error) {
 	run, ok := h.run.(func(Context[At]) (Context[At], error))
-	if !ok {
+	if !ok || h.trigger != c.Trigger {
 		return c, domain.Errorf(domain.Internal, "the hook is not one of %s", c.Trigger)
 	}
 	defer func() {
@@ -146,5 +146,8 @@ func Run[At any](h Hook, c Context[At]) (out Context[At], err error) {
 			out, err = c, fmt.Errorf("panicked: %v", p)
 		}
 	}()
-	return run(c)
+	if out, err = run(c); err != nil {
+		return c, err
+	}
+	return out, nil
 }

@@ -3,8 +3,8 @@ package hook
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"everstep/domain"
@@ -74,21 +74,27 @@ func (s Set) Resolve(names []string) ([]domain.HookSpec, error) {
 // Find returns the hook that an execution recorded. Its error says what the
 // worker has instead.
 func (s Set) Find(spec domain.HookSpec) (Hook, error) {
+	uses, has := "", "this worker has none of that name there"
 	var versions []string
 	for _, h := range s.hooks {
-		if keyOf(h.Spec()) == keyOf(spec) && (h.io != nil) == spec.IO {
+		if h.Name != spec.Name || h.trigger != spec.Trigger {
+			continue
+		}
+		if h.Version == spec.Version && (h.io != nil) == spec.IO {
 			return h, nil
 		}
-		if h.Name == spec.Name && h.trigger == spec.Trigger {
-			versions = append(versions, fmt.Sprint(h.Version))
+		if h.Version == spec.Version {
+			uses, has = " inside the workflow", "this worker has it as an activity; give that another version"
+			if spec.IO {
+				uses, has = " as an activity", "this worker has it inside the workflow; give that another version"
+			}
+			break
 		}
-	}
-	has := "this worker has none of that name"
-	if len(versions) > 0 {
+		versions = append(versions, strconv.Itoa(h.Version))
 		has = "this worker has version " + strings.Join(versions, ", ")
 	}
 	return Hook{}, domain.CodedErrorf(domain.Invalid, domain.CodeHookFailed,
-		"hook %q, version %d, at %s: the execution uses it, and %s; run a worker that has it", spec.Name, spec.Version, spec.Trigger, has)
+		"hook %q, version %d, at %s: the execution uses it%s, and %s; run a worker that has it", spec.Name, spec.Version, spec.Trigger, uses, has)
 }
 
 func (s Set) names() string {

@@ -62,9 +62,14 @@ func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
 
 // snapshot is describe with the error as it came.
 func (c *Client) snapshot(ctx context.Context, a agent) (snapshot, error) {
+	return c.snapshotOf(ctx, a, "")
+}
+
+// snapshotOf is what the server says of one run; the empty id is the newest.
+func (c *Client) snapshotOf(ctx context.Context, a agent, runID string) (snapshot, error) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), "")
+	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), runID)
 	if err != nil {
 		return snapshot{}, err
 	}

@@ -1,6 +1,10 @@
 package client
 
-import "everstep/domain"
+import (
+	"encoding/json"
+
+	"everstep/domain"
+)
 
 // An Execution names one execution of one agent.
 type Execution struct {
@@ -23,6 +27,9 @@ type Result struct {
 	// Answer is the text of the execution's answer. It may be empty, and may
 	// be partial where the execution did not complete.
 	Answer string `json:"answer"`
+	// Output is the answer as a JSON value, where the agent's response format
+	// asks for one and the execution completed. It has been checked then.
+	Output json.RawMessage `json:"output,omitempty"`
 	// Error says why the execution failed, where it did and where that is known.
 	Error *domain.Error `json:"error,omitempty"`
 	// Source says who told the answer.

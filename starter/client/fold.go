@@ -72,13 +72,15 @@ func (f *fold) emit(e Event) {
 // started begins a run: the first execution, or what the run took over.
 func (f *fold) started(a *historypb.WorkflowExecutionStartedEventAttributes) {
 	clear(f.work)
-	in, ok := f.reader.input(a)
-	if !ok || in.Carry == nil {
-		f.number, f.step = 0, 0
-		f.began(1)
+	took := carriedExecution{number: 1, begins: true}
+	if in, ok := f.reader.input(a); ok {
+		took = carried(in)
+	}
+	if took.begins {
+		f.number, f.step = took.number-1, 0
+		f.began(took.number)
 		return
 	}
-	took := carried(in)
 	f.number = max(f.number, took.number)
 	f.running = !took.open.IsZero()
 	f.step = max(f.step, took.step)
@@ -145,13 +147,21 @@ func (f *fold) signaled(a *historypb.WorkflowExecutionSignaledEventAttributes) {
 
 // taskFailed notes that a worker could not carry the workflow on.
 func (f *fold) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) {
+	if why, ok := troubleOf(a); ok {
+		f.emit(Event{Type: EventTrouble, Reason: "a workflow task failed: " + why})
+	}
+}
+
+// troubleOf says why a worker could not carry a workflow on. It reports false
+// where a task failed on purpose, or as is usual.
+func troubleOf(a *historypb.WorkflowTaskFailedEventAttributes) (string, bool) {
 	switch a.GetCause() {
 	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
 		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND:
-	default:
-		f.emit(Event{Type: EventTrouble, Reason: "a workflow task failed: " + a.GetFailure().GetMessage()})
+		return "", false
 	}
+	return a.GetFailure().GetMessage(), true
 }

@@ -18,6 +18,11 @@ type position struct {
 	ended *domain.Outcome
 	// byServer means that the server ended it, and not the workflow.
 	byServer bool
+	// left means that the agent has gone on in another workflow since.
+	left bool
+	// trouble is why no worker can carry the workflow on, where the newest
+	// workflow task failed.
+	trouble string
 	// step is the one in progress by the history, where it is; completed are
 	// the steps before it. It is known where the history had to be read.
 	step int
@@ -53,11 +58,11 @@ func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
 		return position{}, err
 	case scan.outcome != nil: // it ended after the description
 		s.outcome = scan.outcome
-		return position{snapshot: s, number: scan.outcome.Number, ended: scan.outcome}, nil
+		return position{snapshot: s, number: scan.outcome.Number, ended: scan.outcome, trouble: scan.trouble}, nil
 	case s.outcome != nil && !scan.begun:
-		return position{snapshot: s, number: s.outcome.Number, ended: s.outcome}, nil
+		return position{snapshot: s, number: s.outcome.Number, ended: s.outcome, trouble: scan.trouble}, nil
 	}
-	p := position{snapshot: s, number: scan.ended + 1, step: scan.step}
+	p := position{snapshot: s, number: scan.ended + 1, step: scan.step, trouble: scan.trouble}
 	p.ended = s.cutShort(p.number, p.step)
 	p.byServer = p.ended != nil
 	return p, nil
@@ -126,11 +131,21 @@ type newestScan struct {
 	step  int
 	// outcome is that of the wanted one, where it has ended meanwhile.
 	outcome *domain.Outcome
+	// trouble is why the newest workflow task failed; empty where one has gone
+	// well since, which passed tells.
+	trouble string
+	passed  bool
 }
 
 // take reports whether the event settles the matter.
 func (n *newestScan) take(event *historypb.HistoryEvent) bool {
 	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		n.passed = true
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+		if why, ok := troubleOf(event.GetWorkflowTaskFailedEventAttributes()); ok && !n.passed && n.trouble == "" {
+			n.trouble = why
+		}
 	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		return n.takeOutcome(n.reader.ending(event))
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
@@ -149,8 +164,8 @@ func (n *newestScan) take(event *historypb.HistoryEvent) bool {
 		n.takeStart(event.GetWorkflowExecutionStartedEventAttributes())
 		return true
 	default:
-		return false
 	}
+	return false
 }
 
 func (n *newestScan) takeOutcome(outcome domain.Outcome, ok bool) bool {
@@ -167,7 +182,7 @@ func (n *newestScan) takeStart(started *historypb.WorkflowExecutionStartedEventA
 		return
 	}
 	took := carried(in)
-	if in.Carry == nil && n.ended == 0 || took.open == n.want {
+	if took.begins && took.number == n.ended+1 || took.open == n.want {
 		n.begun, n.step = true, took.step+1
 	}
 }

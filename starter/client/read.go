@@ -100,14 +100,26 @@ type carriedExecution struct {
 	// open is the execution in progress, zero where there is none.
 	open domain.ExecutionID
 	step int
+	// begins means that the run itself begins execution number: the agent's
+	// first, or the one that goes on from what an earlier workflow ended.
+	begins bool
 }
 
-// carried reads what a run's input says of the execution in progress. A run
-// that carries nothing begins the first execution.
+// carried reads what a run's input says of the newest execution. A run that
+// carries nothing begins the first.
 func carried(in domain.SessionInput) carriedExecution {
 	if in.Carry == nil {
-		return carriedExecution{number: 1}
+		return carriedExecution{number: 1, begins: true}
 	}
+	c := taken(in)
+	if in.GoOn != nil && c.open.IsZero() {
+		return carriedExecution{number: c.number + 1, begins: true}
+	}
+	return c
+}
+
+// taken is what a run took over.
+func taken(in domain.SessionInput) carriedExecution {
 	var outcome int
 	if in.Carry.Outcome != nil {
 		outcome = in.Carry.Outcome.Number

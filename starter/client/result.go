@@ -34,7 +34,7 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 	if _, byServer := serverEnd(p.info().GetStatus()); !byServer {
 		if page, ok := c.told(ctx, p, outcome); ok {
 			r.Answer, r.Error = page.Answer, page.Error
-			return r, nil
+			return c.withOutput(ctx, p, r), nil
 		}
 	}
 	found, err := c.recorded(ctx, p.snapshot, last, outcome.ExecutionID)
@@ -48,13 +48,16 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 			r.Error = failureOf(outcome)
 		}
 	}
-	return r, nil
+	return c.withOutput(ctx, p, r), nil
 }
 
 // told asks the workflow for the answer of an execution. It reports false where
 // no worker answers, or the workflow knows of a later execution only.
 func (c *Client) told(ctx context.Context, p position, outcome domain.Outcome) (domain.StepsPage, bool) {
 	q := question{workflowID: p.workflowID(), deadline: askTimeout}
+	if p.left {
+		q.runID = p.runID()
+	}
 	page, err := within(ctx, patience, func(ctx context.Context) (domain.StepsPage, error) {
 		return ask(ctx, c, q, domain.QuerySteps, domain.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
 	})

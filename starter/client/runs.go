@@ -6,13 +6,20 @@ import (
 	"everstep/domain"
 )
 
-// previous returns the run that a run goes on from, empty where it is the first.
+// previous returns the run that a run goes on from, that of an earlier workflow
+// too, empty where there is none.
 func (c *Client) previous(ctx context.Context, s snapshot, runID string) (string, error) {
 	started, err := c.first(ctx, s.workflowID(), runID)
 	if err != nil {
 		return "", err
 	}
-	return started.GetContinuedExecutionRunId(), nil
+	if before := started.GetContinuedExecutionRunId(); before != "" {
+		return before, nil
+	}
+	if in, ok := c.reader().input(started); ok && in.GoOn != nil {
+		return in.GoOn.RunID, nil
+	}
+	return "", nil
 }
 
 // read asks one run what only a worker can tell; a closed run is replayed.

@@ -56,7 +56,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
 	for range startTries {
-		execution, err := c.begin(ctx, a, input)
+		execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: c.cfg.TaskQueue})
 		if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 			return execution, err
 		}
@@ -71,20 +71,39 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	return Execution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", a.called())
 }
 
+// An opening is what a workflow starts with, and the number of the execution
+// that it begins.
+type opening struct {
+	input  domain.SessionInput
+	number int
+	queue  string
+	// before is how the execution ended that it goes on from, where there is one.
+	before *domain.Outcome
+}
+
+// memo is what the server holds of the workflow from its beginning on.
+func (o opening) memo() map[string]any {
+	if o.before == nil {
+		return nil
+	}
+	return map[string]any{domain.MemoOutcome: *o.before}
+}
+
 // begin starts a workflow. An error that one is open comes back as it is.
-func (c *Client) begin(ctx context.Context, a agent, input domain.SessionInput) (Execution, error) {
+func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),
-		TaskQueue:                                c.cfg.TaskQueue,
+		TaskQueue:                                o.queue,
 		WorkflowTaskTimeout:                      c.cfg.WorkflowTaskTimeout,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		TypedSearchAttributes:                    a.initial(input.Attributes),
+		TypedSearchAttributes:                    a.initial(o.input.Attributes),
 		StaticSummary:                            a.name,
-	}, string(domain.Execute), input)
+		Memo:                                     o.memo(),
+	}, string(domain.Execute), o.input)
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
 		return Execution{}, err
@@ -92,7 +111,7 @@ func (c *Client) begin(ctx context.Context, a agent, input domain.SessionInput) 
 		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
 	return Execution{
-		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: a.id.Execution(run.GetRunID(), 1), Number: 1,
+		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: a.id.Execution(run.GetRunID(), o.number), Number: o.number,
 		WorkflowID: run.GetID(), RunID: run.GetRunID(),
 	}, nil
 }

@@ -82,9 +82,13 @@ func (p position) view() domain.StatusView {
 func (p position) endedView() domain.StatusView {
 	v, o := p.view(), *p.ended
 	v.Status, v.StopReason, v.StepCount, v.Usage = o.Status, o.StopReason, o.Steps, o.Usage.View()
+	v.CostUSD = domain.USD(o.CostNanoUSD)
 	v.Source, v.Doing = domain.FromMemo, "ended"
 	if p.open() {
 		v.Doing = "idle"
+		if p.trouble != "" {
+			v.Doing = p.stuck()
+		}
 	} else if closed := p.info().GetCloseTime(); closed != nil {
 		v.Since = closed.AsTime()
 	}
@@ -113,13 +117,22 @@ func (p position) runningView(work []pendingWork) domain.StatusView {
 	return v
 }
 
+// stuck says why nothing moves.
+func (p position) stuck() string {
+	return "a worker cannot carry it on, and tries again: " + p.trouble
+}
+
 // doing says in words what is going on, and since when.
 func (p position) doing(work []pendingWork, step int) (string, time.Time) {
-	if len(work) == 0 {
+	if p.trouble != "" || len(work) == 0 {
+		text, since := "no worker says", time.Time{}
 		if task := p.GetPendingWorkflowTask(); task != nil {
-			return "it waits for a worker to go on", task.GetOriginalScheduledTime().AsTime()
+			text, since = "it waits for a worker to go on", task.GetOriginalScheduledTime().AsTime()
 		}
-		return "no worker says", time.Time{}
+		if p.trouble != "" {
+			text = p.stuck()
+		}
+		return text, since
 	}
 	since := work[0].since
 	for _, w := range work {

@@ -32,7 +32,7 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (Execution,
 		return Execution{}, err
 	}
 	if p.ended != nil {
-		return Execution{}, p.nothingToStop()
+		return Execution{}, p.nothingTo("stop")
 	}
 	target := p.execution(p.number)
 	call, cancel := context.WithTimeout(ctx, callTimeout)
@@ -64,9 +64,10 @@ func (o StopOptions) check() error {
 	return nil
 }
 
-func (p position) nothingToStop() *Error {
-	if p.open() {
-		return errorf(Refused, nil, "%s is idle: execution %d has ended (%s); `close` ends the session", p.called(), p.number, p.ended.Status)
+// nothingTo is the refusal of what is for an execution in progress.
+func (p position) nothingTo(what string) *Error {
+	if p.open() && p.name != "" {
+		return errorf(Refused, nil, "%s is idle: execution %d has ended (%s), so there is nothing to %s; `close` ends the session", p.called(), p.number, p.ended.Status, what)
 	}
-	return errorf(Refused, nil, "%s has ended (%s); there is nothing to stop", p.called(), p.ended.Status)
+	return errorf(Refused, nil, "%s has ended (%s); there is nothing to %s", p.called(), p.ended.Status, what)
 }

@@ -29,7 +29,11 @@ var errClosed = errors.New("the workflow has ended")
 // is done once however often it is sent. errClosed says that the workflow has
 // ended, or never was.
 func update[In, Out any](ctx context.Context, c *Client, workflowID string, name domain.Update[In, Out], in In) (Out, error) {
-	id := uuid.NewString()
+	return updateAs(ctx, c, workflowID, uuid.NewString(), name, in)
+}
+
+// updateAs is update with an id that the caller has chosen.
+func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string, name domain.Update[In, Out], in In) (Out, error) {
 	told := false
 	var gone time.Time // since when the server has been away
 	for {

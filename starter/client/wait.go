@@ -43,6 +43,9 @@ func (c *Client) locateExecution(ctx context.Context, id string, number int) (po
 		return position{}, 0, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, p.number)
 	case number == 0:
 		number = p.number
+	case number < p.number && p.name == "":
+		p, err = c.earlier(ctx, p, number)
+		return p, number, err
 	}
 	return p, number, nil
 }

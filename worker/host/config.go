@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	"everstep/activities"
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // Config is a worker. Its zero value is the documented defaults.
@@ -29,6 +31,17 @@ type Config struct {
 	Providers map[string]inference.Provider
 	// OpenAI is the server of the models openai-chat/….
 	OpenAI OpenAI
+	// Hooks are what agents of this worker may list, and what all of them have.
+	// Several versions of one may stand beside each other.
+	Hooks []hook.Hook
+	// Listeners are told of events as they happen.
+	Listeners []Listener
+	// Compilers choose what a model sees, beside those that Everstep has, by the
+	// name that definitions use.
+	Compilers map[string]activities.Compiler
+	// Prices is a file of prices and windows of models, which come before those
+	// that are built in; see package modelfacts. Empty: none.
+	Prices string
 
 	Log Log
 	// MaxActivities bounds the inferences and tool calls at one time. Zero:

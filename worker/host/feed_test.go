@@ -38,7 +38,7 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 	env := watched(&feeder{cache: cache, at: func(ctx context.Context, b domain.Boundary) {
 		reached, places = append(reached, b), append(places, domain.PlaceOf(ctx))
 	}})
-	workflows.Register(env)
+	workflows.Register(env, workflows.Options{})
 	digest := domain.DigestOf([]byte("resolved"))
 	serveAs(env, domain.ListTools, func(domain.CatalogRequest) domain.Catalog {
 		_, _, ok := cache.Find("default-test-workflow-id")

@@ -10,10 +10,12 @@ import (
 
 	"everstep/activities/files"
 	"everstep/activities/inference"
+	"everstep/activities/modelfacts"
 	"everstep/activities/openaichat"
 	"everstep/activities/scripted"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // means is what a worker's activities work with.
@@ -24,6 +26,8 @@ type means struct {
 	storage     *blob.Bucket
 	providers   map[string]inference.Provider
 	tools       []tool.Tool
+	hooks       hook.Set
+	facts       func(domain.LLMConfig) (modelfacts.Facts, bool)
 }
 
 // gather opens what the configuration names.
@@ -41,6 +45,12 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
 	}
 	m.tools = replace(m.root.Tools(), config.Tools)
+	if m.hooks, err = hook.NewSet(config.Hooks...); err != nil {
+		return m, domain.Errorf(domain.Invalid, "hooks: %v", err)
+	}
+	if m.facts, err = config.facts(); err != nil {
+		return m, err
+	}
 	if m.providers, err = providers(config); err != nil {
 		return m, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"everstep/activities/modelfacts"
 	"everstep/domain"
 )
 
@@ -51,6 +52,11 @@ func workerSettings() []setting {
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", func(c *Config, text string) error {
 			c.Storage = text
 			return checkStorage(text)
+		}},
+		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
+			c.Prices = text
+			_, err := modelfacts.Table{}.With(text)
+			return err
 		}},
 		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", func(c *Config, text string) error {
 			return c.Log.Level.UnmarshalText([]byte(text))

@@ -29,6 +29,7 @@ type Worker struct {
 	log    log.Logger
 	means  *means
 	cache  *transcript.Cache
+	events *dispatcher
 	fatal  chan error
 	stop   sync.Once
 }
@@ -44,7 +45,11 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 		return nil, err
 	}
 	w := &Worker{log: logger, means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1)}
+	if w.events, err = newDispatcher(config.Listeners, logger); err != nil {
+		return nil, errors.Join(err, means.close())
+	}
 	if err := w.serve(c, config); err != nil {
+		w.events.Close()
 		return nil, errors.Join(err, means.close())
 	}
 	logger.Info("worker is up", append([]any{
@@ -59,6 +64,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	grace := config.StopTimeout * 2 / 5
 	acts, err := activities.New(activities.Config{
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
+		Hooks: w.means.hooks, Compilers: config.Compilers, Facts: w.means.facts,
 		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
 		HeartbeatThrottle: heartbeatThrottle(config.Connection.Address),
 	})
@@ -67,7 +73,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	}
 	worker.SetStickyWorkflowCacheSize(stickyWorkflows())
 	w.worker = worker.New(c, config.TaskQueue, w.options(config))
-	workflows.Register(w.worker)
+	workflows.Register(w.worker, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
 	acts.Register(w.worker)
 	if err := w.worker.Start(); err != nil {
 		return notServing(config, err)
@@ -116,6 +122,7 @@ func (w *Worker) Forget() { w.cache.Clear() }
 func (w *Worker) Stop() {
 	w.stop.Do(func() {
 		w.worker.Stop()
+		w.events.Close()
 		if err := w.means.close(); err != nil {
 			w.log.Warn("close the directory and storage", "error", err)
 		}

@@ -1,0 +1,297 @@
+package activities_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"everstep/activities"
+	"everstep/domain"
+)
+
+// A talk is a transcript as a session makes one: the messages are tagged.
+type talk struct {
+	domain.Log
+	execution domain.ExecutionID
+}
+
+func (k *talk) add(m domain.Message, trace bool) {
+	m = domain.Tag{ExecutionID: k.execution, Trace: trace}.Apply(m)
+	k.Log = k.Append("", m, domain.DigestOf([]byte(fmt.Sprint(m.Role, m.Text(), k.Len()))))
+}
+
+func (k *talk) user(text string) { k.add(domain.UserMessage(text), false) }
+
+func (k *talk) answer(text string) {
+	k.add(domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}, false)
+}
+
+// tool is one step: a call of read with its result, both trace.
+func (k *talk) tool(result string) {
+	k.add(asking(fmt.Sprint("c", k.Len())), true)
+	k.add(resultOf(fmt.Sprint("c", k.Len()-1), result), true)
+}
+
+// summary is a summary as the workflow adds it.
+func (k *talk) summary(m domain.Message) {
+	k.Log = k.Append(domain.SectionSummary, m, domain.DigestOf([]byte(m.Text())))
+}
+
+func asking(ids ...string) domain.Message {
+	m := domain.Message{Role: domain.RoleAssistant}
+	for _, id := range ids {
+		m.ToolCalls = append(m.ToolCalls, domain.ToolCall{ID: id, Name: "read", Arguments: `{"path":"a"}`})
+	}
+	return m
+}
+
+func resultOf(id, content string) domain.Message {
+	return domain.ToolMessage(domain.ToolResult{CallID: id, Name: "read", Content: content})
+}
+
+func executionID(n byte) domain.ExecutionID { return domain.ExecutionID{UUID: uuid.UUID{n}} }
+
+// words are what the messages say, in short.
+func words(messages []domain.Message) []string {
+	var said []string
+	for _, m := range messages {
+		text := string(m.Role) + ":" + m.Text()
+		for _, call := range m.ToolCalls {
+			text += "?" + call.ID
+		}
+		if m.ToolResult != nil {
+			text += m.ToolResult.CallID + "=" + m.ToolResult.Content
+		}
+		said = append(said, text)
+	}
+	return said
+}
+
+// TestCallModelShowsTheTracesOfOrigins: what an execution goes on from is seen
+// whole, what others did on their way is not.
+func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
+	t.Parallel()
+	var k talk
+	for n := range byte(3) {
+		k.execution = executionID(n + 1)
+		k.user(fmt.Sprint("prompt ", n+1))
+		k.tool(fmt.Sprint("result ", n+1))
+	}
+	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b.log = k.Log
+	for name, test := range map[string]struct {
+		origins []domain.ExecutionID
+		want    []string
+	}{
+		"none": {nil, []string{"user:prompt 1", "user:prompt 2", "user:prompt 3", "assistant:?c7", "tool:c7=result 3"}},
+		"one": {[]domain.ExecutionID{executionID(2)}, []string{
+			"user:prompt 1", "user:prompt 2", "assistant:?c4", "tool:c4=result 2", "user:prompt 3", "assistant:?c7", "tool:c7=result 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := b.request()
+			request.ExecutionID, request.Origins = executionID(3), test.origins
+			_, err := b.call(t, request)
+			require.NoError(t, err)
+			require.Equal(t, test.want, words(b.called.Messages))
+		})
+	}
+}
+
+func TestCallModelAppliesEdits(t *testing.T) {
+	t.Parallel()
+	k := talk{execution: executionID(1)}
+	k.user("first")
+	k.tool(strings.Repeat("long ", 10))
+	k.user("second")
+	k.tool(strings.Repeat("longer ", 10))
+	k.summary(domain.UserMessage("the summary"))
+	k.user("third")
+	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b.log = k.Log
+	request := b.request()
+	request.Edits = domain.Edits{Hidden: 3, Cleared: 6, Summary: 7, Buffered: 6}
+	_, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, []string{"user:the summary", "user:second", "assistant:?c4", "tool:c4=[cleared: 70 bytes]", "user:third"}, words(b.called.Messages))
+}
+
+// TestCallModelNeedsOnlyWhatIsShown: hidden messages may be nowhere any more, and
+// what a worker happens to know of them changes nothing.
+func TestCallModelNeedsOnlyWhatIsShown(t *testing.T) {
+	t.Parallel()
+	k := talk{execution: executionID(1)}
+	k.user("first")
+	k.tool("one")
+	k.user("second")
+	k.summary(domain.UserMessage("the summary"))
+	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b.log = k.Log
+	request := b.request()
+	for _, base := range []int{0, 2, 3} {
+		before, _ := k.ChainAt(base)
+		held, err := domain.LogAt(base, before).Join(k.From(base)...)
+		require.NoError(t, err)
+		b.log = held
+		request.Edits = domain.Edits{Hidden: 3, Summary: 5, Buffered: 4}
+		_, err = b.call(t, request)
+		require.NoError(t, err)
+		require.Equal(t, []string{"user:the summary", "user:second"}, words(b.called.Messages))
+		request.Edits.Hidden, request.Edits.Buffered = 5, 0
+		_, err = b.call(t, request)
+		require.NoError(t, err)
+		require.Equal(t, []string{"user:the summary"}, words(b.called.Messages))
+	}
+}
+
+func TestCallModelWithOwnCompiler(t *testing.T) {
+	t.Parallel()
+	k := talk{execution: executionID(1)}
+	k.user("first")
+	k.user("second")
+	k.tool(strings.Repeat("long ", 10))
+	k.summary(domain.UserMessage("the summary"))
+	k.user("third")
+	all := k.Entries()
+	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b.log, b.resolved.Definition.Compiler = k.Log, "mine"
+	request := b.request()
+	request.Edits = domain.Edits{Hidden: 1, Cleared: 4, Summary: 5, Buffered: 4}
+	b.compilers = map[string]activities.Compiler{"mine": func(entries []domain.Entry) []domain.Message {
+		var sections, messages = []string{}, []domain.Message{}
+		for i, e := range entries {
+			sections, messages = append(sections, e.Section), append(messages, e.Message)
+			entries[i] = domain.Entry{}
+		}
+		require.Equal(t, []string{domain.SectionSummary, domain.SectionBuffer, domain.SectionBuffer, domain.SectionBuffer, ""},
+			sections)
+		return append(messages[1:], messages[0])
+	}}
+	_, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, []string{"user:second", "assistant:?c2", "tool:c2=[cleared: 50 bytes]", "user:third", "user:the summary"}, words(b.called.Messages))
+	require.Equal(t, all, k.Entries(), "what it does to its copy is its own")
+
+	b.compilers["mine"] = func([]domain.Entry) []domain.Message { panic("with a secret") }
+	app, own := b.failure(t)
+	require.True(t, app.NonRetryable())
+	require.Equal(t, domain.Invalid, own.Kind)
+	require.Contains(t, own.Message, `compiler: "mine" panicked`)
+	require.NotContains(t, app.Error(), "secret")
+
+	b.compilers = nil
+	_, own = b.failure(t)
+	require.Equal(t, domain.Invalid, own.Kind)
+	require.Contains(t, own.Message, `this worker has no "mine"`)
+}
+
+// TestCallModelPairsCallsAndResults: whatever a compiler of a worker's own
+// leaves out, no provider gets a call without its result.
+func TestCallModelPairsCallsAndResults(t *testing.T) {
+	t.Parallel()
+	user := domain.UserMessage("u")
+	telling := asking("a", "b")
+	telling.Parts = []domain.Part{{Type: domain.PartText, Text: "I look"}}
+	for name, test := range map[string]struct {
+		chosen []domain.Message
+		want   []string
+	}{
+		"as it was":              {[]domain.Message{user, asking("a", "b"), resultOf("b", "2"), resultOf("a", "1"), user}, []string{"user:u", "assistant:?a?b", "tool:b=2", "tool:a=1", "user:u"}},
+		"no result":              {[]domain.Message{user, asking("a"), user}, []string{"user:u", "user:u"}},
+		"one result of two":      {[]domain.Message{asking("a", "b"), resultOf("b", "2")}, []string{"assistant:?b", "tool:b=2"}},
+		"text stays":             {[]domain.Message{telling}, []string{"assistant:I look"}},
+		"no call":                {[]domain.Message{user, resultOf("a", "1"), user}, []string{"user:u", "user:u"}},
+		"a result twice":         {[]domain.Message{asking("a"), resultOf("a", "1"), resultOf("a", "2")}, []string{"assistant:?a", "tool:a=1"}},
+		"a result before":        {[]domain.Message{resultOf("a", "1"), asking("a")}, nil},
+		"a result later":         {[]domain.Message{asking("a"), user, resultOf("a", "1")}, []string{"assistant:?a", "tool:a=1", "user:u"}},
+		"a result much later":    {[]domain.Message{asking("a"), telling, resultOf("a", "1")}, []string{"assistant:I look?a", "tool:a=1"}},
+		"the same id twice":      {[]domain.Message{asking("a"), resultOf("a", "1"), asking("a"), resultOf("a", "2")}, []string{"assistant:?a", "tool:a=1", "assistant:?a", "tool:a=2"}},
+		"a result of nothing":    {[]domain.Message{asking("a"), {Role: domain.RoleTool}}, nil},
+		"nothing":                {nil, nil},
+		"an empty answer":        {[]domain.Message{user, {Role: domain.RoleAssistant}, user}, []string{"user:u", "user:u"}},
+		"ids that repeat in one": {[]domain.Message{asking("a", "a"), resultOf("a", "1"), resultOf("a", "2")}, []string{"assistant:?a?a", "tool:a=1", "tool:a=2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := slices.Clone(test.chosen)
+			require.Equal(t, test.want, words(shownBy(t, func([]domain.Entry) []domain.Message { return test.chosen })))
+			require.Equal(t, before, test.chosen)
+		})
+	}
+}
+
+// shownBy is what the model is shown where a worker's own compiler chooses.
+func shownBy(t *testing.T, choose activities.Compiler) []domain.Message {
+	t.Helper()
+	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b.resolved.Definition.Compiler, b.compilers = "mine", map[string]activities.Compiler{"mine": choose}
+	b.reply(t)
+	return b.called.Messages
+}
+
+// TestCompiledMessagesGrowAtTheirEnd: what is sent at one step begins with what
+// was sent at the step before, so that a provider's cache holds it, unless the
+// edits changed or an execution ended in between, which hides its traces.
+func TestCompiledMessagesGrowAtTheirEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		compiler := rapid.SampledFrom([]domain.Compiler{"", domain.CurrentTrace, domain.AllSections}).Draw(rt, "compiler")
+		k := talk{execution: executionID(1)}
+		k.user("begin")
+		var edits domain.Edits
+		var before []domain.Message
+		same := false
+		rt.Repeat(map[string]func(*rapid.T){
+			"step": func(rt *rapid.T) { k.tool(strings.Repeat("r", rapid.IntRange(0, 99).Draw(rt, "result"))) },
+			"user": func(*rapid.T) { k.user("more") },
+			"next": func(*rapid.T) {
+				k.answer("done")
+				k.execution.UUID[1]++
+				k.user("next")
+				same = same && compiler.ShowsTraces()
+			},
+			"clear": func(rt *rapid.T) {
+				edits.Cleared = rapid.IntRange(edits.Cleared, k.Len()).Draw(rt, "cleared")
+				same = false
+			},
+			"compact": func(rt *rapid.T) {
+				to := rapid.IntRange(edits.Hidden, k.Len()).Draw(rt, "to")
+				k.summary(domain.UserMessage("summary"))
+				edits = domain.Edits{Cleared: edits.Cleared, Hidden: to, Summary: k.Len(), Buffered: k.Len() - 1}
+				same = false
+			},
+			"": func(rt *rapid.T) {
+				shown := domain.CompileEdited(compiler, nil, k.From(edits.Hidden), []domain.ExecutionID{k.execution}, edits)
+				if same {
+					require.GreaterOrEqual(rt, len(shown), len(before))
+					require.Equal(rt, before, shown[:len(before)])
+				}
+				before, same = shown, true
+			},
+		})
+	})
+}
+
+func BenchmarkCompileEdited(b *testing.B) {
+	k := talk{execution: executionID(1)}
+	for k.Len() < 2000 {
+		k.user("go on")
+		k.tool(strings.Repeat("r", 500))
+	}
+	k.summary(domain.UserMessage("summary"))
+	edits := domain.Edits{Hidden: 500, Cleared: 1500, Summary: k.Len(), Buffered: 1800}
+	entries := k.Entries()
+	chain := []domain.ExecutionID{k.execution}
+	for name, edits := range map[string]domain.Edits{"edited": edits, "whole": {}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				domain.CompileEdited(domain.CurrentTrace, nil, entries[edits.Hidden:], chain, edits)
+			}
+		})
+	}
+}

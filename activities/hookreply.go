@@ -1,0 +1,175 @@
+package activities
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"everstep/domain"
+)
+
+// maxSaid bounds the messages that a hook adds at one time.
+const maxSaid = 100
+
+// checkedReply returns what a hook wants done, with what it left out filled in,
+// and an error where its trigger cannot do that or nobody could read it.
+func checkedReply(request domain.HookRequest, reply domain.HookReply) (domain.HookReply, error) {
+	trigger := request.Hook.Trigger
+	for _, field := range []struct {
+		name  string
+		set   bool
+		where domain.Trigger
+	}{
+		{"block", reply.Block != "", domain.TriggerBeforeToolUse},
+		{"call", reply.Call != nil, domain.TriggerBeforeToolUse},
+		{"content", reply.Content != nil, domain.TriggerAfterToolUse},
+		{"answer", reply.Answer != nil, domain.TriggerAfterInference},
+	} {
+		if field.set && trigger != field.where {
+			return reply, nonsense("%s: is set at %s; it means something at %s only", field.name, trigger, field.where)
+		}
+	}
+	for _, check := range []func(domain.HookRequest, *domain.HookReply) error{checkCall, checkContent, checkAnswer, checkStop, checkSaid, checkNotes} {
+		if err := check(request, &reply); err != nil {
+			return reply, err
+		}
+	}
+	return reply, checkReadable(reply)
+}
+
+func nonsense(format string, args ...any) error {
+	return domain.Errorf(domain.Invalid, "its reply makes no sense: "+format, args...)
+}
+
+func checkCall(request domain.HookRequest, reply *domain.HookReply) error {
+	if reply.Call == nil {
+		return nil
+	}
+	call := *reply.Call
+	asked := domain.ToolCall{}
+	if request.Call != nil {
+		asked = *request.Call
+	}
+	if call.ID == "" {
+		call.ID = asked.ID
+	}
+	switch {
+	case reply.Block != "":
+		return nonsense("block, call: both are set; forbid the call or replace it")
+	case call.Name == "":
+		return nonsense("call.name: is empty; give the name of a tool")
+	case call.ID != asked.ID:
+		return nonsense("call.id: is not that of the model's call; leave it out")
+	}
+	reply.Call = &call
+	return nil
+}
+
+func checkContent(_ domain.HookRequest, reply *domain.HookReply) error {
+	switch {
+	case reply.Content == nil:
+		return nil
+	case len(*reply.Content) > domain.MaxToolResult:
+		return nonsense("content: has %d bytes, more than the %d of a tool's result; shorten it", len(*reply.Content), domain.MaxToolResult)
+	case !utf8.ValidString(*reply.Content):
+		return nonsense("content: is not UTF-8")
+	}
+	return nil
+}
+
+func checkAnswer(_ domain.HookRequest, reply *domain.HookReply) error {
+	if reply.Answer == nil {
+		return nil
+	}
+	answer := *reply.Answer
+	if answer.Role == "" {
+		answer.Role = domain.RoleAssistant
+	}
+	switch {
+	case answer.Role != domain.RoleAssistant:
+		return nonsense("answer.role: is %s; an answer is the assistant's", answer.Role)
+	case answer.ToolResult != nil:
+		return nonsense("answer.tool_result: is set; an answer holds none")
+	case len(answer.ToolCalls) > domain.MaxRequestedCalls:
+		return nonsense("answer.tool_calls: there are %d; at most %d are allowed", len(answer.ToolCalls), domain.MaxRequestedCalls)
+	case answer.Size() > domain.MaxMessage:
+		return nonsense("answer: takes about %d bytes; at most %d are allowed", answer.Size(), domain.MaxMessage)
+	}
+	for i, call := range answer.ToolCalls {
+		if call.Name == "" {
+			return nonsense("answer.tool_calls[%d].name: is empty; give the name of a tool", i)
+		}
+	}
+	reply.Answer = &answer
+	return nil
+}
+
+func checkStop(_ domain.HookRequest, reply *domain.HookReply) error {
+	if reply.Stop == nil {
+		return nil
+	}
+	stop := *reply.Stop
+	if stop.Reason == "" {
+		stop.Reason = domain.StopRequested
+	}
+	if err := new(domain.StopReason).UnmarshalText([]byte(stop.Reason)); err != nil {
+		return nonsense("stop.reason: %s", err)
+	}
+	stop.Message = domain.Shorten(stop.Message, domain.MaxReason)
+	reply.Stop = &stop
+	return nil
+}
+
+// checkSaid lets a hook add what is spoken to the model, and neither answers of
+// the model nor results, which would stand without their calls.
+func checkSaid(_ domain.HookRequest, reply *domain.HookReply) error {
+	if len(reply.Say) > maxSaid {
+		return nonsense("say: there are %d messages; at most %d are allowed", len(reply.Say), maxSaid)
+	}
+	said := make([]domain.Message, len(reply.Say))
+	for i, m := range reply.Say {
+		if m.Role == "" {
+			m.Role = domain.RoleUser
+		}
+		switch {
+		case m.Role == domain.RoleTool || m.ToolResult != nil || len(m.ToolCalls) > 0:
+			return nonsense("say[%d]: is a tool's call or result; a hook adds texts", i)
+		case len(m.Parts) == 0:
+			return nonsense("say[%d].parts: is empty; give it a text", i)
+		case m.Size() > domain.MaxMessage:
+			return nonsense("say[%d]: takes about %d bytes; at most %d are allowed", i, m.Size(), domain.MaxMessage)
+		}
+		said[i] = m
+	}
+	if len(said) > 0 {
+		reply.Say = said
+	}
+	return nil
+}
+
+func checkNotes(_ domain.HookRequest, reply *domain.HookReply) error {
+	for key, value := range reply.Note {
+		switch {
+		case key == "":
+			return nonsense("note: a key is empty; give it a name")
+		case !json.Valid(value):
+			return nonsense("note.%s: is no JSON; encode the value, or give null to take the key away", domain.Shorten(key, 64))
+		}
+	}
+	return nil
+}
+
+// checkReadable makes sure that the workflow can read what is recorded: whatever
+// it cannot would fail its task again and again.
+func checkReadable(reply domain.HookReply) error {
+	encoded, err := json.Marshal(reply)
+	if err != nil {
+		return nonsense("it cannot be encoded: %s", err)
+	}
+	if len(encoded) > domain.MaxPayload {
+		return domain.Errorf(domain.TooLarge, "its reply takes %d bytes; at most %d are allowed", len(encoded), domain.MaxPayload)
+	}
+	if err := json.Unmarshal(encoded, new(domain.HookReply)); err != nil {
+		return nonsense("%s", err)
+	}
+	return nil
+}

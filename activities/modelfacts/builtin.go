@@ -1,0 +1,77 @@
+package modelfacts
+
+import (
+	"bytes"
+	_ "embed" // for the figures
+	"encoding/json"
+	"fmt"
+
+	"everstep/domain"
+)
+
+//go:embed builtin.json
+var builtinJSON []byte
+
+// builtinFile is builtin.json. Its prices are integer nano-dollars for a
+// million tokens.
+type builtinFile struct {
+	Vendors []struct {
+		Vendor string `json:"vendor"`
+		// Providers are the adapters that reach the vendor's own server.
+		Providers []string `json:"providers"`
+		// Date is when the figures were put together from the sources.
+		Date    string                 `json:"date"`
+		Sources []string               `json:"sources"`
+		Models  map[string]builtinFact `json:"models"`
+	} `json:"vendors"`
+}
+
+type builtinFact struct {
+	// Aliases are other names of the same model.
+	Aliases         []string      `json:"aliases"`
+	Price           *domain.Price `json:"price"`
+	ContextWindow   int64         `json:"context_window"`
+	MaxOutputTokens int64         `json:"max_output_tokens"`
+	Tools           *bool         `json:"tools"`
+	Images          *bool         `json:"images"`
+	JSONSchema      *bool         `json:"json_schema"`
+	// Note is for whoever mends the file.
+	Note string `json:"note"`
+}
+
+// Builtin returns the figures that Everstep is built with. Its error means that
+// the build is broken.
+func Builtin() (Table, error) {
+	var file builtinFile
+	decoder := json.NewDecoder(bytes.NewReader(builtinJSON))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s", err)
+	}
+	models := make(map[name]Facts)
+	for _, vendor := range file.Vendors {
+		for model, fact := range vendor.Models {
+			if fact.Price == nil {
+				return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s: no price", model)
+			}
+			if err := fact.Price.Check(); err != nil {
+				return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s: %s", model, err)
+			}
+			facts := Facts{
+				Price: fact.Price, ContextWindow: fact.ContextWindow, MaxOutputTokens: fact.MaxOutputTokens,
+				Tools: fact.Tools, Images: fact.Images, JSONSchema: fact.JSONSchema,
+				Source: fmt.Sprintf("built in, put together %s", vendor.Date),
+			}
+			for _, provider := range vendor.Providers {
+				for _, n := range append([]string{model}, fact.Aliases...) {
+					key := name{provider, n}
+					if _, taken := models[key]; taken {
+						return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s stands there twice", key)
+					}
+					models[key] = facts
+				}
+			}
+		}
+	}
+	return Table{builtin: models}, nil
+}

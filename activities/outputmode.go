@@ -1,0 +1,84 @@
+package activities
+
+import (
+	"sync"
+
+	"everstep/activities/inference"
+	"everstep/activities/output"
+	"everstep/domain"
+)
+
+// outputMode is how the model is told of the response format: as the definition
+// says, else by the provider's own feature, else as a tool, else in the system
+// prompt. Nothing where there is no format. A format that cannot be checked, or
+// that cannot be told as the definition says, is an error that names the field.
+func (a *Activities) outputMode(definition domain.Definition, provider inference.Provider) (domain.OutputMode, error) {
+	format := definition.Format
+	if _, err := a.outputs.of(format); err != nil {
+		return "", err
+	}
+	if format.Type == "" || format.Type == domain.FormatText {
+		return "", nil
+	}
+	if format.Mode != "" {
+		return format.Mode, tellable(definition.Model, format, format.Mode, provider)
+	}
+	for _, mode := range domain.OutputModes() {
+		if tellable(definition.Model, format, mode, provider) == nil {
+			return mode, nil
+		}
+	}
+	return domain.OutputInstruction, nil
+}
+
+// tellable says why a model cannot be told of a format in a mode.
+func tellable(config domain.LLMConfig, format domain.ResponseFormat, mode domain.OutputMode, provider inference.Provider) error {
+	formatter, native := provider.(inference.Formatter)
+	switch mode {
+	case domain.OutputNative:
+		if !native {
+			return domain.Errorf(domain.Invalid, "response_format.mode: provider %s has no response formats of its own; leave mode out, or give %s or %s",
+				domain.Shorten(config.Provider, 64), domain.OutputTool, domain.OutputInstruction)
+		}
+		return formatter.CheckFormat(config, format)
+	case domain.OutputTool:
+		if !output.IsObject(format) {
+			return domain.Errorf(domain.Invalid, "response_format.mode: the arguments of a tool are an object, and the schema's type is not object; put the value into a property of an object, leave mode out, or give %s", domain.OutputInstruction)
+		}
+	case domain.OutputInstruction:
+	default:
+		return domain.Errorf(domain.Invalid, "response_format.mode: there is no %q; give one of %v", domain.Shorten(string(mode), 64), domain.OutputModes())
+	}
+	return nil
+}
+
+// checkers keeps the checkers of formats that were used lately. The zero value
+// is empty and ready.
+type checkers struct {
+	mu   sync.Mutex
+	kept map[domain.Digest]*output.Checker
+}
+
+// maxCheckers bounds how many are kept: their schemas are of 100 KB at most.
+const maxCheckers = 32
+
+func (c *checkers) of(format domain.ResponseFormat) (*output.Checker, error) {
+	key := domain.DigestOf([]byte(format.Type), []byte(format.Name), format.Schema)
+	c.mu.Lock()
+	known, ok := c.kept[key]
+	c.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	checker, err := output.Compile(format)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil || len(c.kept) >= maxCheckers {
+		c.kept = make(map[domain.Digest]*output.Checker)
+	}
+	c.kept[key] = checker
+	return checker, nil
+}

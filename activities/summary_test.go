@@ -1,0 +1,313 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"pgregory.net/rapid"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// summing is a bench whose conversation has one execution that ended and one
+// that is in the middle.
+func summing(answer string) (*modelBench, *talk, domain.ModelRequest) {
+	k := &talk{execution: executionID(9)}
+	k.user("what is in a?")
+	k.tool("an old result")
+	k.answer("a holds one")
+	k.execution = executionID(1)
+	k.user("and in b?")
+	k.tool("b holds two")
+	k.add(domain.UserMessage("a nudge"), true)
+	k.tool("b holds three")
+	b := answeringBench(answer, domain.Usage{InputTokens: 50, OutputTokens: 5})
+	b.log = k.Log
+	b.resolved.Definition.Format = domain.ResponseFormat{Type: domain.FormatJSON}
+	request := b.request()
+	request.MaxOutputTokens, request.Summary = 700, &domain.SummaryRequest{To: 8, MaxTokens: 300, Window: 10_000}
+	return b, k, request
+}
+
+const opening, closing = "The beginning of this conversation is not shown any more. What was asked in it, word for word:\n\n", "\n\nThe summary of it:\n\n"
+
+func TestCallModelSumsUp(t *testing.T) {
+	t.Parallel()
+	b, k, request := summing("  they asked for b \n")
+	reply, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, domain.Answered, reply.Outcome)
+	first := domain.Message{
+		Role: domain.RoleUser,
+		Parts: []domain.Part{
+			{Type: domain.PartText, Text: opening + "what is in a?\n\n---\n\nand in b?" + closing},
+			{Type: domain.PartText, Text: "they asked for b"},
+		},
+		Metadata: domain.Metadata{"summary_number": json.RawMessage("1")},
+	}
+	require.Equal(t, &first, reply.Message)
+	encoded, err := json.Marshal(reply.Message)
+	require.NoError(t, err)
+	require.Equal(t, domain.DigestOf(encoded), reply.Digest)
+	require.Equal(t, domain.Usage{InputTokens: 50, OutputTokens: 5}, reply.Response.Usage)
+	require.Empty(t, reply.Invalid)
+
+	require.True(t, b.called.Summary)
+	require.Zero(t, b.called.Inference, "it is the first summary, whatever the inference")
+	require.Empty(t, b.called.Tools)
+	require.Empty(t, b.called.Format)
+	require.EqualValues(t, 300, b.called.MaxOutputTokens)
+	require.NotContains(t, b.called.System, "be brief")
+	require.Contains(t, b.called.System, "You sum up")
+	require.Len(t, b.called.Messages, 1)
+	require.Equal(t, `The conversation:
+
+[user]
+what is in a?
+
+[assistant]
+a holds one
+
+[user]
+and in b?
+
+[assistant calls read]
+{"path":"a"}
+
+[result of read]
+b holds two
+
+[user]
+a nudge
+
+[end of the conversation]
+
+Write the summary now.`, b.called.Messages[0].Text(), "the traces of another execution are not seen, nor what comes after")
+
+	// The next summary is of the first and what followed.
+	k.summary(first)
+	k.user("and in c?")
+	k.tool("c holds four")
+	b.log = k.Log
+	request = b.request()
+	request.Edits = domain.Edits{Hidden: 8, Summary: 11, Buffered: 10}
+	request.Summary = &domain.SummaryRequest{To: 12, MaxTokens: 300, Window: 10_000}
+	reply, err = b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, opening+"what is in a?\n\n---\n\nand in b?\n\n---\n\nand in c?"+closing, reply.Message.Parts[0].Text)
+	require.Equal(t, json.RawMessage("2"), reply.Message.Metadata["summary_number"])
+	require.Equal(t, 1, b.called.Inference)
+	text := b.called.Messages[0].Text()
+	require.Contains(t, text, "[earlier summary]\n"+opening)
+	require.Contains(t, text, "they asked for b\n\n[assistant calls read]")
+	require.Contains(t, text, "b holds three\n\n[user]\nand in c?\n\n[end of")
+
+	// One that ends before the first was made is of the first all the same.
+	request.Summary.To = 10
+	reply, err = b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, first.Parts[0], reply.Message.Parts[0])
+	require.Contains(t, b.called.Messages[0].Text(), "they asked for b\n\n[assistant calls read]")
+	require.NotContains(t, b.called.Messages[0].Text(), "and in c?")
+}
+
+func TestCallModelSummaryWithOwnCompiler(t *testing.T) {
+	t.Parallel()
+	b, _, request := summing("x")
+	b.resolved.Definition.Compiler = "mine"
+	b.compilers = map[string]activities.Compiler{"mine": func(entries []domain.Entry) []domain.Message {
+		return []domain.Message{entries[0].Message, entries[len(entries)-1].Message}
+	}}
+	_, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Contains(t, b.called.Messages[0].Text(), "what is in a?\n\n[user]\na nudge\n\n[end")
+}
+
+func TestCallModelEmptySummary(t *testing.T) {
+	t.Parallel()
+	b, _, request := summing(" \n")
+	reply, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, domain.Answered, reply.Outcome)
+	require.Len(t, reply.Message.Parts, 2)
+	require.Empty(t, reply.Message.Parts[1].Text)
+}
+
+// TestCallModelSummaryCutOff: half a summary is none, and what it cost counts.
+func TestCallModelSummaryCutOff(t *testing.T) {
+	t.Parallel()
+	b, _, request := summing("")
+	parent, cancel := context.WithCancelCause(context.Background())
+	b.parent = parent
+	b.model = waits("half a sum", func() { cancel(temporal.NewCanceledError()) })
+	reply, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, domain.Interrupted, reply.Outcome)
+	require.Nil(t, reply.Message)
+	require.Positive(t, reply.Response.Usage.OutputTokens)
+
+	b, _, request = summing("")
+	b.model = func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		cut := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "cut off")
+		cut.Billed = true
+		return inference.Answer{Message: inference.PartialMessage("", "half"), Partial: true}, cut
+	}
+	reply, err = b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Nil(t, reply.Message)
+	require.Positive(t, reply.Spent.OutputTokens)
+}
+
+func TestCallModelSummaryWithoutRoom(t *testing.T) {
+	t.Parallel()
+	b, _, request := summing("x")
+	request.Summary.Window = 400
+	_, err := b.call(t, request)
+	require.ErrorContains(t, err, "leave no room for the conversation")
+	require.False(t, b.called.Summary, "nothing was asked")
+}
+
+// TestSummaryFits: whatever the conversation, what is sent and what may be
+// answered fit the window, and the same conversation is the same text.
+func TestSummaryFits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		b, k, request := summing("x")
+		say := func(most int) string {
+			return strings.Repeat(rapid.SampledFrom([]string{"x", "é", "日本", "\n"}).Draw(rt, "word"), rapid.IntRange(0, most).Draw(rt, "length"))
+		}
+		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 2).Draw(rt, "what") {
+			case 0:
+				k.tool(say(30_000))
+			case 1:
+				k.user(say(3000))
+			case 2:
+				k.answer(say(3000))
+			}
+		}
+		b.log = k.Log
+		request.Log, request.Summary.To = k.Ref(), k.Len()
+		request.Summary.Window = rapid.Int64Range(1000, 20_000).Draw(rt, "window")
+		_, err := b.call(t, request)
+		require.NoError(rt, err)
+		text := b.called.Messages[0].Text()
+		require.LessOrEqual(rt, b.called.InputTokens()+b.called.MaxOutputTokens, request.Summary.Window)
+		require.True(rt, utf8.ValidString(text))
+		require.True(rt, strings.HasSuffix(text, "Write the summary now."))
+		_, err = b.call(t, request)
+		require.NoError(rt, err)
+		require.Equal(rt, text, b.called.Messages[0].Text())
+	})
+}
+
+// TestSummaryCutsResultsFirst: the longest results lose their middles, the rest
+// stays word for word.
+func TestSummaryCutsResultsFirst(t *testing.T) {
+	t.Parallel()
+	b, k, request := summing("x")
+	k.user("head " + strings.Repeat("u", 4000) + " tail")
+	k.tool("first " + strings.Repeat("r", 50_000) + " last")
+	k.tool("short")
+	k.tool(strings.Repeat("s", 3000))
+	b.log = k.Log
+	request.Log, request.Summary.To = k.Ref(), k.Len()
+	request.Summary.Window = 5000
+	_, err := b.call(t, request)
+	require.NoError(t, err)
+	text := b.called.Messages[0].Text()
+	require.Contains(t, text, "head "+strings.Repeat("u", 4000)+" tail")
+	require.Contains(t, text, "\nfirst rrr")
+	require.Contains(t, text, "rrr last\n")
+	require.Contains(t, text, "\nshort\n")
+	require.Contains(t, text, strings.Repeat("s", 3000), "it is not the longest")
+	require.Equal(t, 1, strings.Count(text, "bytes are left out here"))
+	require.Greater(t, b.called.InputTokens()+300, request.Summary.Window-50, "what there is room for is used")
+
+	request.Summary.Window = 1500
+	_, err = b.call(t, request)
+	require.NoError(t, err)
+	text = b.called.Messages[0].Text()
+	require.Contains(t, text, "what is in a?")
+	require.Contains(t, text, "\nhead uuu", "when the results are not enough, all that is long is cut")
+	require.Contains(t, text, "uuu tail\n")
+	require.Equal(t, 3, strings.Count(text, "bytes are left out here"))
+
+	request.Summary.Window = 0
+	_, err = b.call(t, request)
+	require.NoError(t, err)
+	require.NotContains(t, b.called.Messages[0].Text(), "left out", "an unknown window bounds nothing")
+}
+
+// TestSummaryKeepsTheFirstPrompts: of more than there is room for, the first and
+// the last stay, also when it is summed up again and again.
+func TestSummaryKeepsTheFirstPrompts(t *testing.T) {
+	t.Parallel()
+	b, k, request := summing("x")
+	for n := range 8 {
+		for i := range 10 {
+			k.user(fmt.Sprintf("prompt %d.%d %s", n, i, strings.Repeat("é", 500)))
+		}
+		b.log = k.Log
+		request.Log, request.Summary.To = k.Ref(), k.Len()
+		reply, err := b.call(t, request)
+		require.NoError(t, err)
+		asked := reply.Message.Parts[0].Text
+		require.LessOrEqual(t, len(asked), 16<<10)
+		require.True(t, utf8.ValidString(asked))
+		require.True(t, strings.HasPrefix(asked, opening+"what is in a?\n\n---\n\nand in b?\n\n---\n\nprompt 0.0 "))
+		require.Contains(t, asked, fmt.Sprintf("prompt %d.9", n))
+		require.True(t, strings.HasSuffix(asked, closing))
+		require.LessOrEqual(t, strings.Count(asked, "bytes are left out here"), 1)
+		k.summary(*reply.Message)
+		request.Edits = domain.Edits{Hidden: k.Len() - 1, Summary: k.Len(), Buffered: k.Len() - 1}
+	}
+}
+
+func TestSummaryNamesWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	b, k, request := summing("x")
+	k.add(domain.Message{Role: domain.RoleUser, Parts: []domain.Part{
+		{Type: domain.PartText, Text: "look: "}, {Type: domain.PartImage, MediaType: "image/png", Data: []byte("data"), Filename: "a.png"},
+		{Type: domain.PartFile, URL: "https://example.com/b"},
+	}}, false)
+	k.add(domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{
+		{Type: domain.PartReasoning, Text: "thinking", Opaque: json.RawMessage(`"secret"`)}, {Type: domain.PartText, Text: "seen"},
+	}}, false)
+	failed := resultOf("c20", "no such file")
+	failed.ToolResult.IsError = true
+	k.add(asking("c20"), true)
+	k.add(failed, true)
+	b.log = k.Log
+	request.Log, request.Summary.To = k.Ref(), k.Len()
+	reply, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Contains(t, b.called.Messages[0].Text(), "[user]\nlook: [image image/png a.png][file https://example.com/b]\n\n[assistant]\nseen\n\n"+
+		"[assistant calls read]\n{\"path\":\"a\"}\n\n[result of read: it failed]\nno such file\n")
+	require.Contains(t, reply.Message.Parts[0].Text, "look: [image image/png a.png]")
+}
+
+func BenchmarkSummary(b *testing.B) {
+	b.ReportAllocs()
+	bench, k, request := summing("x")
+	for k.Len() < 2000 {
+		k.user("go on")
+		k.tool(strings.Repeat("r", 2000))
+	}
+	bench.log = k.Log
+	request.Log, request.Summary.To = k.Ref(), k.Len()
+	request.Summary.Window = 100_000
+	for b.Loop() {
+		_, err := bench.call(b, request)
+		require.NoError(b, err)
+	}
+}

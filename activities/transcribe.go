@@ -1,0 +1,169 @@
+package activities
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"everstep/domain"
+)
+
+const (
+	// leastResult is how much of a tool's result is left while there is
+	// anything else to cut, in bytes.
+	leastResult = 256
+	// leastPiece is how much of anything is left while it is cut piece by piece.
+	leastPiece = 64
+)
+
+// A piece is a part of a conversation as it is written down.
+type piece struct {
+	label, text string
+	// result says that a tool said it, which is cut first.
+	result bool
+}
+
+// transcribe writes a conversation down as text of at most so many bytes; zero
+// is no bound. What does not fit is cut out of the middle of the longest texts,
+// results of tools before anything else. The same messages are always the same
+// text.
+func transcribe(messages []domain.Message, room int) string {
+	var pieces []piece
+	for _, m := range messages {
+		pieces = appendPieces(pieces, m)
+	}
+	if room > 0 {
+		fitPieces(pieces, room)
+	}
+	var b strings.Builder
+	for i, p := range pieces {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		b.WriteString(p.label)
+		if p.text != "" {
+			b.WriteByte('\n')
+			b.WriteString(p.text)
+		}
+	}
+	if room > 0 {
+		return middleCut(b.String(), room)
+	}
+	return b.String()
+}
+
+func appendPieces(pieces []piece, m domain.Message) []piece {
+	if r := m.ToolResult; m.Role == domain.RoleTool && r != nil {
+		label := "[result of " + r.Name + "]"
+		if r.IsError {
+			label = "[result of " + r.Name + ": it failed]"
+		}
+		return append(pieces, piece{label, r.Content, true})
+	}
+	label := "[" + string(m.Role) + "]"
+	if _, isSummary := m.Metadata[keySummary]; isSummary {
+		label = "[earlier summary]"
+	}
+	if text := contentOf(m); text != "" {
+		pieces = append(pieces, piece{label: label, text: text})
+	}
+	for _, call := range m.ToolCalls {
+		pieces = append(pieces, piece{label: "[" + string(m.Role) + " calls " + call.Name + "]", text: call.Arguments})
+	}
+	return pieces
+}
+
+// contentOf is what a message says. What is no text is named; the model's
+// reasoning, which was for itself, is left out.
+func contentOf(m domain.Message) string {
+	if len(m.Parts) == 1 && m.Parts[0].Type == domain.PartText {
+		return m.Parts[0].Text
+	}
+	var b strings.Builder
+	for _, p := range m.Parts {
+		switch p.Type {
+		case domain.PartText:
+			b.WriteString(p.Text)
+		case domain.PartReasoning:
+		case domain.PartImage, domain.PartFile, domain.PartAudio:
+			words := []string{string(p.Type), p.MediaType, domain.Shorten(cmp.Or(p.Filename, p.URL), 200)}
+			words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+			b.WriteString("[" + strings.Join(words, " ") + "]")
+		}
+	}
+	return b.String()
+}
+
+// fitPieces cuts texts until all pieces take at most room bytes, as far as
+// cutting pieces can do.
+func fitPieces(pieces []piece, room int) {
+	var results, others []int
+	for _, p := range pieces {
+		room -= len(p.label) + 3
+		if p.result {
+			results = append(results, len(p.text))
+		} else {
+			others = append(others, len(p.text))
+		}
+	}
+	longest := max(level(results, room-sum(others)), leastResult)
+	for i, n := range results {
+		results[i] = min(n, longest)
+	}
+	all := max(level(append(results, others...), room), leastPiece)
+	for i, p := range pieces {
+		if p.result {
+			pieces[i].text = middleCut(p.text, min(longest, all))
+		} else {
+			pieces[i].text = middleCut(p.text, all)
+		}
+	}
+}
+
+// level is the length to which the longest have to be cut for all to take at
+// most room; the length of the longest where they do already.
+func level(lengths []int, room int) int {
+	sorted := slices.Sorted(slices.Values(lengths))
+	for i, n := range sorted {
+		left := len(sorted) - i
+		if n*left > room {
+			return max(room/left, 0)
+		}
+		room -= n
+	}
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)-1]
+}
+
+func sum(lengths []int) int {
+	n := 0
+	for _, length := range lengths {
+		n += length
+	}
+	return n
+}
+
+// cutNote is as long as the longest note of a cut.
+const cutNote = "\n[… 1234567890 bytes are left out here …]\n"
+
+// middleCut cuts a text to at most n bytes: twice as much of its head is left as
+// of its tail.
+func middleCut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	left := n - len(cutNote)
+	if left < len(cutNote) {
+		return domain.Shorten(text, max(n, 0))
+	}
+	head := domain.Shorten(text, left*2/3)
+	at := len(text) - (left - left*2/3)
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return head + fmt.Sprintf("\n[… %d bytes are left out here …]\n", at-len(head)) + text[at:]
+}

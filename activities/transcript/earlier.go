@@ -1,0 +1,86 @@
+package transcript
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// complete puts what is needed before the workflow's answer in front of it.
+func (s *Source) complete(ctx context.Context, run workflow.Execution, want request, held domain.Log, got answer) (domain.Log, error) {
+	if !got.located {
+		page, err := s.locate(ctx, run)
+		if err != nil {
+			return domain.Log{}, err
+		}
+		if page.Base < got.log.Base() {
+			return domain.Log{}, mismatchf("the workflow holds messages from %d on, not from %d", page.Base, got.log.Base())
+		}
+		got.segments = page.Segments
+	}
+	before, _ := got.log.ChainAt(got.log.Base())
+	upto := domain.LogRef{Length: got.log.Base(), Digest: before}
+	earlier, err := s.earlier(ctx, run.ID, got.segments, held, want.from, upto)
+	if err != nil {
+		return domain.Log{}, err
+	}
+	return earlier.Join(got.log.Entries()...)
+}
+
+// earlier returns the messages from an index up to the first one that the
+// workflow holds: from memory where it has them, else from segments. Segments
+// before that index are not read.
+func (s *Source) earlier(ctx context.Context, workflowID string, segments []domain.Segment, held domain.Log, from int, upto domain.LogRef) (domain.Log, error) {
+	if log, ok := covered(held, from, upto); ok {
+		return log, nil
+	}
+	var log domain.Log
+	for _, segment := range segments {
+		if segment.To <= from {
+			log = domain.LogAt(segment.To, segment.Digest)
+			continue
+		}
+		if log.Len() >= upto.Length {
+			break
+		}
+		if segment.From > max(from, log.Len()) {
+			return log, lostf("messages %d to %d are in no segment", max(from, log.Len()), segment.From-1)
+		}
+		if known, ok := covered(held, from, domain.LogRef{Length: segment.To, Digest: segment.Digest}); ok {
+			log = known
+			continue
+		}
+		stored, err := s.read(ctx, workflowID, segment)
+		if err != nil {
+			return log, err
+		}
+		if segment.From > log.Len() {
+			// Nothing is known of what came before, but that the segment's own
+			// digest covers it.
+			log = domain.LogAt(segment.From, stored.before)
+		}
+		log, err = log.Join(stored.entries...)
+		if err != nil || log.Len() != segment.To || log.Chain() != segment.Digest {
+			return log, mismatchf("messages %d to %d, as stored in %s, are not those that were recorded",
+				segment.From, segment.To-1, segment.Key(workflowID))
+		}
+	}
+	if log.Len() < upto.Length {
+		return log, lostf("messages %d to %d are in no segment", max(from, log.Len()), upto.Length-1)
+	}
+	if log.Ref() != upto {
+		return log, mismatchf("the stored messages before %d are not those that the workflow continues", upto.Length)
+	}
+	return log, nil
+}
+
+// covered returns what is held of the messages before upto, where that is all
+// from an index on.
+func covered(held domain.Log, from int, upto domain.LogRef) (domain.Log, bool) {
+	if at, ok := held.ChainAt(upto.Length); !ok || at != upto.Digest || held.Base() > from {
+		return domain.Log{}, false
+	}
+	return prefix(held, upto.Length)
+}

@@ -1,0 +1,152 @@
+package transcript
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// What is hidden from the model may be nowhere any more: only what is needed is
+// asked for, and the digest of the whole vouches for it all the same.
+func TestFetchOfWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	log := conversation(20, 20, "")
+	want := request{from: 9, ref: log.Ref()}
+	for name, test := range map[string]struct {
+		base   int
+		cached domain.Log
+		asked  int
+	}{
+		"the run begins there":          {base: 9, asked: 1},
+		"the run begins before":         {base: 5, asked: 1},
+		"the run has everything":        {base: 0, asked: 1},
+		"it is cached":                  {base: 9, cached: partOf(t, log, 9, 20), asked: 0},
+		"more is cached":                {base: 9, cached: log, asked: 0},
+		"its beginning is cached":       {base: 9, cached: partOf(t, log, 7, 12), asked: 1},
+		"its end is cached":             {base: 9, cached: partOf(t, log, 15, 20), asked: 3},
+		"what came before is cached":    {base: 9, cached: partOf(t, log, 0, 6), asked: 1},
+		"something else is cached":      {base: 9, cached: conversation(20, 4, " else"), asked: 1},
+		"the end of other is cached":    {base: 9, cached: partOf(t, conversation(30, 4, " else"), 12, 30), asked: 1},
+		"the end is cached, and longer": {base: 9, cached: partOf(t, conversation(30, 20, " more"), 12, 30), asked: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeWorkflow{log: log}
+			f.drop(t, test.base)
+			s := sourceOf(f, nil)
+			if test.cached.Len() > 0 {
+				s.Cache.Feed(testRun.ID, test.cached, domain.Resolved{})
+			}
+			for range 2 { // The second time all is cached.
+				got, err := s.fetch(t.Context(), testRun, want)
+				require.NoError(t, err)
+				require.Equal(t, texts(log.From(9)), texts(got.Entries), "what is not needed is not shown, cached or not")
+				require.Equal(t, log.Ref(), got.Log.Ref())
+				require.Len(t, f.asked, test.asked)
+			}
+		})
+	}
+	t.Run("more was dropped", func(t *testing.T) {
+		t.Parallel()
+		f := &fakeWorkflow{log: log}
+		f.drop(t, 10)
+		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, want)
+		requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 9 to 9 are in no segment")
+	})
+	t.Run("what came before was other", func(t *testing.T) {
+		t.Parallel()
+		f := &fakeWorkflow{log: conversation(20, 9, "")}
+		f.drop(t, 9)
+		f.bend = func(_ int, page *domain.MessagesPage) { page.Before = domain.DigestOf([]byte("other")) }
+		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, want)
+		requireError(t, err, domain.Unavailable, domain.CodeContextLost, "are not those that the activity was given")
+	})
+}
+
+// Segments that hold only what is hidden are not read.
+func TestFetchReadsNeededSegmentsOnly(t *testing.T) {
+	t.Parallel()
+	log := conversation(20, 20, "")
+	storage := memory(t)
+	f := &fakeWorkflow{log: log}
+	hidden := f.leave(t, storage, 5)
+	f.leave(t, storage, 9)
+	f.leave(t, storage, 15)
+	require.NoError(t, storage.Delete(t.Context(), hidden.Key(testRun.ID)))
+	for _, needed := range []int{5, 7, 9, 12, 15, 18} {
+		got, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: needed, ref: log.Ref()})
+		require.NoError(t, err)
+		require.Equal(t, texts(log.From(needed)), texts(got.Entries))
+	}
+	_, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 4, ref: log.Ref()})
+	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 4 are lost")
+
+	// What is read for it is found again, and is not taken for all.
+	s := sourceOf(f, storage)
+	_, err = s.fetch(t.Context(), testRun, request{from: 6, ref: log.Ref()})
+	require.NoError(t, err)
+	asked := len(f.asked)
+	_, err = s.fetch(t.Context(), testRun, request{from: 5, ref: log.Ref()})
+	require.NoError(t, err)
+	require.Len(t, f.asked, asked)
+	_, err = s.fetch(t.Context(), testRun, request{from: 0, ref: log.Ref()})
+	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 4 are lost")
+}
+
+// A session that dropped what was hidden, and got storage later, has segments
+// that begin in the middle, or with a gap that nobody needs.
+func TestFetchOfSegmentsWithAGap(t *testing.T) {
+	t.Parallel()
+	log := conversation(20, 20, "")
+	storage := memory(t)
+	f := &fakeWorkflow{log: log}
+	f.drop(t, 4)
+	f.leave(t, storage, 8)
+	f.drop(t, 10)
+	f.leave(t, storage, 16)
+	for _, needed := range []int{10, 11, 16, 17} {
+		got, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: needed, ref: log.Ref()})
+		require.NoError(t, err)
+		require.Equal(t, texts(log.From(needed)), texts(got.Entries))
+	}
+	_, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 9, ref: log.Ref()})
+	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 9 to 9 are in no segment")
+	_, err = sourceOf(f, storage).fetch(t.Context(), testRun, request{ref: log.Ref()})
+	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 3 are in no segment")
+}
+
+func TestCacheKeepsWhatAShorterLogLacks(t *testing.T) {
+	t.Parallel()
+	log := conversation(20, 20, "")
+	for name, test := range map[string]struct {
+		held, came domain.Log
+		base, len  int
+	}{
+		"its end":                   {log, partOf(t, log, 12, 20), 0, 20},
+		"its middle":                {log, partOf(t, log, 8, 12), 0, 20},
+		"its beginning":             {log, partOf(t, log, 0, 5), 0, 20},
+		"what follows on":           {partOf(t, log, 0, 12), partOf(t, log, 12, 20), 0, 20},
+		"an overlap at the end":     {partOf(t, log, 3, 12), partOf(t, log, 8, 20), 3, 20},
+		"an overlap at the front":   {partOf(t, log, 5, 20), partOf(t, log, 0, 10), 0, 20},
+		"all of it, and more":       {partOf(t, log, 5, 10), log, 0, 20},
+		"with a gap":                {partOf(t, log, 0, 10), partOf(t, log, 12, 20), 12, 20},
+		"something else, longer":    {partOf(t, log, 0, 10), conversation(20, 3, " else"), 0, 20},
+		"the end of something else": {partOf(t, log, 0, 15), partOf(t, conversation(20, 3, " else"), 12, 20), 12, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cache := NewCache(0)
+			cache.Feed("a", test.held, domain.Resolved{})
+			cache.Feed("a", test.came, domain.Resolved{})
+			got, _, _ := cache.Find("a")
+			require.Equal(t, test.base, got.Base())
+			require.Equal(t, test.len, got.Len())
+			at, ok := got.ChainAt(test.came.Len())
+			require.True(t, ok)
+			require.Equal(t, test.came.Chain(), at)
+			require.Equal(t, sizeOf(got, domain.Resolved{}), cache.Size())
+		})
+	}
+}

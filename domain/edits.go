@@ -1,0 +1,156 @@
+package domain
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Edits are what hides or replaces parts of a transcript from the model. They
+// stand beside the messages, which never change. The zero value changes nothing.
+// All bounds are indexes of the transcript; Cleared and Hidden only ever grow.
+type Edits struct {
+	// Cleared: results of tools before this index are shown by a note in their
+	// place.
+	Cleared int `json:"cleared,omitzero"`
+	// Hidden: messages before this index are not shown; the summary stands for
+	// them. It never parts a call from its result.
+	Hidden int `json:"hidden,omitzero"`
+	// Summary is the index of the summary, which is shown first, plus one;
+	// zero: there is none.
+	Summary int `json:"summary,omitzero"`
+	// Buffered: messages from Hidden up to this index are the section buffer:
+	// they were recent when the summary was made.
+	Buffered int `json:"buffered,omitzero"`
+}
+
+// IsZero reports whether nothing is edited.
+func (e Edits) IsZero() bool { return e == Edits{} }
+
+// Check says which edit cannot be one of a transcript of so many messages.
+func (e Edits) Check(length int) error {
+	for _, bound := range []struct {
+		field string
+		value int
+	}{{"cleared", e.Cleared}, {"hidden", e.Hidden}, {"summary", e.Summary}, {"buffered", e.Buffered}} {
+		if bound.value < 0 || bound.value > length {
+			return Errorf(Invalid, "edits.%s: is %d; the transcript has %d messages, so give 0 to %d", bound.field, bound.value, length, length)
+		}
+	}
+	if e.Buffered > 0 && e.Buffered < e.Hidden {
+		return Errorf(Invalid, "edits.buffered: is %d, before hidden, which is %d; the buffer begins where the hidden messages end", e.Buffered, e.Hidden)
+	}
+	return nil
+}
+
+// Apply returns the entries that the edits leave, in the transcript's order: the
+// summary and the buffer in their sections, the contents of cleared results
+// replaced. No message that was given changes. Entries are a suffix of the
+// transcript; where nothing is edited they are returned as they are.
+func (e Edits) Apply(entries []Entry) []Entry {
+	if e.IsZero() {
+		return entries
+	}
+	left := make([]Entry, 0, e.room(entries))
+	for i, section := range e.shown(entries) {
+		entry := entries[i]
+		if section != sectionName(entry.Section) {
+			entry.Section = section
+		}
+		if e.isSummary(&entry) {
+			entry.tagged = new(tagged{}) // it stands for more than its execution's trace
+		}
+		if r := entry.Message.ToolResult; r != nil && entry.Index < e.Cleared {
+			entry.Message.ToolResult = r.cleared()
+		}
+		left = append(left, entry)
+	}
+	return left
+}
+
+// room is how many entries the edits leave at most.
+func (e Edits) room(entries []Entry) int {
+	if len(entries) == 0 {
+		return 0
+	}
+	hidden := min(max(e.Hidden-entries[0].Index-1, 0), len(entries)) // the summary may be one of them
+	return len(entries) - hidden
+}
+
+// SectionsShown says how long each section is that the edits leave of entries,
+// in the order of inference and before a compiler chooses among them. It is nil
+// where there are only messages.
+func SectionsShown(entries []Entry, e Edits) []SectionLength {
+	var names []string
+	counts := map[string]int{}
+	for _, section := range e.shown(entries) {
+		if counts[section]++; counts[section] == 1 {
+			names = append(names, section)
+		}
+	}
+	if len(names) == 0 || len(names) == 1 && names[0] == SectionMessages {
+		return nil
+	}
+	lengths := make([]SectionLength, len(names))
+	for i, name := range inferenceOrder(names) {
+		lengths[i] = SectionLength{Name: name, Messages: counts[name]}
+	}
+	return lengths
+}
+
+// shown yields the positions of the entries that the edits leave, each with its
+// section. A result goes with its call, and without one it is left out.
+func (e Edits) shown(entries []Entry) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		calls := callIndex{entries: entries, latest: -1}
+		for i := range entries {
+			m, place := &entries[i].Message, i
+			if m.Role == RoleTool && m.ToolResult != nil {
+				place = calls.find(i, m.ToolResult.CallID)
+			}
+			if m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+				calls.add(i)
+			}
+			if place < 0 {
+				continue
+			}
+			if section, ok := e.place(&entries[place]); ok && !yield(i, section) {
+				return
+			}
+		}
+	}
+}
+
+// place is the section in which an entry is shown, if it is.
+func (e Edits) place(entry *Entry) (section string, shown bool) {
+	section = sectionName(entry.Section)
+	switch {
+	case e.isSummary(entry):
+		return SectionSummary, true
+	case entry.Index < e.Hidden:
+		return "", false
+	case section == SectionSummary:
+		return section, entry.Index >= e.Summary // the newest stands for those before it
+	case entry.Index < e.Buffered:
+		return SectionBuffer, true
+	}
+	return section, true
+}
+
+// isSummary reports whether an entry is the summary that is in force. A call or
+// a result never is one: shown alone it would be parted.
+func (e Edits) isSummary(entry *Entry) bool {
+	return e.Summary > 0 && entry.Index == e.Summary-1 &&
+		len(entry.Message.ToolCalls) == 0 && entry.Message.ToolResult == nil
+}
+
+// cleared returns the result with a note in place of its content, where that is
+// shorter. The note never changes, so that what is sent keeps its beginning.
+func (r *ToolResult) cleared() *ToolResult {
+	note := fmt.Sprintf("[cleared: %d bytes]", len(r.Content))
+	if len(note) >= len(r.Content) {
+		return r
+	}
+	short := *r
+	short.Content = note
+	return &short
+}

@@ -1,0 +1,43 @@
+package domain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestAddedSince lists what a change of a state has added.
+func TestAddedSince(t *testing.T) {
+	t.Parallel()
+	s := busyState(t)
+	require.Empty(t, s.AddedSince(s))
+	more := must(t)(s.WithMessages("", []domain.Message{domain.UserMessage("one"), domain.UserMessage("two")}, after(9)))
+	more = must(t)(more.WithMessages("notes", []domain.Message{domain.UserMessage("three")}, after(9)))
+	var texts []string
+	for _, e := range more.AddedSince(s) {
+		texts = append(texts, e.Section+": "+e.Message.Text())
+	}
+	require.Equal(t, []string{"messages: one", "messages: two", "notes: three"}, texts)
+}
+
+// TestStoreOf keeps the log's messages, by section, in order.
+func TestStoreOf(t *testing.T) {
+	t.Parallel()
+	var log domain.Log
+	for _, text := range []string{"a", "b", "c", "d"} {
+		section := ""
+		if text == "b" {
+			section = "notes"
+		}
+		log = log.Append(section, domain.UserMessage(text), domain.Digest{})
+	}
+	store := domain.StoreOf(log)
+	require.Equal(t, []string{"messages", "notes"}, store.Sections())
+	s := busyState(t).WithMessageStore(store)
+	require.Equal(t, busyState(t).UpdatedAt(), s.UpdatedAt())
+	require.Len(t, s.Messages(), 3)
+	require.Equal(t, "d", s.Messages()[2].Text())
+	require.Equal(t, "b", store.Section("notes")[0].Text())
+}

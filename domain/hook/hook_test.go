@@ -1,0 +1,207 @@
+package hook_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+)
+
+// every has a hook of each trigger, made by its function, one named after it.
+func every() []hook.Hook {
+	return []hook.Hook{
+		hook.BeforeExecution("before_execution", same[hook.Nothing]), hook.BeforeStep("before_step", same[hook.Nothing]),
+		hook.BeforeInference("before_inference", same[hook.Request]), hook.AfterInference("after_inference", same[hook.Answer]),
+		hook.BeforeToolUse("before_tool_use", same[hook.Call]), hook.AfterToolUse("after_tool_use", same[hook.Result]),
+		hook.AfterStep("after_step", same[hook.Nothing]), hook.OnError("on_error", same[hook.Failure]),
+		hook.OnStop("on_stop", same[hook.Nothing]), hook.AfterExecution("after_execution", same[hook.Nothing]),
+	}
+}
+
+func same[At any](c hook.Context[At]) (hook.Context[At], error) { return c, nil }
+
+func nothing(context.Context, domain.HookRequest) (domain.HookReply, error) {
+	return domain.HookReply{}, nil
+}
+
+func TestEachTriggerHasAFunction(t *testing.T) {
+	t.Parallel()
+	var triggers []domain.Trigger
+	for _, h := range every() {
+		triggers = append(triggers, h.Trigger())
+		require.Equal(t, domain.HookSpec{Name: string(h.Trigger()), Version: 1, Trigger: h.Trigger()}, h.Spec())
+		require.NoError(t, h.Check())
+		require.Nil(t, h.Activity())
+	}
+	require.Equal(t, domain.Triggers(), triggers)
+	for _, trigger := range domain.Triggers() {
+		h := hook.IO(trigger, "io", nothing)
+		h.Priority, h.Timeout, h.Attempts = 3, time.Second, 2
+		require.NoError(t, h.Check(), trigger)
+		require.Equal(t, domain.HookSpec{
+			Name: "io", Version: 1, Trigger: trigger, Priority: 3, IO: true, Timeout: time.Second, Attempts: 2,
+		}, h.Spec())
+		require.NotNil(t, h.Activity())
+	}
+}
+
+// TestEachTriggerHasAnExample reads the examples: the documentation of users.
+func TestEachTriggerHasAnExample(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "example_test.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, decl := range file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok {
+			names[f.Name.Name] = true
+		}
+	}
+	for _, name := range []string{
+		"BeforeExecution", "BeforeStep", "BeforeInference", "AfterInference", "BeforeToolUse",
+		"AfterToolUse", "AfterStep", "OnError", "OnStop", "AfterExecution", "IO",
+	} {
+		require.True(t, names["Example"+name], name)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	good := func() hook.Hook { return hook.BeforeStep("pace", same[hook.Nothing]) }
+	for fault, spoil := range map[string]func(*hook.Hook){
+		`hook at before_step: name: is empty`:                   func(h *hook.Hook) { h.Name = "" },
+		`hook "pace": version: is 0; versions begin at 1`:       func(h *hook.Hook) { h.Version = 0 },
+		`hook "pace": version: is -1`:                           func(h *hook.Hook) { h.Version = -1 },
+		`hook "pace": has no function`:                          func(h *hook.Hook) { *h = hook.BeforeStep("pace", nil) },
+		`hook "audit": has no function`:                         func(h *hook.Hook) { *h = hook.IO(domain.TriggerOnStop, "audit", nil) },
+		`hook "pace": timeout and attempts may not be nega`:     func(h *hook.Hook) { h.Timeout = -1 },
+		`hook "audit": timeout and attempts may not be neg`:     func(h *hook.Hook) { *h = hook.IO(domain.TriggerOnStop, "audit", nothing); h.Attempts = -1 },
+		`hook "pace": timeout and attempts are for hooks made`:  func(h *hook.Hook) { h.Timeout = time.Second },
+		`timeout and attempts are for hooks made with IO; this`: func(h *hook.Hook) { h.Attempts = 2 },
+		`hook "audit": trigger: "at_noon" is none of before_`:   func(h *hook.Hook) { *h = hook.IO("at_noon", "audit", nothing) },
+		`hook "": trigger: "" is none of`:                       func(h *hook.Hook) { *h = hook.Hook{} },
+	} {
+		h := good()
+		require.NoError(t, h.Check())
+		spoil(&h)
+		require.ErrorContains(t, h.Check(), fault)
+	}
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	given := point(domain.TriggerBeforeStep)
+	before := shown(t, given)
+	for name, c := range map[string]struct {
+		run   func(hook.Point) (hook.Point, error)
+		fault string
+	}{
+		"panics":              {func(hook.Point) (hook.Point, error) { panic("oops") }, "panicked: oops"},
+		"panics with a value": {func(c hook.Point) (hook.Point, error) { return c.Say(domain.RoleUser, c.State.Messages()[9].Text()), nil }, "panicked: runtime error: index out of range [9] with length 1"},
+		"fails": {func(c hook.Point) (hook.Point, error) {
+			return c.Stop("half way").Continue(), errors.New("no luck")
+		}, "no luck"},
+	} {
+		out, err := hook.Run(hook.BeforeStep("x", c.run), given)
+		require.EqualError(t, err, c.fault, name)
+		require.Equal(t, given, out, "%s: nothing is half done", name)
+	}
+	out, err := hook.Run(hook.BeforeStep("x", func(c hook.Point) (hook.Point, error) { return c.Stop("enough"), nil }), given)
+	require.NoError(t, err)
+	require.Len(t, out.Stops(), 1)
+	require.Equal(t, before, shown(t, given))
+	_, err = hook.Run(hook.BeforeInference("x", same[hook.Request]), given)
+	require.ErrorContains(t, err, "the hook is not one of before_step", "another kind of context")
+	_, err = hook.Run(hook.AfterStep("x", same[hook.Nothing]), given)
+	require.ErrorContains(t, err, "the hook is not one of before_step", "the same kind at another point")
+	_, err = hook.Run(hook.IO(domain.TriggerBeforeStep, "x", nothing), given)
+	require.ErrorContains(t, err, "the hook is not one of before_step", "an activity")
+}
+
+// TestChangesAreCopies: each change returns another context; two changes of one
+// context never see each other.
+func TestChangesAreCopies(t *testing.T) {
+	t.Parallel()
+	given := point(domain.TriggerAfterStep).Stop("first").Stop("second").Stop("third")
+	before := shown(t, given)
+	for name, change := range map[string]func(text string) hook.Point{
+		"Stop":     given.Stop,
+		"StopFor":  func(text string) hook.Point { return given.StopFor(domain.CostLimitReached, text, nil) },
+		"Continue": func(text string) hook.Point { return given.Continue().Stop(text) },
+		"Say":      func(text string) hook.Point { return given.Say(domain.RoleUser, text) },
+		"Note": func(text string) hook.Point {
+			c, err := given.Note("key", text)
+			require.NoError(t, err)
+			return c
+		},
+	} {
+		one := change("one")
+		wasOne := shown(t, one)
+		two := change("two")
+		require.NotEqual(t, before, wasOne, name)
+		require.NotEqual(t, wasOne, shown(t, two), name)
+		require.Equal(t, wasOne, shown(t, one), name)
+		require.Equal(t, before, shown(t, given), name)
+	}
+	call := hook.ToolUse{Trigger: domain.TriggerBeforeToolUse}
+	blocked := hook.Block(call, "not on Fridays")
+	_, forbidden := call.At.Blocked()
+	require.False(t, forbidden)
+	message, forbidden := blocked.At.Blocked()
+	require.True(t, forbidden)
+	require.Equal(t, "not on Fridays", message)
+	message, forbidden = call.At.Block("").Blocked()
+	require.True(t, forbidden, "also without a word")
+	require.Empty(t, message)
+}
+
+func TestWhatAHookAsksFor(t *testing.T) {
+	t.Parallel()
+	c := point(domain.TriggerOnStop)
+	require.Empty(t, c.Stops())
+	require.False(t, c.Continues())
+	c = c.Stop("enough").StopFor(domain.RetryLimitReached, "thrice", domain.Metadata{"n": json.RawMessage(`3`)}).Continue()
+	require.True(t, c.Continues())
+	require.Equal(t, []domain.StopSignal{
+		{Reason: domain.StopRequested, Message: "enough"},
+		{Reason: domain.RetryLimitReached, Message: "thrice", Context: domain.Metadata{"n": json.RawMessage(`3`)}},
+	}, c.Stops())
+	c = c.Say(domain.RoleSystem, "mind the gap")
+	last := c.State.Messages()[len(c.State.Messages())-1]
+	require.Equal(t, domain.RoleSystem, last.Role)
+	require.Equal(t, "mind the gap", last.Text())
+}
+
+func TestNote(t *testing.T) {
+	t.Parallel()
+	c, err := point(domain.TriggerOnStop).Note("seen", map[string]int{"files": 3})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"files":3}`, string(c.State.Metadata()["seen"]))
+	c, err = c.Note("seen", nil)
+	require.NoError(t, err)
+	require.NotContains(t, c.State.Metadata(), "seen")
+	given := c
+	for fault, value := range map[string]any{"note key: json: unsupported type": make(chan int), "note key: json: error calling": json.RawMessage("{")} {
+		c, err = given.Note("key", value)
+		require.ErrorContains(t, err, fault)
+		require.Equal(t, given, c)
+	}
+}
+
+// shown is all that can be seen of a context.
+func shown(t *testing.T, c hook.Point) string {
+	t.Helper()
+	state, err := c.State.EncodeFull()
+	require.NoError(t, err)
+	rest, err := json.Marshal([]any{c.Trigger, c.Now, c.Stops(), c.Continues()})
+	require.NoError(t, err)
+	return string(state) + string(rest)
+}

@@ -1,0 +1,56 @@
+package domain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestGoingOnSeveralTimes: each execution shows the traces of all that it goes
+// on from, and one that goes on from none shows its own only.
+func TestGoingOnSeveralTimes(t *testing.T) {
+	t.Parallel()
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	_, ok := s.Origin()
+	require.False(t, ok)
+	for n := 1; n <= 3; n++ {
+		s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(10*n)))
+		s = must(t)(s.WithExecutionCompleted(after(10 * n)))
+		ended := encoded(t, s)
+		gone := must(t)(s.WithOriginHere(after(10*n + 1)))
+		require.Equal(t, ended, encoded(t, s), "the ended one stays as it was")
+		origin, ok := gone.Origin()
+		require.True(t, ok)
+		require.Equal(t, executionID(n), origin.ExecutionID)
+		require.Equal(t, 1, origin.Step)
+		saved, err := gone.EncodeSession()
+		require.NoError(t, err)
+		gone, err = domain.DecodeAgentState(saved)
+		require.NoError(t, err, "it is kept between executions")
+		s = must(t)(gone.BeginExecution(executionID(n+1), domain.Unlimited(), after(10*n+2)))
+		_, ok = s.Origin()
+		require.False(t, ok, "it is used up")
+		execution, _ := s.Execution()
+		first, ok := execution.Origin()
+		require.True(t, ok)
+		require.Equal(t, origin, first)
+		s = withStep(t, s, toolStep(executionID(n+1), 1))
+	}
+	require.Equal(t, []domain.ExecutionID{executionID(4), executionID(3), executionID(2), executionID(1)}, s.Chain())
+	require.Len(t, domain.Compile(domain.CurrentTrace, nil, s.Context().MessageStore().Entries(), s.Chain()), 17)
+	s = must(t)(s.WithExecutionCompleted(after(90)))
+	s = must(t)(s.BeginExecution(executionID(5), domain.Unlimited(), after(91)))
+	require.Equal(t, []domain.ExecutionID{executionID(5)}, s.Chain())
+	require.Len(t, domain.Compile(domain.CurrentTrace, nil, s.Context().MessageStore().Entries(), s.Chain()), 1)
+}
+
+func TestOriginHereRefuses(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]domain.AgentState{"idle": idleState(t), "begun": begunState(t), "busy": busyState(t)} {
+		got, err := s.WithOriginHere(after(9))
+		require.ErrorContains(t, err, "no execution has ended (status "+string(s.Status())+")", name)
+		require.Equal(t, s, got, name)
+	}
+}

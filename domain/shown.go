@@ -1,0 +1,14 @@
+package domain
+
+import "slices"
+
+// Shown reports whether a compiler shows the entry in an execution, edits
+// aside: a trace is shown by CurrentTrace only in the chain of executions that
+// it belongs to.
+func (e *Entry) Shown(c Compiler, chain []ExecutionID) bool {
+	if c.ShowsTraces() {
+		return true
+	}
+	tags := e.tags()
+	return !tags.trace || slices.Contains(chain, tags.execution)
+}

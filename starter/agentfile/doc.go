@@ -1,0 +1,14 @@
+// Package agentfile reads agents from files: YAML, or Markdown with YAML front
+// matter, whose text below the front matter is the system prompt.
+//
+// Its main type is File, which Load makes. Its one rule: a file is read whole or
+// not at all, and whatever is wrong with it is said at once, each problem with
+// its line and field. Nothing in a file is ignored: a key that is unknown is a
+// problem, and so is one that this version cannot obey.
+//
+// What an execution runs is the domain.Definition that was read when it began,
+// so that editing the file never changes a running agent. Keys of providers are
+// never in a file.
+//
+// Start reading at Load; the keys are in definition.go.
+package agentfile

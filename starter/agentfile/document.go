@@ -1,0 +1,116 @@
+package agentfile
+
+import (
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A source is the parts of a file.
+type source struct {
+	// text is the YAML.
+	text string
+	// markdown says that there is a body: the text below the front matter,
+	// which begins at a line of the file.
+	markdown bool
+	body     string
+	bodyLine int
+}
+
+const fence = "---"
+
+// frontMatter parts a Markdown file.
+func (r *reader) frontMatter(text string) (source, bool) {
+	lines := strings.Split(text, "\n")
+	if strings.TrimRight(lines[0], " \t") != fence {
+		r.problemAt(1, 1, "", "has no front matter; let the first line be %s, then keys such as `model: PROVIDER/NAME`, then %s, then the system prompt", fence, fence)
+		return source{}, false
+	}
+	for i, line := range lines[1:] {
+		if strings.TrimRight(line, " \t") != fence {
+			continue
+		}
+		r.offset = 1
+		rest := lines[i+2:]
+		first := i + 3
+		for len(rest) > 0 && strings.TrimSpace(rest[0]) == "" {
+			rest = rest[1:]
+			first++
+		}
+		body := strings.TrimRight(strings.Join(rest, "\n"), " \t\n")
+		return source{text: strings.Join(lines[1:i+1], "\n") + "\n", markdown: true, body: body, bodyLine: first}, true
+	}
+	r.problemAt(1, 1, "", "the front matter has no end; put a line %s below its last key", fence)
+	return source{}, false
+}
+
+// document parses the YAML, and reports what an agent's file may not have
+// anywhere: several documents, anchors, aliases and tags.
+func (r *reader) document(s source) (*yaml.Node, bool) {
+	var document, more yaml.Node
+	decoder := yaml.NewDecoder(strings.NewReader(s.text))
+	err := decoder.Decode(&document)
+	if errors.Is(err, io.EOF) || err == nil && empty(document) {
+		r.problemAt(1, 1, "", "has no keys; give it at least `model: PROVIDER/NAME`")
+		return nil, false
+	}
+	if err == nil {
+		err = decoder.Decode(&more)
+		if err == nil {
+			r.problem(&more, "", "begins a second document; keep one agent in a file, and put a system prompt below front matter into a file that ends in .md")
+			return nil, false
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		r.syntax(s.text, err)
+		return nil, false
+	}
+	return document.Content[0], r.plain(document.Content[0], 0)
+}
+
+func empty(document yaml.Node) bool {
+	return len(document.Content) == 0 || document.Content[0].ShortTag() == tagNull && document.Content[0].Anchor == ""
+}
+
+var (
+	// place finds the line in an error of the YAML parser.
+	place = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+	// unknownAnchor finds the name in one that has no line.
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+// syntax notes an error of the YAML parser.
+func (r *reader) syntax(text string, err error) {
+	line, message := 1, err.Error()
+	if found := place.FindStringSubmatch(message); found != nil {
+		message = found[2]
+		if found[1] != "" {
+			line, _ = strconv.Atoi(found[1]) // digits
+		}
+	}
+	lines := strings.Split(text, "\n")
+	if found := unknownAnchor.FindStringSubmatch(message); found != nil {
+		for i, l := range lines {
+			if column := strings.Index(l, "*"+found[1]); column >= 0 {
+				r.problemAt(i+1+r.offset, column+1, "", "%s", noAliases)
+				return
+			}
+		}
+	}
+	for i, l := range lines {
+		if indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]; strings.Contains(indent, "\t") && strings.TrimSpace(l) != "" {
+			r.problemAt(i+1+r.offset, strings.Index(l, "\t")+1, "", "is indented with a tab; indent with spaces")
+			return
+		}
+	}
+	what := "is no YAML"
+	if strings.HasPrefix(message, "did not find expected") {
+		line++ // the parser counts these from 0, and means where the part begins
+		what += " from here on"
+	}
+	r.problemAt(min(line, len(lines))+r.offset, 1, "", "%s: %s; put a text that has a colon, a brace or a quote into quotes", what, message)
+}

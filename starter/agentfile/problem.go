@@ -1,0 +1,83 @@
+package agentfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Problem is one thing that is wrong with a file.
+type Problem struct {
+	File string `json:"file"`
+	// Line and Column count from 1; zero where the problem is the file itself.
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	// Field is the key that is meant, such as budget.max_steps; empty where it
+	// is none.
+	Field string `json:"field"`
+	// Message says what is wrong, and what to do about it.
+	Message string `json:"message"`
+}
+
+// String is file:line:column: field: message.
+func (p Problem) String() string {
+	text := p.File
+	if p.Line > 0 {
+		text = fmt.Sprintf("%s:%d:%d", text, p.Line, p.Column)
+	}
+	if p.Field != "" {
+		text += ": " + p.Field
+	}
+	return text + ": " + p.Message
+}
+
+// Problems are all that is wrong with a file, sorted by line.
+type Problems []Problem
+
+// shownProblems bounds the text of an error. The value has all of them.
+const shownProblems = 50
+
+// Error is one problem a line, under a line that counts them where there are
+// several.
+func (p Problems) Error() string {
+	if len(p) == 1 {
+		return p[0].String()
+	}
+	var b strings.Builder
+	if len(p) > 1 {
+		fmt.Fprintf(&b, "%s has %d problems:", p[0].File, len(p))
+	}
+	for i, problem := range p {
+		if i == shownProblems {
+			fmt.Fprintf(&b, "\n  and %d more", len(p)-shownProblems)
+			break
+		}
+		b.WriteString("\n  " + problem.String())
+	}
+	return b.String()
+}
+
+// err is nil where nothing is wrong.
+func (r *reader) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return r.problems
+}
+
+// problem notes what is wrong with a node.
+func (r *reader) problem(node *yaml.Node, field, format string, args ...any) {
+	r.problemAt(max(node.Line, 1)+r.offset, max(node.Column, 1), field, format, args...)
+}
+
+func (r *reader) problemAt(line, column int, field, format string, args ...any) {
+	r.problems = append(r.problems, Problem{
+		File: r.file, Line: line, Column: column, Field: field, Message: fmt.Sprintf(format, args...),
+	})
+}

@@ -1,0 +1,140 @@
+package agentfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/domain"
+)
+
+// A Resolved is an agent as it would run, all defaults set, in the form of an
+// agent's file: what Load makes of it runs the same. What only a worker knows
+// is absent, such as the price of a model that the file gives none.
+type Resolved struct {
+	Name         string   `json:"name"`
+	Description  string   `json:"description,omitzero"`
+	Model        *Model   `json:"model,omitempty"`
+	SystemPrompt string   `json:"system_prompt,omitzero"`
+	Tools        []string `json:"tools"`
+	Hooks        []string `json:"hooks"`
+	Budget       *Budget  `json:"budget,omitempty"`
+	Guards       Guards   `json:"guards"`
+	Format       any      `json:"response_format"`
+	Compiler     string   `json:"compiler"`
+	Sections     []string `json:"sections,omitempty"`
+	Compaction   any      `json:"compaction"`
+	Retry        Retry    `json:"retry"`
+	Timeouts     Timeouts `json:"timeouts"`
+}
+
+// A Model is the key model.
+type Model struct {
+	Provider        string          `json:"provider"`
+	Name            string          `json:"name"`
+	BaseURL         string          `json:"base_url,omitzero"`
+	MaxOutputTokens int64           `json:"max_output_tokens,omitzero"`
+	ContextWindow   int64           `json:"context_window,omitzero"`
+	Temperature     *float64        `json:"temperature,omitempty"`
+	TopP            *float64        `json:"top_p,omitempty"`
+	Options         domain.Metadata `json:"options,omitempty"`
+	Price           *Price          `json:"price,omitempty"`
+}
+
+// A Price is the key model.price: dollars for a million tokens, as exact
+// decimals.
+type Price struct {
+	Input      string     `json:"input"`
+	Output     string     `json:"output"`
+	CacheRead  string     `json:"cache_read,omitzero"`
+	CacheWrite string     `json:"cache_write,omitzero"`
+	Long       *LongPrice `json:"long,omitempty"`
+}
+
+// A LongPrice is the key model.price.long.
+type LongPrice struct {
+	Above      int64  `json:"above_tokens"`
+	Input      string `json:"input"`
+	Output     string `json:"output"`
+	CacheRead  string `json:"cache_read,omitzero"`
+	CacheWrite string `json:"cache_write,omitzero"`
+}
+
+// A Budget is the key budget, its cost in dollars as an exact decimal.
+type Budget struct {
+	MaxSteps     *int64     `json:"max_steps,omitempty"`
+	MaxTokens    *int64     `json:"max_tokens,omitempty"`
+	MaxSeconds   *float64   `json:"max_seconds,omitempty"`
+	MaxCost      string     `json:"max_cost,omitzero"`
+	Deadline     *time.Time `json:"deadline,omitempty"`
+	MaxToolCalls *int64     `json:"max_tool_calls,omitempty"`
+}
+
+// Guards is the key guards. RepeatedCalls is a Repetition, or off.
+type Guards struct {
+	FinishReasons []domain.FinishReason `json:"finish_reasons"`
+	RepeatedCalls any                   `json:"repeated_calls"`
+	OutputRetries int                   `json:"output_retries"`
+	FinalAnswer   bool                  `json:"final_answer"`
+}
+
+// A Repetition is the key guards.repeated_calls.
+type Repetition struct {
+	Nudge int `json:"nudge_after"`
+	Stop  int `json:"stop_after"`
+}
+
+// A Format is the key response_format with a schema.
+type Format struct {
+	Name   string            `json:"name"`
+	Schema json.RawMessage   `json:"schema"`
+	Mode   domain.OutputMode `json:"mode,omitzero"`
+}
+
+// A Compaction is the key compaction.
+type Compaction struct {
+	Trigger int `json:"trigger_percent"`
+	Target  int `json:"target_percent"`
+}
+
+// Retry is the key retry.
+type Retry struct {
+	Attempts int `json:"attempts"`
+}
+
+// Timeouts is the key timeouts.
+type Timeouts struct {
+	Inference string `json:"inference"`
+	Tool      string `json:"tool"`
+}
+
+// YAML is the agent as the text of a file.
+func (d Resolved) YAML() ([]byte, error) {
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	// JSON is YAML: read as such it keeps the order of its keys.
+	var node yaml.Node
+	if err := yaml.Unmarshal(raw, &node); err != nil {
+		return nil, err
+	}
+	unquote(&node)
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(&node); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), encoder.Close()
+}
+
+// unquote has a node written as people write YAML.
+func unquote(node *yaml.Node) {
+	node.Style = 0
+	for _, child := range node.Content {
+		unquote(child)
+	}
+}

@@ -1,0 +1,99 @@
+package agentfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"everstep/activities/output"
+	"everstep/domain"
+	"everstep/domain/spelling"
+)
+
+// maxSchemaFile bounds a schema's file in bytes, white space included. What is
+// left of it may have output.MaxSchema.
+const maxSchemaFile = 4 * output.MaxSchema
+
+// schemaFile reads a schema's file, which lies in the agent's folder or below:
+// nothing else of the machine gets into a definition, links or not.
+func (r *reader) schemaFile(path string) (json.RawMessage, error) {
+	if !filepath.IsLocal(path) {
+		return nil, fmt.Errorf("%s is outside of the agent file's folder; copy it there and give its path from there", shorten(path))
+	}
+	folder, err := os.OpenRoot(r.folder)
+	if err != nil {
+		return nil, fmt.Errorf("the agent file's folder cannot be read: %w", bare(err))
+	}
+	defer folder.Close()
+	info, err := folder.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", shorten(path), nearSchema(folder, path))
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", shorten(path), bare(err))
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file; name one that holds a JSON Schema", shorten(path))
+	}
+	file, err := folder.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", shorten(path), bare(err))
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxSchemaFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", shorten(path), bare(err))
+	}
+	if len(data) > maxSchemaFile {
+		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", shorten(path), maxSchemaFile)
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
+		return nil, fmt.Errorf("%s is no JSON: %w", placed(shorten(path), data, err), err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return nil, fmt.Errorf("%s is no JSON: %w", shorten(path), err)
+	}
+	return compact.Bytes(), nil
+}
+
+// placed is a file with the place of a syntax error.
+func placed(path string, data []byte, err error) string {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return path
+	}
+	before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
+	return fmt.Sprintf("%s:%d:%d", path, bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+func nearSchema(folder *os.Root, path string) string {
+	entries, err := fs.ReadDir(folder.FS(), filepath.ToSlash(filepath.Dir(path)))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if name, ok := spelling.Nearest(filepath.Base(path), names); ok {
+		return "; did you mean " + filepath.Join(filepath.Dir(path), name) + "?"
+	}
+	return ""
+}
+
+// checkFormat says what is wrong with a schema, as far as it can be told without
+// the provider. It fetches nothing.
+func checkFormat(raw json.RawMessage) error {
+	_, err := output.Compile(domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName, Schema: raw})
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "response_format.schema: "))
+}

@@ -1,0 +1,223 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"everstep/domain"
+)
+
+// Explain says why an execution ended, or what it is doing, with each of its
+// steps, what they cost, and what was wasted. Number zero is the newest. The
+// history is read in any case; where a worker answers too, what only the
+// workflow knows is added, else Missing says what could not be told.
+func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainView, error) {
+	p, number, err := c.locateExecution(ctx, id, number)
+	if err != nil {
+		return ExplainView{}, err
+	}
+	e := explanation{position: p, number: number}
+	outcome, err := c.outcome(ctx, p, number)
+	switch {
+	case err == nil:
+		e.outcome = &outcome
+	case !errors.Is(err, errUnfinished):
+		return ExplainView{}, fail(ctx, id, "reading the history of "+id, err)
+	}
+	if e.past, err = c.history(ctx, p, number); err != nil {
+		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
+	}
+	if err := c.askAll(ctx, &e); err != nil {
+		return ExplainView{}, fail(ctx, id, "explaining "+id, err)
+	}
+	return e.view(), nil
+}
+
+// An explanation is what is known of an execution, by who told it.
+type explanation struct {
+	position
+	number int
+	// outcome is nil while the execution is in progress.
+	outcome *domain.Outcome
+	past    *past
+
+	// told means that a worker answered: the fields below are set by it.
+	told    bool
+	steps   []domain.StepExecution
+	failure *domain.Error
+	// status and state are of the newest execution only.
+	status *domain.StatusView
+	state  *domain.ExecutionState
+
+	missing []string
+}
+
+// askAll asks the workflow, where a worker answers, for all that it knows.
+func (c *Client) askAll(ctx context.Context, e *explanation) error {
+	q := question{workflowID: e.workflowID(), runID: e.runID(), deadline: askTimeout}
+	page, err := within(ctx, patience, func(ctx context.Context) (domain.StepsPage, error) {
+		return ask(ctx, c, q, domain.QuerySteps, domain.StepsRequest{Number: e.number, From: math.MaxInt32})
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		e.miss("no worker answers: hooks, blocked calls, and signals other than users' stops cannot be told")
+		return nil
+	}
+	if page.ExecutionID == e.past.want {
+		e.failure = page.Error
+	}
+	if err := c.askSteps(ctx, e); err != nil || e.number != e.position.number {
+		return err
+	}
+	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.past.want {
+		e.status = new(e.completing(*view))
+	}
+	view, err := ask(ctx, c, q, domain.QueryState, domain.StateRequest{From: math.MaxInt32})
+	if err != nil {
+		return nil //nolint:nilerr // what it would add is said to be missing
+	}
+	if state, err := domain.DecodeAgentState(view.State); err == nil {
+		if execution, ok := state.Execution(); ok && execution.ID() == e.past.want {
+			e.state = &execution
+		}
+	}
+	return nil
+}
+
+// askSteps reads the steps as the workflow keeps them.
+func (c *Client) askSteps(ctx context.Context, e *explanation) error {
+	e.told = true
+	for step, err := range c.Steps(ctx, e.called(), e.number) {
+		switch {
+		case errors.Is(err, &Error{Class: Gone}), errors.Is(err, &Error{Class: Unreachable}):
+			e.miss("%s", err)
+		case err != nil:
+			return err
+		default:
+			e.steps = append(e.steps, step)
+		}
+	}
+	return nil
+}
+
+// miss notes what cannot be told.
+func (e *explanation) miss(format string, args ...any) {
+	e.missing = append(e.missing, fmt.Sprintf(format, args...))
+}
+
+// view puts together what is known.
+func (e *explanation) view() ExplainView {
+	v := ExplainView{Execution: e.execution(e.number), Source: domain.FromHistory, Status: domain.StatusInProgress}
+	if e.told {
+		v.Source = domain.FromWorkflow
+	}
+	if e.outcome != nil {
+		v.Status = e.outcome.Status
+	}
+	v.Steps = e.allSteps()
+	v.Totals = totalsOf(v.Steps)
+	v.Waste = wasteOf(v.Steps, v.Totals)
+	v.Reported = e.reported()
+	e.times(&v)
+	e.identity(&v)
+	e.compare(v)
+	v.Budget = e.limits(v)
+	if e.outcome != nil {
+		v.Ending = e.ending(v.Budget)
+	} else {
+		v.Doing = e.doing()
+	}
+	v.Advice = e.advice(v)
+	v.History = e.past.explainHistory(e.snapshot)
+	v.Context = e.context()
+	v.Missing = append([]string{}, e.missing...)
+	return v
+}
+
+// allSteps are the workflow's steps with what history adds, and those that only
+// history has.
+func (e *explanation) allSteps() []ExplainStep {
+	recorded := e.past.ordered(e.outcome == nil)
+	if e.past.gone {
+		e.miss("earlier runs of the workflow have been deleted, and steps with them")
+	}
+	byNumber := map[int]ExplainStep{}
+	for _, s := range recorded {
+		byNumber[s.Number] = s
+	}
+	told := map[int]ExplainStep{}
+	for _, s := range e.steps {
+		step := explainStep(s, e.past.price != nil)
+		if h, ok := byNumber[s.Step.Number]; ok {
+			step = step.withHistory(h)
+		}
+		told[s.Step.Number] = step
+	}
+	last := 0
+	for n := range told {
+		last = max(last, n)
+	}
+	for n := range byNumber {
+		last = max(last, n)
+	}
+	steps := []ExplainStep{}
+	for n := 1; n <= last; n++ {
+		if step, ok := told[n]; ok {
+			steps = append(steps, step)
+		} else if step, ok := byNumber[n]; ok {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// reported is what the execution itself has counted, where anybody tells.
+func (e *explanation) reported() *ExplainReported {
+	priced := e.past.price != nil
+	switch {
+	case e.outcome != nil && !e.byServerHere():
+		return &ExplainReported{
+			Steps: e.outcome.Steps, Usage: e.outcome.Usage.View(), CostNanoUSD: costOf(e.outcome.CostNanoUSD, priced),
+		}
+	case e.state != nil:
+		return &ExplainReported{
+			Steps: e.state.StepCount(), Usage: e.state.Usage().View(), CostNanoUSD: costOf(e.state.CostNanoUSD(), priced),
+		}
+	}
+	return nil
+}
+
+// byServerHere reports whether the server ended this execution, and not an
+// outcome of ours.
+func (e *explanation) byServerHere() bool { return e.byServer && e.number == e.position.number }
+
+// compare says where steps are missing from the totals.
+func (e *explanation) compare(v ExplainView) {
+	if v.Reported == nil {
+		return
+	}
+	if n := v.Reported.Steps - len(v.Steps); n > 0 {
+		e.miss("%d of %d steps cannot be read; the totals are without them", n, v.Reported.Steps)
+	}
+	if v.Totals.CostNanoUSD == nil && len(v.Steps) > 0 {
+		e.miss("the cost: the model has no price, or nobody can tell it")
+	}
+}
+
+func (e *explanation) times(v *ExplainView) {
+	started, ended := e.past.startedAt, e.past.endedAt
+	if e.state != nil {
+		started = e.state.StartedAt()
+		if at, ok := e.state.CompletedAt(); ok {
+			ended = at
+		}
+	}
+	v.StartedAt = timeOf(started)
+	if e.outcome != nil {
+		v.EndedAt, v.Milliseconds = timeOf(ended), between(started, ended)
+	}
+}

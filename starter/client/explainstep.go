@@ -1,0 +1,182 @@
+package client
+
+import (
+	"time"
+
+	"everstep/domain"
+)
+
+// maxExplainedArguments bounds how much of a call's arguments is told.
+const maxExplainedArguments = 500
+
+// A callPrint tells a tool call with its result from others; tool is its place
+// among the tools of its step.
+type callPrint struct {
+	digest domain.Digest
+	tool   int
+}
+
+// explainStep is what a step itself tells. Without a price, what it does not
+// say it cost is unknown.
+func explainStep(s domain.StepExecution, priced bool) ExplainStep {
+	step := s.Step
+	e := ExplainStep{
+		Number: step.Number, StepID: step.ID, Interrupted: step.Interrupted,
+		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
+		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced), FinishReason: finishOf(step),
+		Lost: step.Lost.View(), LostNanoUSD: costOf(step.LostNanoUSD, priced),
+		FailedAttempts: failedOf(step), Tools: []ExplainTool{}, Retries: []ExplainRetry{},
+		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
+	}
+	e.Type = new(step.Type())
+	for i, call := range step.ToolExecutions {
+		tool, print := explainTool(call)
+		e.Tools = append(e.Tools, tool)
+		if tool.Outcome.begun() && tool.Outcome != ToolRunning {
+			e.prints = append(e.prints, callPrint{digest: print, tool: i})
+		}
+	}
+	return e
+}
+
+// failedOf counts the attempts of a step that failed: all but the one that was
+// answered.
+func failedOf(step domain.AgentStep) int {
+	failed := step.Tries
+	if step.Response != nil {
+		failed--
+	}
+	return max(failed, 0)
+}
+
+func finishOf(step domain.AgentStep) *domain.FinishReason {
+	if finish, ok := step.FinishReason(); ok {
+		return &finish
+	}
+	return nil
+}
+
+func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
+	e := ExplainTool{
+		Tool: call.Name(), Arguments: cutArguments(call.Args()), Outcome: outcomeOfTool(call),
+		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error,
+	}
+	result := call.Value
+	if call.Error != nil {
+		result = call.Error.Message
+	}
+	e.ResultTokens = domain.EstimateText(result)
+	if e.Outcome.begun() {
+		e.Attempts = max(call.Attempts, 1)
+	}
+	return e, domain.DigestOf([]byte(call.Name()), []byte(call.Args()), []byte(e.Outcome), []byte(result))
+}
+
+func outcomeOfTool(call domain.ToolExecution) ToolOutcome {
+	switch {
+	case call.WasBlocked():
+		return ToolBlocked
+	case call.OutcomeUnknown():
+		return ToolUnknown
+	case !call.Executed():
+		return ToolNotRun
+	case call.Error != nil && call.StartedAt.IsZero():
+		return ToolNotRun // such as an unknown tool
+	case call.HasError():
+		return ToolFailed
+	case call.InFlight():
+		return ToolRunning
+	}
+	return ToolOK
+}
+
+func cutArguments(arguments string) string {
+	if short := domain.Shorten(arguments, maxExplainedArguments); short != arguments {
+		return short + "…"
+	}
+	return arguments
+}
+
+// withHistory adds what only history keeps of the step.
+func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
+	e.Retries, e.Compactions = h.Retries, h.Compactions
+	e.FailedAttempts = max(e.FailedAttempts, h.FailedAttempts)
+	if e.Lost == (domain.UsageView{}) && e.Usage.TotalTokens >= h.Lost.TotalTokens { // written before a step knew it
+		e.Lost, e.LostNanoUSD = h.Lost, h.LostNanoUSD
+	}
+	return e
+}
+
+// hasError reports whether anything in the step failed.
+func (e ExplainStep) hasError() bool {
+	if len(e.Errors) > 0 {
+		return true
+	}
+	for _, tool := range e.Tools {
+		if tool.Error != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// totalsOf sums the steps up.
+func totalsOf(steps []ExplainStep) ExplainTotals {
+	t := ExplainTotals{Steps: len(steps), CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
+	for _, s := range steps {
+		t.Usage, t.Lost = addUsage(t.Usage, s.Usage), addUsage(t.Lost, s.Lost)
+		t.CostNanoUSD, t.LostNanoUSD = addCost(t.CostNanoUSD, s.CostNanoUSD), addCost(t.LostNanoUSD, s.LostNanoUSD)
+		t.FailedAttempts += s.FailedAttempts
+		t.Compactions += len(s.Compactions)
+		for _, tool := range s.Tools {
+			if tool.Outcome.begun() {
+				t.ToolCalls++
+			}
+		}
+		if s.hasError() {
+			t.StepsWithError++
+		}
+	}
+	return t
+}
+
+func addUsage(a, b domain.UsageView) domain.UsageView {
+	return domain.UsageView{
+		InputTokens: a.InputTokens + b.InputTokens, OutputTokens: a.OutputTokens + b.OutputTokens,
+		CacheReadTokens: a.CacheReadTokens + b.CacheReadTokens, CacheWriteTokens: a.CacheWriteTokens + b.CacheWriteTokens,
+		ReasoningTokens: a.ReasoningTokens + b.ReasoningTokens, TotalTokens: a.TotalTokens + b.TotalTokens,
+		Estimated: a.Estimated || b.Estimated,
+	}
+}
+
+// addCost adds two costs; with one that is unknown the sum is.
+func addCost(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(domain.AddCost(*a, *b))
+}
+
+// costOf is a cost that is zero where the model has no price, and then unknown.
+func costOf(nano int64, priced bool) *int64 {
+	if nano == 0 && !priced {
+		return nil
+	}
+	return &nano
+}
+
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// between is the time from one moment to another in milliseconds, where both
+// are known.
+func between(from, to time.Time) *int64 {
+	if from.IsZero() || to.IsZero() {
+		return nil
+	}
+	return new(to.Sub(from).Milliseconds())
+}

@@ -1,0 +1,239 @@
+package client
+
+import (
+	"time"
+
+	"everstep/domain"
+)
+
+// An ExplainView says why an execution ended, or what it is doing, and what each
+// part of it took. Its JSON has all keys at all times: null is what nobody could
+// tell, and Missing says why; zero is a fact. Money is in nano-dollars.
+//
+// Names, arguments and messages come from models and tools: they may hold
+// control characters and must be cleaned before a terminal gets them.
+type ExplainView struct {
+	Execution
+	Status domain.ExecutionStatus `json:"status"`
+	Model  *string                `json:"model"`
+	// Origin is the execution that this one goes on from.
+	Origin    *domain.ExecutionID `json:"origin"`
+	StartedAt *time.Time          `json:"started_at"`
+	// EndedAt and Milliseconds are null while it runs.
+	EndedAt      *time.Time `json:"ended_at"`
+	Milliseconds *int64     `json:"duration_ms"`
+	// Ending is null while it runs, Doing once it has ended.
+	Ending *ExplainEnding `json:"ending"`
+	Doing  *ExplainDoing  `json:"doing"`
+	// Steps are those that can be read, in order, the one in progress included.
+	Steps []ExplainStep `json:"steps"`
+	// Totals are the sums over Steps. Reported is what the execution itself has
+	// counted: the same, unless steps are missing.
+	Totals   ExplainTotals    `json:"totals"`
+	Reported *ExplainReported `json:"reported"`
+	Waste    ExplainWaste     `json:"waste"`
+	// Budget lists the limits that are set; null: nobody could tell.
+	Budget []ExplainLimit `json:"budget"`
+	// Advice is what to do about the ending.
+	Advice  []ExplainAdvice `json:"advice"`
+	History ExplainHistory  `json:"history"`
+	Context *ExplainContext `json:"context"`
+	// Source says who told the steps: workflow, or history where no worker answers.
+	Source domain.StatusSource `json:"source"`
+	// Missing says, a sentence each, what could not be told.
+	Missing []string `json:"missing"`
+}
+
+// An ExplainEnding says why an execution ended.
+type ExplainEnding struct {
+	StopReason domain.StopReason `json:"stop_reason"`
+	// Summary says it in words.
+	Summary string `json:"summary"`
+	// Signal is the one that counted, Others are those that did not, in the
+	// order in which they came.
+	Signal *ExplainSignal  `json:"signal"`
+	Others []ExplainSignal `json:"other_signals"`
+	// Error is why it failed.
+	Error *domain.Error `json:"error"`
+}
+
+// An ExplainSignal is one request to stop, and what became of it.
+type ExplainSignal struct {
+	Reason  domain.StopReason `json:"reason"`
+	Source  string            `json:"source"`
+	Message string            `json:"message"`
+	Fate    SignalFate        `json:"fate"`
+}
+
+// An ExplainDoing says what a running execution is doing now.
+type ExplainDoing struct {
+	Text   string     `json:"text"`
+	Since  *time.Time `json:"since"`
+	Paused bool       `json:"paused"`
+	// Signals are requests to stop that have not ended it yet.
+	Signals []ExplainSignal `json:"signals"`
+}
+
+// An ExplainStep is one step. Tokens include those of failed attempts.
+type ExplainStep struct {
+	Number int           `json:"number"`
+	StepID domain.StepID `json:"step_id"`
+	// Type is null while the step is in progress.
+	Type         *domain.StepType `json:"type"`
+	InProgress   bool             `json:"in_progress"`
+	Interrupted  bool             `json:"interrupted"`
+	StartedAt    *time.Time       `json:"started_at"`
+	Milliseconds *int64           `json:"duration_ms"`
+	Usage        domain.UsageView `json:"usage"`
+	// CostNanoUSD is null where the model has no price.
+	CostNanoUSD  *int64               `json:"cost_nano_usd"`
+	FinishReason *domain.FinishReason `json:"finish_reason"`
+	Tools        []ExplainTool        `json:"tools"`
+	// FailedAttempts counts the attempts at inferences that failed; Lost is what
+	// of Usage went into them, and LostNanoUSD what that cost.
+	FailedAttempts int              `json:"failed_attempts"`
+	Lost           domain.UsageView `json:"lost_usage"`
+	LostNanoUSD    *int64           `json:"lost_nano_usd"`
+	// Retries are the failed attempts as history keeps them.
+	Retries     []ExplainRetry      `json:"retries"`
+	Compactions []ExplainCompaction `json:"compactions"`
+	// Errors are the step's own, those of its tool calls aside.
+	Errors []domain.Error `json:"errors"`
+
+	// prints are those of its tool calls that were run, for repetitions.
+	prints []callPrint
+}
+
+// An ExplainTool is one tool call of a step.
+type ExplainTool struct {
+	Tool string `json:"tool"`
+	// Arguments are cut where they are long.
+	Arguments    string      `json:"arguments"`
+	Outcome      ToolOutcome `json:"outcome"`
+	Milliseconds *int64      `json:"duration_ms"`
+	// Attempts counts the tries; zero: it was not begun.
+	Attempts int `json:"attempts"`
+	// ResultTokens is about how long the result is for the model.
+	ResultTokens int64         `json:"result_tokens"`
+	Error        *domain.Error `json:"error"`
+}
+
+// An ExplainRetry are attempts at an inference that failed one after another
+// within one activity. Of several only the last one's reason is recorded.
+type ExplainRetry struct {
+	Attempts int              `json:"attempts"`
+	Reason   string           `json:"reason"`
+	Code     *domain.Code     `json:"code"`
+	Usage    domain.UsageView `json:"usage"`
+	// CostNanoUSD is null where the model has no price.
+	CostNanoUSD *int64 `json:"cost_nano_usd"`
+}
+
+// An ExplainCompaction is one shortening of what the model is shown.
+type ExplainCompaction struct {
+	Kind CompactionKind `json:"kind"`
+	// Before is the index of the message before which all was cleared or summed up.
+	Before int `json:"before_message"`
+	// Usage is the summary's own inference, which the step's usage includes.
+	Usage domain.UsageView `json:"usage"`
+}
+
+// ExplainTotals are sums over steps.
+type ExplainTotals struct {
+	Steps     int              `json:"steps"`
+	Usage     domain.UsageView `json:"usage"`
+	ToolCalls int64            `json:"tool_calls"`
+	// CostNanoUSD is null where the cost of any step is.
+	CostNanoUSD    *int64           `json:"cost_nano_usd"`
+	FailedAttempts int              `json:"failed_attempts"`
+	Lost           domain.UsageView `json:"lost_usage"`
+	LostNanoUSD    *int64           `json:"lost_nano_usd"`
+	Compactions    int              `json:"compactions"`
+	StepsWithError int              `json:"steps_with_error"`
+}
+
+// ExplainReported is what the execution itself has counted.
+type ExplainReported struct {
+	// Steps are the completed ones.
+	Steps       int              `json:"steps"`
+	Usage       domain.UsageView `json:"usage"`
+	CostNanoUSD *int64           `json:"cost_nano_usd"`
+}
+
+// An ExplainWaste is what was paid for and led nowhere.
+type ExplainWaste struct {
+	FailedAttempts int              `json:"failed_attempts"`
+	Usage          domain.UsageView `json:"usage"`
+	CostNanoUSD    *int64           `json:"cost_nano_usd"`
+	// Share is that of Usage in all tokens, 0 to 1; null where there are none.
+	Share *float64 `json:"share_of_tokens"`
+	// Repeated are tool calls made more than once with the same arguments and
+	// the same result.
+	Repeated []ExplainRepeat `json:"repeated_calls"`
+	// ErrorSteps are the numbers of the steps with an error.
+	ErrorSteps []int `json:"error_steps"`
+}
+
+// An ExplainRepeat is a tool call that was made again for nothing.
+type ExplainRepeat struct {
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"`
+	Times     int    `json:"times"`
+	// Steps are the numbers of the steps that made it.
+	Steps []int `json:"steps"`
+	// ResultTokens is about how many tokens the results after the first have.
+	ResultTokens int64 `json:"result_tokens"`
+}
+
+// An ExplainLimit is one limit of the budget. Numbers are in Unit.
+type ExplainLimit struct {
+	Limit domain.Limit `json:"limit"`
+	Unit  LimitUnit    `json:"unit"`
+	// Total, Used, Prior and Left are null for the deadline. Prior is what the
+	// executions that this one goes on from have used.
+	Total *int64 `json:"total"`
+	Used  *int64 `json:"used"`
+	Prior *int64 `json:"prior"`
+	Left  *int64 `json:"left"`
+	// Deadline is null for the others.
+	Deadline *time.Time `json:"deadline"`
+	// Reached means that a signal of this limit came.
+	Reached bool `json:"reached"`
+}
+
+// An ExplainAdvice is something to do.
+type ExplainAdvice struct {
+	Text string `json:"text"`
+	// Command is the command line that does it, from the command's name on;
+	// empty where there is none.
+	Command string `json:"command"`
+}
+
+// An ExplainHistory is the size of the newest run's history.
+type ExplainHistory struct {
+	Events int64 `json:"events"`
+	Bytes  int64 `json:"bytes"`
+	// Runs counts the runs of the chain, the newest included.
+	Runs int `json:"runs"`
+	// Steps are those of the newest run, of all its executions.
+	Steps         int    `json:"steps"`
+	BytesPerStep  *int64 `json:"bytes_per_step"`
+	EventsPerStep *int64 `json:"events_per_step"`
+	// ContinueEvents and ContinueBytes are where servers suggest to continue as
+	// new, unless they are configured otherwise; Suggested that this one does.
+	ContinueEvents int64 `json:"continue_at_events"`
+	ContinueBytes  int64 `json:"continue_at_bytes"`
+	Suggested      bool  `json:"continue_suggested"`
+	// Share is how much of the way there is behind, 0 to 1; StepsLeft about how
+	// many steps are before it at the pace so far.
+	Share     float64 `json:"share"`
+	StepsLeft *int64  `json:"steps_left"`
+}
+
+// An ExplainContext is how full the model's context window is.
+type ExplainContext struct {
+	Tokens int64 `json:"tokens"`
+	// Window and Share are null where the window is unknown.
+	Window *int64   `json:"window"`
+	Share  *float64 `json:"share"`
+}

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"context"
+	"math"
+
+	"everstep/domain"
+)
+
+// goOn starts the workflow again in which an agent without a name goes on from
+// the execution that ended.
+func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
+	if p.byServer {
+		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from; `run` starts another agent", p.number, p.called())
+	}
+	if err := c.closedItself(ctx, p); err != nil {
+		return Extended{}, fail(ctx, p.called(), "waiting for the end of "+p.called(), err)
+	}
+	view, err := read(ctx, c, p.snapshot, p.runID(), domain.QueryState, domain.StateRequest{From: math.MaxInt32})
+	if err != nil {
+		return Extended{}, readFailure(ctx, p.called(), "reading the state of "+p.called(), err)
+	}
+	if view.Carry == nil {
+		return Extended{}, errorf(Failed, nil, "extend: the worker that answers cannot go on from an ended execution; it is of an earlier version")
+	}
+	for _, answered := range view.Carry.Extended {
+		if answered.ID == o.RequestID {
+			return p.repeated(answered.Reply), nil
+		}
+	}
+	begins, err := c.successor(ctx, p, view, o)
+	if err != nil {
+		return Extended{}, err
+	}
+	execution, err := c.begin(ctx, p.agent, begins)
+	if err != nil {
+		return Extended{}, alreadyOpen(err)
+	}
+	return Extended{Execution: execution, Began: true, Budget: begins.input.GoOn.Budget}, nil
+}
+
+// closedItself waits until a workflow that has said how its execution ended has
+// ended too, which it does at once.
+func (c *Client) closedItself(ctx context.Context, p position) error {
+	if !p.open() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for _, err := range c.chain(ctx, p.snapshot, p.runID()) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeated is the answer to a request that has begun an execution before. Which
+// run that is was not known when its answer was noted.
+func (p position) repeated(reply domain.ExtendReply) Extended {
+	if reply.Number == p.number {
+		reply.ExecutionID, reply.RunID = p.executionID(p.number), p.runID()
+	}
+	return p.extended(reply)
+}
+
+// successor is what the workflow starts with that goes on from a closed run.
+func (c *Client) successor(ctx context.Context, p position, view domain.StateView, o ExtendOptions) (opening, error) {
+	doing := "reading the history of " + p.called()
+	started, err := c.first(ctx, p.workflowID(), p.runID())
+	if err != nil {
+		return opening{}, fail(ctx, p.called(), doing, err)
+	}
+	in, ok := c.reader().input(started)
+	if !ok {
+		return opening{}, errorf(Failed, nil, "%s: what the workflow started with cannot be read", doing)
+	}
+	state, err := domain.DecodeAgentState(view.State)
+	if err != nil {
+		return opening{}, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
+	}
+	budget, _ := state.Budget()
+	in.SchemaVersion, in.Prompt, in.Budget, in.Timing = domain.SchemaVersion, "", domain.ExecutionBudget{}, c.cfg.Timing
+	in.GoOn = &domain.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
+	if in.Attributes, err = c.registered(ctx); err != nil {
+		return opening{}, fail(ctx, p.called(), "starting "+p.called(), err)
+	}
+	begins := opening{number: p.number + 1, queue: c.queueOf(p), before: p.ended}
+	carry := *view.Carry
+	carry.Extended = append(carry.Extended, domain.ExtendedUpdate{
+		ID: o.RequestID, Reply: domain.ExtendReply{Number: begins.number, Began: true, Budget: in.GoOn.Budget},
+	})
+	in.Carry = &carry
+	if err := c.loadEntries(ctx, p, &in); err != nil {
+		return opening{}, err
+	}
+	begins.input = in
+	return begins, nil
+}
+
+// queueOf is the task queue on which an agent ran.
+func (c *Client) queueOf(p position) string {
+	if queue := p.GetExecutionConfig().GetTaskQueue().GetName(); queue != "" {
+		return queue
+	}
+	return c.cfg.TaskQueue
+}
+
+// loadEntries hands the messages on that no segment holds: in the input, or,
+// where they are too long for that, as a task for storage.
+func (c *Client) loadEntries(ctx context.Context, p position, in *domain.SessionInput) error {
+	carry := in.Carry
+	carry.Entries = nil
+	size, next, log := 0, carry.Base, domain.LogAt(carry.Base, carry.Chain)
+	for entry, err := range c.entries(ctx, p.snapshot, p.runID(), carry.Base) {
+		if err == nil {
+			log, err = log.Join(entry)
+		}
+		if err != nil {
+			return readFailure(ctx, p.called(), "reading the messages of "+p.called(), err)
+		}
+		size, next = size+entry.Size(), entry.Index+1
+		carry.Entries = append(carry.Entries, entry)
+	}
+	if size <= domain.MaxCarriedMessages && checkSize("conversation", in) == nil {
+		return nil
+	}
+	carry.Entries = nil
+	if carry.Resolved == nil || !carry.Resolved.Storage {
+		return errorf(Refused, nil, "%s: its conversation takes %d bytes, and without storage at most %d can be handed on; configure storage on the workers of the next agent", p.called(), size, domain.MaxCarriedMessages)
+	}
+	in.GoOn.Copy = &domain.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: next, Digest: log.Chain()}, RunID: p.runID()}
+	if err := checkSize("state", in); err != nil {
+		return invalid(err)
+	}
+	return nil
+}

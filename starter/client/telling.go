@@ -1,0 +1,39 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"everstep/domain"
+)
+
+// askAgain is between two tries to reach a worker that is not there.
+const askAgain = 200 * time.Millisecond
+
+// A telling asks runs of one agent what only a worker can tell. Where it
+// insists it waits for a worker, and for the server, for as long as ctx lasts.
+type telling struct {
+	client   *Client
+	snapshot snapshot
+	insists  bool
+	// told means that Config.Progress has been told why it takes long.
+	told bool
+}
+
+// tell asks one run.
+func tell[In, Out any](ctx context.Context, t *telling, runID string, query domain.Query[In, Out], in In) (Out, error) {
+	for {
+		out, err := read(ctx, t.client, t.snapshot, runID, query, in)
+		if err == nil || !t.insists || ctx.Err() != nil || !(errors.Is(err, errNoWorker) || away(err)) {
+			return out, err
+		}
+		if !t.told {
+			t.told = true
+			t.client.cfg.Progress("no worker answers; waiting until one is up")
+		}
+		if !pause(ctx, askAgain) {
+			return out, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func explainCommand(p *program) *cobra.Command {
+	var number int
+	command := &cobra.Command{
+		Use:   "explain ID",
+		Short: "Explain why an execution ended, and what it cost",
+		Long: `Explains why an execution ended, or what it is doing now: a line a step with its
+time, tokens, cost and tool calls, what was wasted, what the budget has left and
+how to raise it, and how long the history is. Where no worker is up it tells
+what the history has, and says what is missing.`,
+		Example: `  starter explain notes
+  starter explain notes --execution 2 --json | jq .waste`,
+		Args:              argument("id", "starter explain notes"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			view, err := s.agents.Explain(ctx, args[0], number)
+			if err != nil {
+				return err
+			}
+			for i, advice := range view.Advice {
+				view.Advice[i].Command = p.commandLine(advice.Command)
+			}
+			if p.flags.json {
+				return p.json(view)
+			}
+			p.out.printf("%s", explainText(p.out.theme, view, p.now()))
+			return nil
+		},
+	}
+	command.Flags().SortFlags = false
+	executionFlag(command, &number)
+	return command
+}
+
+// commandLine is a command as the user can type it, for the same server.
+func (p *program) commandLine(command string) string {
+	if command == "" {
+		return ""
+	}
+	return strings.Join(append([]string{programName, command}, p.shared...), " ")
+}
+

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// steps writes a line a step under a head, with what happened in it below.
+func (x *explainer) steps(v client.ExplainView) {
+	x.fact("steps", totalWords(v))
+	if len(v.Steps) == 0 {
+		return
+	}
+	t := table{head: []string{"", "step", "type", "at", "took", "in", "cached", "out", "reasoning", "cost", "finish"}}
+	for _, s := range v.Steps {
+		t.rows = append(t.rows, stepCells(s, v.StartedAt))
+	}
+	widths := t.widths(0)
+	plain := func(words ...string) string { return strings.Join(words, " ") }
+	writeRow(&x.Builder, t.head, widths, x.theme.faint)
+	for i, s := range v.Steps {
+		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
+			if i == keptEnds {
+				fmt.Fprintf(x, "    %s\n", x.theme.faint(more(hidden, "step")+"; --json has them all"))
+			}
+			continue
+		}
+		paint := plain
+		switch {
+		case s.InProgress:
+			paint = x.theme.name
+		case s.Type != nil && *s.Type == domain.StepError:
+			paint = x.theme.warn
+		}
+		writeRow(&x.Builder, t.rows[i], widths, paint)
+		x.within(s)
+	}
+}
+
+func stepCells(s client.ExplainStep, began *time.Time) []string {
+	kind := "in progress"
+	if s.Type != nil {
+		kind = string(*s.Type)
+	}
+	if s.Interrupted {
+		kind += ", cut off"
+	}
+	at, took, finish := "", "?", ""
+	if began != nil && s.StartedAt != nil {
+		at = "+" + duration(s.StartedAt.Sub(*began))
+	}
+	if s.Milliseconds != nil {
+		took = millis(*s.Milliseconds)
+	} else if s.InProgress {
+		took = "…"
+	}
+	if s.FinishReason != nil {
+		finish = string(*s.FinishReason)
+	}
+	in := grouped(s.Usage.InputTokens)
+	if s.Usage.Estimated {
+		in = "~" + in
+	}
+	money := costWords(s.CostNanoUSD)
+	if money == "" {
+		money = "?"
+	}
+	return []string{
+		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), money, finish,
+	}
+}
+
+// within writes what happened inside of a step.
+func (x *explainer) within(s client.ExplainStep) {
+	line := func(format string, args ...any) { fmt.Fprintf(x, "        %s\n", fmt.Sprintf(format, args...)) }
+	for _, r := range s.Retries {
+		line("%s", x.theme.warn(retryWords(r)))
+	}
+	for _, c := range s.Compactions {
+		line("%s", x.theme.faint(compactionWords(c)))
+	}
+	for i, tool := range s.Tools {
+		if i == shownTools && len(s.Tools) > shownTools+1 {
+			line("%s", more(len(s.Tools)-i, "call"))
+			x.troubled(s.Tools[i:], line)
+			break
+		}
+		line("%s", x.toolLine(tool))
+	}
+	for _, e := range s.Errors {
+		line("%s", x.theme.bad("error "+errorWords(e)))
+	}
+}
+
+// troubled writes the calls that did not go well of those that are folded.
+func (x *explainer) troubled(tools []client.ExplainTool, line func(string, ...any)) {
+	for _, tool := range tools {
+		if tool.Error != nil {
+			line("%s", x.toolLine(tool))
+		}
+	}
+}
+
+func (x *explainer) toolLine(tool client.ExplainTool) string {
+	words := strings.TrimSpace(oneLine(tool.Tool) + " " + shortened(oneLine(tool.Arguments), maxWords))
+	parts := []string{words}
+	if tool.Milliseconds != nil {
+		parts = append(parts, millis(*tool.Milliseconds))
+	}
+	if tool.Attempts > 1 {
+		parts = append(parts, counted(int64(tool.Attempts), "attempt"))
+	}
+	parts = append(parts, outcomeWords(tool.Outcome))
+	text := strings.Join(parts, " · ")
+	if tool.Error != nil {
+		return x.theme.bad(text + ": " + oneLine(tool.Error.Message))
+	}
+	return text
+}
+
+func outcomeWords(o client.ToolOutcome) string {
+	switch o {
+	case client.ToolOK:
+		return "ok"
+	case client.ToolFailed:
+		return "failed"
+	case client.ToolBlocked:
+		return "blocked"
+	case client.ToolNotRun:
+		return "not run"
+	case client.ToolUnknown:
+		return "outcome unknown"
+	case client.ToolRunning:
+		return "running"
+	}
+	return string(o)
+}
+
+func retryWords(r client.ExplainRetry) string {
+	text := counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated)
+	if money := costWords(r.CostNanoUSD); money != "" {
+		text += ", " + money
+	}
+	text += ": " + oneLine(r.Reason)
+	if r.Code != nil {
+		text += " (" + string(*r.Code) + ")"
+	}
+	return text
+}
+
+func compactionWords(c client.ExplainCompaction) string {
+	if c.Kind == client.CompactionCleared {
+		return fmt.Sprintf("compacted: results of tools before message %s are shown by a note", grouped(int64(c.Before)))
+	}
+	return fmt.Sprintf("compacted: messages before %s summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
+}
+
+func errorWords(e domain.Error) string {
+	text := string(e.Kind)
+	if e.Code != "" {
+		text = string(e.Code)
+	}
+	return text + ": " + oneLine(e.Message)
+}
+
+func totalWords(v client.ExplainView) string {
+	t := v.Totals
+	parts := []string{grouped(int64(t.Steps))}
+	if u := t.Usage; u.TotalTokens > 0 {
+		text := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
+			grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
+		parts = append(parts, text)
+	}
+	if t.CostNanoUSD == nil {
+		parts = append(parts, "cost unknown")
+	} else if t.Steps > 0 {
+		parts = append(parts, costWords(t.CostNanoUSD))
+	}
+	if t.ToolCalls > 0 {
+		parts = append(parts, counted(t.ToolCalls, "tool call"))
+	}
+	return strings.Join(parts, " · ")
+}

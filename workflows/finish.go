@@ -1,0 +1,121 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+)
+
+// finish lets the last hooks run, gives the execution its terminal status and
+// says so to the outside.
+func (s *session) finish() {
+	s.finishing = true
+	s.stop.disarm()
+	s.cancelWork()
+	if err := s.failing(); err != nil {
+		fire(s, domain.TriggerOnError, hook.Failure{Error: *err})
+	}
+	s.fire(domain.TriggerOnStop)
+	if len(s.state.StopSignals()) == 0 {
+		s.stopFor(domain.StopSignal{Reason: domain.Completed})
+	}
+	signal, _ := s.state.StopSignal()
+	s.tell(domain.AgentExecutionStopped{EventHeader: s.head(), Reason: signal.Reason, Source: signal.Source})
+	counted := len(s.state.StopSignals())
+	s.fire(domain.TriggerAfterExecution)
+	s.state = s.state.WithLateSignals(counted, s.now())
+	s.state = must(s.state.WithExecutionCompleted(s.now()))
+	outcome := describe(s.in.AgentID, s.state)
+	s.outcome = &outcome
+	s.tellEnd(outcome)
+	s.publish(outcome)
+	if err := workflow.UpsertMemo(s.root, map[string]any{domain.MemoOutcome: outcome}); err != nil {
+		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
+	}
+	s.finishing, s.pause.on = false, false
+	s.note("ended")
+}
+
+// failing is the error that ends the execution, if one does.
+func (s *session) failing() *domain.Error {
+	signal, _ := s.state.StopSignal()
+	if signal.Reason != domain.ErrorForbade {
+		return nil
+	}
+	if err := executionError(s.state); err != nil {
+		return err
+	}
+	return &domain.Error{Kind: domain.Internal, Message: signal.Message, Source: signal.Source}
+}
+
+// tellEnd closes the execution's events.
+func (s *session) tellEnd(outcome domain.Outcome) {
+	if outcome.Status != domain.StatusFailed {
+		s.tell(domain.AgentExecutionCompleted{
+			EventHeader: s.head(), Status: outcome.Status, StopReason: outcome.StopReason,
+			Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
+		})
+		return
+	}
+	failed := domain.AgentExecutionFailed{
+		EventHeader: s.head(), StopReason: outcome.StopReason, Kind: domain.Internal,
+		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
+	}
+	if err := executionError(s.state); err != nil {
+		failed.Kind, failed.Code, failed.Source = err.Kind, err.Code, err.Source
+	}
+	s.tell(failed)
+}
+
+// describe sums up the newest execution of a state.
+func describe(agent domain.AgentID, state domain.AgentState) domain.Outcome {
+	execution, _ := state.Execution()
+	reason, _ := state.StopReason()
+	outcome := domain.Outcome{
+		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(),
+		Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(),
+	}
+	if err := executionError(state); err != nil && outcome.Status == domain.StatusFailed {
+		outcome.Code = err.Code
+	}
+	return outcome
+}
+
+// executionError is what made an execution fail: its own error, else the newest.
+func executionError(state domain.AgentState) *domain.Error {
+	if execution, ok := state.Execution(); ok {
+		if own, failed := execution.Err(); failed {
+			return &own
+		}
+	}
+	if errs := state.Errors(); len(errs) > 0 {
+		return &errs[len(errs)-1]
+	}
+	return nil
+}
+
+// publish sets the search attributes that the server knows.
+func (s *session) publish(outcome domain.Outcome) {
+	var updates []temporal.SearchAttributeUpdate
+	for _, name := range s.in.Attributes {
+		key := temporal.NewSearchAttributeKeyKeyword(name)
+		switch name {
+		case domain.AttributeAgentStatus:
+			updates = append(updates, key.ValueSet(string(outcome.Status)))
+		case domain.AttributeStopReason:
+			if outcome.StopReason == "" {
+				updates = append(updates, key.ValueUnset())
+				continue
+			}
+			updates = append(updates, key.ValueSet(string(outcome.StopReason)))
+		}
+	}
+	if len(updates) == 0 {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(s.root, updates...); err != nil {
+		workflow.GetLogger(s.root).Error("upsert search attributes", "error", err)
+	}
+}

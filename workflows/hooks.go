@@ -1,0 +1,205 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+)
+
+// fire runs the hooks of a trigger, each on what the one before it made, and
+// returns what is at hand then. A hook that fails ends the execution and is the
+// last one that runs; so is one that forbids a call.
+func fire[At any](s *session, trigger domain.Trigger, at At) At {
+	if s.resolved == nil {
+		return at
+	}
+	for _, spec := range s.resolved.Hooks {
+		if spec.Trigger != trigger {
+			continue
+		}
+		next, err := runHook(s, spec, at)
+		if err != nil {
+			s.hookFailed(spec, err)
+			return at
+		}
+		at = next
+		if call, ok := any(at).(hook.Call); ok {
+			if _, blocked := call.Blocked(); blocked {
+				return at
+			}
+		}
+	}
+	return at
+}
+
+// runHook runs one hook and takes over what it did.
+func runHook[At any](s *session, spec domain.HookSpec, at At) (At, error) {
+	h := s.hook(spec)
+	if spec.IO {
+		reply, err := s.askHook(spec, at)
+		if err != nil {
+			return at, err
+		}
+		return adopt(s, spec, at, reply)
+	}
+	given := hook.Context[At]{Trigger: spec.Trigger, Now: s.now(), State: s.whole(), At: at}
+	made, err := hook.Run(h, given)
+	if err != nil {
+		return at, err
+	}
+	if err := s.take(spec, given.State, made.State, made.Stops(), made.Continues()); err != nil {
+		return at, err
+	}
+	return made.At, nil
+}
+
+// hook finds the hook that the execution recorded. A worker that has another
+// one must not go on: the panic fails the workflow task, with a message that
+// says what is missing, and a worker that has it goes on.
+func (s *session) hook(spec domain.HookSpec) hook.Hook {
+	h, err := s.options.Hooks.Find(spec)
+	if err != nil {
+		panic(err)
+	}
+	return h
+}
+
+// requireHooks fails the workflow task unless the worker has all the hooks of
+// the execution, before any of them is due.
+func (s *session) requireHooks() {
+	if s.resolved == nil {
+		return
+	}
+	for _, spec := range s.resolved.Hooks {
+		s.hook(spec)
+	}
+}
+
+// take makes what a hook did to the state that of the session.
+func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stops []domain.StopSignal, goOn bool) error {
+	if err := onlyChangedWhatItMay(given, made); err != nil {
+		return err
+	}
+	var err error
+	for _, signal := range stops {
+		signal.Source = spec.Name
+		signal.Message = domain.Shorten(signal.Message, domain.MaxReason)
+		if made, err = made.WithStopSignal(signal, s.now()); err != nil {
+			return err
+		}
+	}
+	if goOn {
+		if made, err = made.WithContinuationRequested(s.now()); err != nil {
+			return err
+		}
+	}
+	if s.step != nil && len(made.StopSignals()) > len(given.StopSignals()) {
+		s.step.halts++
+	}
+	before := s.state
+	s.state = made.WithMessageStore(domain.MessageStore{})
+	for _, e := range made.AddedSince(given) {
+		s.interject(e.Message, e.Section)
+	}
+	s.announce()
+	s.follow(before)
+	return nil
+}
+
+// whole is the state with the messages that this run holds. They are gathered
+// once for as long as the transcript stays the same.
+func (s *session) whole() domain.AgentState {
+	if ref := s.log.Ref(); s.gathered.ref != ref || ref.Length == 0 {
+		s.gathered.ref, s.gathered.store = ref, domain.StoreOf(s.log)
+	}
+	return s.state.WithMessageStore(s.gathered.store)
+}
+
+// onlyChangedWhatItMay refuses a state that is no later one of the same
+// execution at the same point.
+func onlyChangedWhatItMay(given, made domain.AgentState) error {
+	before, _ := given.Execution()
+	after, _ := made.Execution()
+	current, _ := given.CurrentStep()
+	now, _ := made.CurrentStep()
+	switch {
+	case made.AgentID() != given.AgentID() || after.ID() != before.ID():
+		return domain.Errorf(domain.Invalid, "it returned the state of another agent or execution; return the context that was given, changed")
+	case made.ExecutionCount() != given.ExecutionCount() || after.Status() != before.Status():
+		return domain.Errorf(domain.Invalid, "it began or ended the execution; use Stop or Continue")
+	case after.StepCount() != before.StepCount() || now.ID != current.ID:
+		return domain.Errorf(domain.Invalid, "it began or completed a step; the loop does that")
+	}
+	return nil
+}
+
+// follow brings the rest of the session in line with a state that a hook has
+// changed: the time limits, and the definition in force.
+func (s *session) follow(before domain.AgentState) {
+	if was, _ := before.Budget(); !sameTime(was, s.budget()) {
+		s.watchTime()
+	}
+	prompt, format := s.state.SystemPrompt(), s.state.ResponseFormat()
+	if r := s.resolved; r != nil && (prompt != before.SystemPrompt() || !sameFormat(format, before.ResponseFormat())) {
+		changed := *r
+		changed.Definition.SystemPrompt, changed.Definition.Format = prompt, format
+		changed.Digest = domain.DigestOf([]byte(r.Digest.String()), []byte(prompt), []byte(format.Type), []byte(format.Name), format.Schema)
+		s.resolved = &changed
+	}
+	if !s.state.LLMConfig().Equal(before.LLMConfig()) {
+		s.remodel = true
+	}
+}
+
+func sameFormat(a, b domain.ResponseFormat) bool {
+	return a.Type == b.Type && a.Name == b.Name && a.Mode == b.Mode && string(a.Schema) == string(b.Schema)
+}
+
+// hookFailed ends the execution: the error is its own, and nothing more starts.
+func (s *session) hookFailed(spec domain.HookSpec, err error) {
+	own := *domain.AsError(err)
+	message := own.Message
+	if own.Kind == domain.Internal && own.Detail != "" {
+		message = own.Detail
+	}
+	own.Code, own.Source = domain.CodeHookFailed, spec.Name
+	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, message), domain.MaxReason)
+	if s.step != nil {
+		s.step.halts++
+	}
+	s.fail(&own)
+}
+
+// askHook runs a hook that is an activity. One that a stop cut off has no say.
+func (s *session) askHook(spec domain.HookSpec, at any) (domain.HookReply, error) {
+	s.note(fmt.Sprintf("hook %s at %s", spec.Name, spec.Trigger))
+	reply, err := await(s.hookActivity(spec), domain.CallHook, s.hookRequest(spec, at))
+	s.heed()
+	switch {
+	case err == nil:
+		return reply, nil
+	case temporal.IsCanceledError(err) && s.work.Err() != nil:
+		return domain.HookReply{}, nil
+	}
+	return domain.HookReply{}, failureOf(err)
+}
+
+// hookActivity is the context of a hook that is an activity. Those at the end
+// of an execution are not part of the work that a stop cuts off.
+func (s *session) hookActivity(spec domain.HookSpec) workflow.Context {
+	timeout := spec.Timeout
+	if timeout == 0 {
+		timeout = domain.DefaultHookTimeout
+	}
+	options := s.activityOptions(timeout, max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+	options.WaitForCancellation = false
+	scope := s.work
+	if s.finishing {
+		scope = s.root
+	}
+	return workflow.WithActivityOptions(scope, options)
+}

@@ -1,0 +1,43 @@
+package workflows
+
+import "everstep/domain"
+
+// resolve asks a worker what the definition means, once a session and again
+// where its model changes. Every execution's budget is looked at, resolved or not.
+func (s *session) resolve() {
+	if s.resolved == nil || s.remodel {
+		s.list()
+	}
+	if limit := s.budget().MaxCostNanoUSD; limit != nil && s.resolved != nil && s.resolved.Price == nil {
+		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
+			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig()))
+	}
+}
+
+// list makes the definition the one in force, with what a worker adds to it.
+func (s *session) list() {
+	definition := s.in.Definition
+	definition.Model = s.state.LLMConfig()
+	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
+	s.note("resolving the definition")
+	catalog, err := await(s.activity(listing, "resolve", 0), domain.ListTools, domain.CatalogRequest{Definition: definition})
+	if err != nil {
+		if !s.stopped() {
+			s.fail(failureOf(err))
+		}
+		return
+	}
+	resolved := domain.Resolved{
+		Definition: definition, Tools: catalog.Tools, Hooks: catalog.Hooks,
+		Guards: catalog.Guards, Compaction: catalog.Compaction,
+		Price: catalog.Price, ContextWindow: catalog.ContextWindow, MaxOutputTokens: catalog.MaxOutputTokens,
+		OutputMode: catalog.OutputMode, Storage: catalog.Storage,
+		MinOutputTokens: catalog.MinOutputTokens, Digest: catalog.Digest,
+	}
+	if err := checkFits("tools", resolved, domain.MaxResolved); err != nil {
+		s.fail(err)
+		return
+	}
+	s.resolved, s.remodel = &resolved, false
+	s.requireHooks()
+}
