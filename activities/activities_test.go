@@ -24,11 +24,13 @@ func TestNewReportsAllThatIsWrong(t *testing.T) {
 			{},
 			tool.New("text", "", domain.ReadOnly, func(context.Context, string) (string, error) { return "", nil }),
 		},
+		Compilers:   map[string]activities.Compiler{"all_sections": all, "empty": nil, "Bad Name": all},
 		CancelGrace: -1,
 	})
 	for _, want := range []string{
 		"transcripts: missing", `provider "none"`, `tool "fake": name: two tools have it`, `tool "": name: use 1 to 64`,
 		`tool "text": schema: its type is not "object"`, "cancel grace",
+		`compiler "all_sections": name: Everstep has one`, `compiler "empty": it needs a name and a function`, `compiler: "Bad Name" is no name`,
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -42,7 +44,7 @@ func TestRegisterServesTheContract(t *testing.T) {
 	suite.SetLogger(silent{})
 	env := suite.NewTestWorkflowEnvironment()
 	a.Register(env)
-	for _, name := range []string{"agent.CallModel", "agent.CallTool", "agent.ListTools", "agent.Record"} {
+	for _, name := range []string{"agent.CallModel", "agent.CallTool", "agent.ListTools", "agent.Record", "agent.CallHook", "agent.CheckOutput"} {
 		require.NotPanics(t, func() { env.OnActivity(name) }, "nothing is registered as %s", name)
 	}
 	require.Panics(t, func() { env.OnActivity("agent.Nothing") }, "OnActivity can tell")

@@ -15,9 +15,11 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/inference"
+	"everstep/activities/modelfacts"
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // checker is a provider that only knows whether a model can be used.
@@ -85,6 +87,65 @@ func TestListTools(t *testing.T) {
 	require.Len(t, digests, 4, "whatever decides how the agent runs is in the digest")
 }
 
+// hooks is a set with hooks of the names, at one trigger each.
+func hooks(t *testing.T, names ...string) hook.Set {
+	t.Helper()
+	var all []hook.Hook
+	for _, name := range names {
+		all = append(all, hook.BeforeStep(name, func(p hook.Point) (hook.Point, error) { return p, nil }))
+	}
+	set, err := hook.NewSet(all...)
+	require.NoError(t, err)
+	return set
+}
+
+// all is a compiler of one's own.
+func all(entries []domain.Entry) []domain.Message {
+	var messages []domain.Message
+	for _, e := range entries {
+		messages = append(messages, e.Message)
+	}
+	return messages
+}
+
+func TestListToolsResolves(t *testing.T) {
+	t.Parallel()
+	known := modelfacts.Facts{Price: &domain.Price{Input: 5, Output: 10}, ContextWindow: 1000, MaxOutputTokens: 100}
+	config := activities.Config{
+		Providers: map[string]inference.Provider{"p": checker{}},
+		Hooks:     hooks(t, "gate", "audit"),
+		Compilers: map[string]activities.Compiler{"mine": all},
+		Facts: func(model domain.LLMConfig) (modelfacts.Facts, bool) {
+			return known, model.Model == "known"
+		},
+	}
+	catalog, err := listTools(t, config, domain.Definition{
+		Model: domain.LLMConfig{Provider: "p", Model: "known"}, Hooks: []string{"audit"}, Compiler: "mine",
+		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []domain.HookSpec{{Name: "audit", Version: 1, Trigger: domain.TriggerBeforeStep}}, catalog.Hooks)
+	require.Equal(t, domain.Guards{Repetition: &domain.Repetition{Nudge: 5, Stop: 10}, OutputRetries: new(0)}, *catalog.Guards, "defaults are recorded")
+	require.Equal(t, domain.Compaction{TriggerPercent: 50, TargetPercent: 25}, *catalog.Compaction)
+	require.Equal(t, known.Price, catalog.Price)
+	require.EqualValues(t, 1000, catalog.ContextWindow)
+	require.EqualValues(t, 100, catalog.MaxOutputTokens)
+	require.Empty(t, catalog.OutputMode, "there is no response format")
+
+	own := domain.LLMConfig{Provider: "p", Model: "known", Price: &domain.Price{}, ContextWindow: 8, MaxOutputTokens: 4}
+	given, err := listTools(t, config, domain.Definition{Model: own})
+	require.NoError(t, err)
+	require.Equal(t, &domain.Price{}, given.Price, "what the definition says comes first, a price of nothing too")
+	require.EqualValues(t, 8, given.ContextWindow)
+	require.EqualValues(t, 4, given.MaxOutputTokens)
+
+	unknown, err := listTools(t, config, domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "unknown"}})
+	require.NoError(t, err)
+	require.Nil(t, unknown.Price, "never guessed")
+	require.Zero(t, unknown.ContextWindow)
+	require.Len(t, map[domain.Digest]bool{catalog.Digest: true, given.Digest: true, unknown.Digest: true}, 3)
+}
+
 func TestListToolsRefuses(t *testing.T) {
 	t.Parallel()
 	var huge []tool.Tool
@@ -114,6 +175,16 @@ func TestListToolsRefuses(t *testing.T) {
 			domain.Denied, domain.CodeAuth, "no key"},
 		{"a vault that is down", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.Errorf(domain.Unavailable, "vault is down")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
 			domain.Unavailable, "", "vault is down"},
+		{"unknown hooks", activities.Config{Hooks: hooks(t, "audit", "gate")}, domain.Definition{Hooks: []string{"gaet", "audit"}},
+			domain.Invalid, "", "hooks: this worker has no gaet; it has: audit, gate"},
+		{"unknown compiler", activities.Config{Compilers: map[string]activities.Compiler{"newest": all, "mine": all}}, domain.Definition{Compiler: "newst"},
+			domain.Invalid, "", `compiler: this worker has no "newst"; it has: current_trace, all_sections, selected_sections, mine, newest`},
+		{"guards without sense", activities.Config{}, domain.Definition{Guards: domain.Guards{OutputRetries: new(-1)}},
+			domain.Invalid, "", "guards.output_retries: is -1"},
+		{"compaction without sense", activities.Config{}, domain.Definition{Compaction: domain.Compaction{TriggerPercent: 100}},
+			domain.Invalid, "", "compaction.trigger_percent: is 100"},
+		{"a price without sense", activities.Config{}, domain.Definition{Model: domain.LLMConfig{Price: &domain.Price{Input: -1}}},
+			domain.Invalid, "", "price.input: is -1"},
 		{"tools too large", activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: huge}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}, Tools: names},
 			domain.TooLarge, "", "the definition and its 4 tools take 1600"},
 	} {

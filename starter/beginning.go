@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ type beginning struct {
 	model  string
 	system string
 	tools  []string
+	wishes wishes
 	limits limits
 }
 
@@ -27,6 +29,7 @@ func (b *beginning) register(p *program, command *cobra.Command) {
 	set.StringSliceVar(&b.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(filled{&b.id}, "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	b.limits.register(set, p.now)
+	b.wishes.register(p, command)
 	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "tool", completeTools)
 }
@@ -34,9 +37,10 @@ func (b *beginning) register(p *program, command *cobra.Command) {
 // request reads and checks all that can be told without a server.
 func (b *beginning) request(p *program, argument string) (client.Start, error) {
 	given := domain.Definition{SystemPrompt: b.system, Tools: b.tools}
+	err := b.wishes.apply(&given)
 	definition := given
-	var err error
 	switch {
+	case err != nil:
 	case b.model != "":
 		given.Model, err = readModel("model", b.model)
 		definition.Model = given.Model
@@ -44,6 +48,9 @@ func (b *beginning) request(p *program, argument string) (client.Start, error) {
 		definition.Model, err = readModel(variableModel, p.env.value(variableModel))
 	case b.id == "":
 		err = usage("model: is missing; name one with --model or " + variableModel + ": " + modelForm)
+	}
+	if err == nil {
+		err = b.wishes.priced(&definition, &given)
 	}
 	if err != nil {
 		return client.Start{}, err
@@ -72,8 +79,8 @@ func (s *server) begin(ctx context.Context, request client.Start) (client.Execut
 		return s.agents.Start(ctx, request)
 	}
 	missing := fmt.Sprintf("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, variableModel)
-	if request.Given.SystemPrompt != "" || request.Given.Tools != nil {
-		return client.Execution{}, usage("model: is missing; name one with --model or " + variableModel + " where --system or --tool is given")
+	if !reflect.ValueOf(*request.Given).IsZero() {
+		return client.Execution{}, usage("model: is missing; name one with --model or " + variableModel + " where --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := s.agents.Send(ctx, request.ID, client.SendOptions{Prompt: request.Prompt, Budget: request.Budget})
 	if exitCode(err) == exitNotFound {

@@ -55,4 +55,3 @@ func (p *program) commandLine(command string) string {
 	}
 	return strings.Join(append([]string{programName, command}, p.shared...), " ")
 }
-

@@ -14,9 +14,12 @@ import (
 type pursuit struct {
 	stack *stack
 	view  view
-	// events says that the view writes JSON to standard output, so that the
-	// answer is not written a second time.
+	// events says that JSON goes to standard output as things happen, so that
+	// the answer is not written a second time.
 	events bool
+	// exactly shows, in place of the view, each event that the execution itself
+	// has noted.
+	exactly bool
 }
 
 // pursue shows an execution until it ends, prints its answer, and returns the
@@ -33,7 +36,7 @@ func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) err
 		return err
 	case q.events:
 	case p.flags.json:
-		if err := p.json(result); err != nil {
+		if err := p.json(resultOf(result)); err != nil {
 			return err
 		}
 	default:
@@ -54,7 +57,11 @@ func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) 
 		case <-ctx.Done():
 		}
 	}()
-	result, err := p.ended(ctx, q.view, q.stack.agents, x)
+	show := p.watched
+	if q.exactly {
+		show = p.recounted
+	}
+	result, err := p.ended(ctx, q, show, x)
 	cause := context.Cause(ctx)
 	if err != nil && cause != nil && !errors.Is(cause, errInterrupted) && !errors.Is(cause, context.Canceled) {
 		return result, fmt.Errorf("%w\n%s waits until a worker is up: see `%s`", cause, x.ID, p.again("doctor"))
@@ -62,20 +69,53 @@ func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) 
 	return result, err
 }
 
-func (p *program) ended(ctx context.Context, v view, agents *client.Client, x *client.Execution) (client.Result, error) {
-	for event, err := range agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
-		if err != nil {
-			return client.Result{}, err
-		}
-		if x.Number == 0 {
-			x.Number = event.Number
-		}
-		v.Show(event)
+func (p *program) ended(
+	ctx context.Context, q pursuit, show func(context.Context, pursuit, *client.Execution) error, x *client.Execution,
+) (client.Result, error) {
+	if err := show(ctx, q, x); err != nil {
+		return client.Result{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return client.Result{}, err
 	}
-	return agents.Wait(ctx, x.ID, x.Number)
+	return q.stack.agents.Wait(ctx, x.ID, x.Number)
+}
+
+// watched shows what happens.
+func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) error {
+	for event, err := range q.stack.agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
+		if err != nil {
+			return err
+		}
+		if x.Number == 0 {
+			x.Number = event.Number
+		}
+		q.view.Show(event)
+	}
+	return nil
+}
+
+// recounted writes each event of the execution as a line of JSON. What is gone
+// is said, and the rest follows.
+func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution) error {
+	var gone error
+	for event, err := range q.stack.agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}) {
+		switch {
+		case errors.Is(err, &client.Error{Class: client.Gone}):
+			gone = err
+			p.report(err)
+			continue
+		case err != nil:
+			return err
+		}
+		if started, ok := event.(domain.AgentExecutionStarted); ok {
+			x.Number = started.Number
+		}
+		if err := p.json(domain.RecordedEvent{Event: event}); err != nil {
+			return err
+		}
+	}
+	return reported(gone)
 }
 
 // answer prints an answer alone on standard output: as it is into a file or a

@@ -16,7 +16,6 @@ import (
 // A limits is what the flags of the budget say.
 type limits struct {
 	budget domain.ExecutionBudget
-	cost   *string
 	now    func() time.Time
 }
 
@@ -24,15 +23,10 @@ func (l *limits) register(set *pflag.FlagSet, now func() time.Time) {
 	l.now = now
 	set.Var(optional[int64]{&l.budget.MaxSteps, readCount, "count"}, "max-steps", "at most so many steps")
 	set.Var(optional[int64]{&l.budget.MaxTokens, readCount, "count"}, "max-tokens", "at most so many tokens, input and output, failed attempts included")
+	set.Var(optional[int64]{&l.budget.MaxCostNanoUSD, readDollars, "dollars"}, "max-cost", "at most so many dollars, failed attempts included; the model needs a price")
 	set.Var(optional[float64]{&l.budget.MaxSeconds, readSeconds, "seconds"}, "max-seconds", "at most so many seconds")
 	set.Var(optional[int64]{&l.budget.MaxToolCalls, readCount, "count"}, "max-tool-calls", "at most so many tool calls")
 	set.Var(optional[time.Time]{&l.budget.Deadline, l.readDeadline, "time"}, "deadline", "over by then: a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s")
-	set.Var(optional[string]{&l.cost, readCost, "dollars"}, "max-cost", "at most so much money; not yet: no model has a price")
-}
-
-// readCost refuses every cost: a limit that cannot be kept is none.
-func readCost(string) (string, error) {
-	return "", errors.New("cannot be kept: no model has a price yet; bound it with --max-tokens")
 }
 
 func readCount(text string) (int64, error) {

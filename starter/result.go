@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"everstep/domain"
 	"everstep/starter/client"
 )
 
@@ -13,9 +14,11 @@ func resultCommand(p *program) *cobra.Command {
 		Use:   "result ID",
 		Short: "Wait for an execution's end and print its answer",
 		Long: `Waits until an execution has ended, prints its answer, and exits 0 where it
-completed, 1 where it failed, 3 where it was stopped. It needs no worker.`,
+completed, 1 where it failed, 3 where it was stopped. It needs no worker. Where
+the agent answers in JSON, --json has the answer's value under output.`,
 		Example: `  starter result notes
-  starter result notes --execution 2 --no-wait --json`,
+  starter result notes --execution 2 --no-wait --json
+  starter result notes --json | jq .output`,
 		Args:              argument("id", "starter result notes"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -41,7 +44,7 @@ completed, 1 where it failed, 3 where it was stopped. It needs no worker.`,
 				return err
 			}
 			if p.flags.json {
-				if err := p.json(result); err != nil {
+				if err := p.json(resultOf(result)); err != nil {
 					return err
 				}
 			} else {
@@ -54,6 +57,16 @@ completed, 1 where it failed, 3 where it was stopped. It needs no worker.`,
 	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")
 	executionFlag(command, &number)
 	return command
+}
+
+// A resultJSON is a result with its cost in dollars.
+type resultJSON struct {
+	client.Result
+	CostUSD string `json:"cost_usd"`
+}
+
+func resultOf(r client.Result) resultJSON {
+	return resultJSON{Result: r, CostUSD: domain.USD(r.Outcome.CostNanoUSD)}
 }
 
 // executionFlag adds the flag that names an execution by its number.

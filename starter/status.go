@@ -47,10 +47,25 @@ type statusJSON struct {
 	ExecutionID *domain.ExecutionID `json:"execution_id"`
 	Since       *time.Time          `json:"since"`
 	StopReason  *domain.StopReason  `json:"stop_reason"`
+	Paused      bool                `json:"paused"`
+	Origin      *domain.ExecutionID `json:"origin"`
+	Prior       *priorJSON          `json:"prior"`
+	Window      *int64              `json:"context_window"`
+	Context     *int64              `json:"context_tokens"`
+}
+
+// A priorJSON is what the executions before have spent of the budget.
+type priorJSON struct {
+	domain.Spent
+	CostUSD string `json:"cost_usd"`
 }
 
 func statusOf(v domain.StatusView) statusJSON {
 	s := statusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
+	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
+	if !v.Prior.IsZero() {
+		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: domain.USD(v.Prior.CostNanoUSD)}
+	}
 	if s.StopSignals == nil {
 		s.StopSignals = []domain.StopSignal{}
 	}

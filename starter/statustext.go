@@ -12,8 +12,11 @@ import (
 func statusText(t theme, id string, v domain.StatusView, now time.Time) string {
 	var b strings.Builder
 	status := string(v.Status)
-	if v.Open && v.Status.Terminal() {
+	switch {
+	case v.Open && v.Status.Terminal():
 		status += ", idle"
+	case v.Paused:
+		status += ", paused"
 	}
 	fmt.Fprintf(&b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.head(oneLine(id)), v.Number, status)
 	fact := func(name, text string) {
@@ -22,12 +25,19 @@ func statusText(t theme, id string, v domain.StatusView, now time.Time) string {
 		}
 	}
 	fact("doing", doing(v, now))
+	if v.Paused {
+		fact("paused", "nothing new starts until it is resumed")
+	}
 	fact("why", why(v))
 	fact("steps", grouped(int64(v.StepCount)))
 	fact("model", oneLine(v.Model))
 	fact("usage", usageText(v.Usage))
 	fact("cost", costText(v.CostUSD))
 	fact("budget", budgetText(v.Budget, v.BudgetLeft))
+	if !v.Origin.IsZero() {
+		fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
+	}
+	fact("context", contextText(v.Context, v.Window))
 	for _, signal := range v.StopSignals {
 		fact("signal", oneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
 	}
@@ -85,6 +95,35 @@ func costText(usd string) string {
 	return "$" + oneLine(usd)
 }
 
+// spentText is what the executions before have taken of the budget.
+func spentText(s domain.Spent) string {
+	if s.IsZero() {
+		return ""
+	}
+	parts := []string{counted(s.Steps, "step")}
+	if s.Tokens > 0 {
+		parts = append(parts, counted(s.Tokens, "token"))
+	}
+	if cost := costText(domain.USD(s.CostNanoUSD)); cost != "" {
+		parts = append(parts, cost)
+	}
+	if s.ToolCalls > 0 {
+		parts = append(parts, counted(s.ToolCalls, "tool call"))
+	}
+	return ", which has used " + strings.Join(parts, ", ")
+}
+
+// contextText says how full the model's window is.
+func contextText(used, window int64) string {
+	switch {
+	case used == 0:
+		return ""
+	case window == 0:
+		return "about " + counted(used, "token")
+	}
+	return fmt.Sprintf("about %s of %s tokens (%d %%)", grouped(used), grouped(window), used*100/window)
+}
+
 // budgetText names each limit and what is left of it.
 func budgetText(b, left domain.ExecutionBudget) string {
 	var parts []string
@@ -100,6 +139,13 @@ func budgetText(b, left domain.ExecutionBudget) string {
 	}
 	count("step", b.MaxSteps, left.MaxSteps)
 	count("token", b.MaxTokens, left.MaxTokens)
+	if b.MaxCostNanoUSD != nil {
+		text := "$" + domain.USD(*b.MaxCostNanoUSD)
+		if left.MaxCostNanoUSD != nil {
+			text += fmt.Sprintf(" ($%s left)", domain.USD(*left.MaxCostNanoUSD))
+		}
+		parts = append(parts, text)
+	}
 	count("tool call", b.MaxToolCalls, left.MaxToolCalls)
 	if b.MaxSeconds != nil {
 		text := secondsInWords(*b.MaxSeconds)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,7 +44,7 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 					return err
 				}
 				if p.flags.json {
-					if err := p.json(step); err != nil {
+					if err := p.json(stepJSON{step}); err != nil {
 						return err
 					}
 					continue
@@ -56,6 +57,19 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)
 	return command
+}
+
+// A stepJSON is a step with its cost in dollars.
+type stepJSON struct{ domain.StepExecution }
+
+// MarshalJSON adds the cost to the step's own keys.
+func (s stepJSON) MarshalJSON() ([]byte, error) {
+	line, err := s.StepExecution.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_usd":"`...)
+	return append(append(line, domain.USD(s.Step.CostNanoUSD)...), `"}`...), nil
 }
 
 // reported turns an error that the user has seen into its exit code alone.
@@ -75,6 +89,12 @@ func (p *program) stepLine(s domain.StepExecution) string {
 		tokens = "~" + tokens
 	}
 	parts = append(parts, tokens)
+	if cost := costText(domain.USD(s.Step.CostNanoUSD)); cost != "" {
+		parts = append(parts, cost)
+	}
+	if s.Step.Tries > 1 {
+		parts = append(parts, fmt.Sprintf("%d tries", s.Step.Tries))
+	}
 	if finish, ok := s.Step.FinishReason(); ok {
 		parts = append(parts, string(finish))
 	}

@@ -165,6 +165,9 @@ func (s *story) ended(e client.Event) line {
 	if total := o.Usage.TotalTokens(); total > 0 {
 		words = append(words, counted(total, "token"))
 	}
+	if cost := costText(domain.USD(o.CostNanoUSD)); cost != "" {
+		words = append(words, cost)
+	}
 	if !s.began.IsZero() && e.Time.After(s.began) {
 		words = append(words, duration(e.Time.Sub(s.began)))
 	}

@@ -9,18 +9,22 @@ import (
 func watchCommand(p *program) *cobra.Command {
 	var f stackFlags
 	var number int
+	var exactly bool
 	command := &cobra.Command{
 		Use:   "watch ID",
 		Short: "Follow an execution to its end",
 		Long: `Follows an execution from its beginning to its end, as run does. It can be
 started at any time and any number of times, and costs the execution nothing.
-With --json each event is a line.
+With --json each event is a line. With --events each event that the execution
+itself has noted is a line of JSON instead: each once, in order, the same at any
+time, and without any text of users, models or tools.
 
 Where no server is configured, what the execution needs to go on is brought up,
 as run does.`,
 		Example: `  starter watch notes
   starter watch notes --execution 2
-  starter watch notes --json | jq -r .type`,
+  starter watch notes --json | jq -r .type
+  starter watch notes --events | jq -r 'select(.type == "AgentStepCompleted").usage'`,
 		Args:              argument("id", "starter watch notes"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -34,7 +38,10 @@ as run does.`,
 			}
 			defer s.close()
 			q := pursuit{stack: s, view: p.newView(args[0], s.ui(args[0], ""))}
-			if p.flags.json {
+			switch {
+			case exactly:
+				q.view, q.events, q.exactly = blindView{}, true, true
+			case p.flags.json:
 				q.view, q.events = &jsonView{p: p}, true
 			}
 			return p.pursue(ctx, q, client.Execution{ID: args[0], Number: number})
@@ -42,6 +49,7 @@ as run does.`,
 	}
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)
+	command.Flags().BoolVar(&exactly, "events", false, "write the events that the execution itself has noted, one a line, in JSON")
 	f.register(command)
 	return command
 }

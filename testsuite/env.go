@@ -7,10 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"everstep/activities"
 	"everstep/activities/files"
 	"everstep/activities/scripted"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // Config is the agent under test and the world that it meets.
@@ -24,6 +26,11 @@ type Config struct {
 	Turns []Turn
 	// Tools are those that the worker has: real ones, or a Fake's.
 	Tools []tool.Tool
+	// Hooks are those that the worker has. The agent uses those that its
+	// definition lists, and those that are for all.
+	Hooks []hook.Hook
+	// Compilers are those that the worker has beside ours, by name.
+	Compilers map[string]activities.Compiler
 	// Dir adds the file tools, with this folder as their root.
 	Dir string
 	// Budget caps the definition's, as a request does.
@@ -42,6 +49,7 @@ type Env struct {
 	definition domain.Definition
 	tools      []tool.Tool
 	script     *scripted.Provider
+	hooks      hook.Set
 }
 
 // New checks the configuration. What is wrong with it, or with the script, ends
@@ -61,6 +69,10 @@ func New(t *testing.T, config Config) *Env {
 		if err := added.Check(); err != nil {
 			t.Fatalf("testsuite: Tools: %v", err)
 		}
+	}
+	var err error
+	if env.hooks, err = hook.NewSet(config.Hooks...); err != nil {
+		t.Fatalf("testsuite: Hooks: %v", err)
 	}
 	env.definition = config.Definition
 	env.definition.Model.Provider = scripted.Name

@@ -10,7 +10,11 @@ import (
 type Event struct {
 	after time.Duration
 	stop  *domain.StopRequest
-	send  *domain.SendRequest
+	// update and request are what is asked where it is no stop.
+	update  string
+	request any
+	// session makes the agent one that stays open.
+	session bool
 }
 
 // StopAt asks the execution to stop, some time after the agent began.
@@ -22,5 +26,32 @@ func StopAt(after time.Duration, mode domain.StopMode) Event {
 // is then a session, and closed after its last execution. A message that meets
 // an execution in progress is refused, which ends the test: send it later.
 func SendAt(after time.Duration, prompt string) Event {
-	return Event{after: after, send: &domain.SendRequest{Prompt: prompt}}
+	return updateAt(after, domain.UpdateSend, domain.SendRequest{Prompt: prompt}, true)
+}
+
+// ExtendAt gives the execution in progress new totals, some time after the
+// agent began.
+func ExtendAt(after time.Duration, totals domain.ExecutionBudget) Event {
+	return updateAt(after, domain.UpdateExtend, domain.ExtendRequest{Budget: totals}, false)
+}
+
+// GoOnAt goes on from an execution that has stopped or failed, with new totals.
+// The agent is then a session, as with SendAt.
+func GoOnAt(after time.Duration, totals domain.ExecutionBudget) Event {
+	return updateAt(after, domain.UpdateExtend, domain.ExtendRequest{Budget: totals}, true)
+}
+
+// PauseAt lets nothing new start, some time after the agent began.
+func PauseAt(after time.Duration) Event {
+	return updateAt(after, domain.UpdatePause, domain.PauseRequest{}, false)
+}
+
+// ResumeAt ends a pause, some time after the agent began.
+func ResumeAt(after time.Duration) Event {
+	return updateAt(after, domain.UpdateResume, domain.PauseRequest{}, false)
+}
+
+// updateAt does not compile where the request is not the update's.
+func updateAt[In, Out any](after time.Duration, update domain.Update[In, Out], request In, session bool) Event {
+	return Event{after: after, update: string(update), request: request, session: session}
 }

@@ -19,6 +19,9 @@ type Run struct {
 	// Asked is what the model was shown, one call for each attempt: its system
 	// prompt, messages, tools, and the bound of its answer.
 	Asked []inference.Call
+	// Heard are the events as a listener of the worker gets them, of all
+	// executions.
+	Heard []domain.Event
 }
 
 // An Execution is what followed one message of the user.
@@ -31,6 +34,17 @@ type Execution struct {
 	// Error is why it failed; nil where it did not.
 	Error *domain.Error
 	Steps []domain.StepExecution
+	// Events are all that happened, in order.
+	Events []domain.Event
+}
+
+// EventTypes are the types of the execution's events, in order.
+func (e Execution) EventTypes() []domain.EventType {
+	types := make([]domain.EventType, len(e.Events))
+	for i, event := range e.Events {
+		types[i] = event.Type()
+	}
+	return types
 }
 
 // Called are the names of the tools that really ran, or may have, in call order.

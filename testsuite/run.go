@@ -65,7 +65,11 @@ type stage struct {
 	env *testsuite.TestWorkflowEnvironment
 	// failed are what events met.
 	failed []error
+	// heard are the events as a listener gets them.
+	heard []domain.Event
 }
+
+func (s *stage) hear(event domain.Event) { s.heard = append(s.heard, event) }
 
 func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	var suite testsuite.WorkflowTestSuite
@@ -77,6 +81,8 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 		Providers:   map[string]inference.Provider{scripted.Name: model},
 		Tools:       e.tools,
 		Transcripts: &transcript.Source{Cache: bridge.cache, Client: nobody{}},
+		Hooks:       e.hooks,
+		Compilers:   e.config.Compilers,
 	})
 	if err != nil {
 		return Run{}, err
@@ -86,7 +92,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	if e.config.RealTime {
 		s.env.SetTestTimeout(realPatience)
 	}
-	workflows.Register(s.env, workflows.Options{})
+	workflows.Register(s.env, workflows.Options{Hooks: e.hooks, Emit: s.hear})
 	acts.Register(s.env)
 
 	in, err := e.input(prompt, events)
@@ -99,7 +105,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 		return Run{}, err
 	}
 	result, err := s.read()
-	result.Asked = model.asked()
+	result.Asked, result.Heard = model.asked(), s.heard
 	return result, err
 }
 
@@ -107,7 +113,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 func (e *Env) input(prompt string, events []Event) (domain.SessionInput, error) {
 	in := domain.SessionInput{SchemaVersion: 1, Definition: e.definition, Prompt: prompt, Budget: e.config.Budget}
 	id := agentID
-	if slices.ContainsFunc(events, func(e Event) bool { return e.send != nil }) {
+	if slices.ContainsFunc(events, func(e Event) bool { return e.session }) {
 		id, in.Name = agentName, agentName
 	}
 	if err := domain.CheckPrompt(prompt); err != nil {
@@ -131,9 +137,9 @@ func (s *stage) schedule(events []Event, session bool) {
 				s.env.SignalWorkflow(string(domain.SignalStop), *event.stop)
 				return
 			}
-			s.env.UpdateWorkflow(string(domain.UpdateSend), fmt.Sprint("send ", i), answered(func(err error) {
-				s.failed = append(s.failed, fmt.Errorf("SendAt(%s): %w", event.after, err))
-			}), *event.send)
+			s.env.UpdateWorkflow(event.update, fmt.Sprint(event.update, " ", i), answered(func(err error) {
+				s.failed = append(s.failed, fmt.Errorf("%s after %s: %w", event.update, event.after, err))
+			}), event.request)
 		}, event.after)
 	}
 	if session {
@@ -199,7 +205,24 @@ func (s *stage) execution(n int) (Execution, error) {
 		}
 		from = page.Next
 	}
-	return e, nil
+	return e, s.events(n, &e)
+}
+
+// events are those of an execution, as anyone can ask for them.
+func (s *stage) events(n int, e *Execution) error {
+	for after := int64(0); ; {
+		page, err := ask(s.env, domain.QueryEvents, domain.EventsRequest{Number: n, After: after})
+		if err != nil {
+			return err
+		}
+		for _, event := range page.Events {
+			e.Events = append(e.Events, event.Event)
+			after = event.Head().Sequence
+		}
+		if !page.More {
+			return nil
+		}
+	}
 }
 
 func ask[In, Out any](env *testsuite.TestWorkflowEnvironment, query domain.Query[In, Out], in In) (Out, error) {

@@ -145,7 +145,7 @@ func TestWhereResolvingFails(t *testing.T) {
 			return domain.Catalog{Tools: []domain.ToolSpec{{Name: "look", Description: strings.Repeat("x", domain.MaxResolved)}}}, nil
 		}, status: domain.StatusFailed, says: "tools: takes"},
 		"a price that nobody knows": {change: func(in *domain.SessionInput) { in.Budget.MaxCostNanoUSD = number(1) },
-			status: domain.StatusFailed, says: "max_cost: scripted//x has no price"},
+			status: domain.StatusFailed, says: "max_cost: nobody knows what scripted//x costs"},
 		"no money at all": {change: func(in *domain.SessionInput) { in.Budget.MaxCostNanoUSD = number(0) }, status: domain.StatusStopped},
 	} {
 		t.Run(name, func(t *testing.T) {

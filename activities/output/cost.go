@@ -10,7 +10,7 @@ const (
 	// maxWriting bounds the bytes of errors that the library may write on its
 	// way through alternatives: it prints every value that does not fit one,
 	// and again at each level above.
-	maxWriting = 64 << 20
+	maxWriting = 256 << 20
 )
 
 // A bill is what a check may still cost.
@@ -138,7 +138,7 @@ func (b *bill) match(pattern, text string) bool {
 func (b *bill) compare(v *value) {
 	composite := 0
 	for _, item := range v.list {
-		if item.list != nil || item.fields != nil {
+		if item.composite() {
 			composite++
 		}
 	}

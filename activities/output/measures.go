@@ -50,7 +50,7 @@ func (r *report) size(at *place, what string, n int, least, most *int) {
 func (r *report) unique(v *value, at *place) {
 	places := map[any]int{}
 	for i, item := range v.list {
-		if item.list == nil && item.fields == nil && item.kind() != "array" {
+		if !item.composite() {
 			if first, twice := places[item.plain]; twice {
 				r.add(1, at.item(i), "is the same as item %d; each may be there once", first)
 				return

@@ -122,9 +122,12 @@ func (c *Checker) Check(text string) (problems string) {
 			problems = "the answer cannot be checked; give a simpler one"
 		}
 	}()
+	if strings.TrimSpace(text) == "" {
+		return "the answer is empty; give one JSON value"
+	}
 	v, err := parse([]byte(text), maxDepth)
 	if err != nil {
-		return lines([]string{"the answer " + err.Error() + advice(text)}, 0)
+		return lines([]string{"the answer " + err.Error() + advice(text, err)}, 0)
 	}
 	if c.format == domain.FormatJSON {
 		if kind := v.kind(); kind != "object" {
@@ -148,11 +151,11 @@ func Truncated(problems string) string {
 }
 
 // advice says what to do about a text that is no JSON value.
-func advice(text string) string {
+func advice(text string, err error) string {
 	text = strings.TrimSpace(text)
-	switch {
-	case text == "":
-		return "; give one JSON value"
+	switch e, ok := errors.AsType[*syntaxError](err); {
+	case !ok || !e.unreadable:
+		return ""
 	case strings.HasPrefix(text, "```"):
 		return "; give the JSON value alone, without the Markdown fence (```) around it"
 	case strings.ContainsAny(text, "{["):

@@ -25,6 +25,8 @@ type value struct {
 type syntaxError struct {
 	at   *place
 	what string
+	// unreadable says that the text is no JSON at all.
+	unreadable bool
 }
 
 func (e *syntaxError) Error() string {
@@ -43,7 +45,7 @@ func parse(text []byte, depth int) (*value, error) {
 	}
 	var raw json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, &syntaxError{what: malformed(text, err)}
+		return nil, &syntaxError{what: malformed(text, err), unreadable: true}
 	}
 	r := &reader{decoder: json.NewDecoder(bytes.NewReader(text)), depth: depth}
 	r.decoder.UseNumber()
@@ -72,12 +74,12 @@ type reader struct {
 func (r *reader) value(at *place, level int) (*value, error) {
 	token, err := r.decoder.Token()
 	if err != nil {
-		return nil, &syntaxError{at, err.Error()}
+		return nil, &syntaxError{at: at, what: err.Error()}
 	}
 	switch t := token.(type) {
 	case json.Delim:
 		if level >= r.depth {
-			return nil, &syntaxError{at, fmt.Sprintf("is nested deeper than %d levels", r.depth)}
+			return nil, &syntaxError{at: at, what: fmt.Sprintf("is nested deeper than %d levels", r.depth)}
 		}
 		if t == '[' {
 			return r.array(at, level+1)
@@ -86,7 +88,7 @@ func (r *reader) value(at *place, level int) (*value, error) {
 	case json.Number:
 		number, err := strconv.ParseFloat(t.String(), 64)
 		if err != nil {
-			return nil, &syntaxError{at, "has a number that is too large"}
+			return nil, &syntaxError{at: at, what: "has a number that is too large"}
 		}
 		return &value{plain: number, size: 24}, nil
 	case string:
@@ -114,11 +116,11 @@ func (r *reader) object(at *place, level int) (*value, error) {
 	for r.decoder.More() {
 		token, err := r.decoder.Token()
 		if err != nil {
-			return nil, &syntaxError{at, err.Error()}
+			return nil, &syntaxError{at: at, what: err.Error()}
 		}
 		key, _ := token.(string)
 		if _, twice := plain[key]; twice {
-			return nil, &syntaxError{at.key(key), "the key is there twice"}
+			return nil, &syntaxError{at: at.key(key), what: "the key is there twice"}
 		}
 		item, err := r.value(at.key(key), level)
 		if err != nil {
@@ -134,9 +136,15 @@ func (r *reader) object(at *place, level int) (*value, error) {
 // end takes the bracket that closes an array or an object.
 func (r *reader) end(at *place) error {
 	if _, err := r.decoder.Token(); err != nil {
-		return &syntaxError{at, err.Error()}
+		return &syntaxError{at: at, what: err.Error()}
 	}
 	return nil
+}
+
+// composite reports whether the value is an array or an object.
+func (v *value) composite() bool {
+	_, array := v.plain.([]any)
+	return array || v.fields != nil
 }
 
 // kind is the JSON Schema type. A whole number is an integer however it is

@@ -19,7 +19,7 @@ type script struct {
 }
 
 // defaultSummary is a summary that the file does not give.
-const defaultSummary = "This is summary %d, made by a script that gives none."
+const defaultSummary = "This is summary %d, which the script does not give."
 
 // at finds what answers a call.
 func (s *script) at(call inference.Call) (turn, error) {
@@ -38,8 +38,8 @@ func (s *script) at(call inference.Call) (turn, error) {
 
 // A turn answers one inference.
 type turn struct {
-	line      int
-	text      *quoting
+	line int
+	text *quoting
 	// json is a value that takes the place of the text: where the model is told
 	// of a response format as a tool, the arguments of a call of that tool.
 	json      *value

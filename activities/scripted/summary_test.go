@@ -56,7 +56,7 @@ summaries:
 func TestSummariesByDefault(t *testing.T) {
 	t.Parallel()
 	path := scriptFile(t, "turns: [{text: one}]\nsummaries: [{text: mine}]")
-	for n, want := range []string{"mine", "This is summary 2, made by a script that gives none.", "This is summary 3, made by a script that gives none."} {
+	for n, want := range []string{"mine", "This is summary 2, which the script does not give.", "This is summary 3, which the script does not give."} {
 		answer, _, err := play(t.Context(), summing(path, n, 1))
 		require.NoError(t, err)
 		require.Equal(t, want, answer.Message.Text())

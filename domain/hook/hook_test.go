@@ -104,8 +104,10 @@ func TestRun(t *testing.T) {
 		run   func(hook.Point) (hook.Point, error)
 		fault string
 	}{
-		"panics":              {func(hook.Point) (hook.Point, error) { panic("oops") }, "panicked: oops"},
-		"panics with a value": {func(c hook.Point) (hook.Point, error) { return c.Say(domain.RoleUser, c.State.Messages()[9].Text()), nil }, "panicked: runtime error: index out of range [9] with length 1"},
+		"panics": {func(hook.Point) (hook.Point, error) { panic("oops") }, "panicked: oops"},
+		"panics with a value": {func(c hook.Point) (hook.Point, error) {
+			return c.Say(domain.RoleUser, c.State.Messages()[9].Text()), nil
+		}, "panicked: runtime error: index out of range [9] with length 1"},
 		"fails": {func(c hook.Point) (hook.Point, error) {
 			return c.Stop("half way").Continue(), errors.New("no luck")
 		}, "no luck"},

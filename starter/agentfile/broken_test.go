@@ -1,12 +1,17 @@
 package agentfile_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/starter/agentfile"
 )
 
 // brokenFolder is a folder with what the broken agents name.
@@ -24,4 +29,78 @@ func brokenFolder(t *testing.T) string {
 	}
 	require.NoError(t, os.Symlink(filepath.Join("..", "outside.json"), filepath.Join(folder, "link.json")))
 	return folder
+}
+
+func TestBrokenAgents(t *testing.T) {
+	t.Parallel()
+	folder := brokenFolder(t)
+	names := map[string]bool{}
+	for _, b := range brokenAgents() {
+		require.False(t, names[b.name], b.name)
+		names[b.name] = true
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			f, err := agentfile.Parse(filepath.Join(folder, b.file), []byte(b.text))
+			problems, ok := errors.AsType[agentfile.Problems](err)
+			require.True(t, ok, "%v", err)
+			var says []string
+			for _, p := range problems {
+				require.NotContains(t, p.Message, "\n")
+				says = append(says, strings.ReplaceAll(p.String(), folder+string(filepath.Separator), ""))
+			}
+			require.Equal(t, b.says, says)
+			require.NotEmpty(t, f.Name, "so that a list can show it")
+		})
+	}
+	require.GreaterOrEqual(t, len(names), 100)
+}
+
+func TestTextOfProblems(t *testing.T) {
+	t.Parallel()
+	_, err := agentfile.Parse("a.yaml", []byte("nmae: a\nhooks: x\n"))
+	require.EqualError(t, err, "a.yaml has 2 problems:\n"+
+		"  a.yaml:1:1: nmae: there is no such key; did you mean name?\n"+
+		"  a.yaml:2:8: hooks: is a text, not a list; write it as [x]")
+	_, err = agentfile.Parse("a.yaml", []byte("hooks: x\n"))
+	require.EqualError(t, err, "a.yaml:1:8: hooks: is a text, not a list; write it as [x]")
+	_, err = agentfile.Parse("a.yaml", []byte("tools: ["+strings.Repeat("1, ", 60)+"]\n"))
+	problems, _ := errors.AsType[agentfile.Problems](err)
+	require.Len(t, problems, 60)
+	require.ErrorContains(t, err, "tools[49]: ")
+	require.NotContains(t, err.Error(), "tools[50]: ")
+	require.ErrorContains(t, err, "\n  and 10 more")
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	require.NoError(t, os.WriteFile(at("reviewer.yaml"), []byte("model: p/n\n"), 0o600))
+	require.NoError(t, os.WriteFile(at("notes.txt"), []byte("model: p/n\n"), 0o600))
+	require.NoError(t, os.WriteFile(at("huge.yaml"), slices.Repeat([]byte("#"), agentfile.MaxSize+1), 0o600))
+	require.NoError(t, os.WriteFile(at("most.yaml"), append([]byte("model: p/n\n#"), slices.Repeat([]byte("x"), agentfile.MaxSize-12)...), 0o600))
+	require.NoError(t, os.Mkdir(at("folder.yaml"), 0o700))
+	require.NoError(t, os.Mkdir(at("plain"), 0o700))
+	require.NoError(t, syscall.Mkfifo(at("pipe.yaml"), 0o600))
+	require.NoError(t, os.Symlink("round.yaml", at("round.yaml")))
+	for name, says := range map[string]string{
+		"reviewr.yaml":       "there is no such file; did you mean " + at("reviewer.yaml") + "?",
+		"reviewer.md":        "there is no such file; did you mean " + at("reviewer.yaml") + "?",
+		"other.yaml":         "there is no such file; `starter agents list` lists those in ./agents and ./.everstep/agents",
+		"nowhere/a.yaml":     "there is no such file, and no folder " + at("nowhere"),
+		"notes.txt":          "is no agent's file by its name; let it end in .yaml, .yml, .md, .markdown",
+		"huge.yaml":          "has more than 1048576 bytes; make it smaller",
+		"folder.yaml":        "is a folder; name a file in it",
+		"plain":              "is a folder; name a file in it",
+		"pipe.yaml":          "is not a regular file; copy what it gives to one",
+		"round.yaml":         "cannot be read: too many levels of symbolic links",
+		"reviewer.yaml/a.md": "cannot be read: not a directory",
+	} {
+		_, err := agentfile.Load(at(name))
+		require.EqualError(t, err, at(name)+": "+says)
+	}
+	for _, name := range []string{"reviewer.yaml", "most.yaml"} {
+		_, err := agentfile.Load(at(name))
+		require.NoError(t, err)
+	}
 }

@@ -2,6 +2,8 @@ package agentfile
 
 import (
 	"cmp"
+	"strings"
+	"time"
 
 	"everstep/domain"
 )
@@ -19,14 +21,26 @@ func (f File) Resolve() Resolved {
 		Compaction: resolveCompaction(d.Compaction),
 		Retry:      Retry{cmp.Or(d.Attempts, domain.DefaultAttempts)},
 		Timeouts: Timeouts{
-			Inference: cmp.Or(d.InferenceTimeout, domain.DefaultInferenceTimeout).String(),
-			Tool:      cmp.Or(d.ToolTimeout, domain.DefaultToolTimeout).String(),
+			Inference: span(cmp.Or(d.InferenceTimeout, domain.DefaultInferenceTimeout)),
+			Tool:      span(cmp.Or(d.ToolTimeout, domain.DefaultToolTimeout)),
 		},
 	}
 }
 
 // listed is a list that is shown where it is empty, too.
 func listed(names []string) []string { return append([]string{}, names...) }
+
+// span is a duration as people write it: 15m, not 15m0s.
+func span(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
 
 func resolveModel(m domain.LLMConfig) *Model {
 	if m.Provider == "" {

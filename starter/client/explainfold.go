@@ -18,7 +18,7 @@ func (h *past) take(event *historypb.HistoryEvent) {
 		h.run.suggested = event.GetWorkflowTaskStartedEventAttributes().GetSuggestContinueAsNew()
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		a := event.GetWorkflowExecutionUpdateAcceptedEventAttributes()
-		h.accepted[event.GetEventId()] = a.GetAcceptedRequest().GetInput().GetArgs()
+		h.accepted[event.GetEventId()] = a.GetAcceptedRequest().GetInput()
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 		h.updated(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
@@ -51,7 +51,8 @@ func (h *past) started(event *historypb.HistoryEvent) {
 		h.budget, h.prior = new(in.Definition.Budget.CappedBy(in.Budget)), &domain.Spent{}
 	case in.Carry != nil && in.GoOn != nil && carried(in).number == h.number-1:
 		h.startedAt = event.GetEventTime().AsTime()
-		h.goesOn(*in.Carry, in.GoOn.Budget)
+		h.budget, h.prior = &in.GoOn.Budget, &in.Carry.Prior
+		h.goesOn(*in.Carry)
 	}
 	if h.model == "" && in.Definition.Model.Provider != "" {
 		h.model = in.Definition.Model.String()
@@ -82,8 +83,7 @@ func (h *past) took(in domain.SessionInput) {
 }
 
 // goesOn reads what the execution goes on from.
-func (h *past) goesOn(carry domain.Carry, budget domain.ExecutionBudget) {
-	h.budget = &budget
+func (h *past) goesOn(carry domain.Carry) {
 	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
 		return
@@ -91,26 +91,30 @@ func (h *past) goesOn(carry domain.Carry, budget domain.ExecutionBudget) {
 	if execution, ok := state.Execution(); ok {
 		h.origin = execution.ID()
 	}
-	h.prior = new(carry.Prior.Add(state.Spent(state.UpdatedAt(), carry.ToolCalls)))
 }
 
 // updated reads what an update did to the execution: it began it, or gave it
 // another budget.
 func (h *past) updated(event *historypb.HistoryEvent) {
 	a := event.GetWorkflowExecutionUpdateCompletedEventAttributes()
-	args := h.accepted[a.GetAcceptedEventId()]
+	request := h.accepted[a.GetAcceptedEventId()]
 	delete(h.accepted, a.GetAcceptedEventId())
-	if extended, ok := decoded[domain.ExtendReply](h.reader, a.GetOutcome().GetSuccess()); ok && extended.Number == h.number && !extended.Budget.IsEmpty() {
-		h.budget = &extended.Budget
-		if extended.Began {
-			h.startedAt, h.prior = event.GetEventTime().AsTime(), nil
+	now := event.GetEventTime().AsTime()
+	if request.GetName() == string(domain.UpdateExtend) {
+		reply, ok := decoded[domain.ExtendReply](h.reader, a.GetOutcome().GetSuccess())
+		if !ok || reply.Number != h.number {
+			return
+		}
+		h.budget = &reply.Budget
+		if reply.Began {
+			h.startedAt, h.prior, h.origin = now, nil, h.before
 		}
 		return
 	}
 	if reply, ok := h.reader.began(a); ok && reply.Number == h.number {
-		h.startedAt = event.GetEventTime().AsTime()
-		if request, ok := decoded[domain.SendRequest](h.reader, args); ok {
-			h.budget, h.prior = new(h.definition.Budget.CappedBy(request.Budget)), &domain.Spent{}
+		h.startedAt = now
+		if sent, ok := decoded[domain.SendRequest](h.reader, request.GetArgs()); ok {
+			h.budget, h.prior = new(h.definition.Budget.CappedBy(sent.Budget)), &domain.Spent{}
 		}
 	}
 }

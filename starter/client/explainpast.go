@@ -9,6 +9,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
@@ -20,6 +21,8 @@ type past struct {
 	reader reader
 	want   domain.ExecutionID
 	number int
+	// before is the execution before the wanted one.
+	before domain.ExecutionID
 
 	startedAt, endedAt time.Time
 	// budget is nil where nothing tells it, as is prior, which origins have used.
@@ -42,7 +45,7 @@ type past struct {
 	// work are the activities of the run that have not ended.
 	work map[int64]*pastWork
 	// accepted are the requests of updates, by the event that accepted them.
-	accepted map[int64]*commonpb.Payloads
+	accepted map[int64]*updatepb.Input
 
 	run pastRun
 	// gone says that runs of the execution have been deleted.
@@ -62,7 +65,7 @@ type pastRun struct {
 // history reads what is recorded of an execution: the runs in which it was, the oldest
 // first, and the newest run.
 func (c *Client) history(ctx context.Context, p position, number int) (*past, error) {
-	h := &past{reader: c.reader(), want: p.executionID(number), number: number, steps: map[int]ExplainStep{}}
+	h := &past{reader: c.reader(), want: p.executionID(number), number: number, before: p.executionID(number - 1), steps: map[int]ExplainStep{}}
 	runs, err := c.runsOf(ctx, p.snapshot, h)
 	if err != nil {
 		return nil, err
@@ -88,7 +91,7 @@ func (c *Client) history(ctx context.Context, p position, number int) (*past, er
 
 // enter begins a run: event ids begin anew.
 func (h *past) enter() {
-	h.work, h.accepted = map[int64]*pastWork{}, map[int64]*commonpb.Payloads{}
+	h.work, h.accepted = map[int64]*pastWork{}, map[int64]*updatepb.Input{}
 	h.run = pastRun{steps: map[domain.StepID]bool{}}
 }
 

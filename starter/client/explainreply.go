@@ -13,14 +13,19 @@ func (h *past) replied(work *pastWork, reply domain.ModelReply) {
 		lost = lost.Add(reply.Response.Usage)
 	}
 	total := reply.Response.Usage.Add(reply.Spent)
+	answer := domain.Usage{}
+	if reply.Outcome == domain.Answered || reply.Outcome == domain.Interrupted {
+		answer = reply.Response.Usage
+	}
 	step.Usage, step.Lost = step.Usage.Add(total), step.Lost.Add(lost)
 	h.turn.failed += failed
 	if failed > 0 {
 		h.turn.retries = append(h.turn.retries, h.retry(work, reply, failed, lost))
 	}
 	if h.price != nil {
-		step.LostNanoUSD = domain.AddCost(step.LostNanoUSD, h.price.Cost(lost))
-		step.CostNanoUSD = domain.AddCost(step.CostNanoUSD, h.price.Cost(total))
+		cost := h.price.Cost(lost)
+		step.LostNanoUSD = domain.AddCost(step.LostNanoUSD, cost)
+		step.CostNanoUSD = domain.AddCost(domain.AddCost(step.CostNanoUSD, cost), h.price.Cost(answer))
 	}
 	if n := len(h.turn.compactions); work.model.Summary != nil {
 		if n > 0 {
@@ -30,9 +35,12 @@ func (h *past) replied(work *pastWork, reply domain.ModelReply) {
 	}
 	switch reply.Outcome {
 	case domain.Answered, domain.Interrupted:
+		h.turn.cut = nil
 		h.said(reply)
-	case domain.BilledFailure, domain.ShutDown:
-		step.Response = nil
+	case domain.BilledFailure:
+		step.Response, h.turn.cut = nil, reply.Error
+	case domain.ShutDown:
+		step.Response, h.turn.cut = nil, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker was told to stop")
 	}
 }
 
@@ -107,11 +115,8 @@ func (h *past) flush(running bool) {
 			}
 		}
 	}
-	if n := len(turn.retries); step.Response == nil && len(step.Errors) == 0 && n > 0 && !running {
-		step.Errors = []domain.Error{{Kind: domain.Unavailable, Message: turn.retries[n-1].Reason}}
-		if code := turn.retries[n-1].Code; code != nil {
-			step.Errors[0].Code = *code
-		}
+	if turn.cut != nil && !running {
+		step.Errors = append(step.Errors, *turn.cut)
 	}
 	e := explainStep(turn.StepExecution, h.price != nil)
 	e.FailedAttempts = turn.failed

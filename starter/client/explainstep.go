@@ -39,8 +39,8 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	return e
 }
 
-// failedOf counts the attempts of a step that failed: all but the one that was
-// answered.
+// failedOf counts the attempts of a step that failed, as far as the step itself
+// tells: all but the one that was answered.
 func failedOf(step domain.AgentStep) int {
 	failed := step.Tries
 	if step.Response != nil {
@@ -100,7 +100,8 @@ func cutArguments(arguments string) string {
 // withHistory adds what only history keeps of the step.
 func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
 	e.Retries, e.Compactions = h.Retries, h.Compactions
-	e.FailedAttempts = max(e.FailedAttempts, h.FailedAttempts)
+	// A step's own count has its inferences in it that were answered.
+	e.FailedAttempts = h.FailedAttempts
 	if e.Lost == (domain.UsageView{}) && e.Usage.TotalTokens >= h.Lost.TotalTokens { // written before a step knew it
 		e.Lost, e.LostNanoUSD = h.Lost, h.LostNanoUSD
 	}

@@ -17,6 +17,8 @@ type pastTurn struct {
 	failed      int
 	compactions []ExplainCompaction
 	edits       domain.Edits
+	// cut is why the newest inference has no answer; nil where it has.
+	cut *domain.Error
 	// seen is when its newest activity ended.
 	seen time.Time
 }
@@ -174,9 +176,5 @@ func (h *past) broken(id int64, f *failurepb.Failure, now time.Time) {
 		reply.Spent.Estimated = true
 	}
 	h.replied(work, reply)
-	if err.Code != domain.CodeInterrupted {
-		h.turn.Step.Errors = append(h.turn.Step.Errors, *err)
-	} else {
-		h.turn.Step.Interrupted = true
-	}
+	h.turn.Step.Interrupted = err.Code == domain.CodeInterrupted
 }

@@ -1,0 +1,205 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"everstep/activities"
+	"everstep/domain"
+	"everstep/domain/hook"
+)
+
+// callHook runs a hook of the trigger through the activity.
+func (b *bench) callHook(t *testing.T, h hook.Hook, request domain.HookRequest) (domain.HookReply, error) {
+	t.Helper()
+	set, err := hook.NewSet(h)
+	require.NoError(t, err)
+	b.config.Hooks = set
+	a, err := activities.New(b.config)
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{
+		BackgroundActivityContext: b.parent,
+		Interceptors:              []interceptor.WorkerInterceptor{&told{bench: b}},
+	})
+	env.SetWorkerStopChannel(b.stop)
+	if b.beats != nil {
+		env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+			var beat domain.Heartbeat
+			require.NoError(t, details.Get(&beat))
+			b.beats(beat)
+		})
+	}
+	env.RegisterActivity(a.CallHook)
+	if request.Hook.Name == "" {
+		request.Hook = h.Spec()
+	}
+	value, err := env.ExecuteActivity(a.CallHook, request)
+	if err != nil {
+		return domain.HookReply{}, err
+	}
+	var reply domain.HookReply
+	require.NoError(t, value.Get(&reply))
+	return reply, nil
+}
+
+// hookFailed reads the failure of a hook.
+func hookFailed(t *testing.T, err error) (own domain.Error, retryable bool) {
+	t.Helper()
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok, "%v", err)
+	require.NoError(t, app.Details(&own))
+	require.Equal(t, domain.CodeHookFailed, own.Code)
+	require.Equal(t, string(own.Kind), app.Type())
+	return own, !app.NonRetryable()
+}
+
+func TestCallHook(t *testing.T) {
+	t.Parallel()
+	b := benchOf()
+	var beats []domain.Heartbeat
+	b.beats = func(beat domain.Heartbeat) { beats = append(beats, beat) }
+	b.attempt = 2
+	agentID, err := domain.AgentIDOf("a")
+	require.NoError(t, err)
+	execution := agentID.Execution("run", 1)
+	var asked domain.HookRequest
+	h := hook.IO(domain.TriggerBeforeToolUse, "gate", func(ctx context.Context, request domain.HookRequest) (domain.HookReply, error) {
+		asked = request
+		require.Equal(t, domain.Place{WorkflowID: agent, ExecutionID: execution, Step: 3}, domain.PlaceOf(ctx))
+		require.NoError(t, ctx.Err())
+		return domain.HookReply{
+			Call: &domain.ToolCall{Name: "read", Arguments: "{}"}, Stop: &domain.StopSignal{Message: "enough"},
+			Say: []domain.Message{{Parts: []domain.Part{{Type: domain.PartText, Text: "careful"}}}}, Note: domain.Metadata{"k": json.RawMessage("1")},
+		}, nil
+	})
+	reply, err := b.callHook(t, h, domain.HookRequest{ExecutionID: execution, Step: 3, Call: &domain.ToolCall{ID: "c1", Name: "write"}})
+	require.NoError(t, err)
+	require.Equal(t, "write", asked.Call.Name)
+	require.Equal(t, domain.ToolCall{ID: "c1", Name: "read", Arguments: "{}"}, *reply.Call, "the id is the model's")
+	require.Equal(t, domain.StopRequested, reply.Stop.Reason, "the reason that a hook has unless it names one")
+	require.Equal(t, domain.RoleUser, reply.Say[0].Role)
+	require.JSONEq(t, "1", string(reply.Note["k"]))
+	require.Equal(t, domain.Heartbeat{ExecutionID: execution, Step: 3, Phase: domain.PhaseRunning, Attempt: 2}, beats[0])
+}
+
+func TestCallHookFails(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		err   error
+		kind  domain.Kind
+		retry bool
+		says  string
+	}{
+		{"a plain error", errors.New("the ledger is closed"), domain.Invalid, false, "the ledger is closed"},
+		{"one that passes", domain.Errorf(domain.Unavailable, "the ledger is away"), domain.Unavailable, true, "the ledger is away"},
+		{"wrapped", fmt.Errorf("book: %w", domain.Errorf(domain.Throttled, "too fast")), domain.Throttled, true, "too fast"},
+		{"for good", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no right"), domain.Denied, false, "no right"},
+		{"of its own context", context.Canceled, domain.Invalid, false, "context canceled"},
+		{"an essay", errors.New(strings.Repeat("x", 100_000)), domain.Invalid, false, "xxx"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+				return domain.HookReply{Block: "nonsense beside an error does not matter"}, test.err
+			})
+			_, err := benchOf().callHook(t, h, domain.HookRequest{})
+			own, retryable := hookFailed(t, err)
+			require.Equal(t, test.kind, own.Kind)
+			require.Equal(t, test.retry, retryable)
+			require.Equal(t, "ledger", own.Source)
+			require.Contains(t, own.Message, test.says)
+			require.LessOrEqual(t, len(own.Message), domain.MaxReason)
+		})
+	}
+}
+
+func TestCallHookThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+		return domain.HookReply{}, nil
+	})
+	for says, change := range map[string]func(*domain.HookSpec){
+		"this worker has none of that name": func(s *domain.HookSpec) { s.Name = "legder" },
+		"this worker has version 1":         func(s *domain.HookSpec) { s.Version = 2 },
+	} {
+		spec := h.Spec()
+		change(&spec)
+		_, err := benchOf().callHook(t, h, domain.HookRequest{Hook: spec})
+		own, retryable := hookFailed(t, err)
+		require.False(t, retryable)
+		require.Contains(t, own.Message, says)
+	}
+}
+
+func TestCallHookPanics(t *testing.T) {
+	t.Parallel()
+	h := hook.IO(domain.TriggerOnStop, "wild", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+		panic("a secret of the stack")
+	})
+	_, err := benchOf().callHook(t, h, domain.HookRequest{})
+	own, retryable := hookFailed(t, err)
+	require.False(t, retryable)
+	require.Contains(t, own.Message, "panicked")
+	require.NotContains(t, own.Message, "secret")
+}
+
+// TestCallHookCutOff has hooks that heed their context and hooks that don't.
+func TestCallHookCutOff(t *testing.T) {
+	t.Parallel()
+	for _, heeds := range []bool{true, false} {
+		wait := func(ctx context.Context, _ domain.HookRequest) (domain.HookReply, error) {
+			if heeds {
+				<-ctx.Done()
+				return domain.HookReply{}, ctx.Err()
+			}
+			select {}
+		}
+		t.Run(fmt.Sprintf("time, heeds %t", heeds), func(t *testing.T) {
+			t.Parallel()
+			h := hook.IO(domain.TriggerBeforeStep, "slow", wait)
+			h.Timeout = 20 * time.Millisecond
+			_, err := benchOf().callHook(t, h, domain.HookRequest{})
+			own, retryable := hookFailed(t, err)
+			require.True(t, retryable, "as it is where the server's time-out comes first")
+			require.Contains(t, own.Message, "took longer than it may, 20ms")
+		})
+		t.Run(fmt.Sprintf("worker stops, heeds %t", heeds), func(t *testing.T) {
+			t.Parallel()
+			b := benchOf()
+			close(b.stop)
+			_, err := b.callHook(t, hook.IO(domain.TriggerBeforeStep, "slow", wait), domain.HookRequest{})
+			own, retryable := hookFailed(t, err)
+			require.True(t, retryable)
+			require.Contains(t, own.Message, "worker stopped")
+		})
+		t.Run(fmt.Sprintf("cancelled, heeds %t", heeds), func(t *testing.T) {
+			t.Parallel()
+			b := benchOf()
+			parent, cancel := context.WithCancelCause(context.Background())
+			b.parent = parent
+			h := hook.IO(domain.TriggerBeforeStep, "slow", func(ctx context.Context, r domain.HookRequest) (domain.HookReply, error) {
+				cancel(temporal.NewCanceledError())
+				return wait(ctx, r)
+			})
+			_, err := b.callHook(t, h, domain.HookRequest{})
+			require.True(t, temporal.IsCanceledError(err), "%v", err)
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func extendCommand(p *program) *cobra.Command {
+	var t totals
+	var wait bool
+	command := &cobra.Command{
+		Use:   "extend ID",
+		Short: "Raise an execution's limits, or go on from where one ended",
+		Long: `Gives the execution in progress new limits. Where the newest execution was
+stopped or failed, the next one begins, which goes on from where that one ended,
+with the new limits or, without any, with what the old ones leave.
+
+Limits are totals: they count what was used before. none takes a limit away.
+What completed cannot go on: send gives a named agent its next message.`,
+		Example: `  starter extend notes --max-steps 40
+  starter extend notes --max-cost 0.50 --deadline none --wait
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
+		Args:              argument("id", "starter extend notes --max-steps 40"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			extended, err := s.agents.Extend(ctx, args[0], t.options)
+			switch {
+			case err != nil:
+				return err
+			case wait:
+				v := p.newView(extended.ID, s.ui(extended.ID, extended.RunID))
+				return p.pursue(ctx, pursuit{stack: &stack{server: s}, view: v}, extended.Execution)
+			case p.flags.json:
+				return p.json(extended)
+			}
+			p.sayExtended(extended)
+			return nil
+		},
+	}
+	command.Flags().SortFlags = false
+	t.register(command.Flags(), p.now)
+	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	return command
+}
+
+func (p *program) sayExtended(x client.Extended) {
+	limits := budgetText(x.Budget, domain.ExecutionBudget{})
+	if limits == "" {
+		limits = "no limit"
+	}
+	if x.Began {
+		p.say("execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
+		return
+	}
+	p.say("execution %d of %s goes on with %s", x.Number, x.ID, limits)
+}
