@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -103,6 +104,9 @@ type Message struct {
 	Name       string      `json:"name,omitzero"`
 	Metadata   Metadata    `json:"metadata,omitempty"`
 }
+
+// Equal reports whether two messages are the same in all that is recorded.
+func (m Message) Equal(other Message) bool { return reflect.DeepEqual(m, other) }
 
 // Metadata is what hooks, tools and programs note beside a message or a state:
 // JSON values by key. It is copied, never shared, when it changes.

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	given := hook.Answer{Message: m, Response: reply.Response}
 	made := fire(s, domain.TriggerAfterInference, given)
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
-	if !sameMessage(made.Message, m) {
+	if !made.Message.Equal(m) {
 		m, _ = sound(&made.Message)
 		digest = fingerprint(m, reply.Digest)
 		invalid = s.checkOutput(m)
@@ -80,9 +79,6 @@ func sound(m *domain.Message) (domain.Message, bool) {
 	})
 	return own, true
 }
-
-// sameMessage reports whether a hook left a message as it was.
-func sameMessage(a, b domain.Message) bool { return reflect.DeepEqual(a, b) }
 
 // blank reports whether a message has no text that can be seen.
 func blank(m domain.Message) bool { return strings.TrimSpace(m.Text()) == "" }

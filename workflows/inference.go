@@ -228,4 +228,3 @@ func (s *session) nowStopped() bool {
 	s.heed()
 	return s.stop.now()
 }
-

@@ -172,6 +172,7 @@ func (t *turn) cutOff(kind domain.Kind, why string) {
 	t.content.Interrupted = true
 	t.err(domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", why))
 }
+
 // err notes an error of the step.
 func (t *turn) err(err *domain.Error) { t.content.Errors = append(t.content.Errors, *err) }
 
