@@ -1,5 +1,5 @@
 // Package activities is the half of Everstep that touches the world: it calls
-// models and tools, and writes transcripts to storage.
+// models, tools and hooks, and writes transcripts to storage.
 //
 // Its main type is Activities, whose methods are what a worker registers; the
 // names and types are those of domain's contract. Its one rule: where an
@@ -8,5 +8,6 @@
 // tries again.
 //
 // Start reading at Config. Providers of models live in packages of their own
-// beside inference, tools in tool and files.
+// beside inference, tools in tool and files, what is known of models in
+// modelfacts.
 package activities

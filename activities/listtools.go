@@ -125,7 +125,9 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 func (a *Activities) addFacts(catalog *domain.Catalog, model domain.LLMConfig) {
 	var known modelfacts.Facts
 	if a.config.Facts != nil {
-		known, _ = a.config.Facts(model)
+		if facts, ok := a.config.Facts(model); ok {
+			known = facts
+		}
 	}
 	catalog.Price, catalog.ContextWindow, catalog.MaxOutputTokens = model.Price, model.ContextWindow, model.MaxOutputTokens
 	if catalog.Price == nil {

@@ -25,8 +25,8 @@ func TestAtStep(t *testing.T) {
 	}
 	inStep := must(t)(s.WithStepStarted(executionID(1).Step(5), after(7)))
 	inStep = must(t)(inStep.WithCurrentStep(answerStep(executionID(1), 5, "half"), after(8)))
+	inStep = must(t)(inStep.WithMessages("", answerStep(executionID(1), 5, "half").Output, after(8)))
 	failed := must(t)(inStep.WithExecutionError(domain.Errorf(domain.Internal, "broke"), after(8)))
-	failed = must(t)(failed.WithMessages("", answerStep(executionID(1), 5, "half").Output, after(8)))
 	failed = must(t)(failed.WithExecutionCompleted(after(9)))
 	require.Equal(t, domain.StatusFailed, failed.Status())
 	for name, later := range map[string]domain.AgentState{"between steps": s, "in a step": inStep, "failed": failed} {

@@ -51,7 +51,6 @@ func (l *Limit) UnmarshalText(text []byte) error { return decodeEnum(l, text, Li
 // Extended returns the budget with the totals that are set in place of its
 // own, and without those that are lifted.
 func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
-	b = b.clone()
 	for _, l := range lift {
 		switch l {
 		case LimitSteps:

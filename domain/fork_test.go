@@ -34,11 +34,13 @@ func forks(t *testing.T) map[string]fork {
 	}
 	roomy = must(t)(roomy.WithStepStarted(executionID(1).Step(4), after(6)))
 	return map[string]fork{
-		"WithLLMConfig": {idleState(t), func(_ *testing.T, s state, n int) state {
+		"WithLLMConfig": {idleState(t), func(t *testing.T, s state, n int) state {
 			c := s.LLMConfig()
 			c.Options["seed"], *c.Temperature, c.Price.Input, *c.Price.CacheRead, *c.Price.Long.CacheWrite = raw(n), float64(n), int64(n), int64(n), int64(n)
 			s = s.WithLLMConfig(c, after(20+n))
+			before := encoded(t, s)
 			c.Price.Output, *c.Price.CacheRead, *c.Price.Long.CacheWrite = 99, 99, 99
+			require.Equal(t, before, encoded(t, s), "nothing is shared")
 			return s
 		}},
 		"WithSystemPrompt": {idleState(t), func(_ *testing.T, s state, n int) state { return s.WithSystemPrompt(string(raw(n)), after(20+n)) }},
@@ -74,9 +76,11 @@ func forks(t *testing.T) map[string]fork {
 			step := toolStep(executionID(1), 2)
 			step.ToolExecutions[0].Value = string(raw(n))
 			s = must(t)(s.WithCurrentStep(step, after(20+n)))
+			before := encoded(t, s)
 			step.ToolExecutions[0].Value = "changed behind its back"
 			step.Output[0].Role, *step.Response, step.ToolExecutions[1].Error.Message = "", domain.Response{}, ""
 			step.Input.Sections[0].Name = "changed behind its back"
+			require.Equal(t, before, encoded(t, s), "nothing is shared")
 			return s
 		}},
 		"WithCurrentStepCompleted": {roomy, func(t *testing.T, s state, n int) state {

@@ -265,3 +265,19 @@ func TestLateSignals(t *testing.T) {
 		executionID(1).String() + `","status":"in_progress","continuation":{"late":[{"message":"no reason"}]}}}`))
 	require.ErrorContains(t, err, "execution.continuation.late[0].reason: is missing")
 }
+
+// TestLateSignalsFork: three of them leave room behind for a fourth, which two
+// forks must not share.
+func TestLateSignalsFork(t *testing.T) {
+	t.Parallel()
+	late := func(s domain.AgentState, message string) domain.AgentState {
+		s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: message}, after(2)))
+		return s.WithLateSignals(0, after(2))
+	}
+	s := late(late(late(begunState(t), "one"), "two"), "three")
+	four := late(s, "four")
+	five := late(s, "five")
+	require.Len(t, s.Continuation().Late, 3)
+	require.Equal(t, "four", four.Continuation().Late[3].Message)
+	require.Equal(t, "five", five.Continuation().Late[3].Message)
+}

@@ -24,7 +24,10 @@ func (p *program) checkLocally(ctx context.Context, f stackFlags, request client
 	if err := checkModel(ctx, request.Definition.Model); err != nil {
 		return err
 	}
-	return checkTools(request.Definition.Tools)
+	if err := checkTools(request.Definition.Tools); err != nil {
+		return err
+	}
+	return checkOwnWorker(request.Definition)
 }
 
 // checkWorker says what is wrong with the variables that configure the worker

@@ -14,6 +14,7 @@ import (
 // A beginning is what the flags that begin an execution say.
 type beginning struct {
 	id     string
+	agent  string
 	model  string
 	system string
 	tools  []string
@@ -24,26 +25,30 @@ type beginning struct {
 func (b *beginning) register(p *program, command *cobra.Command) {
 	set := command.Flags()
 	set.SortFlags = false
+	set.Var(filled{&b.agent}, "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
 	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL`: who answers ("+variableModel+")")
 	set.StringVar(&b.system, "system", "", "system prompt")
 	set.StringSliceVar(&b.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(filled{&b.id}, "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	b.limits.register(set, p.now)
 	b.wishes.register(p, command)
+	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
+	})
 	p.completeWith(command, "model", completeModels)
 	p.completeWith(command, "tool", completeTools)
 }
 
 // request reads and checks all that can be told without a server.
 func (b *beginning) request(p *program, argument string) (client.Start, error) {
-	given := domain.Definition{SystemPrompt: b.system, Tools: b.tools}
-	err := b.wishes.apply(&given)
+	given, err := b.definition(p)
 	definition := given
 	switch {
 	case err != nil:
 	case b.model != "":
 		given.Model, err = readModel("model", b.model)
 		definition.Model = given.Model
+	case given.Model.Provider != "": // the file names it
 	case p.env.value(variableModel) != "":
 		definition.Model, err = readModel(variableModel, p.env.value(variableModel))
 	case b.id == "":
@@ -69,7 +74,7 @@ func (b *beginning) request(p *program, argument string) (client.Start, error) {
 	if err != nil {
 		return client.Start{}, err
 	}
-	return client.Start{ID: b.id, Prompt: prompt, Definition: definition, Given: &given, Budget: b.limits.budget}, nil
+	return client.Start{ID: b.id, Prompt: prompt, Definition: definition, Given: &given, Budget: given.Budget.CappedBy(b.limits.budget)}, nil
 }
 
 // begin starts the execution. Without a model it can only be the next one of a
@@ -80,7 +85,7 @@ func (s *server) begin(ctx context.Context, request client.Start) (client.Execut
 	}
 	missing := fmt.Sprintf("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, variableModel)
 	if !reflect.ValueOf(*request.Given).IsZero() {
-		return client.Execution{}, usage("model: is missing; name one with --model or " + variableModel + " where --system, --tool, --output or --final-answer is given")
+		return client.Execution{}, usage("model: is missing; name one with --model or " + variableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := s.agents.Send(ctx, request.ID, client.SendOptions{Prompt: request.Prompt, Budget: request.Budget})
 	if exitCode(err) == exitNotFound {

@@ -70,7 +70,24 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"endless seconds":      {args: []string{"run", "--model", model, "--max-seconds", "Inf", "hi"}, says: `--max-seconds: "Inf" is out of range`},
 		"too many seconds":     {args: []string{"run", "--model", model, "--max-seconds", "1e400", "hi"}, says: `--max-seconds: "1e400" is out of range`},
 		"negative seconds":     {args: []string{"run", "--model", model, "--max-seconds=-0.5", "hi"}, says: `--max-seconds: "-0.5" is negative`},
-		"money":                {args: []string{"run", "--model", model, "--max-cost", "1.50", "hi"}, says: "--max-cost: \"1.50\" cannot be kept: no model has a price yet"},
+		"negative money":       {args: []string{"run", "--model", model, "--max-cost=-1", "hi"}, says: `--max-cost: "-1" is negative`},
+		"money with a comma":   {args: []string{"run", "--model", model, "--max-cost", "1,50", "hi"}, says: `--max-cost: "1,50" has a comma`},
+		"money with an e":      {args: []string{"send", "notes", "--max-cost", "1e2", "hi"}, says: `--max-cost: "1e2" is no sum of money`},
+		"money too fine":       {args: []string{"extend", "notes", "--max-cost", "0.0000000001"}, says: "has more than 9 decimals"},
+		"too much money":       {args: []string{"extend", "notes", "--max-cost", "9223372037"}, says: "is too much; at most 9223372036 dollars"},
+		"price without output": {args: []string{"run", "--model", model, "--price", "input=1", "hi"}, says: "--price: \"input=1\" needs both input and output"},
+		"price of what":        {args: []string{"run", "--model", model, "--price", "inptu=1,output=2", "hi"}, says: `names "inptu", which is none of input, output, cache_read, cache_write`},
+		"price twice":          {args: []string{"run", "--model", model, "--price", "input=1,input=2,output=2", "hi"}, says: "names input twice"},
+		"price not a number":   {args: []string{"run", "--model", model, "--price", "input=1,output=x", "hi"}, says: "has output=x, which is no sum of money"},
+		"price in wrong units": {args: []string{"run", "--model", model, "--price", "input=1,output=2000000", "hi"}, says: "is not in dollars for a million tokens"},
+		"price without model":  {args: []string{"run", "--id", "notes", "--price", "input=1,output=2", "hi"}, says: "--price: is given without a model"},
+		"no schema file":       {args: []string{"run", "--model", model, "--output", "none.json", "hi"}, says: "--output: none.json: there is no such file"},
+		"schema is a folder":   {args: []string{"run", "--model", model, "--output", ".", "hi"}, says: "--output: .: "},
+		"mode without schema":  {args: []string{"run", "--model", model, "--output-mode", "tool", "hi"}, says: "--output-mode: is given without a schema"},
+		"unknown output mode":  {args: []string{"start", "--model", model, "--output-mode", "xml", "hi"}, says: `--output-mode: "xml" is none of native, tool, instruction`},
+		"steps of no number":   {args: []string{"extend", "notes", "--max-steps", "never"}, says: `--max-steps: "never" is no whole number`},
+		"extend without id":    {args: []string{"extend", "--max-steps", "4"}, says: "id: is missing; write it as in: starter extend notes"},
+		"pause without id":     {args: []string{"pause"}, says: "id: is missing; write it as in: starter pause notes"},
 		"deadline in the past": {args: []string{"run", "--model", model, "--deadline", "2030-01-31T11:59:59Z", "hi"}, says: "is in the past"},
 		"deadline behind":      {args: []string{"run", "--model", model, "--deadline=-5s", "hi"}, says: "is in the past"},
 		"deadline in words":    {args: []string{"run", "--model", model, "--deadline", "tomorrow", "hi"}, says: `--deadline: "tomorrow" is neither a time nor a duration`},
@@ -127,6 +144,7 @@ func TestServerThatIsNotThere(t *testing.T) {
 	commands := map[string][]string{
 		"status": {"status", "x"}, "steps": {"steps", "x"}, "messages": {"messages", "x"}, "result": {"result", "x"},
 		"list": {"list"}, "stop": {"stop", "x"}, "send": {"send", "x", "hi"}, "close": {"close", "x"},
+		"extend": {"extend", "x"}, "pause": {"pause", "x"}, "resume": {"resume", "x"},
 		"start": {"start", "--model", "openai-chat/m", "hi"},
 	}
 	for name, args := range commands {
@@ -212,7 +230,9 @@ func TestCompletion(t *testing.T) {
 		"run --tool ":     "search_files",
 		"run --model ":    "scripted/",
 		"send x --model ": "openai-chat/",
-		"completion ":     "zsh",
+
+		"run --output-mode ": "instruction",
+		"completion ":        "zsh",
 	} {
 		code, stdout, _ := newCaller(t).call(t.Context(), append([]string{"__complete"}, strings.Split(args, " ")...)...)
 		require.Equal(t, exitDone, code, args)

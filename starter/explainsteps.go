@@ -21,11 +21,11 @@ func (x *explainer) steps(v client.ExplainView) {
 	}
 	widths := t.widths(0)
 	plain := func(words ...string) string { return strings.Join(words, " ") }
-	writeRow(&x.Builder, t.head, widths, x.theme.faint)
+	writeRow(&x.b, t.head, widths, x.theme.faint)
 	for i, s := range v.Steps {
 		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
 			if i == keptEnds {
-				fmt.Fprintf(x, "    %s\n", x.theme.faint(more(hidden, "step")+"; --json has them all"))
+				fmt.Fprintf(&x.b, "    %s\n", x.theme.faint(more(hidden, "step")+"; --json has them all"))
 			}
 			continue
 		}
@@ -36,7 +36,7 @@ func (x *explainer) steps(v client.ExplainView) {
 		case s.Type != nil && *s.Type == domain.StepError:
 			paint = x.theme.warn
 		}
-		writeRow(&x.Builder, t.rows[i], widths, paint)
+		writeRow(&x.b, t.rows[i], widths, paint)
 		x.within(s)
 	}
 }
@@ -77,7 +77,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 
 // within writes what happened inside of a step.
 func (x *explainer) within(s client.ExplainStep) {
-	line := func(format string, args ...any) { fmt.Fprintf(x, "        %s\n", fmt.Sprintf(format, args...)) }
+	line := func(format string, args ...any) { fmt.Fprintf(&x.b, "        %s\n", fmt.Sprintf(format, args...)) }
 	for _, r := range s.Retries {
 		line("%s", x.theme.warn(retryWords(r)))
 	}

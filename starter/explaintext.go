@@ -11,14 +11,14 @@ import (
 
 // An explainer writes an explanation for people, each fact under its name.
 type explainer struct {
-	strings.Builder
+	b     strings.Builder
 	theme theme
 	now   time.Time
 }
 
 func explainText(t theme, v client.ExplainView, now time.Time) string {
 	x := &explainer{theme: t, now: now}
-	fmt.Fprintf(x, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.head(oneLine(v.ID)), v.Number, v.Status)
+	fmt.Fprintf(&x.b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.head(oneLine(v.ID)), v.Number, v.Status)
 	x.why(v)
 	x.when(v)
 	if v.Model != nil {
@@ -44,13 +44,13 @@ func explainText(t theme, v client.ExplainView, now time.Time) string {
 		}
 		x.fact(name, t.warn(oneLine(missing)))
 	}
-	return x.String()
+	return x.b.String()
 }
 
 // fact writes a line under a name; lines after the first have none.
 func (x *explainer) fact(name, text string) {
 	if text != "" {
-		fmt.Fprintf(x, "  %s %s\n", x.theme.faint(fmt.Sprintf("%-9s", name)), text)
+		fmt.Fprintf(&x.b, "  %s %s\n", x.theme.faint(fmt.Sprintf("%-9s", name)), text)
 	}
 }
 

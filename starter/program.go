@@ -27,6 +27,9 @@ type program struct {
 	// interrupts tells when the user wants to leave.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
 	now        func() time.Time
+	// here is the folder in which agents are looked for by name; empty is the
+	// current one.
+	here string
 
 	flags sharedFlags
 	// shared are the arguments that name the server, as they were given.

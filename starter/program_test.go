@@ -17,6 +17,8 @@ import (
 type caller struct {
 	variables map[string]string
 	in        string
+	// here is where agents are looked for by name.
+	here string
 }
 
 // newCaller returns a caller with a state file of its own, on which no server is up.
@@ -37,7 +39,7 @@ func (c *caller) call(ctx context.Context, args ...string) (code int, stdout, st
 		in: strings.NewReader(c.in), out: plainOutput(&out), err: plainOutput(&err), env: environment{variables(c.variables)},
 		executable: func() (string, error) { return "", errors.New("a test may not start a process") },
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
-		now:        func() time.Time { return testNow },
+		now:        func() time.Time { return testNow }, here: c.here,
 	}
 	code = p.run(ctx, args)
 	return code, out.String(), err.String()

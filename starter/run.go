@@ -20,6 +20,7 @@ standard input.`,
 		Example: `  starter run --model scripted/hello.yaml "Say hello"
   starter run --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"
+  starter run --agent agents/reviewer.md --max-cost 0.25 "Review the newest file"
   git diff | starter run --system "You review Go code." - > review.txt`,
 		Args: argument("prompt", `starter run "What is in this folder?"`),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -12,6 +12,7 @@ func startCommand(p *program) *cobra.Command {
 a worker may come later. The prompt - is read from standard input.`,
 		Example: `  id=$(starter start --model openai-chat/gpt-5-mini "Write a haiku")
   starter start --id notes --json "What is new?"
+  starter start --agent reviewer "Review the newest file"
   starter result "$id"`,
 		Args: argument("prompt", `starter start "Write a haiku"`),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -20,8 +20,9 @@ import (
 func TestStatusJSONHasAllItsKeys(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"agent_id", "budget", "budget_left", "cost_usd", "doing", "execution_id", "execution_number", "history", "open",
-		"pending_approvals", "pending_questions", "run_id", "since", "source", "status", "step_count", "stop_reason",
+		"agent_id", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "doing", "execution_id",
+		"execution_number", "history", "open", "origin", "paused",
+		"pending_approvals", "pending_questions", "prior", "run_id", "since", "source", "status", "step_count", "stop_reason",
 		"stop_signals", "usage", "workflow_id",
 	}
 	keys := func(value any) []string {

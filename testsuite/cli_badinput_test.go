@@ -25,6 +25,8 @@ func TestCLIBadInput(t *testing.T) {
 	c.file("key.yaml", "turns:\n  - text: a\n  - txt: b\n")
 	c.file("syntax.yaml", "turns:\n  - text: 'a\n  - text: b\n")
 	c.file("empty.yaml", "")
+	c.file("list.json", "[]")
+	c.file("remote.json", `{"$ref": "https://example.com/schema.json"}`)
 	c.file("utf8.yaml", "turns:\n  - text: \"\xff\xfe\"\n")
 	c.file("big.yaml", "turns:\n  - text: "+strings.Repeat("a", 1<<20)+"\n")
 	require.NoError(t, os.Mkdir(filepath.Join(c.dir, "folder.yaml"), 0o700))
@@ -46,7 +48,13 @@ func TestCLIBadInput(t *testing.T) {
 		{"deadline past", flag("--deadline=2001-01-01T00:00:00Z"), []string{"--deadline:", "past", "give"}},
 		{"deadline past, relative", flag("--deadline=-5s"), []string{"--deadline:", "past", "give"}},
 		{"deadline no time", flag("--deadline=tomorrow"), []string{"--deadline:", "neither a time nor a duration", "give"}},
-		{"max cost", flag("--max-cost=1"), []string{"--max-cost:", "no model has a price", "--max-tokens"}},
+		{"cost with a comma", flag("--max-cost=1,50"), []string{"--max-cost:", "comma", "give dollars"}},
+		{"cost in words", flag("--max-cost=much"), []string{"--max-cost:", "no sum of money", "give dollars"}},
+		{"cost too fine", flag("--max-cost=0.0000000001"), []string{"--max-cost:", "9 decimals"}},
+		{"price of nothing", flag("--price=input=1"), []string{"--price:", "both input and output", "give dollars"}},
+		{"schema missing", flag("--output=none.json"), []string{"--output:", "none.json", "check the path"}},
+		{"schema no object", flag("--output=list.json"), []string{"--output:", "list.json", "no JSON object"}},
+		{"schema elsewhere", flag("--output=remote.json"), []string{"--output:", "remote.json", "$ref"}},
 		{"id space", flag("--id=a b"), []string{"id:", "' '", "use letters"}},
 		{"id slash", flag("--id=a/b"), []string{"id:", "'/'", "use letters"}},
 		{"id long", flag("--id=" + tooLong), []string{"id:", "300", "at most 200"}},
@@ -228,7 +236,9 @@ func TestCLIBadSend(t *testing.T) {
 		{[]string{"send", "n", "hi", "--model", "nosuch/x"}, []string{"model:", `"nosuch"`, "scripted"}},
 		{[]string{"send", "n", "hi", "--model", "scripted/none.yaml"}, []string{"model:", "none.yaml"}},
 		{[]string{"send", "n", "hi", "--deadline", "2001-01-01T00:00:00Z"}, []string{"--deadline:", "past"}},
-		{[]string{"send", "n", "hi", "--max-cost", "1"}, []string{"--max-cost:", "--max-tokens"}},
+		{[]string{"send", "n", "hi", "--max-cost", "1e3"}, []string{"--max-cost:", "give dollars"}},
+		{[]string{"extend", "n", "--max-steps", "-1"}, []string{"--max-steps:", "negative"}},
+		{[]string{"extend", "n", "--deadline", "2001-01-01T00:00:00Z"}, []string{"--deadline:", "past"}},
 		{[]string{"send", "n", "hi", "--max-tokens", "NaN"}, []string{"--max-tokens:", "give"}},
 		{[]string{"stop", "n", "--reason", "\xff"}, []string{"reason:", "UTF-8"}},
 		{[]string{"stop", "n", "--reason", strings.Repeat("x", 5000)}, []string{"reason:", "at most 4096"}},

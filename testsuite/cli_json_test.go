@@ -24,7 +24,7 @@ func TestCLIJSON(t *testing.T) {
 	model, id := c.script("calling.yaml", calling), "json-"+s.queue
 	result := c.json("run", "--id", id, "--model", model, "--tool", "list_files", "--max-steps", "9", "look")
 	execution := []string{"agent_id", "execution_id", "execution_number", "id", "name", "run_id", "workflow_id"}
-	require.Subset(t, keysOf(result), append([]string{"answer", "outcome", "source"}, execution...))
+	require.Subset(t, keysOf(result), append([]string{"answer", "cost_usd", "outcome", "source"}, execution...))
 	require.Subset(t, keysOf(result["outcome"]), []string{"agent_id", "execution_id", "execution_number", "status", "stop_reason", "step_count", "usage"})
 	require.Equal(t, "completed", result["outcome"].(map[string]any)["status"])
 	require.Equal(t, keysOf(result), keysOf(c.json("result", id)))
@@ -32,8 +32,9 @@ func TestCLIJSON(t *testing.T) {
 
 	status := c.json("status", id)
 	require.Equal(t, []string{
-		"agent_id", "budget", "budget_left", "cost_usd", "doing", "execution_id", "execution_number", "history", "model",
-		"name", "open", "pending_approvals", "pending_questions", "run_id", "since", "source", "status", "step_count",
+		"agent_id", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "doing", "execution_id",
+		"execution_number", "history", "model", "name", "open", "origin", "paused", "pending_approvals", "pending_questions",
+		"prior", "run_id", "since", "source", "status", "step_count",
 		"stop_reason", "stop_signals", "usage", "workflow_id",
 	}, keysOf(status))
 	require.Equal(t, []string{
@@ -76,7 +77,7 @@ func requireSteps(t *testing.T, c *cli, id string) {
 	require.Len(t, steps, 2)
 	for i, step := range steps {
 		require.Subset(t, keysOf(step), []string{
-			"completed_at", "errors", "finish_reason", "number", "started_at", "step_id", "tool_executions", "type", "usage",
+			"completed_at", "cost_usd", "errors", "finish_reason", "number", "started_at", "step_id", "tool_executions", "type", "usage",
 		})
 		require.InDelta(t, i+1, step["number"], 0)
 	}

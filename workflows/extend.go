@@ -115,5 +115,6 @@ func (s *session) copyMessages() {
 		}
 		return
 	}
-	s.segments, s.copying = append(s.segments, segment), nil
+	s.segments, s.copying = append(slices.Clip(s.segments), segment), nil
+	s.below = s.segments
 }

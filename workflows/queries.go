@@ -154,8 +154,8 @@ func (s *session) messages(request domain.MessagesRequest) (domain.MessagesPage,
 	page := domain.MessagesPage{
 		From: from, Before: before, Base: s.log.Base(), Length: s.log.Len(), Entries: []domain.Entry{},
 	}
-	if from == s.log.Base() && s.in.Carry != nil {
-		page.Segments = s.in.Carry.Segments
+	if from == s.log.Base() {
+		page.Segments = s.below
 	}
 	size := 0
 	if r := s.resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {

@@ -20,9 +20,10 @@ type session struct {
 	work       workflow.Context
 	cancelWork workflow.CancelFunc
 
-	state    domain.AgentState
-	log      domain.Log
-	segments []domain.Segment
+	state domain.AgentState
+	log   domain.Log
+	// segments are all, below those that hold what comes before the log's base.
+	segments, below []domain.Segment
 	// stored is the index of the first message that is in no segment.
 	stored   int
 	resolved *domain.Resolved
@@ -132,7 +133,8 @@ func (s *session) resume(carry domain.Carry) error {
 		return err
 	}
 	s.state, s.log, s.stored = state, log, carry.Base
-	s.segments, s.resolved, s.outcome = carry.Segments, carry.Resolved, carry.Outcome
+	s.segments, s.below = carry.Segments, carry.Segments
+	s.resolved, s.outcome = carry.Resolved, carry.Outcome
 	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces, prior: carry.Prior, waited: carry.Waited}
 	s.updates.answered, s.updates.extended = carry.Answered, carry.Extended
 	s.edits, s.guarded = carry.Edits, carry.Guarded

@@ -73,7 +73,9 @@ func (p *till) cost(u domain.Usage) *big.Int {
 	return sum.Div(sum, big.NewInt(1_000_000))
 }
 
-func (p *till) failf(format string, args ...any) { p.wrong = append(p.wrong, fmt.Sprintf(format, args...)) }
+func (p *till) failf(format string, args ...any) {
+	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
+}
 
 // TestNothingIsSpentBeyondALimit, under any interleaving of answers, failures
 // that were billed, lost attempts, parallel tools and stops. A provider that

@@ -35,7 +35,12 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 				window, halved = window/2, halved+1
 				continue
 			}
-			s.inferenceFailed(step, err)
+			if s.stop.now() {
+				// The text so far is no answer of the agent's.
+				s.interrupted(step, domain.ModelReply{})
+			} else {
+				s.stepFailed(step, failureOf(err))
+			}
 			return false, true
 		}
 		tries += max(reply.Tries, 1)
@@ -65,10 +70,11 @@ const maxHalved = 4
 // summarised joins a summary to the transcript. It answers true where there is
 // none, which fails the step: going on without would forget what was said.
 func (s *session) summarised(step *turn, reply domain.ModelReply, to int) (ended bool) {
-	m := domain.Message{Role: domain.RoleUser}
+	var m domain.Message
 	if reply.Message != nil {
-		m.Parts = reply.Message.Parts
+		m = *reply.Message
 	}
+	m.Role, m.ToolCalls, m.ToolResult = domain.RoleUser, nil, nil
 	s.tell(domain.InferenceResponseReceived{
 		EventHeader: s.head(), FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
 	})
@@ -78,7 +84,7 @@ func (s *session) summarised(step *turn, reply domain.ModelReply, to int) (ended
 		return true
 	}
 	buffered := s.log.Len()
-	s.say(step, domain.SectionSummary, m, reply.Digest, domain.Tag{Trace: true})
+	s.say(step, domain.SectionSummary, m, reply.Digest, domain.Tag{})
 	s.hidden(to, buffered)
 	s.keep(step)
 	return false

@@ -58,6 +58,9 @@ func Load(paths ...string) (Table, error) {
 
 // With returns the table with a file's models over those that it has.
 func (t Table) With(path string) (Table, error) {
+	if path == "" {
+		return t, domain.Errorf(domain.Invalid, "is empty; name a file of prices, YAML or JSON")
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -81,10 +81,15 @@ func TestRequestsFitTheSchema(t *testing.T) {
 		Tools:           []domain.ToolSpec{{Name: "f", Description: "d", Schema: []byte(`{"type":"object"}`)}},
 		MaxOutputTokens: 5,
 	}
-	for _, format := range []domain.ResponseFormat{{}, {Type: domain.FormatJSON}, {Type: domain.FormatSchema, Schema: []byte(`{"type":"object"}`)}} {
-		call.Format = format
-		body := sent(t, call)
-		require.NoError(t, schema.Validate(body))
+	require.NoError(t, schema.Validate(sent(t, call)))
+	for _, format := range []domain.ResponseFormat{{Type: domain.FormatJSON}, {Type: domain.FormatSchema, Schema: []byte(looseSchema)}, {Type: domain.FormatSchema, Name: "out", Schema: []byte(strictSchema)}} {
+		for _, mode := range domain.OutputModes() {
+			for _, tools := range [][]domain.ToolSpec{nil, call.Tools} {
+				formatted := told(mode, format, tools...)
+				formatted.Messages = call.Messages
+				require.NoError(t, schema.Validate(sent(t, formatted)), "%s of %s with %d tools", format.Type, mode, len(tools))
+			}
+		}
 	}
 	body := sent(t, call)
 	delete(body, "messages")

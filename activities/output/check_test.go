@@ -142,7 +142,7 @@ func TestBombs(t *testing.T) {
 		"a slow pattern":    {`{"items":{"pattern":"(x{1,30}){1,30}y"}}`, `["` + strings.Repeat("x", 900_000) + `"]`, tooMuch},
 		"many names":        {`{"patternProperties":{"(a{1,30}){1,30}b":{}}}`, `{"` + strings.Repeat("a", 900_000) + `":1}`, tooMuch},
 		"many lists":        {`{"uniqueItems":true}`, `[` + strings.Repeat(`[],`, 300_000) + `[]]`, tooMuch},
-		"many numbers":      {`{"items":{"type":"integer"}}`, `[` + strings.Repeat("1,", 400_000) + `1]`, ""},
+		"many numbers":      {`{"items":{"type":"integer"}}`, `[` + strings.Repeat("1,", 100_000) + `1]`, ""},
 		"a long text":       {`{"maxLength":5}`, `"` + strings.Repeat("x", 900_000) + `"`, "has 900000 characters and may have at most 5"},
 		"a large enum":      {`{"items":{"enum":[` + strings.Repeat("1,", 30_000) + `1]}}`, `[` + strings.Repeat("2,", 100_000) + `2]`, tooMuch},
 		"a deep tree":       {`{"anyOf":[{"type":"null"},{"type":"object","additionalProperties":{"$ref":"#"}}]}`, strings.Repeat(`{"a":`, 300) + "null" + strings.Repeat("}", 300), ""},

@@ -62,7 +62,7 @@ func TestCompileRefuses(t *testing.T) {
 		"null":                    {`null`, "at the root: is null"},
 		"a key twice":             {`{"type":"object","type":"array"}`, "at /type: the key is there twice"},
 		"null within":             {`{"properties":{"a":null}}`, "at /properties/a: is null; a schema is"},
-		"a misspelt keyword":      {`{"properties":{"a/b":{"requred":["x"]}}}`, `at /properties/a~1b/requred: there is no such keyword; did you mean "required"?`},
+		"a misspelt keyword":      {`{"properties":{"a/b":{"requiredd":["x"]}}}`, `at /properties/a~1b/requiredd: there is no such keyword; did you mean "required"?`},
 		"a keyword in lower case": {`{"additionalproperties":false}`, `did you mean "additionalProperties"?`},
 		"a word":                  {`{"zzzzzzzz":1}`, "at /zzzzzzzz: there is no such keyword; check its spelling, or begin it with x-"},
 		"a type that is none":     {`{"items":{"type":"float"}}`, `at /items/type: is "float"; give one of null, boolean`},

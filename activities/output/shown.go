@@ -39,8 +39,8 @@ func quoted(text string) string {
 	return strconv.Quote(shown(text))
 }
 
-// print shows a value, where it is short.
-func print(plain any) string {
+// brief shows a value, where it is short.
+func brief(plain any) string {
 	switch p := plain.(type) {
 	case nil:
 		return "null"

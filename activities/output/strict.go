@@ -124,7 +124,7 @@ func (t *strictness) keyword(word string, v *value, at *place, level int) error 
 		t.count(v)
 	case "format":
 		if !slices.Contains(strings.Fields("date-time time date duration email hostname ipv4 ipv6 uuid"), fmt.Sprint(v.plain)) {
-			return mistake(at, "is %s", print(v.plain))
+			return mistake(at, "is %s", brief(v.plain))
 		}
 	case "additionalProperties", "type", "required", "title", "description", "$ref", "$schema", "pattern",
 		"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems":

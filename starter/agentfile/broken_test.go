@@ -57,9 +57,9 @@ func TestBrokenAgents(t *testing.T) {
 
 func TestTextOfProblems(t *testing.T) {
 	t.Parallel()
-	_, err := agentfile.Parse("a.yaml", []byte("nmae: a\nhooks: x\n"))
+	_, err := agentfile.Parse("a.yaml", []byte("namee: a\nhooks: x\n"))
 	require.EqualError(t, err, "a.yaml has 2 problems:\n"+
-		"  a.yaml:1:1: nmae: there is no such key; did you mean name?\n"+
+		"  a.yaml:1:1: namee: there is no such key; did you mean name?\n"+
 		"  a.yaml:2:8: hooks: is a text, not a list; write it as [x]")
 	_, err = agentfile.Parse("a.yaml", []byte("hooks: x\n"))
 	require.EqualError(t, err, "a.yaml:1:8: hooks: is a text, not a list; write it as [x]")
@@ -103,4 +103,20 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		_, err := agentfile.Load(at(name))
 		require.NoError(t, err)
 	}
+}
+
+func TestFoldersThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "agents"), nil, 0o600))
+	says := filepath.Join(folder, "agents") + ": cannot be read: not a directory"
+	_, err := agentfile.List(folder)
+	require.EqualError(t, err, says)
+	_, err = agentfile.Find(folder, "reviewer")
+	require.EqualError(t, err, says)
+	path, err := agentfile.Find(folder, "reviewer.md")
+	require.NoError(t, err, "a path needs no folder")
+	require.Equal(t, "reviewer.md", path)
+	_, err = agentfile.Find(t.TempDir(), "reviewer")
+	require.EqualError(t, err, `there is no agent "reviewer", and none at all in ./agents and ./.everstep/agents; give the path of a file`)
 }

@@ -65,17 +65,23 @@ func brokenAgents() []broken {
 		{"a tab in a list", inMarkdown, "---\nname: a\ntools:\n\t- read_file\n---\n", []string{
 			`a.md:4:1: is indented with a tab; indent with spaces`,
 		}},
+		{"a tab after spaces", inYAML, "system_prompt: |\n  a\nbudget:\n  max_steps: 3\n  \tmax_tokens: 5\n", []string{
+			`a.yaml:5:3: is indented with a tab; indent with spaces`,
+		}},
+		{"a tab in a text, and an at", inYAML, "system_prompt: |\n  a\n  \tb\nname: @a\n", []string{
+			`a.yaml:4:1: is no YAML: found character that cannot start any token; put a text that has a colon or begins with a special character into quotes`,
+		}},
 		{"a colon in a text", inYAML, "name: a\ndescription: reviews: code\n", []string{
-			`a.yaml:2:1: is no YAML: mapping values are not allowed in this context; put a text that has a colon, a brace or a quote into quotes`,
+			`a.yaml:2:1: is no YAML: mapping values are not allowed in this context; put a text that has a colon or begins with a special character into quotes`,
 		}},
 		{"a list without an end", inYAML, "name: a\ntools: [read_file, list_files\nhooks: []\n", []string{
-			`a.yaml:2:1: is no YAML from here on: did not find expected ',' or ']'; put a text that has a colon, a brace or a quote into quotes`,
+			`a.yaml:2:1: is no YAML from here on: did not find expected ',' or ']'; put a text that has a colon or begins with a special character into quotes`,
 		}},
 		{"a quote without an end", inMarkdown, "---\nname: a\ndescription: \"reviews\n---\nYou review.\n", []string{
-			`a.md:3:1: is no YAML: found unexpected end of stream; put a text that has a colon, a brace or a quote into quotes`,
+			`a.md:3:1: is no YAML: found unexpected end of stream; put a text that has a colon or begins with a special character into quotes`,
 		}},
 		{"indentation that fits nothing", inYAML, "budget:\n    max_steps: 3\n  max_tokens: 9\n", []string{
-			`a.yaml:3:1: is no YAML from here on: did not find expected key; put a text that has a colon, a brace or a quote into quotes`,
+			`a.yaml:3:1: is no YAML from here on: did not find expected key; put a text that has a colon or begins with a special character into quotes`,
 		}},
 		{"an unknown alias", inYAML, "name: a\nhooks: *others\n", []string{
 			`a.yaml:2:8: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes`,
@@ -103,8 +109,8 @@ func brokenAgents() []broken {
 		{"nested too deep", inYAML, "model:\n  options: " + strings.Repeat("[", 70) + strings.Repeat("]", 70) + "\n", []string{
 			`a.yaml:2:75: nests deeper than 64 levels; make it flatter`,
 		}},
-		{"unknown key", inYAML, "nmae: a\n", []string{
-			`a.yaml:1:1: nmae: there is no such key; did you mean name?`,
+		{"unknown key", inYAML, "namee: a\n", []string{
+			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
 			`a.md:2:1: color: there is no such key; there are name, description, model, system_prompt, tools, hooks, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents`,
@@ -275,8 +281,8 @@ func brokenAgents() []broken {
 		{"a budget that is a number", inYAML, "budget: 5\n", []string{
 			`a.yaml:1:9: budget: is a number, not a mapping of keys to values`,
 		}},
-		{"a finish reason that is none", inYAML, "guards: {finish_reasons: [lenght]}\n", []string{
-			`a.yaml:1:27: guards.finish_reasons[0]: "lenght" is not known; did you mean length?`,
+		{"a finish reason that is none", inYAML, "guards: {finish_reasons: [lengt]}\n", []string{
+			`a.yaml:1:27: guards.finish_reasons[0]: "lengt" is not known; did you mean length?`,
 		}},
 		{"repeated calls on", inYAML, "guards: {repeated_calls: on}\n", []string{
 			`a.yaml:1:26: guards.repeated_calls: is "on"; give off, or a mapping with nudge_after and stop_after`,
@@ -373,9 +379,9 @@ func brokenAgents() []broken {
 			`a.yaml:1:12: subagents: is a mapping, not a list`,
 			`a.yaml:1:12: subagents: this version cannot run sub-agents; leave the key out`,
 		}},
-		{"all at once", inMarkdown, "---\nname: two words\nmodle: openai-chat/gpt-5-mini\ntools: [read_file, read_*]\nbudget:\n  max_steps: ten\n  max_cost: -1\ntimeouts:\n  tool: 5\n---\nYou review code.\n", []string{
+		{"all at once", inMarkdown, "---\nname: two words\nmodell: openai-chat/gpt-5-mini\ntools: [read_file, read_*]\nbudget:\n  max_steps: ten\n  max_cost: -1\ntimeouts:\n  tool: 5\n---\nYou review code.\n", []string{
 			`a.md:2:7: name: "two words" is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first`,
-			`a.md:3:1: modle: there is no such key; did you mean model?`,
+			`a.md:3:1: modell: there is no such key; did you mean model?`,
 			`a.md:4:20: tools[1]: "read_*" is a wildcard, which is not supported; name each tool`,
 			`a.md:6:14: budget.max_steps: "ten" is a text, not a whole number`,
 			`a.md:7:13: budget.max_cost: is "-1"; give dollars from 0 on as a plain decimal such as 0.5`,

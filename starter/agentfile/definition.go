@@ -43,7 +43,7 @@ func (r *reader) definition(root *yaml.Node, s source, f *File) {
 		key{"subagents", r.subagents},
 	)
 	r.prompt(keys["system_prompt"], s, d)
-	r.selected(keys, root, *d)
+	r.selected(keys, *d)
 	if len(r.problems) == 0 {
 		r.whole(*d)
 	}
@@ -77,7 +77,7 @@ func (r *reader) prompt(given *yaml.Node, s source, d *domain.Definition) {
 }
 
 // selected checks that sections are listed where they are shown, and only there.
-func (r *reader) selected(keys map[string]*yaml.Node, root *yaml.Node, d domain.Definition) {
+func (r *reader) selected(keys map[string]*yaml.Node, d domain.Definition) {
 	sections, compiler := keys["sections"], keys["compiler"]
 	switch wanted := d.Compiler == domain.SelectedSections; {
 	case wanted && sections == nil:

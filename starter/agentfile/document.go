@@ -101,16 +101,34 @@ func (r *reader) syntax(text string, err error) {
 			}
 		}
 	}
-	for i, l := range lines {
-		if indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]; strings.Contains(indent, "\t") && strings.TrimSpace(l) != "" {
-			r.problemAt(i+1+r.offset, strings.Index(l, "\t")+1, "", "is indented with a tab; indent with spaces")
-			return
-		}
+	if at, column, ok := tabbed(lines, line, message); ok {
+		r.problemAt(at+r.offset, column, "", "is indented with a tab; indent with spaces")
+		return
 	}
 	what := "is no YAML"
 	if strings.HasPrefix(message, "did not find expected") {
 		line++ // the parser counts these from 0, and means where the part begins
 		what += " from here on"
 	}
-	r.problemAt(min(line, len(lines))+r.offset, 1, "", "%s: %s; put a text that has a colon, a brace or a quote into quotes", what, message)
+	r.problemAt(min(line, len(lines))+r.offset, 1, "", "%s: %s; put a text that has a colon or begins with a special character into quotes", what, message)
+}
+
+// tabbed finds the tab in an indentation that the parser's error is about. The
+// error names the line, or where the part begins that the line is in.
+func tabbed(lines []string, line int, message string) (at, column int, ok bool) {
+	certain := strings.Contains(message, "a tab character")
+	if !certain && !strings.Contains(message, "cannot start any token") {
+		return 0, 0, false
+	}
+	for i := line - 1; i < len(lines); i++ {
+		l := lines[i]
+		indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
+		if tab := strings.Index(indent, "\t"); tab >= 0 && strings.TrimSpace(l) != "" {
+			return i + 1, tab + 1, true
+		}
+		if !certain {
+			break
+		}
+	}
+	return 0, 0, false
 }

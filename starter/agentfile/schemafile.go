@@ -30,7 +30,7 @@ func (r *reader) schemaFile(path string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the agent file's folder cannot be read: %w", bare(err))
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }() // it was only read
 	info, err := folder.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -69,11 +69,11 @@ func (h *past) scheduled(id int64, s scheduled, now time.Time) {
 	if s.execution != h.want || s.step < 1 {
 		return
 	}
-	h.work[id] = &pastWork{scheduled: s}
 	if h.startedAt.IsZero() {
 		h.startedAt = now
 	}
 	h.turnTo(s.step, now)
+	h.work[id] = &pastWork{scheduled: s}
 	switch {
 	case s.model != nil:
 		h.compacted(*s.model)

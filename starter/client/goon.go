@@ -16,6 +16,17 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	if err := c.closedItself(ctx, p); err != nil {
 		return Extended{}, fail(ctx, p.called(), "waiting for the end of "+p.called(), err)
 	}
+	in, err := c.inputOf(ctx, p)
+	if err != nil {
+		return Extended{}, err
+	}
+	if in.Carry != nil {
+		for _, answered := range in.Carry.Extended {
+			if answered.ID == o.RequestID {
+				return p.repeated(answered.Reply), nil
+			}
+		}
+	}
 	view, err := read(ctx, c, p.snapshot, p.runID(), domain.QueryState, domain.StateRequest{From: math.MaxInt32})
 	if err != nil {
 		return Extended{}, readFailure(ctx, p.called(), "reading the state of "+p.called(), err)
@@ -23,12 +34,7 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	if view.Carry == nil {
 		return Extended{}, errorf(Failed, nil, "extend: the worker that answers cannot go on from an ended execution; it is of an earlier version")
 	}
-	for _, answered := range view.Carry.Extended {
-		if answered.ID == o.RequestID {
-			return p.repeated(answered.Reply), nil
-		}
-	}
-	begins, err := c.successor(ctx, p, view, o)
+	begins, err := c.successor(ctx, p, in, view, o)
 	if err != nil {
 		return Extended{}, err
 	}
@@ -64,17 +70,23 @@ func (p position) repeated(reply domain.ExtendReply) Extended {
 	return p.extended(reply)
 }
 
-// successor is what the workflow starts with that goes on from a closed run.
-func (c *Client) successor(ctx context.Context, p position, view domain.StateView, o ExtendOptions) (opening, error) {
+// inputOf reads what a run started with.
+func (c *Client) inputOf(ctx context.Context, p position) (domain.SessionInput, error) {
 	doing := "reading the history of " + p.called()
 	started, err := c.first(ctx, p.workflowID(), p.runID())
 	if err != nil {
-		return opening{}, fail(ctx, p.called(), doing, err)
+		return domain.SessionInput{}, fail(ctx, p.called(), doing, err)
 	}
 	in, ok := c.reader().input(started)
 	if !ok {
-		return opening{}, errorf(Failed, nil, "%s: what the workflow started with cannot be read", doing)
+		return domain.SessionInput{}, errorf(Failed, nil, "%s: what the workflow started with cannot be read", doing)
 	}
+	return in, nil
+}
+
+// successor is the start of the workflow that goes on from a closed run, which
+// started with an input and ended in a state.
+func (c *Client) successor(ctx context.Context, p position, in domain.SessionInput, view domain.StateView, o ExtendOptions) (opening, error) {
 	state, err := domain.DecodeAgentState(view.State)
 	if err != nil {
 		return opening{}, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
@@ -87,9 +99,9 @@ func (c *Client) successor(ctx context.Context, p position, view domain.StateVie
 	}
 	begins := opening{number: p.number + 1, queue: c.queueOf(p), before: p.ended}
 	carry := *view.Carry
-	carry.Extended = append(carry.Extended, domain.ExtendedUpdate{
+	carry.Extended = []domain.ExtendedUpdate{{
 		ID: o.RequestID, Reply: domain.ExtendReply{Number: begins.number, Began: true, Budget: in.GoOn.Budget},
-	})
+	}}
 	in.Carry = &carry
 	if err := c.loadEntries(ctx, p, &in); err != nil {
 		return opening{}, err

@@ -52,7 +52,10 @@ func read(t *testing.T, base host.Config, values variables, args ...string) (hos
 func TestFromEnvironmentReadsEverything(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	prices := filepath.Join(dir, "prices.yaml")
+	require.NoError(t, os.WriteFile(prices, []byte("models: {p/m: {input: 1, output: 2}}"), 0o600))
 	config, err := read(t, host.Config{}, variables{
+		"EVERSTEP_PRICES":  prices,
 		"TEMPORAL_ADDRESS": "temporal.example.com:7233", "TEMPORAL_NAMESPACE": "agents",
 		"EVERSTEP_TASK_QUEUE": "research", "EVERSTEP_DIR": dir, "EVERSTEP_STORAGE": "mem://",
 		"EVERSTEP_LOG_LEVEL": "debug", "EVERSTEP_LOG_FORMAT": "json", "EVERSTEP_MAX_ACTIVITIES": "7",
@@ -66,6 +69,7 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 	require.Equal(t, "research", config.TaskQueue)
 	require.Equal(t, dir, config.Dir)
 	require.Equal(t, "mem://", config.Storage)
+	require.Equal(t, prices, config.Prices)
 	require.Equal(t, host.Log{Level: host.LevelDebug, Format: host.FormatJSON}, config.Log)
 	require.Equal(t, 7, config.MaxActivities)
 	require.EqualValues(t, 3<<20, config.CacheBytes)
@@ -143,6 +147,7 @@ func TestBadValues(t *testing.T) {
 		"dir":             {"dir", "EVERSTEP_DIR", []string{file}, "is no directory"},
 		"storage":         {"storage", "EVERSTEP_STORAGE", []string{"s3://bucket", "nonsense://x"}, "is linked into this worker"},
 		"storage url":     {"storage", "EVERSTEP_STORAGE", []string{"file://relative/dir", "file:///dir?metadata=skip", "file://", "http://a b/", " "}, "give a directory"},
+		"prices":          {"prices", "EVERSTEP_PRICES", []string{file + "/absent", file, filepath.Dir(file)}, "file"},
 		"level":           {"log-level", "EVERSTEP_LOG_LEVEL", []string{"INFO", "trace"}, "is none of debug, info, warn, error"},
 		"format":          {"log-format", "EVERSTEP_LOG_FORMAT", []string{"xml"}, "is none of console, json"},
 		"activities":      {"max-activities", "EVERSTEP_MAX_ACTIVITIES", []string{"0", "-1", "1.5", "many", "10001", "99999999999999999999"}, "from 1 to 10000"},
@@ -161,7 +166,7 @@ func TestBadValues(t *testing.T) {
 			})
 		}
 	}
-	for _, flag := range []string{"namespace", "task-queue", "dir", "storage", "log-level", "max-activities"} {
+	for _, flag := range []string{"namespace", "task-queue", "dir", "storage", "log-level", "max-activities", "prices"} {
 		t.Run("empty "+flag, func(t *testing.T) {
 			t.Parallel()
 			_, err := read(t, host.Config{}, nil, "--"+flag+"=")

@@ -14,6 +14,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // nobody is an address where nobody listens.
@@ -105,6 +106,8 @@ func TestGatherSaysWhatIsWrong(t *testing.T) {
 		"no storage": {Config{Dir: t.TempDir(), Storage: "s3://bucket"}, "--storage (EVERSTEP_STORAGE)"},
 		"no URL":     {Config{Dir: t.TempDir(), OpenAI: OpenAI{BaseURL: "localhost"}}, "OPENAI_BASE_URL"},
 		"a password": {Config{Dir: t.TempDir(), OpenAI: OpenAI{BaseURL: "http://u:pass@host/"}}, "OPENAI_BASE_URL"},
+		"no prices":  {Config{Dir: t.TempDir(), Prices: filepath.Join(t.TempDir(), "absent.yaml")}, "absent.yaml: cannot be read"},
+		"a hook":     {Config{Dir: t.TempDir(), Hooks: []hook.Hook{hook.BeforeStep("", nil)}}, "hooks: hook at before_step: name: is empty"},
 		"no key":     {Config{Dir: t.TempDir(), OpenAI: OpenAI{Key: "sk with spaces"}}, "OPENAI_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {

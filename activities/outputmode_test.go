@@ -1,0 +1,203 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/activities/transcript"
+	"everstep/domain"
+)
+
+const citySchema = `{"type":"object","required":["city"],"properties":{"city":{"type":"string"}},"additionalProperties":false}`
+
+func cityFormat(mode domain.OutputMode) domain.ResponseFormat {
+	return domain.ResponseFormat{Type: domain.FormatSchema, Name: "city", Schema: json.RawMessage(citySchema), Mode: mode}
+}
+
+// A nativeModel is a provider with response formats of its own, of objects only.
+type nativeModel struct{ fakeModel }
+
+func (nativeModel) CheckFormat(_ domain.LLMConfig, format domain.ResponseFormat) error {
+	if string(format.Schema) == `true` {
+		return domain.Errorf(domain.Invalid, "response_format.schema: not here")
+	}
+	return nil
+}
+
+func TestOutputMode(t *testing.T) {
+	t.Parallel()
+	anything := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`true`)}
+	with := func(f domain.ResponseFormat, mode domain.OutputMode) domain.ResponseFormat {
+		f.Mode = mode
+		return f
+	}
+	for name, test := range map[string]struct {
+		provider string
+		format   domain.ResponseFormat
+		want     domain.OutputMode
+		wrong    string
+	}{
+		"none":                {provider: "native"},
+		"text":                {provider: "native", format: domain.ResponseFormat{Type: domain.FormatText}},
+		"native":              {provider: "native", format: cityFormat(""), want: domain.OutputNative},
+		"as a tool":           {provider: "plain", format: cityFormat(""), want: domain.OutputTool},
+		"any object":          {provider: "plain", format: domain.ResponseFormat{Type: domain.FormatJSON}, want: domain.OutputTool},
+		"no object":           {provider: "native", format: anything, want: domain.OutputInstruction},
+		"as given":            {provider: "native", format: cityFormat(domain.OutputInstruction), want: domain.OutputInstruction},
+		"tool as given":       {provider: "native", format: cityFormat(domain.OutputTool), want: domain.OutputTool},
+		"native by none":      {provider: "plain", format: cityFormat(domain.OutputNative), wrong: "response_format.mode: provider plain has no response formats of its own"},
+		"refused by the API":  {provider: "native", format: with(anything, domain.OutputNative), wrong: "response_format.schema: not here"},
+		"no object as a tool": {provider: "native", format: with(anything, domain.OutputTool), wrong: "response_format.mode: the arguments of a tool are an object"},
+		"a wrong schema":      {provider: "native", format: domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"flat"}`)}, wrong: "response_format.schema: at /type"},
+		"a schema elsewhere":  {provider: "plain", format: domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"$ref":"https://example.com"}`)}, wrong: "schemas are never fetched"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, err := activities.New(activities.Config{
+				Providers:   map[string]inference.Provider{"plain": fakeModel(nil), "native": nativeModel{}},
+				Transcripts: &transcript.Source{Cache: transcript.NewCache(1)},
+			})
+			require.NoError(t, err)
+			catalog, err := a.ListTools(t.Context(), domain.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: test.provider, Model: "m"}, Format: test.format}})
+			if test.wrong != "" {
+				require.ErrorContains(t, err, test.wrong)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, catalog.OutputMode)
+		})
+	}
+}
+
+// TestCallModelTellsTheFormat: each mode tells the model in its own way, and no
+// other.
+func TestCallModelTellsTheFormat(t *testing.T) {
+	t.Parallel()
+	for mode, test := range map[domain.OutputMode]struct {
+		format domain.ResponseFormat
+		tools  []string
+		tool   string
+		system string
+	}{
+		domain.OutputNative:      {format: cityFormat(""), tools: []string{"f"}, system: "be brief"},
+		domain.OutputTool:        {format: cityFormat(""), tools: []string{"f", "city"}, tool: "city", system: "be brief"},
+		domain.OutputInstruction: {format: cityFormat(""), tools: []string{"f"}, system: "be brief\n\nYour final answer must be exactly one JSON value that fits the JSON Schema below: no text before or after it, and no Markdown fence around it.\n\nJSON Schema:\n" + citySchema},
+		"":                       {format: domain.ResponseFormat{Type: domain.FormatJSON}, tools: []string{"f"}, system: "be brief\n\nYour final answer must be exactly one JSON object: no text before or after it, and no Markdown fence around it."},
+	} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			var got inference.Call
+			b := modelBenchOf(func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+				got = call
+				return says(`{"city":"Ulm"}`, domain.Usage{}), nil
+			})
+			b.resolved.Definition.Format, b.resolved.OutputMode = test.format, mode
+			reply := b.reply(t)
+			require.Empty(t, reply.Invalid)
+			require.JSONEq(t, `{"city":"Ulm"}`, reply.Message.Text())
+			var tools []string
+			for _, tool := range got.Tools {
+				tools = append(tools, tool.Name)
+			}
+			require.Equal(t, test.tools, tools)
+			require.Equal(t, test.tool, got.OutputTool)
+			require.Equal(t, test.system, got.System)
+			if mode == "" {
+				mode = domain.OutputNative
+			}
+			require.Equal(t, mode, got.OutputMode)
+			require.Len(t, b.resolved.Tools, 1, "what is recorded stays as it is")
+		})
+	}
+}
+
+func TestCallModelChecksAnswers(t *testing.T) {
+	t.Parallel()
+	thought := []domain.Part{{Type: domain.PartReasoning, Text: "hm"}}
+	call := func(name, arguments string) domain.ToolCall {
+		return domain.ToolCall{ID: name, Name: name, Arguments: arguments}
+	}
+	good, other := call("city", `{"city":"Ulm"}`), call("f", `{}`)
+	for name, test := range map[string]struct {
+		mode    domain.OutputMode
+		text    string
+		calls   []domain.ToolCall
+		finish  domain.FinishReason
+		want    string
+		left    []domain.ToolCall
+		ends    domain.FinishReason
+		invalid string
+	}{
+		"fits":             {mode: domain.OutputNative, text: `{"city":"Ulm"}`, want: `{"city":"Ulm"}`},
+		"does not":         {mode: domain.OutputNative, text: `{}`, want: `{}`, invalid: `at the root: lacks "city"`},
+		"a fence stays":    {mode: domain.OutputInstruction, text: "```\n{}\n```", want: "```\n{}\n```", invalid: "without the Markdown fence"},
+		"no answer yet":    {mode: domain.OutputNative, text: "Looking.", calls: []domain.ToolCall{other}, finish: domain.FinishToolCalls, want: "Looking.", left: []domain.ToolCall{other}, ends: domain.FinishToolCalls},
+		"nothing":          {mode: domain.OutputNative},
+		"cut off":          {mode: domain.OutputNative, text: `{"city":"U`, finish: domain.FinishLength, want: `{"city":"U`, ends: domain.FinishLength, invalid: "the answer was cut off at the limit of output tokens"},
+		"cut off just so":  {mode: domain.OutputNative, text: `{"city":"U"}`, finish: domain.FinishLength, want: `{"city":"U"}`, ends: domain.FinishLength},
+		"by tool":          {mode: domain.OutputTool, text: "Here it is.", calls: []domain.ToolCall{good}, finish: domain.FinishToolCalls, want: `{"city":"Ulm"}`},
+		"by tool, wrong":   {mode: domain.OutputTool, calls: []domain.ToolCall{call("city", `{"town":1}`)}, finish: domain.FinishToolCalls, want: `{"town":1}`, invalid: `at /town: the schema has no such property`},
+		"by tool, no JSON": {mode: domain.OutputTool, calls: []domain.ToolCall{call("city", `{"town`)}, finish: domain.FinishLength, want: `{"town`, ends: domain.FinishLength, invalid: "cut off"},
+		"by tool, empty":   {mode: domain.OutputTool, text: "x", calls: []domain.ToolCall{call("city", ``)}, finish: domain.FinishToolCalls},
+		"by tool and text": {mode: domain.OutputTool, text: `{"city":"Ulm"}`, want: `{"city":"Ulm"}`},
+		"by tool, plain":   {mode: domain.OutputTool, text: "Ulm", want: "Ulm", invalid: "is not JSON"},
+		"others win":       {mode: domain.OutputTool, text: "x", calls: []domain.ToolCall{good, other}, finish: domain.FinishToolCalls, want: "x", left: []domain.ToolCall{other}, ends: domain.FinishToolCalls},
+		"twice the same":   {mode: domain.OutputTool, calls: []domain.ToolCall{good, good}, finish: domain.FinishToolCalls, want: `{"city":"Ulm"}`},
+		"twice":            {mode: domain.OutputTool, calls: []domain.ToolCall{good, call("city", `{"city":"Bonn"}`)}, finish: domain.FinishToolCalls, want: `{"city":"Ulm"}`, invalid: "the answer was given more than once"},
+		"not offered":      {mode: domain.OutputNative, calls: []domain.ToolCall{good}, finish: domain.FinishToolCalls, left: []domain.ToolCall{good}, ends: domain.FinishToolCalls},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			finish := test.finish
+			if finish == "" {
+				finish = domain.FinishStop
+			}
+			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+				return inference.Answer{Message: inference.AssistantMessage(thought, test.text, test.calls), Response: domain.Response{Finish: finish}}, nil
+			})
+			b.resolved.Definition.Format, b.resolved.OutputMode = cityFormat(""), test.mode
+			reply := b.reply(t)
+			require.Equal(t, test.want, reply.Message.Text())
+			require.Equal(t, test.left, reply.Message.ToolCalls)
+			require.Equal(t, thought, reply.Message.Parts[:1], "reasoning stays")
+			if test.invalid == "" {
+				require.Empty(t, reply.Invalid)
+			}
+			require.Contains(t, reply.Invalid, test.invalid)
+			if test.ends == "" {
+				test.ends = domain.FinishStop
+			}
+			require.Equal(t, test.ends, reply.Response.Finish)
+			encoded, err := json.Marshal(reply.Message)
+			require.NoError(t, err)
+			require.Equal(t, domain.DigestOf(encoded), reply.Digest)
+		})
+	}
+}
+
+func TestCheckOutput(t *testing.T) {
+	t.Parallel()
+	a, err := activities.New(activities.Config{Transcripts: &transcript.Source{Cache: transcript.NewCache(1)}})
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a.CheckOutput)
+	for text, want := range map[string]string{`{"city":"Ulm"}`: "", `{"city":7}`: "at /city: must be of type string and is of type integer"} {
+		for range 2 {
+			value, err := env.ExecuteActivity(a.CheckOutput, domain.OutputRequest{Format: cityFormat(""), Text: text})
+			require.NoError(t, err)
+			var reply domain.OutputReply
+			require.NoError(t, value.Get(&reply))
+			require.Equal(t, want, reply.Invalid)
+		}
+	}
+	_, err = env.ExecuteActivity(a.CheckOutput, domain.OutputRequest{Format: domain.ResponseFormat{Type: domain.FormatSchema}})
+	require.ErrorContains(t, err, "response_format.schema: is missing")
+}
