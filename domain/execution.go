@@ -49,6 +49,17 @@ func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, e
 	}), nil
 }
 
+// WithErrorOf returns the state with a signal of reason error as the
+// execution's own error, unless it has one: whoever asked for that end is its
+// cause.
+func (s AgentState) WithErrorOf(signal StopSignal, now time.Time) AgentState {
+	if s.execution == nil || s.execution.executionErr != nil || signal.Reason != ErrorForbade {
+		return s
+	}
+	err := Error{Kind: Denied, Message: signal.Message, Source: signal.Source}
+	return s.changed(now, func(e *ExecutionState) { e.executionErr = &err })
+}
+
 // WithExecutionCompleted returns the state with the execution ended: failed
 // where an error forbade to go on, stopped where a forced signal counts, else
 // completed, which also becomes its signal where there is none. A step in

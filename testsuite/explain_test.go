@@ -266,6 +266,55 @@ func TestExplainOverManyRuns(t *testing.T) {
 	require.Equal(t, v.History.Runs, alone.History.Runs)
 }
 
+// TestExplainOneThatGoesOn: what the execution before used is told beside its
+// own, whose totals are its own; the one before can still be explained.
+func TestExplainOneThatGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "explained"} {
+		t.Run("name "+name, func(t *testing.T) {
+			t.Parallel()
+			s := connect(t, "plain", nil)
+			worker := s.work(t, host.Config{Tools: []tool.Tool{echo()}})
+			if name != "" {
+				name = s.named(name)
+			}
+			begun, err := s.agents.Start(within(t), client.Start{
+				ID: name, Prompt: "go", Definition: priced(t, explainScript, "echo"), Budget: domain.ExecutionBudget{MaxSteps: new(int64(1))},
+			})
+			require.NoError(t, err)
+			_, err = s.agents.Wait(within(t), begun.ID, 0)
+			require.NoError(t, err)
+			stopped := s.explained(t, begun.ID)
+			_, err = s.agents.Extend(within(t), begun.ID, client.ExtendOptions{Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))}})
+			require.NoError(t, err)
+			_, err = s.agents.Wait(within(t), begun.ID, 2)
+			require.NoError(t, err)
+
+			v := s.explained(t, begun.ID)
+			require.Equal(t, 2, v.Number)
+			require.Equal(t, stopped.ExecutionID, *v.Origin)
+			require.Len(t, v.Steps, 1)
+			require.Equal(t, []int64{2, 1, 1, 0}, []int64{*v.Budget[0].Total, *v.Budget[0].Used, *v.Budget[0].Prior, *v.Budget[0].Left})
+			require.Equal(t, "extend "+begun.ID+" --max-steps 4", v.Advice[0].Command)
+
+			before, err := s.agents.Explain(within(t), begun.ID, 1)
+			require.NoError(t, err)
+			require.Equal(t, stopped.ExecutionID, before.ExecutionID)
+			require.Equal(t, stopped.Totals, before.Totals)
+			require.Equal(t, stopped.Ending.StopReason, before.Ending.StopReason)
+			require.Equal(t, stopped.Budget, before.Budget)
+			for _, advice := range before.Advice {
+				require.Empty(t, advice.Command, "only the newest can go on")
+			}
+
+			worker.Stop()
+			alone := s.explained(t, begun.ID)
+			require.Equal(t, v.Totals, alone.Totals)
+			require.Equal(t, v.Origin, alone.Origin)
+		})
+	}
+}
+
 // TestExplainCommand: people and programs get the same facts, and the command
 // that goes on is one that can be typed.
 func TestExplainCommand(t *testing.T) {

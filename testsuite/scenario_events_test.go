@@ -107,7 +107,7 @@ func eventLines(events []domain.Event) []string {
 	for i, event := range events {
 		line := strings.TrimRight(strings.Join(strings.Fields(string(event.Type())+" "+eventWords(event)), " "), " ,")
 		switch event.Type() {
-		case domain.EventStepStarted, domain.EventStepCompleted:
+		case domain.EventStepStarted, domain.EventStepCompleted, domain.EventTokenUsageReported:
 		default:
 			if event.Head().Step > 0 {
 				line = "  " + line
@@ -158,7 +158,7 @@ func eventWords(event domain.Event) string {
 	case domain.AgentStepCompleted:
 		return fmt.Sprintf("%d %s, finish: %s, calls: %d, errors: %d", e.Step, e.StepType, e.FinishReason, e.ToolCalls, e.Errors)
 	case domain.TokenUsageReported:
-		return fmt.Sprintf("%s %s", spentWords(e.Usage, e.CostNanoUSD), "")
+		return spentWords(e.Usage, e.CostNanoUSD)
 	case domain.ContinuationEvaluated:
 		words := "goes on"
 		if e.Stops {

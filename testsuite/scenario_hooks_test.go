@@ -34,11 +34,7 @@ func (t *trace) lines() []string {
 // traces is hook trace: it changes nothing.
 func (t *trace) traces() []hook.Hook {
 	point := func(c hook.Point) (hook.Point, error) {
-		words := ""
-		if step, ok := c.State.CurrentStep(); ok {
-			words = fmt.Sprint(step.Number)
-		}
-		t.note(c.Trigger, "%s", words)
+		t.note(c.Trigger, "%s, steps: %d", c.State.Status(), c.State.TransientStepCount())
 		return c, nil
 	}
 	return []hook.Hook{

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"everstep/domain"
 )
 
@@ -53,10 +55,15 @@ const (
 	noteTokens = 12
 )
 
-// compacts reports whether the execution may be compacted at all.
+// compacts reports whether the execution may be compacted at all. Where an agent
+// selects its sections without those of a compaction, it would lose what they hold.
 func (s *session) compacts() bool {
-	c := s.resolved.Compaction
-	return c != nil && !c.Off
+	c, d := s.resolved.Compaction, s.resolved.Definition
+	if c == nil || c.Off {
+		return false
+	}
+	return d.Compiler != domain.SelectedSections ||
+		slices.Contains(d.Sections, domain.SectionSummary) && slices.Contains(d.Sections, domain.SectionBuffer)
 }
 
 // window is the model's, as far as it is known; zero is unknown.

@@ -29,6 +29,7 @@ func fire[At any](s *session, trigger domain.Trigger, at At) At {
 		at = next
 		if call, ok := any(at).(hook.Call); ok {
 			if _, blocked := call.Blocked(); blocked {
+				s.step.blocker = spec.Name
 				return at
 			}
 		}
@@ -97,8 +98,13 @@ func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stop
 			return err
 		}
 	}
-	if s.step != nil && len(made.StopSignals()) > len(given.StopSignals()) {
-		s.step.halts++
+	if added := made.StopSignals()[len(given.StopSignals()):]; len(added) > 0 {
+		for _, signal := range added {
+			made = made.WithErrorOf(signal, s.now())
+		}
+		if s.step != nil {
+			s.step.halts++
+		}
 	}
 	before := s.state
 	s.state = made.WithMessageStore(domain.MessageStore{})
@@ -131,6 +137,8 @@ func onlyChangedWhatItMay(given, made domain.AgentState) error {
 		return domain.Errorf(domain.Invalid, "it returned the state of another agent or execution; return the context that was given, changed")
 	case made.ExecutionCount() != given.ExecutionCount() || after.Status() != before.Status():
 		return domain.Errorf(domain.Invalid, "it began or ended the execution; use Stop or Continue")
+	case len(made.StopSignals()) < len(given.StopSignals()):
+		return domain.Errorf(domain.Invalid, "it took a stop signal away; use Continue, which overrides those that may be")
 	case after.StepCount() != before.StepCount() || now.ID != current.ID:
 		return domain.Errorf(domain.Invalid, "it began or completed a step; the loop does that")
 	}

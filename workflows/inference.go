@@ -174,12 +174,11 @@ func (s *session) inferenceFailed(step *turn, err error) {
 // stepFailed records an unrecoverable error of the inference.
 func (s *session) stepFailed(step *turn, err *domain.Error) {
 	err = bounded(err)
-	step.err(err)
-	source := err.Source
-	if source == "" {
-		source = "inference"
+	if err.Source == "" {
+		err = err.From("inference")
 	}
-	s.signal(domain.ErrorForbade, source, err.Message)
+	step.err(err)
+	s.signal(domain.ErrorForbade, err.Source, err.Message)
 }
 
 // interrupted keeps what had come of an answer that a stop cut off.

@@ -63,7 +63,7 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 		call.ID = step.calls[i].ID
 		step.content.ToolExecutions[i].Call = call
 		if message, blocked := made.Blocked(); blocked {
-			verdict = domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16))
+			verdict = domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(step.blocker)
 		} else if verdict = s.halted(step); verdict == nil {
 			verdict = s.judge(step, r, i, call)
 		}

@@ -126,6 +126,17 @@ func TestProblemsAreBounded(t *testing.T) {
 	require.True(t, strings.HasSuffix(problems, "\nand 991 more"), problems)
 }
 
+// long is a schema that leads to the items of a list by n references.
+func long(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/a0","$defs":{`)
+	for i := range n {
+		fmt.Fprintf(&b, `"a%d":{"$ref":"#/$defs/a%d"},`, i, i+1)
+	}
+	fmt.Fprintf(&b, `"a%d":{"items":{"$ref":"#"}}}}`, n)
+	return b.String()
+}
+
 // TestBombs: answers made to cost much are refused or checked soon. Without its
 // bounds each of these would take minutes or much memory.
 func TestBombs(t *testing.T) {
@@ -145,6 +156,7 @@ func TestBombs(t *testing.T) {
 		"many numbers":      {`{"items":{"type":"integer"}}`, `[` + strings.Repeat("1,", 100_000) + `1]`, ""},
 		"a long text":       {`{"maxLength":5}`, `"` + strings.Repeat("x", 900_000) + `"`, "has 900000 characters and may have at most 5"},
 		"a large enum":      {`{"items":{"enum":[` + strings.Repeat("1,", 30_000) + `1]}}`, `[` + strings.Repeat("2,", 100_000) + `2]`, tooMuch},
+		"a long way":        {long(1500), deep(512), tooMuch},
 		"a deep tree":       {`{"anyOf":[{"type":"null"},{"type":"object","additionalProperties":{"$ref":"#"}}]}`, strings.Repeat(`{"a":`, 300) + "null" + strings.Repeat("}", 300), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

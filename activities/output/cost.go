@@ -11,6 +11,9 @@ const (
 	// way through alternatives: it prints every value that does not fit one,
 	// and again at each level above.
 	maxWriting = 256 << 20
+	// maxStack bounds how many schemas are open at once: a stack that is used up
+	// would end the process.
+	maxStack = 5_000
 )
 
 // A bill is what a check may still cost.
@@ -18,18 +21,21 @@ type bill struct {
 	*graph
 	visits  int
 	writing int
+	stack   int
 }
 
 // affordable reports whether a value can be checked in reasonable time. It
 // counts what the library would do if it never stopped at the first mistake.
 func (g *graph) affordable(v *value) bool {
-	b := &bill{graph: g, visits: maxVisits, writing: maxWriting}
+	b := &bill{graph: g, visits: maxVisits, writing: maxWriting, stack: maxStack}
 	return b.visit(g.root, v, 0)
 }
 
 // visit counts one schema on one value. Choices says how many alternatives lie
 // around it.
 func (b *bill) visit(s *jsonschema.Schema, v *value, choices int) bool {
+	b.stack--
+	defer func() { b.stack++ }()
 	b.visits -= 1 + len(s.Enum)
 	b.writing -= choices * (64 + v.size)
 	if text, ok := v.plain.(string); ok && s.Pattern != "" {
@@ -38,11 +44,13 @@ func (b *bill) visit(s *jsonschema.Schema, v *value, choices int) bool {
 	if s.UniqueItems {
 		b.compare(v)
 	}
-	if b.visits < 0 || b.writing < 0 {
+	if b.visits < 0 || b.writing < 0 || b.stack < 0 {
 		return false
 	}
-	if ref := b.refs[s]; ref != nil && (!b.visit(ref, v, choices) || b.old) {
-		return b.visits >= 0 && b.writing >= 0
+	if ref := b.refs[s]; ref != nil {
+		if fits := b.visit(ref, v, choices); !fits || b.old {
+			return fits
+		}
 	}
 	return b.beside(s, v, choices) && b.items(s, v, choices) && b.members(s, v, choices)
 }

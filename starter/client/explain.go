@@ -18,15 +18,18 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	if err != nil {
 		return ExplainView{}, err
 	}
-	e := explanation{position: p, number: number}
+	e, want := explanation{position: p, number: number}, p.executionID(number)
 	outcome, err := c.outcome(ctx, p, number)
 	switch {
 	case err == nil:
 		e.outcome = &outcome
+		if !outcome.ExecutionID.IsZero() { // one of an earlier workflow has another id than it would have in this one
+			want = outcome.ExecutionID
+		}
 	case !errors.Is(err, errUnfinished):
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, err)
 	}
-	if e.past, err = c.history(ctx, p, number); err != nil {
+	if e.past, err = c.history(ctx, p, want, number); err != nil {
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
 	}
 	if err := c.askAll(ctx, &e); err != nil {
@@ -50,6 +53,9 @@ type explanation struct {
 	// status and state are of the newest execution only.
 	status *domain.StatusView
 	state  *domain.ExecutionState
+	// heard are the signals of an earlier execution by its events; nil where
+	// they cannot be read.
+	heard *heardSignals
 
 	missing []string
 }
@@ -70,8 +76,12 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 	if page.ExecutionID == e.past.want {
 		e.failure = page.Error
 	}
-	if err := c.askSteps(ctx, e); err != nil || e.number != e.position.number {
+	if err := c.askSteps(ctx, e); err != nil {
 		return err
+	}
+	if e.number != e.position.number {
+		e.heard = c.heard(ctx, e.called(), e.number)
+		return nil
 	}
 	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.past.want {
 		e.status = new(e.completing(*view))
@@ -118,6 +128,7 @@ func (e *explanation) view() ExplainView {
 	if e.outcome != nil {
 		v.Status = e.outcome.Status
 	}
+	v.ExecutionID = e.past.want
 	v.Steps = e.allSteps()
 	v.Totals = totalsOf(v.Steps)
 	v.Waste = wasteOf(v.Steps, v.Totals)

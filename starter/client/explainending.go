@@ -55,18 +55,6 @@ func (e *explanation) context() *ExplainContext {
 	return c
 }
 
-// continuation is what is known of the signals; whole is false where others may
-// have come.
-func (e *explanation) continuation() (c domain.Continuation, whole bool) {
-	switch {
-	case e.state != nil:
-		return e.state.Continuation(), true
-	case len(e.steps) > 0:
-		return e.steps[len(e.steps)-1].Continuation, false
-	}
-	return domain.Continuation{StopSignals: e.past.stops}, false
-}
-
 // ending says why the execution ended.
 func (e *explanation) ending(limits []ExplainLimit) *ExplainEnding {
 	c, whole := e.continuation()
@@ -92,7 +80,7 @@ func (e *explanation) ending(limits []ExplainLimit) *ExplainEnding {
 		end.Others = append(end.Others, explainSignal(signal, SignalLate))
 	}
 	if !whole && e.told {
-		e.miss("signals that came after the last step: only the newest execution keeps them")
+		e.miss("signals that came after the last step")
 	}
 	if e.outcome.Status == domain.StatusFailed {
 		end.Error = e.error()

@@ -45,14 +45,14 @@ func (h *past) started(event *historypb.HistoryEvent) {
 	if in.Carry != nil {
 		h.took(in)
 	}
-	switch {
-	case in.Carry == nil && h.number == 1:
+	if took := carried(in); took.begins && took.number == h.number {
 		h.startedAt = event.GetEventTime().AsTime()
-		h.budget, h.prior = new(in.Definition.Budget.CappedBy(in.Budget)), &domain.Spent{}
-	case in.Carry != nil && in.GoOn != nil && carried(in).number == h.number-1:
-		h.startedAt = event.GetEventTime().AsTime()
-		h.budget, h.prior = &in.GoOn.Budget, &in.Carry.Prior
-		h.goesOn(*in.Carry)
+		if in.Carry == nil || in.GoOn == nil {
+			h.budget, h.prior = new(in.Definition.Budget.CappedBy(in.Budget)), &domain.Spent{}
+		} else {
+			h.budget, h.prior = &in.GoOn.Budget, &in.Carry.Prior
+			h.goesOn(*in.Carry)
+		}
 	}
 	if h.model == "" && in.Definition.Model.Provider != "" {
 		h.model = in.Definition.Model.String()

@@ -64,8 +64,8 @@ type pastRun struct {
 
 // history reads what is recorded of an execution: the runs in which it was, the oldest
 // first, and the newest run.
-func (c *Client) history(ctx context.Context, p position, number int) (*past, error) {
-	h := &past{reader: c.reader(), want: p.executionID(number), number: number, before: p.executionID(number - 1), steps: map[int]ExplainStep{}}
+func (c *Client) history(ctx context.Context, p position, want domain.ExecutionID, number int) (*past, error) {
+	h := &past{reader: c.reader(), want: want, number: number, before: p.executionID(number - 1), steps: map[int]ExplainStep{}}
 	runs, err := c.runsOf(ctx, p.snapshot, h)
 	if err != nil {
 		return nil, err
@@ -111,14 +111,16 @@ func (c *Client) runsOf(ctx context.Context, s snapshot, h *past) ([]string, err
 		}
 		in, _ := h.reader.input(started)
 		took := carried(in)
-		began := in.Carry == nil || took.number < h.number
+		began := took.number < h.number || took.begins && took.number == h.number
 		if began || took.open == h.want {
 			runs = append(runs, runID)
 		}
 		if began {
 			break
 		}
-		runID = started.GetContinuedExecutionRunId()
+		if runID, err = c.previous(ctx, s, runID); err != nil {
+			return nil, err
+		}
 	}
 	slices.Reverse(runs)
 	return runs, nil

@@ -119,7 +119,7 @@ func (p position) standsAs(before position) bool {
 func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
 	switch {
 	case p.ended == nil && !o.changes():
-		return Extended{}, errorf(Invalid, nil, "budget: has no new total, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
+		return Extended{}, errorf(Invalid, nil, "extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
 	case p.ended != nil && p.ended.Status == domain.StatusCompleted:
 		return Extended{}, p.nothingLeft()
 	case p.ended != nil && p.name == "":
