@@ -90,7 +90,10 @@ func forks(t *testing.T) map[string]fork {
 			return must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.Unknown, Message: string(raw(n))}, after(20+n)))
 		}},
 		"WithLateSignals": {roomy, func(_ *testing.T, s state, n int) state { return s.WithLateSignals(n, after(20+n)) }},
-		"WithOriginHere":  {endedState(t), func(t *testing.T, s state, n int) state { return must(t)(s.WithOriginHere(after(20 + n))) }},
+		"WithErrorOf": {roomy, func(_ *testing.T, s state, n int) state {
+			return s.WithErrorOf(domain.StopSignal{Reason: domain.ErrorForbade, Message: string(raw(n))}, after(20+n))
+		}},
+		"WithOriginHere": {endedState(t), func(t *testing.T, s state, n int) state { return must(t)(s.WithOriginHere(after(20 + n))) }},
 		"WithMessageStore": {roomy, func(_ *testing.T, s state, n int) state {
 			log := domain.Log{}.Append("", domain.UserMessage("first"), domain.Digest{})
 			return s.WithMessageStore(domain.StoreOf(log.Append("notes", domain.UserMessage(string(raw(n))), domain.Digest{})))

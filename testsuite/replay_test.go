@@ -19,6 +19,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/hook"
 	agents "everstep/starter/client"
 	"everstep/worker/host"
 	"everstep/worker/host/codec"
@@ -65,7 +66,9 @@ func TestReplay(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
 			t.Parallel()
 			r := newReplayer(t)
-			workflows.Register(r, workflows.Options{})
+			hooks, err := hook.NewSet(historyHooks()...)
+			require.NoError(t, err)
+			workflows.Register(r, workflows.Options{Hooks: hooks})
 			require.NoError(t, r.ReplayWorkflowHistory(nil, readHistory(t, path)))
 		})
 	}
@@ -155,6 +158,7 @@ turns:
 		defer second.Stop()
 		s.keep(t, "worker-shutdown", s.ended(t, begun))
 	})
+	recordAgents(t)
 	t.Run("continue-as-new", func(t *testing.T) {
 		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})

@@ -34,7 +34,8 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
 		return true
 	}
-	if calls == 0 && invalid != "" {
+	// A refusal is an answer in the model's own words, whatever the format.
+	if calls == 0 && invalid != "" && response.Finish != domain.FinishRefusal {
 		s.answeredInvalid(step, invalid)
 	}
 	step.at = s.log.Len()

@@ -104,13 +104,20 @@ func (s *session) origins() []domain.ExecutionID {
 // the one before.
 func (s *session) estimatedInput() int64 { return s.rawInput() + s.guarded.Excess }
 
+// formatTokens is what telling a model of a response format takes beside the
+// schema.
+const formatTokens = 60
+
 // rawInput estimates what the next inference will read by its texts alone.
 func (s *session) rawInput() int64 { return s.tally.visible + s.tally.traces + s.fixedTokens() }
 
 // fixedTokens estimates what every request has beside the conversation.
 func (s *session) fixedTokens() int64 {
-	tokens := domain.EstimateText(s.resolved.Definition.SystemPrompt) +
-		domain.EstimateText(string(s.resolved.Definition.Format.Schema))
+	format := s.resolved.Definition.Format
+	tokens := domain.EstimateText(s.resolved.Definition.SystemPrompt) + domain.EstimateText(string(format.Schema))
+	if format.Type == domain.FormatJSON || format.Type == domain.FormatSchema {
+		tokens += formatTokens
+	}
 	for _, tool := range s.resolved.Tools {
 		tokens += domain.EstimateText(tool.Name) + domain.EstimateText(tool.Description) + domain.EstimateText(string(tool.Schema))
 	}

@@ -29,6 +29,7 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	case !errors.Is(err, errUnfinished):
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, err)
 	}
+	e.older = number < p.number || c.superseded(ctx, p)
 	if e.past, err = c.history(ctx, p, want, number); err != nil {
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
 	}
@@ -38,10 +39,18 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	return e.view(), nil
 }
 
+// superseded reports whether the agent has gone on in a later workflow.
+func (c *Client) superseded(ctx context.Context, p position) bool {
+	now, err := c.snapshot(ctx, p.agent)
+	return err == nil && now.firstRunID() != p.firstRunID()
+}
+
 // An explanation is what is known of an execution, by who told it.
 type explanation struct {
 	position
 	number int
+	// older means that the agent has begun an execution after this one.
+	older bool
 	// outcome is nil while the execution is in progress.
 	outcome *domain.Outcome
 	past    *past

@@ -13,7 +13,7 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	}
 	goOn := ""
 	switch {
-	case e.number != e.position.number:
+	case e.older:
 	case e.byServer, e.name != "" && !e.open():
 		advice = append(advice, ExplainAdvice{Text: "nothing can go on from it: its workflow is closed. Begin anew"})
 	default:

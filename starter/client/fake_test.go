@@ -50,6 +50,8 @@ type fakeRun struct {
 	pending []*workflowpb.PendingActivityInfo
 	task    *workflowpb.PendingWorkflowTaskInfo
 	memo    *commonpb.Memo
+	// first is the run with which its chain began; empty: the fake's oldest.
+	first string
 }
 
 var errDown = serviceerror.NewUnavailable("the fake server is down")
@@ -90,9 +92,13 @@ func (f *fakeServer) DescribeWorkflowExecution(_ context.Context, _, runID strin
 	if err != nil {
 		return nil, err
 	}
+	first := r.first
+	if first == "" {
+		first = f.runs[0].id
+	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
-			Execution: &commonpb.WorkflowExecution{RunId: r.id}, FirstRunId: f.runs[0].id, Status: r.status,
+			Execution: &commonpb.WorkflowExecution{RunId: r.id}, FirstRunId: first, Status: r.status,
 			Memo: r.memo, HistoryLength: int64(len(r.events)), HistorySizeBytes: 1000,
 		},
 		PendingActivities: r.pending, PendingWorkflowTask: r.task,

@@ -25,7 +25,8 @@ type telling struct {
 func tell[In, Out any](ctx context.Context, t *telling, runID string, query domain.Query[In, Out], in In) (Out, error) {
 	for {
 		out, err := read(ctx, t.client, t.snapshot, runID, query, in)
-		if err == nil || !t.insists || ctx.Err() != nil || !(errors.Is(err, errNoWorker) || away(err)) {
+		missing := errors.Is(err, errNoWorker) || err != nil && away(err)
+		if !missing || !t.insists || ctx.Err() != nil {
 			return out, err
 		}
 		if !t.told {

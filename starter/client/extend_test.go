@@ -1,0 +1,253 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+
+	"everstep/domain"
+)
+
+// stopped is the outcome of nora's n-th execution, at a limit.
+func stopped(n int) domain.Outcome {
+	o := outcomeOf(n, 2)
+	o.Status, o.StopReason = domain.StatusStopped, domain.StepsLimitReached
+	return o
+}
+
+func steps(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSteps: &n} }
+
+func TestExtendOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make  func(r *fakeRun)
+		o     ExtendOptions
+		means domain.ExecutionID // of the execution that the update names; zero: none is sent
+		class Class
+	}{
+		"running":                  {func(*fakeRun) {}, ExtendOptions{Budget: steps(9)}, nth(1), ""},
+		"running, a limit lifted":  {func(*fakeRun) {}, ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}}, nth(1), ""},
+		"running, nothing changes": {func(*fakeRun) {}, ExtendOptions{}, domain.ExecutionID{}, Invalid},
+		"idle after a limit":       {func(r *fakeRun) { r.ends(stopped(1)) }, ExtendOptions{}, nth(1), ""},
+		"idle, completed":          {func(r *fakeRun) { r.ends(outcomeOf(1, 2)) }, ExtendOptions{Budget: steps(9)}, domain.ExecutionID{}, Refused},
+		"closed": {func(r *fakeRun) {
+			r.ends(stopped(1))
+			r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+		}, ExtendOptions{}, domain.ExecutionID{}, Refused},
+		"an unknown limit": {func(*fakeRun) {}, ExtendOptions{Lift: []domain.Limit{"max_fun"}}, domain.ExecutionID{}, Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := newRun("run-1", nil)
+			c.make(run)
+			f := newFake(run)
+			var sent domain.ExtendRequest
+			f.update = func(_ string, in any) (any, error) {
+				sent = in.(domain.ExtendRequest)
+				return domain.ExtendReply{ExecutionID: nth(2), Number: 2, RunID: "run-1", Began: true, Budget: steps(9)}, nil
+			}
+			x, err := f.client().Extend(t.Context(), "nora", c.o)
+			require.Equal(t, c.means, sent.ExecutionID)
+			if c.class != "" {
+				requireClass(t, err, c.class)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.o.Lift, sent.Lift)
+			require.True(t, x.Began)
+			require.Equal(t, nth(2), x.ExecutionID)
+			require.Equal(t, steps(9), x.Budget)
+		})
+	}
+}
+
+// TestExtendDecidesByWhatIsTrueThen covers an execution that ends between the
+// look at it and the update, and a refusal that stays true.
+func TestExtendDecidesByWhatIsTrueThen(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	f := newFake(run)
+	ids := map[string]bool{}
+	f.update = func(id string, in any) (any, error) {
+		ids[id] = true
+		if run.memo == nil {
+			f.change(func() { run.ends(stopped(1)) })
+			return nil, denied("it is stopping")
+		}
+		return domain.ExtendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
+	}
+	x, err := f.client().Extend(t.Context(), "nora", ExtendOptions{Budget: steps(9), RequestID: "mine"})
+	require.NoError(t, err)
+	require.True(t, x.Began)
+	require.Equal(t, map[string]bool{"mine": true}, ids)
+
+	tries := 0
+	f.update = func(string, any) (any, error) { tries++; return nil, denied("not now") }
+	_, err = f.client().Extend(t.Context(), "nora", ExtendOptions{Budget: steps(9)})
+	requireClass(t, err, Refused)
+	require.EqualError(t, err, "not now")
+	require.Equal(t, 1, tries)
+}
+
+// lonely is an agent without a name.
+const lonely = "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11"
+
+// lonelyRun is its workflow, whose n-th execution was stopped at a limit.
+func lonelyRun(t *testing.T, id string, n int, goOn *domain.GoOn) *fakeRun {
+	t.Helper()
+	a := must(agentOf(lonely))
+	r := newRun(id, nil)
+	r.first = id
+	in := domain.SessionInput{SchemaVersion: 1, AgentID: a.id, Definition: scriptedAgent(), Prompt: "go"}
+	if goOn != nil {
+		state, err := json.Marshal(lonelyState(t, n-1))
+		require.NoError(t, err)
+		in.Prompt, in.GoOn, in.Carry = "", goOn, &domain.Carry{State: state}
+	}
+	r.events[0].GetWorkflowExecutionStartedEventAttributes().Input = payloads(in)
+	o := stopped(n)
+	o.AgentID, o.ExecutionID = a.id, a.id.Execution(id, n)
+	r.ends(o)
+	r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+	return r
+}
+
+// lonelyState is its state after n executions.
+func lonelyState(t *testing.T, n int) domain.AgentState {
+	t.Helper()
+	a, now := must(agentOf(lonely)), at(1).AsTime()
+	s := domain.NewAgentState(a.id, domain.AgentID{}, now, scriptedAgent().Model)
+	for i := range n {
+		var err error
+		s, err = s.BeginExecution(a.id.Execution("x", i+1), steps(2), now)
+		require.NoError(t, err)
+		s, err = s.WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, now)
+		require.NoError(t, err)
+		s, err = s.WithExecutionCompleted(now)
+		require.NoError(t, err)
+	}
+	return s
+}
+
+// answersOf is a worker that knows lonely's state after n executions, and three
+// messages of a size.
+func answersOf(t *testing.T, n, size int, storage bool) func(context.Context, string, string, any) (any, error) {
+	t.Helper()
+	state, err := json.Marshal(lonelyState(t, n))
+	require.NoError(t, err)
+	return func(_ context.Context, _, query string, in any) (any, error) {
+		if query == string(domain.QueryState) {
+			return domain.StateView{State: state, Length: 3, Carry: &domain.Carry{State: state, Resolved: &domain.Resolved{Storage: storage}}}, nil
+		}
+		page := domain.MessagesPage{From: in.(domain.MessagesRequest).From, Length: 3}
+		if page.From < 3 {
+			page.Entries = []domain.Entry{{Index: page.From, Message: domain.UserMessage(string(make([]byte, size)))}}
+		}
+		return page, nil
+	}
+}
+
+func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		size    int
+		storage bool
+		entries int
+		copies  bool
+		class   Class
+	}{
+		"a short conversation":        {10, false, 3, false, ""},
+		"a long one, with storage":    {400_000, true, 0, true, ""},
+		"a long one, without storage": {400_000, false, 0, false, Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(lonelyRun(t, "run-0", 1, nil))
+			f.query = answersOf(t, 1, c.size, c.storage)
+			var in domain.SessionInput
+			var options sdk.StartWorkflowOptions
+			f.start = func(o sdk.StartWorkflowOptions, input domain.SessionInput) error { options, in = o, input; return nil }
+			x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9), RequestID: "mine"})
+			if c.class != "" {
+				requireClass(t, err, c.class)
+				require.ErrorContains(t, err, "storage")
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, x.Began)
+			require.Equal(t, 2, x.Number)
+			require.Equal(t, must(agentOf(lonely)).id.Execution("run-1", 2), x.ExecutionID)
+			require.Equal(t, domain.WorkflowID(lonely), options.ID)
+			require.Equal(t, 1, options.Memo[domain.MemoOutcome].(domain.Outcome).Number)
+			require.Empty(t, in.Prompt)
+			require.Equal(t, scriptedAgent(), in.Definition)
+			require.Equal(t, steps(9), in.GoOn.Budget)
+			require.Equal(t, "run-0", in.GoOn.RunID)
+			require.Len(t, in.Carry.Entries, c.entries)
+			require.Equal(t, c.copies, in.GoOn.Copy != nil)
+			if c.copies {
+				require.Equal(t, "run-0", in.GoOn.Copy.RunID)
+				require.Equal(t, 3, in.GoOn.Copy.Log.Length)
+				require.False(t, in.GoOn.Copy.Log.Digest == domain.Digest{})
+			}
+			require.Equal(t, "mine", in.Carry.Extended[0].ID)
+			require.Equal(t, 2, in.Carry.Extended[0].Reply.Number)
+		})
+	}
+}
+
+// TestGoingOnWhereSomebodyWasFaster finds the agent at work, and gives that
+// execution the new total.
+func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
+	t.Parallel()
+	first := lonelyRun(t, "run-0", 1, nil)
+	f := newFake(first)
+	f.query = answersOf(t, 1, 10, false)
+	f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error {
+		second := lonelyRun(t, "run-9", 2, &domain.GoOn{RunID: "run-0"})
+		second.events, second.status, second.memo = second.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
+		f.change(func() { f.runs = append(f.runs, second) })
+		return serviceerror.NewWorkflowExecutionAlreadyStarted("already started", "request", "run-9")
+	}
+	var sent domain.ExtendRequest
+	f.update = func(_ string, in any) (any, error) {
+		sent = in.(domain.ExtendRequest)
+		return domain.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
+	}
+	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
+	require.False(t, x.Began)
+	require.Equal(t, must(agentOf(lonely)).id.Execution("run-9", 2), sent.ExecutionID)
+}
+
+// TestExecutionsOfEarlierWorkflows reads each where it was.
+func TestExecutionsOfEarlierWorkflows(t *testing.T) {
+	t.Parallel()
+	f := newFake(
+		lonelyRun(t, "run-0", 1, nil), lonelyRun(t, "run-5", 2, &domain.GoOn{RunID: "run-0"}), lonelyRun(t, "run-9", 3, &domain.GoOn{RunID: "run-5"}),
+	)
+	for n, run := range map[int]string{1: "run-0", 2: "run-5", 3: "run-9"} {
+		r, err := f.client().Wait(t.Context(), lonely, n)
+		require.NoError(t, err)
+		require.Equal(t, n, r.Number)
+		require.Equal(t, run, r.RunID)
+		require.Equal(t, must(agentOf(lonely)).id.Execution(run, n), r.ExecutionID)
+		var types []EventType
+		for e, err := range f.client().Follow(t.Context(), lonely, FollowOptions{Number: n}) {
+			require.NoError(t, err)
+			require.Equal(t, n, e.Number)
+			types = append(types, e.Type)
+		}
+		require.Equal(t, []EventType{EventBegan, EventEnded}, types)
+	}
+	f.deleted["run-0"] = true
+	_, err := f.client().Wait(t.Context(), lonely, 1)
+	requireClass(t, err, Gone)
+	_, err = f.client().Wait(t.Context(), lonely, 4)
+	requireClass(t, err, NotFound)
+}

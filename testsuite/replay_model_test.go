@@ -1,0 +1,132 @@
+package testsuite_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/hook"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// historyHooks are those of the kept histories. They stay as they are for as
+// long as a history uses them.
+func historyHooks() []hook.Hook {
+	nudge := hook.BeforeStep("kept-nudge", func(p hook.Point) (hook.Point, error) {
+		if p.State.StepCount() > 0 {
+			return p, nil
+		}
+		return p.Say(domain.RoleUser, "Be brief."), nil
+	})
+	deny := hook.BeforeToolUse("kept-deny", func(c hook.ToolUse) (hook.ToolUse, error) {
+		if strings.Contains(c.At.Call.Arguments, "secret") {
+			return hook.Block(c, "not that"), nil
+		}
+		return c, nil
+	})
+	redact := hook.AfterToolUse("kept-redact", func(c hook.ToolResult) (hook.ToolResult, error) {
+		c.At.Execution.Value = strings.ReplaceAll(c.At.Execution.Value, "a", "*")
+		return c, nil
+	})
+	again := hook.AfterStep("kept-again", func(p hook.Point) (hook.Point, error) {
+		if step, ok := p.State.CurrentStep(); ok && step.Number == 2 {
+			return p.Say(domain.RoleUser, "Say it once more.").Continue(), nil
+		}
+		return p, nil
+	})
+	report := hook.IO(domain.TriggerOnStop, "kept-report", func(_ context.Context, r domain.HookRequest) (domain.HookReply, error) {
+		return domain.HookReply{Note: domain.Metadata{"steps": fmt.Append(nil, r.Steps)}}, nil
+	})
+	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+		return domain.HookReply{}, nil
+	})
+	return []hook.Hook{nudge, deny, redact, again, report, audit}
+}
+
+func historyHookNames() []string {
+	var names []string
+	for _, h := range historyHooks() {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+// recordAgents records what an agent is made of beside its loop: hooks, formats,
+// compaction, going on.
+func recordAgents(t *testing.T) {
+	t.Helper()
+	t.Run("hooks", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}, Hooks: historyHooks()})
+		definition := scripted(writeScript(t, `
+turns:
+  - text: looking
+    tool_calls: [{name: echo, arguments: {text: a}}, {name: echo, arguments: {text: secret}}]
+  - text: done
+  - text: done, once more
+`), "echo")
+		definition.Hooks = historyHookNames()
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "hooks", s.ended(t, begun))
+	})
+	t.Run("invalid-answers", func(t *testing.T) {
+		s := start(t, host.Config{})
+		definition := scripted(writeScript(t, `turns: [{text: 'no json'}, {text: '{"n": "one"}'}, {text: '{"n": 1}'}]`))
+		definition.Format = domain.ResponseFormat{
+			Type: domain.FormatSchema, Name: "count",
+			Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
+		}
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "invalid-answers", s.ended(t, begun))
+	})
+	t.Run("compaction", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		definition := scripted(longScript(t, 10, 100), "echo")
+		definition.Model.ContextWindow = 2000
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "compaction", s.ended(t, begun))
+	})
+	t.Run("going-on", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		one, five := int64(1), int64(5)
+		begun, err := s.agents.Start(within(t), agents.Start{
+			Prompt: "go", Definition: scripted(longScript(t, 3, 1), "echo"), Budget: domain.ExecutionBudget{MaxSteps: &one},
+		})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		extended, err := s.agents.Extend(within(t), begun.ID, agents.ExtendOptions{Budget: domain.ExecutionBudget{MaxSteps: &five}})
+		require.NoError(t, err)
+		s.keep(t, "going-on", s.ended(t, extended.Execution))
+	})
+	t.Run("paused", func(t *testing.T) {
+		shop := newWorkshop()
+		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})
+		hour, ten := 3600.0, int64(10)
+		begun, err := s.agents.Start(within(t), agents.Start{
+			Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work"), Budget: domain.ExecutionBudget{MaxSeconds: &hour},
+		})
+		require.NoError(t, err)
+		s.textSeen(t, begun.ID)
+		_, err = s.agents.Pause(within(t), begun.ID)
+		require.NoError(t, err)
+		shop.open()
+		require.Eventually(t, func() bool {
+			view, err := s.agents.Status(within(t), begun.ID)
+			return err == nil && view.Doing == "paused"
+		}, patience, 50*time.Millisecond)
+		_, err = s.agents.Extend(within(t), begun.ID, agents.ExtendOptions{Budget: domain.ExecutionBudget{MaxSteps: &ten}})
+		require.NoError(t, err)
+		_, err = s.agents.Resume(within(t), begun.ID)
+		require.NoError(t, err)
+		s.keep(t, "paused", s.ended(t, begun))
+	})
+}
