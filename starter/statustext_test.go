@@ -73,6 +73,20 @@ func TestStatusText(t *testing.T) {
 	}
 }
 
+// TestStatusOfWhatGoesOn has what only some executions have.
+func TestStatusOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	got := statusText(noTheme(), "notes", domain.StatusView{
+		Number: 2, Status: domain.StatusInProgress, Doing: "paused", Paused: true, CostUSD: "0.0042",
+		Origin: domain.ExecutionID{UUID: uuid.MustParse("6cd30739-3b72-5c27-89d3-e71bda49aaaf")},
+		Prior:  domain.Spent{Steps: 10, Tokens: 1200, CostNanoUSD: 5_000_000},
+		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(20_000_000))}, BudgetLeft: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(10_800_000))},
+		Window: 16000, Context: 4000, Source: domain.FromWorkflow,
+	}, testNow)
+	requireGolden(t, "status-going-on", got)
+	require.Equal(t, "about 12 tokens", contextText(12, 0))
+}
+
 func TestListing(t *testing.T) {
 	t.Parallel()
 	agents := []client.Listed{

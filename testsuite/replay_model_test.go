@@ -89,8 +89,14 @@ turns:
 	})
 	t.Run("compaction", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-		definition := scripted(longScript(t, 10, 100), "echo")
-		definition.Model.ContextWindow = 2000
+		var script strings.Builder
+		script.WriteString("turns:\n")
+		for n := range 10 {
+			fmt.Fprintf(&script, "  - {text: '%d %s', tool_calls: [{name: echo, arguments: {text: '%d', times: 100}}]}\n", n, strings.Repeat("words ", 100), n)
+		}
+		script.WriteString("  - {text: done}\n")
+		definition := scripted(writeScript(t, script.String()), "echo")
+		definition.Model.ContextWindow = 1500
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
 		require.NoError(t, err)
 		s.keep(t, "compaction", s.ended(t, begun))

@@ -231,6 +231,7 @@ func TestExecutionsOfEarlierWorkflows(t *testing.T) {
 	f := newFake(
 		lonelyRun(t, "run-0", 1, nil), lonelyRun(t, "run-5", 2, &domain.GoOn{RunID: "run-0"}), lonelyRun(t, "run-9", 3, &domain.GoOn{RunID: "run-5"}),
 	)
+	f.query = func(context.Context, string, string, any) (any, error) { return nil, errDown }
 	for n, run := range map[int]string{1: "run-0", 2: "run-5", 3: "run-9"} {
 		r, err := f.client().Wait(t.Context(), lonely, n)
 		require.NoError(t, err)
