@@ -23,11 +23,28 @@ const (
 	BetweenSteps Boundary = "between_steps"
 	// Continuing: the run is about to continue as new.
 	Continuing Boundary = "continuing"
+	// InSummary: a part of a summary of the conversation has arrived.
+	InSummary Boundary = "in_summary"
+	// BeforeHook: a hook that is an activity has begun and done nothing.
+	BeforeHook Boundary = "before_hook"
+	// AfterHook: a hook that is an activity has done its work and not yet reported.
+	AfterHook Boundary = "after_hook"
+	// Checking: an answer that a hook has made is being held against the response
+	// format. A model's own is checked after AfterRequest, with nothing between.
+	Checking Boundary = "checking"
+	// Paused: the execution is paused, and nothing is under way.
+	Paused Boundary = "paused"
+	// GoingOn: an execution begins that goes on from one that stopped or failed.
+	GoingOn Boundary = "going_on"
 )
 
-// Boundaries lists every boundary, in the order of a step.
+// Boundaries lists every boundary: those of a plain agent in the order of a
+// step, then those of what an agent may use besides.
 func Boundaries() []Boundary {
-	return []Boundary{BeforeRequest, InStream, AfterRequest, BeforeEffect, AfterEffect, AmongCalls, BetweenSteps, Continuing}
+	return []Boundary{
+		BeforeRequest, InStream, AfterRequest, BeforeEffect, AfterEffect, AmongCalls, BetweenSteps, Continuing,
+		InSummary, BeforeHook, AfterHook, Checking, Paused, GoingOn,
+	}
 }
 
 // UnmarshalText accepts the known boundaries only.
@@ -41,6 +58,8 @@ type Place struct {
 	// ExecutionID and Step are zero where the run continues as new.
 	ExecutionID ExecutionID
 	Step        int
+	// Summary says that the inference there sums up a part of the conversation.
+	Summary bool
 }
 
 type placeKey struct{}

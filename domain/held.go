@@ -36,3 +36,18 @@ func (s AgentState) AddedSince(earlier AgentState) []Entry {
 	}
 	return added
 }
+
+// Extends reports whether the state has all messages of an earlier one, as they
+// were, and at most others behind them. Of each section it looks at both ends.
+func (s AgentState) Extends(earlier AgentState) bool {
+	for _, section := range earlier.context.store.sections {
+		was, is := section.messages, s.context.store.Section(section.name)
+		if len(is) < len(was) {
+			return false
+		}
+		if n := len(was); n > 0 && (!is[0].Equal(was[0]) || !is[n-1].Equal(was[n-1])) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,10 +1,6 @@
 package domain
 
-import (
-	"fmt"
-	"math/bits"
-	"strings"
-)
+import "math/bits"
 
 // A Price is what a model costs: nano-dollars for a million tokens, by kind. A
 // dollar is a thousand million nano-dollars, so 3 dollars are 3_000_000_000.
@@ -34,9 +30,6 @@ const (
 	// MaxPrice bounds a price: a million dollars for a million tokens. What is
 	// above is a mistake of units.
 	MaxPrice = 1_000_000_000_000_000
-	// maxCost is what a cost that cannot be reckoned is taken to be: so much
-	// that every limit is reached.
-	maxCost = int64(^uint64(0) >> 1)
 )
 
 // Check says which price makes no sense.
@@ -161,26 +154,3 @@ func (c charge) perMillion() int64 {
 	}
 	return int64(quotient)
 }
-
-// AddCost adds two sums of nano-dollars; what does not fit is the largest sum,
-// and what is negative counts as nothing, so that a limit never fails open.
-func AddCost(a, b int64) int64 {
-	a, b = max(a, 0), max(b, 0)
-	if a > maxCost-b {
-		return maxCost
-	}
-	return a + b
-}
-
-// USD writes nano-dollars as dollars, exactly: "0.0042".
-func USD(nano int64) string {
-	sign, amount := "", uint64(nano) //nolint:gosec // the sign is looked at next
-	if nano < 0 {
-		sign, amount = "-", -amount
-	}
-	text := fmt.Sprintf("%s%d.%09d", sign, amount/nanosPerUSD, amount%nanosPerUSD)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-}
-
-// nanosPerUSD is the number of nano-dollars in a dollar.
-const nanosPerUSD = 1_000_000_000

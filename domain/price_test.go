@@ -149,27 +149,6 @@ func TestCostNearTheEnd(t *testing.T) {
 	}
 }
 
-func TestAddCost(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, int64(5), domain.AddCost(2, 3))
-	require.Equal(t, int64(math.MaxInt64), domain.AddCost(math.MaxInt64, 1))
-	require.Equal(t, int64(math.MaxInt64), domain.AddCost(math.MaxInt64, math.MaxInt64))
-	require.Equal(t, int64(math.MaxInt64), domain.AddCost(math.MaxInt64-1, 1))
-	require.Equal(t, int64(7), domain.AddCost(7, math.MinInt64), "no refunds")
-	require.Equal(t, int64(7), domain.AddCost(-1, 7))
-}
-
-func TestUSD(t *testing.T) {
-	t.Parallel()
-	for text, nano := range map[string]int64{
-		"0": 0, "0.000000001": 1, "0.0042": 4_200_000, "1": 1_000_000_000, "10": 10_000_000_000, "1.5": 1_500_000_000,
-		"-0.25": -250_000_000, "100.000000001": 100_000_000_001,
-		"9223372036.854775807": math.MaxInt64, "-9223372036.854775808": math.MinInt64,
-	} {
-		require.Equal(t, text, domain.USD(nano))
-	}
-}
-
 func TestPriceCheck(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, samplePrice().Check())

@@ -25,9 +25,6 @@ func statusText(t theme, id string, v domain.StatusView, now time.Time) string {
 		}
 	}
 	fact("doing", doing(v, now))
-	if v.Paused {
-		fact("paused", "nothing new starts until it is resumed")
-	}
 	fact("why", why(v))
 	fact("steps", grouped(int64(v.StepCount)))
 	fact("model", oneLine(v.Model))

@@ -70,8 +70,8 @@ func requireSums(t *testing.T, view client.ExplainView) {
 	}
 }
 
-// priced is the scripted agent with a price.
-func priced(t testing.TB, script string, tools ...string) domain.Definition {
+// pricedScript is the scripted agent with a price.
+func pricedScript(t testing.TB, script string, tools ...string) domain.Definition {
 	t.Helper()
 	d := scripted(writeScript(t, script), tools...)
 	d.Model.Price = &domain.Price{Input: 1_000_000, Output: 10_000_000}
@@ -82,7 +82,7 @@ func TestExplainACompletedOne(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	worker := s.work(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: priced(t, explainScript, "echo")})
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: pricedScript(t, explainScript, "echo")})
 	require.NoError(t, err)
 	result, err := s.agents.Wait(within(t), begun.ID, 0)
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestExplainOneStoppedAtLimits(t *testing.T) {
 	s := connect(t, "plain", nil)
 	worker := s.work(t, host.Config{Tools: []tool.Tool{echo()}})
 	begun, err := s.agents.Start(within(t), client.Start{
-		Prompt: "go", Definition: priced(t, explainScript, "echo"),
+		Prompt: "go", Definition: pricedScript(t, explainScript, "echo"),
 		Budget: domain.ExecutionBudget{MaxSteps: new(int64(2)), MaxTokens: new(int64(100_000)), MaxSeconds: new(600.0)},
 	})
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestExplainOneThatNoWorkerHasSeen(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	begun, err := s.agents.Start(within(t), client.Start{
-		Prompt: "go", Definition: priced(t, explainScript), Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))},
+		Prompt: "go", Definition: pricedScript(t, explainScript), Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))},
 	})
 	require.NoError(t, err)
 	v := s.explained(t, begun.ID)
@@ -279,7 +279,7 @@ func TestExplainOneThatGoesOn(t *testing.T) {
 				name = s.named(name)
 			}
 			begun, err := s.agents.Start(within(t), client.Start{
-				ID: name, Prompt: "go", Definition: priced(t, explainScript, "echo"), Budget: domain.ExecutionBudget{MaxSteps: new(int64(1))},
+				ID: name, Prompt: "go", Definition: pricedScript(t, explainScript, "echo"), Budget: domain.ExecutionBudget{MaxSteps: new(int64(1))},
 			})
 			require.NoError(t, err)
 			_, err = s.agents.Wait(within(t), begun.ID, 0)
@@ -322,7 +322,7 @@ func TestExplainCommand(t *testing.T) {
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	c := newCLI(t).at(s)
 	begun, err := s.agents.Start(context.Background(), client.Start{
-		Prompt: "go", Definition: priced(t, explainScript, "echo"), Budget: domain.ExecutionBudget{MaxSteps: new(int64(1))},
+		Prompt: "go", Definition: pricedScript(t, explainScript, "echo"), Budget: domain.ExecutionBudget{MaxSteps: new(int64(1))},
 	})
 	require.NoError(t, err)
 	_, err = s.agents.Wait(within(t), begun.ID, 0)

@@ -218,7 +218,7 @@ func TestAHookThatFails(t *testing.T) {
 			func(context.Context, domain.HookRequest) (domain.HookReply, error) {
 				return domain.HookReply{}, errors.New("the door is shut")
 			},
-			"the door is shut", domain.Internal,
+			"the door is shut", domain.Invalid,
 		},
 		"an error of ours": {
 			func(c hook.Point) (hook.Point, error) { return c, coded },
@@ -234,7 +234,7 @@ func TestAHookThatFails(t *testing.T) {
 			func(c hook.Point) (hook.Point, error) {
 				return c.Stop("no").Say(domain.RoleUser, "no"), errors.New("the door is shut")
 			},
-			nil, "the door is shut", domain.Internal,
+			nil, "the door is shut", domain.Invalid,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

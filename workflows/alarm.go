@@ -51,6 +51,9 @@ func (s *session) after(delay time.Duration, do func()) *alarm {
 // of what it did before, where a limit or the time that counts has changed.
 func (s *session) watchTime() {
 	s.stop.silenceTime()
+	if s.finishing {
+		return
+	}
 	budget := s.budget()
 	if limit := budget.MaxSeconds; limit != nil {
 		left := time.Duration((*limit - s.spent().Seconds) * float64(time.Second))

@@ -22,7 +22,7 @@ func (s *session) finish() {
 		s.stopFor(domain.StopSignal{Reason: domain.Completed})
 	}
 	signal, _ := s.state.StopSignal()
-	s.tell(domain.AgentExecutionStopped{EventHeader: s.head(), Reason: signal.Reason, Source: signal.Source})
+	s.tell(domain.AgentExecutionStopped{EventHeader: s.head(), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 	counted := len(s.state.StopSignals())
 	s.fire(domain.TriggerAfterExecution)
 	s.state = s.state.WithLateSignals(counted, s.now())
@@ -64,7 +64,7 @@ func (s *session) tellEnd(outcome domain.Outcome) {
 		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 	}
 	if err := executionError(s.state); err != nil {
-		failed.Kind, failed.Code, failed.Source = err.Kind, err.Code, err.Source
+		failed.Kind, failed.Code, failed.Source = err.Kind, err.Code, domain.Shorten(err.Source, maxEventText)
 	}
 	s.tell(failed)
 }
@@ -83,15 +83,23 @@ func describe(agent domain.AgentID, state domain.AgentState) domain.Outcome {
 	return outcome
 }
 
-// executionError is what made an execution fail: its own error, else the newest.
+// executionError is what made an execution fail: the error whose signal counts,
+// else the execution's own, else the newest.
 func executionError(state domain.AgentState) *domain.Error {
+	all := state.Errors()
+	signal, _ := state.StopSignal()
+	for i, err := range all {
+		if signal.Reason == domain.ErrorForbade && err.Message == signal.Message && err.Source == signal.Source {
+			return &all[i]
+		}
+	}
 	if execution, ok := state.Execution(); ok {
 		if own, failed := execution.Err(); failed {
 			return &own
 		}
 	}
-	if errs := state.Errors(); len(errs) > 0 {
-		return &errs[len(errs)-1]
+	if len(all) > 0 {
+		return &all[len(all)-1]
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -137,6 +138,8 @@ func onlyChangedWhatItMay(given, made domain.AgentState) error {
 		return domain.Errorf(domain.Invalid, "it returned the state of another agent or execution; return the context that was given, changed")
 	case made.ExecutionCount() != given.ExecutionCount() || after.Status() != before.Status():
 		return domain.Errorf(domain.Invalid, "it began or ended the execution; use Stop or Continue")
+	case !made.Extends(given):
+		return domain.Errorf(domain.Invalid, "it took messages away or changed them; a hook may only add some")
 	case len(made.StopSignals()) < len(given.StopSignals()):
 		return domain.Errorf(domain.Invalid, "it took a stop signal away; use Continue, which overrides those that may be")
 	case after.StepCount() != before.StepCount() || now.ID != current.ID:
@@ -146,36 +149,30 @@ func onlyChangedWhatItMay(given, made domain.AgentState) error {
 }
 
 // follow brings the rest of the session in line with a state that a hook has
-// changed: the time limits, and the definition in force.
+// changed: the time limits, and the system prompt in force. Another model or
+// response format is resolved before the next step.
 func (s *session) follow(before domain.AgentState) {
 	if was, _ := before.Budget(); !sameTime(was, s.budget()) {
 		s.watchTime()
 	}
-	prompt, format := s.state.SystemPrompt(), s.state.ResponseFormat()
-	if r := s.resolved; r != nil && (prompt != before.SystemPrompt() || !sameFormat(format, before.ResponseFormat())) {
+	prompt := s.state.SystemPrompt()
+	if r := s.resolved; r != nil && prompt != before.SystemPrompt() {
 		changed := *r
-		changed.Definition.SystemPrompt, changed.Definition.Format = prompt, format
-		changed.Digest = domain.DigestOf([]byte(r.Digest.String()), []byte(prompt), []byte(format.Type), []byte(format.Name), format.Schema)
+		changed.Definition.SystemPrompt = prompt
+		changed.Digest = domain.DigestOf([]byte(r.Digest.String()), []byte(prompt))
 		s.resolved = &changed
 	}
-	if !s.state.LLMConfig().Equal(before.LLMConfig()) {
-		s.remodel = true
-	}
-}
-
-func sameFormat(a, b domain.ResponseFormat) bool {
-	return a.Type == b.Type && a.Name == b.Name && a.Mode == b.Mode && string(a.Schema) == string(b.Schema)
 }
 
 // hookFailed ends the execution: the error is its own, and nothing more starts.
 func (s *session) hookFailed(spec domain.HookSpec, err error) {
-	own := *domain.AsError(err)
-	message := own.Message
-	if own.Kind == domain.Internal && own.Detail != "" {
-		message = own.Detail
+	// Whoever wrote the hook wrote its error.
+	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
+	if typed, ok := errors.AsType[*domain.Error](err); ok {
+		own = *typed
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
-	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, message), domain.MaxReason)
+	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, own.Message), domain.MaxReason)
 	if s.step != nil {
 		s.step.halts++
 	}

@@ -100,7 +100,7 @@ func (s *session) ask(step *turn, request domain.ModelRequest, tries int) (domai
 		what = "summary"
 	}
 	s.tell(domain.InferenceRequestStarted{
-		EventHeader: s.head(), Model: s.resolved.Definition.Model.String(), Attempts: tries, Summary: request.Summary != nil,
+		EventHeader: s.head(), Model: domain.Shorten(s.resolved.Definition.Model.String(), maxEventText), Attempts: tries, Summary: request.Summary != nil,
 	})
 	options := s.activity(inferring, fmt.Sprintf("step %d · %s", step.number, what), tries)
 	reply, err := await(options, domain.CallModel, request)

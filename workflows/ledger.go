@@ -42,7 +42,7 @@ func (s *session) tell(event domain.Event) {
 func (s *session) announce() {
 	signals := s.state.StopSignals()
 	for _, signal := range signals[min(s.ledger.announced, len(signals)):] {
-		s.tell(domain.StopSignalReceived{EventHeader: s.head(), Reason: signal.Reason, Source: signal.Source})
+		s.tell(domain.StopSignalReceived{EventHeader: s.head(), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 	}
 	s.ledger.announced = len(signals)
 }
@@ -58,6 +58,9 @@ func (s *session) evaluated(state domain.AgentState, stops, silent bool) {
 	reason, _ := state.StopReason()
 	s.tell(domain.ContinuationEvaluated{EventHeader: s.head(), Stops: stops, Reason: reason, Overridden: overridden})
 }
+
+// maxEventText bounds what an event holds of names that others choose.
+const maxEventText = 128
 
 // maxEvents bounds a page of events; each takes some 300 bytes.
 const maxEvents = 2000

@@ -122,7 +122,7 @@ func (s *session) mayBegin() bool {
 	s.hold()
 	if !s.stopped() {
 		s.fire(domain.TriggerBeforeStep)
-		if s.remodel {
+		if len(s.resolved.Hooks) > 0 && s.stale() {
 			s.resolve()
 		}
 		s.guardBudget()
@@ -151,6 +151,7 @@ func (s *session) concluded() bool {
 	s.heed()
 	state, stop := s.state.Evaluate(s.now())
 	s.evaluated(state, stop, false)
+	s.step = nil
 	return stop
 }
 

@@ -5,13 +5,27 @@ import "everstep/domain"
 // resolve asks a worker what the definition means, once a session and again
 // where its model changes. Every execution's budget is looked at, resolved or not.
 func (s *session) resolve() {
-	if s.resolved == nil || s.remodel {
+	if s.stale() {
 		s.list()
 	}
 	if limit := s.budget().MaxCostNanoUSD; limit != nil && *limit > 0 && s.resolved != nil && s.resolved.Price == nil {
 		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
 			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig()))
 	}
+}
+
+// stale reports whether the definition has to be resolved: it was not, or for
+// another model or response format.
+func (s *session) stale() bool {
+	if s.resolved == nil {
+		return true
+	}
+	of := s.resolved.Definition
+	return !of.Model.Equal(s.state.LLMConfig()) || !sameFormat(of.Format, s.state.ResponseFormat())
+}
+
+func sameFormat(a, b domain.ResponseFormat) bool {
+	return a.Type == b.Type && a.Name == b.Name && a.Mode == b.Mode && string(a.Schema) == string(b.Schema)
 }
 
 // list makes the definition the one in force, with what a worker adds to it.
@@ -38,6 +52,6 @@ func (s *session) list() {
 		s.fail(err)
 		return
 	}
-	s.resolved, s.remodel = &resolved, false
+	s.resolved = &resolved
 	s.requireHooks()
 }

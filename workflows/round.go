@@ -72,7 +72,7 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 		r.replies[i] = notRun(verdict)
 		s.toolEnded(step, i, r.replies[i])
 		s.tell(domain.ToolCallBlocked{
-			EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventName),
+			EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText),
 			Code: verdict.Code, Source: verdict.Source,
 		})
 		return
@@ -81,7 +81,7 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 	r.running++
 	s.tally.toolCalls++
 	step.content.ToolExecutions[i].StartedAt = s.now()
-	s.tell(domain.ToolCallStarted{EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: call.Name})
+	s.tell(domain.ToolCallStarted{EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 	workflow.GoNamed(s.root, "call", func(ctx workflow.Context) {
 		r.replies[i] = s.runTool(ctx, step, i, call)
 		s.toolEnded(step, i, r.replies[i])
@@ -90,13 +90,10 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 	})
 }
 
-// maxEventName bounds the name of a tool that nobody has.
-const maxEventName = 64
-
 func (s *session) tellCompleted(step *turn, i int) {
 	execution := step.content.ToolExecutions[i]
 	event := domain.ToolCallCompleted{
-		EventHeader: s.head(), ToolExecutionID: execution.ID, Tool: execution.Call.Name, Milliseconds: execution.Duration().Milliseconds(),
+		EventHeader: s.head(), ToolExecutionID: execution.ID, Tool: domain.Shorten(execution.Call.Name, maxEventText), Milliseconds: execution.Duration().Milliseconds(),
 	}
 	if err := execution.Error; err != nil {
 		event.Kind, event.Code = err.Kind, err.Code

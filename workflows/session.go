@@ -41,8 +41,6 @@ type session struct {
 	// past are the ended executions of this run, the newest last.
 	past    []chapter
 	outcome *domain.Outcome
-	// remodel says that a hook has changed the model, which is resolved anew.
-	remodel bool
 	// finishing says that the loop is over, and the execution not quite.
 	finishing bool
 	pause     pause

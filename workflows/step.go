@@ -101,7 +101,6 @@ func (s *session) completeStep(step *turn) {
 		ToolCalls: len(completed.Step.ToolExecutions), Errors: len(completed.Step.AllErrors()),
 	})
 	s.tell(domain.TokenUsageReported{EventHeader: s.head(), Usage: s.state.Usage(), CostNanoUSD: s.state.CostNanoUSD()})
-	s.step = nil
 }
 
 // input says what goes into the step: a reference, never a copy.

@@ -42,14 +42,14 @@ func (m *modelReader) dollars(field string, value *yaml.Node) *int64 {
 	if amount.Cmp(big.NewRat(maxDollars, 1)) > 0 {
 		return fail("%s", tooMuch(text, amount))
 	}
-	amount.Mul(amount, big.NewRat(nanos, 1))
-	if amount.Sign() > 0 && amount.Cmp(big.NewRat(minNanos, 1)) < 0 {
+	if amount.Sign() > 0 && amount.Cmp(big.NewRat(minNanos, nanos)) < 0 {
 		return fail("is %s; that looks like dollars for one token: give dollars for a million tokens", text)
 	}
-	if !amount.IsInt() {
-		return fail("is %s; prices are exact to a nano-dollar: give at most nine decimals", text)
+	places, _ := amount.FloatPrec() // every decimal number has an end
+	n, err := domain.ParseUSD(amount.FloatString(places))
+	if err != nil {
+		return fail("is %s, which %w", text, err)
 	}
-	n := amount.Num().Int64()
 	return &n
 }
 

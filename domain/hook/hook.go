@@ -143,7 +143,7 @@ func Run[At any](h Hook, c Context[At]) (out Context[At], err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			out, err = c, fmt.Errorf("panicked: %v", p)
+			out, err = c, domain.Errorf(domain.Internal, "panicked: %v", p)
 		}
 	}()
 	if out, err = run(c); err != nil {

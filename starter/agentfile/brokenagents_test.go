@@ -204,7 +204,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:38: model.price.output: is missing; a price needs input, output`,
 		}},
 		{"a price below zero", inYAML, "model: {provider: p, name: n, price: {input: -3, output: 1}}\n", []string{
-			`a.yaml:1:46: model.price.input: is "-3"; give dollars for a million tokens from 0 on as a plain decimal such as 0.5`,
+			`a.yaml:1:46: model.price.input: is "-3", which is negative; give dollars from 0 on, such as 0.5`,
 		}},
 		{"a price in the wrong unit", inYAML, "model: {provider: p, name: n, price: {input: 3000000000, output: 1}}\n", []string{
 			`a.yaml:1:46: model.price.input: is "3000000000", which is too much; give at most 10000 dollars for a million tokens`,
@@ -264,7 +264,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:20: budget.max_cost: is "$5"; give dollars from 0 on as a plain decimal such as 0.5`,
 		}},
 		{"a cost with an exponent", inYAML, "budget: {max_cost: 1e3}\n", []string{
-			`a.yaml:1:20: budget.max_cost: is "1e3"; give dollars from 0 on as a plain decimal such as 0.5`,
+			`a.yaml:1:20: budget.max_cost: is "1e3", which is no plain decimal; give dollars such as 0.5 or 2`,
 		}},
 		{"a cost too fine", inYAML, "budget: {max_cost: 0.0000000001}\n", []string{
 			`a.yaml:1:20: budget.max_cost: is "0.0000000001", which has more than 9 decimals; round it to a thousand-millionth of a dollar`,
@@ -384,7 +384,7 @@ func brokenAgents() []broken {
 			`a.md:3:1: modell: there is no such key; did you mean model?`,
 			`a.md:4:20: tools[1]: "read_*" is a wildcard, which is not supported; name each tool`,
 			`a.md:6:14: budget.max_steps: "ten" is a text, not a whole number`,
-			`a.md:7:13: budget.max_cost: is "-1"; give dollars from 0 on as a plain decimal such as 0.5`,
+			`a.md:7:13: budget.max_cost: is "-1", which is negative; give dollars from 0 on, such as 0.5`,
 			`a.md:9:9: timeouts.tool: is "5"; give a duration with its unit, such as 30s or 5m`,
 		}},
 	}

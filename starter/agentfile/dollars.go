@@ -1,19 +1,12 @@
 package agentfile
 
 import (
-	"regexp"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"everstep/domain"
 )
-
-// decimals is how many a sum of dollars may have: those of a nano-dollar.
-const decimals = 9
-
-var sum = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
 // dollars reads a sum of money, exactly: 0.5, or the same in quotes. The sum
 // that is handed on is in nano-dollars.
@@ -32,18 +25,16 @@ func (r *reader) dollars(name, unit string, most int64, then func(int64)) key {
 	}}
 }
 
-// nanoDollars reads a sum of dollars. It never rounds.
+// nanoDollars reads a sum of dollars up to a bound, without a currency's sign:
+// the schema of agent files has none.
 func nanoDollars(text, unit string, most int64) (nano int64, wrong string) {
-	if !sum.MatchString(text) {
+	nano, err := domain.ParseUSD(text)
+	switch {
+	case strings.HasPrefix(text, "$"):
 		return 0, "; give " + unit + " from 0 on as a plain decimal such as 0.5"
-	}
-	whole, fraction, _ := strings.Cut(text, ".")
-	fraction = strings.TrimRight(fraction, "0")
-	if len(fraction) > decimals {
-		return 0, ", which has more than 9 decimals; round it to a thousand-millionth of a dollar"
-	}
-	nano, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", decimals-len(fraction)), 10, 64)
-	if err != nil || nano > most {
+	case err != nil:
+		return 0, ", which " + err.Error()
+	case nano > most:
 		return 0, ", which is too much; give at most " + domain.USD(most) + " " + unit
 	}
 	return nano, ""

@@ -217,14 +217,11 @@ func (e *explanation) byServerHere() bool { return e.byServer && e.number == e.p
 
 // compare says where steps are missing from the totals.
 func (e *explanation) compare(v ExplainView) {
-	if v.Reported == nil {
-		return
+	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
+		e.miss("%d of %d steps cannot be read; the totals are without them", r.Steps-len(v.Steps), r.Steps)
 	}
-	if n := v.Reported.Steps - len(v.Steps); n > 0 {
-		e.miss("%d of %d steps cannot be read; the totals are without them", n, v.Reported.Steps)
-	}
-	if v.Totals.CostNanoUSD == nil && len(v.Steps) > 0 {
-		e.miss("the cost: the model has no price, or nobody can tell it")
+	if v.Totals.CostNanoUSD == nil {
+		e.miss("the cost: the execution knows no price of the model")
 	}
 }
 

@@ -1,0 +1,151 @@
+package chaos
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+)
+
+const (
+	// steerHook stands at every trigger and does there what a hook can do,
+	// wherever one of the words below is met.
+	steerHook = "steer"
+	// fallHook fails before one step of an execution that goes on from none.
+	fallHook = "fall"
+	// fallAfter is how many steps come before that.
+	fallAfter = 6
+)
+
+// The words at which hooks act.
+const (
+	wordSecret    = "hunter2"    // of an answer: redacted
+	wordDraft     = "draft"      // of an answer: it becomes final
+	wordPlanB     = "plan b"     // of a call: another one is made
+	wordForbidden = "forbidden"  // of a call: a function blocks it
+	wordRefused   = "refused"    // of a call: an activity blocks it
+	wordLengthy   = "lengthy"    // of a result: a function shortens it
+	wordVerbose   = "verbose"    // of a result: an activity shortens it
+	planB         = "plan a, as the hook wants it"
+	redacted      = "[redacted]"
+)
+
+// hooks are those of every worker of the proof. Agents list what they use.
+func (p plan) hooks() []hook.Hook {
+	all := []hook.Hook{
+		hook.BeforeExecution(steerHook, p.announce),
+		hook.BeforeStep(steerHook, pace),
+		hook.BeforeInference(steerHook, frugal),
+		hook.AfterInference(steerHook, polish),
+		hook.BeforeToolUse(steerHook, vet),
+		hook.AfterToolUse(steerHook, abridge),
+		hook.AfterStep(steerHook, insist),
+		hook.OnError(steerHook, remember),
+		hook.OnStop(steerHook, signOff),
+		hook.AfterExecution(steerHook, tally),
+		hook.BeforeStep(fallHook, fall),
+	}
+	for _, trigger := range domain.Triggers() {
+		all = append(all, p.watcher(trigger))
+	}
+	return all
+}
+
+// announce says that an execution begins, and tells the controller where it
+// goes on from another one. A replay tells it again, which does no harm.
+func (p plan) announce(c hook.Point) (hook.Point, error) {
+	execution, _ := c.State.Execution()
+	words := "begins"
+	if _, goesOn := execution.Origin(); goesOn {
+		words = "goes on"
+		p.ask(hit{PID: os.Getpid(), Boundary: domain.GoingOn, AgentID: c.State.AgentID(), ExecutionID: execution.ID()})
+	}
+	return c.Say(domain.RoleUser, fmt.Sprintf("Execution %d %s.", c.State.ExecutionCount(), words)), nil
+}
+
+// pace says something before every fourth step, and notes how far it is.
+func pace(c hook.Point) (hook.Point, error) {
+	steps := c.State.StepCount()
+	if steps%4 == 3 {
+		c = c.Say(domain.RoleUser, fmt.Sprintf("%d steps are done.", steps))
+	}
+	return c.Note("steps", steps)
+}
+
+func frugal(c hook.Inference) (hook.Inference, error) {
+	c.At.MaxOutputTokens = 2000
+	return c, nil
+}
+
+// polish replaces what an answer must not or need not say.
+func polish(c hook.Reply) (hook.Reply, error) {
+	c.At.Message.Parts = slices.Clone(c.At.Message.Parts)
+	for i, part := range c.At.Message.Parts {
+		c.At.Message.Parts[i].Text = strings.NewReplacer(wordSecret, redacted, wordDraft, "final").Replace(part.Text)
+	}
+	return c, nil
+}
+
+// vet blocks a call or makes another one of it.
+func vet(c hook.ToolUse) (hook.ToolUse, error) {
+	if strings.Contains(c.At.Call.Arguments, wordForbidden) {
+		return hook.Block(c, "It is "+wordForbidden+"."), nil
+	}
+	c.At.Call.Arguments = strings.ReplaceAll(c.At.Call.Arguments, wordPlanB, planB)
+	return c, nil
+}
+
+// abridge shortens a result.
+func abridge(c hook.ToolResult) (hook.ToolResult, error) {
+	if x := &c.At.Execution; x.Error == nil && strings.Contains(x.Value, wordLengthy) {
+		x.Value = domain.Shorten(x.Value, 60)
+	}
+	return c, nil
+}
+
+// insist has the agent go on where it says itself that it is not done.
+func insist(c hook.Point) (hook.Point, error) {
+	step, ok := c.State.CurrentStepOrLast()
+	if !ok || step.Type() != domain.StepFinalResponse {
+		return c, nil
+	}
+	answer := domain.Message{}
+	if len(step.Output) > 0 {
+		answer = step.Output[0]
+	}
+	var said struct {
+		Done *bool `json:"done"`
+	}
+	if json.Unmarshal([]byte(answer.Text()), &said) != nil || said.Done == nil || *said.Done {
+		return c, nil
+	}
+	return c.Say(domain.RoleUser, "You are not done.").Continue(), nil
+}
+
+func remember(c hook.Error) (hook.Error, error) {
+	return c.Note("failure", c.At.Error.Code)
+}
+
+func signOff(c hook.Point) (hook.Point, error) {
+	reason, _ := c.State.StopReason()
+	return c.Say(domain.RoleUser, fmt.Sprintf("(%d steps; %s)", c.State.StepCount(), reason)), nil
+}
+
+func tally(c hook.Point) (hook.Point, error) {
+	return c.Note(fmt.Sprintf("tally_%d", c.State.ExecutionCount()), c.State.StepCount())
+}
+
+var errFall = errors.New("it falls, once")
+
+func fall(c hook.Point) (hook.Point, error) {
+	execution, _ := c.State.Execution()
+	if _, goesOn := execution.Origin(); !goesOn && c.State.StepCount() == fallAfter {
+		return c, errFall
+	}
+	return c, nil
+}
