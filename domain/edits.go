@@ -76,27 +76,6 @@ func (e Edits) room(entries []Entry) int {
 	return len(entries) - hidden
 }
 
-// SectionsShown says how long each section is that the edits leave of entries,
-// in the order of inference and before a compiler chooses among them. It is nil
-// where there are only messages.
-func SectionsShown(entries []Entry, e Edits) []SectionLength {
-	var names []string
-	counts := map[string]int{}
-	for _, section := range e.shown(entries) {
-		if counts[section]++; counts[section] == 1 {
-			names = append(names, section)
-		}
-	}
-	if len(names) == 0 || len(names) == 1 && names[0] == SectionMessages {
-		return nil
-	}
-	lengths := make([]SectionLength, len(names))
-	for i, name := range inferenceOrder(names) {
-		lengths[i] = SectionLength{Name: name, Messages: counts[name]}
-	}
-	return lengths
-}
-
 // shown yields the positions of the entries that the edits leave, each with its
 // section. A result goes with its call, and without one it is left out.
 func (e Edits) shown(entries []Entry) iter.Seq2[int, string] {

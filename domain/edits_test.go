@@ -44,54 +44,44 @@ func TestCompileEdited(t *testing.T) {
 		edits    domain.Edits
 		from     int
 		want     []string
-		lengths  []domain.SectionLength
 	}{
 		"nothing edited": {
 			compiler: domain.AllSections,
 			want:     []string{"1 u old sum", "1 u sum", "u ask", "2 a calls x", "2 t x", "2 a calls y", "2 t y", "u more", "2 a calls x", "2 t x", "u note"},
-			lengths:  []domain.SectionLength{{"summary", 2}, {"messages", 8}, {"notes", 1}},
 		},
 		"the summary stands for what is hidden, and for its trace": {
-			edits:   domain.Edits{Hidden: 6, Summary: 8},
-			want:    append([]string{"1 u sum"}, recent...),
-			lengths: []domain.SectionLength{{"summary", 1}, {"messages", 3}},
+			edits: domain.Edits{Hidden: 6, Summary: 8},
+			want:  append([]string{"1 u sum"}, recent...),
 		},
 		"a summary that itself lies among the hidden": {
-			edits:   domain.Edits{Hidden: 9, Summary: 8},
-			want:    []string{"1 u sum", "2 a calls x", "2 t x"},
-			lengths: []domain.SectionLength{{"summary", 1}, {"messages", 2}},
+			edits: domain.Edits{Hidden: 9, Summary: 8},
+			want:  []string{"1 u sum", "2 a calls x", "2 t x"},
 		},
 		"an earlier summary while its successor is in the transcript already": {
 			compiler: domain.AllSections, edits: domain.Edits{Hidden: 6, Summary: 7},
-			want:    append([]string{"1 u old sum", "1 u sum"}, recent...),
-			lengths: []domain.SectionLength{{"summary", 2}, {"messages", 3}},
+			want: append([]string{"1 u old sum", "1 u sum"}, recent...),
 		},
 		"a buffer": {
-			edits:   domain.Edits{Hidden: 3, Summary: 8, Buffered: 6},
-			want:    append([]string{"1 u sum", "2 a calls y", "2 t y", "u note"}, recent...),
-			lengths: []domain.SectionLength{{"summary", 1}, {"buffer", 3}, {"messages", 3}},
+			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 6},
+			want:  append([]string{"1 u sum", "2 a calls y", "2 t y", "u note"}, recent...),
 		},
 		"a call's result goes with it into the buffer": {
-			edits:   domain.Edits{Hidden: 3, Summary: 8, Buffered: 4},
-			want:    append([]string{"1 u sum", "2 a calls y", "2 t y"}, append(recent, "u note")...),
-			lengths: []domain.SectionLength{{"summary", 1}, {"buffer", 2}, {"messages", 3}, {"notes", 1}},
+			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 4},
+			want:  append([]string{"1 u sum", "2 a calls y", "2 t y"}, append(recent, "u note")...),
 		},
 		"selected: the buffer is a section of its own": {
 			compiler: domain.SelectedSections, sections: []string{"buffer", "messages"},
-			edits:   domain.Edits{Hidden: 3, Summary: 8, Buffered: 5},
-			want:    append([]string{"2 a calls y", "2 t y"}, recent...),
-			lengths: []domain.SectionLength{{"summary", 1}, {"buffer", 2}, {"messages", 3}, {"notes", 1}},
+			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 5},
+			want:  append([]string{"2 a calls y", "2 t y"}, recent...),
 		},
 		"selected: nothing else": {
 			compiler: domain.SelectedSections, sections: []string{"messages"},
-			edits:   domain.Edits{Hidden: 3, Summary: 8, Buffered: 5},
-			want:    recent,
-			lengths: []domain.SectionLength{{"summary", 1}, {"buffer", 2}, {"messages", 3}, {"notes", 1}},
+			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 5},
+			want:  recent,
 		},
 		"hidden between a call and its result": {
 			compiler: domain.AllSections, edits: domain.Edits{Hidden: 2},
-			want:    append([]string{"1 u old sum", "1 u sum", "2 a calls y", "2 t y"}, append(recent, "u note")...),
-			lengths: []domain.SectionLength{{"summary", 2}, {"messages", 5}, {"notes", 1}},
+			want: append([]string{"1 u old sum", "1 u sum", "2 a calls y", "2 t y"}, append(recent, "u note")...),
 		},
 		"a suffix, whose first result has lost its call": {
 			edits: domain.Edits{Hidden: 1}, from: 2, want: nil,
@@ -106,18 +96,8 @@ func TestCompileEdited(t *testing.T) {
 			entries := transcript(0, talk...)
 			require.NoError(t, c.edits.Check(len(entries)))
 			require.Equal(t, c.want, namesOf(domain.CompileEdited(c.compiler, c.sections, entries, []domain.ExecutionID{executionID(2)}, c.edits)))
-			require.Equal(t, c.lengths, domain.SectionsShown(entries, c.edits))
-			require.Equal(t, c.lengths, domain.SectionsShown(entries[min(c.edits.Hidden, 6):], c.edits), "a suffix says the same")
 		})
 	}
-}
-
-func TestSectionsOfMessagesAlone(t *testing.T) {
-	t.Parallel()
-	require.Nil(t, domain.SectionsShown(nil, domain.Edits{}))
-	require.Nil(t, domain.SectionsShown(transcript(0, "|u a", "messages|u b"), domain.Edits{Cleared: 1}))
-	require.Nil(t, domain.SectionsShown(transcript(0, "notes|u a", "|u b"), domain.Edits{Hidden: 1}), "what is hidden does not count")
-	require.Equal(t, []domain.SectionLength{{"notes", 1}}, domain.SectionsShown(transcript(0, "notes|u a"), domain.Edits{}))
 }
 
 func TestClearedResults(t *testing.T) {
@@ -206,13 +186,6 @@ func TestEditsLaws(t *testing.T) {
 			call := callOf(entries, i)
 			require.Equal(t, call >= 0 && shown[call], shown[i], "the call at %d and its result at %d", call, i)
 			require.Len(t, e.Message.ToolResult.Content, 200, "never in place")
-		}
-		if compiler == domain.AllSections {
-			sum := 0
-			for _, section := range domain.SectionsShown(entries, edits) {
-				sum += section.Messages
-			}
-			require.True(t, sum == len(messages) || sum == 0, "%d of %d", sum, len(messages))
 		}
 		first := edits.Hidden
 		if edits.Summary > 0 {

@@ -1,8 +1,11 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -103,6 +106,17 @@ type Message struct {
 	ToolResult *ToolResult `json:"tool_result,omitempty"`
 	Name       string      `json:"name,omitzero"`
 	Metadata   Metadata    `json:"metadata,omitempty"`
+}
+
+// Clone returns a message that shares nothing with m.
+func (m Message) Clone() Message {
+	m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
+	for i, p := range m.Parts {
+		m.Parts[i].Data, m.Parts[i].Opaque = bytes.Clone(p.Data), bytes.Clone(p.Opaque)
+	}
+	m.ToolResult = copied(m.ToolResult)
+	m.Metadata = maps.Clone(m.Metadata)
+	return m
 }
 
 // Equal reports whether two messages are the same in all that is recorded.

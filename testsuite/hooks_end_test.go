@@ -2,6 +2,7 @@ package testsuite_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func TestTheLastHooksRunOnEveryExit(t *testing.T) {
 		for _, io := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " with activities"}[io], func(t *testing.T) {
 				t.Parallel()
-				var ran []domain.Trigger
+				config, ran := test.config, []domain.Trigger(nil)
 				for _, trigger := range []domain.Trigger{domain.TriggerAfterExecution, domain.TriggerOnError, domain.TriggerOnStop} {
 					h := at(trigger, "end", func(c hook.Point) (hook.Point, error) {
 						ran = append(ran, c.Trigger)
@@ -66,10 +67,10 @@ func TestTheLastHooksRunOnEveryExit(t *testing.T) {
 							return domain.HookReply{}, nil
 						})
 					}
-					test.config.Hooks = append(test.config.Hooks[:len(test.config.Hooks):len(test.config.Hooks)], forAll(h))
+					config.Hooks = append(slices.Clip(config.Hooks), forAll(h))
 				}
-				test.config.Tools = toolsOf(slow)
-				run := testsuite.New(t, test.config).Run("go", test.events...)
+				config.Tools = toolsOf(slow)
+				run := testsuite.New(t, config).Run("go", test.events...)
 				checkEvents(t, run)
 				require.Equal(t, test.reason, run.Outcome.StopReason)
 				want := []domain.Trigger{domain.TriggerOnStop, domain.TriggerAfterExecution}

@@ -15,10 +15,7 @@ import (
 	"everstep/testsuite"
 )
 
-// userHook is the hook that says what the user said.
-const userHook = "user"
-
-// A wholeRun is a recorded chat as one long execution: hook user says the next
+// A wholeRun is a recorded chat as one long execution: a hook says the next
 // message of the user where the model would have ended.
 type wholeRun struct {
 	id, system, prompt string
@@ -41,10 +38,24 @@ type recordedStep struct {
 	finish domain.FinishReason
 }
 
-// whole makes a run one execution. A recording that ends on a tool's result
-// gets an answer, so that all of them complete. The model counts so many tokens
-// for a hundred bytes.
+// finished is the run with an answer at its end, where the recording ends on a
+// tool's result: so that it completes.
+func (r recordedRun) finished() recordedRun {
+	last := len(r.Executions) - 1
+	if !r.Executions[last].Cut {
+		return r
+	}
+	r.Executions = slices.Clone(r.Executions)
+	e := &r.Executions[last]
+	e.Messages = append(slices.Clip(e.Messages), recordedMessage{Role: "assistant", Content: "That is all."})
+	e.Cut = false
+	return r
+}
+
+// whole makes a run one execution. The model counts so many tokens for a
+// hundred bytes.
 func (r recordedRun) whole(tokens int) wholeRun {
+	r = r.finished()
 	w := wholeRun{id: r.ID, system: r.System, prompt: r.Executions[0].Prompt, toolNames: slices.Sorted(slices.Values(r.tools()))}
 	for n, e := range r.Executions {
 		if n > 0 {
@@ -58,9 +69,6 @@ func (r recordedRun) whole(tokens int) wholeRun {
 			last := &w.steps[len(w.steps)-1]
 			last.results = append(last.results, m.Content)
 		}
-	}
-	if len(w.steps[len(w.steps)-1].calls) > 0 {
-		w.steps = append(w.steps, recordedStep{text: "That is all."})
 	}
 	return w.counted(tokens)
 }
@@ -137,7 +145,7 @@ func (w wholeRun) tools() []tool.Tool {
 
 // user is the hook that says what the user said, after the step that it followed.
 func (w wholeRun) user() hook.Hook {
-	return hook.AfterStep(userHook, func(c hook.Point) (hook.Point, error) {
+	return hook.AfterStep("user of "+w.id, func(c hook.Point) (hook.Point, error) {
 		at := c.State.StepCount() // the step in progress is not counted
 		if at >= len(w.steps) || w.steps[at].user == "" {
 			return c, nil
@@ -150,9 +158,10 @@ func (w wholeRun) user() hook.Hook {
 func (w wholeRun) play(t *testing.T, definition domain.Definition) testsuite.Run {
 	t.Helper()
 	definition.SystemPrompt = w.system
-	definition.Hooks = append(slices.Clip(definition.Hooks), userHook)
+		user := w.user()
+	definition.Hooks = []string{user.Name}
 	env := testsuite.New(t, testsuite.Config{
-		Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: []hook.Hook{w.user()},
+		Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: []hook.Hook{user},
 	})
 	return env.Run(w.prompt)
 }

@@ -46,6 +46,10 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 		checkRoundTrip(t, event)
 		counts[event.Type()]++
 		within := open["step"] > 0
+		if within {
+			require.Equal(t, counts[domain.EventStepStarted], head.Step, "what happens in a step says so")
+			require.False(t, head.StepID.IsZero())
+		}
 		switch event := event.(type) {
 		case domain.AgentStepStarted:
 			require.False(t, within)
@@ -101,17 +105,20 @@ func checkRoundTrip(t *testing.T, event domain.Event) {
 	require.Equal(t, event, back.Event)
 }
 
-// eventLines writes events as a person reads them, those of a step indented.
+// eventLines writes events as a person reads them, those within a step indented.
 func eventLines(events []domain.Event) []string {
 	lines := make([]string, len(events))
+	within := false
 	for i, event := range events {
 		line := strings.TrimRight(strings.Join(strings.Fields(string(event.Type())+" "+eventWords(event)), " "), " ,")
-		switch event.Type() {
-		case domain.EventStepStarted, domain.EventStepCompleted, domain.EventTokenUsageReported:
-		default:
-			if event.Head().Step > 0 {
-				line = "  " + line
-			}
+		if event.Type() == domain.EventStepCompleted {
+			within = false
+		}
+		if within {
+			line = "  " + line
+		}
+		if event.Type() == domain.EventStepStarted {
+			within = true
 		}
 		lines[i] = line
 	}

@@ -13,7 +13,7 @@ import (
 // and the model is to be asked once more.
 func (s *session) answered(step *turn, reply domain.ModelReply, room reservation, again bool) bool {
 	m, _ := sound(reply.Message)
-	given := hook.Answer{Message: m, Response: reply.Response}
+	given := hook.Answer{Message: m.Clone(), Response: reply.Response}
 	made := fire(s, domain.TriggerAfterInference, given)
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	if !made.Message.Equal(m) {
@@ -27,7 +27,7 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 		EventHeader: s.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
 	if blank(m) && calls == 0 && response.Finish != domain.FinishRefusal {
-		return s.answeredNothing(step, response.Finish, room.bound(reply), again)
+		return s.answeredNothing(step, response.Finish, room, room.bound(reply), again)
 	}
 	if calls > domain.MaxRequestedCalls {
 		s.stepFailed(step, domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
@@ -44,19 +44,19 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	}
 	step.calls = m.ToolCalls
 	if response.Finish == domain.FinishLength && room.bound(reply) && calls == 0 {
-		s.signalShort(room.short)
+		s.signalShort(room.clamp())
 	}
 	return true
 }
 
 // answeredNothing takes an answer with neither text nor tool calls.
-func (s *session) answeredNothing(step *turn, finish domain.FinishReason, bound, again bool) bool {
+func (s *session) answeredNothing(step *turn, finish domain.FinishReason, room reservation, bound, again bool) bool {
 	switch {
 	case finish == domain.FinishContentFilter:
 		s.stepFailed(step, domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
 	case finish == domain.FinishLength && bound:
 		// What the budget left went into reasoning; asking again would too.
-		s.signalShort("")
+		s.signalShort(room.clamp())
 	case s.stop.noTools() || step.halts > 0:
 		step.cutOff(domain.Unavailable, "the model gave neither text nor tool calls, and was not asked again because of a stop")
 	case again:

@@ -103,6 +103,15 @@ func (r reservation) bound(reply domain.ModelReply) bool {
 	return r.output > 0 && !r.foreign || (r.left > 0 || r.cost > 0) && !reply.Spent.IsZero()
 }
 
+// clamp is the limit that bounded the answer; empty where that was what lost
+// attempts had taken.
+func (r reservation) clamp() domain.StopReason {
+	if r.output > 0 {
+		return r.short
+	}
+	return ""
+}
+
 // signalShort says that the next inference does not fit what is left.
 func (s *session) signalShort(reason domain.StopReason) {
 	budget, spent := s.budget(), s.spent()

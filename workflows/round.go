@@ -107,8 +107,12 @@ func (s *session) afterCall(step *turn, r *round, i int) {
 		return
 	}
 	given := step.content.ToolExecutions[i]
-	made := fire(s, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: given}).Execution
-	if made.Value == given.Value && made.Error == given.Error {
+	shown := given
+	if given.Error != nil {
+		shown.Error = new(*given.Error)
+	}
+	made := fire(s, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
+	if made.Value == given.Value && sameError(made.Error, given.Error) {
 		return
 	}
 	execution, reply := &step.content.ToolExecutions[i], &r.replies[i]
@@ -121,6 +125,10 @@ func (s *session) afterCall(step *turn, r *round, i int) {
 	reply.Content = domain.Shorten(reply.Content, domain.MaxToolResult)
 	execution.Value = reply.Content
 	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
+}
+
+func sameError(a, b *domain.Error) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }
 
 // halted says why nothing more of the step may begin, where that is so.
