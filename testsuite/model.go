@@ -6,11 +6,12 @@ import (
 	"sync"
 
 	"everstep/activities/inference"
+	"everstep/activities/scripted"
 )
 
 // recorder keeps what a model was asked.
 type recorder struct {
-	inference.Provider
+	*scripted.Provider
 
 	mu    sync.Mutex
 	calls []inference.Call
