@@ -72,7 +72,6 @@ var (
 // function that never returns takes the worker with it. One that goes on though
 // its context has ended is abandoned.
 func (c hookCall) run(ctx context.Context, call hook.Activity) hookRun {
-	stopping := activity.GetWorkerStopChannel(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx = domain.WithPlace(ctx, domain.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: c.request.ExecutionID, Step: c.request.Step})
@@ -91,28 +90,15 @@ func (c hookCall) run(ctx context.Context, call hook.Activity) hookRun {
 		run.reply, run.err = call(ctx, c.request)
 	}()
 
-	limit := time.NewTimer(c.limit())
-	defer limit.Stop()
-	ended := ctx.Done()
-	var shutdown, abandon <-chan time.Time
-	for {
-		select {
-		case run := <-returned:
-			return run
-		case <-limit.C:
-			cancel(errHookTimeout)
-		case <-stopping:
-			stopping, shutdown = nil, time.After(c.activities.config.ShutdownGrace)
-		case <-shutdown:
-			cancel(worker.ErrWorkerShutdown)
-		case <-ended:
-			ended, abandon = nil, time.After(c.grace())
-		case <-abandon:
-			activity.GetLogger(ctx).Error("hook goes on though its context has ended: abandoned",
-				"hook", c.request.Hook.Name, "cause", context.Cause(ctx))
-			return hookRun{err: context.Cause(ctx), cause: context.Cause(ctx)}
-		}
+	run, ok := await(ctx, cancel, returned, patience{
+		limit: c.limit(), late: errHookTimeout, shutdown: c.activities.config.ShutdownGrace, grace: c.grace(),
+	})
+	if !ok {
+		activity.GetLogger(ctx).Error("hook goes on though its context has ended: abandoned",
+			"hook", c.request.Hook.Name, "cause", context.Cause(ctx))
+		return hookRun{err: context.Cause(ctx), cause: context.Cause(ctx)}
 	}
+	return run
 }
 
 // limit is what the hook may take: its own time-out, or what is left of the
@@ -122,11 +108,7 @@ func (c hookCall) limit() time.Duration {
 	if limit <= 0 {
 		limit = domain.DefaultHookTimeout
 	}
-	if c.info.Deadline.IsZero() {
-		return limit
-	}
-	left := time.Until(c.info.Deadline)
-	return max(min(limit, max(left-c.grace()-time.Second, left/2)), 0)
+	return within(limit, c.info.Deadline, c.grace())
 }
 
 // grace is how long the hook may go on after its context has ended: less than a

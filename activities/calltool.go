@@ -104,11 +104,7 @@ func (c toolCall) limit(spec domain.ToolSpec) time.Duration {
 	if limit == 0 {
 		limit = domain.DefaultToolTimeout
 	}
-	if c.info.Deadline.IsZero() {
-		return limit
-	}
-	left := time.Until(c.info.Deadline)
-	return max(min(limit, max(left-c.activities.config.CancelGrace-time.Second, left/2)), 0)
+	return within(limit, c.info.Deadline, c.activities.config.CancelGrace)
 }
 
 // heartbeat says that the tool is at work.

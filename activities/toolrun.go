@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/worker"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -35,7 +33,6 @@ var errToolTimeout = errors.New("the tool took longer than it may")
 // was told to stop; a tool that goes on regardless is abandoned.
 func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) toolRun {
 	config := c.activities.config
-	stopping := activity.GetWorkerStopChannel(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
@@ -56,26 +53,13 @@ func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) t
 		run.panicked = false
 	}()
 
-	limit := time.NewTimer(c.limit(called.Spec()))
-	defer limit.Stop()
-	ended := ctx.Done()
-	var shutdown, abandon <-chan time.Time
-	for {
-		select {
-		case run := <-returned:
-			return run
-		case <-limit.C:
-			cancel(errToolTimeout)
-		case <-stopping:
-			stopping, shutdown = nil, time.After(config.ShutdownGrace)
-		case <-shutdown:
-			cancel(worker.ErrWorkerShutdown)
-		case <-ended:
-			ended, abandon = nil, time.After(config.CancelGrace)
-		case <-abandon:
-			activity.GetLogger(ctx).Error("tool goes on though its context has ended: abandoned",
-				"tool", c.request.Name, "call", c.String(), "cause", context.Cause(ctx))
-			return toolRun{abandoned: true, cause: context.Cause(ctx)}
-		}
+	run, ok := await(ctx, cancel, returned, patience{
+		limit: c.limit(called.Spec()), late: errToolTimeout, shutdown: config.ShutdownGrace, grace: config.CancelGrace,
+	})
+	if !ok {
+		activity.GetLogger(ctx).Error("tool goes on though its context has ended: abandoned",
+			"tool", c.request.Name, "call", c.String(), "cause", context.Cause(ctx))
+		return toolRun{abandoned: true, cause: context.Cause(ctx)}
 	}
+	return run
 }

@@ -17,9 +17,11 @@
 // which are the life of an execution in order; contract.go holds every name that
 // is on the wire, error.go the one error type, wire.go how a saved state looks.
 //
-// Hooks, guards and events are not here yet. They will be functions from a state
-// to the next and typed values beside it; signals have their source and context,
-// and continuations their requests, for them already.
+// What may be put into the loop of an agent is in package hook below; Trigger
+// names its points, HookSpec is what is recorded of it. Guards and Compaction
+// are what an agent can set of what is built in, Price what a model costs, Edits
+// what of the transcript is hidden from the model, and each Event a type of its
+// own.
 //
 // Where the specification is silent:
 //   - The messages of a step join the context in an act of their own
@@ -31,5 +33,8 @@
 //   - An error without a kind is kept as internal. A text is UTF-8; other bytes
 //     do not survive JSON.
 //   - The first error of an execution is the one that is kept as its own; later
-//     ones stay visible in their signals.
+//     ones stay visible in their signals. A signal of reason error that a hook
+//     asks for is such an error.
+//   - A model without a price costs nothing in sums; a limit of money is refused
+//     for it.
 package domain

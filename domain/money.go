@@ -44,7 +44,7 @@ func ParseUSD(text string) (nano int64, err error) {
 	case strings.Contains(text, ","):
 		return 0, errors.New("has a comma; write a point before the decimals and nothing between thousands")
 	case !digits(whole) || point && !digits(fraction):
-		return 0, errors.New("is no plain decimal; give dollars such as 0.5 or 2")
+		return 0, errors.New("is no sum of money; give dollars such as 0.5 or 2")
 	}
 	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > usdDecimals {

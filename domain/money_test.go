@@ -44,12 +44,12 @@ func TestParseUSD(t *testing.T) {
 		require.Equal(t, want, nano, domain.Shorten(text, 40))
 	}
 	for text, says := range map[string]string{
-		"": "is no plain decimal; give dollars such as 0.5 or 2", "$": "is no plain decimal", "$$1": "is no plain decimal",
-		".5": "is no plain decimal", "5.": "is no plain decimal", ".": "is no plain decimal", "1.2.3": "is no plain decimal",
-		"1e3": "is no plain decimal", "1E-3": "is no plain decimal", "+1": "is no plain decimal", "0x1": "is no plain decimal",
-		"1_000": "is no plain decimal", "NaN": "is no plain decimal", "Inf": "is no plain decimal", "1/2": "is no plain decimal",
-		" 1": "is no plain decimal", "1 2": "is no plain decimal", "1$": "is no plain decimal", "1.-5": "is no plain decimal",
-		"\u0661": "is no plain decimal",
+		"": "is no sum of money; give dollars such as 0.5 or 2", "$": "is no sum of money", "$$1": "is no sum of money",
+		".5": "is no sum of money", "5.": "is no sum of money", ".": "is no sum of money", "1.2.3": "is no sum of money",
+		"1e3": "is no sum of money", "1E-3": "is no sum of money", "+1": "is no sum of money", "0x1": "is no sum of money",
+		"1_000": "is no sum of money", "NaN": "is no sum of money", "Inf": "is no sum of money", "1/2": "is no sum of money",
+		" 1": "is no sum of money", "1 2": "is no sum of money", "1$": "is no sum of money", "1.-5": "is no sum of money",
+		"\u0661": "is no sum of money",
 		"-1":     "is negative; give dollars from 0 on", "$-1": "is negative", "-0": "is negative", "-": "is negative",
 		"1,5": "has a comma; write a point", "1,000.00": "has a comma",
 		"0.0000000001":                 "has more than 9 decimals; round it",

@@ -25,6 +25,7 @@ type chaosFlags struct {
 	boundaries []string
 	lanes      int
 	seed       uint64
+	plain      bool
 }
 
 func chaosCommand(p *program) *cobra.Command {
@@ -34,9 +35,16 @@ func chaosCommand(p *program) *cobra.Command {
 		Short: "Kill workers at every boundary, and show what became of their agents",
 		Long: `Runs scripted agents and kills the worker processes that serve them with
 SIGKILL, at exact points of their work: before, in and after a model's answer,
-before and after a tool's effect, among parallel calls, between steps, and while
-a run continues as new. What comes out is held against undisturbed runs of the
-same agents and against a ledger that their tools keep.
+before and after a tool's effect, among parallel calls, between steps, while a
+run continues as new, in a summary, before and after a hook's effect, while an
+answer is checked, while an execution is paused, and as one goes on from another.
+What comes out, transcript and events, is held against undisturbed runs of the
+same agents and against a ledger that their tools and hooks keep.
+
+Half of the agents are plain. The others have all that an agent can have: hooks
+at every trigger, guards, answers that must fit a schema, a bound of money, a
+small window, so that the conversation is summed up as it goes, and executions
+that go on from one that stopped or failed. With --plain there are none of these.
 
 It brings up a dev server of its own, whose state is thrown away afterwards, and
 takes about four seconds a kill and lane. The table goes to standard output; it
@@ -46,6 +54,7 @@ With --address it runs on that server instead, which must take clients without
 TLS and keys, and which continues runs as new only if it suggests that early.`,
 		Example: `  starter chaos
   starter chaos --kills 300 --lanes 4
+  starter chaos --plain --kills 16
   starter chaos --kills 10 --boundary in_stream --boundary after_effect --seed 7`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -57,6 +66,7 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	set.Var(ranged{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
 	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(domain.Boundaries()), ", "))
 	set.Var(ranged{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
+	set.BoolVar(&f.plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
 	return command
 }
@@ -73,10 +83,18 @@ func chaosWorkerCommand() *cobra.Command {
 
 func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded bool) (err error) {
 	config := chaos.Config{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: func(line string) { p.say("%s", line) }}
+	config.Agents = chaos.Scripted()
+	if f.plain {
+		config.Agents = chaos.Plain()
+	}
+	reached := chaos.Reached(config.Agents)
 	for _, name := range f.boundaries {
 		var b domain.Boundary
 		if err := b.UnmarshalText([]byte(name)); err != nil {
 			return usage(fmt.Sprintf("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(domain.Boundaries()), ", ")))
+		}
+		if !slices.Contains(reached, b) {
+			return usage(fmt.Sprintf("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, strings.Join(names(reached), ", ")))
 		}
 		config.Boundaries = append(config.Boundaries, b)
 	}
@@ -108,6 +126,9 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	} else if err := p.chaosElsewhere(&config); err != nil {
 		return err
 	}
+	for _, a := range config.Agents {
+		p.say("%s", a)
+	}
 	p.say("killing %s, seed %d", counted(int64(config.Kills), "worker"), config.Seed)
 	report, err := chaos.Run(ctx, config)
 	switch {
@@ -138,7 +159,7 @@ func (p *program) chaosElsewhere(config *chaos.Config) error {
 	}
 	config.Address, config.Namespace = connection.Address, connection.Namespace
 	if len(config.Boundaries) == 0 {
-		config.Boundaries = slices.DeleteFunc(domain.Boundaries(), func(b domain.Boundary) bool { return b == domain.Continuing })
+		config.Boundaries = slices.DeleteFunc(chaos.Reached(config.Agents), func(b domain.Boundary) bool { return b == domain.Continuing })
 		p.say("leaving out continuing: this server need not suggest it; name it with --boundary if it does")
 	}
 	return nil
@@ -154,8 +175,11 @@ func (p *program) chaosReport(r chaos.Report, whole bool) error {
 	} else {
 		p.out.printf("%s", r.Table())
 	}
-	p.say("%s in %s of %s, %s in all", counted(int64(r.Total.Kills), "kill"), counted(int64(r.Steps), "step"),
-		counted(int64(r.Agents), "agent"), duration(time.Duration(r.Seconds*float64(time.Second))))
+	for _, kind := range r.Kinds {
+		p.say("ran %s under kills: %s", counted(int64(kind.Runs), "time"), kind)
+	}
+	p.say("%s in %s of %s with %d summaries, %s in all", counted(int64(r.Total.Kills), "kill"), counted(int64(r.Steps), "step"),
+		counted(int64(r.Agents), "agent"), r.Summaries, duration(time.Duration(r.Seconds*float64(time.Second))))
 	var sources []string
 	for _, source := range slices.Sorted(maps.Keys(r.Status.Sources)) {
 		sources = append(sources, fmt.Sprintf("%d by %s", r.Status.Sources[source], source))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"everstep/activities/modelfacts"
 	"everstep/activities/openaichat"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
@@ -63,6 +64,19 @@ func (p *program) checkModel(ctx context.Context) check {
 		return ok(name, "%s", err).fail("mend " + variableModel)
 	}
 	return ok(name, "%s unless another is named", model)
+}
+
+// checkPrices says which prices a worker with this environment would know.
+func (p *program) checkPrices() check {
+	const name = "prices"
+	file := p.env.prices()
+	if file == "" {
+		return ok(name, "those built in; %s names a file of others", variablePrices)
+	}
+	if _, err := modelfacts.Load(file); err != nil {
+		return ok(name, "%s: %s", variablePrices, err).fail("")
+	}
+	return ok(name, "those in %s, and those built in for other models", file)
 }
 
 // checkKeys says which keys are there. It never says what they are.

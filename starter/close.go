@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
 
 func closeCommand(p *program) *cobra.Command {
 	return &cobra.Command{
@@ -11,25 +15,17 @@ did stays readable. It is refused while an execution is in progress.`,
 		Example:           `  starter close notes`,
 		Args:              argument("id", "starter close notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(command.Context(), "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			executions, err := s.agents.Close(command.Context(), args[0])
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
+			executions, err := s.agents.Close(ctx, id)
 			if err != nil {
 				return err
 			}
 			if p.flags.json {
-				return p.json(closed{ID: args[0], Executions: executions})
+				return p.json(closed{ID: id, Executions: executions})
 			}
-			p.say("closed %s after %s", args[0], counted(int64(executions), "execution"))
+			p.say("closed %s after %s", id, counted(int64(executions), "execution"))
 			return nil
-		},
+		}),
 	}
 }
 

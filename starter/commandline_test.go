@@ -74,7 +74,7 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"money with a comma":   {args: []string{"run", "--model", model, "--max-cost", "1,50", "hi"}, says: `--max-cost: "1,50" has a comma`},
 		"money with an e":      {args: []string{"send", "notes", "--max-cost", "1e2", "hi"}, says: `--max-cost: "1e2" is no sum of money`},
 		"money too fine":       {args: []string{"extend", "notes", "--max-cost", "0.0000000001"}, says: "has more than 9 decimals"},
-		"too much money":       {args: []string{"extend", "notes", "--max-cost", "9223372037"}, says: "is too much; at most 9223372036 dollars"},
+		"too much money":       {args: []string{"extend", "notes", "--max-cost", "9223372037"}, says: "is too much; give at most 9223372036.854775807 dollars"},
 		"price without output": {args: []string{"run", "--model", model, "--price", "input=1", "hi"}, says: "--price: \"input=1\" needs both input and output"},
 		"price of what":        {args: []string{"run", "--model", model, "--price", "inptu=1,output=2", "hi"}, says: `names "inptu", which is none of input, output, cache_read, cache_write`},
 		"price twice":          {args: []string{"run", "--model", model, "--price", "input=1,input=2,output=2", "hi"}, says: "names input twice"},

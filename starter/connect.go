@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/spf13/cobra"
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
@@ -85,6 +86,22 @@ func (p *program) connect(ctx context.Context, taskQueue string) (*server, error
 		return nil, &exitError{code: exitUnreachable, text: "server: none is up; start one with `starter dev`, or name one with --address or " + variableAddress}
 	}
 	return p.dial(ctx, ofDevServer(found), &found, taskQueue)
+}
+
+// ofAgent makes a command of what it does with the agent that its argument
+// names, on a server that is up.
+func (p *program) ofAgent(run func(ctx context.Context, s *server, id string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		if err := checkID(args[0]); err != nil {
+			return err
+		}
+		s, err := p.connect(command.Context(), "")
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		return run(command.Context(), s, args[0])
+	}
 }
 
 func ofDevServer(s devserver.Server) host.Connection {

@@ -42,9 +42,9 @@ func doctorCommand(p *program) *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what is reachable, configured and missing",
 		Long: `Looks at the configuration, the server, its search attributes, the workers, the
-storage and the models' keys, and says what to do about what is missing. It
-starts, writes and downloads nothing, and shows no key. Exits 1 where something
-is broken, 5 where the configured server is not there.`,
+storage, the models' prices and their keys, and says what to do about what is
+missing. It starts, writes and downloads nothing, and shows no key. Exits 1 where
+something is broken, 5 where the configured server is not there.`,
 		Example: `  starter doctor
   starter doctor --address temporal.example.com:7233
   starter doctor --json | jq '.[] | select(.verdict != "ok")'`,
@@ -76,7 +76,7 @@ func (p *program) examine(ctx context.Context, f stackFlags) []check {
 		defer s.close()
 		checks = append(checks, s.checkAttributes(ctx), s.checkWorkers(ctx))
 	}
-	return append(checks, p.checkStorage(ctx, connection.Configured, s), p.checkFolder(f), p.checkModel(ctx), p.checkKeys())
+	return append(checks, p.checkStorage(ctx, connection.Configured, s), p.checkFolder(f), p.checkModel(ctx), p.checkPrices(), p.checkKeys())
 }
 
 func (p *program) showChecks(checks []check) error {

@@ -14,6 +14,10 @@ func TestDoctor(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "temporal")
 	require.NoError(t, os.WriteFile(bad, []byte("#!/bin/sh\necho temporal version 0.1 '(Server 1.2.3, UI 1.0.0)'\n"), 0o700))
 	folder := t.TempDir()
+	prices := filepath.Join(folder, "prices.yaml")
+	require.NoError(t, os.WriteFile(prices, []byte("models:\n  mine/m: {input: 1.25, output: 10}\n"), 0o600))
+	spoilt := filepath.Join(folder, "spoilt.yaml")
+	require.NoError(t, os.WriteFile(spoilt, []byte("models:\n  mine/m: {input: cheap}\n"), 0o600))
 	tests := map[string]struct {
 		variables map[string]string
 		args      []string
@@ -22,7 +26,16 @@ func TestDoctor(t *testing.T) {
 	}{
 		"nothing there": {
 			code: exitDone, variables: map[string]string{variableDir: folder},
-			verdicts: map[string]verdict{"configuration": "ok", "server": "warn", "keys": "warn", "model": "ok", "storage": "ok", "folder": "ok"},
+			verdicts: map[string]verdict{"configuration": "ok", "server": "warn", "keys": "warn", "model": "ok", "prices": "ok", "storage": "ok", "folder": "ok"},
+		},
+		"prices of one's own": {
+			variables: map[string]string{variablePrices: prices}, code: exitDone, verdicts: map[string]verdict{"prices": "ok"},
+		},
+		"prices that are not there": {
+			variables: map[string]string{variablePrices: prices + "x"}, code: exitOther, verdicts: map[string]verdict{"prices": "fail"},
+		},
+		"prices with mistakes": {
+			variables: map[string]string{variablePrices: spoilt}, code: exitOther, verdicts: map[string]verdict{"prices": "fail"},
 		},
 		"server not there": {
 			args: []string{"--address", "127.0.0.1:1"}, code: exitUnreachable,
@@ -72,4 +85,21 @@ func TestDoctor(t *testing.T) {
 			require.NotContains(t, stdout, "sesame")
 		})
 	}
+}
+
+// TestDoctorNamesPrices says which file a worker would read, and what is wrong
+// with it.
+func TestDoctorNamesPrices(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	p := &program{env: environment{variables{variablePrices: "none.yaml"}}}
+	got := p.checkPrices()
+	require.Equal(t, verdictFail, got.Verdict)
+	require.Contains(t, got.Detail, "EVERSTEP_PRICES: "+filepath.Join(here, "none.yaml")+": cannot be read")
+
+	file := filepath.Join(t.TempDir(), "prices.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("models:\n  mine/m: {input: 1.25, output: 10}\n"), 0o600))
+	p.env = environment{variables{variablePrices: file}}
+	require.Equal(t, ok("prices", "those in %s, and those built in for other models", file), p.checkPrices())
 }

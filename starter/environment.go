@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,8 @@ const (
 	variableDir = "EVERSTEP_DIR"
 	// variableStorage is where workers keep parts of long conversations.
 	variableStorage = "EVERSTEP_STORAGE"
+	// variablePrices is a worker's file of prices.
+	variablePrices = "EVERSTEP_PRICES"
 	// variableAddress is Temporal's own.
 	variableAddress = "TEMPORAL_ADDRESS"
 
@@ -71,6 +74,19 @@ func (e environment) columns() int {
 	return columns
 }
 
+// prices is the file of prices, absolute: a worker may work in another
+// directory. It is empty where none is named.
+func (e environment) prices() string {
+	file := e.value(variablePrices)
+	if file == "" {
+		return ""
+	}
+	if absolute, err := filepath.Abs(file); err == nil {
+		return absolute
+	}
+	return file
+}
+
 // forWorker is what a worker for a dev server of ours gets: without what names
 // another server, and without what its flags say.
 func (e environment) forWorker() []string {
@@ -80,6 +96,8 @@ func (e environment) forWorker() []string {
 		switch {
 		case strings.HasPrefix(name, "TEMPORAL_"):
 		case name == variableTaskQueue || name == variableDir || name == variableStorage:
+		case name == variablePrices:
+			kept = append(kept, name+"="+e.prices())
 		default:
 			kept = append(kept, entry)
 		}

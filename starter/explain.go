@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,17 +20,8 @@ what the history has, and says what is missing.`,
   starter explain notes --execution 2 --json | jq .waste`,
 		Args:              argument("id", "starter explain notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			view, err := s.agents.Explain(ctx, args[0], number)
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
+			view, err := s.agents.Explain(ctx, id, number)
 			if err != nil {
 				return err
 			}
@@ -41,7 +33,7 @@ what the history has, and says what is missing.`,
 			}
 			p.out.printf("%s", explainText(p.out.theme, view, p.now()))
 			return nil
-		},
+		}),
 	}
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)

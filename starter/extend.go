@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
@@ -24,17 +26,8 @@ What completed cannot go on: send gives a named agent its next message.`,
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
 		Args:              argument("id", "starter extend notes --max-steps 40"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			extended, err := s.agents.Extend(ctx, args[0], t.options)
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
+			extended, err := s.agents.Extend(ctx, id, t.options)
 			switch {
 			case err != nil:
 				return err
@@ -46,7 +39,7 @@ What completed cannot go on: send gives a named agent its next message.`,
 			}
 			p.sayExtended(extended)
 			return nil
-		},
+		}),
 	}
 	command.Flags().SortFlags = false
 	t.register(command.Flags(), p.now)

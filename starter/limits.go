@@ -42,6 +42,10 @@ func readCount(text string) (int64, error) {
 	return n, nil
 }
 
+// readDollars reads a sum of money in dollars, such as 0.5 or $2, as
+// nano-dollars.
+func readDollars(text string) (int64, error) { return domain.ParseUSD(strings.TrimSpace(text)) }
+
 func readSeconds(text string) (float64, error) {
 	s, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {

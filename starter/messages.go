@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,18 +23,9 @@ others follow.`,
   starter messages notes --json | jq -r 'select(.message.role == "user").message.parts[].text'`,
 		Args:              argument("id", "starter messages notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
 			var gone error
-			for entry, err := range s.agents.Messages(ctx, args[0]) {
+			for entry, err := range s.agents.Messages(ctx, id) {
 				if errors.Is(err, &client.Error{Class: client.Gone}) {
 					gone = err
 					p.report(err)
@@ -51,7 +43,7 @@ others follow.`,
 				p.out.printf("%s", messageText(p.out.theme, entry))
 			}
 			return reported(gone)
-		},
+		}),
 	}
 }
 

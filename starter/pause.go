@@ -34,16 +34,8 @@ func (p *program) pausing(
 ) *cobra.Command {
 	command.Args = argument("id", "starter "+command.Name()+" notes")
 	command.ValidArgsFunction = p.completeIDs
-	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := checkID(args[0]); err != nil {
-			return err
-		}
-		s, err := p.connect(command.Context(), "")
-		if err != nil {
-			return err
-		}
-		defer s.close()
-		paused, err := change(s.agents, command.Context(), args[0])
+	command.RunE = p.ofAgent(func(ctx context.Context, s *server, id string) error {
+		paused, err := change(s.agents, ctx, id)
 		if err != nil {
 			return err
 		}
@@ -56,6 +48,6 @@ func (p *program) pausing(
 		}
 		p.say("execution %d of %s %s", paused.Number, paused.ID, state)
 		return nil
-	}
+	})
 	return command
 }

@@ -55,7 +55,3 @@ func (p priceTag) Set(text string) error {
 	*p.target = &price
 	return nil
 }
-
-// readDollars reads a sum of money in dollars, such as 0.5 or $2, as
-// nano-dollars.
-func readDollars(text string) (int64, error) { return domain.ParseUSD(strings.TrimSpace(text)) }

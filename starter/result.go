@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
@@ -21,23 +23,14 @@ the agent answers in JSON, --json has the answer's value under output.`,
   starter result notes --json | jq .output`,
 		Args:              argument("id", "starter result notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
 			get := s.agents.Wait
 			if noWait {
 				get = s.agents.Result
 			}
-			result, err := get(ctx, args[0], number)
+			result, err := get(ctx, id, number)
 			if err != nil && left(ctx, err) {
-				p.detach(&stack{server: s}, client.Execution{ID: args[0], Number: number})
+				p.detach(&stack{server: s}, client.Execution{ID: id, Number: number})
 				return detached("")
 			}
 			if err != nil {
@@ -51,7 +44,7 @@ the agent answers in JSON, --json has the answer's value under output.`,
 				p.answer(result.Answer)
 			}
 			return outcomeOf(result)
-		},
+		}),
 	}
 	command.Flags().SortFlags = false
 	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,25 +19,17 @@ Where no worker is up, it shows what the server knows, and says so.`,
   starter status notes --json | jq -r .status`,
 		Args:              argument("id", "starter status notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(command.Context(), "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			status, err := s.agents.Status(command.Context(), args[0])
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
+			status, err := s.agents.Status(ctx, id)
 			if err != nil {
 				return err
 			}
 			if p.flags.json {
 				return p.json(statusOf(status))
 			}
-			p.out.printf("%s", statusText(p.out.theme, args[0], status, p.now()))
+			p.out.printf("%s", statusText(p.out.theme, id, status, p.now()))
 			return nil
-		},
+		}),
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,18 +24,9 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
 		Args:              argument("id", "starter steps notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(ctx, "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
 			var gone error
-			for step, err := range s.agents.Steps(ctx, args[0], number) {
+			for step, err := range s.agents.Steps(ctx, id, number) {
 				if errors.Is(err, &client.Error{Class: client.Gone}) {
 					gone = err
 					p.report(err)
@@ -52,7 +44,7 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 				p.out.printf("%s\n", p.stepLine(step))
 			}
 			return reported(gone)
-		},
+		}),
 	}
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)

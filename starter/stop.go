@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,16 +28,8 @@ its partial answer is kept.
   starter stop notes --within 30s`,
 		Args:              argument("id", "starter stop notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkID(args[0]); err != nil {
-				return err
-			}
-			s, err := p.connect(command.Context(), "")
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			execution, err := s.agents.Stop(command.Context(), args[0], client.StopOptions{Mode: mode, Within: within, Reason: reason})
+		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
+			execution, err := s.agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 			if err != nil {
 				return err
 			}
@@ -45,7 +38,7 @@ its partial answer is kept.
 			}
 			p.say("asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
 			return nil
-		},
+		}),
 	}
 	command.Flags().SortFlags = false
 	command.Flags().Var(choice[domain.StopMode]{&mode, domain.StopModes()}, "mode", "how much may still finish")

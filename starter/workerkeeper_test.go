@@ -183,9 +183,13 @@ func TestWorkerEnvironment(t *testing.T) {
 	t.Parallel()
 	env := environment{variables{
 		"TEMPORAL_ADDRESS": "elsewhere:7233", "TEMPORAL_API_KEY": "k", variableTaskQueue: "q", variableDir: "/d",
-		variableStorage: "/s", variableOpenAIKey: "key", "EVERSTEP_LOG_LEVEL": "debug", "HOME": "/root",
+		variableStorage: "/s", variableOpenAIKey: "key", "EVERSTEP_LOG_LEVEL": "debug", "HOME": "/root", variablePrices: "own/prices.yaml",
 	}}
-	require.Equal(t, []string{"EVERSTEP_LOG_LEVEL=debug", "HOME=/root", variableOpenAIKey + "=key"}, env.forWorker())
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"EVERSTEP_LOG_LEVEL=debug", variablePrices + "=" + filepath.Join(here, "own", "prices.yaml"), "HOME=/root", variableOpenAIKey + "=key",
+	}, env.forWorker())
 }
 
 func TestTail(t *testing.T) {

@@ -14,7 +14,9 @@
 //	require.Equal(t, []string{"weather"}, run.Called())
 //
 // Its main type is [Env]. A [Fake] stands in for a tool that the test must not
-// really call. [StopAt] and [SendAt] do something while the agent runs.
+// really call. [StopAt], [SendAt], [PauseAt], [ExtendAt] and their kin do
+// something while the agent runs. Hooks and compilers run as they do on a worker,
+// and each execution of a [Run] has its events.
 //
 // Its one rule: only the model is played. What a test sees of budgets, stops,
 // retries, effects and transcripts is done by the code that does it in

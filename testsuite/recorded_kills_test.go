@@ -13,24 +13,25 @@ import (
 )
 
 // TestKillsOverRecordedRuns kills workers over real models' runs, and over runs
-// made from them in which calls that came one after the other come at once.
-// EVERSTEP_KILLS says how many kills; the default is one at each boundary.
+// made from them in which calls that came one after the other come at once, with
+// hooks, guards and a window that is too small for them. EVERSTEP_KILLS says how
+// many kills; the default is one at each boundary that these runs reach.
 func TestKillsOverRecordedRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: no kills over recorded runs")
-	}
-	kills := len(domain.Boundaries())
-	if text := os.Getenv("EVERSTEP_KILLS"); text != "" {
-		var err error
-		kills, err = strconv.Atoi(text)
-		require.NoError(t, err, "EVERSTEP_KILLS")
 	}
 	var agents []chaos.Agent
 	for _, run := range recordedRuns(t) {
 		// Shorter ones never continue as new.
 		if len(run.tools()) > 1 && run.steps() >= 12 {
-			agents = append(agents, run.underKills(t), run.merged().underKills(t))
+			agents = append(agents, run.underKills(t), whole(run.merged().underKills(t)))
 		}
+	}
+	kills := len(chaos.Reached(agents))
+	if text := os.Getenv("EVERSTEP_KILLS"); text != "" {
+		var err error
+		kills, err = strconv.Atoi(text)
+		require.NoError(t, err, "EVERSTEP_KILLS")
 	}
 	t.Parallel()
 	report, err := chaos.Run(t.Context(), chaos.Config{
@@ -43,6 +44,21 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 	require.Empty(t, report.Unreached)
 	require.Equal(t, kills, report.Total.Kills)
 	require.Equal(t, kills, report.Total.TranscriptsEqual)
+	require.Equal(t, kills, report.Total.EventsEqual)
+	require.Positive(t, report.Summaries)
+}
+
+// whole is the agent with all that a run which was recorded without can have: no
+// format, since its answers are free, and no stop for calls that it repeats.
+func whole(a chaos.Agent) chaos.Agent {
+	const dollar = 1_000_000_000
+	a.Definition = domain.Definition{
+		Model:  domain.LLMConfig{ContextWindow: 8000, Price: &domain.Price{Input: dollar, Output: dollar}},
+		Hooks:  []string{chaos.SteerHook, chaos.WatchHook(domain.TriggerBeforeToolUse), chaos.WatchHook(domain.TriggerAfterStep)},
+		Guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishContentFilter}, Repetition: &domain.Repetition{Nudge: 2}},
+		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100 * dollar))},
+	}
+	return a
 }
 
 func (r recordedRun) steps() int {

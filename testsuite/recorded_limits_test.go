@@ -129,6 +129,10 @@ func dear(tokens, price int64) int64 { return (tokens*price + 999_999) / 1_000_0
 // bytes of each text.
 func (w wholeRun) fixed() int64 {
 	sum := quarter(w.system)
+	if w.schema != "" {
+		const told = 60 // for the words around it
+		sum += quarter(w.schema) + told
+	}
 	for _, name := range w.toolNames {
 		sum += quarter(name) + quarter(anySchema)
 	}

@@ -21,6 +21,8 @@ type wholeRun struct {
 	id, system, prompt string
 	// toolNames are what the recording calls, also where a step is changed.
 	toolNames []string
+	// schema is of its response format, where it has one.
+	schema string
 	steps     []recordedStep
 }
 
@@ -106,14 +108,17 @@ func (w wholeRun) script(t testing.TB) string {
 	type turn struct {
 		Text   string              `json:"text,omitempty"`
 		Calls  []call              `json:"tool_calls,omitempty"`
-		Usage  map[string]int64    `json:"usage"`
+		Usage  map[string]int64    `json:"usage,omitempty"`
 		Finish domain.FinishReason `json:"finish_reason,omitempty"`
 	}
 	turns := []turn{}
 	for _, s := range w.steps {
-		next := turn{Text: s.text, Finish: s.finish, Usage: map[string]int64{
-			"input_tokens": s.usage.InputTokens, "output_tokens": s.usage.OutputTokens, "cache_read_tokens": s.usage.CacheReadTokens,
-		}}
+		next := turn{Text: s.text, Finish: s.finish}
+		if !s.usage.IsZero() {
+			next.Usage = map[string]int64{
+				"input_tokens": s.usage.InputTokens, "output_tokens": s.usage.OutputTokens, "cache_read_tokens": s.usage.CacheReadTokens,
+			}
+		}
 		for _, c := range s.calls {
 			next.Calls = append(next.Calls, call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 		}

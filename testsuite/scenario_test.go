@@ -178,11 +178,14 @@ func (s scenario) play(t *testing.T) (testsuite.Run, *trace) {
 	for _, e := range s.Events {
 		events = append(events, e.event(t))
 	}
-	prompt := s.Prompt
-	if prompt == "" {
-		prompt = "go"
+	return env.Run(s.prompt(), events...), traced
+}
+
+func (s scenario) prompt() string {
+	if s.Prompt == "" {
+		return "go"
 	}
-	return env.Run(prompt, events...), traced
+	return s.Prompt
 }
 
 // TestScenarios plays every conversation in memory and compares all of it.

@@ -1,14 +1,18 @@
 // Package workflows is the deterministic half of Everstep: it decides, and
 // activities act.
 //
-// Its one workflow, Execute, is one agent. It holds the agent's state and
-// transcript, runs the loop of inference and tools step by step, reserves
-// budgets before they are spent, takes stops, answers queries, and goes on in a
-// new run when its history has grown long, also in the middle of an execution.
+// Its one workflow, agent.Execute, is one agent. It holds the agent's state and
+// transcript, runs the loop of inference and tools step by step with the hooks
+// and guards around them, reserves budgets before they are spent, makes the
+// conversation shorter when it nears the model's window, takes stops, pauses and
+// new limits, answers queries, and goes on in a new run when its history has
+// grown long, also in the middle of an execution.
 //
 // Its one rule: what it reads comes from its input, its history or its own
-// code, never from the worker's memory, a clock or a random source.
+// code, never from the worker's memory, a clock or a random source. Hooks are
+// the worker's code: an execution records which it uses, by name and version,
+// and its tasks fail on a worker that has others, until one comes that has them.
 //
-// Start reading at Execute in execute.go, which reads as a table of contents;
-// loop.go is one execution, step.go one step of it.
+// Start reading at execute.go, which reads as a table of contents; loop.go is
+// one execution, step.go one step of it, hooks.go how hooks are run.
 package workflows

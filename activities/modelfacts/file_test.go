@@ -77,7 +77,7 @@ func TestFileMistakes(t *testing.T) {
 		{"far too dear", `{input: 1e300, output: 2}`, "p/m: input: is 1e300; no model costs more"},
 		{"dollars a token", `{input: 0.00000125, output: 2}`, "p/m: input: is 0.00000125; that looks like dollars for one token: give dollars for a million tokens"},
 		{"dollars a token, scientific", `{input: 1.25e-06, output: 2}`, "that looks like dollars for one token"},
-		{"too exact", `{input: 0.1234567891, output: 2}`, "p/m: input: is 0.1234567891; prices are exact to a nano-dollar: give at most nine decimals"},
+		{"too exact", `{input: 0.1234567891, output: 2}`, "p/m: input: is 0.1234567891, which has more than 9 decimals; round it to a thousand-millionth of a dollar"},
 		{"cache read", `{input: 1, output: 2, cache_read: -1}`, "p/m: cache_read: is -1"},
 		{"a key misspelt", `{imput: 1, output: 2}`, "p/m: imput: unknown key; did you mean input?"},
 		{"another table's key", `{input_cost_per_token: 1, input: 1, output: 2}`, "p/m: input_cost_per_token: unknown key; did you mean input?"},

@@ -48,7 +48,7 @@ func (m *modelReader) dollars(field string, value *yaml.Node) *int64 {
 	places, _ := amount.FloatPrec() // every decimal number has an end
 	n, err := domain.ParseUSD(amount.FloatString(places))
 	if err != nil {
-		return fail("is %s, which %w", text, err)
+		return fail("is %s, which %s", text, err)
 	}
 	return &n
 }

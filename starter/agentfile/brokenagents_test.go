@@ -264,7 +264,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:20: budget.max_cost: is "$5"; give dollars from 0 on as a plain decimal such as 0.5`,
 		}},
 		{"a cost with an exponent", inYAML, "budget: {max_cost: 1e3}\n", []string{
-			`a.yaml:1:20: budget.max_cost: is "1e3", which is no plain decimal; give dollars such as 0.5 or 2`,
+			`a.yaml:1:20: budget.max_cost: is "1e3", which is no sum of money; give dollars such as 0.5 or 2`,
 		}},
 		{"a cost too fine", inYAML, "budget: {max_cost: 0.0000000001}\n", []string{
 			`a.yaml:1:20: budget.max_cost: is "0.0000000001", which has more than 9 decimals; round it to a thousand-millionth of a dollar`,

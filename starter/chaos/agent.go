@@ -16,14 +16,20 @@ type Agent struct {
 	// System is its system prompt.
 	System string
 	Tools  []Tool
-	// Executions are what it is asked, one after the other. More than one makes
-	// it a session.
+	// Definition is what it is besides: its window, price, hooks, guards, format
+	// and compaction. The zero value is a plain agent.
+	Definition domain.Definition
+	// Executions are what it is asked, one after the other. More than one prompt
+	// makes it a session.
 	Executions []Execution
 }
 
 // An Execution is one prompt and what the tools return after it.
 type Execution struct {
 	Prompt string
+	// GoesOn stands in place of a prompt: the execution before, which stopped or
+	// failed, is extended, without a limit of steps.
+	GoesOn bool
 	// MaxSteps ends the execution after so many steps. Zero: no limit.
 	MaxSteps int64
 	// Results are what tools return, by step and position, both from 0. Nil:
@@ -47,12 +53,73 @@ func (a Agent) check() error {
 		return fmt.Errorf("agent %s: executions: there are none; give at least one prompt", a.Name)
 	case len(a.Script) == 0:
 		return fmt.Errorf("agent %s: script: is empty; say what its model says", a.Name)
+	case a.Executions[0].GoesOn:
+		return fmt.Errorf("agent %s: executions: the first goes on from none; give it a prompt", a.Name)
 	}
 	return nil
 }
 
 // session reports whether the agent has a name and stays open for more.
-func (a Agent) session() bool { return len(a.Executions) > 1 }
+func (a Agent) session() bool {
+	return slices.ContainsFunc(a.Executions[1:], func(x Execution) bool { return !x.GoesOn })
+}
+
+// goesOn reports whether one of its executions goes on from another.
+func (a Agent) goesOn() bool {
+	return slices.ContainsFunc(a.Executions, func(x Execution) bool { return x.GoesOn })
+}
+
+// uses reports whether the agent has a hook.
+func (a Agent) uses(name string) bool { return slices.Contains(a.Definition.Hooks, name) }
+
+// watched reports whether the agent has a hook that is an activity.
+func (a Agent) watched() bool {
+	return slices.ContainsFunc(domain.Triggers(), func(t domain.Trigger) bool { return a.uses(WatchHook(t)) })
+}
+
+// formatted reports whether its answers have to fit a format.
+func (a Agent) formatted() bool {
+	return a.Definition.Format.Type == domain.FormatSchema || a.Definition.Format.Type == domain.FormatJSON
+}
+
+// reaches reports whether the agent can get to a boundary at all.
+func (a Agent) reaches(b domain.Boundary) bool {
+	switch b {
+	case domain.InSummary:
+		return a.Definition.Model.ContextWindow > 0
+	case domain.BeforeHook, domain.AfterHook:
+		return a.watched()
+	case domain.Checking:
+		return a.formatted() && a.uses(SteerHook)
+	case domain.GoingOn:
+		return a.goesOn() && a.uses(SteerHook)
+	case domain.Paused:
+		return len(a.Definition.Hooks) > 0
+	case domain.BeforeRequest, domain.InStream, domain.AfterRequest, domain.BeforeEffect, domain.AfterEffect,
+		domain.AmongCalls, domain.BetweenSteps, domain.Continuing:
+	}
+	return true
+}
+
+// String says in one line what the agent is.
+func (a Agent) String() string { return Kind{Name: a.Name, On: a.on()}.String() }
+
+// on says in words what the agent has besides a model and tools.
+func (a Agent) on() []string {
+	on := []string{}
+	add := func(word string, is bool) {
+		if is {
+			on = append(on, word)
+		}
+	}
+	add("hooks", len(a.Definition.Hooks) > 0)
+	add("guards", !a.Definition.Guards.IsZero())
+	add("compaction", a.Definition.Model.ContextWindow > 0 && !a.Definition.Compaction.Off)
+	add("structured output", a.formatted())
+	add("money", a.Definition.Budget.MaxCostNanoUSD != nil)
+	add("going on", a.goesOn())
+	return on
+}
 
 func (a Agent) toolNames() []string {
 	names := make([]string, len(a.Tools))

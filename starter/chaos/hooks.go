@@ -12,10 +12,11 @@ import (
 	"everstep/domain/hook"
 )
 
+// SteerHook names the hook of the proof that stands at every trigger and does
+// there what a function can do, wherever one of certain words is met.
+const SteerHook = "steer"
+
 const (
-	// steerHook stands at every trigger and does there what a hook can do,
-	// wherever one of the words below is met.
-	steerHook = "steer"
 	// fallHook fails before one step of an execution that goes on from none.
 	fallHook = "fall"
 	// fallAfter is how many steps come before that.
@@ -24,13 +25,13 @@ const (
 
 // The words at which hooks act.
 const (
-	wordSecret    = "hunter2"    // of an answer: redacted
-	wordDraft     = "draft"      // of an answer: it becomes final
-	wordPlanB     = "plan b"     // of a call: another one is made
-	wordForbidden = "forbidden"  // of a call: a function blocks it
-	wordRefused   = "refused"    // of a call: an activity blocks it
-	wordLengthy   = "lengthy"    // of a result: a function shortens it
-	wordVerbose   = "verbose"    // of a result: an activity shortens it
+	wordSecret    = "hunter2"   // of an answer: redacted
+	wordDraft     = "draft"     // of an answer: it becomes final
+	wordPlanB     = "plan b"    // of a call: another one is made
+	wordForbidden = "forbidden" // of a call: a function blocks it
+	wordRefused   = "refused"   // of a call: an activity blocks it
+	wordLengthy   = "lengthy"   // of a result: a function shortens it
+	wordVerbose   = "verbose"   // of a result: an activity shortens it
 	planB         = "plan a, as the hook wants it"
 	redacted      = "[redacted]"
 )
@@ -38,16 +39,16 @@ const (
 // hooks are those of every worker of the proof. Agents list what they use.
 func (p plan) hooks() []hook.Hook {
 	all := []hook.Hook{
-		hook.BeforeExecution(steerHook, p.announce),
-		hook.BeforeStep(steerHook, pace),
-		hook.BeforeInference(steerHook, frugal),
-		hook.AfterInference(steerHook, polish),
-		hook.BeforeToolUse(steerHook, vet),
-		hook.AfterToolUse(steerHook, abridge),
-		hook.AfterStep(steerHook, insist),
-		hook.OnError(steerHook, remember),
-		hook.OnStop(steerHook, signOff),
-		hook.AfterExecution(steerHook, tally),
+		hook.BeforeExecution(SteerHook, p.announce),
+		hook.BeforeStep(SteerHook, pace),
+		hook.BeforeInference(SteerHook, frugal),
+		hook.AfterInference(SteerHook, polish),
+		hook.BeforeToolUse(SteerHook, vet),
+		hook.AfterToolUse(SteerHook, abridge),
+		hook.AfterStep(SteerHook, insist),
+		hook.OnError(SteerHook, remember),
+		hook.OnStop(SteerHook, signOff),
+		hook.AfterExecution(SteerHook, tally),
 		hook.BeforeStep(fallHook, fall),
 	}
 	for _, trigger := range domain.Triggers() {
@@ -108,7 +109,8 @@ func abridge(c hook.ToolResult) (hook.ToolResult, error) {
 	return c, nil
 }
 
-// insist has the agent go on where it says itself that it is not done.
+// insist has the agent go on where it says itself that it is not done, over its
+// own request to stop.
 func insist(c hook.Point) (hook.Point, error) {
 	step, ok := c.State.CurrentStepOrLast()
 	if !ok || step.Type() != domain.StepFinalResponse {
@@ -124,7 +126,7 @@ func insist(c hook.Point) (hook.Point, error) {
 	if json.Unmarshal([]byte(answer.Text()), &said) != nil || said.Done == nil || *said.Done {
 		return c, nil
 	}
-	return c.Say(domain.RoleUser, "You are not done.").Continue(), nil
+	return c.Say(domain.RoleUser, "You are not done.").Stop("it gives up").Continue(), nil
 }
 
 func remember(c hook.Error) (hook.Error, error) {

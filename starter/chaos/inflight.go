@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,9 @@ func (p *proof) inFlight(ctx context.Context, got played) (map[domain.ToolExecut
 		return nil, err
 	}
 	found := make(map[domain.ToolExecutionID]int)
-	for runID := got.begun.RunID; runID != ""; {
+	for waiting := got.runs; len(waiting) > 0; {
+		runID := waiting[0]
+		waiting = waiting[1:]
 		run := runScan{convert: compress.DataConverter(), calls: map[int64]domain.ToolExecutionID{}, pids: map[int64]int{}, found: found}
 		events := p.temporal.GetWorkflowHistory(ctx, got.begun.WorkflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
@@ -34,7 +37,9 @@ func (p *proof) inFlight(ctx context.Context, got played) (map[domain.ToolExecut
 				return nil, fmt.Errorf("read the history of %s: %w", got.begun.WorkflowID, err)
 			}
 		}
-		runID = run.next
+		if run.next != "" {
+			waiting = append(slices.Clip(waiting), run.next)
+		}
 	}
 	return found, nil
 }

@@ -17,8 +17,13 @@ type verdict struct {
 	// unknown counts the outcomes that nobody knows, by the worker that was
 	// killed over them.
 	unknown map[int]int
-	// equal says that the transcript is the undisturbed one.
-	equal bool
+	// hooksAgain counts the effects of hooks that were made again.
+	hooksAgain int
+	// equal says that the transcript is the undisturbed one, and told that the
+	// events are.
+	equal, told bool
+	// summaries counts those of the conversation.
+	summaries int
 }
 
 // judge holds a trial against the undisturbed run, the ledger and the server's
@@ -42,6 +47,8 @@ func (p *proof) hold(t *trial, got played, base *baseline, inFlight map[domain.T
 	p.judgeSteps(&v, got, base)
 	unknown := p.judgeUnknown(&v, got, inFlight)
 	p.judgeTranscript(&v, got, base, unknown)
+	p.judgeEvents(&v, got, base, unknown)
+	p.judgeHooks(&v, got, base)
 	if err := p.judgeEffects(&v, got); err != nil {
 		return v, err
 	}
@@ -133,6 +140,39 @@ func (p *proof) judgeTranscript(v *verdict, got played, base *baseline, unknown 
 		}
 	}
 	v.equal = true
+	for _, entry := range got.messages {
+		if entry.Section == domain.SectionSummary {
+			v.summaries++
+		}
+	}
+}
+
+// judgeHooks holds the effects of hooks that are activities against the
+// undisturbed ones: each is made, and again only by a kill that met it.
+func (p *proof) judgeHooks(v *verdict, got played, base *baseline) {
+	for key, n := range got.hooks {
+		if base.hooks[key] == 0 {
+			p.broke(PromiseEffects, v.trial, "hook %s took effect, and undisturbed it never does", key)
+		}
+		may := 1
+		for _, k := range v.trial.kills {
+			if k.hook == key {
+				may++
+			}
+		}
+		if n > may {
+			p.broke(PromiseEffects, v.trial, "hook %s took effect %d times, and %d kills met it", key, n, may-1)
+		}
+		v.hooksAgain += n - 1
+	}
+	for key, n := range base.hooks {
+		if n > 1 {
+			p.broke(PromiseEffects, v.trial, "hook %s took effect %d times undisturbed", key, n)
+		}
+		if got.hooks[key] == 0 {
+			p.broke(PromiseEffects, v.trial, "hook %s took no effect", key)
+		}
+	}
 }
 
 // judgeEffects counts what the ledger says of calls that may not be repeated.
@@ -142,7 +182,7 @@ func (p *proof) judgeEffects(v *verdict, got played) error {
 		return err
 	}
 	for _, t := range executionsOf(got) {
-		once, n := v.trial.agent.once(t.Name()), counts[t.ID]
+		once, n := v.trial.agent.once(t.Name()), counts.calls[t.ID]
 		switch {
 		case once && n > 1:
 			v.doubled++

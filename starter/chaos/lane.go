@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/worker/host"
 	"everstep/worker/host/codec"
@@ -34,6 +35,8 @@ type lane struct {
 	trials map[string]*trial
 	// aim is the kill to come; nil: the lane kills nothing.
 	aim *aim
+	// pausing is a kill that waits for the agent to be paused.
+	pausing *pausing
 }
 
 // openLane starts a lane's first worker.
@@ -136,16 +139,23 @@ func (l *lane) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.aim == nil {
-		l.aim = l.proof.pool.next()
+		l.aim = l.proof.pool.next(func(domain.Boundary) bool { return true })
 	}
 	return l.aim != nil
+}
+
+// wants is the boundary of the kill to come.
+func (l *lane) wants() domain.Boundary {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.aim.boundary
 }
 
 // decide answers a worker, or kills it.
 func (l *lane) decide(h hit) (answer, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.trials[h.WorkflowID]
+	t := l.trial(h)
 	switch {
 	case l.worker == nil || h.PID != l.worker.pid():
 		return answer{}, false // it is being killed
@@ -157,20 +167,36 @@ func (l *lane) decide(h hit) (answer, bool) {
 	}
 	now := time.Now()
 	if t.reached(h, now) && l.aim == nil {
-		l.aim = l.proof.pool.next()
+		l.aim = l.proof.pool.next(t.agent.reaches)
 	}
-	boundary := t.boundary(h)
-	if t.down == nil && l.aim != nil && l.aim.boundary == boundary {
-		if l.aim.skip == 0 {
+	if t.down == nil && l.aim != nil && l.aim.at(t.boundary(h)) {
+		switch {
+		case l.aim.skip > 0:
+			l.aim.skip--
+		case l.aim.boundary == domain.Paused:
+			l.pausing.ask(h)
+		default:
 			l.kill(t, h, now)
 			return answer{}, false
 		}
-		l.aim.skip--
 	}
 	if !t.released(h) {
 		l.proof.broke(PromiseRequests, t, "step %d of execution %d was asked of the model again without a kill", h.Step, t.number(h.ExecutionID))
 	}
 	return answer{}, true
+}
+
+// trial is the run that a hit is of, or nil.
+func (l *lane) trial(h hit) *trial {
+	if h.AgentID.IsZero() {
+		return l.trials[h.WorkflowID]
+	}
+	for _, t := range l.trials {
+		if t.agentID == h.AgentID {
+			return t
+		}
+	}
+	return nil
 }
 
 // kill kills the worker where it is and starts another at once.

@@ -9,10 +9,12 @@ import (
 	"everstep/domain"
 )
 
-// An effect is one line of the ledger: a tool really did its work.
+// An effect is one line of the ledger: a tool, or a hook that is an activity,
+// really did its work.
 type effect struct {
-	Tool       string                 `json:"tool"`
-	Call       domain.ToolExecutionID `json:"tool_execution_id"`
+	Tool       string                 `json:"tool,omitzero"`
+	Call       domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	Hook       string                 `json:"hook,omitzero"`
 	WorkflowID string                 `json:"workflow"`
 	Step       int                    `json:"step"`
 	Position   int                    `json:"position"`
@@ -39,27 +41,37 @@ func enter(ledger string, e effect) error {
 	return nil
 }
 
-// effects counts the lines of the ledger that an agent's run has left, by call.
-func effects(ledger, workflowID string) (map[domain.ToolExecutionID]int, error) {
+// entries counts the lines of the ledger that an agent's run has left: of tool
+// calls, and of hooks by their keys.
+type entries struct {
+	calls map[domain.ToolExecutionID]int
+	hooks map[string]int
+}
+
+func effects(ledger, workflowID string) (entries, error) {
+	counts := entries{calls: make(map[domain.ToolExecutionID]int), hooks: make(map[string]int)}
 	file, err := os.Open(ledger)
 	if os.IsNotExist(err) {
-		return nil, nil
+		return counts, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
+		return counts, fmt.Errorf("ledger: %w", err)
 	}
 	defer file.Close()
-	counts := make(map[domain.ToolExecutionID]int)
 	for lines := bufio.NewScanner(file); ; {
 		if !lines.Scan() {
 			return counts, lines.Err()
 		}
 		var e effect
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("ledger: %w", err)
+			return counts, fmt.Errorf("ledger: %w", err)
 		}
-		if e.WorkflowID == workflowID {
-			counts[e.Call]++
+		switch {
+		case e.WorkflowID != workflowID:
+		case e.Hook != "":
+			counts.hooks[e.Hook]++
+		default:
+			counts.calls[e.Call]++
 		}
 	}
 }

@@ -16,11 +16,16 @@ const playPatience = 15 * time.Minute
 
 // A played is what came of one run of an agent.
 type played struct {
-	begun    client.Execution
-	results  []client.Result
+	begun   client.Execution
+	results []client.Result
+	// runs are the first runs of its workflows: one, unless it went on in another.
+	runs     []string
 	messages []domain.Entry
-	// steps are the executions', in order.
-	steps [][]domain.StepExecution
+	// steps and events are the executions', in order.
+	steps  [][]domain.StepExecution
+	events [][]domain.Event
+	// hooks counts the effects of hooks that are activities, by key.
+	hooks map[string]int
 }
 
 // play runs an agent to its end and reads all that it left. It tells when the
@@ -41,18 +46,8 @@ func (p *proof) play(ctx context.Context, agents *client.Client, a Agent, id str
 
 func (p *proof) drive(ctx context.Context, agents *client.Client, a Agent, id string, began func()) (played, error) {
 	var got played
-	for i, x := range a.Executions {
-		var budget domain.ExecutionBudget
-		if x.MaxSteps > 0 {
-			budget.MaxSteps = &x.MaxSteps
-		}
-		var err error
-		if i == 0 {
-			got.begun, err = agents.Start(ctx, client.Start{ID: id, Prompt: x.Prompt, Definition: p.definition(a), Budget: budget})
-		} else {
-			_, err = agents.Send(ctx, id, client.SendOptions{Prompt: x.Prompt, Budget: budget})
-		}
-		if err != nil {
+	for i := range a.Executions {
+		if err := p.begin(ctx, agents, a, id, i, &got); err != nil {
 			return got, err
 		}
 		if i == 0 {
@@ -67,13 +62,41 @@ func (p *proof) drive(ctx context.Context, agents *client.Client, a Agent, id st
 	return got, nil
 }
 
-func (p *proof) definition(a Agent) domain.Definition {
-	return domain.Definition{
-		Model: domain.LLMConfig{Provider: scripted.Name, Model: p.script(a)}, SystemPrompt: a.System, Tools: a.toolNames(),
+// begin begins one of the agent's executions.
+func (p *proof) begin(ctx context.Context, agents *client.Client, a Agent, id string, i int, got *played) error {
+	x := a.Executions[i]
+	var budget domain.ExecutionBudget
+	if x.MaxSteps > 0 {
+		budget.MaxSteps = &x.MaxSteps
 	}
+	var err error
+	switch {
+	case i == 0:
+		got.begun, err = agents.Start(ctx, client.Start{ID: id, Prompt: x.Prompt, Definition: p.definition(a), Budget: budget})
+		got.runs = append(got.runs, got.begun.RunID)
+	case x.GoesOn:
+		var extended client.Extended
+		extended, err = agents.Extend(ctx, id, client.ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}})
+		if err == nil && !extended.Began {
+			err = fmt.Errorf("execution %d was extended and did not begin", i+1)
+		}
+		if !a.session() {
+			got.runs = append(got.runs, extended.RunID)
+		}
+	default:
+		_, err = agents.Send(ctx, id, client.SendOptions{Prompt: x.Prompt, Budget: budget})
+	}
+	return err
 }
 
-// collect reads transcript and steps, and closes the session.
+func (p *proof) definition(a Agent) domain.Definition {
+	d := a.Definition
+	d.Model.Provider, d.Model.Model = scripted.Name, p.script(a)
+	d.SystemPrompt, d.Tools = a.System, a.toolNames()
+	return d
+}
+
+// collect reads transcript, steps, events and effects, and closes the session.
 func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id string, got *played) error {
 	for entry, err := range agents.Messages(ctx, id) {
 		if err != nil {
@@ -90,11 +113,20 @@ func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id 
 			steps = append(steps, step)
 		}
 		got.steps = append(got.steps, steps)
+		var events []domain.Event
+		for event, err := range agents.Events(ctx, id, client.EventsOptions{Number: i + 1}) {
+			if err != nil {
+				return err
+			}
+			events = append(events, event)
+		}
+		got.events = append(got.events, events)
 	}
-	if !a.session() {
-		return nil
+	entered, err := effects(p.ledger, domain.WorkflowID(id))
+	if got.hooks = entered.hooks; err != nil || !a.session() {
+		return err
 	}
-	_, err := agents.Close(ctx, id)
+	_, err = agents.Close(ctx, id)
 	return err
 }
 

@@ -40,19 +40,24 @@ func newPool(kills int, boundaries []domain.Boundary, seed uint64) *pool {
 	return p
 }
 
-// next takes a kill, or nil where none is left.
-func (p *pool) next() *aim {
+// next takes a kill at a boundary that can be reached, or nil where none is left.
+func (p *pool) next(reaches func(domain.Boundary) bool) *aim {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sum := 0
-	for _, n := range p.left {
-		sum += n
+	for _, b := range p.order {
+		if reaches(b) {
+			sum += p.left[b]
+		}
 	}
 	if sum == 0 {
 		return nil
 	}
 	pick := p.rand.IntN(sum)
 	for _, b := range p.order {
+		if !reaches(b) {
+			continue
+		}
 		if pick -= p.left[b]; pick < 0 {
 			p.left[b]--
 			return &aim{boundary: b, skip: p.skip(b)}
@@ -64,10 +69,16 @@ func (p *pool) next() *aim {
 // skip is how many passes to let by. Where each step passes it is at least one,
 // so that the call that was just killed gets to its end.
 func (p *pool) skip(b domain.Boundary) int {
-	if b == domain.Continuing || b == domain.AmongCalls {
+	switch b {
+	case domain.GoingOn:
+		return 0
+	case domain.Continuing, domain.AmongCalls, domain.InSummary, domain.Checking:
 		return p.rand.IntN(2)
+	case domain.BeforeHook, domain.AfterHook:
+		return 1 + p.rand.IntN(12)
+	default:
+		return 1 + p.rand.IntN(4)
 	}
-	return 1 + p.rand.IntN(4)
 }
 
 // made counts a kill, and says how many there are and will be.

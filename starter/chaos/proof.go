@@ -111,7 +111,7 @@ func (p *proof) run(ctx context.Context) error {
 // work runs one agent after another on a lane while there are kills to make.
 func (p *proof) work(ctx context.Context, l *lane) error {
 	for l.take() {
-		agent := p.next()
+		agent := p.next(l.wants())
 		base, err := p.baselines.of(ctx, agent)
 		if err != nil {
 			return fmt.Errorf("run %s undisturbed: %w", agent.Name, err)
@@ -123,13 +123,17 @@ func (p *proof) work(ctx context.Context, l *lane) error {
 	return nil
 }
 
-// next is the agent whose turn it is.
-func (p *proof) next() Agent {
+// next is the agent whose turn it is, of those that reach a boundary.
+func (p *proof) next(b domain.Boundary) Agent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	agent := p.config.Agents[p.turn%len(p.config.Agents)]
-	p.turn++
-	return agent
+	for {
+		agent := p.config.Agents[p.turn%len(p.config.Agents)]
+		p.turn++
+		if agent.reaches(b) { // one does, or the boundary had been refused
+			return agent
+		}
+	}
 }
 
 // newID is the id for another run of an agent.
@@ -144,8 +148,9 @@ func (p *proof) newID(a Agent) string {
 func (p *proof) try(ctx context.Context, l *lane, agent Agent, base *baseline) error {
 	t := newTrial(agent, p.newID(agent))
 	l.begin(t)
-	watch := p.watchStatus(ctx, l, t, base)
+	watch, pauses := p.watchStatus(ctx, l, t, base), l.pauses(ctx, t)
 	got, err := p.play(ctx, l.agents, t.agent, t.id, watch.begin, func() {
+		pauses.stop()
 		watch.stop()
 		l.end(t)
 	})
@@ -184,9 +189,12 @@ type killed struct {
 }
 
 func (p *proof) tell(k killed) {
-	at := "while it continued as new"
-	if k.step > 0 {
+	at := "between steps"
+	switch {
+	case k.step > 0:
 		at = fmt.Sprintf("at step %d", k.step)
+	case k.boundary == domain.Continuing:
+		at = "while it continued as new"
 	}
 	p.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", k.done, k.total, k.boundary, k.pid, k.agent, at))
 }

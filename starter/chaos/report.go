@@ -3,9 +3,7 @@ package chaos
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"everstep/domain"
@@ -20,12 +18,16 @@ const (
 	// PromiseSteps: no step is lost.
 	PromiseSteps Promise = "steps"
 	// PromiseEffects: no effect that may not be repeated is, and none is missing.
+	// A hook's is made again at most once for each kill that met it.
 	PromiseEffects Promise = "effects"
 	// PromiseUnknown: the outcomes that are unknown are those of calls that may
 	// not be repeated and were in flight at a kill, no more and no fewer.
 	PromiseUnknown Promise = "outcome_unknown"
 	// PromiseTranscript: the transcript is the undisturbed one.
 	PromiseTranscript Promise = "transcript"
+	// PromiseEvents: the events are the undisturbed ones, by type, step and
+	// reason, counted from 1 without a gap.
+	PromiseEvents Promise = "events"
 	// PromiseOutcome: status, reason and answer are the undisturbed ones.
 	PromiseOutcome Promise = "outcome"
 	// PromiseRequests: a kill costs at most one model request.
@@ -37,8 +39,8 @@ const (
 // Promises lists every promise.
 func Promises() []Promise {
 	return []Promise{
-		PromiseGoesOn, PromiseSteps, PromiseEffects, PromiseUnknown, PromiseTranscript, PromiseOutcome,
-		PromiseRequests, PromiseStatus,
+		PromiseGoesOn, PromiseSteps, PromiseEffects, PromiseUnknown, PromiseTranscript, PromiseEvents,
+		PromiseOutcome, PromiseRequests, PromiseStatus,
 	}
 }
 
@@ -62,6 +64,10 @@ type Report struct {
 	// Agents counts the runs of agents under kills, Steps their steps.
 	Agents int `json:"agents"`
 	Steps  int `json:"steps"`
+	// Kinds are the agents, with what is on in each.
+	Kinds []Kind `json:"kinds"`
+	// Summaries counts those that conversations were made shorter by.
+	Summaries int `json:"summaries"`
 	// Seconds is how long it all took.
 	Seconds float64 `json:"seconds"`
 	// Rows are by boundary, in the order of a step; Total is all of them.
@@ -72,6 +78,24 @@ type Report struct {
 	Unreached map[domain.Boundary]int `json:"unreached,omitempty"`
 	Status    StatusReport            `json:"status"`
 	Broken    []Broken                `json:"broken"`
+}
+
+// A Kind is one of the agents that were run.
+type Kind struct {
+	Name string `json:"name"`
+	// Runs counts its runs under kills.
+	Runs int `json:"runs"`
+	// On is what it has besides a model and tools; empty for a plain agent.
+	On []string `json:"on"`
+}
+
+// String is one line.
+func (k Kind) String() string {
+	on := "plain"
+	if len(k.On) > 0 {
+		on = strings.Join(k.On, ", ")
+	}
+	return fmt.Sprintf("%s: %s", k.Name, on)
 }
 
 // A Row is what the kills at one boundary did. What belongs to an agent and not
@@ -87,10 +111,15 @@ type Row struct {
 	// TranscriptsEqual counts the kills after which the agent ended with the
 	// undisturbed transcript.
 	TranscriptsEqual int `json:"transcripts_equal"`
+	// EventsEqual counts those after which the events were the undisturbed ones.
+	EventsEqual int `json:"events_equal"`
+	// HooksAgain counts the effects of hooks that were made again, of the agents
+	// that were killed there.
+	HooksAgain int `json:"hooks_again"`
 	// ExtraRequests counts the model requests that were made again.
 	ExtraRequests int `json:"extra_requests"`
-	// P50 and P99 are of the seconds from the kill to the agent's next request
-	// or effect.
+	// P50 and P99 are of the seconds from the kill to the agent's next request,
+	// effect or check.
 	P50 float64 `json:"p50_seconds"`
 	P99 float64 `json:"p99_seconds"`
 
@@ -128,21 +157,38 @@ func (p *proof) report(took time.Duration) Report {
 	for _, v := range p.trials {
 		r.Total.StepsLost += v.lost
 		r.Total.EffectsDoubled += v.doubled
-		for _, seen := range v.trial.steps {
-			if seen.requests > 0 {
+		r.Total.HooksAgain += v.hooksAgain
+		r.Summaries += v.summaries
+		for key, seen := range v.trial.steps {
+			if seen.requests > 0 && !key.summary {
 				r.Steps++
 			}
 		}
+	}
+	for _, a := range p.config.Agents {
+		r.Kinds = append(r.Kinds, Kind{Name: a.Name, Runs: p.runs(a), On: a.on()})
 	}
 	for _, row := range r.Rows {
 		r.Total.Kills += row.Kills
 		r.Total.OutcomeUnknown += row.OutcomeUnknown
 		r.Total.TranscriptsEqual += row.TranscriptsEqual
+		r.Total.EventsEqual += row.EventsEqual
 		r.Total.ExtraRequests += row.ExtraRequests
 		r.Total.times = append(r.Total.times, row.times...)
 	}
 	r.Total = r.Total.timed()
 	return r
+}
+
+// runs counts the runs of an agent under kills.
+func (p *proof) runs(a Agent) int {
+	n := 0
+	for _, v := range p.trials {
+		if v.trial.agent.Name == a.Name {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *proof) row(b domain.Boundary) Row {
@@ -160,6 +206,9 @@ func (p *proof) row(b domain.Boundary) Row {
 			if v.equal {
 				row.TranscriptsEqual++
 			}
+			if v.told {
+				row.EventsEqual++
+			}
 			if k.wentOn > 0 {
 				row.times = append(row.times, k.wentOn)
 			}
@@ -167,6 +216,7 @@ func (p *proof) row(b domain.Boundary) Row {
 		if hit {
 			row.StepsLost += v.lost
 			row.EffectsDoubled += v.doubled
+			row.HooksAgain += v.hooksAgain
 		}
 	}
 	return row.timed()
@@ -188,32 +238,3 @@ func percentile(times []time.Duration, hundredths int) time.Duration {
 }
 
 func round(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
-
-// Table is the report as people read it.
-func (r Report) Table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	write := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") } // a builder takes all
-	write("boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "extra requests", "go on p50", "p99")
-	for _, row := range r.Rows {
-		write(row.cells(string(row.Boundary))...)
-	}
-	write(r.Total.cells("all")...)
-	_ = w.Flush() // a builder takes all
-	return b.String()
-}
-
-func (r Row) cells(name string) []string {
-	return []string{
-		name, strconv.Itoa(r.Kills), strconv.Itoa(r.StepsLost), strconv.Itoa(r.EffectsDoubled), strconv.Itoa(r.OutcomeUnknown),
-		fmt.Sprintf("%d of %d", r.TranscriptsEqual, r.Kills), strconv.Itoa(r.ExtraRequests),
-		r.time(r.P50), r.time(r.P99),
-	}
-}
-
-func (r Row) time(seconds float64) string {
-	if len(r.times) == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f s", seconds)
-}

@@ -26,7 +26,7 @@ type Config struct {
 
 	// Kills is how many SIGKILLs are made, evenly over Boundaries.
 	Kills int
-	// Boundaries are where. Empty: all.
+	// Boundaries are where. Empty: all that one of the agents reaches.
 	Boundaries []domain.Boundary
 	// Lanes is how many agents run at a time, each with a worker of its own.
 	// Zero: DefaultLanes.
@@ -54,14 +54,6 @@ func (c Config) checked() (Config, error) {
 	if c.Lanes < 0 || c.Lanes > 64 {
 		return c, domain.Errorf(domain.Invalid, "lanes: is %d; give a number from 1 to 64", c.Lanes)
 	}
-	if len(c.Boundaries) == 0 {
-		c.Boundaries = domain.Boundaries()
-	}
-	for _, b := range c.Boundaries {
-		if !slices.Contains(domain.Boundaries(), b) {
-			return c, domain.Errorf(domain.Invalid, "boundary: %q is none of %v", string(b), domain.Boundaries())
-		}
-	}
 	if c.Lanes == 0 {
 		c.Lanes = DefaultLanes
 	}
@@ -75,6 +67,12 @@ func (c Config) checked() (Config, error) {
 		if err := a.check(); err != nil {
 			return c, err
 		}
+	}
+	if err := c.aimed(); err != nil {
+		return c, err
+	}
+	if len(c.Boundaries) == 0 {
+		c.Boundaries = Reached(c.Agents)
 	}
 	if c.Patience == 0 {
 		c.Patience = max(10, 2*len(c.Agents))
@@ -90,6 +88,27 @@ func (c Config) checked() (Config, error) {
 		c.Progress = func(string) {}
 	}
 	return c, nil
+}
+
+// Reached are the boundaries that one of several agents reaches.
+func Reached(agents []Agent) []domain.Boundary {
+	return slices.DeleteFunc(domain.Boundaries(), func(b domain.Boundary) bool {
+		return !slices.ContainsFunc(agents, func(a Agent) bool { return a.reaches(b) })
+	})
+}
+
+// aimed says which boundary there is none of, or that no agent reaches.
+func (c Config) aimed() error {
+	reached := Reached(c.Agents)
+	for _, b := range c.Boundaries {
+		switch {
+		case !slices.Contains(domain.Boundaries(), b):
+			return domain.Errorf(domain.Invalid, "boundary: %q is none of %v", string(b), domain.Boundaries())
+		case !slices.Contains(reached, b):
+			return domain.Errorf(domain.Invalid, "boundary: none of the agents reaches %s; they reach %v", b, reached)
+		}
+	}
+	return nil
 }
 
 // Run makes the kills and reports what they did. A broken promise is in the

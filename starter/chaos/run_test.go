@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,8 +13,8 @@ import (
 	"everstep/starter/devserver"
 )
 
-// TestKills kills real workers at every boundary, twice at each, and finds no
-// promise broken.
+// TestKills kills real workers at every boundary, of plain agents and of those
+// with all that one can have, and finds no promise broken.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -25,11 +26,7 @@ func TestKills(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, lease.Close()) })
 
-	each := 2
-	if testing.Short() {
-		each = 1
-	}
-	kills := each * len(domain.Boundaries())
+	kills := len(domain.Boundaries())
 	report, err := chaos.Run(t.Context(), chaos.Config{
 		Address: lease.Server().Address, Dir: dir, Kills: kills, Seed: 1,
 		Progress: func(line string) { t.Log(line) },
@@ -40,9 +37,15 @@ func TestKills(t *testing.T) {
 	require.Empty(t, report.Unreached)
 	require.Equal(t, kills, report.Total.Kills)
 	require.Equal(t, kills, report.Total.TranscriptsEqual)
+	require.Equal(t, kills, report.Total.EventsEqual)
+	require.Len(t, report.Rows, len(domain.Boundaries()))
 	for _, row := range report.Rows {
-		require.Equal(t, each, row.Kills, row.Boundary)
+		require.Positive(t, row.Kills, row.Boundary)
 		require.Positive(t, row.P50, row.Boundary)
+	}
+	require.Positive(t, report.Summaries)
+	for _, kind := range report.Kinds {
+		require.Equal(t, strings.HasPrefix(kind.Name, "whole-"), len(kind.On) > 0, kind)
 	}
 	require.Positive(t, report.Status.Answers)
 }

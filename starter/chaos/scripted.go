@@ -13,11 +13,20 @@ const (
 	payTool  = "pay"
 )
 
-// Scripted are the agents of the proof: one that takes notes, whose tool may be
-// repeated, over two executions; and one that pays, whose tool may not. Both
-// call several tools at once in some steps and are long enough to continue as
-// new a few times, where the server suggests that early.
+// Scripted are the agents of the proof: the plain and the whole ones in turn.
 func Scripted() []Agent {
+	var agents []Agent
+	for i, a := range Plain() {
+		agents = append(agents, a, Whole()[i])
+	}
+	return agents
+}
+
+// Plain are agents with a model and tools alone: one that takes notes, whose
+// tool may be repeated, over two executions; and one that pays, whose tool may
+// not. Both call several tools at once in some steps and are long enough to
+// continue as new a few times, where the server suggests that early.
+func Plain() []Agent {
 	note, pay := Tool{noteTool, domain.Idempotent}, Tool{payTool, domain.AtMostOnce}
 	return []Agent{
 		{
@@ -36,10 +45,13 @@ func Scripted() []Agent {
 // The parts of a script that are written here. JSON is YAML.
 type (
 	scriptTurn struct {
-		Text  string         `json:"text"`
+		Text  string         `json:"text,omitzero"`
+		JSON  map[string]any `json:"json,omitempty"`
 		Calls []scriptCall   `json:"tool_calls,omitempty"`
 		Delay string         `json:"delay"`
 		Usage map[string]int `json:"usage"`
+		// Finish is why the model ends, where that does not follow.
+		Finish domain.FinishReason `json:"finish_reason,omitempty"`
 	}
 	scriptCall struct {
 		Name      string         `json:"name"`

@@ -12,6 +12,7 @@ import (
 type trial struct {
 	agent      Agent
 	id         string
+	agentID    domain.AgentID
 	workflowID string
 
 	// executions are the agent's, in the order in which they came up.
@@ -19,14 +20,19 @@ type trial struct {
 	steps      map[stepKey]*stepSeen
 	// begun are the tool calls that were let at their work and not yet past it.
 	begun map[domain.ToolExecutionID]bool
+	// hook is the newest one that was let at its effect, until the workflow is
+	// seen past it. An agent's hooks run one after the other.
+	hook  string
 	kills []*kill
 	// down is the newest kill, until the agent has gone on.
 	down *kill
 }
 
+// A stepKey names a step's own inference, or the summaries that are made in it.
 type stepKey struct {
 	execution domain.ExecutionID
 	step      int
+	summary   bool
 }
 
 // A stepSeen is what was seen of one step.
@@ -44,15 +50,20 @@ type kill struct {
 	at       time.Time
 	// inFlight are the tool calls that were surely under way.
 	inFlight []domain.ToolExecutionID
-	// wentOn is the time to the agent's next request or effect; zero: it never was.
+	// hook is the one whose effect was made, or being made, and perhaps not
+	// reported. Empty: there was none.
+	hook string
+	// wentOn is the time to the agent's next request, effect or check; zero: it
+	// never was.
 	wentOn time.Duration
 	// extra counts the model requests that were made again because of it.
 	extra int
 }
 
 func newTrial(agent Agent, id string) *trial {
+	agentID, _ := domain.AgentIDOf(id) // an id that is none fails where it is started
 	return &trial{
-		agent: agent, id: id, workflowID: domain.WorkflowID(id),
+		agent: agent, id: id, agentID: agentID, workflowID: domain.WorkflowID(id),
 		steps: make(map[stepKey]*stepSeen), begun: make(map[domain.ToolExecutionID]bool),
 	}
 }
@@ -68,17 +79,20 @@ func (t *trial) number(id domain.ExecutionID) int {
 }
 
 func (t *trial) step(h hit) *stepSeen {
-	key := stepKey{h.ExecutionID, h.Step}
+	key := stepKey{h.ExecutionID, h.Step, h.Summary}
 	if t.steps[key] == nil {
 		t.steps[key] = &stepSeen{}
 	}
 	return t.steps[key]
 }
 
-// boundary is where the hit really is: among calls, where another call of the
-// step has ended.
+// boundary is where the hit really is: in a summary, where the inference is one;
+// among calls, where another call of the step has ended.
 func (t *trial) boundary(h hit) domain.Boundary {
-	if h.Boundary != domain.AfterEffect {
+	switch {
+	case h.Boundary == domain.InStream && h.Summary:
+		return domain.InSummary
+	case h.Boundary != domain.AfterEffect:
 		return h.Boundary
 	}
 	if slices.ContainsFunc(t.step(h).ended, func(position int) bool { return position != h.Position }) {
@@ -93,7 +107,12 @@ func (t *trial) reached(h hit, now time.Time) bool {
 	if !h.ExecutionID.IsZero() {
 		t.number(h.ExecutionID)
 	}
-	if t.down == nil || h.Boundary != domain.BeforeRequest && h.Boundary != domain.BeforeEffect {
+	switch h.Boundary {
+	case domain.BeforeRequest, domain.BeforeEffect, domain.BeforeHook, domain.Checking:
+	default:
+		return false
+	}
+	if t.down == nil {
 		return false
 	}
 	t.down.wentOn = now.Sub(t.down.at)
@@ -107,6 +126,7 @@ func (t *trial) reached(h hit, now time.Time) bool {
 func (t *trial) released(h hit) bool {
 	switch h.Boundary {
 	case domain.BeforeRequest:
+		t.hook = ""
 		seen := t.step(h)
 		if seen.requests++; seen.requests > 1 {
 			if len(t.kills) == 0 {
@@ -119,7 +139,12 @@ func (t *trial) released(h hit) bool {
 	case domain.AfterEffect:
 		delete(t.begun, h.Call)
 		t.step(h).ended = append(t.step(h).ended, h.Position)
-	case domain.InStream, domain.AfterRequest, domain.AmongCalls, domain.BetweenSteps, domain.Continuing:
+	case domain.BeforeHook:
+		t.hook = h.Hook
+	case domain.BetweenSteps:
+		t.hook = ""
+	case domain.InStream, domain.AfterRequest, domain.AmongCalls, domain.Continuing,
+		domain.InSummary, domain.AfterHook, domain.Checking, domain.Paused, domain.GoingOn:
 	}
 	return true
 }
@@ -134,6 +159,10 @@ func (t *trial) killed(h hit, boundary domain.Boundary, now time.Time) {
 		k.inFlight = append(k.inFlight, id)
 	}
 	clear(t.begun)
+	if h.Boundary != domain.BeforeHook {
+		k.hook = t.hook // another one begins when it has reported
+	}
+	t.hook = ""
 	t.kills, t.down = append(t.kills, k), k
 }
 

@@ -54,12 +54,14 @@ func TestGoingOn(t *testing.T) {
 	require.False(t, undisturbed.released(at(domain.BeforeRequest)), "a second request without a kill")
 }
 
+func anywhere(domain.Boundary) bool { return true }
+
 // TestPool spreads kills evenly and gives the same ones for the same seed.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	draw := func(seed uint64) (aims []aim) {
 		p := newPool(18, domain.Boundaries(), seed)
-		for a := p.next(); a != nil; a = p.next() {
+		for a := p.next(anywhere); a != nil; a = p.next(anywhere) {
 			aims = append(aims, *a)
 		}
 		return aims
@@ -73,18 +75,26 @@ func TestPool(t *testing.T) {
 		require.GreaterOrEqual(t, a.skip, 0)
 	}
 	for i, b := range domain.Boundaries() {
-		want := 2
-		if i < 2 {
-			want = 3
+		want := 1
+		if i < 4 {
+			want = 2
 		}
 		require.Equal(t, want, counts[b], b)
 	}
 
+	some := newPool(18, domain.Boundaries(), 1)
+	only := func(b domain.Boundary) bool { return b == domain.Paused || b == domain.InStream }
+	for a := some.next(only); a != nil; a = some.next(only) {
+		require.True(t, only(a.boundary), a.boundary)
+	}
+	require.Positive(t, some.left[domain.Continuing], "the others are left for agents that get there")
+	require.Zero(t, some.left[domain.Paused]+some.left[domain.InStream])
+
 	p := newPool(18, domain.Boundaries(), 1)
-	taken := p.next()
+	taken := p.next(anywhere)
 	p.unreachable(taken.boundary)
 	require.Equal(t, map[domain.Boundary]int{taken.boundary: counts[taken.boundary]}, p.lost)
-	for a := p.next(); a != nil; a = p.next() {
+	for a := p.next(anywhere); a != nil; a = p.next(anywhere) {
 		require.NotEqual(t, taken.boundary, a.boundary)
 	}
 }

@@ -14,14 +14,15 @@ import (
 // watcherAttempts is how many workers a hook may lose.
 const watcherAttempts = 12
 
-// watcherName is the hook that is an activity, at a trigger.
-func watcherName(trigger domain.Trigger) string { return "watch_" + string(trigger) }
+// WatchHook names the hook of the proof at a trigger that is an activity. It
+// writes its effect into the ledger.
+func WatchHook(trigger domain.Trigger) string { return "watch_" + string(trigger) }
 
 // watcher is a hook that is an activity: it writes its effect into the ledger
 // and then says what it wants done. What it says follows from its request
 // alone, so that it says the same when it runs again.
 func (p plan) watcher(trigger domain.Trigger) hook.Hook {
-	h := hook.IO(trigger, watcherName(trigger), func(ctx context.Context, r domain.HookRequest) (domain.HookReply, error) {
+	h := hook.IO(trigger, WatchHook(trigger), func(ctx context.Context, r domain.HookRequest) (domain.HookReply, error) {
 		at := placed(ctx)
 		at.Hook, at.Boundary = hookKey(r), domain.BeforeHook
 		p.ask(at)
@@ -73,7 +74,7 @@ func watched(r domain.HookRequest) domain.HookReply {
 		}
 	case domain.TriggerBeforeExecution, domain.TriggerBeforeStep, domain.TriggerBeforeInference,
 		domain.TriggerOnError, domain.TriggerOnStop, domain.TriggerAfterExecution:
-		reply.Note = domain.Metadata{watcherName(r.Hook.Trigger): json.RawMessage(fmt.Sprint(r.Steps))}
+		reply.Note = domain.Metadata{WatchHook(r.Hook.Trigger): json.RawMessage(fmt.Sprint(r.Steps))}
 	}
 	return reply
 }

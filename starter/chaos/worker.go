@@ -56,6 +56,7 @@ func Work(ctx context.Context, args []string) error {
 		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace},
 		TaskQueue:  p.TaskQueue, Dir: p.Dir, Storage: p.Storage,
 		Tools:       p.tools(),
+		Hooks:       p.hooks(),
 		Log:         host.Log{Level: host.LevelWarn},
 		StopTimeout: time.Second,
 		At:          p.at,
@@ -86,7 +87,7 @@ func (p plan) ask(h hit) answer {
 // placed is a hit of this process, as far as the context tells.
 func placed(ctx context.Context) hit {
 	place := domain.PlaceOf(ctx)
-	h := hit{PID: os.Getpid(), WorkflowID: place.WorkflowID, ExecutionID: place.ExecutionID, Step: place.Step}
+	h := hit{PID: os.Getpid(), WorkflowID: place.WorkflowID, ExecutionID: place.ExecutionID, Step: place.Step, Summary: place.Summary}
 	if call, ok := tool.ExecutionOf(ctx); ok {
 		h.Call, h.Position = call.ID, call.Position
 	}

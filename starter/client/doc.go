@@ -1,13 +1,19 @@
-// Package client starts agents on Temporal, follows, asks and stops them. The
-// command line is built on it, and so can any Go program be.
+// Package client starts agents on Temporal, follows, asks, steers and stops
+// them. The command line is built on it, and so can any Go program be.
 //
-// Its main type is [Client], made by [New] from a connected Temporal client.
+// Its main type is [Client], made by [New] from a connected Temporal client,
+// which has to convert payloads as Everstep's workers do: that of host.Dial.
 // Its one rule: whatever can be told without a worker is told without one.
 // Waiting, following, listing and the status of an agent come from Temporal's
 // history, visibility and heartbeats; only what the workflow alone knows is
 // asked of it, and where no worker answers the caller learns so.
 //
+// Three ways lead through an execution: [Client.Execute] runs it to its end,
+// [Client.Iterate] yields the state after each step, and [Client.Events] what the
+// execution itself has noted. They need a worker. [Client.Follow], which is for
+// people who watch, needs none.
+//
 // Every error is an [Error] whose [Class] says what kind of trouble it is.
 //
-// Start reading at [Client.Start], [Client.Wait] and [Client.Follow].
+// Start reading at [Client.Start], [Client.Wait] and [Client.Iterate].
 package client

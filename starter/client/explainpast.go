@@ -132,7 +132,12 @@ func (c *Client) forwards(ctx context.Context, workflowID, runID string) iter.Se
 	return func(yield func(*historypb.HistoryEvent, error) bool) {
 		var token []byte
 		for {
-			events, next, err := c.forwardPage(ctx, workflowID, runID, token)
+			events, next, err := c.page(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+				Namespace:     c.cfg.Namespace,
+				Execution:     &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+				NextPageToken: token,
+				SkipArchival:  true,
+			})
 			if err != nil {
 				yield(nil, err)
 				return
@@ -148,25 +153,6 @@ func (c *Client) forwards(ctx context.Context, workflowID, runID string) iter.Se
 			token = next
 		}
 	}
-}
-
-func (c *Client) forwardPage(ctx context.Context, workflowID, runID string, token []byte) ([]*historypb.HistoryEvent, []byte, error) {
-	call, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	response, err := retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-		return c.temporal.WorkflowService().GetWorkflowExecutionHistory(call,
-			&workflowservice.GetWorkflowExecutionHistoryRequest{
-				Namespace:     c.cfg.Namespace,
-				Execution:     &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
-				NextPageToken: token,
-				SkipArchival:  true,
-			})
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	events, err := eventsOf(response)
-	return events, response.GetNextPageToken(), err
 }
 
 // ordered are the steps in order, the one that was under way last included.

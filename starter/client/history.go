@@ -118,22 +118,27 @@ func (c *Client) reversePage(ctx context.Context, workflowID, runID string, toke
 	})
 }
 
-// first returns the event with which a run began.
-func (c *Client) first(ctx context.Context, workflowID, runID string) (*historypb.WorkflowExecutionStartedEventAttributes, error) {
+// page reads the events that a request names, and where the next ones are.
+func (c *Client) page(ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest) (events []*historypb.HistoryEvent, next []byte, err error) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	response, err := retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-		return c.temporal.WorkflowService().GetWorkflowExecutionHistory(call,
-			&workflowservice.GetWorkflowExecutionHistoryRequest{
-				Namespace:       c.cfg.Namespace,
-				Execution:       &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
-				MaximumPageSize: 1,
-			})
+		return c.temporal.WorkflowService().GetWorkflowExecutionHistory(call, request)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	events, err := eventsOf(response)
+	events, err = eventsOf(response)
+	return events, response.GetNextPageToken(), err
+}
+
+// first returns the event with which a run began.
+func (c *Client) first(ctx context.Context, workflowID, runID string) (*historypb.WorkflowExecutionStartedEventAttributes, error) {
+	events, _, err := c.page(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace:       c.cfg.Namespace,
+		Execution:       &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+		MaximumPageSize: 1,
+	})
 	if err != nil {
 		return nil, err
 	}

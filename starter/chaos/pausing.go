@@ -1,0 +1,140 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// pausePoll is between two looks at an agent that is to be paused.
+const pausePoll = 50 * time.Millisecond
+
+// A pausing waits to pause an agent, to kill its worker when nothing is under
+// way any more, and to have it resumed by the next one.
+type pausing struct {
+	lane  *lane
+	trial *trial
+	// asked delivers the hit at which the agent is to be paused.
+	asked  chan hit
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// at reports whether a boundary is where the aim counts. The controller pauses
+// an agent while it asks its model.
+func (a *aim) at(b domain.Boundary) bool {
+	if a.boundary == domain.Paused {
+		return b == domain.BeforeRequest
+	}
+	return a.boundary == b
+}
+
+// pauses serves one trial until it is stopped.
+func (l *lane) pauses(ctx context.Context, t *trial) *pausing {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &pausing{lane: l, trial: t, asked: make(chan hit, 1), cancel: cancel}
+	l.mu.Lock()
+	l.pausing = p
+	l.mu.Unlock()
+	p.ended.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case h := <-p.asked:
+				p.run(ctx, h)
+			}
+		}
+	})
+	return p
+}
+
+// ask has the agent paused, unless that is under way.
+func (p *pausing) ask(h hit) {
+	select {
+	case p.asked <- h:
+	default:
+	}
+}
+
+func (p *pausing) stop() {
+	p.cancel()
+	p.ended.Wait()
+}
+
+// run pauses, kills and resumes. Where the execution ends first, the aim stays.
+func (p *pausing) run(ctx context.Context, h hit) {
+	if !p.aimed() {
+		return // it was asked twice
+	}
+	paused, err := p.lane.agents.Pause(ctx, p.trial.id)
+	if err != nil {
+		p.failed(ctx, "pause it", err)
+		return
+	}
+	killed := p.quiet(ctx, paused.Number)
+	if killed {
+		p.kill(h)
+	}
+	resumed, err := p.lane.agents.Resume(ctx, p.trial.id)
+	switch {
+	case err != nil:
+		p.failed(ctx, "resume it", err)
+	case killed && (!resumed.Changed || resumed.ExecutionID != paused.ExecutionID):
+		p.lane.proof.broke(PromiseGoesOn, p.trial, "execution %d was paused at the kill and was not after it", paused.Number)
+	}
+}
+
+func (p *pausing) aimed() bool {
+	p.lane.mu.Lock()
+	defer p.lane.mu.Unlock()
+	return p.lane.aim != nil && p.lane.aim.boundary == domain.Paused
+}
+
+// kill kills the worker that has the paused agent. The aim is still there:
+// nothing else takes one at this boundary.
+func (p *pausing) kill(h hit) {
+	p.lane.mu.Lock()
+	defer p.lane.mu.Unlock()
+	h.PID = p.lane.worker.pid()
+	p.lane.kill(p.trial, h, time.Now())
+}
+
+// quiet waits until the execution is paused with nothing under way. It reports
+// false where it ends instead.
+func (p *pausing) quiet(ctx context.Context, number int) bool {
+	ticker := time.NewTicker(pausePoll)
+	defer ticker.Stop()
+	for {
+		view, err := p.lane.agents.Status(ctx, p.trial.id)
+		switch {
+		case err != nil:
+			p.failed(ctx, "see whether it is paused", err)
+			return false
+		case view.Number != number || view.Status.Terminal():
+			return false
+		case view.Paused && view.Doing == pausedDoing:
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+}
+
+// pausedDoing is what an execution does that is paused with nothing under way.
+const pausedDoing = "paused"
+
+// failed notes what could not be done, unless the execution has ended.
+func (p *pausing) failed(ctx context.Context, what string, err error) {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Class == client.Refused || ctx.Err() != nil {
+		return
+	}
+	p.lane.proof.broke(PromiseGoesOn, p.trial, "cannot %s: %s", what, err)
+}
