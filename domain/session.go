@@ -58,6 +58,9 @@ type Carry struct {
 	// Answered are the answers to the newest updates, so that a repeated one
 	// is answered and not done again.
 	Answered []AnsweredUpdate `json:"answered,omitempty"`
+	// Copy are messages before Base that are still with an earlier workflow of
+	// the agent, because their copy to storage did not succeed.
+	Copy *RecordRequest `json:"copy,omitempty"`
 	// Edits are the transcript's.
 	Edits Edits `json:"edits,omitzero"`
 	// Prior is what the execution's origins have spent of its budget.

@@ -79,7 +79,7 @@ func TestRecordedRuns(t *testing.T) {
 	executions, inferences := 0, 0
 	for _, run := range runs {
 		group.Go(func() error {
-			e, i, err := s.driveRecorded(within(t), replay, run, run.script(t, dir))
+			e, i, err := s.driveRecorded(within(t), replay, run, scripted(run.script(t, dir), run.tools()...))
 			mu.Lock()
 			defer mu.Unlock()
 			executions, inferences = executions+e, inferences+i
@@ -97,9 +97,8 @@ func TestRecordedRuns(t *testing.T) {
 }
 
 // driveRecorded plays one run as a named agent and compares what comes out.
-func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recordedRun, script string) (executions, inferences int, err error) {
+func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recordedRun, definition domain.Definition) (executions, inferences int, err error) {
 	id := s.named(run.ID)
-	definition := scripted(script, run.tools()...)
 	definition.SystemPrompt = run.System
 	for n, want := range run.Executions {
 		replay.expect(domain.WorkflowID(id), want)

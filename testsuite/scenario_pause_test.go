@@ -7,34 +7,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
 
-// when lists how long after the beginning events of a type happened.
-func when(e testsuite.Execution, kind domain.EventType) []time.Duration {
-	var times []time.Duration
-	for _, event := range e.Events {
-		if event.Type() == kind {
-			times = append(times, event.Head().Time.Sub(e.Events[0].Head().Time).Round(time.Second))
-		}
-	}
-	return times
+// A stopwatch notes when things really happen, in seconds from the beginning of
+// the execution: the workflow's own clock stands still while activities run.
+type stopwatch struct {
+	began          time.Time
+	answered, used []int
 }
 
-func seconds(n ...int) []time.Duration {
-	times := make([]time.Duration, len(n))
-	for i, s := range n {
-		times[i] = time.Duration(s) * time.Second
+func (w *stopwatch) now() int { return int(time.Since(w.began).Round(time.Second).Seconds()) }
+
+func (w *stopwatch) hooks() []hook.Hook {
+	return []hook.Hook{
+		forAll(hook.IO(domain.TriggerBeforeExecution, "watch", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+			w.began = time.Now()
+			return domain.HookReply{}, nil
+		})),
+		forAll(hook.IO(domain.TriggerAfterInference, "watch", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+			w.answered = append(w.answered, w.now())
+			return domain.HookReply{}, nil
+		})),
 	}
-	return times
 }
 
-// lookFor is a read-only tool that takes a while.
-func lookFor(takes time.Duration) *testsuite.Fake {
-	return testsuite.NewFake(domain.ToolSpec{Name: "look", Effect: domain.ReadOnly, Timeout: time.Hour}, testsuite.After(takes, testsuite.Returns("sunny")))
+// look is a tool that takes ten seconds.
+func (w *stopwatch) look() *testsuite.Fake {
+	return testsuite.NewFake(domain.ToolSpec{Name: "look"}, func(ctx context.Context, c testsuite.FakeCall) (string, error) {
+		w.used = append(w.used, w.now())
+		return testsuite.After(10*time.Second, testsuite.Returns("sunny"))(ctx, c)
+	})
 }
 
 // slowTurns ask for a tool, twice, and answer; each takes ten seconds.
@@ -49,119 +54,29 @@ func TestNothingStartsInAPause(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		pause, resume  time.Duration
-		asked, started []time.Duration
+		answered, used []int
 	}{
-		"in an inference": {5 * time.Second, time.Minute, seconds(0, 70, 90), seconds(60, 80)},
-		"in a tool":       {15 * time.Second, time.Minute, seconds(0, 60, 80), seconds(10, 70)},
-		"and over before": {5 * time.Second, 8 * time.Second, seconds(0, 20, 40), seconds(10, 30)},
-		"in the answer":   {45 * time.Second, 0, seconds(0, 20, 40), seconds(10, 30)},
+		"never":           {time.Hour, 0, []int{10, 30, 50}, []int{10, 30}},
+		"in an inference": {5 * time.Second, time.Minute, []int{10, 80, 100}, []int{60, 80}},
+		"in a tool":       {15 * time.Second, time.Minute, []int{10, 70, 90}, []int{10, 70}},
+		"and over before": {5 * time.Second, 8 * time.Second, []int{10, 30, 50}, []int{10, 30}},
+		"in the answer":   {45 * time.Second, 0, []int{10, 30, 50}, []int{10, 30}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			events := []testsuite.Event{testsuite.PauseAt(test.pause)}
+			var events []testsuite.Event
+			if name != "never" {
+				events = append(events, testsuite.PauseAt(test.pause))
+			}
 			if test.resume > 0 {
 				events = append(events, testsuite.ResumeAt(test.resume))
 			}
-			run := testsuite.New(t, testsuite.Config{Turns: slowTurns(), Tools: toolsOf(lookFor(10 * time.Second))}).Run("go", events...)
+			var watch stopwatch
+			run := testsuite.New(t, testsuite.Config{Turns: slowTurns(), Tools: toolsOf(watch.look()), Hooks: watch.hooks()}).Run("go", events...)
 			checkEvents(t, run)
 			require.Equal(t, domain.Completed, run.Outcome.StopReason)
-			require.Equal(t, test.asked, when(run.Execution, domain.EventInferenceRequested))
-			require.Equal(t, test.started, when(run.Execution, domain.EventToolCallStarted))
-		})
-	}
-}
-
-// TestAPauseBetweenTries: no try begins in it, of an inference or of a call that
-// did not begin.
-func TestAPauseBetweenTries(t *testing.T) {
-	t.Parallel()
-	t.Run("of an inference", func(t *testing.T) {
-		t.Parallel()
-		run := testsuite.New(t, testsuite.Config{Turns: []testsuite.Turn{
-			{Text: "here I am", Delay: 10 * time.Second, Failures: []testsuite.Failure{{CutAfter: 4}}},
-		}}).Run("go", testsuite.PauseAt(time.Second), testsuite.ResumeAt(time.Hour))
-		require.Equal(t, domain.Completed, run.Outcome.StopReason)
-		asked := when(run.Execution, domain.EventInferenceRequested)
-		require.Len(t, asked, 2)
-		require.GreaterOrEqual(t, asked[1], time.Hour)
-	})
-	t.Run("of a call", func(t *testing.T) {
-		t.Parallel()
-		busy := tool.NotStarted(domain.Errorf(domain.Unavailable, "no line"))
-		var tries []time.Duration
-		var first time.Time
-		look := testsuite.NewFake(domain.ToolSpec{Name: "look"}, func(context.Context, testsuite.FakeCall) (string, error) {
-			if first.IsZero() {
-				first = time.Now()
-			}
-			if tries = append(tries, time.Since(first)); time.Since(first) < time.Hour {
-				return "", busy
-			}
-			return "sunny", nil
-		})
-		run := testsuite.New(t, testsuite.Config{Turns: []testsuite.Turn{calls("look", 1), {Text: "done"}}, Tools: toolsOf(look)}).
-			Run("go", testsuite.PauseAt(300*time.Millisecond), testsuite.ResumeAt(2*time.Hour))
-		require.Equal(t, domain.Completed, run.Outcome.StopReason, "%v", run.Error)
-		for _, after := range tries {
-			require.True(t, after < 300*time.Millisecond || after > time.Hour, "a try %s after the first", after)
-		}
-		require.Equal(t, "sunny", run.ToolExecutions()[0].Value)
-	})
-}
-
-// TestTimeInAPause does not count in max_seconds; what is under way does, and
-// the deadline passes all the same.
-func TestTimeInAPause(t *testing.T) {
-	t.Parallel()
-	deadline := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)
-	pause, resume := testsuite.PauseAt(5*time.Second), testsuite.ResumeAt(time.Hour)
-	for name, test := range map[string]struct {
-		budget domain.ExecutionBudget
-		turns  []testsuite.Turn
-		events []testsuite.Event
-		reason domain.StopReason
-		ends   time.Duration
-	}{
-		"enough seconds": {
-			domain.ExecutionBudget{MaxSeconds: new(55.0)}, slowTurns(), []testsuite.Event{pause, resume},
-			domain.Completed, time.Hour + 40*time.Second,
-		},
-		"too few seconds": {
-			domain.ExecutionBudget{MaxSeconds: new(25.0)}, slowTurns(), []testsuite.Event{pause, resume},
-			domain.TimeLimitReached, time.Hour + 15*time.Second,
-		},
-		"too few for what is under way": {
-			domain.ExecutionBudget{MaxSeconds: new(8.0)}, slowTurns(), []testsuite.Event{pause, resume},
-			domain.TimeLimitReached, 8 * time.Second,
-		},
-		"two pauses": {
-			domain.ExecutionBudget{MaxSeconds: new(51.0)}, slowTurns(),
-			[]testsuite.Event{pause, testsuite.ResumeAt(time.Minute), testsuite.PauseAt(65 * time.Second), testsuite.ResumeAt(2 * time.Hour)},
-			domain.Completed, 2*time.Hour + 30*time.Second,
-		},
-		"the deadline": {
-			domain.ExecutionBudget{Deadline: &deadline}, slowTurns(), []testsuite.Event{pause},
-			domain.TimeLimitReached, time.Minute,
-		},
-		"a stop": {
-			domain.ExecutionBudget{MaxSeconds: new(55.0)}, slowTurns(),
-			[]testsuite.Event{pause, testsuite.StopAt(time.Hour, domain.AfterStep)},
-			domain.UserRequested, time.Hour + 10*time.Second,
-		},
-		"a stop now": {
-			domain.ExecutionBudget{MaxSeconds: new(55.0)}, slowTurns(),
-			[]testsuite.Event{pause, testsuite.StopAt(time.Hour, domain.StopNow)},
-			domain.UserRequested, time.Hour,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run := testsuite.New(t, testsuite.Config{
-				Turns: test.turns, Tools: toolsOf(lookFor(10 * time.Second)), Budget: test.budget,
-			}).Run("go", test.events...)
-			checkEvents(t, run)
-			require.Equal(t, test.reason, run.Outcome.StopReason)
-			require.Equal(t, []time.Duration{test.ends}, when(run.Execution, domain.EventExecutionStopped))
+			require.Equal(t, test.answered, watch.answered)
+			require.Equal(t, test.used, watch.used)
 		})
 	}
 }
@@ -178,15 +93,43 @@ func TestAPauseEndsWithItsExecution(t *testing.T) {
 // TestHooksWaitInAPause: those before a step run when it is over.
 func TestHooksWaitInAPause(t *testing.T) {
 	t.Parallel()
+	var watch stopwatch
 	var ran []time.Time
 	run := testsuite.New(t, testsuite.Config{
-		Turns: slowTurns(), Tools: toolsOf(lookFor(10 * time.Second)),
-		Hooks: []hook.Hook{forAll(hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+		Turns: slowTurns(), Tools: toolsOf(watch.look()),
+		Hooks: append(watch.hooks(), forAll(hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
 			ran = append(ran, c.Now)
 			return c, nil
-		}))},
+		}))),
 	}).Run("go", testsuite.PauseAt(15*time.Second), testsuite.ResumeAt(time.Hour))
 	require.Equal(t, domain.Completed, run.Outcome.StopReason)
 	require.Len(t, ran, 3)
 	require.GreaterOrEqual(t, ran[1].Sub(ran[0]), time.Hour)
+}
+
+// TestALowerLimitOfTime cuts off what is under way, as the limit itself would.
+func TestALowerLimitOfTime(t *testing.T) {
+	t.Parallel()
+	var watch stopwatch
+	turns := slowTurns()
+	turns[0].Delay = 10 * time.Minute
+	run := testsuite.New(t, testsuite.Config{
+		Turns: turns, Tools: toolsOf(watch.look()), Hooks: watch.hooks(), Budget: domain.ExecutionBudget{MaxSeconds: new(3600.0)},
+	}).Run("go", testsuite.ExtendAt(20*time.Second, domain.ExecutionBudget{MaxSeconds: new(10.0)}))
+	checkEvents(t, run)
+	require.Equal(t, domain.TimeLimitReached, run.Outcome.StopReason)
+	require.True(t, run.Steps[0].Step.Interrupted, "an inference of ten minutes goes on for no time that is left")
+	require.Empty(t, watch.answered)
+}
+
+// TestAHigherLimitOfTime: the time that was first set rings for nobody.
+func TestAHigherLimitOfTime(t *testing.T) {
+	t.Parallel()
+	var watch stopwatch
+	run := testsuite.New(t, testsuite.Config{
+		Turns: slowTurns(), Tools: toolsOf(watch.look()), Hooks: watch.hooks(), Budget: domain.ExecutionBudget{MaxSeconds: new(25.0)},
+	}).Run("go", testsuite.ExtendAt(20*time.Second, domain.ExecutionBudget{MaxSeconds: new(3600.0)}))
+	checkEvents(t, run)
+	require.Equal(t, domain.Completed, run.Outcome.StopReason)
+	require.Equal(t, []int{10, 30, 50}, watch.answered)
 }

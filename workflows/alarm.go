@@ -55,7 +55,7 @@ func (s *session) watchTime() {
 		return
 	}
 	budget := s.budget()
-	if limit := budget.MaxSeconds; limit != nil {
+	if limit := budget.MaxSeconds; limit != nil && s.pause.since.IsZero() {
 		left := time.Duration((*limit - s.spent().Seconds) * float64(time.Second))
 		s.stop.seconds = s.interruptAfter(left, fmt.Sprintf("max_seconds is %v and they are over; extend it with a higher max_seconds to go on", *limit))
 	}

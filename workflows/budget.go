@@ -44,7 +44,7 @@ func (s *session) spent() domain.Spent {
 type reservation struct {
 	// output clamps the answer; zero is no clamp of the budget's.
 	output int64
-	// foreign says that the clamp is a hook's and not the budget's.
+	// foreign says that the clamp is a hook's or the model's and not the budget's.
 	foreign bool
 	// short is the limit that clamps, for when it was the bound.
 	short domain.StopReason
@@ -83,8 +83,13 @@ func (s *session) reserve() (reservation, domain.StopReason) {
 			clamp(output, domain.CostLimitReached)
 		}
 	}
-	if bound := s.answerBound(); bound > 0 && bound <= r.output {
+	switch bound := s.answerBound(); {
+	case bound <= 0 || bound > r.output:
+	case s.resolved.Definition.Model.MaxOutputTokens > 0:
+		// The activity knows it too.
 		r.output = 0
+	default:
+		r.output, r.foreign = bound, true
 	}
 	return r, ""
 }
@@ -106,7 +111,7 @@ func (r reservation) bound(reply domain.ModelReply) bool {
 // clamp is the limit that bounded the answer; empty where that was what lost
 // attempts had taken.
 func (r reservation) clamp() domain.StopReason {
-	if r.output > 0 {
+	if r.output > 0 && !r.foreign {
 		return r.short
 	}
 	return ""

@@ -105,9 +105,11 @@ func (s *session) crowded() bool {
 }
 
 // clearResults has old tool results shown by a note in their place. The newest
-// ones stay, as far as they fit half of what a compaction leaves.
+// ones stay, as far as they fit half of what a compaction leaves; those that
+// the model has not seen yet always do.
 func (s *session) clearResults() {
 	keep := s.own(s.share(s.resolved.Compaction.TargetPercent) / 2)
+	unseen, _ := s.unread()
 	entries := s.log.From(s.edits.Cleared)
 	kept, count := int64(0), int64(0)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -115,13 +117,31 @@ func (s *session) clearResults() {
 			continue
 		}
 		tokens := domain.EstimateTokens(entries[i].Message)
-		if kept+tokens > keep {
+		if kept+tokens > keep && entries[i].Index < unseen {
 			s.clearedUpTo(entries[i].Index+1, kept, count)
 			return
 		}
 		kept, count = kept+tokens, count+1
 	}
 	s.clearedUpTo(max(s.edits.Cleared, s.log.Base()), kept, count)
+}
+
+// unread is the index of the first message that the model has yet to
+// answer, its own calls with their results included, and what they all take.
+func (s *session) unread() (index int, tokens int64) {
+	entries := s.log.Entries()
+	index = s.log.Len()
+	for i := len(entries) - 1; i >= 0; i-- {
+		m := entries[i].Message
+		if m.Role == domain.RoleAssistant && len(m.ToolCalls) == 0 || entries[i].Index == s.edits.Summary-1 {
+			break
+		}
+		index, tokens = entries[i].Index, tokens+s.shownTokens(&entries[i])
+		if m.Role == domain.RoleAssistant {
+			break
+		}
+	}
+	return index, tokens
 }
 
 // clearedUpTo clears the results before an index; count results of so many
@@ -131,17 +151,23 @@ func (s *session) clearedUpTo(index int, kept, count int64) {
 	if index <= s.edits.Cleared || cleared <= 0 {
 		return
 	}
+	before := s.rawInput()
 	s.edits.Cleared = index
 	s.tally.traces -= max(s.guarded.ResultTokens-kept-cleared*noteTokens, 0)
 	s.tally.traces = max(s.tally.traces, 0)
 	s.guarded.Results, s.guarded.ResultTokens = count, kept
+	s.shrunk(before)
 }
 
 // boundary is the index before which all is summed up: what comes after fits
 // what a compaction leaves beside the summary. It parts no call from its
-// result, and a prompt that nobody has answered stays.
+// result, and what the model has yet to answer stays if the window can hold it.
 func (s *session) boundary() int {
 	keep := s.own(s.share(s.resolved.Compaction.TargetPercent)-s.summaryBound()) - s.fixedTokens()
+	unseen, tokens := s.unread()
+	if room := s.own(s.window()-s.summaryBound()) - s.fixedTokens(); s.window() > 0 && tokens > room {
+		unseen = s.log.Len()
+	}
 	chain, compiler := s.state.Chain(), s.resolved.Definition.Compiler
 	to, kept := s.log.Len(), int64(0)
 	entries := s.log.From(s.edits.Hidden)
@@ -150,8 +176,7 @@ func (s *session) boundary() int {
 		if e.Index == s.edits.Summary-1 || !e.Shown(compiler, chain) {
 			continue
 		}
-		prompt := e.Message.Role == domain.RoleUser && i == len(entries)-1
-		if kept += s.shownTokens(e); kept > keep && !prompt {
+		if kept += s.shownTokens(e); kept > keep && e.Index < unseen {
 			break
 		}
 		if e.Message.Role != domain.RoleTool {
@@ -165,22 +190,23 @@ func (s *session) boundary() int {
 // aside. Only then is a summary worth its price.
 func (s *session) tokensBefore(to int) int64 {
 	chain, compiler := s.state.Chain(), s.resolved.Definition.Compiler
-	sum := int64(0)
+	sum, held := int64(0), int64(0)
 	entries := s.log.From(s.edits.Hidden)
 	for i := range entries {
-		if e := &entries[i]; e.Index < to && e.Index != s.edits.Summary-1 && e.Shown(compiler, chain) {
-			sum += s.shownTokens(e)
+		e := &entries[i]
+		if e.Index != s.edits.Summary-1 && !e.Shown(compiler, chain) {
+			continue
+		}
+		tokens := s.shownTokens(e)
+		if held += tokens; e.Index < to && e.Index != s.edits.Summary-1 {
+			sum += tokens
 		}
 	}
-	return sum
-}
-
-// shownTokens estimates what an entry takes as it is shown.
-func (s *session) shownTokens(e *domain.Entry) int64 {
-	if e.Message.Role == domain.RoleTool && e.Index < s.edits.Cleared {
-		return noteTokens
+	if s.edits.Hidden < s.log.Base() {
+		// What has left memory is shown all the same, and can be hidden.
+		sum += max(s.tally.visible+s.tally.traces-held, 0)
 	}
-	return domain.EstimateTokens(e.Message)
+	return sum
 }
 
 // summaryBound is how long a summary may get.
@@ -190,42 +216,4 @@ func (s *session) summaryBound() int64 {
 		bound = max(min(bound, window/summaryShare), minSummary)
 	}
 	return max(bound, s.resolved.MinOutputTokens)
-}
-
-// hidden makes the summary that has just joined the transcript stand for all
-// before an index.
-func (s *session) hidden(to, buffered int) {
-	s.edits.Hidden, s.edits.Buffered, s.edits.Summary = to, buffered, s.log.Len()
-	s.edits.Cleared = max(s.edits.Cleared, to)
-	chain, compiler := s.state.Chain(), s.resolved.Definition.Compiler
-	s.tally.visible, s.tally.traces = 0, 0
-	s.guarded.Results, s.guarded.ResultTokens = 0, 0
-	entries := s.log.From(to)
-	for i := range entries {
-		e := &entries[i]
-		if e.Index != s.edits.Summary-1 && !e.Shown(compiler, chain) {
-			continue
-		}
-		tokens := s.shownTokens(e)
-		// The summary outlives its execution.
-		if e.Index != s.edits.Summary-1 && domain.TagOf(e.Message).Trace {
-			s.tally.traces += tokens
-		} else {
-			s.tally.visible += tokens
-		}
-		if e.Message.Role == domain.RoleTool && e.Index >= s.edits.Cleared {
-			s.guarded.Results++
-			s.guarded.ResultTokens += tokens
-		}
-	}
-}
-
-// sections says how long each section is.
-func (s *session) sections() []domain.SectionLength {
-	start := max(s.edits.Buffered, s.edits.Hidden)
-	return []domain.SectionLength{
-		{Name: domain.SectionSummary, Messages: 1},
-		{Name: domain.SectionBuffer, Messages: start - s.edits.Hidden},
-		{Name: domain.SectionMessages, Messages: s.log.Len() - start - 1},
-	}
 }

@@ -130,7 +130,7 @@ func (s *session) carry(limit int) (domain.Carry, error) {
 		Visible: s.tally.visible, Traces: s.tally.traces,
 		Edits: s.edits, Prior: s.tally.prior, Waited: s.tally.waited, Paused: s.pause.on,
 		Sequence: s.ledger.last, Guarded: s.guarded,
-		Answered: s.updates.answered, Extended: s.updates.extended, Runs: s.runs(), Outcome: s.outcome,
+		Answered: s.updates.answered, Extended: s.updates.extended, Copy: s.copying, Runs: s.runs(), Outcome: s.outcome,
 	}, nil
 }
 

@@ -39,7 +39,13 @@ func (s *session) extendable(request domain.ExtendRequest) error {
 	if err := request.Budget.Check(); err != nil {
 		return err
 	}
-	return request.Budget.CheckDeadline(s.now())
+	if err := request.Budget.CheckDeadline(s.now()); err != nil {
+		return err
+	}
+	if reason, reached := budget.Limit(s.spent(), s.now()); reached && !active {
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s", limitMessage(reason, budget, s.spent()))
+	}
+	return nil
 }
 
 // extend gives the execution in progress new totals, or begins the next one,
@@ -57,9 +63,7 @@ func (s *session) extend(ctx workflow.Context, request domain.ExtendRequest) (do
 	}
 	if s.state.HasActiveExecution() {
 		s.state = must(s.state.WithBudget(reply.Budget, s.now()))
-		if s.pause.since.IsZero() {
-			s.watchTime()
-		}
+		s.watchTime()
 	} else {
 		reply.ExecutionID, reply.Number, reply.Began = s.nextExecutionID(), reply.Number+1, true
 		s.next = &beginning{budget: reply.Budget, goesOn: true}
@@ -92,7 +96,15 @@ func (s *session) goOn(g domain.GoOn) error {
 		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.state.Status())
 	}
 	s.next = &beginning{budget: g.Budget, goesOn: true}
-	s.copying = g.Copy
+	if s.copying = g.Copy; g.Copy != nil {
+		// What is to be copied comes before all that this run says.
+		s.log, s.stored = domain.LogAt(g.Copy.Log.Length, g.Copy.Log.Digest), g.Copy.Log.Length
+		log, err := s.log.Join(s.in.Carry.Entries...)
+		if err != nil {
+			return err
+		}
+		s.log = log
+	}
 	return nil
 }
 

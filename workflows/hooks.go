@@ -86,6 +86,9 @@ func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stop
 	if err := onlyChangedWhatItMay(given, made); err != nil {
 		return err
 	}
+	if budget, _ := made.Budget(); budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && s.resolved.Price == nil {
+		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", s.state.LLMConfig())
+	}
 	var err error
 	for _, signal := range stops {
 		signal.Source = spec.Name

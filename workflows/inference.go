@@ -17,11 +17,6 @@ import (
 func (s *session) infer(step *turn) {
 	tries, empty := 0, false
 	for {
-		s.hold()
-		if s.stop.now() {
-			s.interrupted(step, domain.ModelReply{})
-			return
-		}
 		room, ok := s.room(step)
 		if !ok {
 			return
@@ -78,7 +73,14 @@ func (s *session) infer(step *turn) {
 // room compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
 func (s *session) room(step *turn) (reservation, bool) {
-	if !s.compact(step) {
+	s.hold()
+	if !s.stop.now() && !s.compact(step) {
+		return reservation{}, false
+	}
+	// A pause may have come meanwhile.
+	s.hold()
+	if s.stop.now() {
+		s.interrupted(step, domain.ModelReply{})
 		return reservation{}, false
 	}
 	room, reason := s.reserve()

@@ -90,6 +90,10 @@ func (s *session) begin() {
 // forgetTraces makes what the executions before did on their way invisible, as
 // far as the compiler does not show it all the same.
 func (s *session) forgetTraces() {
+	before := int64(0)
+	if s.resolved != nil {
+		before = s.rawInput()
+	}
 	s.tally.prior = domain.Spent{}
 	if s.in.Definition.Compiler.ShowsTraces() {
 		s.tally.visible += s.tally.traces
@@ -97,6 +101,9 @@ func (s *session) forgetTraces() {
 		s.guarded.Results, s.guarded.ResultTokens = 0, 0
 	}
 	s.tally.traces = 0
+	if s.resolved != nil {
+		s.shrunk(before)
+	}
 }
 
 // inherit is what the execution that goes on finds spent of its budget. Where

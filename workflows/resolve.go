@@ -52,6 +52,10 @@ func (s *session) list() {
 		s.fail(err)
 		return
 	}
+	if s.resolved == nil || !s.resolved.Definition.Model.Equal(definition.Model) {
+		// What another model counted, or refused, says nothing of this one.
+		s.guarded.Excess, s.guarded.Window = 0, 0
+	}
 	s.resolved = &resolved
 	s.requireHooks()
 }

@@ -17,7 +17,9 @@ type round struct {
 	// allowed and denied count the calls that the budget has room for, and
 	// those that it has not.
 	allowed, denied int64
-	running, ended  int
+	// limit is max_tool_calls as it was when a call was denied.
+	limit          int64
+	running, ended int
 	// tools is the list that the model is told in place of an unknown one.
 	tools string
 }
@@ -36,7 +38,7 @@ func (s *session) runTools(step *turn) {
 	if r.denied > 0 {
 		s.signal(domain.ToolCallLimitReached, guardBudget, fmt.Sprintf(
 			"max_tool_calls is %d, %d were used, and the model asked for %d more; extend it with a higher max_tool_calls to go on",
-			*s.budget().MaxToolCalls, s.spent().ToolCalls-r.allowed, r.allowed+r.denied))
+			r.limit, s.spent().ToolCalls-r.allowed, r.allowed+r.denied))
 	}
 	s.note(fmt.Sprintf("step %d: running %s", step.number, toolNames(step.calls)))
 	s.keep(step)
@@ -62,6 +64,7 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 		call = made.Call
 		call.ID = step.calls[i].ID
 		step.content.ToolExecutions[i].Call = call
+		s.hold()
 		if message, blocked := made.Blocked(); blocked {
 			verdict = domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(step.blocker)
 		} else if verdict = s.halted(step); verdict == nil {
@@ -150,6 +153,8 @@ func (s *session) judge(step *turn, r *round, i int, call domain.ToolCall) *doma
 	switch {
 	case step.content.Response.Finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
+	case step.withoutTools:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
 	case i >= domain.MaxToolCalls:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxToolCalls)
 	case !known:
@@ -159,6 +164,7 @@ func (s *session) judge(step *turn, r *round, i int, call domain.ToolCall) *doma
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), r.tools)
 	case limited && left <= 0:
 		r.denied++
+		r.limit = *s.budget().MaxToolCalls
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 	}
 	r.allowed++

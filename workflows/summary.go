@@ -17,6 +17,11 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 	s.note(fmt.Sprintf("step %d: making the conversation shorter", step.number))
 	window := s.window()
 	for tries, halved := 0, 0; ; {
+		s.hold()
+		if s.stop.now() {
+			s.interrupted(step, domain.ModelReply{})
+			return false, true
+		}
 		room, reason := s.reserve()
 		if reason != "" {
 			s.signalShort(reason)

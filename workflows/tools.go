@@ -71,7 +71,7 @@ func (s *session) mayBeginAgain(ctx workflow.Context, step *turn, try int) bool 
 	defer cancel()
 	timer := workflow.NewTimer(pause, s.backoff(try))
 	stopped := func() bool { return s.stop.noTools() || step.halts > 0 }
-	_ = workflow.Await(ctx, func() bool { return timer.IsReady() || stopped() })
+	_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !s.pause.on || stopped() })
 	s.heed()
 	return !stopped()
 }

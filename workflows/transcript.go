@@ -47,6 +47,14 @@ func (s *session) counted(usage domain.Usage) {
 	s.guarded.Excess = max(usage.InputTokens-s.rawInput(), 0)
 }
 
+// shrunk lets what a provider counted more than was estimated shrink as the
+// conversation did.
+func (s *session) shrunk(before int64) {
+	if after := s.rawInput(); after < before {
+		s.guarded.Excess = s.guarded.Excess * max(after, 0) / before
+	}
+}
+
 // own turns tokens as a provider counts them into estimated ones.
 func (s *session) own(tokens int64) int64 { return max(tokens-s.guarded.Excess, 0) }
 

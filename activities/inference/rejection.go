@@ -19,6 +19,8 @@ type Rejection struct {
 	Code, Type, Param, Message string
 	// Hint is more of the provider's words, read to understand and not shown.
 	Hint string
+	// RequestID is the provider's id of the request, where the body names it.
+	RequestID string
 	// RetryAfter is the delay that the provider asked for.
 	RetryAfter time.Duration
 	// Asked means that it asked for a delay, be it of zero.

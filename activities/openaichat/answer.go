@@ -7,65 +7,37 @@ import (
 	"strings"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
 // answer returns the whole answer. Its content decides what it is, before the
 // server's word does.
-func (s *assembly) answer() (inference.Answer, error) {
-	calls := s.calls.done()
-	text, refused := s.body.String(), false
-	if strings.TrimSpace(text) == "" && s.refusal.Len() > 0 && len(calls) == 0 {
-		text, refused = s.refusal.String(), true
+func (s *assembly) answer() inference.Answer {
+	calls := s.draft.Calls()
+	refused := len(calls) == 0 && s.draft.TextAt(atRefusal) != "" && strings.TrimSpace(s.draft.TextAt(atText)) == ""
+	if refused {
+		s.draft.DropText(atText)
+	} else {
+		s.draft.DropText(atRefusal)
+	}
+	if s.thought != "" || len(s.details) > 0 {
+		s.draft.Keep(atReasoning, s.thought, s.reasoningDetails())
 	}
 	finish := finishOf(s.finish, len(calls) > 0, refused)
-	if finish == domain.FinishToolCalls && s.cut(calls) {
+	if finish == domain.FinishToolCalls && wire.Cut(calls, s.draft.Usage.OutputTokens, s.bound) {
 		finish = domain.FinishLength
 	}
-	return inference.Answer{
-		Message:  inference.AssistantMessage(s.reasoning(), text, calls),
-		Response: s.response(finish),
-	}, nil
+	return s.draft.Answer(finish, s.finish)
 }
 
-// partial returns what had come of an answer that was cut off.
-func (s *assembly) partial() inference.Answer {
-	return inference.Answer{
-		Message:  inference.PartialMessage(s.thinking.String(), s.body.String()+s.refusal.String()),
-		Response: s.response(""),
-		Partial:  true,
-	}
-}
-
-func (s *assembly) response(finish domain.FinishReason) domain.Response {
-	r := domain.Response{ID: s.id, Model: s.model, Finish: finish, Usage: s.usage}
-	if finish != "" && s.finish != string(finish) {
-		r.FinishWord = s.finish
-	}
-	return r
-}
-
-// reasoning is the model's thinking with what the server wants back: the field
-// in which it came, or its details as they came.
-func (s *assembly) reasoning() []domain.Part {
-	if s.thinking.Len() == 0 && len(s.details) == 0 {
+// reasoningDetails are the details of the model's thinking as they came, all
+// in one list. Nil: there are none.
+func (s *assembly) reasoningDetails() json.RawMessage {
+	if len(s.details) == 0 {
 		return nil
 	}
-	part := domain.Part{Type: domain.PartReasoning, Text: s.thinking.String(), Signature: s.thought}
-	if len(s.details) > 0 {
-		part.Opaque = slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
-	}
-	return []domain.Part{part}
-}
-
-// cut reports whether the token limit cut the last call, though the server
-// says otherwise.
-func (s *assembly) cut(calls []domain.ToolCall) bool {
-	bound := s.attempt.call.MaxOutputTokens
-	if bound <= 0 || s.usage.OutputTokens < bound {
-		return false
-	}
-	return !json.Valid([]byte(calls[len(calls)-1].Arguments))
+	return slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
 }
 
 // finishOf reads the server's word for why the model stopped.

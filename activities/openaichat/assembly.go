@@ -1,59 +1,54 @@
 package openaichat
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 
-	"everstep/activities/inference"
-	"everstep/domain"
+	"everstep/activities/inference/wire"
 )
-
-var done = []byte("[DONE]")
 
 // unnamed is the finish reason of a whole answer whose server gave none.
 const unnamed = "none"
 
+// The places of an answer's parts: servers number none.
+const (
+	atReasoning = iota
+	atText
+	atRefusal
+)
+
 // assembly puts an answer together from its pieces.
 type assembly struct {
-	attempt *attempt
-	emit    func(inference.Delta)
+	attempt *wire.Attempt
+	draft   *wire.Draft
+	// bound is the most tokens that the answer may have. Zero is no bound.
+	bound          int64
+	finishOptional bool
 
-	id, model string
 	// choice is the index of the one choice that counts: the first seen.
-	choice   *int
-	body     strings.Builder
-	refusal  strings.Builder
-	thinking strings.Builder
+	choice *int
 	// thought is the field in which the thinking came.
 	thought string
 	// details are JSON values, as they came.
 	details [][]byte
-	calls   calls
 	finish  string
-	usage   domain.Usage
 }
 
-// readWhole reads an answer that came in one piece.
-func (s *assembly) readWhole(r io.Reader) error {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
+// Complete reports whether the finish reason was seen. What is missing after
+// it (usage, the end marker) does not make the answer less whole.
+func (s *assembly) Complete() bool { return s.finish != "" }
+
+// Whole reads an answer that came in one piece.
+func (s *assembly) Whole(data []byte) error {
 	var out reply
-	if err := json.Unmarshal(data, &out); err != nil {
-		if !json.Valid(data) {
-			return s.attempt.malformed("the answer is not valid JSON, or was cut", data)
-		}
-		return s.attempt.malformed("the answer is JSON of another form", data)
+	if json.Unmarshal(data, &out) != nil {
+		return s.attempt.Malformed("the answer is JSON of another form", data)
 	}
-	if present(out.Error) {
-		return s.attempt.inner(data)
+	if wire.Present(out.Error) {
+		return s.attempt.Inner(data)
 	}
 	if out.Choices == nil {
-		return s.attempt.malformed("the answer has no choices", data)
+		return s.attempt.Malformed("the answer has no choices", data)
 	}
 	s.take(out)
 	if s.finish == "" {
@@ -61,76 +56,54 @@ func (s *assembly) readWhole(r io.Reader) error {
 		s.finish = unnamed
 	}
 	if s.finish == "error" {
-		return s.attempt.inner(data)
+		return s.attempt.Inner(data)
 	}
 	return nil
 }
 
-// readStream reads an answer that comes in pieces, up to the end of the
-// stream. What is missing after the finish reason was seen (usage, the end
-// marker) does not make it less whole.
-func (s *assembly) readStream(stream *events) error {
-	var heard bool
-	for {
-		e, err := stream.next()
-		switch {
-		case err != nil && s.finish != "":
-			return nil
-		case errors.Is(err, io.EOF) && !heard:
-			return s.attempt.malformed("the answer has no events", stream.line)
-		case errors.Is(err, io.EOF):
-			return s.attempt.malformed("the stream ended before the answer was whole", nil)
-		case err != nil:
-			return err
-		case bytes.Equal(bytes.TrimSpace(e.data), done):
-			if s.finish == "" && s.attempt.provider.config.FinishOptional {
-				s.finish = unnamed
-			}
-			if s.finish == "" {
-				return s.attempt.malformed("the stream says it is done without a finish reason", nil)
-			}
-			return nil
+// Event reads the next piece of an answer.
+func (s *assembly) Event(e wire.Event) (done bool, err error) {
+	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
+		if s.finish == "" && s.finishOptional {
+			s.finish = unnamed
 		}
-		heard = true
-		if err := s.takeEvent(e); err != nil {
-			return err
+		if s.finish == "" {
+			return false, s.attempt.Malformed("the stream says it is done without a finish reason", nil)
 		}
+		return true, nil
 	}
-}
-
-func (s *assembly) takeEvent(e event) error {
 	var piece reply
-	if err := json.Unmarshal(e.data, &piece); err != nil {
-		if e.name == "error" {
-			return s.attempt.inner(e.data)
+	if err := json.Unmarshal(e.Data, &piece); err != nil {
+		if e.Name == "error" {
+			return false, s.attempt.Inner(e.Data)
 		}
-		return s.attempt.malformed("the stream holds something that is not a chunk", e.data)
+		return false, s.attempt.Malformed("the stream holds something that is not a chunk", e.Data)
 	}
-	if e.name == "error" || present(piece.Error) {
-		return s.attempt.inner(e.data)
+	if e.Name == "error" || wire.Present(piece.Error) {
+		return false, s.attempt.Inner(e.Data)
 	}
 	s.take(piece)
 	if s.finish == "error" {
-		return s.attempt.inner(e.data)
+		return false, s.attempt.Inner(e.Data)
 	}
-	return nil
+	return false, nil
 }
 
 // take adds a piece. The first finish reason counts, and nothing but usage
 // after it.
 func (s *assembly) take(piece reply) {
-	if s.id == "" {
-		s.id = string(piece.ID)
+	if s.draft.ID == "" {
+		s.draft.ID = string(piece.ID)
 	}
-	if s.model == "" {
-		s.model = string(piece.Model)
+	if s.draft.Model == "" {
+		s.draft.Model = string(piece.Model)
 	}
 	if piece.Usage == nil && piece.Groq != nil {
 		piece.Usage = piece.Groq.Usage
 	}
 	if piece.Usage != nil {
 		if reported := piece.Usage.domain(); !reported.IsZero() {
-			s.usage = reported
+			s.draft.Usage = reported
 		}
 	}
 	if piece.Choices == nil || s.finish != "" {
@@ -147,10 +120,9 @@ func (s *assembly) take(piece reply) {
 		}
 		if c.FinishReason != "" && s.finish == "" {
 			s.finish = string(c.FinishReason)
-			s.attempt.body.idle = min(trailerTimeout, s.attempt.body.idle)
-			s.attempt.quiet.heard(s.attempt.body.idle)
 		}
 	}
+	s.draft.Flush()
 }
 
 // counts reports whether a choice is the one that is read.
@@ -165,55 +137,47 @@ func (s *assembly) counts(index *int) bool {
 }
 
 func (s *assembly) takeContent(c *content) {
-	delta := inference.Delta{Text: c.Content.text + string(c.Refusal)}
-	s.body.WriteString(c.Content.text)
-	s.refusal.WriteString(string(c.Refusal))
-	field, thinking := "reasoning_content", c.ReasoningContent
-	if thinking == "" {
-		field, thinking = "reasoning", c.Reasoning
-	}
-	if thinking == "" {
-		field, thinking = "", text(c.Content.thinking)
-	}
-	if thinking != "" {
-		s.thought = field
-		s.thinking.WriteString(string(thinking))
-		delta.Reasoning = string(thinking)
-	}
-	var details []json.RawMessage
-	if present(c.ReasoningDetails) && json.Unmarshal(c.ReasoningDetails, &details) == nil {
-		for _, d := range details {
-			s.details = append(s.details, d)
-		}
-	}
+	s.draft.Text(atText, c.Content.text)
+	s.draft.Text(atRefusal, string(c.Refusal))
+	s.takeThinking(c)
 	if c.FunctionCall != nil {
-		zero := 0
-		delta.Tool = s.calls.add(toolCall{Index: &zero, Function: *c.FunctionCall})
+		s.draft.Call(piece(toolCall{Index: new(int), Function: *c.FunctionCall}))
 	}
 	for _, call := range c.ToolCalls {
 		if call.Custom != nil {
 			call.Function = function{Name: call.Custom.Name, Arguments: call.Custom.Input}
 		}
-		if name := s.calls.add(call); name != "" {
-			delta.Tool = name
-		}
-	}
-	if !delta.IsEmpty() {
-		s.emit(delta)
+		s.draft.Call(piece(call))
 	}
 }
 
-// unreadable is the error of a response that is neither JSON nor a stream.
-func (s *assembly) unreadable(r io.Reader, mediaType string) error {
-	head, err := io.ReadAll(io.LimitReader(r, 1<<10))
-	if err != nil {
-		return err
+// takeThinking takes the model's thinking with what the server wants back: the
+// field in which it came, or its details as they came.
+func (s *assembly) takeThinking(c *content) {
+	field, thinking := "reasoning_content", c.ReasoningContent
+	if thinking == "" {
+		field, thinking = "reasoning", c.Reasoning
 	}
-	if len(head) == 0 {
-		return s.attempt.malformed("the response is empty", nil)
+	if thinking == "" {
+		field, thinking = "", wire.Text(c.Content.thinking)
 	}
-	if mediaType == "" {
-		mediaType = "of no stated type"
+	if thinking != "" {
+		s.thought = field
+		s.draft.Reasoning(atReasoning, string(thinking))
 	}
-	return s.attempt.malformed("the response is a page ("+mediaType+") and not an answer; check the base URL", head)
+	var details []json.RawMessage
+	if wire.Present(c.ReasoningDetails) && json.Unmarshal(c.ReasoningDetails, &details) == nil {
+		for _, d := range details {
+			s.details = append(s.details, d)
+		}
+	}
+}
+
+// piece is a tool call's in the form in which they are put together.
+func piece(call toolCall) wire.Piece {
+	index := wire.NoIndex
+	if call.Index != nil {
+		index = *call.Index
+	}
+	return wire.Piece{Index: index, ID: string(call.ID), Name: string(call.Function.Name), Arguments: string(call.Function.Arguments)}
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/output"
 	"everstep/domain"
 )
@@ -16,11 +17,11 @@ const defaultFormat = "answer"
 // object at the root; of other servers nothing is known. A schema outside of
 // the subset of strict mode is sent without it.
 func (p *Provider) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat) error {
-	base, err := p.baseURL(config)
+	base, err := p.wire.BaseURL(config)
 	if err != nil {
 		return err
 	}
-	if own, ok := config.Options["response_format"]; ok && !isNull(own) {
+	if own, ok := config.Options["response_format"]; ok && !wire.IsNull(own) {
 		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out").From(Name)
 	}
 	if official(base) && !output.IsObject(format) {

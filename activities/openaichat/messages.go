@@ -8,6 +8,7 @@ import (
 	"github.com/openai/openai-go/v3"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
@@ -17,7 +18,7 @@ func messages(call inference.Call, official bool) ([]openai.ChatCompletionMessag
 	if call.System != "" {
 		out = append(out, openai.SystemMessage(call.System))
 	}
-	var pairs pairing
+	var pairs wire.Pairing
 	for i, m := range call.Messages {
 		switch m.Role {
 		case domain.RoleSystem:
@@ -35,12 +36,12 @@ func messages(call inference.Call, official bool) ([]openai.ChatCompletionMessag
 			}
 			out = append(out, user)
 		case domain.RoleAssistant:
-			out = append(out, assistantMessage(m, pairs.begin(i, m.ToolCalls), official))
+			out = append(out, assistantMessage(m, pairs.Begin(i, m.ToolCalls), official))
 		case domain.RoleTool:
 			if m.ToolResult == nil {
 				return nil, domain.Errorf(domain.Internal, "message %d: is of a tool and has no result", i).From(Name)
 			}
-			out = append(out, openai.ToolMessage(m.ToolResult.Content, pairs.answer(m.ToolResult.CallID)))
+			out = append(out, openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)))
 		}
 	}
 	return out, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
@@ -97,7 +98,7 @@ func TestSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, closed := stream(t, body)
-			p, err := openaichat.New(openaichat.Config{BaseURL: url, IdleTimeout: 20 * time.Millisecond, FirstByteTimeout: 20 * time.Millisecond})
+			p, err := openaichat.New(openaichat.Config{BaseURL: url, Timeouts: wire.Timeouts{FirstByte: 20 * time.Millisecond, Idle: 20 * time.Millisecond}})
 			require.NoError(t, err)
 			_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
 			failed, ok := errors.AsType[*domain.Error](err)
@@ -114,7 +115,7 @@ func TestSilence(t *testing.T) {
 func TestSilenceAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	url, closed := stream(t, chunk(hello)+chunk(finish))
-	p, err := openaichat.New(openaichat.Config{BaseURL: url, IdleTimeout: 20 * time.Millisecond})
+	p, err := openaichat.New(openaichat.Config{BaseURL: url, Timeouts: wire.Timeouts{Idle: 20 * time.Millisecond}})
 	require.NoError(t, err)
 	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/output"
 	"everstep/domain"
 )
@@ -53,9 +54,7 @@ func encode(call inference.Call, official bool) ([]byte, error) {
 		return nil, err
 	}
 	extra := map[string]any{"stream": true}
-	if err := addOptions(extra, call, official); err != nil {
-		return nil, err
-	}
+	addOptions(extra, call, official)
 	p.SetExtraFields(extra)
 	body, err := join(p, messages)
 	if err != nil {
@@ -137,28 +136,20 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 var ours = []string{"messages", "model", "n", "stream", "tools"}
 
 // checkOptions says what is wrong with the options of a model.
-func checkOptions(options domain.Metadata) error {
-	for _, key := range slices.Sorted(maps.Keys(options)) {
-		if slices.Contains(ours, key) {
-			return domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", key).From(Name)
-		}
-		if !json.Valid(options[key]) {
-			return domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key).From(Name)
-		}
+func (p *Provider) checkOptions(options domain.Metadata) error {
+	if err := p.wire.CheckOptions(options, ours...); err != nil {
+		return err
 	}
 	_, _, err := tokenBound(options)
 	return err
 }
 
 // addOptions adds the options as they are, a null one by leaving the field
-// out, and the bound of the answer.
-func addOptions(fields map[string]any, call inference.Call, official bool) error {
+// out, and the bound of the answer. They were checked.
+func addOptions(fields map[string]any, call inference.Call, official bool) {
 	options := call.Config.Options
-	if err := checkOptions(options); err != nil {
-		return err
-	}
 	for key, value := range options {
-		if isNull(value) {
+		if wire.IsNull(value) {
 			fields[key] = param.Omit
 		} else {
 			fields[key] = value
@@ -179,7 +170,6 @@ func addOptions(fields map[string]any, call inference.Call, official bool) error
 	if bound > 0 {
 		fields[key] = bound
 	}
-	return nil
 }
 
 // tokenBound reads the bound of the answer out of the options: the field that
@@ -188,7 +178,7 @@ func addOptions(fields map[string]any, call inference.Call, official bool) error
 func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
 	for _, k := range []string{maxTokens, maxCompletionTokens} {
 		value, ok := options[k]
-		if !ok || isNull(value) {
+		if !ok || wire.IsNull(value) {
 			continue
 		}
 		number, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
@@ -207,5 +197,3 @@ func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
 	}
 	return key, bound, nil
 }
-
-func isNull(value json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(value), []byte("null")) }

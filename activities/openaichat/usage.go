@@ -1,24 +1,22 @@
 package openaichat
 
 import (
-	"encoding/json"
-	"math"
-
+	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
 // usage is what servers report, in OpenAI's form and a few others'.
 type usage struct {
-	Prompt        count `json:"prompt_tokens"`
-	Completion    count `json:"completion_tokens"`
-	Total         count `json:"total_tokens"`
-	CacheHit      count `json:"prompt_cache_hit_tokens"`
+	Prompt        wire.Count `json:"prompt_tokens"`
+	Completion    wire.Count `json:"completion_tokens"`
+	Total         wire.Count `json:"total_tokens"`
+	CacheHit      wire.Count `json:"prompt_cache_hit_tokens"`
 	PromptDetails struct {
-		Cached     count `json:"cached_tokens"`
-		CacheWrite count `json:"cache_write_tokens"`
+		Cached     wire.Count `json:"cached_tokens"`
+		CacheWrite wire.Count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
-		Reasoning count `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 
@@ -36,17 +34,4 @@ func (u usage) domain() domain.Usage {
 		out.OutputTokens += out.ReasoningTokens
 	}
 	return out
-}
-
-// A count is a number of tokens. What is no such number counts as not reported.
-type count int64
-
-// UnmarshalJSON never fails.
-func (c *count) UnmarshalJSON(data []byte) error {
-	var number float64
-	if err := json.Unmarshal(data, &number); err != nil || number < 0 || number > math.MaxInt32*float64(1<<10) {
-		number = 0
-	}
-	*c = count(number)
-	return nil
 }

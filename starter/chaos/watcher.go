@@ -38,7 +38,8 @@ func (p plan) watcher(trigger domain.Trigger) hook.Hook {
 }
 
 // hookKey names one run of a hook in an agent's life, its attempts aside, and is
-// the same in every run of the agent.
+// the same in every run of the agent. Where a model repeats the id of a call
+// within a step, as real ones do, several runs have one key.
 func hookKey(r domain.HookRequest) string {
 	key := fmt.Sprintf("%d/%d/%s", r.Number, r.Steps, r.Hook.Trigger)
 	switch {

@@ -122,6 +122,7 @@ func (c *Client) queueOf(p position) string {
 // where they are too long for that, as a task for storage.
 func (c *Client) loadEntries(ctx context.Context, p position, in *domain.SessionInput) error {
 	carry := in.Carry
+	in.GoOn.Copy, carry.Copy = carry.Copy, nil
 	carry.Entries = nil
 	size, next, log := 0, carry.Base, domain.LogAt(carry.Base, carry.Chain)
 	for entry, err := range c.entries(ctx, p.snapshot, p.runID(), carry.Base) {
@@ -136,6 +137,9 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *domain.Session
 	}
 	if size <= domain.MaxCarriedMessages && checkSize("conversation", in) == nil {
 		return nil
+	}
+	if in.GoOn.Copy != nil {
+		return errorf(Refused, nil, "%s: a part of its conversation was never copied to storage, and the rest is too long to be handed on", p.called())
 	}
 	carry.Entries = nil
 	if carry.Resolved == nil || !carry.Resolved.Storage {

@@ -86,6 +86,15 @@ func (w *Worker) serve(c client.Client, config Config) error {
 // task that only had no processor.
 const deadlockTimeout = 5 * time.Second
 
+// deadlock is the same for a server: shorter than what agents there give a
+// workflow task, so that what blocks it is reported and not just timed out.
+func deadlock(address string) time.Duration {
+	if Loopback(address) {
+		return 1500 * time.Millisecond
+	}
+	return deadlockTimeout
+}
+
 func (w *Worker) options(config Config) worker.Options {
 	address := config.Connection.Address
 	throttle := heartbeatThrottle(address)
@@ -101,7 +110,7 @@ func (w *Worker) options(config Config) worker.Options {
 		DefaultHeartbeatThrottleInterval:        throttle,
 		WorkerStopTimeout:                       config.StopTimeout,
 		DisableRegistrationAliasing:             true,
-		DeadlockDetectionTimeout:                deadlockTimeout,
+		DeadlockDetectionTimeout:                deadlock(address),
 		SysInfoProvider:                         sysinfo.SysInfoProvider(),
 		Interceptors:                            []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
 		OnFatalError:                            func(err error) { w.fatal <- err },

@@ -1,4 +1,4 @@
-package openaichat
+package wire
 
 import (
 	"context"
@@ -13,22 +13,25 @@ var (
 	errTooLong = errors.New("the response is too long")
 )
 
-// quiet ends an attempt when nothing is heard for a time.
+// quiet ends an attempt when nothing is heard for a time. Its time begins with
+// the first call of heard.
 type quiet struct {
+	cancel context.CancelCauseFunc
+
 	mu    sync.Mutex
 	timer *time.Timer
 	done  bool
-}
-
-func newQuiet(first time.Duration, cancel context.CancelCauseFunc) *quiet {
-	return &quiet{timer: time.AfterFunc(first, func() { cancel(errQuiet) })}
 }
 
 // heard starts the wait anew.
 func (q *quiet) heard(next time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.done {
+	switch {
+	case q.done:
+	case q.timer == nil:
+		q.timer = time.AfterFunc(next, func() { q.cancel(errQuiet) })
+	default:
 		q.timer.Reset(next)
 	}
 }
@@ -37,7 +40,9 @@ func (q *quiet) stop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.done = true
-	q.timer.Stop()
+	if q.timer != nil {
+		q.timer.Stop()
+	}
 }
 
 // guarded is a response's body, bounded in bytes and in the time between them.
@@ -61,3 +66,9 @@ func (g *guarded) Read(p []byte) (int, error) {
 }
 
 func (g *guarded) Close() error { return g.body.Close() }
+
+// trail bounds the wait for what may follow a whole answer.
+func (g *guarded) trail() {
+	g.idle = min(trailerTimeout, g.idle)
+	g.quiet.heard(g.idle)
+}

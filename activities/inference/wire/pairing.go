@@ -1,4 +1,4 @@
-package openaichat
+package wire
 
 import (
 	"fmt"
@@ -6,10 +6,15 @@ import (
 	"everstep/domain"
 )
 
-// pairing makes the ids of calls and results consistent in what is sent:
+// A Pairing makes the ids of calls and results consistent in what is sent:
 // models repeat ids within a message and over turns, and servers refuse that.
-// What is recorded stays as it came.
-type pairing struct {
+// What is recorded stays as it came. The zero value takes any id that is not
+// empty. The same conversation gets the same ids each time.
+type Pairing struct {
+	// Accepts reports whether the API takes an id of that form, as one that
+	// comes from another provider may not have. Nil takes all.
+	Accepts func(id string) bool
+
 	used    map[string]bool
 	waiting []waitingCall
 }
@@ -19,8 +24,9 @@ type waitingCall struct {
 	answered       bool
 }
 
-// begin returns the ids under which a message's calls are sent.
-func (p *pairing) begin(message int, calls []domain.ToolCall) []string {
+// Begin returns the ids under which the calls of the message at an index are
+// sent.
+func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -36,7 +42,10 @@ func (p *pairing) begin(message int, calls []domain.ToolCall) []string {
 	return ids
 }
 
-func (p *pairing) fresh(id string, message, position int) string {
+func (p *Pairing) fresh(id string, message, position int) string {
+	if id != "" && p.Accepts != nil && !p.Accepts(id) {
+		id = ""
+	}
 	for try := 0; id == "" || p.used[id]; try++ {
 		id = fmt.Sprintf("call_%d_%d", message, position)
 		if try > 0 {
@@ -47,9 +56,9 @@ func (p *pairing) fresh(id string, message, position int) string {
 	return id
 }
 
-// answer returns the id under which a result is sent: that of the first call
+// Answer returns the id under which a result is sent: that of the first call
 // with the recorded id that has none yet, else of the first call that has none.
-func (p *pairing) answer(recorded string) string {
+func (p *Pairing) Answer(recorded string) string {
 	found := -1
 	for k, w := range p.waiting {
 		if w.answered {

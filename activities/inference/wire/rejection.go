@@ -1,76 +1,38 @@
-package openaichat
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"everstep/activities/inference"
-	"everstep/domain"
 )
-
-// maxErrorBody is how much of an error's body is read.
-const maxErrorBody = 64 << 10
-
-// rejection is the error of a response that has another status than 200.
-func (a *attempt) rejection(response *http.Response) *domain.Error {
-	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		return domain.Errorf(domain.Invalid, "%s: %s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
-			Name, a.base.Host, response.StatusCode).From(Name)
-	}
-	// What was read before a failure still tells more than nothing.
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
-	r := parseError(body)
-	r.Status = response.StatusCode
-	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
-		r.RetryAfter, r.Asked = delay, true
-	}
-	if response.StatusCode < 300 {
-		return a.malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
-	}
-	return a.finish(r, body)
-}
-
-// inner is the error that came inside a response of status 200.
-func (a *attempt) inner(body []byte) *domain.Error {
-	r := parseError(body)
-	r.Begun = true
-	return a.finish(r, body)
-}
-
-func (a *attempt) finish(r inference.Rejection, body []byte) *domain.Error {
-	r.Message = a.provider.redact(r.Message)
-	err := r.Error(a.call.Config)
-	err.Detail = a.provider.redact(string(bytes.ToValidUTF8(body[:min(len(body), 1<<10)], []byte("?"))))
-	return err
-}
 
 // errorBody holds the fields in which servers say what went wrong: nested in
 // "error", or flat.
 type errorBody struct {
-	Message    text            `json:"message"`
+	Message    Text            `json:"message"`
 	Detail     json.RawMessage `json:"detail"`
-	Type       text            `json:"type"`
-	Code       text            `json:"code"`
-	Param      text            `json:"param"`
-	Status     text            `json:"status"`
-	StatusCode text            `json:"status_code"`
+	Type       Text            `json:"type"`
+	Code       Text            `json:"code"`
+	Param      Text            `json:"param"`
+	Status     Text            `json:"status"`
+	StatusCode Text            `json:"status_code"`
 	Error      json.RawMessage `json:"error"`
+	RequestID  Text            `json:"request_id"`
 	Inner      *errorBody      `json:"innererror"`
 	Metadata   *struct {
-		Raw text `json:"raw"`
+		Raw Text `json:"raw"`
 	} `json:"metadata"`
 	Details json.RawMessage `json:"details"`
 }
 
-// parseError reads an error's body in all the shapes that are found. What is
-// not JSON is taken for the message, unless it is a page.
-func parseError(body []byte) inference.Rejection {
+// ParseRejection reads an error's body in all the shapes that are found. What
+// is not JSON is taken for the message, unless it is a page. The status is what
+// the body names, if it does. The words are as they came: keys and all.
+func ParseRejection(body []byte) inference.Rejection {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -81,7 +43,7 @@ func parseError(body []byte) inference.Rejection {
 		return inference.Rejection{Message: plain(body)}
 	}
 	e := outer
-	if present(outer.Error) {
+	if Present(outer.Error) {
 		var nested errorBody
 		if json.Unmarshal(outer.Error, &nested) == nil {
 			e = nested
@@ -89,7 +51,9 @@ func parseError(body []byte) inference.Rejection {
 			_ = e.Message.UnmarshalJSON(outer.Error)
 		}
 	}
-	return e.rejection()
+	r := e.rejection()
+	r.RequestID = string(outer.RequestID)
+	return r
 }
 
 func (e errorBody) rejection() inference.Rejection {
@@ -97,7 +61,7 @@ func (e errorBody) rejection() inference.Rejection {
 	if r.Message == "" {
 		r.Message = detail(e.Detail)
 	}
-	for _, number := range []text{e.StatusCode, e.Code} {
+	for _, number := range []Text{e.StatusCode, e.Code} {
 		if status, err := strconv.Atoi(string(number)); err == nil && status >= 400 && status < 600 {
 			r.Status = status
 			break
@@ -117,8 +81,8 @@ func (e errorBody) rejection() inference.Rejection {
 // what is wrong.
 func detail(data json.RawMessage) string {
 	var list []struct {
-		Message text   `json:"msg"`
-		Place   []text `json:"loc"`
+		Message Text   `json:"msg"`
+		Place   []Text `json:"loc"`
 	}
 	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
 		place := make([]string, len(list[0].Place))
@@ -127,7 +91,7 @@ func detail(data json.RawMessage) string {
 		}
 		return strings.Join(place, ".") + ": " + string(list[0].Message)
 	}
-	var t text
+	var t Text
 	_ = t.UnmarshalJSON(data)
 	return string(t)
 }
@@ -148,10 +112,11 @@ func retryInfo(data json.RawMessage) (time.Duration, bool) {
 	return 0, false
 }
 
-// plain is a body that is not JSON, as far as it can be shown.
+// plain is a body that is not JSON, where it can be shown. It is bounded when
+// it is shown, after the key was taken out.
 func plain(body []byte) string {
 	if len(body) == 0 || body[0] == '<' || body[0] == '{' {
 		return ""
 	}
-	return string(bytes.ToValidUTF8(body[:min(len(body), 500)], nil))
+	return string(bytes.ToValidUTF8(body, nil))
 }

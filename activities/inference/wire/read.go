@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// A Decoder knows one API's answers. Its errors are those of Attempt.Malformed
+// and Attempt.Inner.
+type Decoder interface {
+	// Event takes the next event of a stream; done means that none follows on
+	// which anything depends. The data is good until Event returns.
+	Event(e Event) (done bool, err error)
+	// Whole takes a body in one piece. It is valid JSON.
+	Whole(data []byte) error
+	// Complete reports whether the answer is whole: the API's own mark of its
+	// end was seen. Once true it stays so. Events that follow are still given,
+	// for the usage in them, and what is missing of them is no failure.
+	Complete() bool
+}
+
+// Read gives a response of status 200 to the decoder, whatever its form, and
+// closes it. It returns nil only for an answer that is complete; else a
+// *domain.Error, and the decoder holds what had come.
+func (a *Attempt) Read(response *http.Response, d Decoder) error {
+	defer response.Body.Close()
+	stream := NewStream(response.Body)
+	var err error
+	switch stream.Form() {
+	case FormJSON:
+		err = a.readWhole(stream, d)
+	case FormPage, FormEmpty:
+		err = a.readPage(stream, response.Header.Get("Content-Type"))
+	case FormStream:
+		err = a.readStream(stream, d)
+	}
+	return a.Explain(err)
+}
+
+func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
+	data, err := stream.Rest(0)
+	if err != nil {
+		return err
+	}
+	if !json.Valid(data) {
+		return a.malformed("the answer is not valid JSON, or was cut", data)
+	}
+	if err := d.Whole(data); err != nil {
+		return err
+	}
+	if !d.Complete() {
+		return a.malformed("the answer is not whole", data)
+	}
+	return nil
+}
+
+// readStream reads up to the end of the stream.
+func (a *Attempt) readStream(stream *Stream, d Decoder) error {
+	var heard, complete bool
+	for {
+		e, err := stream.Next()
+		switch {
+		case err != nil && complete:
+			return nil
+		case errors.Is(err, io.EOF) && !heard:
+			return a.malformed("the answer has no events", stream.line)
+		case errors.Is(err, io.EOF):
+			return a.malformed("the stream ended before the answer was whole", nil)
+		case err != nil:
+			return err
+		}
+		heard = true
+		done, err := d.Event(e)
+		if err != nil {
+			return err
+		}
+		if !complete && d.Complete() {
+			complete = true
+			a.body.trail()
+		}
+		switch {
+		case done && complete:
+			return nil
+		case done:
+			return a.malformed("the stream says it is done and the answer is not whole", nil)
+		}
+	}
+}
+
+// readPage is the error of a response that is neither JSON nor a stream.
+func (a *Attempt) readPage(stream *Stream, mediaType string) error {
+	head, err := stream.Rest(maxExcerpt)
+	if err != nil {
+		return err
+	}
+	if len(head) == 0 {
+		return a.malformed("the response is empty", nil)
+	}
+	if mediaType == "" {
+		mediaType = "of no stated type"
+	}
+	return a.malformed("the response is a page ("+mediaType+") and not an answer; check the base URL", head)
+}

@@ -1,0 +1,266 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+)
+
+func extends(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request domain.ExtendRequest) *verdict {
+	return updates(env, at, domain.UpdateExtend, id, request)
+}
+
+func stepsOf(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSteps: &n} }
+
+// strolls is a world whose model makes steps of a minute each, and is done after
+// a number of them.
+func strolls(steps int) *world {
+	waited := map[int]bool{}
+	return &world{tools: reads(), tool: saw, model: func(r domain.ModelRequest) (domain.ModelReply, error) {
+		if !waited[r.Inference] {
+			waited[r.Inference] = true
+			return with(waits(time.Minute), func(reply *domain.ModelReply) { reply.Spent = domain.Usage{} }), nil
+		}
+		if r.Inference >= steps {
+			return says("done"), nil
+		}
+		return says("", look()), nil
+	}}
+}
+
+// TestExtendARunningExecution: the new totals are in force at once.
+func TestExtendARunningExecution(t *testing.T) {
+	t.Parallel()
+	deadline := func(d time.Duration) func(*testsuite.TestWorkflowEnvironment, *domain.ExecutionBudget) {
+		return func(env *testsuite.TestWorkflowEnvironment, b *domain.ExecutionBudget) {
+			at := env.Now().Add(d)
+			b.Deadline = &at
+		}
+	}
+	for name, test := range map[string]struct {
+		budget domain.ExecutionBudget
+		// dated sets the deadline of the beginning, redated that of the extension.
+		dated, redated func(*testsuite.TestWorkflowEnvironment, *domain.ExecutionBudget)
+		request        domain.ExtendRequest
+		reason         domain.StopReason
+		steps          int
+	}{
+		"more steps":             {stepsOf(2), nil, nil, domain.ExtendRequest{Budget: stepsOf(3)}, domain.StepsLimitReached, 3},
+		"enough steps":           {stepsOf(2), nil, nil, domain.ExtendRequest{Budget: stepsOf(10)}, domain.Completed, 5},
+		"fewer steps":            {stepsOf(10), nil, nil, domain.ExtendRequest{Budget: stepsOf(1)}, domain.StepsLimitReached, 2},
+		"no limit of steps":      {stepsOf(2), nil, nil, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Completed, 5},
+		"another limit":          {stepsOf(3), nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(9)}}, domain.StepsLimitReached, 3},
+		"more tokens":            {domain.ExecutionBudget{MaxTokens: number(300)}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 5},
+		"fewer tokens":           {domain.ExecutionBudget{}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(1)}}, domain.TokenLimitReached, 2},
+		"more calls":             {domain.ExecutionBudget{MaxToolCalls: number(2)}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(4)}}, domain.Completed, 5},
+		"more seconds":           {domain.ExecutionBudget{MaxSeconds: new(120.0)}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(1e6)}}, domain.Completed, 5},
+		"no limit of seconds":    {domain.ExecutionBudget{MaxSeconds: new(120.0)}, nil, nil, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitSeconds}}, domain.Completed, 5},
+		"fewer seconds":          {domain.ExecutionBudget{}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(150.0)}}, domain.TimeLimitReached, 3},
+		"fewer than are over":    {domain.ExecutionBudget{}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(5.0)}}, domain.TimeLimitReached, 2},
+		"a later deadline":       {domain.ExecutionBudget{}, deadline(2 * time.Minute), deadline(time.Hour), domain.ExtendRequest{}, domain.Completed, 5},
+		"an earlier deadline":    {domain.ExecutionBudget{}, deadline(time.Hour), deadline(150 * time.Second), domain.ExtendRequest{}, domain.TimeLimitReached, 3},
+		"no deadline":            {domain.ExecutionBudget{}, deadline(2 * time.Minute), nil, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitDeadline}}, domain.Completed, 5},
+		"a total and one lifted": {stepsOf(2), nil, nil, domain.ExtendRequest{Budget: stepsOf(4), Lift: []domain.Limit{domain.LimitSteps}}, domain.StepsLimitReached, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := strolls(4)
+			env := w.environment(t)
+			if test.dated != nil {
+				test.dated(env, &test.budget)
+			}
+			if test.redated != nil {
+				test.redated(env, &test.request.Budget)
+			}
+			v := extends(env, 90*time.Second, "e1", test.request)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget = test.budget }))
+			require.NoError(t, v.rejected)
+			require.NoError(t, v.err)
+			out := outcome(t, env)
+			require.Equal(t, test.reason, out.StopReason)
+			require.Equal(t, test.steps, out.Steps)
+			reply := v.value.(domain.ExtendReply)
+			require.False(t, reply.Began)
+			require.Equal(t, out.ExecutionID, reply.ExecutionID)
+			require.Equal(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Budget, reply.Budget)
+		})
+	}
+}
+
+// TestAnExtensionThatIsRepeated is answered, and not done again.
+func TestAnExtensionThatIsRepeated(t *testing.T) {
+	t.Parallel()
+	w := strolls(4)
+	env := w.environment(t)
+	var replies []any
+	again := func(at time.Duration, request domain.ExtendRequest) {
+		env.RegisterDelayedCallback(func() {
+			v := &verdict{}
+			env.UpdateWorkflow(string(domain.UpdateExtend), "same", v, request)
+			env.RegisterDelayedCallback(func() { replies = append(replies, v.value) }, time.Second)
+		}, at)
+	}
+	again(90*time.Second, domain.ExtendRequest{Budget: stepsOf(3)})
+	extends(env, 100*time.Second, "other", domain.ExtendRequest{Budget: stepsOf(4)})
+	again(110*time.Second, domain.ExtendRequest{Budget: stepsOf(3)})
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget = stepsOf(2) }))
+	require.Equal(t, 4, outcome(t, env).Steps)
+	require.Len(t, replies, 2)
+	require.Equal(t, replies[0], replies[1])
+	require.Equal(t, int64(3), *replies[1].(domain.ExtendReply).Budget.MaxSteps)
+}
+
+// TestWhatExtendRefuses says why, and changes nothing.
+func TestWhatExtendRefuses(t *testing.T) {
+	t.Parallel()
+	past := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+	more := domain.ExtendRequest{Budget: stepsOf(9)}
+	for name, test := range map[string]struct {
+		at      time.Duration
+		request domain.ExtendRequest
+		says    string
+	}{
+		"no totals":               {30 * time.Second, domain.ExtendRequest{}, "give at least one new total"},
+		"a negative total":        {30 * time.Second, domain.ExtendRequest{Budget: stepsOf(-1)}, "max_steps: is -1"},
+		"a deadline that is over": {30 * time.Second, domain.ExtendRequest{Budget: domain.ExecutionBudget{Deadline: &past}}, "deadline"},
+		"money without a price":   {30 * time.Second, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}}, "nobody knows what"},
+		"another execution":       {30 * time.Second, domain.ExtendRequest{Budget: stepsOf(9), ExecutionID: input(t, "ann").AgentID.Execution("x", 7)}, "is not the newest"},
+		"one that is stopping":    {50 * time.Second, more, "is stopping"},
+		"one that completed":      {2 * time.Hour, more, "completed; send the agent a message instead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := strolls(0)
+			env := w.environment(t)
+			if name == "one that is stopping" {
+				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{}) }, 40*time.Second)
+			}
+			v := extends(env, test.at, "e1", test.request)
+			closes(env, 3*time.Hour, "close")
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(7) }))
+			require.ErrorContains(t, v.rejected, test.says)
+			require.False(t, v.accepted)
+			require.Equal(t, 1, outcome(t, env).Number)
+			require.Equal(t, int64(7), *query(t, env, domain.QueryStatus, domain.StatusRequest{}).Budget.MaxSteps)
+		})
+	}
+}
+
+// TestASessionGoesOn from an execution that stopped or failed, with or without
+// new totals: what was used counts, the steps are counted anew, and the model
+// sees what was done.
+func TestASessionGoesOn(t *testing.T) {
+	t.Parallel()
+	refused := domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no")
+	for name, test := range map[string]struct {
+		budget  domain.ExecutionBudget
+		fails   bool
+		request domain.ExtendRequest
+		reason  domain.StopReason
+		steps   int
+		prior   domain.Spent
+	}{
+		"more steps":              {stepsOf(2), false, domain.ExtendRequest{Budget: stepsOf(3)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"enough steps":            {stepsOf(2), false, domain.ExtendRequest{Budget: stepsOf(9)}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"no new total":            {stepsOf(2), false, domain.ExtendRequest{}, domain.StepsLimitReached, 0, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"a limit lifted":          {stepsOf(2), false, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"more calls":              {domain.ExecutionBudget{MaxToolCalls: number(2), MaxSteps: number(2)}, false, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(3), MaxSteps: number(9)}}, domain.ToolCallLimitReached, 2, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"more tokens":             {domain.ExecutionBudget{MaxTokens: number(30)}, false, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"after a failure":         {domain.ExecutionBudget{}, true, domain.ExtendRequest{}, domain.Completed, 3, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
+		"after one, with a limit": {domain.ExecutionBudget{}, true, domain.ExtendRequest{Budget: stepsOf(4)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), tool: saw}
+			failed := !test.fails
+			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				if r.Inference == 2 && !failed {
+					failed = true
+					return domain.ModelReply{Outcome: domain.BilledFailure, Error: refused, Tries: 1}, nil
+				}
+				if r.Inference >= 4 {
+					return says("done"), nil
+				}
+				return says("", look()), nil
+			}
+			env := w.environment(t)
+			v := extends(env, time.Hour, "e1", test.request)
+			var first domain.StepsPage
+			env.RegisterDelayedCallback(func() { first = query(t, env, domain.QuerySteps, domain.StepsRequest{}) }, time.Minute)
+			closes(env, 2*time.Hour, "close")
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = test.budget }))
+			require.NoError(t, v.rejected)
+			out := outcome(t, env)
+			require.Equal(t, 2, out.Number)
+			require.Equal(t, test.reason, out.StopReason)
+			require.Equal(t, test.steps, out.Steps)
+			reply := v.value.(domain.ExtendReply)
+			require.True(t, reply.Began)
+			require.Equal(t, out.ExecutionID, reply.ExecutionID)
+			require.NotEqual(t, first.ExecutionID, out.ExecutionID)
+
+			status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+			require.Equal(t, first.ExecutionID, status.Origin)
+			status.Prior.Seconds = 0
+			require.Equal(t, test.prior, status.Prior)
+			require.Equal(t, int64(15*test.steps), status.Usage.TotalTokens, "usage is the execution's own")
+			require.Equal(t, first.Steps, query(t, env, domain.QuerySteps, domain.StepsRequest{Number: 1}).Steps, "the old one is untouched")
+			for _, step := range query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps {
+				require.Equal(t, 1, step.Step.Number, "steps are counted from 1")
+				break
+			}
+			for _, r := range w.asked {
+				if r.ExecutionID == out.ExecutionID {
+					require.Equal(t, []domain.ExecutionID{first.ExecutionID}, r.Origins)
+				}
+			}
+		})
+	}
+}
+
+// TestGoingOnAgainAndAgain: all origins count.
+func TestGoingOnAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	w := steady(20, false)
+	env := w.environment(t)
+	for i := range int64(3) {
+		extends(env, time.Duration(i+1)*time.Hour, "e"+time.Duration(i).String(), domain.ExtendRequest{Budget: stepsOf(3 * (i + 2))})
+	}
+	closes(env, 10*time.Hour, "close")
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(3) }))
+	out := outcome(t, env)
+	require.Equal(t, 4, out.Number)
+	require.Equal(t, 3, out.Steps)
+	require.Equal(t, int64(9), query(t, env, domain.QueryStatus, domain.StatusRequest{}).Prior.Steps)
+	require.Len(t, w.asked[len(w.asked)-1].Origins, 3)
+	// A message begins anew: nothing of it counts, and nothing of it is shown.
+	require.Len(t, w.asked, 12)
+}
+
+// TestGoingOnOutlivesARun: origins and what they used are carried.
+func TestGoingOnOutlivesARun(t *testing.T) {
+	t.Parallel()
+	w := steady(8, false)
+	env := w.environment(t)
+	outgrows(env, 6)
+	extends(env, time.Hour, "e1", domain.ExtendRequest{Budget: stepsOf(8)})
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(3) }))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Equal(t, int64(3), in.Carry.Prior.Steps)
+	later := env.Now()
+	env = w.environment(t)
+	env.SetStartTime(later)
+	closes(env, time.Hour, "close")
+	env.ExecuteWorkflow(string(domain.Execute), in)
+	out := outcome(t, env)
+	require.Equal(t, domain.StepsLimitReached, out.StopReason)
+	require.Equal(t, 5, out.Steps)
+	require.Len(t, w.asked, 8)
+	require.Equal(t, w.asked[3].Origins, w.asked[7].Origins)
+	require.Len(t, w.asked[7].Origins, 1)
+}

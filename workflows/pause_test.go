@@ -1,0 +1,200 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+)
+
+// waits is a try that the provider answers with a delay.
+func waits(d time.Duration) domain.ModelReply {
+	return with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = d.Milliseconds() })
+}
+
+// updates asks something of the workflow at a time.
+func updates[In, Out any](env *testsuite.TestWorkflowEnvironment, at time.Duration, update domain.Update[In, Out], id string, request In) *verdict {
+	v := &verdict{}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(update), id, v, request) }, at)
+	return v
+}
+
+func pauses(env *testsuite.TestWorkflowEnvironment, at time.Duration) *verdict {
+	return updates(env, at, domain.UpdatePause, "pause "+at.String(), domain.PauseRequest{})
+}
+
+func resumes(env *testsuite.TestWorkflowEnvironment, at time.Duration) *verdict {
+	return updates(env, at, domain.UpdateResume, "resume "+at.String(), domain.PauseRequest{})
+}
+
+// timed notes when a world is asked something, in seconds from the beginning.
+func timed(w *world, env *testsuite.TestWorkflowEnvironment) (asked, ran *[]int) {
+	asked, ran = &[]int{}, &[]int{}
+	begun := env.Now()
+	since := func() int { return int(env.Now().Sub(begun).Round(time.Second).Seconds()) }
+	model, tool := w.model, w.tool
+	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		*asked = append(*asked, since())
+		return model(r)
+	}
+	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+		*ran = append(*ran, since())
+		return tool(r)
+	}
+	return asked, ran
+}
+
+// TestTimeInAPause does not count in max_seconds; the deadline passes all the
+// same. The model wants ten seconds before it answers, then calls a tool, wants
+// ten more and is done.
+func TestTimeInAPause(t *testing.T) {
+	t.Parallel()
+	const none = time.Duration(0)
+	for name, test := range map[string]struct {
+		seconds  float64
+		deadline time.Duration
+		pauses   []time.Duration
+		resumes  []time.Duration
+		stop     time.Duration
+		asked    []int
+		reason   domain.StopReason
+	}{
+		"without a pause":   {21, none, nil, nil, none, []int{0, 10, 10, 20}, domain.Completed},
+		"enough seconds":    {21, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
+		"two pauses":        {21, none, []time.Duration{5 * time.Second, 1005 * time.Second}, []time.Duration{1000 * time.Second, time.Hour}, none, []int{0, 1000, 1000, 3600}, domain.Completed},
+		"too few":           {15, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600}, domain.TimeLimitReached},
+		"none left":         {8, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0}, domain.TimeLimitReached},
+		"the deadline":      {0, time.Minute, []time.Duration{5 * time.Second}, nil, none, []int{0}, domain.TimeLimitReached},
+		"a stop":            {21, none, []time.Duration{5 * time.Second}, nil, time.Hour, []int{0}, domain.UserRequested},
+		"over before":       {21, none, []time.Duration{5 * time.Second}, []time.Duration{6 * time.Second}, none, []int{0, 10, 10, 20}, domain.Completed},
+		"twice, over twice": {21, none, []time.Duration{5 * time.Second, 6 * time.Second}, []time.Duration{time.Hour, time.Hour + time.Second}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: reads(), model: plays(waits(10*time.Second), says("looking", look()), waits(10*time.Second), says("done")), tool: saw}
+			env := w.environment(t)
+			asked, _ := timed(w, env)
+			for _, at := range test.pauses {
+				pauses(env, at)
+			}
+			for _, at := range test.resumes {
+				resumes(env, at)
+			}
+			if test.stop > 0 {
+				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: domain.StopNow}) }, test.stop)
+			}
+			begun := env.Now()
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+				if test.seconds > 0 {
+					in.Budget.MaxSeconds = &test.seconds
+				}
+				if test.deadline > 0 {
+					deadline := begun.Add(test.deadline)
+					in.Budget.Deadline = &deadline
+				}
+			}))
+			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			require.Equal(t, test.asked, *asked)
+			status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+			require.False(t, status.Paused, "what has ended is not paused")
+		})
+	}
+}
+
+// TestACallThatDidNotBeginWaitsInAPause: a call that is to be made again is not.
+func TestACallThatDidNotBeginWaitsInAPause(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	w := &world{tools: reads(), model: calling(look())}
+	w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
+		if tries++; tries < 3 {
+			return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+		}
+		return domain.ToolReply{Content: "seen"}, nil
+	}
+	env := w.environment(t)
+	_, ran := timed(w, env)
+	pauses(env, 500*time.Millisecond)
+	resumes(env, time.Hour)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	require.Len(t, *ran, 3)
+	require.Equal(t, 0, (*ran)[0])
+	require.GreaterOrEqual(t, (*ran)[1], 3600)
+}
+
+// TestWhatAPauseSays and refuses.
+func TestWhatAPauseSays(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(waits(time.Minute), says("done"))}
+	env := w.environment(t)
+	first, again := pauses(env, time.Second), pauses(env, 2*time.Second)
+	other := updates(env, 3*time.Second, domain.UpdatePause, "other", domain.PauseRequest{ExecutionID: input(t, "").AgentID.Execution("x", 7)})
+	env.RegisterDelayedCallback(func() {
+		require.True(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Paused)
+	}, 4*time.Second)
+	env.RegisterDelayedCallback(func() {
+		status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+		require.Equal(t, "paused", status.Doing)
+		require.True(t, status.Paused)
+	}, 2*time.Minute)
+	over := resumes(env, 3*time.Minute)
+	idle, idleToo := pauses(env, time.Hour), resumes(env, time.Hour)
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	require.Equal(t, true, first.value.(domain.PauseReply).Changed)
+	require.Equal(t, false, again.value.(domain.PauseReply).Changed)
+	require.Equal(t, true, over.value.(domain.PauseReply).Changed)
+	require.ErrorContains(t, other.rejected, "is not in progress")
+	require.ErrorContains(t, idle.rejected, "no execution is in progress")
+	require.ErrorContains(t, idleToo.rejected, "no execution is in progress")
+}
+
+// TestAPauseOutlivesARun: what it has taken of the time is carried, and the next
+// run waits as this one did.
+func TestAPauseOutlivesARun(t *testing.T) {
+	t.Parallel()
+	for _, storage := range []bool{true, false} {
+		seconds := 30.0
+		w := steady(5, storage)
+		model := w.model
+		first := true
+		w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			if first {
+				first = false
+				return waits(10 * time.Second), nil
+			}
+			return model(r)
+		}
+		env := w.environment(t)
+		pauses(env, 5*time.Second)
+		resumes(env, time.Hour)
+		env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, 30*time.Minute)
+		again := updates(env, time.Hour-time.Millisecond, domain.UpdatePause, "again", domain.PauseRequest{})
+		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSeconds = &seconds }))
+		in, ok := handedOn(t, env)
+		require.True(t, ok)
+		require.Equal(t, false, again.value.(domain.PauseReply).Changed)
+		require.False(t, in.Carry.Paused)
+		require.Equal(t, time.Hour-10*time.Second, in.Carry.Waited.Round(time.Second))
+
+		// The same in the next run, which begins paused.
+		in.Carry.Paused = true
+		later := env.Now()
+		env = w.environment(t)
+		env.SetStartTime(later)
+		asked, _ := timed(w, env)
+		env.RegisterDelayedCallback(func() {
+			require.Empty(t, *asked)
+			require.True(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Paused)
+		}, time.Hour)
+		resumes(env, 2*time.Hour)
+		env.ExecuteWorkflow(string(domain.Execute), in)
+		require.Equal(t, domain.Completed, outcome(t, env).StopReason, "what was waited for does not count in max_seconds")
+		require.Equal(t, 7200, (*asked)[0])
+	}
+}
