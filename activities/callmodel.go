@@ -25,7 +25,7 @@ import (
 // budget no longer covers another.
 func (a *Activities) CallModel(ctx context.Context, request domain.ModelRequest) (domain.ModelReply, error) {
 	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
-	ctx = domain.WithPlace(ctx, domain.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
+	ctx = domain.WithPlace(ctx, domain.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
 	c.pulse = startModelPulse(ctx, c.info, a.config.HeartbeatThrottle, domain.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: domain.PhaseWaiting,
 		Attempt: c.attempt(), Spent: c.spent,

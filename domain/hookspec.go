@@ -35,9 +35,11 @@ type HookRequest struct {
 	// Answer and Response are set after an inference.
 	Answer   *Message  `json:"answer,omitempty"`
 	Response *Response `json:"response,omitempty"`
-	// Call is set before a tool use, Result after one.
-	Call   *ToolCall      `json:"call,omitempty"`
-	Result *ToolExecution `json:"result,omitempty"`
+	// Call is set before a tool use, Result after one. Models repeat the ids
+	// of their calls: ToolExecutionID is the one to know a call by.
+	Call            *ToolCall       `json:"call,omitempty"`
+	ToolExecutionID ToolExecutionID `json:"tool_execution_id,omitzero"`
+	Result          *ToolExecution  `json:"result,omitempty"`
 	// Signal is the stop signal that counts, where there is one.
 	Signal *StopSignal `json:"signal,omitempty"`
 	// Error is set where an error ends the execution.

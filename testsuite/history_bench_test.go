@@ -53,6 +53,9 @@ func recite() tool.Tool {
 	return tool.New("recite", "", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return text2KB(0), nil })
 }
 
+// repeats are the guards of agents that make the same call in each step.
+var repeats = domain.Guards{Repetition: &domain.Repetition{}}
+
 // A measured run is what an execution cost.
 type measured struct {
 	steps, events, runs int
@@ -65,13 +68,16 @@ func (m measured) millisPerStep() float64 {
 	return m.took.Seconds() * 1000 / float64(m.steps)
 }
 
-// measure runs an agent of so many steps and adds up all runs of its chain.
-func (s *stack) measure(t testing.TB, steps int) measured {
+// measure runs an agent of so many steps, with hooks of the worker's, and adds
+// up all runs of its chain.
+func (s *stack) measure(t testing.TB, steps int, hooks ...string) measured {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	began := time.Now()
-	definition := domain.Definition{Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}}
+	definition := domain.Definition{
+		Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Hooks: hooks, Guards: repeats,
+	}
 	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
 	require.NoError(t, err)
 	result, err := s.agents.Wait(ctx, begun.ID, 1)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,6 +84,7 @@ func TestRecordedRunsStopOnAServer(t *testing.T) {
 	dir := t.TempDir()
 	var group errgroup.Group
 	group.SetLimit(8)
+	var continued atomic.Int64
 	for i, run := range runs {
 		draw := rand.New(rand.NewPCG(444, uint64(i)))
 		limits := run.limits(draw)
@@ -114,11 +116,16 @@ func TestRecordedRunsStopOnAServer(t *testing.T) {
 				if should := [...]any{want.status, want.reason, want.steps, want.tokens, want.cost}; is != should {
 					return fmt.Errorf("%s, limits:%s: %v; want %v", run.id, budgetText(budget), is, should)
 				}
+				if _, before := s.runInfo(t, domain.WorkflowID(id), ""); before != "" {
+					continued.Add(1)
+				}
 				return nil
 			})
 		}
 	}
 	require.NoError(t, group.Wait())
+	t.Logf("%d of the executions were continued as new", continued.Load())
+	require.Positive(t, continued.Load())
 }
 
 // recorded is the run as one execution, for the tools to answer as they did.

@@ -23,7 +23,7 @@ type wholeRun struct {
 	toolNames []string
 	// schema is of its response format, where it has one.
 	schema string
-	steps     []recordedStep
+	steps  []recordedStep
 }
 
 // A recordedStep is one inference and what followed it.
@@ -163,7 +163,7 @@ func (w wholeRun) user() hook.Hook {
 func (w wholeRun) play(t *testing.T, definition domain.Definition) testsuite.Run {
 	t.Helper()
 	definition.SystemPrompt = w.system
-		user := w.user()
+	user := w.user()
 	definition.Hooks = []string{user.Name}
 	env := testsuite.New(t, testsuite.Config{
 		Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: []hook.Hook{user},

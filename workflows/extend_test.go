@@ -150,6 +150,19 @@ func TestWhatExtendRefuses(t *testing.T) {
 	}
 }
 
+// TestNothingLeftToGoOnWith: where the limit that stopped an execution is not
+// raised, none begins that would stop at once.
+func TestNothingLeftToGoOnWith(t *testing.T) {
+	t.Parallel()
+	w := strolls(4)
+	env := w.environment(t)
+	v := extends(env, time.Hour, "e1", domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(1_000_000)}})
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(2) }))
+	require.ErrorContains(t, v.rejected, "nothing left to go on with: max_steps is 2 and 2 are done")
+	require.Equal(t, 1, outcome(t, env).Number)
+}
+
 // TestASessionGoesOn from an execution that stopped or failed, with or without
 // new totals: what was used counts, the steps are counted anew, and the model
 // sees what was done.
@@ -166,10 +179,9 @@ func TestASessionGoesOn(t *testing.T) {
 	}{
 		"more steps":              {stepsOf(2), false, domain.ExtendRequest{Budget: stepsOf(3)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
 		"enough steps":            {stepsOf(2), false, domain.ExtendRequest{Budget: stepsOf(9)}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
-		"no new total":            {stepsOf(2), false, domain.ExtendRequest{}, domain.StepsLimitReached, 0, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
 		"a limit lifted":          {stepsOf(2), false, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
 		"more calls":              {domain.ExecutionBudget{MaxToolCalls: number(2), MaxSteps: number(2)}, false, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(3), MaxSteps: number(9)}}, domain.ToolCallLimitReached, 2, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
-		"more tokens":             {domain.ExecutionBudget{MaxTokens: number(30)}, false, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"more tokens":             {domain.ExecutionBudget{MaxTokens: number(30)}, false, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 4, domain.Spent{Steps: 1, Tokens: 15, ToolCalls: 1}},
 		"after a failure":         {domain.ExecutionBudget{}, true, domain.ExtendRequest{}, domain.Completed, 3, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
 		"after one, with a limit": {domain.ExecutionBudget{}, true, domain.ExtendRequest{Budget: stepsOf(4)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
 	} {

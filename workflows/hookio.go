@@ -26,7 +26,7 @@ func (s *session) hookRequest(spec domain.HookSpec, at any) domain.HookRequest {
 	case hook.Answer:
 		request.Answer, request.Response = &at.Message, &at.Response
 	case hook.Call:
-		request.Call = &at.Call
+		request.Call, request.ToolExecutionID = &at.Call, s.step.id.Tool(at.Position)
 	case hook.Result:
 		request.Result = &at.Execution
 	case hook.Failure:
@@ -61,6 +61,11 @@ func adopt[At any](s *session, spec domain.HookSpec, at At, reply domain.HookRep
 			stop.Reason = domain.StopRequested
 		}
 		stops = append(stops, stop)
+	}
+	if reply.Answer != nil {
+		if err := readable("answer", *reply.Answer, domain.MaxMessage); err != nil {
+			return at, err
+		}
 	}
 	if err := s.take(spec, given, made, stops, reply.Continue); err != nil {
 		return at, err

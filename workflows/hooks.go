@@ -53,6 +53,9 @@ func runHook[At any](s *session, spec domain.HookSpec, at At) (At, error) {
 	if err != nil {
 		return at, err
 	}
+	if err := atHand(at, made.At); err != nil {
+		return at, err
+	}
 	if err := s.take(spec, given.State, made.State, made.Stops(), made.Continues()); err != nil {
 		return at, err
 	}
@@ -96,6 +99,9 @@ func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stop
 		if made, err = made.WithStopSignal(signal, s.now()); err != nil {
 			return err
 		}
+	}
+	if err := acceptable(given, made); err != nil {
+		return err
 	}
 	if goOn {
 		if made, err = made.WithContinuationRequested(s.now()); err != nil {

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"encoding/json"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -62,9 +64,6 @@ func (s *session) evaluated(state domain.AgentState, stops, silent bool) {
 // maxEventText bounds what an event holds of names that others choose.
 const maxEventText = 128
 
-// maxEvents bounds a page of events; each takes some 300 bytes.
-const maxEvents = 2000
-
 // eventsOf is a page of what this run holds of an execution's events.
 func (s *session) eventsOf(request domain.EventsRequest) (domain.EventsPage, error) {
 	chapter, ok := s.chapter(request.Number)
@@ -80,9 +79,15 @@ func (s *session) eventsOf(request domain.EventsRequest) (domain.EventsPage, err
 	}
 	page.First = held[0].Head().Sequence
 	from := min(max(request.After-page.First+1, 0), int64(len(held)))
-	to := min(from+maxEvents, int64(len(held)))
-	page.Events = append(page.Events, held[from:to]...)
-	page.More = to < int64(len(held))
+	size := 0
+	for _, event := range held[from:] {
+		encoded, err := json.Marshal(event)
+		if size += len(encoded); err != nil || size > domain.MaxPage && len(page.Events) > 0 {
+			page.More = true
+			break
+		}
+		page.Events = append(page.Events, event)
+	}
 	page.Ended = !page.More && closes(held[len(held)-1])
 	return page, nil
 }

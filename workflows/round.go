@@ -50,7 +50,7 @@ func (s *session) runTools(step *turn) {
 		s.afterCall(step, r, i)
 	}
 	for i, reply := range r.replies {
-		s.joinResult(step, i, reply, r.began[i])
+		s.joinResult(step, i, reply)
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 	}
 	if verdict != nil {
 		r.replies[i] = notRun(verdict)
-		s.toolEnded(step, i, r.replies[i])
+		s.toolEnded(step, i, r.replies[i], false)
 		s.tell(domain.ToolCallBlocked{
 			EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText),
 			Code: verdict.Code, Source: verdict.Source,
@@ -87,7 +87,7 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 	s.tell(domain.ToolCallStarted{EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 	workflow.GoNamed(s.root, "call", func(ctx workflow.Context) {
 		r.replies[i] = s.runTool(ctx, step, i, call)
-		s.toolEnded(step, i, r.replies[i])
+		s.toolEnded(step, i, r.replies[i], true)
 		s.tellCompleted(step, i)
 		r.ended++
 	})

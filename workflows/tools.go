@@ -99,7 +99,8 @@ func notRun(err *domain.Error) domain.ToolReply {
 
 // toolEnded writes a call's outcome into the step as it ends. The state follows
 // with the next keep, once for all that end together.
-func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply) {
+func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply, began bool) {
+	s.notDone(step, reply, began)
 	execution := &step.content.ToolExecutions[position]
 	execution.CompletedAt, execution.Attempts = s.now(), reply.Attempts
 	if reply.Error != nil {
@@ -118,14 +119,11 @@ func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply) {
 const maxToolStops = 20
 
 // joinResult adds a call's result to the transcript.
-func (s *session) joinResult(step *turn, position int, reply domain.ToolReply, allowed bool) {
+func (s *session) joinResult(step *turn, position int, reply domain.ToolReply) {
 	call := step.calls[position]
 	content := reply.Content
-	if reply.Error != nil {
-		if content == "" {
-			content = reply.Error.Message
-		}
-		s.notDone(step, reply, allowed)
+	if reply.Error != nil && content == "" {
+		content = reply.Error.Message
 	}
 	result := domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil}
 	s.say(step, "", domain.ToolMessage(result), reply.Digest, domain.Tag{Trace: true, ToolExecutionID: step.id.Tool(position)})
@@ -138,11 +136,15 @@ func (s *session) joinResult(step *turn, position int, reply domain.ToolReply, a
 	}
 }
 
-// notDone notes what a call that failed means for its step: a stop that cut it
-// off interrupted the step too, and one that never ran uses up no budget.
-func (s *session) notDone(step *turn, reply domain.ToolReply, allowed bool) {
+// notDone notes what a call that failed means for its step, whatever hooks make
+// of it later: a stop that cut it off interrupted the step too, and one that
+// never ran uses up no budget.
+func (s *session) notDone(step *turn, reply domain.ToolReply, began bool) {
+	if reply.Error == nil {
+		return
+	}
 	code := reply.Error.Code
-	if allowed && (reply.NotStarted || code == domain.CodeNotRun) {
+	if began && (reply.NotStarted || code == domain.CodeNotRun) {
 		s.tally.toolCalls--
 	}
 	cut := code == domain.CodeInterrupted || s.stop.now() && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)

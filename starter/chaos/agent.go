@@ -38,7 +38,8 @@ type Execution struct {
 }
 
 // A Tool is one that writes each effect into the ledger. It takes any
-// arguments; a number millis among them is how long it works.
+// arguments; among them a number millis is how long it works, and a number pages
+// makes its result longer.
 type Tool struct {
 	Name   string
 	Effect domain.Effect

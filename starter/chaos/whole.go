@@ -90,9 +90,14 @@ func wholeNotesScript() []byte {
 				if position == 0 && words[k] != "" {
 					text += " " + words[k]
 				}
-				calls = append(calls, noteOf(text+strings.Repeat(", and so on", 20), 20+50*position, filler(k, position)))
+				call := noteOf(text, 20+50*position, "")
+				call.Arguments["pages"] = 60
+				if k == 13 {
+					call = noteOf(text, 20, filler(k, position))
+				}
+				calls = append(calls, call)
 			}
-			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}The last note said: {{ last . }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
+			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}Notes in sight: from {{ printf "%%.40s" (first .) }} to {{ last . | printf "%%.40s" }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
 			turns = append(turns, turnOf(text, calls...))
 		}
 		again := noteOf("the same again", 10, "")

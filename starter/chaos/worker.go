@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -121,6 +122,7 @@ func (p plan) effect(ctx context.Context, t Tool, arguments json.RawMessage) (to
 	var asked struct {
 		Text   string `json:"text"`
 		Millis int    `json:"millis"`
+		Pages  int    `json:"pages"`
 	}
 	if json.Unmarshal(arguments, &asked) == nil && asked.Millis > 0 {
 		timer := time.NewTimer(time.Duration(asked.Millis) * time.Millisecond)
@@ -134,5 +136,5 @@ func (p plan) effect(ctx context.Context, t Tool, arguments json.RawMessage) (to
 	if a := p.ask(placed(ctx)); a.Known {
 		return tool.Result{Content: a.Result}, nil
 	}
-	return tool.Result{Content: t.Name + " done: " + asked.Text}, nil
+	return tool.Result{Content: t.Name + " done: " + asked.Text + strings.Repeat(", and so on", min(asked.Pages, 100))}, nil
 }

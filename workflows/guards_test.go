@@ -1,0 +1,305 @@
+package workflows_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"everstep/domain"
+)
+
+// guarded makes a world one whose agent has guards.
+func guarded(w *world, guards domain.Guards) *world {
+	guards = guards.WithDefaults()
+	w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+		c := catalog()
+		c.Guards = &guards
+		return c, nil
+	}
+	return w
+}
+
+// signalled is what stopped an execution, in words.
+func signalled(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.StopSignal {
+	t.Helper()
+	signals := query(t, env, domain.QueryStatus, domain.StatusRequest{}).StopSignals
+	require.Len(t, signals, 1)
+	return signals[0]
+}
+
+func texts(t *testing.T, env *testsuite.TestWorkflowEnvironment, containing string) int {
+	t.Helper()
+	n := 0
+	for _, e := range query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries {
+		if strings.Contains(e.Message.Text(), containing) {
+			n++
+			require.True(t, domain.TagOf(e.Message).Trace)
+		}
+	}
+	return n
+}
+
+func TestFinishReasonGuard(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stops  []domain.FinishReason
+		reply  domain.ModelReply
+		reason domain.StopReason
+		steps  int
+		ran    int
+	}{
+		"one that is listed":   {[]domain.FinishReason{domain.FinishRefusal, domain.FinishLength}, finished(says("cut of"), domain.FinishLength), domain.FinishReasonReceived, 1, 0},
+		"one that is not":      {[]domain.FinishReason{domain.FinishRefusal}, finished(says("cut of"), domain.FinishLength), domain.Completed, 1, 0},
+		"the usual one":        {[]domain.FinishReason{domain.FinishStop}, says("done"), domain.FinishReasonReceived, 1, 0},
+		"that of tool calls":   {[]domain.FinishReason{domain.FinishToolCalls}, says("", look()), domain.FinishReasonReceived, 1, 1},
+		"none, as it is unset": {nil, says("", look()), domain.Completed, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := guarded(&world{model: plays(test.reply, says("done")), tool: saw}, domain.Guards{FinishReasons: test.stops})
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			out := outcome(t, env)
+			require.Equal(t, test.reason, out.StopReason)
+			require.Equal(t, domain.StatusCompleted, out.Status, "it is no forced stop")
+			require.Equal(t, test.steps, out.Steps)
+			require.Len(t, w.ran, test.ran, "the step finishes")
+			if test.reason == domain.FinishReasonReceived {
+				finish := test.reply.Response.Finish
+				require.Equal(t, domain.StopSignal{
+					Reason: test.reason, Source: "finish_reasons",
+					Message: fmt.Sprintf("the model ended with %q, which guards.finish_reasons lists", finish),
+				}, signalled(t, env))
+			}
+		})
+	}
+}
+
+// TestRepeatedCallsGuard: a nudge, then a stop; what differs begins the count anew.
+func TestRepeatedCallsGuard(t *testing.T) {
+	t.Parallel()
+	const nudge = "made the same tool calls"
+	always := func(int) (string, string) { return "{}", "seen" }
+	for name, test := range map[string]struct {
+		limits *domain.Repetition
+		// does gives the arguments and the result of the n-th step.
+		does   func(n int) (arguments, result string)
+		reason domain.StopReason
+		steps  int
+		nudges int
+	}{
+		"the default":         {nil, always, domain.StopRequested, 10, 1},
+		"a nudge and a stop":  {&domain.Repetition{Nudge: 2, Stop: 4}, always, domain.StopRequested, 4, 1},
+		"a stop alone":        {&domain.Repetition{Stop: 3}, always, domain.StopRequested, 3, 0},
+		"a nudge alone":       {&domain.Repetition{Nudge: 3}, always, domain.StepsLimitReached, 20, 1},
+		"neither":             {&domain.Repetition{}, always, domain.StepsLimitReached, 20, 0},
+		"other results":       {&domain.Repetition{Nudge: 2, Stop: 3}, func(n int) (string, string) { return "{}", fmt.Sprint(n) }, domain.StepsLimitReached, 20, 0},
+		"other arguments":     {&domain.Repetition{Nudge: 2, Stop: 3}, func(n int) (string, string) { return fmt.Sprint(n), "seen" }, domain.StepsLimitReached, 20, 0},
+		"progress at times":   {&domain.Repetition{Nudge: 2, Stop: 4}, func(n int) (string, string) { return "{}", fmt.Sprint(n / 3) }, domain.StepsLimitReached, 20, 7},
+		"two things in turns": {&domain.Repetition{Nudge: 2, Stop: 3}, func(n int) (string, string) { return fmt.Sprint(n % 2), "seen" }, domain.StepsLimitReached, 20, 0},
+	} {
+		for _, runs := range []string{"one run", "many runs"} {
+			t.Run(name+", "+runs, func(t *testing.T) {
+				t.Parallel()
+				w := guarded(&world{storage: true, record: stores}, domain.Guards{Repetition: test.limits})
+				w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+					arguments, _ := test.does(r.Step)
+					return says("", domain.ToolCall{ID: "c", Name: "look", Arguments: arguments}), nil
+				}
+				w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+					_, result := test.does(r.Step)
+					return domain.ToolReply{Content: result}, nil
+				}
+				in := input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = number(20) })
+				nudges := 0
+				for {
+					env := w.environment(t)
+					if runs == "many runs" {
+						outgrows(env, 3)
+					}
+					env.ExecuteWorkflow(string(domain.Execute), in)
+					page := query(t, env, domain.QueryMessages, domain.MessagesRequest{})
+					for _, e := range page.Entries {
+						if strings.Contains(e.Message.Text(), nudge) {
+							nudges++
+						}
+					}
+					next, ok := handedOn(t, env)
+					if ok {
+						nudges = 0
+						in = next
+						continue
+					}
+					out := outcome(t, env)
+					require.Equal(t, test.reason, out.StopReason)
+					require.Equal(t, test.steps, out.Steps)
+					require.Equal(t, test.nudges, nudges)
+					if test.reason == domain.StopRequested {
+						signal := signalled(t, env)
+						require.Equal(t, "repeated_calls", signal.Source)
+						require.Contains(t, signal.Message, fmt.Sprintf("%d steps in a row", test.steps))
+						require.Contains(t, signal.Message, "guards.repeated_calls.stop_after is")
+					}
+					break
+				}
+			})
+		}
+	}
+}
+
+// invalid is an answer that does not fit its format.
+func invalid(text string) domain.ModelReply {
+	return with(says(text), func(r *domain.ModelReply) { r.Invalid = "at /city: is no string" })
+}
+
+// TestStructuredOutputGuard asks again, with what is wrong, and stops after so
+// many retries.
+func TestStructuredOutputGuard(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		retries *int
+		replies []domain.ModelReply
+		reason  domain.StopReason
+		steps   int
+		answer  string
+	}{
+		"valid at once":            {nil, []domain.ModelReply{says("good")}, domain.Completed, 1, "good"},
+		"valid at the second try":  {nil, []domain.ModelReply{invalid("bad"), says("good")}, domain.Completed, 2, "good"},
+		"valid at the last try":    {nil, []domain.ModelReply{invalid("bad"), invalid("bad"), says("good")}, domain.Completed, 3, "good"},
+		"never valid":              {nil, []domain.ModelReply{invalid("a"), invalid("b"), invalid("c")}, domain.RetryLimitReached, 3, "c"},
+		"no retries":               {new(0), []domain.ModelReply{invalid("a")}, domain.RetryLimitReached, 1, "a"},
+		"tools between":            {new(1), []domain.ModelReply{invalid("a"), says("", look()), invalid("b")}, domain.RetryLimitReached, 3, "b"},
+		"with calls it is nothing": {new(0), []domain.ModelReply{with(says("x", look()), func(r *domain.ModelReply) { r.Invalid = "no" }), says("good")}, domain.Completed, 2, "good"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := guarded(&world{model: plays(test.replies...), tool: saw}, domain.Guards{OutputRetries: test.retries})
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			out := outcome(t, env)
+			require.Equal(t, test.reason, out.StopReason)
+			require.Equal(t, test.steps, out.Steps)
+			page := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+			require.Equal(t, test.answer, page.Answer)
+			last := page.Steps[len(page.Steps)-1].Step
+			if test.reason == domain.Completed {
+				require.Equal(t, domain.StepFinalResponse, last.Type())
+				return
+			}
+			require.Equal(t, domain.StatusStopped, out.Status)
+			require.Equal(t, domain.StepError, last.Type(), "there is no final response")
+			require.Equal(t, domain.CodeInvalidOutput, last.Errors[0].Code)
+			require.True(t, domain.TagOf(last.Output[0]).Trace)
+			signal := signalled(t, env)
+			require.Equal(t, "structured_output", signal.Source)
+			require.Contains(t, signal.Message, "raise guards.output_retries")
+			retries := domain.DefaultOutputRetries
+			if test.retries != nil {
+				retries = *test.retries
+			}
+			require.Contains(t, signal.Message, fmt.Sprintf("output_retries is %d", retries))
+			require.Equal(t, retries, texts(t, env, "at /city: is no string"), "the model reads what is wrong, unless nothing follows")
+		})
+	}
+}
+
+// TestAnInvalidAnswerAndAStop: what stops is not overridden by another try.
+func TestAnInvalidAnswerAndAStop(t *testing.T) {
+	t.Parallel()
+	w := guarded(&world{tool: saw}, domain.Guards{})
+	env := w.environment(t)
+	w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+		env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{})
+		return invalid("bad"), nil
+	}
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+	require.Len(t, w.asked, 1)
+}
+
+// TestFinalAnswerGuard withholds the tools at the last step of the budget, and
+// says so; a call that is asked for all the same is not made.
+func TestFinalAnswerGuard(t *testing.T) {
+	t.Parallel()
+	const told = "This is the last step that the budget allows"
+	for name, test := range map[string]struct {
+		guards   domain.Guards
+		max      int64
+		withheld []bool
+		reason   domain.StopReason
+		ran      int
+	}{
+		"off":                  {domain.Guards{}, 3, []bool{false, false, false}, domain.StepsLimitReached, 3},
+		"on":                   {domain.Guards{FinalAnswer: true}, 3, []bool{false, false, true}, domain.StepsLimitReached, 2},
+		"with one step":        {domain.Guards{FinalAnswer: true}, 1, []bool{true}, domain.StepsLimitReached, 0},
+		"with steps to spare":  {domain.Guards{FinalAnswer: true}, 9, []bool{false, false, false, false, false}, domain.Completed, 4},
+		"just as many as used": {domain.Guards{FinalAnswer: true}, 5, []bool{false, false, false, false, true}, domain.Completed, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := guarded(&world{tool: saw}, test.guards)
+			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				if r.Step == 5 {
+					return says("done"), nil
+				}
+				return says("", look()), nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = &test.max }))
+			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			var withheld []bool
+			for _, r := range w.asked {
+				withheld = append(withheld, r.WithoutTools)
+			}
+			require.Equal(t, test.withheld, withheld)
+			require.Len(t, w.ran, test.ran)
+			said := texts(t, env, told)
+			require.Equal(t, test.withheld[len(test.withheld)-1], said == 1)
+			if last := lastStep(t, env); test.reason == domain.StepsLimitReached && said == 1 {
+				require.Equal(t, domain.CodeNotRun, last.ToolExecutions[0].Error.Code)
+			}
+		})
+	}
+}
+
+// TestWhatALimitSays: which it was, how much was used, and how to raise it.
+func TestWhatALimitSays(t *testing.T) {
+	t.Parallel()
+	past := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		budget domain.ExecutionBudget
+		says   string
+	}{
+		"steps":      {stepsOf(2), "max_steps is 2 and 2 are done; extend it with a higher max_steps to go on"},
+		"tokens":     {domain.ExecutionBudget{MaxTokens: number(15)}, "max_tokens is 15 and 15 are used; extend it with a higher max_tokens to go on"},
+		"few tokens": {domain.ExecutionBudget{MaxTokens: number(17)}, "max_tokens is 17, 15 are used, and the next inference is estimated to read "},
+		"cost":       {domain.ExecutionBudget{MaxCostNanoUSD: number(20_000_000)}, "max_cost is $0.02 and $0.02 are spent; extend it with a higher max_cost to go on"},
+		"little cost": {domain.ExecutionBudget{MaxCostNanoUSD: number(21_000_000)},
+			"max_cost is $0.021, $0.02 are spent, and the next inference is estimated to read "},
+		"tool calls": {domain.ExecutionBudget{MaxToolCalls: number(1)}, "max_tool_calls is 1, 1 were used, and the model asked for 1 more; extend it with a higher max_tool_calls to go on"},
+		"seconds":    {domain.ExecutionBudget{MaxSeconds: new(0.0)}, "max_seconds is 0 and 0.0 are used; extend it with a higher max_seconds to go on"},
+		"deadline":   {domain.ExecutionBudget{Deadline: &past}, "the deadline has passed; extend it with a later one to go on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tool: saw, model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("", look()), nil }}
+			w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+				c := catalog()
+				// 10 input and 5 output tokens cost 2 cents.
+				c.Price = &domain.Price{Input: 1_000_000_000_000, Output: 2_000_000_000_000}
+				return c, nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget = test.budget }))
+			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			signal := signalled(t, env)
+			require.Equal(t, "budget", signal.Source)
+			require.Contains(t, signal.Message, test.says)
+			require.Contains(t, signal.Message, "extend it with a ")
+		})
+	}
+}
