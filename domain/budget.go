@@ -40,8 +40,8 @@ func (s Spent) IsZero() bool { return s == Spent{} }
 // Add returns the sum.
 func (s Spent) Add(t Spent) Spent {
 	return Spent{
-		Steps: s.Steps + t.Steps, Tokens: s.Tokens + t.Tokens, Seconds: s.Seconds + t.Seconds,
-		CostNanoUSD: AddCost(s.CostNanoUSD, t.CostNanoUSD), ToolCalls: s.ToolCalls + t.ToolCalls,
+		Steps: addTokens(s.Steps, t.Steps), Tokens: addTokens(s.Tokens, t.Tokens), Seconds: s.Seconds + t.Seconds,
+		CostNanoUSD: AddCost(s.CostNanoUSD, t.CostNanoUSD), ToolCalls: addTokens(s.ToolCalls, t.ToolCalls),
 	}
 }
 

@@ -128,5 +128,8 @@ type Outcome struct {
 	Steps       int             `json:"step_count"`
 	Usage       Usage           `json:"usage"`
 	CostNanoUSD int64           `json:"cost_nano_usd,omitzero"`
-	Closed      bool            `json:"closed,omitzero"`
+	// Priced says that the model has a price. Without one nobody knows what the
+	// usage cost, and the cost is zero.
+	Priced bool `json:"priced,omitzero"`
+	Closed bool `json:"closed,omitzero"`
 }

@@ -15,19 +15,23 @@ type Usage struct {
 }
 
 // TotalTokens is input plus output.
-func (u Usage) TotalTokens() int64 { return u.InputTokens + u.OutputTokens }
+func (u Usage) TotalTokens() int64 { return addTokens(u.InputTokens, u.OutputTokens) }
 
 // Add returns the sum; it is estimated if either is.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		InputTokens:      u.InputTokens + v.InputTokens,
-		OutputTokens:     u.OutputTokens + v.OutputTokens,
-		CacheReadTokens:  u.CacheReadTokens + v.CacheReadTokens,
-		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens,
-		ReasoningTokens:  u.ReasoningTokens + v.ReasoningTokens,
+		InputTokens:      addTokens(u.InputTokens, v.InputTokens),
+		OutputTokens:     addTokens(u.OutputTokens, v.OutputTokens),
+		CacheReadTokens:  addTokens(u.CacheReadTokens, v.CacheReadTokens),
+		CacheWriteTokens: addTokens(u.CacheWriteTokens, v.CacheWriteTokens),
+		ReasoningTokens:  addTokens(u.ReasoningTokens, v.ReasoningTokens),
 		Estimated:        u.Estimated || v.Estimated,
 	}
 }
 
 // IsZero reports whether nothing was used.
 func (u Usage) IsZero() bool { return u == Usage{} }
+
+// addTokens adds two counts. What does not fit is the largest count, and a
+// negative one counts as none, so that no limit fails open.
+func addTokens(a, b int64) int64 { return AddCost(a, b) }

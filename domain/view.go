@@ -23,8 +23,11 @@ type StatusView struct {
 	Since time.Time `json:"since,omitzero"`
 	Model string    `json:"model,omitzero"`
 
-	Usage       UsageView    `json:"usage"`
-	CostUSD     string       `json:"cost_usd"`
+	Usage   UsageView `json:"usage"`
+	CostUSD string    `json:"cost_usd"`
+	// Priced says that the model has a price. Without one nobody knows what the
+	// usage cost, and the cost is zero.
+	Priced      bool         `json:"priced,omitzero"`
 	Budget      BudgetView   `json:"budget"`
 	BudgetLeft  BudgetView   `json:"budget_left"`
 	StopReason  StopReason   `json:"stop_reason,omitzero"`
@@ -143,8 +146,12 @@ type StepsPage struct {
 	Steps []StepExecution `json:"steps"`
 	// Next is the first step that did not fit on the page; zero on the last.
 	Next int `json:"next,omitzero"`
+	// Priced says that the model has a price: the steps' costs are known.
+	Priced bool `json:"priced,omitzero"`
 	// Outcome is set where the execution has ended.
 	Outcome *Outcome `json:"outcome,omitempty"`
+	// Signal is the one that ended it, where it did not complete.
+	Signal *StopSignal `json:"signal,omitempty"`
 	// Answer is the current response's text, on the last page.
 	Answer string `json:"answer,omitzero"`
 	Error  *Error `json:"error,omitempty"`

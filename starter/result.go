@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"everstep/domain"
 	"everstep/starter/client"
 )
 
@@ -55,11 +54,12 @@ the agent answers in JSON, --json has the answer's value under output.`,
 // A resultJSON is a result with its cost in dollars.
 type resultJSON struct {
 	client.Result
-	CostUSD string `json:"cost_usd"`
+	// CostUSD is null where nobody knows it.
+	CostUSD *string `json:"cost_usd"`
 }
 
 func resultOf(r client.Result) resultJSON {
-	return resultJSON{Result: r, CostUSD: domain.USD(r.Outcome.CostNanoUSD)}
+	return resultJSON{Result: r, CostUSD: costOfResult(r.Outcome)}
 }
 
 // executionFlag adds the flag that names an execution by its number.

@@ -38,26 +38,29 @@ Where no worker is up, it shows what the server knows, and says so.`,
 type statusJSON struct {
 	domain.StatusView
 	ExecutionID *domain.ExecutionID `json:"execution_id"`
-	Since       *time.Time          `json:"since"`
-	StopReason  *domain.StopReason  `json:"stop_reason"`
-	Paused      bool                `json:"paused"`
-	Origin      *domain.ExecutionID `json:"origin"`
-	Prior       *priorJSON          `json:"prior"`
-	Window      *int64              `json:"context_window"`
-	Context     *int64              `json:"context_tokens"`
+	// CostUSD is null where nobody knows it.
+	CostUSD    *string             `json:"cost_usd"`
+	Since      *time.Time          `json:"since"`
+	StopReason *domain.StopReason  `json:"stop_reason"`
+	Paused     bool                `json:"paused"`
+	Origin     *domain.ExecutionID `json:"origin"`
+	Prior      *priorJSON          `json:"prior"`
+	Window     *int64              `json:"context_window"`
+	Context    *int64              `json:"context_tokens"`
 }
 
 // A priorJSON is what the executions before have spent of the budget.
 type priorJSON struct {
 	domain.Spent
-	CostUSD string `json:"cost_usd"`
+	CostUSD *string `json:"cost_usd"`
 }
 
 func statusOf(v domain.StatusView) statusJSON {
 	s := statusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
 	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
+	s.CostUSD, s.StatusView.Priced = costOfStatus(v), false // null says it
 	if !v.Prior.IsZero() {
-		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: domain.USD(v.Prior.CostNanoUSD)}
+		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
 	if s.StopSignals == nil {
 		s.StopSignals = []domain.StopSignal{}

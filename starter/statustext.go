@@ -29,7 +29,7 @@ func statusText(t theme, id string, v domain.StatusView, now time.Time) string {
 	fact("steps", grouped(int64(v.StepCount)))
 	fact("model", oneLine(v.Model))
 	fact("usage", usageText(v.Usage))
-	fact("cost", costText(v.CostUSD))
+	fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
 	fact("budget", budgetText(v.Budget, v.BudgetLeft))
 	if !v.Origin.IsZero() {
 		fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))

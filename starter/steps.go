@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,6 +26,10 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 		Args:              argument("id", "starter steps notes"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
+			priced, err := s.agents.Priced(ctx, id, number)
+			if err != nil {
+				return err
+			}
 			var gone error
 			for step, err := range s.agents.Steps(ctx, id, number) {
 				if errors.Is(err, &client.Error{Class: client.Gone}) {
@@ -36,12 +41,12 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 					return err
 				}
 				if p.flags.json {
-					if err := p.json(stepJSON{step}); err != nil {
+					if err := p.json(stepJSON{step, priced}); err != nil {
 						return err
 					}
 					continue
 				}
-				p.out.printf("%s\n", p.stepLine(step))
+				p.out.printf("%s\n", p.stepLine(step, priced))
 			}
 			return reported(gone)
 		}),
@@ -52,7 +57,15 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 }
 
 // A stepJSON is a step with its cost in dollars.
-type stepJSON struct{ domain.StepExecution }
+type stepJSON struct {
+	domain.StepExecution
+	priced bool
+}
+
+// cost is nil where nobody knows it.
+func (s stepJSON) cost() *string {
+	return knownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), s.priced)
+}
 
 // MarshalJSON adds the cost to the step's own keys.
 func (s stepJSON) MarshalJSON() ([]byte, error) {
@@ -60,8 +73,12 @@ func (s stepJSON) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_usd":"`...)
-	return append(append(line, domain.USD(s.Step.CostNanoUSD)...), `"}`...), nil
+	cost, err := json.Marshal(s.cost())
+	if err != nil {
+		return nil, err
+	}
+	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_usd":`...)
+	return append(append(line, cost...), '}'), nil
 }
 
 // reported turns an error that the user has seen into its exit code alone.
@@ -73,7 +90,7 @@ func reported(err error) error {
 }
 
 // stepLine is a step in one line.
-func (p *program) stepLine(s domain.StepExecution) string {
+func (p *program) stepLine(s domain.StepExecution, priced bool) string {
 	t := p.out.theme
 	parts := []string{fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), duration(s.Duration()))}
 	tokens := counted(s.Usage().TotalTokens(), "token")
@@ -81,7 +98,11 @@ func (p *program) stepLine(s domain.StepExecution) string {
 		tokens = "~" + tokens
 	}
 	parts = append(parts, tokens)
-	if cost := costText(domain.USD(s.Step.CostNanoUSD)); cost != "" {
+	switch cost := costFact(stepJSON{s, priced}.cost(), s.Usage().TotalTokens()); cost {
+	case "":
+	case unknownCost:
+		parts = append(parts, "cost "+cost)
+	default:
 		parts = append(parts, cost)
 	}
 	if s.Step.Tries > 1 {

@@ -187,7 +187,7 @@ func TestAHookThatDoesNotReturn(t *testing.T) {
 	stuck.Always = true
 	s := start(t, host.Config{Hooks: []hook.Hook{stuck}})
 	begun := s.begin(t, "turns: [{text: done}]")
-	require.Regexp(t, "deadlock|timed out", s.failedTask(t, begun))
+	require.Contains(t, s.failedTask(t, begun), "deadlock")
 	result, err := s.agents.Wait(within(t), begun.ID, 0)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)

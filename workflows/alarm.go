@@ -94,9 +94,20 @@ func (s *session) interruptAfter(left time.Duration, message string) *alarm {
 	if left <= 0 {
 		return nil
 	}
-	return s.after(left, func() {
-		s.signal(domain.TimeLimitReached, guardBudget, message)
-		s.stop.mode = domain.StopNow
-		s.cancelWork()
-	})
+	return s.after(left, func() { s.timeOver(message) })
+}
+
+// timeOver cuts off what is in flight.
+func (s *session) timeOver(message string) {
+	s.signal(domain.TimeLimitReached, guardBudget, message)
+	s.stop.mode = domain.StopNow
+	s.cancelWork()
+}
+
+// overtime cuts off what is in flight where a new limit leaves it no time at all.
+func (s *session) overtime() {
+	times := domain.ExecutionBudget{MaxSeconds: s.budget().MaxSeconds, Deadline: s.budget().Deadline}
+	if reason, over := times.Limit(s.spent(), s.now()); over {
+		s.timeOver(limitMessage(reason, times, s.spent()))
+	}
 }

@@ -154,7 +154,10 @@ func (s *session) clearedUpTo(index int, kept, count int64) {
 	before := s.rawInput()
 	s.edits.Cleared = index
 	s.tally.traces -= max(s.guarded.ResultTokens-kept-cleared*noteTokens, 0)
-	s.tally.traces = max(s.tally.traces, 0)
+	if s.tally.traces < 0 {
+		// A compiler that shows all has them among what every execution sees.
+		s.tally.visible, s.tally.traces = max(s.tally.visible+s.tally.traces, 0), 0
+	}
 	s.guarded.Results, s.guarded.ResultTokens = count, kept
 	s.shrunk(before)
 }

@@ -30,7 +30,7 @@ func (s *session) carriable() bool {
 	// What could not be stored may still be short enough to be carried, or can
 	// be made so.
 	lost := s.fits()
-	if lost != nil && s.resolved != nil && s.state.HasActiveExecution() && s.compacts() && !s.squeezed {
+	if lost != nil && s.resolved != nil && s.state.HasActiveExecution() && s.compacts() && !s.resolved.Storage && !s.squeezed {
 		s.squeeze, s.squeezed = true, true
 		return false
 	}
@@ -64,14 +64,16 @@ func (s *session) contextLost(why *domain.Error) {
 // in this run's memory, so that it can still be asked for them when it is over.
 // A stop cuts it off, and whatever wakes an idle session: the run goes on.
 func (s *session) storeSegment() *domain.Error {
-	if s.log.Len() == s.stored {
+	to := s.storable()
+	if to <= s.stored {
 		return nil
 	}
 	if !s.state.HasActiveExecution() {
 		s.work, s.cancelWork = workflow.WithCancel(s.root)
 	}
 	s.note("continuing as new")
-	request := domain.RecordRequest{From: s.stored, Log: s.log.Ref()}
+	chain, _ := s.log.ChainAt(to)
+	request := domain.RecordRequest{From: s.stored, Log: domain.LogRef{Length: to, Digest: chain}}
 	segment, err := await(s.activity(recording, "record the transcript", 0), domain.Record, request)
 	if err != nil {
 		return failureOf(err)
@@ -79,6 +81,21 @@ func (s *session) storeSegment() *domain.Error {
 	s.segments = append(s.segments, segment)
 	s.stored = segment.To
 	return nil
+}
+
+// storable is the index up to which messages go to storage. What the model has
+// yet to answer is carried, so that the next run knows it when it has to make
+// the conversation shorter.
+func (s *session) storable() int {
+	to, _ := s.unread()
+	size := 0
+	for _, e := range s.log.From(to) {
+		size += e.Size()
+	}
+	if size > domain.MaxCarriedMessages/2 {
+		return s.log.Len()
+	}
+	return to
 }
 
 // fits reports whether the carry can be handed on.

@@ -64,6 +64,7 @@ func (s *session) extend(ctx workflow.Context, request domain.ExtendRequest) (do
 	if s.state.HasActiveExecution() {
 		s.state = must(s.state.WithBudget(reply.Budget, s.now()))
 		s.watchTime()
+		s.overtime()
 	} else {
 		reply.ExecutionID, reply.Number, reply.Began = s.nextExecutionID(), reply.Number+1, true
 		s.next = &beginning{budget: reply.Budget, goesOn: true}
@@ -87,24 +88,34 @@ func (u *updates) extension(id string) (domain.ExtendReply, bool) {
 }
 
 // goOn begins the execution that goes on from the one that an earlier workflow
-// of the agent has ended with, whose carry the session has taken over.
-func (s *session) goOn(g domain.GoOn) error {
+// of the agent has ended with, whose carry the session takes over. The input is
+// a client's: what is wrong with it is refused.
+func (s *session) goOn(in domain.SessionInput) error {
+	g := *in.GoOn
+	if err := checkAgent(in); err != nil {
+		return err
+	}
+	if err := s.resume(*in.Carry); err != nil {
+		return err
+	}
 	if err := g.Budget.Check(); err != nil {
 		return err
 	}
 	if !s.state.Status().Terminal() || s.state.Status() == domain.StatusCompleted {
 		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.state.Status())
 	}
-	s.next = &beginning{budget: g.Budget, goesOn: true}
 	if s.copying = g.Copy; g.Copy != nil {
 		// What is to be copied comes before all that this run says.
-		s.log, s.stored = domain.LogAt(g.Copy.Log.Length, g.Copy.Log.Digest), g.Copy.Log.Length
-		log, err := s.log.Join(s.in.Carry.Entries...)
+		log, err := domain.LogAt(g.Copy.Log.Length, g.Copy.Log.Digest).Join(in.Carry.Entries...)
 		if err != nil {
 			return err
 		}
-		s.log = log
+		s.log, s.stored = log, g.Copy.Log.Length
 	}
+	if err := s.edits.Check(s.log.Len()); err != nil {
+		return err
+	}
+	s.next = &beginning{budget: g.Budget, goesOn: true}
 	return nil
 }
 

@@ -234,6 +234,25 @@ func TestASessionGoesOn(t *testing.T) {
 	}
 }
 
+// TestGoingOnWithNothingLeft is refused, and says which limit is in the way.
+func TestGoingOnWithNothingLeft(t *testing.T) {
+	t.Parallel()
+	for name, request := range map[string]domain.ExtendRequest{
+		"without totals": {}, "with the same": {Budget: stepsOf(2)}, "with another": {Budget: domain.ExecutionBudget{MaxToolCalls: number(9)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(20, false)
+			env := w.environment(t)
+			v := extends(env, time.Hour, "e1", request)
+			closes(env, 2*time.Hour, "close")
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(2) }))
+			require.ErrorContains(t, v.rejected, "max_steps is 2 and 2 are done")
+			require.Equal(t, 1, outcome(t, env).Number)
+		})
+	}
+}
+
 // TestGoingOnAgainAndAgain: all origins count.
 func TestGoingOnAgainAndAgain(t *testing.T) {
 	t.Parallel()
@@ -249,7 +268,6 @@ func TestGoingOnAgainAndAgain(t *testing.T) {
 	require.Equal(t, 3, out.Steps)
 	require.Equal(t, int64(9), query(t, env, domain.QueryStatus, domain.StatusRequest{}).Prior.Steps)
 	require.Len(t, w.asked[len(w.asked)-1].Origins, 3)
-	// A message begins anew: nothing of it counts, and nothing of it is shown.
 	require.Len(t, w.asked, 12)
 }
 

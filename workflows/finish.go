@@ -27,7 +27,7 @@ func (s *session) finish() {
 	s.fire(domain.TriggerAfterExecution)
 	s.state = s.state.WithLateSignals(counted, s.now())
 	s.state = must(s.state.WithExecutionCompleted(s.now()))
-	outcome := describe(s.in.AgentID, s.state)
+	outcome := describe(s.in.AgentID, s.state, s.priced())
 	s.outcome = &outcome
 	s.tellEnd(outcome)
 	s.publish(outcome)
@@ -70,12 +70,12 @@ func (s *session) tellEnd(outcome domain.Outcome) {
 }
 
 // describe sums up the newest execution of a state.
-func describe(agent domain.AgentID, state domain.AgentState) domain.Outcome {
+func describe(agent domain.AgentID, state domain.AgentState, priced bool) domain.Outcome {
 	execution, _ := state.Execution()
 	reason, _ := state.StopReason()
 	outcome := domain.Outcome{
 		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(),
-		Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(),
+		Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
 	}
 	if err := executionError(state); err != nil && outcome.Status == domain.StatusFailed {
 		outcome.Code = err.Code

@@ -17,11 +17,14 @@ const (
 
 // guardStep is what the guards say after a step, when the hooks have spoken.
 func (s *session) guardStep(step *turn) {
-	s.guardOutputs(step)
-	guards := s.resolved.Guards
-	if guards == nil {
-		return
+	if guards := s.resolved.Guards; guards != nil {
+		s.guardBy(step, guards)
 	}
+	// Last: it asks to go on only where nothing asks to stop.
+	s.guardOutputs(step)
+}
+
+func (s *session) guardBy(step *turn, guards *domain.Guards) {
 	if r := step.content.Response; r != nil && slices.Contains(guards.FinishReasons, r.Finish) {
 		s.signal(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
 			"the model ended with %q, which guards.finish_reasons lists", r.Finish))

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -191,15 +192,36 @@ func (s *session) hookFailed(spec domain.HookSpec, err error) {
 // askHook runs a hook that is an activity. One that a stop cut off has no say.
 func (s *session) askHook(spec domain.HookSpec, at any) (domain.HookReply, error) {
 	s.note(fmt.Sprintf("hook %s at %s", spec.Name, spec.Trigger))
-	reply, err := await(s.hookActivity(spec), domain.CallHook, s.hookRequest(spec, at))
+	request := s.hookRequest(spec, at)
+	if err := s.weigh(request); err != nil {
+		return domain.HookReply{}, err
+	}
+	reply, err := await(s.hookActivity(spec), domain.CallHook, request)
 	s.heed()
 	switch {
 	case err == nil:
-		return reply, nil
+		return reply, s.weigh(reply)
 	case temporal.IsCanceledError(err) && s.work.Err() != nil:
 		return domain.HookReply{}, nil
 	}
 	return domain.HookReply{}, failureOf(err)
+}
+
+// maxHooked bounds what the hooks of one step that are activities may put into
+// history, which only a new run takes off. Nothing is left out to stay below it:
+// a hook that sees a part only would let the rest pass.
+const maxHooked = 8 << 20
+
+// weigh counts what a hook that is an activity gets or answers.
+func (s *session) weigh(value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil || s.step == nil {
+		return err
+	}
+	if s.step.hooked += len(encoded); s.step.hooked > maxHooked {
+		return domain.Errorf(domain.TooLarge, "the hooks of one step that are activities may get and answer %d bytes together; let a hook that needs no I/O do it, or make results smaller", maxHooked)
+	}
+	return nil
 }
 
 // hookActivity is the context of a hook that is an activity. Those at the end

@@ -53,7 +53,7 @@ func (s *session) begin() {
 	next := *s.next
 	s.next = nil
 	if s.state.ExecutionCount() > 0 {
-		s.past = append(s.past, chapter{s.state, s.ledger})
+		s.past = append(s.past, chapter{s.state, s.ledger, s.priced()})
 	}
 	s.ledger, s.guarded.Calls, s.guarded.Repeated, s.guarded.Invalid = ledger{}, domain.Digest{}, 0, 0
 	if next.model != nil && !next.model.Equal(s.state.LLMConfig()) {

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
@@ -196,5 +199,79 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		env.ExecuteWorkflow(string(domain.Execute), in)
 		require.Equal(t, domain.Completed, outcome(t, env).StopReason, "what was waited for does not count in max_seconds")
 		require.Equal(t, 7200, (*asked)[0])
+	}
+}
+
+// asks is an update that the task before accepted and answered; its events are
+// among the task's commands.
+func asks[In, Out any](c *chronicle, update domain.Update[In, Out], request In, reply Out) {
+	id := string(update)
+	accepted := c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
+			WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+				ProtocolInstanceId: id, AcceptedRequestMessageId: id + "/request",
+				AcceptedRequestSequencingEventId: int64(len(c.events) - 2),
+				AcceptedRequest: &updatepb.Request{
+					Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: id, Args: c.payloads(request)},
+				},
+			}},
+	})
+	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
+			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
+				Meta: &updatepb.Meta{UpdateId: id}, AcceptedEventId: accepted,
+				Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: c.payloads(reply)}},
+			}},
+	})
+}
+
+// TestAPauseOfTheSameTask: it comes with the end of what was under way, and
+// nothing starts after it; the end of the pause comes with nothing else.
+func TestAPauseOfTheSameTask(t *testing.T) {
+	t.Parallel()
+	c, inference := asking(t)
+	c.returns(inference, says("looking", look())).task()
+	asks(c, domain.UpdatePause, domain.PauseRequest{}, domain.PauseReply{})
+	c.task()
+	asks(c, domain.UpdateResume, domain.PauseRequest{}, domain.PauseReply{})
+	tool := c.calls(string(domain.CallTool))
+	c.returns(tool, domain.ToolReply{Content: "seen"}).task()
+	c.calls(string(domain.CallModel))
+	c.replays()
+}
+
+// TestAPauseAndAStopOfTheSameTask: the stop counts.
+func TestAPauseAndAStopOfTheSameTask(t *testing.T) {
+	t.Parallel()
+	c, inference := asking(t)
+	c.returns(inference, says("looking", look())).stops(domain.StopRequest{}).task()
+	asks(c, domain.UpdatePause, domain.PauseRequest{}, domain.PauseReply{})
+	tool := c.calls(string(domain.CallTool))
+	c.returns(tool, domain.ToolReply{Content: "seen"}).task()
+	require.Equal(t, domain.UserRequested, c.ends().StopReason)
+}
+
+// TestAnExtensionOfTheSameTask: new totals come with the end of the step, and
+// the check that follows knows them.
+func TestAnExtensionOfTheSameTask(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		began, extended int64
+		goesOn          bool
+	}{"more": {1, 2, true}, "fewer": {9, 1, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, inference := asking(t, func(in *domain.SessionInput) { in.Budget.MaxSteps = &test.began })
+			c.returns(inference, says("looking", look())).task()
+			tool := c.calls(string(domain.CallTool))
+			c.returns(tool, domain.ToolReply{Content: "seen"}).task()
+			asks(c, domain.UpdateExtend, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSteps: &test.extended}}, domain.ExtendReply{})
+			if test.goesOn {
+				c.calls(string(domain.CallModel))
+				c.replays()
+				return
+			}
+			require.Equal(t, domain.StepsLimitReached, c.ends().StopReason)
+		})
 	}
 }

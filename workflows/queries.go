@@ -44,7 +44,7 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 	view.ExecutionID = execution.ID()
 	view.Budget = s.budget()
 	view.BudgetLeft = view.Budget.Remaining(s.spent())
-	view.CostUSD = domain.USD(s.state.CostNanoUSD())
+	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.priced()
 	view.Paused, view.Prior = s.pause.on, s.tally.prior
 	if origin, ok := execution.Origin(); ok {
 		view.Origin = origin.ExecutionID
@@ -99,7 +99,9 @@ func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 	}
 	state := found.state
 	execution, _ := state.Execution()
-	page := domain.StepsPage{ExecutionID: execution.ID(), Number: state.ExecutionCount(), Steps: []domain.StepExecution{}}
+	page := domain.StepsPage{
+		ExecutionID: execution.ID(), Number: state.ExecutionCount(), Steps: []domain.StepExecution{}, Priced: found.priced,
+	}
 	held := state.StepExecutions()
 	page.First = state.StepCount() - len(held) + 1
 	size := 0
@@ -120,18 +122,24 @@ func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 		if state.Status() == domain.StatusFailed {
 			page.Error = executionError(state)
 		}
-		outcome := describe(s.in.AgentID, state)
+		if signal, ok := state.StopSignal(); ok && state.Status() != domain.StatusCompleted {
+			page.Signal = &signal
+		}
+		outcome := describe(s.in.AgentID, state, found.priced)
 		page.Outcome = &outcome
 	}
 	return page, nil
 }
+
+// priced reports whether the model in force has a price.
+func (s *session) priced() bool { return s.resolved != nil && s.resolved.Price != nil }
 
 // chapter finds the agent's n-th execution, as it ended or is now; zero is the
 // newest.
 func (s *session) chapter(n int) (chapter, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return chapter{s.state, s.ledger}, ok
+		return chapter{s.state, s.ledger, s.priced()}, ok
 	}
 	for _, c := range s.past {
 		if c.state.ExecutionCount() == n {

@@ -74,6 +74,7 @@ type session struct {
 type chapter struct {
 	state  domain.AgentState
 	ledger ledger
+	priced bool
 }
 
 // A beginning is what the next execution starts from.
@@ -93,14 +94,14 @@ func open(ctx workflow.Context, in domain.SessionInput, options Options) (*sessi
 	s := &session{in: in, options: options, info: workflow.GetInfo(ctx), doing: "starting", since: workflow.Now(ctx)}
 	s.root = workflow.WithValue(root, transcriptKey{}, s)
 	s.work, s.cancelWork = workflow.WithCancel(s.root)
+	if in.GoOn != nil && in.Carry != nil {
+		return s, s.goOn(in)
+	}
 	if in.Carry != nil {
 		// A carry that cannot be read is a fault of this worker, not of the
 		// session: as in must, a mended one goes on.
 		if err := s.resume(*in.Carry); err != nil {
 			panic(err)
-		}
-		if in.GoOn != nil {
-			return s, s.goOn(*in.GoOn)
 		}
 		return s, nil
 	}
@@ -145,6 +146,14 @@ func (s *session) resume(carry domain.Carry) error {
 // checkInput refuses what no client of ours sends. A client refuses it first,
 // with its exit code; this is for those who start the workflow otherwise.
 func checkInput(in domain.SessionInput) error {
+	if err := checkAgent(in); err != nil {
+		return err
+	}
+	return checkBeginning(in.Prompt, in.Budget)
+}
+
+// checkAgent refuses what no agent can be.
+func checkAgent(in domain.SessionInput) error {
 	if in.AgentID.IsZero() {
 		return domain.Errorf(domain.Invalid, "agent_id: is missing")
 	}
@@ -153,10 +162,7 @@ func checkInput(in domain.SessionInput) error {
 			return err
 		}
 	}
-	if err := in.Definition.Check(); err != nil {
-		return err
-	}
-	return checkBeginning(in.Prompt, in.Budget)
+	return in.Definition.Check()
 }
 
 // checkBeginning refuses a prompt or a budget that no execution can begin with.

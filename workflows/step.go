@@ -45,6 +45,8 @@ type turn struct {
 	// halts counts the hooks and tools that asked to stop: with one, nothing
 	// of the step begins any more. halted are those of tools that became signals.
 	halts, halted int
+	// hooked is how many bytes hooks that are activities got and answered.
+	hooked int
 	// blocker is the hook that forbade a call last.
 	blocker string
 	// withoutTools offers no tools, outputBound bounds the answer further.

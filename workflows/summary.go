@@ -30,7 +30,7 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 		}
 		request := s.request(step, room, tries)
 		request.WithoutTools = true
-		request.Summary = &domain.SummaryRequest{To: to, MaxTokens: s.summaryBound(), Window: s.own(window)}
+		request.Summary = &domain.SummaryRequest{To: to, MaxTokens: s.summaryBound(), Window: s.readable(window)}
 		if bound := s.summaryBound(); room.output == 0 || bound < room.output {
 			request.MaxOutputTokens = bound
 		}
@@ -66,6 +66,14 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 			return false, true
 		}
 	}
+}
+
+// readable is a window in estimated tokens; zero stays unknown.
+func (s *session) readable(window int64) int64 {
+	if window == 0 {
+		return 0
+	}
+	return max(s.own(window), 1)
 }
 
 // maxHalved is how often a summary is asked for again, of half as much text,

@@ -116,14 +116,11 @@ func insist(c hook.Point) (hook.Point, error) {
 	if !ok || step.Type() != domain.StepFinalResponse {
 		return c, nil
 	}
-	answer := domain.Message{}
-	if len(step.Output) > 0 {
-		answer = step.Output[0]
-	}
+	at := slices.IndexFunc(step.Output, func(m domain.Message) bool { return m.Role == domain.RoleAssistant })
 	var said struct {
 		Done *bool `json:"done"`
 	}
-	if json.Unmarshal([]byte(answer.Text()), &said) != nil || said.Done == nil || *said.Done {
+	if at < 0 || json.Unmarshal([]byte(step.Output[at].Text()), &said) != nil || said.Done == nil || *said.Done {
 		return c, nil
 	}
 	return c.Say(domain.RoleUser, "You are not done.").Stop("it gives up").Continue(), nil

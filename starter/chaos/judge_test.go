@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,20 @@ func sample() (Agent, played) {
 		steps = append(steps, domain.StepExecution{Step: step})
 	}
 	got.steps = [][]domain.StepExecution{steps}
+	head := func(n, step int) domain.EventHeader {
+		return domain.EventHeader{Sequence: int64(n), ExecutionID: id, Step: step}
+	}
+	got.events = [][]domain.Event{{
+		domain.AgentExecutionStarted{EventHeader: head(1, 0), Number: 1},
+		domain.AgentStepStarted{EventHeader: head(2, 2)},
+		domain.ToolCallStarted{EventHeader: head(3, 2), ToolExecutionID: id.Step(2).Tool(0), Tool: payTool},
+		domain.ToolCallStarted{EventHeader: head(4, 2), ToolExecutionID: id.Step(2).Tool(1), Tool: payTool},
+		domain.ToolCallCompleted{EventHeader: head(5, 2), ToolExecutionID: id.Step(2).Tool(0), Tool: payTool},
+		domain.ToolCallCompleted{EventHeader: head(6, 2), ToolExecutionID: id.Step(2).Tool(1), Tool: payTool},
+		domain.AgentStepCompleted{EventHeader: head(7, 2), StepType: domain.StepToolExecution, ToolCalls: 2},
+		domain.AgentExecutionStopped{EventHeader: head(8, 0), Reason: domain.Completed},
+	}}
+	got.hooks = map[string]int{"1/0/before_step": 1, "1/1/before_step": 1}
 	got.results = []client.Result{{Outcome: domain.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, Answer: "three"}}
 	return agent, got
 }
@@ -58,6 +73,12 @@ func sampleExecution() domain.ExecutionID {
 // unknownCall makes a call's outcome unknown, as the workflow records it.
 func (p *played) unknownCall(position int) {
 	p.steps[0][1].Step.ToolExecutions[position].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "unknown")
+	event := p.events[0][4+position].(domain.ToolCallCompleted)
+	event.Code = domain.CodeOutcomeUnknown
+	p.events[0][4+position] = event
+	step := p.events[0][6].(domain.AgentStepCompleted)
+	step.StepType, step.Errors = domain.StepError, 1
+	p.events[0][6] = step
 	p.messages[3+position].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "unknown", IsError: true}
 }
 
@@ -108,7 +129,54 @@ func TestJudge(t *testing.T) {
 		"lost and taken as done":      {kills: []*kill{{pid: 7}}, inFlight: lost, want: []Promise{PromiseUnknown}},
 		"an effect twice":             {entries: []int{0, 1, 1}, want: []Promise{PromiseEffects}},
 		"a result and no effect":      {entries: []int{0}, want: []Promise{PromiseEffects}},
-		"two requests more":           {kills: []*kill{{pid: 7, extra: 2}}, want: []Promise{PromiseRequests}},
+		"a gap in the events": {
+			mutate: func(p *played) { p.events[0] = slices.Delete(p.events[0], 2, 3) }, want: []Promise{PromiseEvents},
+		},
+		"an event more": {
+			mutate: func(p *played) {
+				p.events[0] = append(p.events[0], domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 9, Step: 3}})
+			},
+			want: []Promise{PromiseEvents},
+		},
+		"no events": {mutate: func(p *played) { p.events[0] = nil }, want: []Promise{PromiseEvents}},
+		"another reason": {
+			mutate: func(p *played) {
+				p.events[0][7] = domain.AgentExecutionStopped{EventHeader: p.events[0][7].Head(), Reason: domain.StopRequested}
+			},
+			want: []Promise{PromiseEvents},
+		},
+		"another step": {
+			mutate: func(p *played) {
+				p.events[0][1] = domain.AgentStepStarted{EventHeader: domain.EventHeader{Sequence: 2, Step: 1}}
+			},
+			want: []Promise{PromiseEvents},
+		},
+		"a call ends as it does not": {
+			mutate: func(p *played) {
+				event := p.events[0][5].(domain.ToolCallCompleted)
+				event.Code = domain.CodeTimeout
+				p.events[0][5] = event
+			},
+			want: []Promise{PromiseEvents},
+		},
+		"calls end in another order": {
+			mutate: func(p *played) {
+				one, other := p.events[0][4].(domain.ToolCallCompleted), p.events[0][5].(domain.ToolCallCompleted)
+				one.Sequence, other.Sequence = other.Sequence, one.Sequence
+				p.events[0][4], p.events[0][5] = other, one
+			},
+		},
+		"a hook again, by a kill": {
+			mutate: func(p *played) { p.hooks["1/1/before_step"]++ },
+			kills:  []*kill{{boundary: domain.AfterHook, hook: "1/1/before_step"}},
+		},
+		"a hook again, by no kill": {
+			mutate: func(p *played) { p.hooks["1/1/before_step"]++ },
+			kills:  []*kill{{boundary: domain.AfterHook, hook: "1/0/before_step"}}, want: []Promise{PromiseEffects},
+		},
+		"a hook without effect": {mutate: func(p *played) { delete(p.hooks, "1/1/before_step") }, want: []Promise{PromiseEffects}},
+		"a hook too many":       {mutate: func(p *played) { p.hooks["1/2/before_step"] = 1 }, want: []Promise{PromiseEffects}},
+		"two requests more":     {kills: []*kill{{pid: 7, extra: 2}}, want: []Promise{PromiseRequests}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -54,6 +54,72 @@ func TestGoingOn(t *testing.T) {
 	require.False(t, undisturbed.released(at(domain.BeforeRequest)), "a second request without a kill")
 }
 
+// TestSummaries are told from the step's own inference, and counted apart.
+func TestSummaries(t *testing.T) {
+	t.Parallel()
+	agent, _ := sample()
+	trial := newTrial(agent, "sample")
+	at := func(b domain.Boundary, summary bool) hit {
+		return hit{Boundary: b, ExecutionID: sampleExecution(), Step: 4, Summary: summary}
+	}
+	require.Equal(t, domain.InSummary, trial.boundary(at(domain.InStream, true)))
+	require.Equal(t, domain.InStream, trial.boundary(at(domain.InStream, false)))
+	require.True(t, trial.released(at(domain.BeforeRequest, true)))
+	require.True(t, trial.released(at(domain.BeforeRequest, false)), "the step's own is another request")
+	require.False(t, trial.released(at(domain.BeforeRequest, true)), "a second summary without a kill")
+}
+
+// TestHookAtAKill is the one whose effect may have been made and not reported.
+func TestHookAtAKill(t *testing.T) {
+	t.Parallel()
+	agent, _ := sample()
+	at := func(b domain.Boundary, key string) hit {
+		return hit{Boundary: b, ExecutionID: sampleExecution(), Hook: key}
+	}
+	for name, test := range map[string]struct {
+		released []hit
+		killed   hit
+		want     string
+	}{
+		"before its effect":        {killed: at(domain.BeforeHook, "b")},
+		"after its effect":         {released: []hit{at(domain.BeforeHook, "b")}, killed: at(domain.AfterHook, "b"), want: "b"},
+		"before the next one's":    {released: []hit{at(domain.BeforeHook, "a"), at(domain.AfterHook, "a")}, killed: at(domain.BeforeHook, "b")},
+		"in a call beside it":      {released: []hit{at(domain.BeforeHook, "a")}, killed: at(domain.AfterEffect, ""), want: "a"},
+		"when it has reported":     {released: []hit{at(domain.BeforeHook, "a"), at(domain.BetweenSteps, "")}, killed: at(domain.InStream, "")},
+		"when the model was asked": {released: []hit{at(domain.AfterHook, "a"), at(domain.BeforeRequest, "")}, killed: at(domain.InStream, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trial := newTrial(agent, "sample")
+			for _, h := range test.released {
+				require.True(t, trial.released(h))
+			}
+			trial.killed(test.killed, test.killed.Boundary, time.Now())
+			require.Equal(t, test.want, trial.kills[0].hook)
+			require.True(t, trial.reached(at(domain.BeforeHook, "b"), time.Now().Add(time.Second)), "a hook's effect is going on")
+		})
+	}
+}
+
+// TestWhoReachesWhat gives plain agents the eight boundaries of a step, and
+// leaves none to nobody.
+func TestWhoReachesWhat(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, domain.Boundaries()[:8], Reached(Plain()))
+	require.Equal(t, domain.Boundaries(), Reached(Scripted()))
+	require.NotContains(t, Reached(Whole()[1:]), domain.InSummary, "unknown outcomes would move the summaries")
+	for _, a := range Plain() {
+		require.Empty(t, a.on())
+	}
+	for _, a := range Whole() {
+		require.Subset(t, a.on(), []string{"hooks", "guards", "structured output", "money", "going on"})
+	}
+	require.Equal(t, "whole-notes: hooks, guards, compaction, structured output, money, going on", Whole()[0].String())
+	require.Equal(t, "notes: plain", Plain()[0].String())
+	require.True(t, (&aim{boundary: domain.Paused}).at(domain.BeforeRequest), "an agent is paused while it asks")
+	require.False(t, (&aim{boundary: domain.Paused}).at(domain.InStream))
+}
+
 func anywhere(domain.Boundary) bool { return true }
 
 // TestPool spreads kills evenly and gives the same ones for the same seed.
@@ -104,11 +170,13 @@ func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	agent, _ := sample()
 	for want, config := range map[string]Config{
-		"kills: is 0; give a number from 1 on": {},
-		"lanes: is -1; give":                   {Kills: 1, Lanes: -1},
-		`boundary: "nowhere" is none of`:       {Kills: 1, Boundaries: []domain.Boundary{"nowhere"}},
-		"executions: there are none":           {Kills: 1, Agents: []Agent{{Name: "a", Script: agent.Script}}},
-		"script: is empty":                     {Kills: 1, Agents: []Agent{{Name: "a", Executions: agent.Executions}}},
+		"kills: is 0; give a number from 1 on":    {},
+		"lanes: is -1; give":                      {Kills: 1, Lanes: -1},
+		`boundary: "nowhere" is none of`:          {Kills: 1, Boundaries: []domain.Boundary{"nowhere"}},
+		"executions: the first goes on from none": {Kills: 1, Agents: []Agent{{Name: "a", Script: agent.Script, Executions: []Execution{{GoesOn: true}}}}},
+		"none of the agents reaches in_summary":   {Kills: 1, Agents: Plain(), Boundaries: []domain.Boundary{domain.InSummary}},
+		"executions: there are none":              {Kills: 1, Agents: []Agent{{Name: "a", Script: agent.Script}}},
+		"script: is empty":                        {Kills: 1, Agents: []Agent{{Name: "a", Executions: agent.Executions}}},
 	} {
 		_, err := Run(t.Context(), config)
 		require.ErrorContains(t, err, want)

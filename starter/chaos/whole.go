@@ -91,9 +91,8 @@ func wholeNotesScript() []byte {
 					text += " " + words[k]
 				}
 				call := noteOf(text, 20+50*position, "")
-				call.Arguments["pages"] = 60
-				if k == 13 {
-					call = noteOf(text, 20, filler(k, position))
+				if call.Arguments["pages"] = 50; k%4 == 3 && position == 1 {
+					call.Arguments["filler"] = strings.Repeat("long ", domain.MaxInlineArguments/4)
 				}
 				calls = append(calls, call)
 			}

@@ -64,7 +64,16 @@ func fail(ctx context.Context, id, doing string, err error) error {
 	case code == codes.InvalidArgument:
 		return errorf(Invalid, err, "%s: the server refused: %s", doing, err)
 	}
-	return errorf(Failed, err, "%s: %s", doing, err)
+	return errorf(Failed, err, "%s: %s", doing, said(err))
+}
+
+// said is the text of an error without what the SDK writes behind it for
+// programs.
+func said(err error) string {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return application.Message()
+	}
+	return err.Error()
 }
 
 // away reports whether an error means that the server could not be reached, or

@@ -70,11 +70,19 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 		}
 		extended, err := c.extendAt(ctx, p, o)
 		if !overtaken(err) {
-			return extended, err
+			return extended, failing(ctx, id, err)
 		}
 		before, refused = p, err
 	}
 	return Extended{}, errorf(Refused, refused, "%s is begun and ended by others at this very time; try again", id)
+}
+
+// failing is the Error of an extension that failed; nil where it did not.
+func failing(ctx context.Context, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fail(ctx, id, "extending "+id, err)
 }
 
 func (o ExtendOptions) check(now time.Time) error {

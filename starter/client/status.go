@@ -82,7 +82,7 @@ func (p position) view() domain.StatusView {
 func (p position) endedView() domain.StatusView {
 	v, o := p.view(), *p.ended
 	v.Status, v.StopReason, v.StepCount, v.Usage = o.Status, o.StopReason, o.Steps, o.Usage.View()
-	v.CostUSD = domain.USD(o.CostNanoUSD)
+	v.CostUSD, v.Priced = domain.USD(o.CostNanoUSD), o.Priced
 	v.Source, v.Doing = domain.FromMemo, "ended"
 	if p.open() {
 		v.Doing = "idle"

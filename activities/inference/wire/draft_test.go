@@ -1,0 +1,77 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	var deltas []inference.Delta
+	d := wire.NewDraft(func(delta inference.Delta) { deltas = append(deltas, delta) })
+	d.ID, d.Model, d.Usage = "1", "m-1", domain.Usage{OutputTokens: 3}
+	d.Flush()
+	d.Text(2, "hel")
+	d.Flush()
+	d.Reasoning(0, "h")
+	d.Reasoning(0, "m")
+	opaque := []byte(`{"a":1}`)
+	d.Keep(0, "sig", nil)
+	d.Keep(1, "", opaque)
+	opaque[2] = 'b'
+	d.Text(2, "lo\xff")
+	d.Call(wire.Piece{Index: 3, ID: "a", Name: "f", Arguments: `{"x"`})
+	d.Call(wire.Piece{Index: 3, Arguments: `:1}`})
+	d.Flush()
+	require.Equal(t, []inference.Delta{{Text: "hel"}, {Text: "lo\xff", Reasoning: "hm", Tool: "f"}}, deltas)
+
+	partial := d.Partial()
+	require.True(t, partial.Partial)
+	require.Equal(t, inference.PartialMessage("hm", "hello\xff"), partial.Message)
+	require.Equal(t, domain.Response{ID: "1", Model: "m-1", Usage: d.Usage}, partial.Response)
+
+	answer := d.Answer(domain.FinishToolCalls, "tool_use")
+	require.Equal(t, domain.Message{
+		Role: domain.RoleAssistant,
+		Parts: []domain.Part{
+			{Type: domain.PartReasoning, Text: "hm", Signature: "sig"},
+			{Type: domain.PartReasoning, Opaque: []byte(`{"a":1}`)},
+			{Type: domain.PartText, Text: "hello\uFFFD"},
+		},
+		ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":1}`}},
+	}, answer.Message)
+	require.Equal(t, domain.Response{ID: "1", Model: "m-1", Finish: domain.FinishToolCalls, FinishWord: "tool_use", Usage: d.Usage}, answer.Response)
+	require.False(t, answer.Partial)
+
+	d.DropText(2)
+	require.Empty(t, d.TextAt(2))
+	require.Empty(t, d.Answer(domain.FinishStop, "stop").Response.FinishWord)
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	broken := []domain.ToolCall{{Arguments: `{}`}, {Arguments: `{"x`}}
+	require.True(t, wire.Cut(broken, 16, 16))
+	require.False(t, wire.Cut(broken, 15, 16), "it had more to say it in")
+	require.False(t, wire.Cut(broken, 16, 0), "there is no bound")
+	require.False(t, wire.Cut(broken[:1], 16, 16), "the last call is whole")
+	require.False(t, wire.Cut(nil, 16, 16))
+}
+
+// TestPairingRewrites: ids that the API would refuse are replaced, in calls and
+// their results alike, and always by the same.
+func TestPairingRewrites(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		p := wire.Pairing{Accepts: func(id string) bool { return len(id) < 5 }}
+		require.Equal(t, []string{"a", "call_1_1", "call_1_2"}, p.Begin(1, []domain.ToolCall{{ID: "a"}, {ID: "too long"}, {ID: ""}}))
+		require.Equal(t, "call_1_1", p.Answer("too long"))
+		require.Equal(t, "a", p.Answer("a"))
+		require.Equal(t, "call_1_2", p.Answer(""))
+	}
+}

@@ -1,0 +1,98 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+// decoder reads a little API: events and bodies are {"text":…}, {"error":…} or
+// {"end":true}; the data "bye" is behind the last event.
+type decoder struct {
+	attempt  *wire.Attempt
+	text     strings.Builder
+	complete bool
+}
+
+func (d *decoder) Complete() bool { return d.complete }
+
+func (d *decoder) Whole(data []byte) error {
+	d.complete = true
+	return d.take(data)
+}
+
+func (d *decoder) Event(e wire.Event) (done bool, err error) {
+	if string(e.Data) == "bye" {
+		return true, nil
+	}
+	return false, d.take(e.Data)
+}
+
+func (d *decoder) take(data []byte) error {
+	var piece struct {
+		Text  wire.Text       `json:"text"`
+		Error json.RawMessage `json:"error"`
+		End   bool            `json:"end"`
+	}
+	if json.Unmarshal(data, &piece) != nil {
+		return d.attempt.Malformed("no piece", data)
+	}
+	if wire.Present(piece.Error) {
+		return d.attempt.Inner(data)
+	}
+	d.text.WriteString(string(piece.Text))
+	d.complete = d.complete || piece.End
+	return nil
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	const hello, end = "data: {\"text\":\"hello\"}\n\n", "data: {\"end\":true}\n\n"
+	tests := map[string]struct {
+		body string
+		kind domain.Kind
+		code domain.Code
+		says string
+	}{
+		"a stream":             {body: hello + end + "data: bye\n\n"},
+		"no last event":        {body: hello + end},
+		"cut behind the end":   {body: hello + end + "data: {\"te"},
+		"in one piece":         {body: `{"text":"hello"}`},
+		"cut":                  {body: hello, kind: domain.Unavailable, code: domain.CodeMalformed, says: "ended before"},
+		"bye before the end":   {body: hello + "data: bye\n\n", kind: domain.Unavailable, code: domain.CodeMalformed, says: "done"},
+		"an error inside":      {body: hello + "data: {\"error\":{\"code\":429,\"message\":\"slow\"}}\n\n", kind: domain.Throttled, says: "slow"},
+		"no piece":             {body: hello + "data: {oops\n\n", kind: domain.Unavailable, code: domain.CodeMalformed, says: "no piece"},
+		"an error in the body": {body: `{"error":"busy"}`, kind: domain.Unavailable, says: "busy"},
+		"cut JSON":             {body: `{"text":"hel`, kind: domain.Unavailable, code: domain.CodeMalformed, says: "not valid JSON"},
+		"a page":               {body: "<html>sign in</html>", kind: domain.Unavailable, code: domain.CodeMalformed, says: "page"},
+		"words":                {body: "hello", kind: domain.Unavailable, code: domain.CodeMalformed, says: "no events"},
+		"empty":                {kind: domain.Unavailable, code: domain.CodeMalformed, says: "empty"},
+		"without bound":        {body: strings.Repeat(": wait\n\n", 1000), kind: domain.TooLarge, says: "more than 5000 bytes"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, test.body) })
+			var d decoder
+			failed, _ := attempt(t, wire.Config{BaseURL: server, MaxBody: 5000}, &d)
+			if test.kind == "" {
+				require.Nil(t, failed)
+				require.Equal(t, "hello", d.text.String())
+				return
+			}
+			require.NotNil(t, failed)
+			require.Equal(t, test.kind, failed.Kind, failed.Message)
+			require.Equal(t, test.code, failed.Code)
+			require.Contains(t, failed.Message, test.says)
+			require.True(t, failed.Billed)
+			require.Equal(t, api.Name, failed.Source)
+		})
+	}
+}

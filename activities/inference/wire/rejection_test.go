@@ -1,0 +1,51 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+)
+
+// TestParseRejection reads errors in the shapes of all the servers.
+func TestParseRejection(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		body string
+		want inference.Rejection
+	}{
+		"OpenAI":       {`{"error":{"message":"no","type":"t","param":null,"code":null}}`, inference.Rejection{Message: "no", Type: "t"}},
+		"Responses":    {`{"type":"error","code":"server_error","message":"no","param":"p","sequence_number":3}`, inference.Rejection{Message: "no", Type: "error", Code: "server_error", Param: "p"}},
+		"Anthropic":    {`{"type":"error","error":{"type":"overloaded_error","message":"no"},"request_id":"req_1"}`, inference.Rejection{Message: "no", Type: "overloaded_error", RequestID: "req_1"}},
+		"Azure":        {`{"error":{"code":"401","message":"no"}}`, inference.Rejection{Message: "no", Code: "401", Status: 401}},
+		"Azure filter": {`{"error":{"message":"no","code":"content_filter","status":400,"innererror":{"code":"Policy"}}}`, inference.Rejection{Message: "no", Code: "content_filter", Type: "400", Hint: "Policy"}},
+		"OpenRouter":   {`{"error":{"message":"no","code":429,"metadata":{"provider_name":"p","raw":"deep"}}}`, inference.Rejection{Message: "no", Code: "429", Status: 429, Hint: "deep"}},
+		"xAI":          {`{"code":"c","error":"no"}`, inference.Rejection{Message: "no", Code: "c"}},
+		"Mistral":      {`{"detail":"no"}`, inference.Rejection{Message: "no"}},
+		"FastAPI":      {`{"detail":[{"loc":["body",0],"msg":"no"}]}`, inference.Rejection{Message: "body.0: no"}},
+		"Cohere":       {`{"id":"1","message":"no"}`, inference.Rejection{Message: "no"}},
+		"Ollama":       {`{"error":"no"}`, inference.Rejection{Message: "no"}},
+		"Perplexity":   {`{"error":{"message":"no","type":"t","code":400}}`, inference.Rejection{Message: "no", Type: "t", Code: "400", Status: 400}},
+		"Bedrock":      {`{"message":"no"}`, inference.Rejection{Message: "no"}},
+		"Gemini": {`[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"no","details":[{"@type":"x"},{"retryDelay":"1.5s"}]}}]`,
+			inference.Rejection{Message: "no", Code: "429", Status: 429, Type: "RESOURCE_EXHAUSTED", RetryAfter: 1500 * time.Millisecond, Asked: true}},
+		"Groq":         {`{"error":{"message":"no","type":"t","code":"tool_use_failed","failed_generation":"f","status_code":400}}`, inference.Rejection{Message: "no", Type: "t", Code: "tool_use_failed", Status: 400}},
+		"vLLM":         {`{"object":"error","message":"no","type":"BadRequestError","param":null,"code":400}`, inference.Rejection{Message: "no", Type: "BadRequestError", Code: "400", Status: 400}},
+		"words":        {"no\n", inference.Rejection{Message: "no"}},
+		"a page":       {"<html>no</html>", inference.Rejection{}},
+		"cut JSON":     {`{"error":{"mess`, inference.Rejection{}},
+		"an empty one": {"", inference.Rejection{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := wire.ParseRejection([]byte(test.body))
+			got.Type, got.Hint = strings.TrimSpace(got.Type), strings.TrimSpace(got.Hint)
+			require.Equal(t, test.want, got)
+		})
+	}
+}

@@ -1,0 +1,379 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+	"everstep/workflows"
+)
+
+// anew lets a workflow be registered in place of another of its name.
+type anew struct{ worker.WorkflowRegistry }
+
+func (a anew) RegisterWorkflowWithOptions(f any, options workflow.RegisterOptions) {
+	options.DisableAlreadyRegisteredCheck = true
+	a.WorkflowRegistry.RegisterWorkflowWithOptions(f, options)
+}
+
+// hooked makes a world one whose worker has hooks, all of which the agent uses,
+// and a listener.
+func hooked(t *testing.T, w *world, hear func(domain.Event), hooks ...hook.Hook) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	set, err := hook.NewSet(hooks...)
+	require.NoError(t, err)
+	w.list = func(domain.CatalogRequest) (domain.Catalog, error) { return hookedCatalog(t, hooks...), nil }
+	env := w.environment(t)
+	workflows.Register(anew{env}, workflows.Options{Hooks: set, Emit: hear})
+	return env
+}
+
+// hookedCatalog is the catalog of a worker that gives all agents these hooks.
+func hookedCatalog(t *testing.T, hooks ...hook.Hook) domain.Catalog {
+	t.Helper()
+	for i := range hooks {
+		hooks[i].Always = true
+	}
+	set, err := hook.NewSet(hooks...)
+	require.NoError(t, err)
+	c := catalog()
+	c.Hooks, err = set.Resolve(nil)
+	require.NoError(t, err)
+	return c
+}
+
+// pointing makes the hooks of a trigger that tell where they ran.
+func pointing(note func(string)) []hook.Hook {
+	point := func(c hook.Point) (hook.Point, error) {
+		note(string(c.Trigger))
+		return c, nil
+	}
+	return []hook.Hook{
+		hook.BeforeExecution("h", point), hook.BeforeStep("h", point), hook.AfterStep("h", point), hook.OnStop("h", point), hook.AfterExecution("h", point),
+		hook.BeforeInference("h", func(c hook.Inference) (hook.Inference, error) {
+			note(string(c.Trigger))
+			return c, nil
+		}),
+		hook.AfterInference("h", func(c hook.Reply) (hook.Reply, error) {
+			note(string(c.Trigger))
+			return c, nil
+		}),
+		hook.BeforeToolUse("h", func(c hook.ToolUse) (hook.ToolUse, error) {
+			note(fmt.Sprint(c.Trigger, " ", c.At.Position))
+			if c.At.Position == 1 {
+				return hook.Block(c, "no"), nil
+			}
+			return c, nil
+		}),
+		hook.AfterToolUse("h", func(c hook.ToolResult) (hook.ToolResult, error) {
+			note(fmt.Sprint(c.Trigger, " ", c.At.Position))
+			return c, nil
+		}),
+		hook.OnError("h", func(c hook.Error) (hook.Error, error) {
+			note(string(c.Trigger))
+			return c, nil
+		}),
+	}
+}
+
+// TestTheOrderOfEverything is that of SPEC.md, hooks and events in one line.
+func TestTheOrderOfEverything(t *testing.T) {
+	t.Parallel()
+	refused := domain.ModelReply{Outcome: domain.BilledFailure, Error: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no"), Tries: 1}
+	ending := `on_stop
+		StopSignalReceived
+		AgentExecutionStopped
+		after_execution
+		AgentExecutionCompleted`
+	for name, test := range map[string]struct {
+		replies []domain.ModelReply
+		steps   *int64
+		order   string
+	}{
+		"tools": {[]domain.ModelReply{says("", calls("look", 3)...), says("done")}, nil, `
+		AgentExecutionStarted
+		before_execution
+		before_step
+		AgentStepStarted
+		before_inference
+		InferenceRequestStarted
+		after_inference
+		InferenceResponseReceived
+		before_tool_use 0
+		ToolCallStarted
+		before_tool_use 1
+		ToolCallBlocked
+		before_tool_use 2
+		ToolCallStarted
+		ToolCallCompleted
+		ToolCallCompleted
+		after_tool_use 0
+		after_tool_use 2
+		after_step
+		AgentStepCompleted
+		TokenUsageReported
+		ContinuationEvaluated
+		before_step
+		AgentStepStarted
+		before_inference
+		InferenceRequestStarted
+		after_inference
+		InferenceResponseReceived
+		after_step
+		AgentStepCompleted
+		TokenUsageReported
+		ContinuationEvaluated
+		` + ending},
+		"a failure": {[]domain.ModelReply{refused}, nil, `
+		AgentExecutionStarted
+		before_execution
+		before_step
+		AgentStepStarted
+		before_inference
+		InferenceRequestStarted
+		InferenceResponseReceived
+		StopSignalReceived
+		after_step
+		AgentStepCompleted
+		TokenUsageReported
+		ContinuationEvaluated
+		on_error
+		on_stop
+		AgentExecutionStopped
+		after_execution
+		AgentExecutionFailed`},
+		"a limit": {nil, number(0), `
+		AgentExecutionStarted
+		before_execution
+		before_step
+		StopSignalReceived
+		ContinuationEvaluated
+		on_stop
+		AgentExecutionStopped
+		after_execution
+		AgentExecutionCompleted`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var order []string
+			note := func(line string) { order = append(order, line) }
+			w := &world{model: plays(test.replies...), tool: saw}
+			env := hooked(t, w, func(e domain.Event) { note(string(e.Type())) }, pointing(note)...)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = test.steps }))
+			require.True(t, env.IsWorkflowCompleted())
+			require.Equal(t, strings.Fields(strings.ReplaceAll(test.order, "_use ", "_use=")), strings.Fields(strings.ReplaceAll(strings.Join(order, "\n"), "_use ", "_use=")))
+		})
+	}
+}
+
+// TestHooksOverManyRuns: those at the beginning run once, and what hooks have
+// noted, and their own prompt and model, go from run to run.
+func TestHooksOverManyRuns(t *testing.T) {
+	t.Parallel()
+	w := steady(12, true)
+	begun, steps := 0, 0
+	hooks := []hook.Hook{
+		hook.BeforeExecution("h", func(c hook.Point) (hook.Point, error) {
+			begun++
+			c.State = c.State.WithSystemPrompt("You are terse.", c.Now)
+			return c.Note("k", "v")
+		}),
+		hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+			steps++
+			if string(c.State.Metadata()["k"]) != `"v"` || c.State.SystemPrompt() != "You are terse." {
+				return c, fmt.Errorf("the state is not what it was")
+			}
+			return c, nil
+		}),
+	}
+	in, runs := input(t, ""), 0
+	for {
+		env := hooked(t, w, nil, hooks...)
+		outgrows(env, 4)
+		env.ExecuteWorkflow(string(domain.Execute), in)
+		runs++
+		next, ok := handedOn(t, env)
+		if ok {
+			in = next
+			continue
+		}
+		require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+		break
+	}
+	require.Greater(t, runs, 2)
+	require.Equal(t, 1, begun)
+	require.Equal(t, 13, steps)
+}
+
+// TestEventsOverManyRuns: their numbers go on, and each is there once.
+func TestEventsOverManyRuns(t *testing.T) {
+	t.Parallel()
+	w := steady(12, true)
+	in := input(t, "")
+	var heard []int64
+	var last domain.EventsPage
+	for asked := int64(0); ; {
+		env := hooked(t, w, func(e domain.Event) { heard = append(heard, e.Head().Sequence) })
+		outgrows(env, 4)
+		env.ExecuteWorkflow(string(domain.Execute), in)
+		last = query(t, env, domain.QueryEvents, domain.EventsRequest{})
+		require.Equal(t, asked+1, last.First)
+		asked += int64(len(last.Events))
+		next, ok := handedOn(t, env)
+		if !ok {
+			break
+		}
+		require.False(t, last.Ended)
+		in = next
+	}
+	require.True(t, last.Ended)
+	for i, n := range heard {
+		require.Equal(t, int64(i+1), n)
+	}
+	require.Equal(t, last.Events[len(last.Events)-1].Head().Sequence, int64(len(heard)))
+}
+
+// along runs the workflow along a hand-written history, on a worker with hooks.
+func (c *chronicle) along(hooks ...hook.Hook) error {
+	c.t.Helper()
+	set, err := hook.NewSet(hooks...)
+	require.NoError(c.t, err)
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{})
+	require.NoError(c.t, err)
+	workflows.Register(r, workflows.Options{Hooks: set})
+	return r.ReplayWorkflowHistory(nil, &historypb.History{Events: c.events})
+}
+
+// nothing is a hook that is an activity, whose reply stands in the history.
+func nothing(trigger domain.Trigger) hook.Hook {
+	return hook.IO(trigger, "h", func(context.Context, domain.HookRequest) (domain.HookReply, error) { return domain.HookReply{}, nil })
+}
+
+// counted notes the versions of itself that ran.
+func counted(version int, ran *[]int) hook.Hook {
+	h := hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+		*ran = append(*ran, version)
+		return c, nil
+	})
+	h.Version = version
+	return h
+}
+
+// TestAReplayRunsTheRecordedVersion of a hook, also where there is a newer one,
+// and says what is missing where there is not.
+func TestAReplayRunsTheRecordedVersion(t *testing.T) {
+	t.Parallel()
+	var ran []int
+	history := func(t *testing.T) *chronicle {
+		c := began(t, input(t, "")).task()
+		listing := c.calls(string(domain.ListTools))
+		c.returns(listing, hookedCatalog(t, counted(1, &ran))).task()
+		inference := c.calls(string(domain.CallModel))
+		return c.returns(inference, says("", look())).task()
+	}
+	with := history(t)
+	with.calls(string(domain.CallTool))
+	err := with.along(counted(2, &ran), counted(1, &ran))
+	require.NoError(t, err)
+	require.Equal(t, []int{1}, ran)
+
+	err = history(t).along(counted(2, &ran))
+	require.ErrorContains(t, err, `hook "h", version 1, at before_step: the execution uses it, and this worker has version 2; run a worker that has it`)
+	err = history(t).along()
+	require.ErrorContains(t, err, "this worker has none of that name there")
+	err = history(t).along(nothing(domain.TriggerBeforeStep))
+	require.ErrorContains(t, err, "the execution uses it inside the workflow, and this worker has it as an activity")
+	require.Equal(t, []int{1}, ran)
+}
+
+// TestAHookAndAStopOfTheSameTask: nothing starts after the stop, whichever of
+// the two the workflow learns of first.
+func TestAHookAndAStopOfTheSameTask(t *testing.T) {
+	t.Parallel()
+	for _, trigger := range []domain.Trigger{domain.TriggerBeforeExecution, domain.TriggerBeforeStep, domain.TriggerBeforeInference, domain.TriggerAfterInference, domain.TriggerBeforeToolUse} {
+		for _, mode := range domain.StopModes() {
+			for _, order := range []string{"stop first", "stop last"} {
+				t.Run(fmt.Sprint(trigger, " ", mode, " ", order), func(t *testing.T) {
+					t.Parallel()
+					h := nothing(trigger)
+					c := began(t, input(t, "")).task()
+					listing := c.calls(string(domain.ListTools))
+					c.returns(listing, hookedCatalog(t, h)).task()
+					within := trigger == domain.TriggerAfterInference || trigger == domain.TriggerBeforeToolUse
+					if within {
+						inference := c.calls(string(domain.CallModel))
+						c.returns(inference, says("", look())).task()
+					}
+					called := c.calls(string(domain.CallHook))
+					stop := domain.StopRequest{Mode: mode}
+					if order == "stop first" {
+						c.stops(stop).returns(called, domain.HookReply{})
+					} else {
+						c.returns(called, domain.HookReply{}).stops(stop)
+					}
+					c.task()
+					// A stop in a step lets it finish as far as its mode says.
+					switch {
+					case trigger == domain.TriggerBeforeInference && mode != domain.StopNow:
+						inference := c.calls(string(domain.CallModel))
+						c.returns(inference, says("", look())).task()
+						if mode == domain.AfterStep {
+							c.calls(string(domain.CallTool))
+							break
+						}
+						c.notes()
+					case within && mode == domain.AfterStep:
+						c.calls(string(domain.CallTool))
+					default:
+						c.notes()
+					}
+					require.NoError(t, c.along(h))
+				})
+			}
+		}
+	}
+}
+
+// TestTheLastHooksOfAStop are run though the work is cancelled.
+func TestTheLastHooksOfAStop(t *testing.T) {
+	t.Parallel()
+	h := nothing(domain.TriggerOnStop)
+	c := began(t, input(t, "")).task()
+	listing := c.calls(string(domain.ListTools))
+	c.returns(listing, hookedCatalog(t, h)).task()
+	inference := c.calls(string(domain.CallModel))
+	c.stops(domain.StopRequest{Mode: domain.StopNow}).task().asksToCancel(inference)
+	c.returns(inference, domain.ModelReply{Outcome: domain.Interrupted, Tries: 1}).task()
+	called := c.calls(string(domain.CallHook))
+	c.stops(domain.StopRequest{Mode: domain.StopNow}).cancels().task()
+	c.returns(called, domain.HookReply{}).task().notes()
+	require.NoError(t, c.along(h))
+}
+
+// TestALateAlarmOfAHook: the time limit that a hook sets at the end of an
+// execution rings for nobody.
+func TestALateAlarmOfAHook(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"))}
+	env := hooked(t, w, nil, hook.OnStop("h", func(c hook.Point) (hook.Point, error) {
+		var err error
+		c.State, err = c.State.WithBudget(domain.ExecutionBudget{MaxSeconds: new(60.0)}, c.Now)
+		return c, err
+	}))
+	sends(env, time.Hour, "u1", domain.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "u2")
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	out := outcome(t, env)
+	require.Equal(t, 2, out.Number)
+	require.Equal(t, domain.Completed, out.StopReason)
+}
