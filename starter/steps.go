@@ -27,7 +27,7 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 		ValidArgsFunction: p.completeIDs,
 		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
 			priced, err := s.agents.Priced(ctx, id, number)
-			if err != nil {
+			if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
 				return err
 			}
 			var gone error

@@ -39,12 +39,19 @@ type tally struct {
 }
 
 // counted notes how much more a provider says that an inference has read than
-// was estimated. Each answer corrects it.
+// was estimated, or less where a compiler shows only a part. Each answer
+// corrects it.
 func (s *session) counted(usage domain.Usage) {
 	if usage.Estimated {
 		return
 	}
-	s.guarded.Excess = max(usage.InputTokens-s.rawInput(), 0)
+	s.guarded.Excess = usage.InputTokens - s.rawInput()
+	switch s.resolved.Definition.Compiler {
+	case "", domain.CurrentTrace, domain.AllSections:
+		// Only others show less than is counted here: what these show is at
+		// least what it is estimated at.
+		s.guarded.Excess = max(s.guarded.Excess, 0)
+	}
 }
 
 // shrunk lets what a provider counted more than was estimated shrink as the
@@ -110,7 +117,9 @@ func (s *session) origins() []domain.ExecutionID {
 // estimatedInput is about how many tokens the next inference will read: what
 // its texts are estimated at, and what the provider counted more than that for
 // the one before.
-func (s *session) estimatedInput() int64 { return s.rawInput() + s.guarded.Excess }
+func (s *session) estimatedInput() int64 {
+	return max(s.rawInput()+s.guarded.Excess, s.fixedTokens())
+}
 
 // formatTokens is what telling a model of a response format takes beside the
 // schema.

@@ -37,7 +37,7 @@ func Whole() []Agent {
 }
 
 // wholeWindow is small enough to sum up several times.
-const wholeWindow = 3600
+const wholeWindow = 4400
 
 // whole is the definition of an agent with all that one can have. The bound of
 // money is never reached; it has every call reserved for.
@@ -91,7 +91,7 @@ func wholeNotesScript() []byte {
 					text += " " + words[k]
 				}
 				call := noteOf(text, 20+50*position, "")
-				if call.Arguments["pages"] = 50; k%4 == 3 && position == 1 {
+				if call.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
 					call.Arguments["filler"] = strings.Repeat("long ", domain.MaxInlineArguments/4)
 				}
 				calls = append(calls, call)

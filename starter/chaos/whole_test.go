@@ -38,6 +38,7 @@ func TestWholeAgents(t *testing.T) {
 	payments, err := p.baselines.of(t.Context(), config.Agents[1])
 	require.NoError(t, err)
 
+	dumpZZ(notes)
 	require.Equal(t, []string{"stopped steps_limit", "completed completed", "completed completed"}, endings(notes))
 	require.Equal(t, []string{"failed error", "completed completed"}, endings(payments))
 	for agent, all := range map[string]string{"notes": spoken(notes), "payments": spoken(payments)} {

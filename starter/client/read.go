@@ -91,7 +91,7 @@ func (r reader) failure(f *failurepb.Failure) *domain.Error {
 	case temporal.IsCanceledError(err):
 		return domain.CodedErrorf(domain.Denied, domain.CodeInterrupted, "it was interrupted")
 	}
-	return domain.Errorf(domain.Internal, "%s", err)
+	return domain.Errorf(domain.Internal, "%s", said(err))
 }
 
 // A carriedExecution is what a run took over of the newest execution.
