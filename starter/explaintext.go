@@ -57,7 +57,10 @@ func (x *explainer) fact(name, text string) {
 func (x *explainer) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
 		text := oneLine(d.Text)
-		if d.Paused {
+		switch {
+		case d.Paused && text == "paused":
+			text = x.theme.warn(text)
+		case d.Paused:
 			text = x.theme.warn("paused") + " · " + text
 		}
 		if d.Since != nil && x.now.After(*d.Since) {

@@ -19,8 +19,11 @@ func extendCommand(p *program) *cobra.Command {
 stopped or failed, the next one begins, which goes on from where that one ended,
 with the new limits or, without any, with what the old ones leave.
 
-Limits are totals: they count what was used before. none takes a limit away.
-What completed cannot go on: send gives a named agent its next message.`,
+Limits are totals: they count what was used before. A limit that was reached has
+to be raised, or nothing could go on; none takes one away. What completed cannot
+go on: send gives a named agent its next message.
+
+It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 		Example: `  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,

@@ -42,7 +42,7 @@ func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) err
 	default:
 		p.answer(result.Answer)
 	}
-	return outcomeOf(result)
+	return p.afterwards(ctx, q.stack.server, result, telling{mute: q.events, shown: true})
 }
 
 // toTheEnd follows and waits, unless the worker of ours cannot be kept up. It
@@ -133,23 +133,6 @@ func (p *program) answer(text string) {
 	p.out.printf("%s", text)
 }
 
-// outcomeOf is the error, or none, that an execution's end is to a command
-// that waited for it.
-func outcomeOf(r client.Result) error {
-	code := ofStatus(r.Outcome.Status)
-	if code == exitDone {
-		return nil
-	}
-	ended := &exitError{code: code}
-	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
-		ended.text = oneLine(r.Error.Message)
-		if r.Error.Source != "" {
-			ended.text = oneLine(r.Error.Source) + ": " + ended.text
-		}
-	}
-	return ended
-}
-
 // detach says how to come back to an execution that goes on.
 func (p *program) detach(s *stack, x client.Execution) {
 	words := "it goes on"
@@ -174,13 +157,7 @@ func (p *program) detach(s *stack, x client.Execution) {
 			{p.again("result", id), "wait for its answer, while one of these runs"},
 		}
 	}
-	width := 0
-	for _, hint := range hints {
-		width = max(width, len(hint[0]))
-	}
-	for _, hint := range hints {
-		p.err.printf("  %s  %s\n", p.err.theme.name(fmt.Sprintf("%-*s", width, hint[0])), p.err.theme.faint(hint[1]))
-	}
+	p.hint(hints)
 }
 
 // again is a command line that reaches the same server as this one.

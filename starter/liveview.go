@@ -79,7 +79,8 @@ func (v *liveView) follow(e client.Event) {
 		v.text, v.skipped = "", false
 	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
 		v.thinking, v.text, v.skipped = 0, "", false
-	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventRetry, client.EventNoWorker,
+	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventNotRun, client.EventHook, client.EventHookFailed,
+		client.EventSummary, client.EventRetry, client.EventNoWorker,
 		client.EventTrouble, client.EventStopAsked, client.EventContinued, client.EventReconnecting, client.EventReconnected:
 	}
 	if e.Type == client.EventEnded || e.Type == client.EventStep {

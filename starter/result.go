@@ -42,7 +42,7 @@ the agent answers in JSON, --json has the answer's value under output.`,
 			} else {
 				p.answer(result.Answer)
 			}
-			return outcomeOf(result)
+			return p.afterwards(ctx, s, result, telling{})
 		}),
 	}
 	command.Flags().SortFlags = false

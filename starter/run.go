@@ -15,8 +15,9 @@ Where no server is configured, a dev server is joined or started, and a worker
 runs for as long as this command does. An execution that is left in the middle
 goes on when a worker runs again: watch, run and dev bring one up.
 
-Ctrl-C leaves the execution as it is; stop ends it. The prompt - is read from
-standard input.`,
+Ctrl-C leaves the execution as it is; stop ends it. extend raises a limit at which
+it stopped, and goes on from there; explain says why it ended, and what it cost.
+The prompt - is read from standard input.`,
 		Example: `  starter run --model scripted/hello.yaml "Say hello"
   starter run --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"

@@ -97,7 +97,8 @@ func (s *story) tell(e client.Event) []line {
 		return []line{s.ended(e)}
 	case client.EventText, client.EventWithdrawn:
 		return nil // live text is for views that can take it back
-	case client.EventRetry, client.EventNoWorker, client.EventTrouble, client.EventStopAsked, client.EventContinued,
+	case client.EventNotRun, client.EventHook, client.EventHookFailed, client.EventSummary,
+		client.EventRetry, client.EventNoWorker, client.EventTrouble, client.EventStopAsked, client.EventContinued,
 		client.EventReconnecting, client.EventReconnected, client.EventClosed:
 	}
 	return []line{{mark: noticeMark(e.Type), step: e.Step, text: oneLine(notice(e))}}
@@ -184,45 +185,4 @@ func callWords(e client.Event) string {
 		arguments = short + "…"
 	}
 	return strings.TrimSpace(words + " " + arguments)
-}
-
-func noticeMark(t client.EventType) mark {
-	switch t {
-	case client.EventContinued, client.EventReconnected, client.EventClosed:
-		return markNotice
-	default:
-		return markWarning
-	}
-}
-
-// notice is an event that is told in one sentence.
-func notice(e client.Event) string {
-	reason := ""
-	if e.Reason != "" {
-		reason = ": " + oneLine(e.Reason)
-	}
-	switch e.Type {
-	case client.EventRetry:
-		what := "the inference"
-		if e.Tool != "" {
-			what = oneLine(e.Tool)
-		}
-		return fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
-	case client.EventNoWorker:
-		return "no worker has taken the work for 5 s; waiting until one is up on the task queue"
-	case client.EventTrouble:
-		return "a worker cannot carry this on, and tries again" + reason
-	case client.EventStopAsked:
-		return fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
-	case client.EventContinued:
-		return "the history goes on in a new run"
-	case client.EventReconnecting:
-		return "the server is away; reconnecting" + reason
-	case client.EventReconnected:
-		return "the server is back"
-	case client.EventClosed:
-		return "the session was closed"
-	default:
-		return oneLine(string(e.Type)) + reason
-	}
 }

@@ -93,9 +93,9 @@ func BenchmarkChat(b *testing.B) {
 	}
 }
 
-// BenchmarkChatHooks prints the time of a step with openai-chat against a
+// BenchmarkHooksOpenAI prints the time of a step with openai-chat against a
 // loopback server without hooks and with each of hookSets.
-func BenchmarkChatHooks(b *testing.B) {
+func BenchmarkHooksOpenAI(b *testing.B) {
 	steps, pairs := 100, 3
 	if testing.Short() {
 		steps, pairs = 20, 1

@@ -73,10 +73,10 @@ func looks[At any](c hook.Context[At]) (hook.Context[At], error) {
 	return c, nil
 }
 
-// BenchmarkHistoryHooks prints what a step costs as BenchmarkHistory does, with
+// BenchmarkHooks prints what a step costs as BenchmarkHistory does, with
 // each of hookSets: in executions of 100 and 500 steps with messages of 2 KB; of
 // 20 with -short.
-func BenchmarkHistoryHooks(b *testing.B) {
+func BenchmarkHooks(b *testing.B) {
 	sizes, pairs := []int{100, 500}, 3
 	if testing.Short() {
 		sizes, pairs = []int{20}, 1

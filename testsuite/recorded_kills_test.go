@@ -24,7 +24,7 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 	for _, run := range recordedRuns(t) {
 		// Shorter ones never continue as new.
 		if len(run.tools()) > 1 && run.steps() >= 12 {
-			agents = append(agents, run.underKills(t), whole(run.merged().underKills(t)))
+			agents = append(agents, run.underKills(t), run.merged().crowdedUnderKills(t))
 		}
 	}
 	kills := len(chaos.Reached(agents))
@@ -48,12 +48,22 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 	require.Positive(t, report.Summaries)
 }
 
-// whole is the agent with all that a run which was recorded without can have: no
-// format, since its answers are free, and no stop for calls that it repeats.
-func whole(a chaos.Agent) chaos.Agent {
+// crowdedUnderKills is the agent with all that a run which was recorded without can have: no
+// format, since its answers are free, and no stop for calls that it repeats. The
+// window is too small for all that was said.
+func (r recordedRun) crowdedUnderKills(t testing.TB) chaos.Agent {
+	t.Helper()
+	a := r.underKills(t)
 	const dollar = 1_000_000_000
+	said := int64(0)
+	for _, e := range r.Executions {
+		said += domain.EstimateText(e.Prompt)
+		for _, m := range e.Messages {
+			said += domain.EstimateText(m.Content)
+		}
+	}
 	a.Definition = domain.Definition{
-		Model:  domain.LLMConfig{ContextWindow: 8000, Price: &domain.Price{Input: dollar, Output: dollar}},
+		Model:  domain.LLMConfig{ContextWindow: domain.EstimateText(r.System) + said*2/3, Price: &domain.Price{Input: dollar, Output: dollar}},
 		Hooks:  []string{chaos.SteerHook, chaos.WatchHook(domain.TriggerBeforeToolUse), chaos.WatchHook(domain.TriggerAfterStep)},
 		Guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishContentFilter}, Repetition: &domain.Repetition{Nudge: 2}},
 		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100 * dollar))},

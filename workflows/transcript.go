@@ -46,10 +46,8 @@ func (s *session) counted(usage domain.Usage) {
 		return
 	}
 	s.guarded.Excess = usage.InputTokens - s.rawInput()
-	switch s.resolved.Definition.Compiler {
-	case "", domain.CurrentTrace, domain.AllSections:
-		// Only others show less than is counted here: what these show is at
-		// least what it is estimated at.
+	if c := s.resolved.Definition.Compiler; c == "" || c == domain.CurrentTrace || c == domain.AllSections {
+		// Only others show less than is counted here.
 		s.guarded.Excess = max(s.guarded.Excess, 0)
 	}
 }

@@ -35,6 +35,19 @@ const (
 	// EventToolDone: a tool call ended. Step, Position, Tool, Error: why it
 	// failed, absent where it did not.
 	EventToolDone EventType = "tool_finished"
+	// EventNotRun: a tool call that the model asked for was not run, since a hook
+	// or guard blocked it, or the step ended first. It comes when the step is
+	// over. Step, Position, Tool, Arguments, RunID; Error: why, absent where no
+	// worker tells.
+	EventNotRun EventType = "tool_not_run"
+	// EventHook: a hook that is an activity was called. Step: zero between steps;
+	// Hook, Trigger.
+	EventHook EventType = "hook_called"
+	// EventHookFailed: such a hook failed. Step, Hook, Trigger, Error.
+	EventHookFailed EventType = "hook_failed"
+	// EventSummary: the conversation nears the model's window, so the model is
+	// first asked for a summary of it, within the step. Step.
+	EventSummary EventType = "summary_started"
 	// EventRetry: an inference or tool call failed and is tried again. Step,
 	// Tool: empty for an inference; Attempt: the coming one; Reason.
 	EventRetry EventType = "retry"
@@ -63,7 +76,7 @@ const (
 func EventTypes() []EventType {
 	return []EventType{
 		EventBegan, EventStep, EventText, EventWithdrawn, EventAnswered, EventCut, EventTool, EventToolDone,
-		EventRetry, EventNoWorker, EventTrouble, EventStopAsked, EventContinued, EventReconnecting,
+		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventTrouble, EventStopAsked, EventContinued, EventReconnecting,
 		EventReconnected, EventEnded, EventClosed,
 	}
 }
@@ -95,6 +108,8 @@ type Event struct {
 	Position  int                 `json:"position,omitzero"`
 	Tool      string              `json:"tool,omitzero"`
 	Arguments string              `json:"arguments,omitzero"`
+	Hook      string              `json:"hook,omitzero"`
+	Trigger   domain.Trigger      `json:"trigger,omitzero"`
 	Text      string              `json:"text,omitzero"`
 	Skipped   int                 `json:"skipped,omitzero"`
 	Shown     int                 `json:"shown,omitzero"`

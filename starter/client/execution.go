@@ -32,6 +32,9 @@ type Result struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Error says why the execution failed, where it did and where that is known.
 	Error *domain.Error `json:"error,omitempty"`
+	// Signal is the one that ended the execution, where it did not complete and
+	// a worker tells it.
+	Signal *domain.StopSignal `json:"signal,omitempty"`
 	// Source says who told the answer.
 	Source domain.StatusSource `json:"source"`
 }

@@ -25,12 +25,19 @@ type fold struct {
 	work map[int64]*activity
 	// cut is why the inference before failed.
 	cut *domain.Error
-	out []Event
-	now time.Time
+	// summing says that the newest inference is for a summary.
+	summing bool
+	// asked are the tool calls of the newest answer, which came in run askedIn,
+	// and begun those of them that were begun, by position.
+	asked   []domain.ToolCall
+	askedIn string
+	begun   map[int]bool
+	out     []Event
+	now     time.Time
 }
 
 func newFold(r reader, s snapshot) *fold {
-	return &fold{reader: r, snapshot: s, work: map[int64]*activity{}}
+	return &fold{reader: r, snapshot: s, work: map[int64]*activity{}, begun: map[int]bool{}}
 }
 
 // take returns what an event means; most mean nothing.
@@ -91,7 +98,7 @@ func (f *fold) began(number int) {
 	if number <= f.number {
 		return
 	}
-	f.number, f.running, f.step, f.cut = number, true, 0, nil
+	f.number, f.running, f.step, f.cut, f.asked = number, true, 0, nil, nil
 	f.emit(Event{Type: EventBegan, ExecutionID: f.executionID(), RunID: f.runID})
 }
 
@@ -109,6 +116,9 @@ func (f *fold) noted(id domain.ExecutionID) {
 func (f *fold) ended(o domain.Outcome) {
 	if o.Number < f.number || o.Number == f.number && !f.running {
 		return
+	}
+	if o.Number == f.number {
+		f.unbegun()
 	}
 	f.number, f.running = o.Number, false
 	f.emit(Event{Type: EventEnded, ExecutionID: o.ExecutionID, Ended: &o})

@@ -66,12 +66,12 @@ func (f *fold) done(scheduledEventID int64) *activity {
 func (f *fold) scheduled(work *activity) {
 	f.noted(work.execution)
 	switch {
-	case work.model != nil && work.step == f.step && work.model.Attempts > 0:
-		f.emit(Event{Type: EventRetry, Step: work.step, Attempt: work.model.Attempts + 1, Reason: reasonOf(f.cut), Error: f.cut})
 	case work.model != nil:
-		f.step, f.cut = work.step, nil
-		f.emit(Event{Type: EventStep, Step: work.step})
+		f.inference(work)
+	case work.hook != nil:
+		f.hook(work)
 	case work.tool != nil:
+		f.begun[work.tool.Position] = true
 		f.emit(Event{
 			Type: EventTool, Step: work.step, Position: work.tool.Position,
 			Tool: work.tool.Name, Arguments: work.tool.Arguments,
@@ -100,6 +100,7 @@ func (f *fold) completed(work *activity, a *historypb.ActivityTaskCompletedEvent
 	case work.model != nil:
 		reply, _ := decoded[domain.ModelReply](f.reader, a.GetResult())
 		f.replied(work, reply)
+	case work.hook != nil:
 	case work.tool != nil:
 		reply, _ := decoded[domain.ToolReply](f.reader, a.GetResult())
 		f.toolDone(work, reply.Error)
@@ -112,11 +113,16 @@ func (f *fold) replied(work *activity, reply domain.ModelReply) {
 		Type: EventAnswered, Step: work.step, Finish: reply.Response.Finish, Outcome: reply.Outcome,
 		Usage: reply.Response.Usage.Add(reply.Spent), Error: reply.Error,
 	}
-	if reply.Message != nil {
+	if reply.Message != nil && work.model.Summary == nil {
 		e.Text, e.Calls = reply.Message.Text(), reply.Message.ToolCalls
 	}
-	if reply.Outcome != domain.Answered {
+	switch {
+	case reply.Outcome != domain.Answered:
 		e.Type, f.cut = EventCut, reply.Error
+	case work.model.Summary != nil: // no answer of the agent's
+		return
+	default:
+		f.asked, f.askedIn, f.begun = e.Calls, f.runID, map[int]bool{}
 	}
 	shown, ok := work.live.within(e.Text)
 	if !ok {
@@ -143,6 +149,8 @@ func (f *fold) lost(work *activity, outcome domain.ModelOutcome, err *domain.Err
 	switch {
 	case work.model != nil:
 		f.replied(work, domain.ModelReply{Outcome: outcome, Error: err})
+	case work.hook != nil && outcome != domain.Interrupted:
+		f.emit(Event{Type: EventHookFailed, Step: work.hook.Step, Hook: work.hook.Hook.Name, Trigger: work.hook.Hook.Trigger, Error: err})
 	case work.tool != nil:
 		f.toolDone(work, err)
 	}

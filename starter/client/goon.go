@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"math"
+	"time"
 
 	"everstep/domain"
 )
@@ -94,6 +95,9 @@ func (c *Client) successor(ctx context.Context, p position, in domain.SessionInp
 	budget, _ := state.Budget()
 	in.SchemaVersion, in.Prompt, in.Budget, in.Timing = domain.SchemaVersion, "", domain.ExecutionBudget{}, c.cfg.Timing
 	in.GoOn = &domain.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
+	if reason, reached := in.GoOn.Budget.Limit(view.Carry.Prior, time.Now()); reached {
+		return opening{}, exhausted(reason, in.GoOn.Budget, view.Carry.Prior)
+	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return opening{}, fail(ctx, p.called(), "starting "+p.called(), err)
 	}

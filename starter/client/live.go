@@ -72,7 +72,7 @@ func (f *fold) live(pending []pendingWork, now time.Time) []Event {
 // beat shows the text of a heartbeat.
 func (f *fold) beat(work *activity, beat domain.Heartbeat) {
 	l := &work.live
-	if beat.Step != work.step {
+	if beat.Step != work.step || work.model.Summary != nil {
 		return
 	}
 	if beat.Attempt != l.attempt {

@@ -76,6 +76,8 @@ func describeWork(work []pendingWork, step int) string {
 		return fmt.Sprintf("step %d: %d tool calls", step, tools)
 	case work[0].kind == string(domain.ListTools):
 		return "asking a worker for its tools" + work[0].how()
+	case work[0].kind == string(domain.CallHook):
+		return "calling a hook" + work[0].how()
 	case work[0].kind == string(domain.Record):
 		return "recording the transcript" + work[0].how()
 	}

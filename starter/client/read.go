@@ -53,9 +53,11 @@ type scheduled struct {
 	kind      string
 	execution domain.ExecutionID
 	step      int
-	// model is set for inferences, tool for tool calls.
+	// model is set for inferences, tool for tool calls, hook for hooks, which
+	// are of no step here: they may be called between steps.
 	model *domain.ModelRequest
 	tool  *domain.ToolRequest
+	hook  *domain.HookRequest
 }
 
 func (s scheduled) isModel() bool { return s.kind == string(domain.CallModel) }
@@ -71,6 +73,10 @@ func (r reader) scheduled(a *historypb.ActivityTaskScheduledEventAttributes) sch
 	case string(domain.CallTool):
 		if in, ok := decoded[domain.ToolRequest](r, a.GetInput()); ok {
 			s.execution, s.step, s.tool = in.ExecutionID, in.Step, &in
+		}
+	case string(domain.CallHook):
+		if in, ok := decoded[domain.HookRequest](r, a.GetInput()); ok {
+			s.hook = &in
 		}
 	}
 	return s

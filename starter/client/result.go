@@ -33,7 +33,7 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 	r.RunID = last
 	if _, byServer := serverEnd(p.info().GetStatus()); !byServer {
 		if page, ok := c.told(ctx, p, outcome); ok {
-			r.Answer, r.Error = page.Answer, page.Error
+			r.Answer, r.Error, r.Signal = page.Answer, page.Error, page.Signal
 			return c.withOutput(ctx, p, r), nil
 		}
 	}

@@ -35,6 +35,8 @@ type watcher struct {
 	stalled time.Time
 	looked  time.Time
 	told    bool
+	// why tells of calls that were not run.
+	why reasons
 }
 
 // run shows the chain that begins with a run until it is finished.
@@ -65,7 +67,7 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 			case it.err != nil:
 				return it.err
 			}
-			w.item(it.item)
+			w.item(ctx, it.item)
 			if w.passed() {
 				return w.over()
 			}
@@ -102,7 +104,7 @@ func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
 }
 
 // item shows an event, or news of the connection.
-func (w *watcher) item(it item) {
+func (w *watcher) item(ctx context.Context, it item) {
 	switch {
 	case it.lost != nil:
 		w.give(Event{Type: EventReconnecting, Time: time.Now(), Number: w.fold.number, Reason: "the server does not answer"})
@@ -111,9 +113,13 @@ func (w *watcher) item(it item) {
 	default:
 		w.stalled, w.looked = time.Time{}, time.Now()
 		for _, e := range w.fold.take(it.runID, it.event) {
-			if !it.repeated && !w.quiet(it) {
-				w.show(e)
+			if it.repeated || w.quiet(it) {
+				continue
 			}
+			if e.Type == EventNotRun && w.wants(e) && !w.reasoned(ctx, &e) {
+				continue
+			}
+			w.show(e)
 		}
 	}
 }
@@ -128,6 +134,11 @@ func (w *watcher) quiet(it item) bool {
 	}
 	w.quietRun = ""
 	return false
+}
+
+// wants reports whether an event is of an execution that the caller wants to see.
+func (w *watcher) wants(e Event) bool {
+	return !w.finished && (w.number == 0 || e.Number == w.number)
 }
 
 // show gives an event to the caller if it is of the execution that is wanted.

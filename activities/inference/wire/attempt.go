@@ -22,6 +22,8 @@ type Attempt struct {
 	key    string
 	ctx    context.Context
 	quiet  *quiet
+	// timeouts are the client's.
+	timeouts Timeouts
 	// begun says that a request was made, failed what became of it.
 	begun  bool
 	failed error
@@ -44,7 +46,10 @@ func (c *Client) Begin(ctx context.Context, call inference.Call) (*Attempt, erro
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &Attempt{client: c, call: call, base: base, key: key, ctx: ctx, quiet: &quiet{cancel: cancel}}, nil
+	return &Attempt{
+		client: c, call: call, base: base, key: key, timeouts: c.config.Timeouts,
+		ctx: ctx, quiet: &quiet{cancel: cancel},
+	}, nil
 }
 
 // End closes the connection if an answer is still coming. It may be called

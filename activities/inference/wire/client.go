@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"everstep/domain"
 )
@@ -74,8 +75,9 @@ func New(api API, config Config) (*Client, error) {
 	c.transport = http.DefaultTransport.(*http.Transport).Clone()
 	c.transport.MaxIdleConnsPerHost = 64
 	// The attempt's own time-out comes first; these end what nobody waits for.
-	c.transport.TLSHandshakeTimeout = 2 * config.Timeouts.Connect
-	c.transport.DialContext = (&net.Dialer{Timeout: 2 * config.Timeouts.Connect}).DialContext
+	abandoned := max(2*config.Timeouts.Connect, 2*time.Minute)
+	c.transport.TLSHandshakeTimeout = abandoned
+	c.transport.DialContext = (&net.Dialer{Timeout: abandoned}).DialContext
 	if c.transport.Proxy, err = c.proxy(config.Proxy); err != nil {
 		return nil, err
 	}

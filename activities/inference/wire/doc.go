@@ -44,8 +44,7 @@
 //
 // Provider.Check begins with Client.Check and Client.CheckOptions.
 //
-// The sections of the SDKs' own clients that read the environment, try again,
-// follow redirects or set time-outs must not be used. Nor may an adapter send
-// an Idempotency-Key header without need: Go's transport takes it for leave to
-// send a request again.
+// What the SDKs' own clients add must be off: reading the environment, trying
+// again, following redirects, time-outs. Nor may an adapter send a header named
+// Idempotency-Key: Go's transport takes it for leave to send a request again.
 package wire

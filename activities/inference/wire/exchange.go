@@ -24,14 +24,14 @@ func (e exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 	// is ready is the last thing known before bytes leave: what fails earlier
 	// surely cost nothing.
 	ctx := httptrace.WithClientTrace(a.ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.leaves() }})
-	a.quiet.heard(a.client.config.Timeouts.Connect)
+	a.quiet.heard(a.timeouts.Connect)
 	response, err := a.client.transport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		a.failed = err
 		return nil, err
 	}
 	a.requestID = a.client.requestID(response.Header)
-	body := &guarded{body: response.Body, quiet: a.quiet, idle: a.client.config.Timeouts.Idle, left: a.client.config.MaxBody}
+	body := &guarded{body: response.Body, quiet: a.quiet, idle: a.timeouts.Idle, left: a.client.config.MaxBody}
 	response.Body = body
 	if response.StatusCode == http.StatusOK {
 		a.body = body
@@ -47,7 +47,7 @@ func (a *Attempt) leaves() {
 	if a.sent.Swap(true) {
 		return
 	}
-	a.quiet.heard(a.client.config.Timeouts.FirstByte)
+	a.quiet.heard(a.timeouts.FirstByte)
 	if a.call.Sent != nil {
 		a.call.Sent()
 	}

@@ -24,7 +24,7 @@ func (a *Attempt) Explain(err error) error {
 	case ok:
 		return typed
 	case errors.Is(err, errQuiet) && !a.sent.Load():
-		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: cannot reach %s: no connection in %s; check the base URL", name, host, a.client.config.Timeouts.Connect)
+		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: cannot reach %s: no connection in %s; check the base URL", name, host, a.timeouts.Connect)
 	case errors.Is(err, errQuiet):
 		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: %s sent nothing for too long", name, host)
 	case errors.Is(err, errTooLong):
