@@ -63,6 +63,9 @@ type Carry struct {
 	Copy *RecordRequest `json:"copy,omitempty"`
 	// Edits are the transcript's.
 	Edits Edits `json:"edits,omitzero"`
+	// Sketch is what compaction has to know of the messages just before Base:
+	// for each its estimated tokens and, in the lowest bits, what it is.
+	Sketch []int64 `json:"sketch,omitempty"`
 	// Prior is what the execution's origins have spent of its budget.
 	Prior Spent `json:"prior,omitzero"`
 	// Waited is how long the execution has waited for people.

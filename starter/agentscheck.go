@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"everstep/activities/files"
+	"everstep/domain/spelling"
 	"everstep/starter/agentfile"
 )
 
@@ -50,14 +53,32 @@ func (p *program) checkAgents(dir string, named []string) agentfile.Problems {
 			all = append(all, agentfile.Problem{File: text, Message: err.Error()})
 			continue
 		}
-		_, err = agentfile.Load(path)
+		file, err := agentfile.Load(path)
 		problems, _ := errors.AsType[agentfile.Problems](err)
 		if len(problems) == 0 {
 			p.say("%s: nothing is wrong", path)
 		}
+		p.noteTools(path, file.Definition.Tools)
 		all = append(all, problems...)
 	}
 	return all
+}
+
+// noteTools says of tools that are none of ours and look like one what was most
+// likely meant. It is no problem: a worker may have tools of its own.
+func (p *program) noteTools(path string, tools []string) {
+	var builtin []string
+	for _, t := range new(files.Root).Tools() {
+		builtin = append(builtin, t.Spec().Name)
+	}
+	for _, tool := range tools {
+		if slices.Contains(builtin, tool) {
+			continue
+		}
+		if near, ok := spelling.Nearest(tool, builtin); ok {
+			p.say("%s: note: tools: %s is not built in; did you mean %s? A worker of your own may have it", path, tool, near)
+		}
+	}
 }
 
 func (p *program) showProblems(problems agentfile.Problems) error {

@@ -66,17 +66,22 @@ func (p *program) checkModel(ctx context.Context) check {
 	return ok(name, "%s unless another is named", model)
 }
 
-// checkPrices says which prices a worker with this environment would know.
-func (p *program) checkPrices() check {
+// checkPrices says which prices a worker with this environment would know, or
+// all that is wrong with their file.
+func (p *program) checkPrices() []check {
 	const name = "prices"
 	file := p.env.prices()
 	if file == "" {
-		return ok(name, "those built in; %s names a file of others", variablePrices)
+		return []check{ok(name, "those built in; %s names a file of others", variablePrices)}
 	}
 	if _, err := modelfacts.Load(file); err != nil {
-		return ok(name, "%s: %s", variablePrices, err).fail("")
+		var checks []check
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			checks = append(checks, ok(name, "%s: %s", variablePrices, line).fail(""))
+		}
+		return checks
 	}
-	return ok(name, "those in %s, and those built in for other models", file)
+	return []check{ok(name, "those in %s, and those built in for other models", file)}
 }
 
 // checkKeys says which keys are there. It never says what they are.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,9 +84,31 @@ func (p *program) connect(ctx context.Context, taskQueue string) (*server, error
 		return nil, err
 	}
 	if !up {
-		return nil, &exitError{code: exitUnreachable, text: "server: none is up; start one with `starter dev`, or name one with --address or " + variableAddress}
+		return nil, &exitError{code: exitUnreachable, text: "server: none is up; start one with `starter dev`, or name one with --address or " + variableAddress, cause: errNoServer}
 	}
 	return p.dial(ctx, ofDevServer(found), &found, taskQueue)
+}
+
+// errNoServer says that no server is configured and none of ours is up.
+var errNoServer = errors.New("no server is up")
+
+// connectTo is connect for an agent: where the dev server is down, it says
+// where what began on it is kept, and what brings it back.
+func (p *program) connectTo(ctx context.Context, id string) (*server, error) {
+	s, err := p.connect(ctx, "")
+	if !errors.Is(err, errNoServer) {
+		return s, err
+	}
+	file := p.stateFile()
+	if file == "" {
+		file, _ = devserver.DefaultStateFile() // without one there is nothing to say
+	}
+	if _, missing := os.Stat(file); file == "" || missing != nil {
+		return nil, err
+	}
+	return nil, &exitError{code: exitUnreachable, cause: err, text: fmt.Sprintf(
+		"server: none is up; all executions are kept in %s: `%s`, or `%s`, brings them back; or name another server with --address or %s",
+		file, p.again("dev"), p.again("watch", id), variableAddress)}
 }
 
 // ofAgent makes a command of what it does with the agent that its argument
@@ -95,7 +118,7 @@ func (p *program) ofAgent(run func(ctx context.Context, s *server, id string) er
 		if err := checkID(args[0]); err != nil {
 			return err
 		}
-		s, err := p.connect(command.Context(), "")
+		s, err := p.connectTo(command.Context(), args[0])
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,8 @@ func (p *program) examine(ctx context.Context, f stackFlags) []check {
 		defer s.close()
 		checks = append(checks, s.checkAttributes(ctx), s.checkWorkers(ctx))
 	}
-	return append(checks, p.checkStorage(ctx, connection.Configured, s), p.checkFolder(f), p.checkModel(ctx), p.checkPrices(), p.checkKeys())
+	checks = append(checks, p.checkStorage(ctx, connection.Configured, s), p.checkFolder(f), p.checkModel(ctx))
+	return append(append(checks, p.checkPrices()...), p.checkKeys())
 }
 
 func (p *program) showChecks(checks []check) error {

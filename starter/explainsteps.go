@@ -155,9 +155,9 @@ func retryWords(r client.ExplainRetry) string {
 
 func compactionWords(c client.ExplainCompaction) string {
 	if c.Kind == client.CompactionCleared {
-		return fmt.Sprintf("compacted: results of tools before message %s are shown by a note", grouped(int64(c.Before)))
+		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(int64(c.Before)))
 	}
-	return fmt.Sprintf("compacted: messages before %s summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
+	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
 }
 
 func errorWords(e domain.Error) string {

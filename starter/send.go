@@ -40,7 +40,7 @@ while one is in progress. The message - is read from standard input.`,
 			if options.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
-			s, err := p.connect(ctx, "")
+			s, err := p.connectTo(ctx, args[0])
 			if err != nil {
 				return err
 			}

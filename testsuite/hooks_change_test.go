@@ -106,13 +106,8 @@ func TestAHookThatContinues(t *testing.T) {
 // firstAsked is the first inference that what a hook does in the first step can
 // change: the first one that is still to come, or only those of later steps.
 func firstAsked(trigger domain.Trigger, inStep bool) int {
-	switch trigger {
-	case domain.TriggerBeforeExecution, domain.TriggerBeforeStep:
+	if trigger == domain.TriggerBeforeExecution || trigger == domain.TriggerBeforeStep || inStep && trigger == domain.TriggerBeforeInference {
 		return 0
-	case domain.TriggerBeforeInference:
-		if inStep {
-			return 0
-		}
 	}
 	return 1
 }

@@ -179,8 +179,8 @@ func TestAHookThatStopsForAReason(t *testing.T) {
 			notes := domain.Metadata{"n": []byte("1")}
 			do := func(c hook.Point) (hook.Point, error) { return c.StopFor(reason, "because", notes), nil }
 			io := replies(domain.HookReply{Stop: &domain.StopSignal{Reason: reason, Message: "because", Context: notes}})
-			for kind, h := range map[string]hook.Hook{"": at(trigger, "doer", do), " as an activity": hook.IO(trigger, "doer", io)} {
-				t.Run(string(reason)+" "+string(trigger)+kind, func(t *testing.T) {
+			for kind, h := range map[string]hook.Hook{"go": at(trigger, "doer", do), "activity": hook.IO(trigger, "doer", io)} {
+				t.Run(string(reason)+" "+string(trigger)+" "+kind, func(t *testing.T) {
 					t.Parallel()
 					m := meets(t, trigger, nil, h)
 					require.Equal(t, reached(trigger), m.reach())

@@ -110,34 +110,34 @@ func (s *session) crowded() bool {
 func (s *session) clearResults() {
 	keep := s.own(s.share(s.resolved.Compaction.TargetPercent) / 2)
 	unseen, _ := s.unread()
-	entries := s.log.From(s.edits.Cleared)
+	from := max(s.edits.Cleared, s.edits.Hidden)
 	kept, count := int64(0), int64(0)
-	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Message.Role != domain.RoleTool {
+	for _, o := range slices.Backward(s.outlines(from)) {
+		if !o.result || !o.shown {
 			continue
 		}
-		tokens := domain.EstimateTokens(entries[i].Message)
-		if kept+tokens > keep && entries[i].Index < unseen {
-			s.clearedUpTo(entries[i].Index+1, kept, count)
+		if kept+o.tokens > keep && o.index < unseen {
+			s.clearedUpTo(o.index+1, kept, count)
 			return
 		}
-		kept, count = kept+tokens, count+1
+		kept, count = kept+o.tokens, count+1
 	}
-	s.clearedUpTo(max(s.edits.Cleared, s.log.Base()), kept, count)
+	if s.known() > from {
+		// Of what came before nothing is known but the sum.
+		s.clearedUpTo(s.known(), kept, count)
+	}
 }
 
-// unread is the index of the first message that the model has yet to
-// answer, its own calls with their results included, and what they all take.
+// unread is the index of the first message that the model has yet to answer,
+// its own calls with their results included, and what they all take.
 func (s *session) unread() (index int, tokens int64) {
-	entries := s.log.Entries()
 	index = s.log.Len()
-	for i := len(entries) - 1; i >= 0; i-- {
-		m := entries[i].Message
-		if m.Role == domain.RoleAssistant && len(m.ToolCalls) == 0 || entries[i].Index == s.edits.Summary-1 {
+	for _, o := range slices.Backward(s.outlines(s.edits.Hidden)) {
+		if o.assistant && !o.calls || o.index == s.edits.Summary-1 {
 			break
 		}
-		index, tokens = entries[i].Index, tokens+s.shownTokens(&entries[i])
-		if m.Role == domain.RoleAssistant {
+		index, tokens = o.index, tokens+s.shownTokens(o)
+		if o.assistant {
 			break
 		}
 	}
@@ -171,19 +171,16 @@ func (s *session) boundary() int {
 	if room := s.own(s.window()-s.summaryBound()) - s.fixedTokens(); s.window() > 0 && tokens > room {
 		unseen = s.log.Len()
 	}
-	chain, compiler := s.state.Chain(), s.resolved.Definition.Compiler
 	to, kept := s.log.Len(), int64(0)
-	entries := s.log.From(s.edits.Hidden)
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := &entries[i]
-		if e.Index == s.edits.Summary-1 || !e.Shown(compiler, chain) {
+	for _, o := range slices.Backward(s.outlines(s.edits.Hidden)) {
+		if o.index == s.edits.Summary-1 || !o.shown {
 			continue
 		}
-		if kept += s.shownTokens(e); kept > keep && e.Index < unseen {
+		if kept += s.shownTokens(o); kept > keep && o.index < unseen {
 			break
 		}
-		if e.Message.Role != domain.RoleTool {
-			to = e.Index
+		if !o.result {
+			to = o.index
 		}
 	}
 	return to
@@ -192,21 +189,19 @@ func (s *session) boundary() int {
 // tokensBefore estimates what would be hidden by a boundary, an earlier summary
 // aside. Only then is a summary worth its price.
 func (s *session) tokensBefore(to int) int64 {
-	chain, compiler := s.state.Chain(), s.resolved.Definition.Compiler
 	sum, held := int64(0), int64(0)
-	entries := s.log.From(s.edits.Hidden)
-	for i := range entries {
-		e := &entries[i]
-		if e.Index != s.edits.Summary-1 && !e.Shown(compiler, chain) {
+	for _, o := range s.outlines(s.edits.Hidden) {
+		summary := o.index == s.edits.Summary-1
+		if !summary && !o.shown {
 			continue
 		}
-		tokens := s.shownTokens(e)
-		if held += tokens; e.Index < to && e.Index != s.edits.Summary-1 {
+		tokens := s.shownTokens(o)
+		if held += tokens; o.index < to && !summary {
 			sum += tokens
 		}
 	}
-	if s.edits.Hidden < s.log.Base() {
-		// What has left memory is shown all the same, and can be hidden.
+	if s.edits.Hidden < s.known() {
+		// What nothing is known of is shown all the same, and can be hidden.
 		sum += max(s.tally.visible+s.tally.traces-held, 0)
 	}
 	return sum

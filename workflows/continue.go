@@ -64,16 +64,14 @@ func (s *session) contextLost(why *domain.Error) {
 // in this run's memory, so that it can still be asked for them when it is over.
 // A stop cuts it off, and whatever wakes an idle session: the run goes on.
 func (s *session) storeSegment() *domain.Error {
-	to := s.storable()
-	if to <= s.stored {
+	if s.log.Len() == s.stored {
 		return nil
 	}
 	if !s.state.HasActiveExecution() {
 		s.work, s.cancelWork = workflow.WithCancel(s.root)
 	}
 	s.note("continuing as new")
-	chain, _ := s.log.ChainAt(to)
-	request := domain.RecordRequest{From: s.stored, Log: domain.LogRef{Length: to, Digest: chain}}
+	request := domain.RecordRequest{From: s.stored, Log: s.log.Ref()}
 	segment, err := await(s.activity(recording, "record the transcript", 0), domain.Record, request)
 	if err != nil {
 		return failureOf(err)
@@ -81,21 +79,6 @@ func (s *session) storeSegment() *domain.Error {
 	s.segments = append(s.segments, segment)
 	s.stored = segment.To
 	return nil
-}
-
-// storable is the index up to which messages go to storage. What the model has
-// yet to answer is carried, so that the next run knows it when it has to make
-// the conversation shorter.
-func (s *session) storable() int {
-	to, _ := s.unread()
-	size := 0
-	for _, e := range s.log.From(to) {
-		size += e.Size()
-	}
-	if size > domain.MaxCarriedMessages/2 {
-		return s.log.Len()
-	}
-	return to
 }
 
 // fits reports whether the carry can be handed on.
@@ -145,7 +128,7 @@ func (s *session) carry(limit int) (domain.Carry, error) {
 		Entries: s.log.From(from), Base: from, Chain: chain,
 		Inferences: s.tally.inferences, ToolCalls: s.tally.toolCalls,
 		Visible: s.tally.visible, Traces: s.tally.traces,
-		Edits: s.edits, Prior: s.tally.prior, Waited: s.tally.waited, Paused: s.pause.on,
+		Edits: s.edits, Sketch: s.sketched(from), Prior: s.tally.prior, Waited: s.tally.waited, Paused: s.pause.on,
 		Sequence: s.ledger.last, Guarded: s.guarded,
 		Answered: s.updates.answered, Extended: s.updates.extended, Copy: s.copying, Runs: s.runs(), Outcome: s.outcome,
 	}, nil

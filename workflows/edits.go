@@ -2,12 +2,12 @@ package workflows
 
 import "everstep/domain"
 
-// shownTokens estimates what an entry takes as it is shown.
-func (s *session) shownTokens(e *domain.Entry) int64 {
-	if e.Message.Role == domain.RoleTool && e.Index < s.edits.Cleared {
+// shownTokens estimates what a message takes as it is shown.
+func (s *session) shownTokens(o outline) int64 {
+	if o.result && o.index < s.edits.Cleared {
 		return noteTokens
 	}
-	return domain.EstimateTokens(e.Message)
+	return o.tokens
 }
 
 // hidden makes the summary that has just joined the transcript stand for all
@@ -16,23 +16,21 @@ func (s *session) hidden(to, buffered int) {
 	before := s.rawInput()
 	s.edits.Hidden, s.edits.Buffered, s.edits.Summary = to, buffered, s.log.Len()
 	s.edits.Cleared = max(s.edits.Cleared, to)
-	chain, compiler := s.state.Chain(), s.resolved.Definition.Compiler
 	s.tally.visible, s.tally.traces = 0, 0
 	s.guarded.Results, s.guarded.ResultTokens = 0, 0
-	entries := s.log.From(to)
-	for i := range entries {
-		e := &entries[i]
-		if e.Index != s.edits.Summary-1 && !e.Shown(compiler, chain) {
+	for _, o := range s.outlines(to) {
+		summary := o.index == s.edits.Summary-1
+		if !summary && !o.shown {
 			continue
 		}
-		tokens := s.shownTokens(e)
+		tokens := s.shownTokens(o)
 		// The summary outlives its execution.
-		if e.Index != s.edits.Summary-1 && domain.TagOf(e.Message).Trace {
+		if o.trace && !summary {
 			s.tally.traces += tokens
 		} else {
 			s.tally.visible += tokens
 		}
-		if e.Message.Role == domain.RoleTool && e.Index >= s.edits.Cleared {
+		if o.result && o.index >= s.edits.Cleared {
 			s.guarded.Results++
 			s.guarded.ResultTokens += tokens
 		}

@@ -110,7 +110,7 @@ func (s *session) goOn(in domain.SessionInput) error {
 		if err != nil {
 			return err
 		}
-		s.log, s.stored = log, g.Copy.Log.Length
+		s.log, s.stored, s.sketch = log, g.Copy.Log.Length, nil
 	}
 	if err := s.edits.Check(s.log.Len()); err != nil {
 		return err

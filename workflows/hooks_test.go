@@ -377,3 +377,29 @@ func TestALateAlarmOfAHook(t *testing.T) {
 	require.Equal(t, 2, out.Number)
 	require.Equal(t, domain.Completed, out.StopReason)
 }
+
+// TestAnotherModelKeepsTheHooks: where the definition is resolved anew in the
+// middle of an execution, its hooks stay those of its beginning.
+func TestAnotherModelKeepsTheHooks(t *testing.T) {
+	t.Parallel()
+	var ran []int
+	w := &world{model: plays(says("", look()), says("done")), tool: saw}
+	changes := hook.AfterStep("changes", func(c hook.Point) (hook.Point, error) {
+		if c.State.StepCount() == 0 {
+			c.State = c.State.WithLLMConfig(domain.LLMConfig{Provider: "scripted", Model: "/y"}, c.Now)
+		}
+		return c, nil
+	})
+	env := hooked(t, w, nil, changes, counted(1, &ran), counted(2, &ran))
+	older, newer := hookedCatalog(t, changes, counted(1, &ran)), hookedCatalog(t, changes, counted(2, &ran))
+	w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+		if len(w.listed) == 1 {
+			return older, nil
+		}
+		return newer, nil
+	}
+	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	require.Len(t, w.listed, 2)
+	require.Equal(t, []int{1, 1}, ran)
+}

@@ -99,6 +99,7 @@ func (s *session) forgetTraces() {
 		s.tally.visible += s.tally.traces
 	} else {
 		s.guarded.Results, s.guarded.ResultTokens = 0, 0
+		s.forgetSketch()
 	}
 	s.tally.traces = 0
 	if s.resolved != nil {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -24,6 +25,9 @@ type session struct {
 	log   domain.Log
 	// segments are all, below those that hold what comes before the log's base.
 	segments, below []domain.Segment
+	// sketch are the outlines of messages before the log's base that may still
+	// be shown.
+	sketch []int64
 	// stored is the index of the first message that is in no segment.
 	stored   int
 	resolved *domain.Resolved
@@ -136,7 +140,7 @@ func (s *session) resume(carry domain.Carry) error {
 	s.resolved, s.outcome = carry.Resolved, carry.Outcome
 	s.tally = tally{inferences: carry.Inferences, toolCalls: carry.ToolCalls, visible: carry.Visible, traces: carry.Traces, prior: carry.Prior, waited: carry.Waited}
 	s.updates.answered, s.updates.extended = carry.Answered, carry.Extended
-	s.edits, s.guarded = carry.Edits, carry.Guarded
+	s.edits, s.guarded, s.sketch = carry.Edits, carry.Guarded, slices.Clone(carry.Sketch)
 	s.pause.on = carry.Paused
 	s.ledger = ledger{last: carry.Sequence, announced: len(state.StopSignals())}
 	s.requireHooks()

@@ -57,12 +57,12 @@ func TestBrokenAgents(t *testing.T) {
 
 func TestTextOfProblems(t *testing.T) {
 	t.Parallel()
-	_, err := agentfile.Parse("a.yaml", []byte("namee: a\nhooks: x\n"))
+	_, err := agentfile.Parse("a.yaml", []byte("namee: a\nhooks: {}\n"))
 	require.EqualError(t, err, "a.yaml has 2 problems:\n"+
 		"  a.yaml:1:1: namee: there is no such key; did you mean name?\n"+
-		"  a.yaml:2:8: hooks: is a text, not a list; write it as [x]")
-	_, err = agentfile.Parse("a.yaml", []byte("hooks: x\n"))
-	require.EqualError(t, err, "a.yaml:1:8: hooks: is a text, not a list; write it as [x]")
+		"  a.yaml:2:8: hooks: is a mapping, not a list")
+	_, err = agentfile.Parse("a.yaml", []byte("hooks: {}\n"))
+	require.EqualError(t, err, "a.yaml:1:8: hooks: is a mapping, not a list")
 	_, err = agentfile.Parse("a.yaml", []byte("tools: ["+strings.Repeat("1, ", 60)+"]\n"))
 	problems, _ := errors.AsType[agentfile.Problems](err)
 	require.Len(t, problems, 60)

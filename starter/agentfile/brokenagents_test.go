@@ -239,8 +239,9 @@ func brokenAgents() []broken {
 		{"denied and nothing allowed", inYAML, "tools: {deny: [read_file]}\n", []string{
 			`a.yaml:1:8: tools.allow: is missing; an agent has the tools that are allowed, so there is nothing to deny`,
 		}},
-		{"a hook for hooks", inYAML, "hooks: audit\n", []string{
-			`a.yaml:1:8: hooks: is a text, not a list; write it as [audit]`,
+		{"a comma too many between hooks", inYAML, "hooks: audit,, redact, audit\n", []string{
+			`a.yaml:1:8: hooks: has a comma without a name beside it; leave it out`,
+			`a.yaml:1:8: hooks: the hook "audit" is listed twice; keep one`,
 		}},
 		{"a hook twice", inYAML, "hooks: [audit, audit]\n", []string{
 			`a.yaml:1:16: hooks[1]: the hook "audit" is listed twice; keep one`,

@@ -97,17 +97,30 @@ func (r *reader) tool(field string, node *yaml.Node, name string, tools []string
 	return tools
 }
 
-// names reads a list of names of a kind, each once.
+// names reads names of a kind, each once: a list, or a text with commas.
 func (r *reader) names(field string, node *yaml.Node, kind string) []string {
 	names := []string{}
-	r.list(field, node, func(field string, node *yaml.Node) {
-		name, ok := r.scalarText(field, node)
+	take := func(field string, node *yaml.Node, name string) {
 		switch {
-		case !ok:
+		case name == "":
+			r.problem(node, field, "has a comma without a name beside it; leave it out")
 		case slices.Contains(names, name):
 			r.problem(node, field, "the %s %q is listed twice; keep one", kind, shorten(name))
 		default:
 			names = append(names, name)
+		}
+	}
+	if node.Kind == yaml.ScalarNode {
+		if text, ok := r.scalarText(field, node); ok {
+			for name := range strings.SplitSeq(text, ",") {
+				take(field, node, strings.TrimSpace(name))
+			}
+		}
+		return names
+	}
+	r.list(field, node, func(field string, node *yaml.Node) {
+		if name, ok := r.scalarText(field, node); ok {
+			take(field, node, name)
 		}
 	})
 	return names

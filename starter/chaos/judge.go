@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 )
@@ -219,5 +220,5 @@ func excerpt(m domain.Message) string {
 	if m.ToolResult != nil {
 		text = m.ToolResult.Content
 	}
-	return string(m.Role) + " " + domain.Shorten(text, 120)
+	return string(m.Role) + " " + domain.Shorten(strings.Join(strings.Fields(text), " "), 120)
 }

@@ -166,13 +166,15 @@ func TestExplainKeepsExecutionsApart(t *testing.T) {
 	require.Contains(t, v.Missing, "1 of 2 steps cannot be read; the totals are without them")
 }
 
+// TestExplainCompactions tells each once, in order: what a summary hides was not
+// cleared as well.
 func TestExplainCompactions(t *testing.T) {
 	t.Parallel()
 	run := pricedRun()
 	run.completes(run.infers(1, 1), used(reply("", domain.ToolCall{Name: "ls"}), usage(100, 10), domain.Usage{}, 1))
 	request := domain.ModelRequest{ExecutionID: nth(1), Step: 2, Edits: domain.Edits{Cleared: 7}, Summary: &domain.SummaryRequest{To: 9}}
 	run.completes(run.schedule(string(domain.CallModel), request), used(reply("summed up"), usage(300, 30), domain.Usage{}, 1))
-	request.Summary, request.Edits = nil, domain.Edits{Cleared: 7, Hidden: 9, Summary: 12}
+	request.Summary, request.Edits = nil, domain.Edits{Cleared: 9, Hidden: 9, Summary: 12}
 	run.completes(run.schedule(string(domain.CallModel), request), used(reply("done"), usage(50, 5), domain.Usage{}, 1))
 	run.ends(outcomeOf(1, 2))
 	v := explained(t, run, nil)

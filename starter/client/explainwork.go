@@ -101,7 +101,8 @@ func (h *past) turnTo(step int, now time.Time) {
 func (h *past) compacted(request domain.ModelRequest) {
 	before := h.turn.edits
 	h.turn.edits = request.Edits
-	if request.Edits.Cleared > before.Cleared {
+	// A summary clears what it hides, which is its own matter.
+	if request.Edits.Cleared > max(before.Cleared, request.Edits.Hidden) {
 		h.turn.compactions = append(h.turn.compactions, ExplainCompaction{Kind: CompactionCleared, Before: request.Edits.Cleared})
 	}
 	if request.Summary != nil {

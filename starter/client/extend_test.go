@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -199,6 +200,51 @@ func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
 			require.Equal(t, 2, in.Carry.Extended[0].Reply.Number)
 		})
 	}
+}
+
+// TestGoingOnNeedsSomethingLeft refuses where the first step would be stopped.
+func TestGoingOnNeedsSomethingLeft(t *testing.T) {
+	t.Parallel()
+	at, cents := time.Now().Add(-time.Hour), int64(50_000_000)
+	for name, c := range map[string]struct {
+		used   domain.Spent
+		budget domain.ExecutionBudget
+		lift   []domain.Limit
+		says   string
+	}{
+		"no total is given": {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, nil, "max_steps is 2 and 2 are done; give a higher total with --max-steps"},
+		"too low a total":   {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher total with --max-steps"},
+		"tokens":            {domain.Spent{Tokens: 900}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxTokens: new(int64(900))}, nil, "max_tokens is 900 and 900 are used; give a higher total with --max-tokens"},
+		"money":             {domain.Spent{CostNanoUSD: cents}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxCostNanoUSD: &cents}, nil, "max_cost is $0.05 and $0.05 are spent; give a higher total with --max-cost"},
+		"time":              {domain.Spent{Seconds: 61}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxSeconds: new(60.0)}, nil, "max_seconds is 60 and 61.0 are used; give a higher total with --max-seconds"},
+		"a higher total":    {domain.Spent{Steps: 2}, steps(3), nil, ""},
+		"a limit lifted":    {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, []domain.Limit{domain.LimitSteps}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(lonelyRun(t, "run-0", 1, nil))
+			answer := answersOf(t, 1, 10, false)
+			f.query = func(ctx context.Context, run, query string, in any) (any, error) {
+				out, err := answer(ctx, run, query, in)
+				if view, ok := out.(domain.StateView); ok {
+					view.Carry.Prior = c.used
+				}
+				return out, err
+			}
+			started := false
+			f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error { started = true; return nil }
+			_, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: c.budget, Lift: c.lift})
+			require.Equal(t, c.says == "", started)
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			requireClass(t, err, Refused)
+			require.EqualError(t, err, "extend: there is nothing left to go on with: "+c.says)
+		})
+	}
+	late := exhausted(domain.TimeLimitReached, domain.ExecutionBudget{Deadline: &at}, domain.Spent{})
+	require.ErrorContains(t, late, "--deadline")
 }
 
 // TestGoingOnWhereSomebodyWasFaster finds the agent at work, and gives that

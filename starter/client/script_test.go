@@ -128,6 +128,16 @@ func (r *fakeRun) startsAttempt(scheduled int64, attempt int32, why string) {
 	})
 }
 
+// fallsThrough ends an activity without a result.
+func (r *fakeRun) fallsThrough(scheduled int64, why string) {
+	r.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
+		Attributes: &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
+			ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: scheduled, Failure: failure(why)},
+		},
+	})
+}
+
 func failure(message string) *failurepb.Failure {
 	return &failurepb.Failure{Message: message, FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
 		ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: string(domain.Unavailable)},

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+)
+
+// refusesCalls is a worker that knows why two of three calls of step 1 were not run.
+func refusesCalls(asked *int) func(context.Context, string, string, any) (any, error) {
+	return func(_ context.Context, _, query string, in any) (any, error) {
+		if query != string(domain.QuerySteps) || in.(domain.StepsRequest).From != 1 {
+			return nil, errDown
+		}
+		*asked++
+		blocked := domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: no secrets").From("privacy")
+		return domain.StepsPage{ExecutionID: nth(1), Number: 1, First: 1, Steps: []domain.StepExecution{
+			stepOf(1, domain.AgentStep{ToolExecutions: []domain.ToolExecution{
+				failedCall(readCall(1, 0, "a", ""), blocked), readCall(1, 1, "b", "text"),
+				failedCall(readCall(1, 2, "c", ""), domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no call is left")),
+			}}),
+		}}, nil
+	}
+}
+
+// TestFollowShowsCallsThatWereNotRun has why where a worker tells, asks once a
+// step, and never twice of workers that are not there.
+func TestFollowShowsCallsThatWereNotRun(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "looking", domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "taken_out"})
+	run.completes(run.calls(1, 1, 1, "read_file"), domain.ToolReply{Content: "text"})
+	run.answers(1, 2, "42")
+	run.ends(outcomeOf(1, 2))
+	f, asked := newFake(run), 0
+	f.query = refusesCalls(&asked)
+	events := followed(t, f, FollowOptions{})
+	require.Equal(t, []EventType{
+		EventBegan, EventStep, EventAnswered, EventTool, EventToolDone, EventNotRun, EventNotRun, EventStep, EventAnswered, EventEnded,
+	}, typesOf(events))
+	require.Equal(t, 1, asked)
+	require.Equal(t, domain.CodeBlocked, events[5].Error.Code)
+	require.Equal(t, "privacy", events[5].Error.Source)
+	require.Equal(t, "a", events[5].Arguments)
+	require.Equal(t, 2, events[6].Position)
+	require.Equal(t, domain.CodeNotRun, events[6].Error.Code)
+
+	f.query = func(context.Context, string, string, any) (any, error) { asked++; return nil, errNoWorker }
+	events = followed(t, f, FollowOptions{})
+	require.Equal(t, []EventType{EventNotRun, EventNotRun, EventNotRun}, typesOf(events)[5:8], "history alone cannot tell that a hook took one out")
+	require.Nil(t, events[5].Error)
+	require.Equal(t, 2, asked)
+}
+
+// TestFollowShowsCallsOfTheLastStep has those that a limit kept from being run.
+func TestFollowShowsCallsOfTheLastStep(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "looking", domain.ToolCall{Name: "read_file", Arguments: "{}"})
+	run.ends(stopped(1))
+	f := newFake(run)
+	f.query = func(context.Context, string, string, any) (any, error) { return nil, errDown }
+	events := followed(t, f, FollowOptions{})
+	require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventNotRun, EventEnded}, typesOf(events))
+	require.Equal(t, "{}", events[3].Arguments)
+}
+
+func TestFollowShowsHooksAndSummaries(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	hook := func(step int, trigger domain.Trigger) int64 {
+		return run.schedule(string(domain.CallHook), domain.HookRequest{
+			Hook: domain.HookSpec{Name: "audit", Trigger: trigger}, ExecutionID: nth(1), Number: 1, Step: step,
+		})
+	}
+	run.completes(hook(0, domain.TriggerBeforeExecution), domain.HookReply{})
+	summary := domain.ModelRequest{ExecutionID: nth(1), Step: 1, Summary: &domain.SummaryRequest{To: 3}}
+	run.completes(run.schedule(string(domain.CallModel), summary), domain.ModelReply{Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Throttled, "too many")})
+	summary.Attempts = 1
+	run.completes(run.schedule(string(domain.CallModel), summary), reply("what was asked"))
+	run.answers(1, 1, "42")
+	failing := hook(1, domain.TriggerAfterStep)
+	run.fallsThrough(failing, "the disk is full")
+	run.ends(outcomeOf(1, 1))
+	events := followed(t, newFake(run), FollowOptions{})
+	require.Equal(t, []EventType{
+		EventBegan, EventHook, EventStep, EventSummary, EventCut, EventRetry, EventAnswered, EventHook, EventHookFailed, EventEnded,
+	}, typesOf(events))
+	require.Equal(t, "audit", events[1].Hook)
+	require.Equal(t, domain.TriggerBeforeExecution, events[1].Trigger)
+	require.Equal(t, "42", events[6].Text, "a summary is no answer")
+	require.Equal(t, 1, events[8].Step)
+	require.Equal(t, "the disk is full", events[8].Error.Message)
+}
+
+// TestResultHasTheSignal that ended the execution, where a worker tells it.
+func TestResultHasTheSignal(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.ends(stopped(1))
+	f, o := newFake(run), stopped(1)
+	said := &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2 and 2 are done"}
+	f.query = func(context.Context, string, string, any) (any, error) {
+		return domain.StepsPage{ExecutionID: nth(1), Number: 1, Outcome: &o, Signal: said}, nil
+	}
+	r, err := f.client().Wait(t.Context(), "nora", 0)
+	require.NoError(t, err)
+	require.Equal(t, said, r.Signal)
+}
+
+// TestPriced asks who knows: the outcome once there is one, before the workflow.
+func TestPriced(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	f := newFake(run)
+	f.query = func(context.Context, string, string, any) (any, error) {
+		return domain.StepsPage{ExecutionID: nth(1), Number: 1, Priced: true}, nil
+	}
+	priced := func() bool { return must(f.client().Priced(t.Context(), "nora", 0)) }
+	require.True(t, priced())
+	f.query = func(context.Context, string, string, any) (any, error) { return domain.StepsPage{Number: 1}, nil }
+	require.False(t, priced())
+	o := outcomeOf(1, 2)
+	run.ends(o)
+	require.False(t, priced())
+	o.CostNanoUSD = 1
+	run.memo = memoOf(o)
+	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+	require.True(t, priced(), "what cost something has a price, whoever wrote it")
+}
+
+// TestRefusalsAreInOurWords has nothing that the SDK writes for programs.
+func TestRefusalsAreInOurWords(t *testing.T) {
+	t.Parallel()
+	f := newFake(newRun("run-1", nil))
+	for name, c := range map[string]struct {
+		err   error
+		class Class
+		text  string
+	}{
+		"ours":       {temporal.NewNonRetryableApplicationError("max_cost: nobody knows the price", string(domain.Invalid), nil), Invalid, "max_cost: nobody knows the price"},
+		"of unknown": {temporal.NewApplicationError("unknown update extend", "other"), Failed, "extending nora: unknown update extend"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.update = func(string, any) (any, error) { return nil, c.err }
+			_, err := f.client().Extend(t.Context(), "nora", ExtendOptions{Budget: steps(9)})
+			requireClass(t, err, c.class)
+			require.EqualError(t, err, c.text)
+		})
+	}
+}
