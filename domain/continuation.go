@@ -7,12 +7,28 @@ import "slices"
 // request.
 type Continuation struct {
 	StopSignals []StopSignal `json:"stop_signals,omitempty"`
-	// Overridden are signals that no longer count, kept to be seen.
+	// Overridden are signals that no longer count, kept to be seen, the newest
+	// MaxOverridden.
 	Overridden []StopSignal `json:"overridden,omitempty"`
 	// Late are signals that came when the loop was over already. They never count.
 	Late []StopSignal `json:"late,omitempty"`
 	// Requested means that something asked to go on. One evaluation uses it up.
 	Requested bool `json:"is_continuation_requested,omitzero"`
+}
+
+// MaxOverridden is how many overridden signals are kept, the newest: each step
+// keeps what there were.
+const MaxOverridden = 10
+
+// size is about how many bytes the continuation takes when encoded.
+func (c Continuation) size() int {
+	n := 0
+	for _, signals := range [][]StopSignal{c.StopSignals, c.Overridden, c.Late} {
+		for _, signal := range signals {
+			n += 64 + encodedLen(signal.Message) + encodedLen(signal.Source) + signal.Context.size()
+		}
+	}
+	return n
 }
 
 // IsZero reports whether nothing was signalled or requested.
@@ -39,6 +55,7 @@ func (c Continuation) continues() bool {
 func (c Continuation) evaluated() Continuation {
 	if c.continues() && len(c.StopSignals) > 0 {
 		c.Overridden = append(slices.Clip(c.Overridden), c.StopSignals...)
+		c.Overridden = c.Overridden[max(len(c.Overridden)-MaxOverridden, 0):]
 		c.StopSignals = nil
 	}
 	c.Requested = false

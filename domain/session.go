@@ -102,6 +102,8 @@ type Guarded struct {
 	// steps in a row that had the same.
 	Calls    Digest `json:"calls,omitzero"`
 	Repeated int    `json:"repeated,omitzero"`
+	// Rewritten means that a hook has changed the newest answer.
+	Rewritten bool `json:"rewritten,omitzero"`
 	// Invalid counts the answers that did not fit the response format.
 	Invalid int `json:"invalid,omitzero"`
 	// Results counts the tool results that are shown whole, and ResultTokens
@@ -134,5 +136,8 @@ type Outcome struct {
 	// Priced says that the model has a price. Without one nobody knows what the
 	// usage cost, and the cost is zero.
 	Priced bool `json:"priced,omitzero"`
-	Closed bool `json:"closed,omitzero"`
+	// Rewritten means that a hook has changed the answer: history, which holds
+	// what the model said, cannot tell it.
+	Rewritten bool `json:"answer_rewritten,omitzero"`
+	Closed    bool `json:"closed,omitzero"`
 }

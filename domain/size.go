@@ -34,9 +34,14 @@ func (m Message) Size() int {
 	if r := m.ToolResult; r != nil {
 		n += 64 + encodedLen(r.CallID) + encodedLen(r.Name) + encodedLen(r.Content)
 	}
+	return n + m.Metadata.size()
+}
+
+func (m Metadata) size() int {
+	n := 0
 	// A sum has no order.
 	//workflowcheck:ignore
-	for k, v := range m.Metadata {
+	for k, v := range m {
 		n += 8 + len(k) + len(v)
 	}
 	return n

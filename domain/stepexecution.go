@@ -18,3 +18,6 @@ func (s StepExecution) Duration() time.Duration { return s.CompletedAt.Sub(s.Sta
 
 // Usage is the step's.
 func (s StepExecution) Usage() Usage { return s.Step.Usage }
+
+// Size is about how many bytes the step takes when encoded.
+func (s StepExecution) Size() int { return s.Step.Size() + s.Continuation.size() }

@@ -118,6 +118,14 @@ func TestAgentsCheck(t *testing.T) {
 	code, stdout, _ = c.call(t.Context(), "agents", "check", "reviewer", "--json")
 	require.Equal(t, exitDone, code)
 	require.Equal(t, "[]\n", stdout)
+
+	typo := filepath.Join(c.here, "typo.yaml")
+	require.NoError(t, os.WriteFile(typo, []byte("hooks: audit, redact\ntools: raed_file, list_files, our_own\n"), 0o600))
+	code, stdout, stderr = c.call(t.Context(), "agents", "check", typo)
+	require.Equal(t, exitDone, code, "a worker may have a tool of that name")
+	require.Empty(t, stdout)
+	require.Equal(t, typo+": nothing is wrong\n"+
+		typo+": note: tools: raed_file is not built in; did you mean read_file? A worker of your own may have it\n", stderr)
 }
 
 func TestAgentsSchema(t *testing.T) {

@@ -95,11 +95,21 @@ func TestDoctorNamesPrices(t *testing.T) {
 	require.NoError(t, err)
 	p := &program{env: environment{variables{variablePrices: "none.yaml"}}}
 	got := p.checkPrices()
-	require.Equal(t, verdictFail, got.Verdict)
-	require.Contains(t, got.Detail, "EVERSTEP_PRICES: "+filepath.Join(here, "none.yaml")+": cannot be read")
+	require.Len(t, got, 1)
+	require.Equal(t, verdictFail, got[0].Verdict)
+	require.Contains(t, got[0].Detail, "EVERSTEP_PRICES: "+filepath.Join(here, "none.yaml")+": cannot be read")
 
 	file := filepath.Join(t.TempDir(), "prices.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("models:\n  mine/m: {input: 1.25, output: 10}\n"), 0o600))
 	p.env = environment{variables{variablePrices: file}}
-	require.Equal(t, ok("prices", "those in %s, and those built in for other models", file), p.checkPrices())
+	require.Equal(t, []check{ok("prices", "those in %s, and those built in for other models", file)}, p.checkPrices())
+
+	require.NoError(t, os.WriteFile(file, []byte("models:\n  mine/m: {input: cheap, output: 10}\n  mine/n: {inputt: 1}\n"), 0o600))
+	wrong := p.checkPrices()
+	require.Greater(t, len(wrong), 2, "a line a problem")
+	for i, c := range wrong {
+		require.Equal(t, verdictFail, c.Verdict)
+		require.Regexp(t, `^EVERSTEP_PRICES: .*prices\.yaml:[23]: `, c.Detail, i)
+		require.NotContains(t, c.Detail, "\n")
+	}
 }

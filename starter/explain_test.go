@@ -92,6 +92,8 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 	}
 	got := explainText(noTheme(), v, testNow)
 	require.Contains(t, got, "paused · step 1: waiting for the model, for 4.0 s")
+	v.Doing.Text = "paused"
+	require.Contains(t, explainText(noTheme(), v, testNow), "doing     paused, for 4.0 s")
 	require.Contains(t, got, "also user_requested by user: enough · will end it")
 	require.Contains(t, got, "in progress")
 	require.Contains(t, got, "work · running")

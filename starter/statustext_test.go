@@ -42,6 +42,9 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		"cache_read_tokens", "cache_write_tokens", "input_tokens", "output_tokens", "reasoning_tokens", "total_tokens",
 	}, keys(full.Usage))
 
+	known := statusOf(domain.StatusView{CostUSD: "0", Priced: true, Usage: domain.UsageView{TotalTokens: 9}})
+	require.Equal(t, want, keys(known), "null says whether there is a price")
+
 	line, err := encode(statusOf(domain.StatusView{}))
 	require.NoError(t, err)
 	require.Contains(t, string(line), `"stop_signals":[]`)

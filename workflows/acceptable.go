@@ -23,6 +23,9 @@ const (
 // acceptable says why what a hook has made of the state cannot be kept.
 func acceptable(given, made domain.AgentState) error {
 	for _, e := range made.AddedSince(given) {
+		if m := e.Message; m.Role == domain.RoleTool || m.ToolResult != nil || len(m.ToolCalls) > 0 {
+			return domain.Errorf(domain.Invalid, "its message is a tool's or asks for tools; only the model does")
+		}
 		if err := readable("message", e.Message, domain.MaxMessage); err != nil {
 			return err
 		}
@@ -30,6 +33,15 @@ func acceptable(given, made domain.AgentState) error {
 	for _, signal := range made.StopSignals()[len(given.StopSignals()):] {
 		if err := readable("stop signal", signal, maxSignal); err != nil {
 			return err
+		}
+	}
+	was, _ := given.Execution()
+	is, _ := made.Execution()
+	if own, failed := is.Err(); failed {
+		if before, _ := was.Err(); own != before {
+			if err := readable("error", own, maxSignal); err != nil {
+				return err
+			}
 		}
 	}
 	if metadata := made.Metadata(); len(metadata) > 0 {

@@ -16,8 +16,10 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	given := hook.Answer{Message: m.Clone(), Response: reply.Response}
 	made := fire(s, domain.TriggerAfterInference, given)
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
-	if !made.Message.Equal(m) {
+	s.guarded.Rewritten = !made.Message.Equal(m)
+	if s.guarded.Rewritten {
 		m, _ = sound(&made.Message)
+		m.ToolCalls = distinct(step, m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
 		invalid = s.checkOutput(m)
 	}
@@ -79,6 +81,20 @@ func sound(m *domain.Message) (domain.Message, bool) {
 		return p.Type == "" || len(p.Opaque) > 0 && !json.Valid(p.Opaque)
 	})
 	return own, true
+}
+
+// distinct gives the calls that a hook has made ids of their own, where they
+// have none or share one: by it a result finds its call.
+func distinct(step *turn, calls []domain.ToolCall) []domain.ToolCall {
+	taken := make(map[string]bool, len(calls))
+	calls = slices.Clone(calls)
+	for i, call := range calls {
+		if call.ID == "" || taken[call.ID] {
+			calls[i].ID = step.id.Tool(i).String()
+		}
+		taken[calls[i].ID] = true
+	}
+	return calls
 }
 
 // blank reports whether a message has no text that can be seen.

@@ -28,6 +28,7 @@ func (s *session) finish() {
 	s.state = s.state.WithLateSignals(counted, s.now())
 	s.state = must(s.state.WithExecutionCompleted(s.now()))
 	outcome := describe(s.in.AgentID, s.state, s.priced())
+	outcome.Rewritten = s.guarded.Rewritten
 	s.outcome = &outcome
 	s.tellEnd(outcome)
 	s.publish(outcome)

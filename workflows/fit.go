@@ -12,7 +12,7 @@ const roomBeside = 64 << 10
 // long as what fits, and no workflow task may take long over it.
 func fit(state domain.AgentState, limit int) domain.AgentState {
 	size := 0
-	for _, step := range state.Steps() {
+	for _, step := range state.StepExecutions() {
 		size += step.Size()
 	}
 	if current, ok := state.CurrentStep(); ok {

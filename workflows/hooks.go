@@ -185,6 +185,7 @@ func (s *session) hookFailed(spec domain.HookSpec, err error) {
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, own.Message), domain.MaxReason)
 	if s.step != nil {
 		s.step.halts++
+		s.step.hookFailed = true
 	}
 	s.fail(&own)
 }

@@ -110,7 +110,7 @@ func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 			continue
 		}
 		step.Step = step.Step.Trimmed(domain.MaxPage)
-		size += step.Step.Size()
+		size += step.Size()
 		if len(page.Steps) > 0 && size > domain.MaxPage {
 			page.Next = step.Step.Number
 			return page, nil

@@ -106,7 +106,7 @@ func (s *session) tellCompleted(step *turn, i int) {
 
 // afterCall lets hooks change what came of a call that was begun.
 func (s *session) afterCall(step *turn, r *round, i int) {
-	if !r.began[i] {
+	if !r.began[i] || step.hookFailed {
 		return
 	}
 	given := step.content.ToolExecutions[i]

@@ -45,6 +45,9 @@ type turn struct {
 	// halts counts the hooks and tools that asked to stop: with one, nothing
 	// of the step begins any more. halted are those of tools that became signals.
 	halts, halted int
+	// hookFailed says that a hook has failed, after which no other one runs at
+	// its trigger.
+	hookFailed bool
 	// hooked is how many bytes hooks that are activities got and answered.
 	hooked int
 	// blocker is the hook that forbade a call last.

@@ -69,7 +69,8 @@ func (a *answerScan) take(event *historypb.HistoryEvent) bool {
 		a.ended[late.GetScheduledEventId()] = record{failure: a.reader.failure(late.GetFailure())}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		s := a.reader.scheduled(event.GetActivityTaskScheduledEventAttributes())
-		if s.isModel() && s.execution == a.want {
+		// A summary of the conversation is no answer.
+		if s.isModel() && s.execution == a.want && s.model != nil && s.model.Summary == nil {
 			a.found = a.ended[event.GetEventId()]
 			return true
 		}

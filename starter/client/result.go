@@ -37,6 +37,9 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 			return c.withOutput(ctx, p, r), nil
 		}
 	}
+	if outcome.Rewritten {
+		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it; start one with `starter worker` or `starter dev`", outcome.Number, p.called())
+	}
 	found, err := c.recorded(ctx, p.snapshot, last, outcome.ExecutionID)
 	if err != nil {
 		return Result{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
