@@ -58,7 +58,7 @@ type priorJSON struct {
 func statusOf(v domain.StatusView) statusJSON {
 	s := statusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
 	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
-	s.CostUSD, s.StatusView.Priced = costOfStatus(v), false // null says it
+	s.CostUSD, s.Priced = costOfStatus(v), false // null says it
 	if !v.Prior.IsZero() {
 		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}

@@ -269,6 +269,11 @@ func TestExplainWhatToDo(t *testing.T) {
 		{Limit: domain.LimitSeconds, Unit: UnitMilliseconds, Total: new(int64(1500)), Reached: true},
 		{Limit: domain.LimitDeadline, Unit: UnitTime, Deadline: new(time.Now()), Reached: true},
 	}))
+	require.Equal(t, "extend x --max-steps 2", raise("x", []ExplainLimit{
+		{Limit: domain.LimitSteps, Unit: UnitSteps, Total: new(int64(1)), Left: new(int64(0))},
+		{Limit: domain.LimitTokens, Unit: UnitTokens, Total: new(int64(300)), Left: new(int64(1))},
+		{Limit: domain.LimitToolCalls, Unit: UnitCalls, Total: new(int64(1)), Left: new(int64(0))},
+	}), "what is used up has to be raised too, for what it advises not to be refused")
 }
 
 func TestExplainOneThatTheServerEnded(t *testing.T) {

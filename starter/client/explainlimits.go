@@ -101,12 +101,18 @@ func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domai
 	}
 }
 
+// exhausted reports whether nothing of a limit is left such that nothing can go
+// on. Without tool calls an agent still answers.
+func (l ExplainLimit) exhausted() bool {
+	return l.Left != nil && *l.Left == 0 && l.Limit != domain.LimitToolCalls
+}
+
 // raise is the command that goes on with about twice of each limit that was
-// reached.
+// reached, or of which nothing is left.
 func raise(id string, limits []ExplainLimit) string {
 	parts := []string{"extend", id}
 	for _, l := range limits {
-		if !l.Reached {
+		if !l.Reached && !l.exhausted() {
 			continue
 		}
 		name := "--" + strings.ReplaceAll(string(l.Limit), "_", "-")

@@ -227,7 +227,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 			f.query = func(ctx context.Context, run, query string, in any) (any, error) {
 				out, err := answer(ctx, run, query, in)
 				if view, ok := out.(domain.StateView); ok {
-					view.Carry.Prior = c.used
+					view.Carry.Prior, view.Carry.Resolved.Price = c.used, &domain.Price{Input: 1}
 				}
 				return out, err
 			}
@@ -243,6 +243,11 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 			require.EqualError(t, err, "extend: there is nothing left to go on with: "+c.says)
 		})
 	}
+	f := newFake(lonelyRun(t, "run-0", 1, nil))
+	f.query = answersOf(t, 1, 10, false)
+	_, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: domain.ExecutionBudget{MaxCostNanoUSD: &cents}})
+	requireClass(t, err, Invalid)
+	require.ErrorContains(t, err, "max_cost: nobody knows what scripted/")
 	late := exhausted(domain.TimeLimitReached, domain.ExecutionBudget{Deadline: &at}, domain.Spent{})
 	require.ErrorContains(t, late, "--deadline")
 }

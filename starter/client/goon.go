@@ -95,6 +95,9 @@ func (c *Client) successor(ctx context.Context, p position, in domain.SessionInp
 	budget, _ := state.Budget()
 	in.SchemaVersion, in.Prompt, in.Budget, in.Timing = domain.SchemaVersion, "", domain.ExecutionBudget{}, c.cfg.Timing
 	in.GoOn = &domain.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
+	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
+		return opening{}, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
+	}
 	if reason, reached := in.GoOn.Budget.Limit(view.Carry.Prior, time.Now()); reached {
 		return opening{}, exhausted(reason, in.GoOn.Budget, view.Carry.Prior)
 	}
