@@ -12,8 +12,9 @@ type AgentStep struct {
 	// Number counts the execution's steps from 1.
 	Number int
 	Input  StepInput
-	// Output are the messages that the step added, in order: the model's, then
-	// one for each tool call.
+	// Output are the messages that the step added, in order: a summary, where
+	// the conversation was compacted in it, and what hooks said before the
+	// model; the model's; one for each tool call; what hooks said after.
 	Output []Message
 	// Response describes the inference. It is nil until the model has answered.
 	Response       *Response

@@ -48,7 +48,7 @@ func TestCLIBadInput(t *testing.T) {
 		{"deadline past", flag("--deadline=2001-01-01T00:00:00Z"), []string{"--deadline:", "past", "give"}},
 		{"deadline past, relative", flag("--deadline=-5s"), []string{"--deadline:", "past", "give"}},
 		{"deadline no time", flag("--deadline=tomorrow"), []string{"--deadline:", "neither a time nor a duration", "give"}},
-		{"cost with a comma", flag("--max-cost=1,50"), []string{"--max-cost:", "comma", "give dollars"}},
+		{"cost with a comma", flag("--max-cost=1,50"), []string{"--max-cost:", "comma", "write a point"}},
 		{"cost in words", flag("--max-cost=much"), []string{"--max-cost:", "no sum of money", "give dollars"}},
 		{"cost too fine", flag("--max-cost=0.0000000001"), []string{"--max-cost:", "9 decimals"}},
 		{"price of nothing", flag("--price=input=1"), []string{"--price:", "both input and output", "give dollars"}},

@@ -37,7 +37,7 @@ func (s *session) runTools(step *turn) {
 	}
 	if r.denied > 0 {
 		s.signal(domain.ToolCallLimitReached, guardBudget, fmt.Sprintf(
-			"max_tool_calls is %d, %d were used, and the model asked for %d more; extend it with a higher max_tool_calls to go on",
+			"max_tool_calls is %d, %d were used before this step, and the model asked for %d more; extend it with a higher max_tool_calls to go on",
 			r.limit, s.spent().ToolCalls-r.allowed, r.allowed+r.denied))
 	}
 	s.note(fmt.Sprintf("step %d: running %s", step.number, toolNames(step.calls)))
