@@ -117,7 +117,8 @@ func bounded(r domain.Response) domain.Response {
 	if r.Finish != "" && !slices.Contains(domain.FinishReasons(), r.Finish) {
 		r.Finish, r.FinishWord = domain.FinishOther, string(r.Finish)
 	}
-	r.ID, r.Model, r.FinishWord = domain.Shorten(r.ID, maxWord), domain.Shorten(r.Model, maxWord), domain.Shorten(r.FinishWord, maxWord)
+	r.ID, r.RequestID = domain.Shorten(r.ID, maxWord), domain.Shorten(r.RequestID, maxWord)
+	r.Model, r.FinishWord = domain.Shorten(r.Model, maxWord), domain.Shorten(r.FinishWord, maxWord)
 	return r
 }
 

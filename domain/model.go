@@ -83,8 +83,10 @@ type ModelReply struct {
 
 // A Response is what a provider said of an inference, its message aside.
 type Response struct {
-	// ID is the provider's own id of the response.
-	ID string `json:"id,omitzero"`
+	// ID is the provider's own id of the response, and RequestID that of the
+	// request, by which its support finds it.
+	ID        string `json:"id,omitzero"`
+	RequestID string `json:"request_id,omitzero"`
 	// Model is the model that answered, by the provider's word.
 	Model  string       `json:"model,omitzero"`
 	Finish FinishReason `json:"finish_reason,omitzero"`

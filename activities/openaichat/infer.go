@@ -32,6 +32,7 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	}
 	defer response.Body.Close()
 	out := &assembly{attempt: a, draft: wire.NewDraft(emit), bound: call.MaxOutputTokens, finishOptional: p.finishOptional}
+	out.draft.RequestID = a.RequestID()
 	if err := a.Read(response, out); err != nil {
 		return out.draft.Partial(), err
 	}

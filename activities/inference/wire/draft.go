@@ -15,8 +15,9 @@ import (
 // item), or whatever the adapter counts. In the message they stand in the order
 // of their places.
 type Draft struct {
-	// ID and Model are the provider's words.
-	ID, Model string
+	// ID and Model are the provider's words, RequestID is its name of the
+	// request: see Attempt.RequestID.
+	ID, Model, RequestID string
 	// Usage is what was reported last.
 	Usage domain.Usage
 
@@ -120,7 +121,7 @@ func (d *Draft) Answer(finish domain.FinishReason, word string) inference.Answer
 	}
 	return inference.Answer{
 		Message:  inference.AssistantMessage(parts, "", d.calls.Done()),
-		Response: domain.Response{ID: d.ID, Model: d.Model, Finish: finish, FinishWord: word, Usage: d.Usage},
+		Response: domain.Response{ID: d.ID, RequestID: d.RequestID, Model: d.Model, Finish: finish, FinishWord: word, Usage: d.Usage},
 	}
 }
 
@@ -138,7 +139,7 @@ func (d *Draft) Partial() inference.Answer {
 	}
 	return inference.Answer{
 		Message:  inference.PartialMessage(reasoning.String(), text.String()),
-		Response: domain.Response{ID: d.ID, Model: d.Model, Usage: d.Usage},
+		Response: domain.Response{ID: d.ID, RequestID: d.RequestID, Model: d.Model, Usage: d.Usage},
 		Partial:  true,
 	}
 }
