@@ -2,11 +2,15 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
 	"everstep/activities/scripted"
+	"github.com/google/uuid"
+
 	"everstep/domain"
 	"everstep/starter/client"
 )
@@ -76,7 +80,11 @@ func (p *proof) begin(ctx context.Context, agents *client.Client, a Agent, id st
 		got.runs = append(got.runs, got.begun.RunID)
 	case x.GoesOn:
 		var extended client.Extended
-		extended, err = agents.Extend(ctx, id, client.ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}})
+		options := client.ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}, RequestID: uuid.NewString()}
+		err = patiently(ctx, func() (err error) {
+			extended, err = agents.Extend(ctx, id, options)
+			return err
+		})
 		if err == nil && !extended.Began {
 			err = fmt.Errorf("execution %d was extended and did not begin", i+1)
 		}
@@ -89,6 +97,40 @@ func (p *proof) begin(ctx context.Context, agents *client.Client, a Agent, id st
 	return err
 }
 
+// patiently asks again for as long as no worker answers: one has just been
+// killed, and on a busy machine the next takes its time.
+func patiently(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if err == nil || !errors.Is(err, &client.Error{Class: client.Unreachable}) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+// askAgain is between two questions that no worker answered.
+const askAgain = 200 * time.Millisecond
+
+// read reads a sequence to its end, anew where no worker answered.
+func read[T any](ctx context.Context, from func() iter.Seq2[T, error]) (all []T, err error) {
+	err = patiently(ctx, func() error {
+		all = nil
+		for value, err := range from() {
+			if err != nil {
+				return err
+			}
+			all = append(all, value)
+		}
+		return nil
+	})
+	return all, err
+}
+
 func (p *proof) definition(a Agent) domain.Definition {
 	d := a.Definition
 	d.Model.Provider, d.Model.Model = scripted.Name, p.script(a)
@@ -98,27 +140,21 @@ func (p *proof) definition(a Agent) domain.Definition {
 
 // collect reads transcript, steps, events and effects, and closes the session.
 func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id string, got *played) error {
-	for entry, err := range agents.Messages(ctx, id) {
+	var err error
+	if got.messages, err = read(ctx, func() iter.Seq2[domain.Entry, error] { return agents.Messages(ctx, id) }); err != nil {
+		return err
+	}
+	for i := range a.Executions {
+		steps, err := read(ctx, func() iter.Seq2[domain.StepExecution, error] { return agents.Steps(ctx, id, i+1) })
 		if err != nil {
 			return err
 		}
-		got.messages = append(got.messages, entry)
-	}
-	for i := range a.Executions {
-		var steps []domain.StepExecution
-		for step, err := range agents.Steps(ctx, id, i+1) {
-			if err != nil {
-				return err
-			}
-			steps = append(steps, step)
-		}
 		got.steps = append(got.steps, steps)
-		var events []domain.Event
-		for event, err := range agents.Events(ctx, id, client.EventsOptions{Number: i + 1}) {
-			if err != nil {
-				return err
-			}
-			events = append(events, event)
+		events, err := read(ctx, func() iter.Seq2[domain.Event, error] {
+			return agents.Events(ctx, id, client.EventsOptions{Number: i + 1})
+		})
+		if err != nil {
+			return err
 		}
 		got.events = append(got.events, events)
 	}
