@@ -153,6 +153,8 @@ func (s *session) judge(step *turn, r *round, i int, call domain.ToolCall) *doma
 	switch {
 	case step.content.Response.Finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
+	case step.content.Response.Finish == domain.FinishContentFilter:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the provider's filter cut the answer in which it stood")
 	case step.withoutTools:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
 	case i >= domain.MaxToolCalls:

@@ -19,6 +19,9 @@ func (r Rejection) quota() bool {
 		"insufficient_balance", "insufficient_funds", "payment_required") {
 		return true
 	}
+	if r.says("perday", "prepayment credits") {
+		return true // a day's quota, or money, does not come back while one waits
+	}
 	if r.has("resource_exhausted") || r.Asked && !r.says("credit") {
 		return false
 	}
@@ -33,7 +36,7 @@ func (r Rejection) auth() bool {
 		return true
 	case 0, http.StatusBadRequest:
 		return r.has("invalid_api_key", "authentication_error", "permission_error", "unauthorized", "unauthenticated") ||
-			r.says("incorrect api key", "invalid api key", "api key not valid", "api key is invalid")
+			r.says("incorrect api key", "invalid api key", "api key not valid", "api key is invalid", "api key expired", "api key not found", "api_key_invalid")
 	}
 	return false
 }

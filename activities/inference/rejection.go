@@ -71,7 +71,7 @@ func (r Rejection) kind() domain.Kind {
 		return domain.Unavailable
 	case s == http.StatusNotImplemented, s == http.StatusHTTPVersionNotSupported:
 		return domain.Invalid
-	case s >= 500:
+	case s >= 500, s == statusCancelled:
 		return domain.Unavailable
 	case s >= 400:
 		return domain.Invalid
@@ -82,6 +82,9 @@ func (r Rejection) kind() domain.Kind {
 	}
 	return domain.Unavailable
 }
+
+// statusCancelled is how proxies, and Google, call a request that was given up.
+const statusCancelled = 499
 
 func (r Rejection) summary() string {
 	switch r.kind() {

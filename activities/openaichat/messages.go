@@ -153,7 +153,10 @@ func reasoningFields(m domain.Message) map[string]any {
 		switch {
 		case p.Type != domain.PartReasoning:
 		case len(p.Opaque) > 0:
-			fields["reasoning_details"] = p.Opaque
+			// A list is this API's own; what other providers want back is not.
+			if p.Opaque[0] == '[' {
+				fields["reasoning_details"] = p.Opaque
+			}
 		case p.Signature == "reasoning_content" || p.Signature == "reasoning":
 			if len(m.ToolCalls) > 0 {
 				fields[p.Signature] = p.Text

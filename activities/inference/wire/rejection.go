@@ -74,7 +74,29 @@ func (e errorBody) rejection() inference.Rejection {
 		r.Hint += " " + string(e.Inner.Code)
 	}
 	r.RetryAfter, r.Asked = retryInfo(e.Details)
+	r.Hint += reasons(e.Details)
 	return r
+}
+
+// reasons are the words in which Google's error details say what is wrong.
+func reasons(data json.RawMessage) string {
+	var details []struct {
+		Reason     Text `json:"reason"`
+		Violations []struct {
+			Quota Text `json:"quotaId"`
+		} `json:"violations"`
+	}
+	if json.Unmarshal(data, &details) != nil {
+		return ""
+	}
+	words := ""
+	for _, d := range details {
+		words += " " + string(d.Reason)
+		for _, v := range d.Violations {
+			words += " " + string(v.Quota)
+		}
+	}
+	return words
 }
 
 // detail reads the field in which some frameworks put a text, or a list of

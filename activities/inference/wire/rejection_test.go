@@ -9,6 +9,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 // TestParseRejection reads errors in the shapes of all the servers.
@@ -48,4 +49,17 @@ func TestParseRejection(t *testing.T) {
 			require.Equal(t, test.want, got)
 		})
 	}
+}
+
+// TestGoogleSaysWhyInItsDetails: a bad key and a day's quota are in details
+// alone, and mean another thing than the status.
+func TestGoogleSaysWhyInItsDetails(t *testing.T) {
+	t.Parallel()
+	config := domain.LLMConfig{Provider: "gemini", Model: "m"}
+	key := wire.ParseRejection([]byte(`{"error":{"code":400,"message":"expired","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`))
+	require.Equal(t, domain.CodeAuth, key.Error(config).Code)
+	day := wire.ParseRejection([]byte(`{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]}]}}`))
+	require.Equal(t, domain.CodeQuota, day.Error(config).Code)
+	minute := wire.ParseRejection([]byte(`{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerMinutePerProject"}]}]}}`))
+	require.Equal(t, domain.Throttled, minute.Error(config).Kind)
 }
