@@ -57,7 +57,11 @@ func (p *proof) drive(ctx context.Context, agents *client.Client, a Agent, id st
 		if i == 0 {
 			began()
 		}
-		result, err := agents.Wait(ctx, id, i+1)
+		var result client.Result
+		err := patiently(ctx, func() (err error) {
+			result, err = agents.Wait(ctx, id, i+1)
+			return err
+		})
 		if err != nil {
 			return got, err
 		}

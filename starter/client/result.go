@@ -57,11 +57,15 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 // told asks the workflow for the answer of an execution. It reports false where
 // no worker answers, or the workflow knows of a later execution only.
 func (c *Client) told(ctx context.Context, p position, outcome domain.Outcome) (domain.StepsPage, bool) {
-	q := question{workflowID: p.workflowID(), deadline: askTimeout}
+	q, wait := question{workflowID: p.workflowID(), deadline: askTimeout}, patience
+	if outcome.Rewritten {
+		// Nothing else can tell.
+		q.deadline, wait = readTimeout, readTimeout
+	}
 	if p.left {
 		q.runID = p.runID()
 	}
-	page, err := within(ctx, patience, func(ctx context.Context) (domain.StepsPage, error) {
+	page, err := within(ctx, wait, func(ctx context.Context) (domain.StepsPage, error) {
 		return ask(ctx, c, q, domain.QuerySteps, domain.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
 	})
 	held := err == nil && page.ExecutionID == outcome.ExecutionID && page.Outcome != nil
