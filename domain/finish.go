@@ -32,3 +32,7 @@ func FinishReasons() []FinishReason {
 func (f *FinishReason) UnmarshalText(text []byte) error {
 	return decodeEnum(f, text, FinishReasons(), "finish_reason")
 }
+
+// WordPaused is the provider's word for an answer that is not over: sent back
+// as it is, the provider goes on with it. Its finish reason is FinishOther.
+const WordPaused = "pause_turn"

@@ -28,6 +28,9 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	s.tell(domain.InferenceResponseReceived{
 		EventHeader: s.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
+	if response.Finish == domain.FinishOther && response.FinishWord == domain.WordPaused && calls == 0 {
+		return s.answeredInPart(step, m, digest)
+	}
 	if blank(m) && calls == 0 && response.Finish != domain.FinishRefusal {
 		return s.answeredNothing(step, response.Finish, room, room.bound(reply), again)
 	}
@@ -47,6 +50,26 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	step.calls = m.ToolCalls
 	if response.Finish == domain.FinishLength && room.bound(reply) && calls == 0 {
 		s.signalShort(room.clamp())
+	}
+	return true
+}
+
+// maxPaused bounds how often one step lets a provider go on.
+const maxPaused = 16
+
+// answeredInPart takes a part of an answer after which the provider wants to be
+// asked to go on.
+func (s *session) answeredInPart(step *turn, m domain.Message, digest domain.Digest) bool {
+	if len(m.Parts) > 0 {
+		s.say(step, "", m, digest, domain.Tag{Trace: true})
+	}
+	switch step.paused++; {
+	case s.stop.noTools() || step.halts > 0:
+		step.cutOff(domain.Unavailable, "the model paused in its answer, and was not asked to go on because of a stop")
+	case step.paused > maxPaused:
+		s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", step.paused))
+	default:
+		return false
 	}
 	return true
 }

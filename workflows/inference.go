@@ -58,11 +58,12 @@ func (s *session) infer(step *turn) {
 			}
 		case domain.Answered:
 			s.tally.inferences++
+			paused := step.paused
 			if s.answered(step, reply, room, empty) {
 				return
 			}
 			// What is asked next is another inference.
-			tries, empty = 0, true
+			tries, empty = 0, empty || step.paused == paused
 		default:
 			s.stepFailed(step, domain.Errorf(domain.Internal, "the worker's reply does not say what came of the inference"))
 			return

@@ -274,3 +274,38 @@ func TestLongErrorsAreCut(t *testing.T) {
 		}
 	}
 }
+
+// TestAPausedAnswerGoesOn: a provider that pauses in its answer is asked to go
+// on, within the step, with what it has said so far; not for ever.
+func TestAPausedAnswerGoesOn(t *testing.T) {
+	t.Parallel()
+	paused := func() (domain.ModelReply, error) {
+		reply := says("a part")
+		reply.Response.Finish, reply.Response.FinishWord = domain.FinishOther, domain.WordPaused
+		return reply, nil
+	}
+	for name, test := range map[string]struct {
+		pauses int
+		status domain.ExecutionStatus
+		asked  int
+	}{"twice": {2, domain.StatusCompleted, 3}, "for ever": {100, domain.StatusFailed, 17}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{}
+			w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+				if len(w.asked) <= test.pauses {
+					return paused()
+				}
+				return says("the whole"), nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			out := outcome(t, env)
+			require.Equal(t, test.status, out.Status)
+			require.Equal(t, 1, out.Steps)
+			require.Len(t, w.asked, test.asked)
+			require.Equal(t, int64(15*test.asked), out.Usage.TotalTokens())
+			require.Equal(t, w.asked[0].Log.Length+1, w.asked[1].Log.Length, "what was said is sent back")
+		})
+	}
+}

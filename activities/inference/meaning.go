@@ -53,7 +53,7 @@ func (r Rejection) overflow() bool {
 	return r.has("context_length_exceeded", "too_many_prompt_tokens", "too_many_tokens", "request_too_large",
 		"context_window_exceeded", "exceed_context_size") ||
 		r.says("maximum context length", "max context length", "maximum model length", "prompt is too long", "prompt too long",
-			"input is too long", "reduce the length of the", "context_length_exceeded", "exceeds the context", "context window",
+			"input is too long", "reduce the length of the", "context_length_exceeded", "exceeds the context", "exceed context limit", "context window",
 			"input token count", "total length of all messages is too long", "exceeds the model's maximum", "maximum prompt length", "available context size")
 }
 
@@ -71,6 +71,6 @@ func (r Rejection) notFound() bool {
 	if r.Status == http.StatusNotFound || r.Status == http.StatusGone {
 		return true
 	}
-	return r.Status < 500 && (r.has("model_not_found", "deploymentnotfound", "model_not_available") ||
+	return r.Status < 500 && (r.has("model_not_found", "deploymentnotfound", "model_not_available", "not_found_error") ||
 		r.says("is not a valid model id", "model does not exist"))
 }
