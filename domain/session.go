@@ -102,6 +102,9 @@ type Guarded struct {
 	// steps in a row that had the same.
 	Calls    Digest `json:"calls,omitzero"`
 	Repeated int    `json:"repeated,omitzero"`
+	// Misguided counts the steps in a row whose calls all were of unknown tools
+	// or had arguments that no tool takes.
+	Misguided int `json:"misguided,omitzero"`
 	// Rewritten means that a hook has changed the newest answer.
 	Rewritten bool `json:"rewritten,omitzero"`
 	// Invalid counts the answers that did not fit the response format.

@@ -13,6 +13,7 @@ const (
 	guardFinish   = "finish_reasons"
 	guardRepeated = "repeated_calls"
 	guardOutput   = "structured_output"
+	guardCalls    = "misguided_calls"
 )
 
 // guardStep is what the guards say after a step, when the hooks have spoken.
@@ -29,8 +30,34 @@ func (s *session) guardBy(step *turn, guards *domain.Guards) {
 		s.signal(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
 			"the model ended with %q, which guards.finish_reasons lists", r.Finish))
 	}
+	s.guardCalls(step)
 	if guards.Repetition != nil {
 		s.guardRepetition(step, *guards.Repetition)
+	}
+}
+
+// maxMisguided is how many steps in a row may ask for tools in vain.
+const maxMisguided = 3
+
+// guardCalls stops a model that asks, time and again, for tools that there are
+// not or with arguments that cannot be read. Each time it was told what is wrong.
+func (s *session) guardCalls(step *turn) {
+	for _, e := range step.content.ToolExecutions {
+		misguided := e.Error != nil && e.Error.Kind == domain.Invalid &&
+			(e.Error.Code == domain.CodeUnknownTool || e.Error.Code == domain.CodeMalformed)
+		if !misguided {
+			s.guarded.Misguided = 0
+			return
+		}
+	}
+	if len(step.content.ToolExecutions) == 0 {
+		s.guarded.Misguided = 0
+		return
+	}
+	if s.guarded.Misguided++; s.guarded.Misguided >= maxMisguided {
+		s.signal(domain.StopRequested, guardCalls, fmt.Sprintf(
+			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)",
+			s.guarded.Misguided, toolNames(step.calls)))
 	}
 }
 

@@ -303,3 +303,44 @@ func TestWhatALimitSays(t *testing.T) {
 		})
 	}
 }
+
+// TestAModelThatAsksInVainIsStopped: three steps in a row with nothing but
+// unknown tools or arguments that cannot be read; one good call begins anew.
+func TestAModelThatAsksInVainIsStopped(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		tools  []string
+		status domain.ExecutionStatus
+		steps  int
+	}{
+		"three in a row": {[]string{"nope", "nope2", "bad", "look"}, domain.StatusStopped, 3},
+		"one between":    {[]string{"nope", "bad", "look", "nope", "bad"}, domain.StatusCompleted, 6},
+		"two":            {[]string{"nope", "bad"}, domain.StatusCompleted, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "bad", Effect: domain.ReadOnly}}}
+			w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+				guards := domain.Guards{}.WithDefaults()
+				return domain.Catalog{Tools: w.tools, MinOutputTokens: 1, Guards: &guards, Digest: domain.DigestOf([]byte("r"))}, nil
+			}
+			w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+				if n := len(w.asked); n <= len(test.tools) {
+					return says("", domain.ToolCall{ID: "1", Name: test.tools[n-1], Arguments: fmt.Sprint(n)}), nil
+				}
+				return says("done"), nil
+			}
+			w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+				if r.Name == "bad" {
+					return domain.ToolReply{Error: domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: no object")}, nil
+				}
+				return saw(r)
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			out := outcome(t, env)
+			require.Equal(t, test.status, out.Status)
+			require.Equal(t, test.steps, out.Steps)
+		})
+	}
+}

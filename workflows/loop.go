@@ -56,7 +56,7 @@ func (s *session) begin() {
 		s.past = append(s.past, chapter{s.state, s.ledger, s.priced()})
 	}
 	s.ledger, s.guarded.Calls, s.guarded.Repeated = ledger{}, domain.Digest{}, 0
-	s.guarded.Invalid, s.guarded.Rewritten = 0, false
+	s.guarded.Invalid, s.guarded.Misguided, s.guarded.Rewritten = 0, 0, false
 	if next.model != nil && !next.model.Equal(s.state.LLMConfig()) {
 		s.state = s.state.WithLLMConfig(*next.model, s.now())
 		s.resolved = nil
