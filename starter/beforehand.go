@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"everstep/activities/files"
-	"everstep/activities/openaichat"
 	"everstep/domain"
 	"everstep/domain/spelling"
 	"everstep/starter/client"
@@ -37,8 +36,7 @@ func checkWorker(env environment) error {
 	if err != nil {
 		return err
 	}
-	_, err = openaichat.New(openaichat.Config{BaseURL: config.OpenAI.BaseURL, APIKey: config.OpenAI.Key.Reveal()})
-	return err
+	return host.CheckProviders(config)
 }
 
 // withoutServer is the environment less what names a server: the worker is told

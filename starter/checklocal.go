@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"everstep/activities/modelfacts"
-	"everstep/activities/openaichat"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
 )
@@ -54,7 +53,7 @@ func (p *program) checkModel(ctx context.Context) check {
 	const name = "model"
 	text := p.env.value(variableModel)
 	if text == "" {
-		return ok(name, "no default; each start names one (providers: %s)", strings.Join(providers(), ", "))
+		return ok(name, "no default; each start names one (providers: %s)", strings.Join(host.ProviderNames(), ", "))
 	}
 	model, err := readModel(variableModel, text)
 	if err == nil {
@@ -82,22 +81,4 @@ func (p *program) checkPrices() []check {
 		return checks
 	}
 	return []check{ok(name, "those in %s, and those built in for other models", file)}
-}
-
-// checkKeys says which keys are there. It never says what they are.
-func (p *program) checkKeys() check {
-	const name = "keys"
-	url, key := p.env.value(variableOpenAIURL), p.env.value(variableOpenAIKey)
-	if _, err := openaichat.New(openaichat.Config{BaseURL: url, APIKey: key}); err != nil {
-		return ok(name, "%s", err).fail("")
-	}
-	switch {
-	case key != "" && url != "":
-		return ok(name, "%s is set, for the server that %s names", variableOpenAIKey, variableOpenAIURL)
-	case key != "":
-		return ok(name, "%s is set", variableOpenAIKey)
-	case url != "":
-		return ok(name, "no %s; %s names a server that may need none", variableOpenAIKey, variableOpenAIURL)
-	}
-	return ok(name, "no %s", variableOpenAIKey).warn(openaichat.Name + "/… needs it on the worker, or " + variableOpenAIURL + " for a server without keys; " + providers()[0] + "/… needs none")
 }

@@ -11,6 +11,7 @@ import (
 	"everstep/activities/files"
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/worker/host"
 )
 
 func completionCommand(p *program) *cobra.Command {
@@ -103,7 +104,7 @@ func completeModels(_ *cobra.Command, _ []string, prefix string) ([]string, cobr
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var models []string
-	for _, provider := range providers() {
+	for _, provider := range host.ProviderNames() {
 		models = append(models, provider+"/")
 	}
 	return models, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp

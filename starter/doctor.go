@@ -42,9 +42,10 @@ func doctorCommand(p *program) *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what is reachable, configured and missing",
 		Long: `Looks at the configuration, the server, its search attributes, the workers, the
-storage, the models' prices and their keys, and says what to do about what is
-missing. It starts, writes and downloads nothing, and shows no key. Exits 1 where
-something is broken, 5 where the configured server is not there.`,
+storage, the models' prices, and each provider's base URL and key, and says what
+to do about what is missing. It starts, writes and downloads nothing, asks no
+provider, and shows no key. Exits 1 where something is broken, 5 where the
+configured server is not there.`,
 		Example: `  starter doctor
   starter doctor --address temporal.example.com:7233
   starter doctor --json | jq '.[] | select(.verdict != "ok")'`,
@@ -77,7 +78,7 @@ func (p *program) examine(ctx context.Context, f stackFlags) []check {
 		checks = append(checks, s.checkAttributes(ctx), s.checkWorkers(ctx))
 	}
 	checks = append(checks, p.checkStorage(ctx, connection.Configured, s), p.checkFolder(f), p.checkModel(ctx))
-	return append(append(checks, p.checkPrices()...), p.checkKeys())
+	return append(append(checks, p.checkPrices()...), p.checkProviders(f)...)
 }
 
 func (p *program) showChecks(checks []check) error {

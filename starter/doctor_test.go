@@ -26,7 +26,7 @@ func TestDoctor(t *testing.T) {
 	}{
 		"nothing there": {
 			code: exitDone, variables: map[string]string{variableDir: folder},
-			verdicts: map[string]verdict{"configuration": "ok", "server": "warn", "keys": "warn", "model": "ok", "prices": "ok", "storage": "ok", "folder": "ok"},
+			verdicts: map[string]verdict{"configuration": "ok", "server": "warn", "openai": "warn", "openai-chat": "warn", "anthropic": "warn", "gemini": "warn", "model": "ok", "prices": "ok", "storage": "ok", "folder": "ok"},
 		},
 		"prices of one's own": {
 			variables: map[string]string{variablePrices: prices}, code: exitDone, verdicts: map[string]verdict{"prices": "ok"},
@@ -49,12 +49,30 @@ func TestDoctor(t *testing.T) {
 			args: []string{"--profile", "none"}, code: exitOther, verdicts: map[string]verdict{"configuration": "fail"},
 		},
 		"wrong model, folder and URL": {
-			variables: map[string]string{variableModel: "opnai-chat/x", variableDir: "/nowhere", variableOpenAIURL: "file:///x"}, code: exitOther,
-			verdicts: map[string]verdict{"model": "fail", "folder": "fail", "keys": "fail"},
+			variables: map[string]string{variableModel: "opnai-chat/x", variableDir: "/nowhere", "OPENAI_BASE_URL": "file:///x"}, code: exitOther,
+			verdicts: map[string]verdict{"model": "fail", "folder": "fail", "openai": "fail", "openai-chat": "fail", "gemini": "warn"},
 		},
 		"a key": {
-			variables: map[string]string{variableOpenAIKey: "sk-sesame", variableOpenAIURL: "http://sesame.example/v1"}, code: exitDone,
-			verdicts: map[string]verdict{"keys": "ok"},
+			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1?key=sesame"}, code: exitDone,
+			verdicts: map[string]verdict{"openai": "ok", "openai-chat": "ok", "anthropic": "ok", "gemini": "ok"},
+		},
+		"a key, and another provider by default": {
+			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame", variableModel: "anthropic/claude-haiku-4-5"}, code: exitDone,
+			verdicts: map[string]verdict{"openai": "ok", "anthropic": "warn", "gemini": "ok"},
+		},
+		"keys that are none": {
+			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame\nx", "ANTHROPIC_API_KEY": "", "GOOGLE_API_KEY": "sk sesame"}, code: exitOther,
+			verdicts: map[string]verdict{"openai": "fail", "openai-chat": "fail", "anthropic": "fail", "gemini": "fail"},
+		},
+		"keys in the wrong places": {
+			variables: map[string]string{"OPENAI_API_KEY_FILE": "sk-sesame", "ANTHROPIC_BASE_URL": "sk-sesame", "GEMINI_BASE_URL": "https://sesame@host/"}, code: exitOther,
+			verdicts: map[string]verdict{"openai": "fail", "anthropic": "fail", "gemini": "fail"},
+		},
+		"a proxy": {
+			variables: map[string]string{"EVERSTEP_PROXY": "http://user:sesame@host:3128"}, code: exitDone, verdicts: map[string]verdict{"openai": "warn"},
+		},
+		"a proxy that is none": {
+			variables: map[string]string{"EVERSTEP_PROXY": "sesame"}, code: exitOther, verdicts: map[string]verdict{"providers": "fail"},
 		},
 	}
 	for name, test := range tests {
@@ -85,6 +103,27 @@ func TestDoctor(t *testing.T) {
 			require.NotContains(t, stdout, "sesame")
 		})
 	}
+}
+
+// TestDoctorNamesKeys: the line of a provider says where its server is and where
+// its key comes from.
+func TestDoctorNamesKeys(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, []byte("sk-sesame\n"), 0o600))
+	p := &program{env: environment{variables{
+		"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1?api-version=1", "ANTHROPIC_API_KEY_FILE": file, "GOOGLE_API_KEY": "sk-sesame",
+	}}}
+	require.Equal(t, []check{
+		ok("openai", "http://127.0.0.1:8000/v1, with no key; it may need none"),
+		ok("openai-chat", "http://127.0.0.1:8000/v1, with no key; it may need none"),
+		ok("anthropic", "https://api.anthropic.com, with the key in %s (ANTHROPIC_API_KEY_FILE)", file),
+		ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with the key in GOOGLE_API_KEY"),
+	}, p.checkProviders(stackFlags{}))
+	require.Contains(t, p.checkProviders(stackFlags{dir: filepath.Dir(file)})[2].Detail, "where file tools would read the key")
+	p.env = environment{variables{}}
+	require.Equal(t, ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with no key").
+		warn("set GEMINI_API_KEY or GEMINI_API_KEY_FILE or GOOGLE_API_KEY on the worker"), p.checkProviders(stackFlags{})[3])
 }
 
 // TestDoctorNamesPrices says which file a worker would read, and what is wrong

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,10 +32,8 @@ const (
 	// variableAddress is Temporal's own.
 	variableAddress = "TEMPORAL_ADDRESS"
 
-	variableOpenAIKey = "OPENAI_API_KEY"
-	variableOpenAIURL = "OPENAI_BASE_URL"
-	variableNoColor   = "NO_COLOR"
-	variableColumns   = "COLUMNS"
+	variableNoColor = "NO_COLOR"
+	variableColumns = "COLUMNS"
 )
 
 // An environment is where variables are read from.
@@ -74,10 +73,13 @@ func (e environment) columns() int {
 	return columns
 }
 
-// prices is the file of prices, absolute: a worker may work in another
-// directory. It is empty where none is named.
-func (e environment) prices() string {
-	file := e.value(variablePrices)
+// prices is the file of prices, absolute. It is empty where none is named.
+func (e environment) prices() string { return e.file(variablePrices) }
+
+// file is the file that a variable names, absolute: a worker may work in
+// another directory.
+func (e environment) file(name string) string {
+	file := e.value(name)
 	if file == "" {
 		return ""
 	}
@@ -90,14 +92,15 @@ func (e environment) prices() string {
 // forWorker is what a worker for a dev server of ours gets: without what names
 // another server, and without what its flags say.
 func (e environment) forWorker() []string {
+	keyFiles := host.KeyFileVariables()
 	var kept []string
 	for _, entry := range e.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		switch {
 		case strings.HasPrefix(name, "TEMPORAL_"):
 		case name == variableTaskQueue || name == variableDir || name == variableStorage:
-		case name == variablePrices:
-			kept = append(kept, name+"="+e.prices())
+		case name == variablePrices || slices.Contains(keyFiles, name):
+			kept = append(kept, name+"="+e.file(name))
 		default:
 			kept = append(kept, entry)
 		}

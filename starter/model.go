@@ -4,18 +4,17 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"everstep/activities/openaichat"
+	"everstep/activities/openai"
 	"everstep/activities/scripted"
 	"everstep/domain"
 	"everstep/domain/spelling"
+	"everstep/worker/host"
 )
 
-// providers are those that the workers of this program have.
-func providers() []string { return []string{scripted.Name, openaichat.Name} }
-
-const modelForm = "write it as PROVIDER/MODEL, such as " + openaichat.Name + "/gpt-5-mini or " + scripted.Name + "/FILE.yaml"
+const modelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5-mini or " + scripted.Name + "/FILE.yaml"
 
 // readModel reads a model's full name; named says where it was given. The file
 // of a script becomes absolute, since workers have other current directories.
@@ -34,19 +33,22 @@ func readModel(named, text string) (domain.LLMConfig, error) {
 	return domain.LLMConfig{Provider: provider, Model: model}, nil
 }
 
-// checkModel says at once what a worker of this program would say of a model.
+// checkModel says at once what a worker of this program would say of a model,
+// keys aside: a worker that is up may have others than this process.
 func checkModel(ctx context.Context, model domain.LLMConfig) error {
-	switch model.Provider {
-	case scripted.Name:
+	if model.Provider == scripted.Name {
 		if err := scripted.New().Check(ctx, model); err != nil {
 			return usage("model: " + err.Error())
 		}
 		return nil
-	case openaichat.Name:
+	}
+	known := host.ProviderNames()
+	if slices.Contains(known, model.Provider) {
 		return nil
 	}
-	if near, ok := spelling.Nearest(model.Provider, providers()); ok {
-		return usage(fmt.Sprintf("model: there is no provider %q; did you mean %s/%s?", model.Provider, near, model.Model))
+	text := fmt.Sprintf("model: there is no provider %q; there are %s", domain.Shorten(model.Provider, 100), strings.Join(known, ", "))
+	if near, ok := spelling.Nearest(model.Provider, known); ok {
+		text += fmt.Sprintf("; did you mean %s/%s?", near, model.Model)
 	}
-	return usage(fmt.Sprintf("model: there is no provider %q; there are %s", model.Provider, strings.Join(providers(), ", ")))
+	return usage(text)
 }

@@ -183,12 +183,13 @@ func TestWorkerEnvironment(t *testing.T) {
 	t.Parallel()
 	env := environment{variables{
 		"TEMPORAL_ADDRESS": "elsewhere:7233", "TEMPORAL_API_KEY": "k", variableTaskQueue: "q", variableDir: "/d",
-		variableStorage: "/s", variableOpenAIKey: "key", "EVERSTEP_LOG_LEVEL": "debug", "HOME": "/root", variablePrices: "own/prices.yaml",
+		variableStorage: "/s", "OPENAI_API_KEY": "key", "GEMINI_API_KEY_FILE": "own/key", "EVERSTEP_LOG_LEVEL": "debug", "HOME": "/root", variablePrices: "own/prices.yaml",
 	}}
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"EVERSTEP_LOG_LEVEL=debug", variablePrices + "=" + filepath.Join(here, "own", "prices.yaml"), "HOME=/root", variableOpenAIKey + "=key",
+		"EVERSTEP_LOG_LEVEL=debug", variablePrices + "=" + filepath.Join(here, "own", "prices.yaml"),
+		"GEMINI_API_KEY_FILE=" + filepath.Join(here, "own", "key"), "HOME=/root", "OPENAI_API_KEY=key",
 	}, env.forWorker())
 }
 

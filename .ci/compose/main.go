@@ -151,8 +151,10 @@ var rules = []func(types.ServiceConfig) string{
 	},
 	func(s types.ServiceConfig) string {
 		for name := range s.Environment {
-			if strings.HasPrefix(name, "OPENAI_") && s.Name != "worker" {
-				return "gets " + name + "; keys are for workers only"
+			for _, vendor := range []string{"OPENAI_", "ANTHROPIC_", "GEMINI_"} {
+				if strings.HasPrefix(name, vendor) && s.Name != "worker" {
+					return "gets " + name + "; keys are for workers only"
+				}
 			}
 		}
 		return ""

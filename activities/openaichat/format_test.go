@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/activities/output"
 	"everstep/domain"
@@ -77,7 +78,7 @@ func TestResponseFormat(t *testing.T) {
 
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
-	own, err := openaichat.New(openaichat.Config{APIKey: "sk-test"})
+	own, err := openaichat.New(openaichat.Config{Key: wire.FixedKey("sk-test")})
 	require.NoError(t, err)
 	other, err := openaichat.New(openaichat.Config{BaseURL: "http://localhost:1/v1"})
 	require.NoError(t, err)

@@ -189,12 +189,11 @@ func TestConfig(t *testing.T) {
 		config openaichat.Config
 		wrong  string
 	}{
-		"default":            {},
-		"a server":           {config: openaichat.Config{BaseURL: "http://127.0.0.1:8000/v1", APIKey: " key\n"}},
-		"no scheme":          {config: openaichat.Config{BaseURL: "127.0.0.1:8000"}, wrong: "OPENAI_BASE_URL"},
-		"another scheme":     {config: openaichat.Config{BaseURL: "ftp://host/v1"}, wrong: "OPENAI_BASE_URL: is not an http"},
-		"a password":         {config: openaichat.Config{BaseURL: "https://user:secret@host/v1"}, wrong: "user or password"},
-		"a key of two lines": {config: openaichat.Config{APIKey: "secret\nsecret"}, wrong: "OPENAI_API_KEY"},
+		"default":        {},
+		"a server":       {config: openaichat.Config{BaseURL: "http://127.0.0.1:8000/v1", Key: wire.FixedKey("secret")}},
+		"no scheme":      {config: openaichat.Config{BaseURL: "127.0.0.1:8000"}, wrong: "OPENAI_BASE_URL"},
+		"another scheme": {config: openaichat.Config{BaseURL: "ftp://host/v1"}, wrong: "OPENAI_BASE_URL: is not an http"},
+		"a password":     {config: openaichat.Config{BaseURL: "https://user:secret@host/v1"}, wrong: "user or password"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -227,6 +226,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"no key needed":      {config: server, model: model(func(*domain.LLMConfig) {})},
 		"no key at OpenAI":   {config: official, model: model(func(*domain.LLMConfig) {}), code: domain.CodeAuth, wrong: "OPENAI_API_KEY"},
+		"a key of two lines": {config: openaichat.Config{Key: wire.FixedKey("secret\nsecret")}, model: model(func(*domain.LLMConfig) {}), wrong: "OPENAI_API_KEY"},
 		"no model":           {config: server, model: model(func(c *domain.LLMConfig) { c.Model = " " }), code: domain.CodeModelNotFound, wrong: "model"},
 		"another URL":        {config: server, model: model(func(c *domain.LLMConfig) { c.BaseURL = "https://elsewhere" }), wrong: "base_url"},
 		"the same URL":       {config: server, model: model(func(c *domain.LLMConfig) { c.BaseURL = server.BaseURL })},
@@ -245,6 +245,7 @@ func TestCheck(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, test.wrong)
+			require.NotContains(t, err.Error(), "secret")
 			require.Equal(t, test.code, domain.AsError(err).Code)
 		})
 	}

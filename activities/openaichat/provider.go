@@ -15,17 +15,14 @@ const Name = "openai-chat"
 // DefaultBaseURL is OpenAI's own.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-const keyVariable = "OPENAI_API_KEY"
-
 // Config says where the models are and with which key. It lives in the worker
 // and is never recorded. The zero value is OpenAI's API without a key.
 type Config struct {
 	// BaseURL is the server's, up to but not including /chat/completions.
 	// Empty is DefaultBaseURL.
 	BaseURL string
-	// APIKey is sent as a bearer token. Servers that need none take it empty.
-	APIKey string
-	// Key is the source of the key where it may change, in place of APIKey.
+	// Key is the source of the key, which is sent as a bearer token. Nil is
+	// none, for servers that need none.
 	Key wire.Key
 	// AllowBaseURL lets a definition name another base URL, which then gets
 	// the key too.
@@ -47,19 +44,12 @@ type Provider struct {
 
 // New checks the configuration and returns the provider. It makes no request.
 func New(config Config) (*Provider, error) {
-	key := config.Key
-	if text := strings.TrimSpace(config.APIKey); key == nil && text != "" {
-		var err error
-		if key, err = wire.KeyFrom(keyVariable, text); err != nil {
-			return nil, err
-		}
-	}
 	client, err := wire.New(wire.API{
-		Name: Name, DefaultBaseURL: DefaultBaseURL, BaseURLVariable: "OPENAI_BASE_URL", KeyVariable: keyVariable,
+		Name: Name, DefaultBaseURL: DefaultBaseURL, BaseURLVariable: "OPENAI_BASE_URL", KeyVariable: "OPENAI_API_KEY",
 		// Azure's own name for it stands beside the one it passes on.
 		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
 	}, wire.Config{
-		BaseURL: config.BaseURL, Key: key, AllowBaseURL: config.AllowBaseURL, Timeouts: config.Timeouts, Proxy: config.Proxy,
+		BaseURL: config.BaseURL, Key: config.Key, AllowBaseURL: config.AllowBaseURL, Timeouts: config.Timeouts, Proxy: config.Proxy,
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
@@ -94,7 +95,7 @@ func serveFunc(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 
 func provider(t *testing.T, url string) *openaichat.Provider {
 	t.Helper()
-	p, err := openaichat.New(openaichat.Config{BaseURL: url + "/v1", APIKey: "sk-test-0123456789"})
+	p, err := openaichat.New(openaichat.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")})
 	require.NoError(t, err)
 	return p
 }

@@ -6,6 +6,7 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/hook"
@@ -26,11 +27,27 @@ type Config struct {
 
 	// Tools are added to the file tools. One of the same name replaces it.
 	Tools []tool.Tool
-	// Providers are added to scripted and openai-chat, by name. One of the
-	// same name replaces it.
+	// Providers are added to those that Everstep has, by name. One of the same
+	// name replaces it.
 	Providers map[string]inference.Provider
-	// OpenAI is the server of the models openai-chat/….
-	OpenAI OpenAI
+	// OpenAI is for the models openai/… and openai-chat/….
+	OpenAI Access
+	// Anthropic is for the models anthropic/….
+	Anthropic Access
+	// Gemini is for the models gemini/….
+	Gemini Access
+	// AllowBaseURL lets definitions name a base URL of their own, which then
+	// gets the vendor's key too.
+	AllowBaseURL bool
+	// Proxy is the URL of the proxy that requests to models go through: http,
+	// https or socks5. It may hold a password. Empty: none, whatever HTTP_PROXY
+	// says.
+	Proxy Secret
+	// Timeouts bound each request to a model.
+	Timeouts wire.Timeouts
+	// FinishOptional takes the end of a stream of openai-chat for the end of a
+	// whole answer though no finish reason came, for proxies that leave it out.
+	FinishOptional bool
 	// Hooks are what agents of this worker may list, and what all of them have.
 	// Several versions of one may stand beside each other.
 	Hooks []hook.Hook
@@ -57,6 +74,9 @@ type Config struct {
 	// At is called at the points where a worker can die; domain.PlaceOf says
 	// where that is. It is for proofs that kill workers there, and nil otherwise.
 	At func(context.Context, domain.Boundary)
+
+	// secrets are what the log hides; withDefaults makes them.
+	secrets *secrets
 }
 
 const (
@@ -67,40 +87,17 @@ const (
 	DefaultStopTimeout = 10 * time.Second
 )
 
-// OpenAI names a server of OpenAI's API.
-type OpenAI struct {
-	// BaseURL is the server's. Empty: OpenAI's own.
-	BaseURL string
-	// Key is sent to that server and nowhere else. It may be empty.
-	Key Secret
-}
-
-// A Secret never shows in a log, a message or JSON.
-type Secret string
-
-// String hides the secret, and says whether there is one.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return hidden
-}
-
-// GoString hides the secret.
-func (s Secret) GoString() string { return s.String() }
-
-// MarshalText hides the secret.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// Reveal returns the secret itself.
-func (s Secret) Reveal() string { return string(s) }
-
-// hidden stands where a secret was.
-const hidden = "[hidden]"
-
 // withDefaults fills in what is not set.
 func (c Config) withDefaults() Config {
 	c.Connection = c.Connection.withDefaults()
+	if c.secrets == nil {
+		c.secrets = &secrets{}
+		for _, v := range vendors() {
+			c.secrets.add(v.access(&c).Key.Reveal())
+		}
+		c.secrets.add(c.Proxy.Reveal())
+		c.secrets.add(password(c.Proxy))
+	}
 	if c.TaskQueue == "" {
 		c.TaskQueue = domain.DefaultTaskQueue
 	}

@@ -23,13 +23,18 @@ type Flags struct{ given map[string]string }
 func ConnectionFlags(set *pflag.FlagSet) *Flags { return newFlags(set, connectionSettings()) }
 
 // WorkerFlags adds the flags of a worker, those that name a server aside.
-func WorkerFlags(set *pflag.FlagSet) *Flags { return newFlags(set, workerSettings()) }
+func WorkerFlags(set *pflag.FlagSet) *Flags {
+	return newFlags(set, append(workerSettings(), modelSettings()...))
+}
 
 func newFlags(set *pflag.FlagSet, settings []setting) *Flags {
 	flags := &Flags{given: make(map[string]string)}
 	for _, s := range settings {
 		if s.flag != "" {
-			set.Var(&flagValue{flags, s}, s.flag, fmt.Sprintf("%s (%s)", s.help, s.variable))
+			flag := set.VarPF(&flagValue{flags, s}, s.flag, "", fmt.Sprintf("%s (%s)", s.help, s.variable))
+			if s.kind == kindBool {
+				flag.NoOptDefVal = "true"
+			}
 		}
 	}
 	return flags
@@ -53,8 +58,13 @@ func (v *flagValue) Set(text string) error {
 // what the program has set. Its errors are of kind Invalid and name the flag or
 // variable, and what to give instead.
 func FromEnvironment(config Config, environment Environment, flags ...*Flags) (Config, error) {
-	for _, s := range workerSettings() {
+	for _, s := range append(workerSettings(), modelSettings()...) {
 		if err := s.apply(&config, environment, flags); err != nil {
+			return config, err
+		}
+	}
+	for _, v := range vendors() {
+		if _, err := v.fromEnvironment(&config, environment); err != nil {
 			return config, err
 		}
 	}

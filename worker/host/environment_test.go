@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/inference/wire"
 	"everstep/domain"
 	"everstep/worker/host"
 )
@@ -60,7 +61,8 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 		"EVERSTEP_TASK_QUEUE": "research", "EVERSTEP_DIR": dir, "EVERSTEP_STORAGE": "mem://",
 		"EVERSTEP_LOG_LEVEL": "debug", "EVERSTEP_LOG_FORMAT": "json", "EVERSTEP_MAX_ACTIVITIES": "7",
 		"EVERSTEP_CACHE_SIZE": "3MiB", "EVERSTEP_STOP_TIMEOUT": "1m30s",
-		"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1", "OPENAI_API_KEY": "sk-secret\n",
+		"EVERSTEP_PROXY": " http://user:sesame@proxy:3128", "EVERSTEP_ALLOW_BASE_URL": "true", "EVERSTEP_FINISH_OPTIONAL": "1",
+		"EVERSTEP_CONNECT_TIMEOUT": "3s", "EVERSTEP_FIRST_BYTE_TIMEOUT": "20m", "EVERSTEP_IDLE_TIMEOUT": "90s",
 	})
 	require.NoError(t, err)
 	require.Equal(t, "temporal.example.com:7233", config.Connection.Address)
@@ -74,8 +76,10 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 	require.Equal(t, 7, config.MaxActivities)
 	require.EqualValues(t, 3<<20, config.CacheBytes)
 	require.Equal(t, 90*time.Second, config.StopTimeout)
-	require.Equal(t, "http://127.0.0.1:8000/v1", config.OpenAI.BaseURL)
-	require.Equal(t, "sk-secret", config.OpenAI.Key.Reveal())
+	require.Equal(t, "http://user:sesame@proxy:3128", config.Proxy.Reveal())
+	require.True(t, config.AllowBaseURL)
+	require.True(t, config.FinishOptional)
+	require.Equal(t, wire.Timeouts{Connect: 3 * time.Second, FirstByte: 20 * time.Minute, Idle: 90 * time.Second}, config.Timeouts)
 }
 
 func TestPrecedence(t *testing.T) {
@@ -153,6 +157,11 @@ func TestBadValues(t *testing.T) {
 		"activities":      {"max-activities", "EVERSTEP_MAX_ACTIVITIES", []string{"0", "-1", "1.5", "many", "10001", "99999999999999999999"}, "from 1 to 10000"},
 		"cache":           {"cache-size", "EVERSTEP_CACHE_SIZE", []string{"0", "-1MiB", "1.5GiB", "MiB", "9223372036854775807KiB", "10TiB"}, "as in 256MiB"},
 		"stop time-out":   {"stop-timeout", "EVERSTEP_STOP_TIMEOUT", []string{"0s", "-1s", "10", "2h", "soon"}, "as in 10s"},
+		"base URLs":       {"allow-base-url", "EVERSTEP_ALLOW_BASE_URL", []string{"yes", "on"}, "is neither true nor false"},
+		"finish":          {"finish-optional", "EVERSTEP_FINISH_OPTIONAL", []string{"2"}, "is neither true nor false"},
+		"connect":         {"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", []string{"0s", "2h"}, "up to 1h"},
+		"first byte":      {"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", []string{"-1s", "25h"}, "up to 24h"},
+		"idle":            {"idle-timeout", "EVERSTEP_IDLE_TIMEOUT", []string{"10", "25h"}, "up to 24h"},
 		"address":         {"address", "TEMPORAL_ADDRESS", []string{"127.0.0.1", "http://127.0.0.1:7233", "::1", "host:"}, "host:port, as in 127.0.0.1:7233"},
 		"unknown profile": {"profile", "TEMPORAL_PROFILE", []string{"absent"}, "unable to find profile absent"},
 	} {
@@ -183,7 +192,8 @@ func TestNoSecretIsAnArgument(t *testing.T) {
 	var names []string
 	set.VisitAll(func(f *pflag.Flag) {
 		names = append(names, f.Name)
-		require.NotContains(t, f.Usage, "OPENAI_API_KEY")
+		require.NotContains(t, f.Usage, "_API_KEY")
+		require.NotContains(t, f.Usage, "EVERSTEP_PROXY")
 	})
 	require.False(t, slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "key") }))
 }

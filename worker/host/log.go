@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -73,7 +72,15 @@ func choose[E ~string](target *E, text []byte, known []E) error {
 
 // NewLogger returns Temporal's logger over zap. The secrets never reach the
 // writer, wherever in a line they stand.
-func NewLogger(config Log, secrets ...Secret) log.Logger {
+func NewLogger(config Log, hide ...Secret) log.Logger {
+	known := &secrets{}
+	for _, secret := range hide {
+		known.add(secret.Reveal())
+	}
+	return newLogger(config, known)
+}
+
+func newLogger(config Log, known *secrets) log.Logger {
 	level := map[LogLevel]zapcore.Level{
 		LevelDebug: zapcore.DebugLevel, LevelWarn: zapcore.WarnLevel, LevelError: zapcore.ErrorLevel,
 	}[config.Level] // Info is zap's zero level.
@@ -91,7 +98,7 @@ func NewLogger(config Log, secrets ...Secret) log.Logger {
 	if config.Writer != nil {
 		out = config.Writer
 	}
-	sink := zapcore.Lock(zapcore.AddSync(redact(out, secrets)))
+	sink := zapcore.Lock(zapcore.AddSync(&redactor{out: out, secrets: known}))
 	return logger{zap.New(zapcore.NewCore(encoder, sink, level)).Sugar()}
 }
 
@@ -115,52 +122,4 @@ func (l logger) With(keyvals ...any) log.Logger { return logger{l.zap.With(keyva
 // WithCallerSkip returns a logger that names a caller further up.
 func (l logger) WithCallerSkip(depth int) log.Logger {
 	return logger{l.zap.WithOptions(zap.AddCallerSkip(depth))}
-}
-
-// redact replaces the secrets in what is written, also where they were quoted
-// on the way, once or twice. A line is written whole, so none is split.
-func redact(out io.Writer, secrets []Secret) io.Writer {
-	var pairs []string
-	for _, secret := range secrets {
-		if secret == "" {
-			continue
-		}
-		forms := []string{secret.Reveal()}
-		for range 2 {
-			for _, form := range forms {
-				forms = append(forms, quoted(form, true), quoted(form, false))
-			}
-		}
-		for _, form := range forms {
-			pairs = append(pairs, form, hidden)
-		}
-	}
-	if len(pairs) == 0 {
-		return out
-	}
-	return &redactor{out: out, replace: strings.NewReplacer(pairs...)}
-}
-
-// quoted is a text as it stands inside a JSON string.
-func quoted(text string, html bool) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(html)
-	if encoder.Encode(text) != nil {
-		return text
-	}
-	inside := strings.TrimSuffix(b.String(), "\n")
-	return inside[1 : len(inside)-1]
-}
-
-type redactor struct {
-	out     io.Writer
-	replace *strings.Replacer
-}
-
-func (r *redactor) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(r.out, r.replace.Replace(string(line))); err != nil {
-		return 0, err
-	}
-	return len(line), nil
 }

@@ -66,7 +66,7 @@ func TestSecretsNeverShow(t *testing.T) {
 				logger.Debug("in the message: " + text)
 				logger.Info("twice: "+text+text, text, text)
 				logger.Warn("in an error", "error", fmt.Errorf("wrapped: %w", errors.New("bad key "+text)))
-				logger.Error("in a value", "config", host.OpenAI{Key: secret}, "map", map[string]string{"k": text})
+				logger.Error("in a value", "config", host.Access{Key: secret}, "map", map[string]string{"k": text})
 				require.NotContains(t, out.String(), text)
 				escaped, err := json.Marshal(text)
 				require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestSecretsNeverShow(t *testing.T) {
 
 func TestSecretHidesItself(t *testing.T) {
 	t.Parallel()
-	config := host.Config{OpenAI: host.OpenAI{Key: "sk-secret"}}
+	config := host.Config{OpenAI: host.Access{Key: "sk-secret"}, Proxy: "http://u:sk-secret@host:1"}
 	encoded, err := json.Marshal(config.OpenAI)
 	require.NoError(t, err)
 	for _, text := range []string{fmt.Sprint(config), fmt.Sprintf("%+v", config), fmt.Sprintf("%#v", config.OpenAI), string(encoded)} {

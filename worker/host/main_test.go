@@ -61,7 +61,7 @@ func TestHelp(t *testing.T) {
 	require.Contains(t, out.String(), "Examples:")
 	command.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "help" {
-			require.Regexp(t, `--`+f.Name+` \S+ .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, out.String())
+			require.Regexp(t, `--`+f.Name+`( \S+)? .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, out.String())
 		}
 	})
 }
@@ -88,10 +88,10 @@ func TestGather(t *testing.T) {
 	require.Len(t, described, 6)
 	require.Equal(t, "greets", described["greet"])
 	require.Equal(t, "reads otherwise", described["read_file"])
-	require.Len(t, m.providers, 3)
+	require.Len(t, m.providers, 6)
 	require.Equal(t, own, m.providers["openai-chat"])
 	require.NotNil(t, m.storage)
-	require.Contains(t, m.describe(), "mine openai-chat scripted")
+	require.Contains(t, m.describe(), "anthropic gemini mine openai openai-chat scripted")
 }
 
 type openAI struct{ inference.Provider }
@@ -104,11 +104,13 @@ func TestGatherSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no dir":     {Config{Dir: filepath.Join(t.TempDir(), "absent")}, "--dir (EVERSTEP_DIR)"},
 		"no storage": {Config{Dir: t.TempDir(), Storage: "s3://bucket"}, "--storage (EVERSTEP_STORAGE)"},
-		"no URL":     {Config{Dir: t.TempDir(), OpenAI: OpenAI{BaseURL: "localhost"}}, "OPENAI_BASE_URL"},
-		"a password": {Config{Dir: t.TempDir(), OpenAI: OpenAI{BaseURL: "http://u:pass@host/"}}, "OPENAI_BASE_URL"},
+		"no URL":     {Config{Dir: t.TempDir(), OpenAI: Access{BaseURL: "localhost"}}, "OPENAI_BASE_URL"},
+		"a password": {Config{Dir: t.TempDir(), OpenAI: Access{BaseURL: "http://u:pass@host/"}}, "OPENAI_BASE_URL"},
 		"no prices":  {Config{Dir: t.TempDir(), Prices: filepath.Join(t.TempDir(), "absent.yaml")}, "absent.yaml: cannot be read"},
 		"a hook":     {Config{Dir: t.TempDir(), Hooks: []hook.Hook{hook.BeforeStep("", nil)}}, "hooks: hook at before_step: name: is empty"},
-		"no key":     {Config{Dir: t.TempDir(), OpenAI: OpenAI{Key: "sk with spaces"}}, "OPENAI_API_KEY"},
+		"no key":     {Config{Dir: t.TempDir(), OpenAI: Access{Key: "sk with spaces"}}, "OPENAI_API_KEY"},
+		"two keys":   {Config{Dir: t.TempDir(), Gemini: Access{Key: "sk with", KeyFile: "key"}}, "GEMINI_API_KEY and GEMINI_API_KEY_FILE: both"},
+		"no file":    {Config{Dir: t.TempDir(), Anthropic: Access{KeyFile: "sk with"}}, "ANTHROPIC_API_KEY_FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

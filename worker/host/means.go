@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 
 	"gocloud.dev/blob"
@@ -11,8 +10,6 @@ import (
 	"everstep/activities/files"
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
-	"everstep/activities/openaichat"
-	"everstep/activities/scripted"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/hook"
@@ -44,6 +41,11 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 	if m.root, err = files.Open(m.dir); err != nil {
 		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
 	}
+	for _, v := range vendors() {
+		if err = v.access(&config).outside(m.dir, v); err != nil {
+			return m, err
+		}
+	}
 	m.tools = replace(m.root.Tools(), config.Tools)
 	if m.hooks, err = hook.NewSet(config.Hooks...); err != nil {
 		return m, domain.Errorf(domain.Invalid, "hooks: %v", err)
@@ -51,25 +53,11 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 	if m.facts, err = config.facts(); err != nil {
 		return m, err
 	}
-	if m.providers, err = providers(config); err != nil {
+	if m.providers, err = config.providers(); err != nil {
 		return m, err
 	}
 	m.storage, err = OpenStorage(ctx, config.Storage)
 	return m, err
-}
-
-// providers are ours, and those that the program adds.
-func providers(config Config) (map[string]inference.Provider, error) {
-	openai, err := openaichat.New(openaichat.Config{BaseURL: config.OpenAI.BaseURL, APIKey: config.OpenAI.Key.Reveal()})
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]inference.Provider{
-		openaichat.Name: openai,
-		scripted.Name:   scripted.New(),
-	}
-	maps.Copy(all, config.Providers)
-	return all, nil
 }
 
 // replace adds tools to others, in the place of one that has the same name.

@@ -76,14 +76,6 @@ func workerSettings() []setting {
 			c.StopTimeout, err = readDuration(text, time.Hour)
 			return err
 		}},
-		{"", "OPENAI_BASE_URL", "url", "the server of the models openai-chat/…", func(c *Config, text string) error {
-			c.OpenAI.BaseURL = text
-			return nil // the provider checks it, and the key
-		}},
-		{"", "OPENAI_API_KEY", "key", "that server's key", func(c *Config, text string) error {
-			c.OpenAI.Key = Secret(strings.TrimSpace(text))
-			return nil
-		}},
 	}
 }
 

@@ -143,7 +143,7 @@ func (c Config) logger() log.Logger {
 	if c.Connection.Logger != nil {
 		return c.Connection.Logger
 	}
-	return NewLogger(c.Log, c.OpenAI.Key)
+	return newLogger(c.Log, c.secrets)
 }
 
 func notServing(config Config, err error) error {

@@ -1,0 +1,336 @@
+package anthropic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/anthropic"
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+func failure(kind, message string) string {
+	return `{"type":"error","error":{"type":"` + kind + `","message":"` + message + `"},"request_id":"req_1"}`
+}
+
+// TestRefusals reads errors with a status.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status int
+		header http.Header
+		body   string
+		kind   domain.Kind
+		code   domain.Code
+		billed bool
+		after  time.Duration
+		says   string
+	}{
+		"rate":          {status: 429, header: http.Header{"Retry-After": {"3"}}, body: failure("rate_limit_error", "This request would exceed your organization's rate limit"), kind: domain.Throttled, after: 3 * time.Second, says: "rate limit"},
+		"spend limit":   {status: 429, body: failure("enforced_spend_limit_reached", "x"), kind: domain.Denied, code: domain.CodeQuota},
+		"credit":        {status: 400, body: failure("invalid_request_error", "Your credit balance is too low to access the Anthropic API."), kind: domain.Denied, code: domain.CodeQuota},
+		"usage limits":  {status: 400, body: failure("invalid_request_error", "You have reached your specified API usage limits."), kind: domain.Denied, code: domain.CodeQuota},
+		"billing":       {status: 403, body: failure("billing_error", "x"), kind: domain.Denied, code: domain.CodeQuota},
+		"key":           {status: 401, body: failure("authentication_error", "invalid x-api-key"), kind: domain.Denied, code: domain.CodeAuth},
+		"permission":    {status: 403, body: failure("permission_error", "not for you"), kind: domain.Denied, code: domain.CodeAuth, says: "not for you"},
+		"model":         {status: 404, body: failure("not_found_error", "model: m"), kind: domain.Invalid, code: domain.CodeModelNotFound, says: "claude-sonnet-4-5"},
+		"page":          {status: 404, body: "<html>nginx</html>", kind: domain.Invalid, code: domain.CodeModelNotFound},
+		"parameter":     {status: 400, body: failure("invalid_request_error", "temperature: range: 0..1"), kind: domain.Invalid, says: "temperature"},
+		"context":       {status: 400, body: failure("invalid_request_error", "prompt is too long: 201 tokens > 200 maximum"), kind: domain.TooLarge, code: domain.CodeContextOverflow},
+		"413":           {status: 413, body: failure("request_too_large", "Request exceeds the maximum size"), kind: domain.TooLarge, code: domain.CodeContextOverflow},
+		"408":           {status: 408, kind: domain.Unavailable},
+		"409":           {status: 409, kind: domain.Unavailable},
+		"500":           {status: 500, body: failure("api_error", "Internal server error"), kind: domain.Unavailable, says: "Internal server error"},
+		"502":           {status: 502, body: "<html></html>", kind: domain.Unavailable, billed: true},
+		"503":           {status: 503, header: http.Header{"Retry-After": {"1"}, "Retry-After-Ms": {"250"}}, kind: domain.Unavailable, after: 250 * time.Millisecond},
+		"504":           {status: 504, body: failure("timeout_error", "x"), kind: domain.Unavailable, billed: true},
+		"529":           {status: 529, header: http.Header{"X-Should-Retry": {"true"}}, body: failure("overloaded_error", "Overloaded"), kind: domain.Unavailable, says: "Overloaded"},
+		"a redirect":    {status: 307, header: http.Header{"Location": {"http://127.0.0.1:1/"}}, kind: domain.Invalid, says: "redirect"},
+		"no content":    {status: 204, kind: domain.Unavailable, code: domain.CodeMalformed, billed: true},
+		"should not":    {status: 400, header: http.Header{"X-Should-Retry": {"false"}}, body: failure("invalid_request_error", "x"), kind: domain.Invalid},
+		"plain words":   {status: 500, body: "upstream broke", kind: domain.Unavailable, says: "upstream broke"},
+		"another shape": {status: 400, body: `{"message":"bad model"}`, kind: domain.Invalid, says: "bad model"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int32
+			_, err := infer(t, serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+				requests.Add(1)
+				for key, values := range test.header {
+					w.Header()[key] = values
+				}
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.body)
+			}), question())
+			require.NotNil(t, err)
+			require.Equal(t, test.kind, err.Kind, err.Message)
+			require.Equal(t, test.code, err.Code, err.Message)
+			require.Equal(t, test.billed, err.Billed)
+			require.Equal(t, test.after, err.RetryAfter)
+			require.Contains(t, err.Message, test.says)
+			require.Equal(t, anthropic.Name, err.Source)
+			require.EqualValues(t, 1, requests.Load())
+		})
+	}
+}
+
+// TestNoAnswers reads responses of status 200 that are none.
+func TestNoAnswers(t *testing.T) {
+	t.Parallel()
+	hello := start + text("0", "hello")
+	call := begin("1", toolF) + arguments("1", `{"x":`)
+	stop := event("message_delta", `"delta":{"stop_reason":"end_turn"}`)
+	fails := func(kind string) string { return "event: error\ndata: " + failure(kind, "words") + "\n\n" }
+	tests := map[string]struct {
+		body string
+		kind domain.Kind
+		code domain.Code
+		text string
+	}{
+		"empty":                    {code: domain.CodeMalformed},
+		"white space":              {body: "\n \n", code: domain.CodeMalformed},
+		"a page":                   {body: "<html>sign in</html>", code: domain.CodeMalformed},
+		"words":                    {body: "hello", code: domain.CodeMalformed},
+		"cut JSON":                 {body: `{"content":[{"type":"te`, code: domain.CodeMalformed},
+		"other JSON":               {body: `{"data":[]}`, code: domain.CodeMalformed},
+		"a list":                   {body: `[]`, code: domain.CodeMalformed},
+		"JSON without a reason":    {body: `{"content":[{"type":"text","text":"hello"}],"stop_reason":null}`, code: domain.CodeMalformed, text: "hello"},
+		"blocks that are none":     {body: `{"content":[1],"stop_reason":"end_turn"}`, code: domain.CodeMalformed},
+		"an error in the body":     {body: failure("overloaded_error", "busy"), kind: domain.Unavailable},
+		"an error of another form": {body: `{"error":"busy"}`, kind: domain.Unavailable},
+		"overloaded":               {body: hello + fails("overloaded_error"), kind: domain.Unavailable, text: "hello"},
+		"rate":                     {body: hello + fails("rate_limit_error"), kind: domain.Throttled, text: "hello"},
+		"invalid":                  {body: hello + fails("invalid_request_error"), kind: domain.Invalid, text: "hello"},
+		"key":                      {body: fails("authentication_error"), kind: domain.Denied, code: domain.CodeAuth},
+		"billing":                  {body: fails("billing_error"), kind: domain.Denied, code: domain.CodeQuota},
+		"too large":                {body: fails("request_too_large"), kind: domain.TooLarge, code: domain.CodeContextOverflow},
+		"an unnamed error":         {body: hello + "data: " + failure("api_error", "x") + "\n\n", kind: domain.Unavailable, text: "hello"},
+		"an error of words":        {body: hello + "event: error\ndata: overloaded\n\n", kind: domain.Unavailable, text: "hello"},
+		"an error behind the stop": {body: hello + stop + fails("api_error"), kind: domain.Unavailable, text: "hello"},
+		"the end without a reason": {body: hello + event("message_stop", ""), code: domain.CodeMalformed, text: "hello"},
+		"a reason without the end": {body: hello + stop, code: domain.CodeMalformed, text: "hello"},
+		"a null reason":            {body: hello + ended("null"), code: domain.CodeMalformed, text: "hello"},
+		"cut inside arguments":     {body: hello + call, code: domain.CodeMalformed, text: "hello"},
+		"a piece of nothing":       {body: hello + arguments("3", `{}`) + ended(`"tool_use"`), code: domain.CodeMalformed, text: "hello"},
+		"an event that is no JSON": {body: hello + "data: {oops\n\n", code: domain.CodeMalformed, text: "hello"},
+		"another API's stream":     {body: "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", code: domain.CodeMalformed},
+		"comments alone":           {body: ": wait\n\n: wait\n\n", code: domain.CodeMalformed},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer, err := infer(t, serve(t, 200, nil, test.body), question())
+			require.NotNil(t, err)
+			if test.kind == "" {
+				test.kind = domain.Unavailable
+			}
+			require.Equal(t, test.kind, err.Kind, err.Message)
+			require.Equal(t, test.code, err.Code, err.Message)
+			require.True(t, err.Billed, "what began to answer may be billed")
+			require.True(t, answer.Partial)
+			require.Equal(t, test.text, answer.Message.Text())
+			require.Empty(t, answer.Message.ToolCalls)
+			if name != "a null reason" {
+				require.Zero(t, answer.Response.Usage.OutputTokens, "what was written is not known before the end")
+			}
+		})
+	}
+}
+
+func TestKeyIsNeverShown(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 400, 401, 403, 404, 429, 500} {
+		_, err := infer(t, serve(t, status, nil, failure("api_error", "key "+testKey+" is no good")), question())
+		require.NotNil(t, err)
+		require.NotContains(t, fmt.Sprint(err.Message, err.Detail), "0123456789")
+	}
+}
+
+func TestNothingListens(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	call := question()
+	call.Sent = func() { t.Error("nothing was sent") }
+	_, err := infer(t, server.URL, call)
+	require.NotNil(t, err)
+	require.Equal(t, domain.Unavailable, err.Kind)
+	require.False(t, err.Billed, "no byte has left")
+}
+
+func TestConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100000\r\n\r\n"
+	for name, test := range map[string]struct {
+		sends string
+		code  domain.Code
+	}{
+		"before the header": {}, "in the header": {sends: head[:20]}, "in the body": {sends: head + start, code: domain.CodeMalformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int32
+			call := question()
+			call.Sent = func() { sent.Add(1) }
+			_, err := infer(t, serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					hangUp(conn, test.sends)
+				}
+			}), call)
+			require.NotNil(t, err)
+			require.Equal(t, domain.Unavailable, err.Kind)
+			require.Equal(t, test.code, err.Code)
+			require.True(t, err.Billed, "the request had left")
+			require.EqualValues(t, 1, sent.Load())
+		})
+	}
+}
+
+func hangUp(conn net.Conn, after string) {
+	_, _ = io.WriteString(conn, after)
+	_ = conn.Close()
+}
+
+// hanging sends some events and then waits for the other side to hang up.
+func hanging(t *testing.T, body string) (url string, closed <-chan struct{}) {
+	t.Helper()
+	gone := make(chan struct{})
+	return serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		if body != "" {
+			_, _ = io.WriteString(w, body)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+		close(gone)
+	}), gone
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"at first": "", "in the middle": start + text("0", "hello")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, closed := hanging(t, body)
+			p, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: url, Timeouts: wire.Timeouts{FirstByte: 20 * time.Millisecond, Idle: 20 * time.Millisecond}}})
+			require.NoError(t, err)
+			_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
+			failed, ok := errors.AsType[*domain.Error](err)
+			require.True(t, ok)
+			require.Equal(t, domain.CodeTimeout, failed.Code)
+			require.True(t, failed.Billed)
+			<-closed
+		})
+	}
+}
+
+// TestSilenceAfterTheAnswer: what is whole does not wait for the stream's end.
+func TestSilenceAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	url, closed := hanging(t, whole)
+	answer, err := infer(t, url, question())
+	require.Nil(t, err)
+	require.Equal(t, "hello", answer.Message.Text())
+	<-closed
+}
+
+func TestCancelKeepsWhatCame(t *testing.T) {
+	t.Parallel()
+	url, closed := hanging(t, start+begin("0", toolF)+arguments("0", "{}")+text("1", "hello"))
+	ctx, cancel := context.WithCancel(t.Context())
+	answer, err := provider(t, url).Infer(ctx, question(), func(d inference.Delta) {
+		if d.Text != "" {
+			cancel()
+		}
+	})
+	require.Error(t, err)
+	require.True(t, domain.AsError(err).Billed)
+	require.True(t, answer.Partial)
+	require.Equal(t, "hello", answer.Message.Text())
+	require.Empty(t, answer.Message.ToolCalls, "no call of a cut answer may run")
+	require.Equal(t, "m-1", answer.Response.Model)
+	require.Equal(t, int64(123), answer.Response.Usage.InputTokens)
+	<-closed
+}
+
+func TestResponseWithoutEnd(t *testing.T) {
+	t.Parallel()
+	p, err := anthropic.New(anthropic.Config{Config: wire.Config{MaxBody: 1 << 16, BaseURL: serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, event("ping", "")); err != nil {
+				return
+			}
+		}
+	})}})
+	require.NoError(t, err)
+	_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
+	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind)
+}
+
+// TestEnvironmentIsNotRead: keys come from the configuration alone, where the
+// SDK's client would take more from the environment.
+func TestEnvironmentIsNotRead(t *testing.T) {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_CUSTOM_HEADERS"} {
+		t.Setenv(name, "X-Custom: from-env")
+	}
+	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+	var header http.Header
+	p, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header.Clone()
+		_, _ = io.WriteString(w, whole)
+	})}})
+	require.NoError(t, err)
+	_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprint(header), "from-env")
+	require.NotContains(t, header, "X-Api-Key")
+}
+
+// TestRequestID: the provider's name of a request is kept, in an answer that is
+// whole and in what came of one that is not.
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"Request-Id": {"req_7"}}
+	answer, err := infer(t, serve(t, 200, header, whole), question())
+	require.Nil(t, err)
+	require.Equal(t, "req_7", answer.Response.RequestID)
+	answer, err = infer(t, serve(t, 200, header, start), question())
+	require.NotNil(t, err)
+	require.Equal(t, "req_7", answer.Response.RequestID)
+	require.Contains(t, err.Detail, "req_7")
+	_, err = infer(t, serve(t, 500, nil, failure("api_error", "x")), question())
+	require.Contains(t, err.Detail, "req_1")
+}
+
+// TestBaseURL: with and without the version at its end.
+func TestBaseURL(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"", "/", "/v1", "/v1/", "/anthropic"} {
+		var path string
+		_, err := infer(t, serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+			path = r.URL.Path
+			_, _ = io.WriteString(w, whole)
+		})+end, question())
+		require.Nil(t, err)
+		want := "/v1/messages"
+		if end == "/anthropic" {
+			want = end + want
+		}
+		require.Equal(t, want, path)
+	}
+	_, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: "ftp://user:secret@host"}})
+	require.ErrorContains(t, err, "ANTHROPIC_BASE_URL")
+	require.NotContains(t, err.Error(), "secret")
+}

@@ -1,0 +1,203 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// encode returns the request's body.
+func encode(call inference.Call, given options, bound, thinking int64) ([]byte, error) {
+	c, err := converse(call)
+	if err != nil {
+		return nil, err
+	}
+	p := anthropic.MessageNewParams{Model: call.Config.Model, MaxTokens: bound, System: c.system}
+	if t := call.Config.Temperature; t != nil {
+		p.Temperature = anthropic.Float(*t)
+	}
+	if t := call.Config.TopP; t != nil {
+		p.TopP = anthropic.Float(*t)
+	}
+	p.Tools, p.ToolChoice = tools(call, given)
+	if p.OutputConfig, err = outputConfig(call, given); err != nil {
+		return nil, err
+	}
+	if !given.caches {
+		mark(&p, c, call.Summary)
+	}
+	fields := map[string]any{"stream": true}
+	for key, value := range given.rest {
+		fields[key] = value
+	}
+	if len(call.Tools) == 0 {
+		delete(fields, "tool_choice")
+	}
+	if given.thinking != nil && (given.budget == 0 || thinking > 0) {
+		fields["thinking"] = given.withBudget(thinking)
+	}
+	p.SetExtraFields(fields)
+	body, err := join(p, c.turns)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", Name, err).From(Name)
+	}
+	return body, nil
+}
+
+// withBudget is the option as it is sent.
+func (o *options) withBudget(budget int64) map[string]any {
+	out := map[string]any{}
+	for key, value := range o.thinking {
+		out[key] = value
+	}
+	if o.budget > 0 {
+		out["budget_tokens"] = budget
+	}
+	return out
+}
+
+// join encodes the parameters with the turns of the conversation. Each block is
+// encoded by itself: the SDK would go over a long conversation once for each
+// level of nesting.
+func join(p anthropic.MessageNewParams, turns []*turn) ([]byte, error) {
+	encoded, err := p.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var rest map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &rest); err != nil {
+		return nil, err
+	}
+	delete(rest, "messages")
+	var body bytes.Buffer
+	body.WriteString(`{"messages":[`)
+	for i, t := range turns {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.WriteString(`{"role":"` + string(t.role) + `","content":[`)
+		for k, block := range t.blocks {
+			one, err := block.MarshalJSON()
+			if err != nil {
+				return nil, err
+			}
+			if k > 0 {
+				body.WriteByte(',')
+			}
+			body.Write(one)
+		}
+		body.WriteString(`]}`)
+	}
+	body.WriteByte(']')
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		body.WriteByte(',')
+		body.Write(name)
+		body.WriteByte(':')
+		body.Write(rest[key])
+	}
+	body.WriteByte('}')
+	return body.Bytes(), nil
+}
+
+// mark sets the marks for the prompt cache, four at most: what does not change
+// from one inference to the next, and the ends of the last two turns of the
+// user, of which the earlier one is where the last inference has written. A
+// summary is asked for once, so its own messages are not worth writing.
+func mark(p *anthropic.MessageNewParams, c *conversation, summary bool) {
+	cache := anthropic.NewCacheControlEphemeralParam()
+	if n := len(p.Tools); n > 0 {
+		p.Tools[n-1].OfTool.CacheControl = cache
+	}
+	if n := len(p.System); n > 0 {
+		p.System[n-1].CacheControl = cache
+	}
+	if summary {
+		return
+	}
+	left := 2
+	for _, t := range slices.Backward(c.turns) {
+		if t.role != anthropic.MessageParamRoleUser || left == 0 {
+			continue
+		}
+		if at := t.blocks[len(t.blocks)-1].GetCacheControl(); at != nil {
+			*at = cache
+			left--
+		}
+	}
+}
+
+// tools are the definitions and which of them the model must call. Where none
+// is offered but the conversation holds calls, the API still wants those tools
+// to be defined.
+func tools(call inference.Call, given options) ([]anthropic.ToolUnionParam, anthropic.ToolChoiceUnionParam) {
+	var out []anthropic.ToolUnionParam
+	for _, spec := range call.Tools {
+		tool := definition(spec)
+		if spec.Name == call.OutputTool && structured(call.Config.Model) && subset(spec.Schema) == nil {
+			tool.Strict = anthropic.Bool(true)
+		}
+		out = append(out, anthropic.ToolUnionParam{OfTool: &tool})
+	}
+	var choice anthropic.ToolChoiceUnionParam
+	switch {
+	case len(out) == 0:
+		if out = called(call.Messages); len(out) > 0 {
+			none := anthropic.NewToolChoiceNoneParam()
+			choice.OfNone = &none
+		}
+	case call.OutputTool == "" || given.thinks:
+		// A model that thinks cannot be made to call a tool.
+	case len(out) == 1:
+		choice.OfTool = &anthropic.ToolChoiceToolParam{Name: call.OutputTool}
+	default:
+		choice.OfAny = &anthropic.ToolChoiceAnyParam{}
+	}
+	return out, choice
+}
+
+// called are bare definitions of the tools that a conversation holds calls of.
+func called(messages []domain.Message) []anthropic.ToolUnionParam {
+	names := map[string]bool{}
+	for _, m := range messages {
+		for _, c := range m.ToolCalls {
+			names[toolName(c.Name)] = true
+		}
+	}
+	var out []anthropic.ToolUnionParam
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		tool := definition(domain.ToolSpec{Name: name})
+		out = append(out, anthropic.ToolUnionParam{OfTool: &tool})
+	}
+	return out
+}
+
+func definition(spec domain.ToolSpec) anthropic.ToolParam {
+	tool := anthropic.ToolParam{Name: spec.Name}
+	if spec.Description != "" {
+		tool.Description = anthropic.String(spec.Description)
+	}
+	var fields map[string]json.RawMessage
+	switch {
+	case json.Unmarshal(spec.Schema, &fields) != nil || fields == nil:
+		tool.InputSchema.Type = "object"
+	case fields["type"] == nil:
+		tool.InputSchema.ExtraFields = map[string]any{}
+		for key, value := range fields {
+			tool.InputSchema.ExtraFields[key] = value
+		}
+	default:
+		tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](spec.Schema)
+	}
+	return tool
+}

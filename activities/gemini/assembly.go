@@ -1,0 +1,214 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+// unnamed is the finish reason of a whole answer whose server gave none.
+const unnamed = "none"
+
+// maxFinishMessage bounds what is shown of the API's words on a call that it
+// could not read.
+const maxFinishMessage = 600
+
+// assembly puts an answer together from its pieces.
+type assembly struct {
+	attempt *wire.Attempt
+	draft   *wire.Draft
+
+	// pieces are the parts as they came.
+	pieces []piece
+	// at is the place of the last text or thought, calls the number of calls.
+	at, calls int
+	// choice is the index of the one candidate that counts: the first seen.
+	choice *int
+	finish string
+	// blocked means that finish says why the prompt was refused.
+	blocked bool
+}
+
+// Complete reports whether it was said why the model stopped, or why it was not
+// asked.
+func (s *assembly) Complete() bool { return s.finish != "" }
+
+// Whole reads an answer that came in one piece: as one, or as the list of the
+// pieces of a stream.
+func (s *assembly) Whole(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		var list []json.RawMessage
+		if json.Unmarshal(data, &list) != nil {
+			return s.attempt.Malformed("the answer is JSON of another form", data)
+		}
+		for _, one := range list {
+			if err := s.read(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var form struct {
+		Candidates *json.RawMessage `json:"candidates"`
+	}
+	if err := s.read(data); err != nil {
+		return err
+	}
+	if json.Unmarshal(data, &form) == nil && form.Candidates != nil && s.finish == "" {
+		// The body is whole, so the answer is, whatever the server calls it.
+		s.finish = unnamed
+	}
+	return nil
+}
+
+// Event reads the next piece of an answer. The API has no mark of its end but
+// the finish reason; some servers send OpenAI's after it.
+func (s *assembly) Event(e wire.Event) (done bool, err error) {
+	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
+		return true, nil
+	}
+	if e.Name == "error" {
+		return false, s.attempt.Inner(e.Data)
+	}
+	return false, s.read(e.Data)
+}
+
+func (s *assembly) read(data []byte) error {
+	var in reply
+	err := json.Unmarshal(data, &in)
+	if wire.Present(in.Error) {
+		return s.attempt.Inner(data)
+	}
+	if err != nil {
+		return s.attempt.Malformed("the stream holds something that is not a piece of an answer", data)
+	}
+	if s.draft.ID == "" {
+		s.draft.ID = string(in.ID)
+	}
+	if s.draft.Model == "" {
+		s.draft.Model = string(in.Model)
+	}
+	if in.Usage != nil {
+		// Each piece has the count so far.
+		if reported := in.Usage.domain(); !reported.IsZero() {
+			s.draft.Usage = reported
+		}
+	}
+	defer s.draft.Flush()
+	for _, c := range in.Candidates {
+		if s.finish != "" || !s.counts(c.Index) {
+			continue
+		}
+		if err := s.take(c, data); err != nil {
+			return err
+		}
+	}
+	if f := in.Feedback; f != nil && s.finish == "" && f.BlockReason != "" && genai.BlockedReason(f.BlockReason) != genai.BlockedReasonUnspecified {
+		s.finish, s.blocked = string(f.BlockReason), true
+	}
+	return nil
+}
+
+// counts reports whether a candidate is the one that is read.
+func (s *assembly) counts(index int) bool {
+	if s.choice == nil {
+		s.choice = &index
+	}
+	return *s.choice == index
+}
+
+// take adds what a candidate brings. The first finish reason counts.
+func (s *assembly) take(c candidate, data []byte) error {
+	for _, raw := range c.Content.Parts {
+		var p part
+		if json.Unmarshal(raw, &p) != nil {
+			return s.attempt.Malformed("the answer has a part of another form", data)
+		}
+		if p.Call != nil && p.Call.unfinished() {
+			return s.attempt.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
+		}
+		if wire.Present(raw) {
+			s.takePart(p, raw)
+		}
+	}
+	word := string(c.FinishReason)
+	switch genai.FinishReason(word) {
+	case "", genai.FinishReasonUnspecified:
+	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, malformedResponse:
+		said := domain.Shorten(s.attempt.Redact(string(c.FinishMessage)), maxFinishMessage)
+		if said != "" {
+			said = ": " + said
+		}
+		return s.attempt.Malformed("the model wrote a tool call that the provider could not read ("+word+")"+said, data)
+	case missingSignature:
+		err := domain.Errorf(domain.Invalid, "%s: the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", Name, word).From(Name)
+		err.Billed = true
+		return err
+	default:
+		s.finish = word
+	}
+	return nil
+}
+
+// Finish reasons of the API's documentation that the SDK does not name.
+const (
+	malformedResponse = genai.FinishReason("MALFORMED_RESPONSE")
+	missingSignature  = genai.FinishReason("MISSING_THOUGHT_SIGNATURE")
+)
+
+// takePart adds a part. Texts that follow on each other are one, as far as none
+// of them is signed.
+func (s *assembly) takePart(p part, raw json.RawMessage) {
+	text := string(p.Text)
+	next, again := piece{Signature: string(p.Signature)}, modelPart{Signature: string(p.Signature)}
+	switch {
+	case p.Call != nil:
+		next.Call = true
+		call := domain.ToolCall{ID: string(p.Call.ID), Name: string(p.Call.Name), Arguments: p.Call.arguments()}
+		again.Call = calledWith(call, call.ID)
+		s.draft.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+		s.calls++
+	case p.Thought:
+		next.Thought = len(text)
+		again.Text, again.Thought = &text, next.Thought > 0
+		s.draft.Reasoning(s.place(next), text)
+	default:
+		next.Text = len(text)
+		again.Text = &text
+		s.draft.Text(s.place(next), text)
+	}
+	if !same(raw, again) {
+		next.Raw = string(raw)
+	}
+	s.add(next)
+}
+
+// place is where a text goes in the message: where the one before is, if they
+// are of the same kind and follow on each other.
+func (s *assembly) place(next piece) int {
+	if n := len(s.pieces); n == 0 || (s.pieces[n-1].Thought > 0) != (next.Thought > 0) {
+		s.at++
+	}
+	return s.at
+}
+
+func (s *assembly) add(next piece) {
+	if next == (piece{}) {
+		return
+	}
+	if n := len(s.pieces); n > 0 {
+		if last := &s.pieces[n-1]; last.open() && next.open() && (last.Thought > 0) == (next.Thought > 0) {
+			last.Text, last.Thought = last.Text+next.Text, last.Thought+next.Thought
+			return
+		}
+	}
+	s.pieces = append(s.pieces, next)
+}
+
+// open reports whether a piece is a mere text, to which another can be added.
+func (p piece) open() bool { return !p.Call && p.Signature == "" && p.Raw == "" }

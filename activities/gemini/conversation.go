@@ -1,0 +1,193 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"google.golang.org/genai"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+// beginning stands where a conversation would begin with the model's word,
+// which the API does not take.
+const beginning = "(What came before is not shown.)"
+
+// A conversation is what the API gets to read: contents of the user and of the
+// model in turns. Each content with calls is followed by one with their
+// results, in the order of the calls, and with nothing else.
+type conversation struct {
+	system   []*genai.Part
+	contents []*content
+
+	// vouched says that the model wants a signature on calls.
+	vouched bool
+	pairs   wire.Pairing
+	// asked are the last calls, sent the ids under which they were sent, and
+	// results is where their results go.
+	asked    []domain.ToolCall
+	sent     []string
+	answered []bool
+	results  *content
+}
+
+type content struct {
+	Role  string            `json:"role"`
+	Parts []json.RawMessage `json:"parts"`
+
+	// closed says that nothing may be added: it holds calls, or results.
+	closed bool
+}
+
+// converse writes the conversation in the API's form.
+func converse(call inference.Call) (*conversation, error) {
+	c := &conversation{vouched: generation(call.Config.Model) >= 3}
+	c.instruct(call.System)
+	for i, m := range call.Messages {
+		if err := c.add(i, m); err != nil {
+			return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err).From(Name)
+		}
+	}
+	if len(c.contents) == 0 {
+		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name).From(Name)
+	}
+	if c.contents[0].Role == genai.RoleModel {
+		part, err := marshal(genai.Part{Text: beginning})
+		if err != nil {
+			return nil, failed(err)
+		}
+		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []json.RawMessage{part}})
+	}
+	return c, nil
+}
+
+func (c *conversation) instruct(text string) {
+	if text != "" {
+		c.system = append(c.system, &genai.Part{Text: text})
+	}
+}
+
+func (c *conversation) add(index int, m domain.Message) error {
+	switch m.Role {
+	case domain.RoleSystem, domain.RoleDeveloper:
+		// The API has one place for instructions. One that comes later is said
+		// where it was given.
+		if len(c.contents) == 0 {
+			c.instruct(m.Text())
+			return nil
+		}
+		return c.user(domain.UserMessage(m.Text()))
+	case domain.RoleUser:
+		return c.user(m)
+	case domain.RoleAssistant:
+		return c.model(index, m)
+	case domain.RoleTool:
+		if m.ToolResult == nil {
+			return errors.New("is of a tool and has no result")
+		}
+		return c.result(*m.ToolResult)
+	}
+	return nil
+}
+
+func (c *conversation) user(m domain.Message) error {
+	parts, err := userParts(m)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	c.say(genai.RoleUser, parts)
+	return nil
+}
+
+// say adds parts to the content before where that is of the same role and open.
+func (c *conversation) say(role string, parts []json.RawMessage) *content {
+	if n := len(c.contents); n > 0 {
+		if last := c.contents[n-1]; last.Role == role && !last.closed {
+			last.Parts = append(last.Parts, parts...)
+			return last
+		}
+	}
+	next := &content{Role: role, Parts: parts}
+	c.contents = append(c.contents, next)
+	return next
+}
+
+// model adds what the model said: as it came, or else put together again.
+func (c *conversation) model(index int, m domain.Message) error {
+	ids := recordedIDs(m.ToolCalls)
+	parts, err := kept(m)
+	if err != nil {
+		return err
+	}
+	if parts == nil {
+		if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
+			ids = c.pairs.Begin(index, m.ToolCalls)
+		}
+		if parts, err = written(m, ids, c.vouched); err != nil {
+			return err
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	said := c.say(genai.RoleModel, parts)
+	if said.closed = len(m.ToolCalls) > 0; !said.closed {
+		return nil
+	}
+	c.asked, c.sent, c.answered = m.ToolCalls, ids, make([]bool, len(ids))
+	c.results = &content{Role: genai.RoleUser, Parts: make([]json.RawMessage, len(ids)), closed: true}
+	c.contents = append(c.contents, c.results)
+	for k := range ids {
+		if err := c.answer(k, domain.ToolResult{Content: "there is no result", IsError: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func recordedIDs(calls []domain.ToolCall) []string {
+	ids := make([]string, len(calls))
+	for k, call := range calls {
+		ids[k] = call.ID
+	}
+	return ids
+}
+
+// result puts a result in its call's place: that of the first call with its id
+// that has none yet, else of the first call that has none.
+func (c *conversation) result(r domain.ToolResult) error {
+	found := -1
+	for k, call := range c.asked {
+		if c.answered[k] {
+			continue
+		}
+		if call.ID == r.CallID {
+			found = k
+			break
+		}
+		if found < 0 {
+			found = k
+		}
+	}
+	if found < 0 {
+		return errors.New("is the result of no call")
+	}
+	c.answered[found] = true
+	return c.answer(found, r)
+}
+
+// answer writes the result of a call.
+func (c *conversation) answer(k int, r domain.ToolResult) error {
+	key := "output"
+	if r.IsError {
+		key = "error"
+	}
+	part, err := marshal(genai.Part{FunctionResponse: &genai.FunctionResponse{
+		ID: c.sent[k], Name: named(c.asked[k].Name), Response: map[string]any{key: r.Content},
+	}})
+	c.results.Parts[k] = part
+	return err
+}

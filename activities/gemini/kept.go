@@ -1,0 +1,205 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+// unsigned stands on the first call of a content that is not the model's own,
+// where the model wants a signature. It is Google's word for that case.
+const unsigned = "skip_thought_signature_validator"
+
+// An opaque is the opaque value of a reasoning part, by its name told from what
+// other providers keep there. It is recorded and must never change.
+type opaque struct {
+	Layout *layout `json:"gemini_content"`
+}
+
+// A layout says of which parts the model's content was made, so that it can be
+// sent back as it came. The words themselves are the message's; the layout
+// holds what a message has no place for. It is recorded: adding is free.
+type layout struct {
+	// Of is of the words for which the layout holds.
+	Of     domain.Digest `json:"of"`
+	Pieces []piece       `json:"pieces"`
+}
+
+// A piece is one part of the content.
+type piece struct {
+	// Text and Thought count the bytes that it takes of the message's text and
+	// of its reasoning; Call says that it is the next call. None: an empty text.
+	Text    int  `json:"text,omitzero"`
+	Thought int  `json:"thought,omitzero"`
+	Call    bool `json:"call,omitzero"`
+	// Signature is the part's, as it came.
+	Signature string `json:"signature,omitzero"`
+	// Raw is the whole part, where it has more to it than all that.
+	Raw string `json:"raw,omitzero"`
+}
+
+// words are what a layout is for.
+func words(m domain.Message) (of domain.Digest, text, thought string) {
+	var thinking strings.Builder
+	for _, p := range m.Parts {
+		if p.Type == domain.PartReasoning {
+			thinking.WriteString(p.Text)
+		}
+	}
+	text, thought = m.Text(), thinking.String()
+	all := [][]byte{[]byte(text), []byte(thought)}
+	for _, c := range m.ToolCalls {
+		all = append(all, []byte(c.ID), []byte(c.Name), []byte(c.Arguments))
+	}
+	return domain.DigestOf(all...), text, thought
+}
+
+// keep adds the layout to a message, unless it would be written the same
+// without one.
+func keep(m domain.Message, pieces []piece) (domain.Message, error) {
+	if plain(pieces) {
+		return m, nil
+	}
+	of, _, _ := words(m)
+	encoded, err := marshal(opaque{&layout{Of: of, Pieces: pieces}})
+	if err != nil {
+		return m, err
+	}
+	m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
+	return m, nil
+}
+
+// plain reports whether the pieces are a text and then calls, with nothing to
+// keep. Thinking that is not signed need not go back.
+func plain(pieces []piece) bool {
+	called := false
+	for _, p := range pieces {
+		if p.Signature != "" || p.Raw != "" || called && p.Text > 0 {
+			return false
+		}
+		called = called || p.Call
+	}
+	return true
+}
+
+// layoutOf is the layout that a message holds. Nil: there is none.
+func layoutOf(m domain.Message) *layout {
+	for _, p := range m.Parts {
+		var found opaque
+		if p.Type == domain.PartReasoning && json.Unmarshal(p.Opaque, &found) == nil && found.Layout != nil {
+			return found.Layout
+		}
+	}
+	return nil
+}
+
+// kept returns the parts of the model's content as they came. None: they are
+// not known, or the message was changed since.
+func kept(m domain.Message) ([]json.RawMessage, error) {
+	found := layoutOf(m)
+	of, text, thought := words(m)
+	if found == nil || found.Of != of {
+		return nil, nil
+	}
+	calls := m.ToolCalls
+	out := make([]json.RawMessage, 0, len(found.Pieces))
+	for _, p := range found.Pieces {
+		if p.Text < 0 || p.Text > len(text) || p.Thought < 0 || p.Thought > len(thought) || p.Call && len(calls) == 0 {
+			return nil, nil
+		}
+		part := modelPart{Signature: p.Signature}
+		switch {
+		case p.Call:
+			part.Call, calls = calledWith(calls[0], calls[0].ID), calls[1:]
+		case p.Thought > 0:
+			part.Text, part.Thought = new(thought[:p.Thought]), true
+		default:
+			part.Text = new(text[:p.Text])
+		}
+		text, thought = text[p.Text:], thought[p.Thought:]
+		if p.Raw != "" && json.Valid([]byte(p.Raw)) {
+			out = append(out, json.RawMessage(p.Raw))
+			continue
+		}
+		encoded, err := marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, encoded)
+	}
+	if text+thought != "" || len(calls) > 0 {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// modelPart is a part of the model's content, with the signature as it came:
+// decoding it and encoding it again could spell it otherwise.
+type modelPart struct {
+	Text      *string       `json:"text,omitempty"`
+	Thought   bool          `json:"thought,omitempty"`
+	Call      *functionCall `json:"functionCall,omitempty"`
+	Signature string        `json:"thoughtSignature,omitempty"`
+}
+
+type functionCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// written returns the parts of a message whose content is not known: the text,
+// and then the calls.
+func written(m domain.Message, ids []string, vouched bool) ([]json.RawMessage, error) {
+	var parts []modelPart
+	if text := m.Text(); text != "" {
+		parts = append(parts, modelPart{Text: &text})
+	}
+	for k, c := range m.ToolCalls {
+		part := modelPart{Call: calledWith(c, ids[k])}
+		if k == 0 && vouched {
+			part.Signature = unsigned
+		}
+		parts = append(parts, part)
+	}
+	out := make([]json.RawMessage, len(parts))
+	for i, part := range parts {
+		var err error
+		if out[i], err = marshal(part); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func calledWith(c domain.ToolCall, id string) *functionCall {
+	return &functionCall{ID: id, Name: named(c.Name), Args: arguments(c.Arguments)}
+}
+
+// named is a tool's name as it is sent: an empty one would be refused, even as
+// history.
+func named(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	return name
+}
+
+// arguments are a call's as they are sent. The API takes an object only: what
+// is none, as other models write it, is shown inside of one.
+func arguments(text string) json.RawMessage {
+	data := json.RawMessage(text)
+	if strings.TrimSpace(text) == "" {
+		return json.RawMessage("{}")
+	}
+	if _, err := object(data); err == nil && !wire.IsNull(data) {
+		return data
+	}
+	wrapped, err := marshal(map[string]string{"invalid_arguments": text})
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return wrapped
+}

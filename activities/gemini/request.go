@@ -1,0 +1,146 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+
+	"google.golang.org/genai"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/activities/output"
+	"everstep/domain"
+)
+
+// encode returns the request's body. The options were checked.
+func encode(call inference.Call) ([]byte, error) {
+	native := call.OutputMode == domain.OutputNative
+	if native && len(call.Tools) > 0 && generation(call.Config.Model) < 3 {
+		// These models refuse a format beside tools. For any JSON object the
+		// prompt says so already.
+		if native = false; call.Format.Type == domain.FormatSchema {
+			call.System = output.Instruct(call.System, call.Format)
+		}
+	}
+	talk, err := converse(call)
+	if err != nil {
+		return nil, err
+	}
+	options := call.Config.Options
+	own, _ := object(options[generationConfig])
+	generating, err := generating(call, own, native)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]any{"contents": talk.contents}
+	if len(generating) > 0 {
+		fields[generationConfig] = generating
+	}
+	if len(talk.system) > 0 {
+		fields["systemInstruction"] = genai.Content{Parts: talk.system}
+	}
+	if len(call.Tools) > 0 {
+		fields["tools"] = []genai.Tool{{FunctionDeclarations: declarations(call.Tools)}}
+	}
+	for key, value := range options {
+		if key != generationConfig && key != toolConfig && !wire.IsNull(value) {
+			fields[key] = value
+		}
+	}
+	if fields[toolConfig], err = calling(call); err != nil {
+		return nil, failed(err)
+	}
+	if fields[toolConfig] == nil {
+		delete(fields, toolConfig)
+	}
+	body, err := marshal(fields)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return body, nil
+}
+
+func failed(err error) error {
+	return domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", Name, err).From(Name)
+}
+
+// marshal encodes a value without the escapes that only matter inside of HTML.
+func marshal(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// generating is how the answer is to be made: what the definition says, with
+// the options over it, and the smallest of the bounds.
+func generating(call inference.Call, own map[string]json.RawMessage, native bool) (map[string]json.RawMessage, error) {
+	var config genai.GenerationConfig
+	if t := call.Config.Temperature; t != nil {
+		config.Temperature = new(float32(*t))
+	}
+	if t := call.Config.TopP; t != nil {
+		config.TopP = new(float32(*t))
+	}
+	if native {
+		switch f := call.Format; f.Type {
+		case domain.FormatJSON:
+			config.ResponseMIMEType = "application/json"
+		case domain.FormatSchema:
+			if len(f.Schema) == 0 {
+				return nil, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object").From(Name)
+			}
+			config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", f.Schema
+		case domain.FormatText, "":
+		}
+	}
+	fields, err := merge(config, own)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if b := bound(call, own); b > 0 {
+		if fields[maxOutputTokens], err = marshal(min(b, math.MaxInt32)); err != nil {
+			return nil, failed(err)
+		}
+	}
+	return fields, nil
+}
+
+func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
+	out := make([]*genai.FunctionDeclaration, 0, len(tools))
+	for _, t := range tools {
+		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
+		if len(t.Schema) > 0 {
+			f.ParametersJsonSchema = t.Schema
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// calling says how the model is to use its tools: as the options have it, and
+// so that it calls the tool that stands for the response format, or another
+// where there are others. Nil: as it likes.
+func calling(call inference.Call) (any, error) {
+	own, _ := object(call.Config.Options[toolConfig])
+	var config genai.ToolConfig
+	if call.OutputTool != "" {
+		calling := &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny}
+		if len(call.Tools) == 1 {
+			calling.AllowedFunctionNames = []string{call.OutputTool}
+		}
+		config.FunctionCallingConfig = calling
+		delete(own, "functionCallingConfig")
+	}
+	if len(call.Tools) == 0 {
+		// Names that may be called would be those of no tool.
+		delete(own, "functionCallingConfig")
+	}
+	fields, err := merge(config, own)
+	if err != nil || len(fields) == 0 {
+		return nil, err
+	}
+	return fields, nil
+}

@@ -1,0 +1,303 @@
+package openai_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/activities/openai"
+	"everstep/domain"
+)
+
+const testKey = "sk-test-0123456789"
+
+// A recording is an exchange with a real API.
+type recording struct {
+	ID       string `json:"id"`
+	API      string `json:"api"`
+	Status   int    `json:"status"`
+	Request  string `json:"request"`
+	Response string `json:"response"`
+}
+
+// recordings returns the recorded responses that ended with a status.
+func recordings(t *testing.T, keep func(status int) bool) []recording {
+	t.Helper()
+	data := os.Getenv("EVERSTEP_DATA")
+	if data == "" {
+		t.Skip("EVERSTEP_DATA is not set: the recorded responses are not checked")
+	}
+	file, err := os.Open(filepath.Join(data, "llm-recordings.jsonl.gz"))
+	require.NoError(t, err)
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	var out []recording
+	lines := bufio.NewReader(unzipped)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var r recording
+			require.NoError(t, json.Unmarshal(line, &r))
+			if r.API == "responses" && keep(r.Status) {
+				out = append(out, r)
+			}
+		}
+		if err == io.EOF {
+			require.NotEmpty(t, out)
+			return out
+		}
+		require.NoError(t, err)
+	}
+}
+
+func answered(status int) bool { return status == 200 }
+
+// isStream tells a stream from a body in one piece.
+func (r recording) isStream() bool { return !strings.HasPrefix(strings.TrimSpace(r.Response), "{") }
+
+// serve answers every request with one body.
+func serve(t *testing.T, status int, header http.Header, body string) *httptest.Server {
+	t.Helper()
+	return serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for key, values := range header {
+			w.Header()[key] = values
+		}
+		if w.Header().Get("Content-Type") == "" {
+			w.Header().Set("Content-Type", "application/json")
+			if !strings.HasPrefix(strings.TrimSpace(body), "{") {
+				w.Header().Set("Content-Type", "text/event-stream")
+			}
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	})
+}
+
+func serveFunc(t testing.TB, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func provider(t testing.TB, url string) *openai.Provider {
+	t.Helper()
+	p, err := openai.New(openai.Config{Config: wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey(testKey)}})
+	require.NoError(t, err)
+	return p
+}
+
+func question() inference.Call {
+	return inference.Call{
+		Config:   domain.LLMConfig{Provider: openai.Name, Model: "m"},
+		Messages: []domain.Message{domain.UserMessage("hello")},
+	}
+}
+
+func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
+	t.Helper()
+	answer, err := provider(t, url).Infer(t.Context(), call, func(inference.Delta) {})
+	if err == nil {
+		return answer, nil
+	}
+	typed, ok := errors.AsType[*domain.Error](err)
+	require.True(t, ok, "%T: %v", err, err)
+	return answer, typed
+}
+
+// A said is what both decoders must agree on.
+type said struct {
+	ID, Model, Text, Thought string
+	Finish                   domain.FinishReason
+	Calls                    []domain.ToolCall
+	Usage                    domain.Usage
+}
+
+func ours(a inference.Answer) said {
+	s := said{a.Response.ID, a.Response.Model, a.Message.Text(), "", a.Response.Finish, a.Message.ToolCalls, a.Response.Usage}
+	for _, p := range a.Message.Parts {
+		if p.Type == domain.PartReasoning {
+			s.Thought += p.Text
+		}
+	}
+	return s
+}
+
+// theirs is what the official SDK makes of a body.
+func theirs(t *testing.T, r recording) said {
+	t.Helper()
+	var whole responses.Response
+	if r.isStream() {
+		stream := ssestream.NewStream[responses.ResponseStreamEventUnion](ssestream.NewDecoder(&http.Response{
+			Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(r.Response)),
+		}), nil)
+		for stream.Next() {
+			if e := stream.Current(); e.Type == "response.completed" {
+				whole = e.Response
+			}
+		}
+		require.NoError(t, stream.Err())
+	} else {
+		require.NoError(t, json.Unmarshal([]byte(r.Response), &whole))
+	}
+	u := whole.Usage
+	s := said{ID: whole.ID, Model: whole.Model, Text: whole.OutputText(), Finish: domain.FinishStop, Usage: domain.Usage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.InputTokensDetails.CachedTokens,
+		CacheWriteTokens: u.InputTokensDetails.CacheWriteTokens, ReasoningTokens: u.OutputTokensDetails.ReasoningTokens,
+	}}
+	for _, item := range whole.Output {
+		switch item := item.AsAny().(type) {
+		case responses.ResponseFunctionToolCall:
+			s.Calls, s.Finish = append(s.Calls, domain.ToolCall{ID: item.CallID, Name: item.Name, Arguments: item.Arguments}), domain.FinishToolCalls
+		case responses.ResponseOutputMessage:
+			for _, part := range item.Content {
+				if part.Refusal != "" {
+					s.Text, s.Finish = s.Text+part.Refusal, domain.FinishRefusal
+				}
+			}
+		case responses.ResponseReasoningItem:
+			var texts []string
+			for _, part := range item.Summary {
+				texts = append(texts, part.Text)
+			}
+			for _, part := range item.Content {
+				texts = append(texts, part.Text)
+			}
+			s.Thought += strings.Join(texts, "\n\n")
+		}
+	}
+	return s
+}
+
+// TestRecordedAnswers: what is read of each recording is what the SDK reads of
+// it, however it is delivered, and what was shown meanwhile is the same.
+func TestRecordedAnswers(t *testing.T) {
+	t.Parallel()
+	for _, r := range recordings(t, answered) {
+		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
+			want := theirs(t, r)
+			var text, thought strings.Builder
+			whole, err := provider(t, serve(t, 200, nil, r.Response).URL).Infer(t.Context(), question(), func(d inference.Delta) {
+				text.WriteString(d.Text)
+				thought.WriteString(d.Reasoning)
+			})
+			require.NoError(t, err)
+			require.Equal(t, want, ours(whole))
+			require.False(t, whole.Partial)
+			if r.isStream() {
+				require.Equal(t, want.Text, text.String())
+				require.Equal(t, want.Thought, thought.String())
+			}
+			server := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.Copy(flushed{w}, iotest.OneByteReader(strings.NewReader(r.Response)))
+			})
+			bytewise, failed := infer(t, server.URL, question())
+			require.Nil(t, failed)
+			require.Equal(t, whole, bytewise)
+		})
+	}
+}
+
+// flushed sends each write at once.
+type flushed struct{ w http.ResponseWriter }
+
+func (f flushed) Write(data []byte) (int, error) {
+	n, err := f.w.Write(data)
+	_ = http.NewResponseController(f.w).Flush()
+	return n, err
+}
+
+// TestCutRecordings cuts each recorded stream after each of its events: nothing
+// but the last makes it an answer.
+func TestCutRecordings(t *testing.T) {
+	t.Parallel()
+	for _, r := range recordings(t, answered) {
+		if !r.isStream() {
+			continue
+		}
+		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
+			var body atomic.Pointer[string]
+			server := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, *body.Load())
+			})
+			p := provider(t, server.URL)
+			cuts := boundaries(r.Response)
+			require.Greater(t, len(cuts), 3)
+			for k, cut := range append([]int{0}, cuts...) {
+				head := r.Response[:cut]
+				body.Store(&head)
+				answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
+				if k == len(cuts) {
+					require.NoError(t, err)
+					continue
+				}
+				failed, ok := errors.AsType[*domain.Error](err)
+				require.True(t, ok, "cut at %d passes for an answer", cut)
+				require.Equal(t, domain.CodeMalformed, failed.Code)
+				require.True(t, failed.Billed)
+				require.True(t, answer.Partial)
+				require.Empty(t, answer.Message.ToolCalls)
+			}
+		})
+	}
+}
+
+// boundaries are the places in a stream at which an event has ended.
+func boundaries(body string) []int {
+	var out []int
+	for at := 0; ; {
+		next := strings.Index(body[at:], "\n\n")
+		if next < 0 {
+			return out
+		}
+		at += next + 2
+		if strings.TrimSpace(body[at-next-2:at]) != "" {
+			out = append(out, at)
+		}
+	}
+}
+
+// TestRecordedErrors reads the errors that real servers sent.
+func TestRecordedErrors(t *testing.T) {
+	t.Parallel()
+	for _, r := range recordings(t, func(status int) bool { return status != 200 }) {
+		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
+			_, err := infer(t, serve(t, r.Status, nil, r.Response).URL, question())
+			require.NotNil(t, err)
+			require.False(t, err.Billed)
+			switch {
+			case strings.Contains(r.Response, "Incorrect API key"):
+				require.Equal(t, domain.CodeAuth, err.Code)
+				require.NotContains(t, err.Message, "*")
+			case strings.Contains(r.Response, "model_not_found"):
+				require.Equal(t, domain.CodeModelNotFound, err.Code)
+			default:
+				require.Equal(t, domain.Invalid, err.Kind)
+				require.Empty(t, err.Code)
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package host_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/worker/host"
+)
+
+// keyFile is a file that holds a key, as only its owner may read it.
+func keyFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func TestKeysOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	file := keyFile(t, "sk-file\n")
+	program := host.Config{
+		OpenAI: host.Access{BaseURL: "http://program:1/v1", Key: "sk-program"}, Gemini: host.Access{KeyFile: "program"},
+	}
+	for name, test := range map[string]struct {
+		base                      host.Config
+		values                    variables
+		openAI, anthropic, gemini host.Access
+	}{
+		"nothing":             {},
+		"the program alone":   {base: program, openAI: program.OpenAI, gemini: program.Gemini},
+		"base URLs":           {base: program, values: variables{"OPENAI_BASE_URL": "http://own:1/v1", "ANTHROPIC_BASE_URL": "http://own:2", "GEMINI_BASE_URL": "http://own:3"}, openAI: host.Access{BaseURL: "http://own:1/v1", Key: "sk-program"}, anthropic: host.Access{BaseURL: "http://own:2"}, gemini: host.Access{BaseURL: "http://own:3", KeyFile: "program"}},
+		"an empty base URL":   {base: program, values: variables{"OPENAI_BASE_URL": ""}, openAI: program.OpenAI, gemini: program.Gemini},
+		"keys":                {values: variables{"OPENAI_API_KEY": "sk-o", "ANTHROPIC_API_KEY": "sk-a", "GEMINI_API_KEY": "sk-g"}, openAI: host.Access{Key: "sk-o"}, anthropic: host.Access{Key: "sk-a"}, gemini: host.Access{Key: "sk-g"}},
+		"files":               {values: variables{"OPENAI_API_KEY_FILE": file, "ANTHROPIC_API_KEY_FILE": file, "GEMINI_API_KEY_FILE": file}, openAI: host.Access{KeyFile: file}, anthropic: host.Access{KeyFile: file}, gemini: host.Access{KeyFile: file}},
+		"a key over a file":   {base: program, values: variables{"GEMINI_API_KEY": "sk-g"}, openAI: program.OpenAI, gemini: host.Access{Key: "sk-g"}},
+		"a file over a key":   {base: program, values: variables{"OPENAI_API_KEY_FILE": file}, openAI: host.Access{BaseURL: "http://program:1/v1", KeyFile: file}, gemini: program.Gemini},
+		"Google's other name": {values: variables{"GOOGLE_API_KEY": "sk-other"}, gemini: host.Access{Key: "sk-other"}},
+		"and the first":       {values: variables{"GOOGLE_API_KEY": "sk-other", "GEMINI_API_KEY": "sk-g"}, gemini: host.Access{Key: "sk-g"}},
+		"and a file":          {values: variables{"GOOGLE_API_KEY": "sk-other", "GEMINI_API_KEY_FILE": file}, gemini: host.Access{KeyFile: file}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, err := read(t, test.base, test.values)
+			require.NoError(t, err)
+			require.Equal(t, test.openAI, config.OpenAI)
+			require.Equal(t, test.anthropic, config.Anthropic)
+			require.Equal(t, test.gemini, config.Gemini)
+		})
+	}
+}
+
+// keyVariables are all that hold keys.
+func keyVariables() []string {
+	return []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
+}
+
+// TestBadKeys: a key that cannot be one is refused before anything starts, by
+// the name of its variable, and not a piece of it is repeated.
+func TestBadKeys(t *testing.T) {
+	t.Parallel()
+	bad := map[string]string{
+		"empty": "", "a line end": "canary\n", "two lines": "canary\ncanary", "a control": "canary\x1b[2J", "a space": "canary canary", "another script": "canaryé",
+	}
+	for _, variable := range keyVariables() {
+		for name, value := range bad {
+			t.Run(variable+" "+name, func(t *testing.T) {
+				t.Parallel()
+				_, err := read(t, host.Config{}, variables{variable: value})
+				requireInvalid(t, err, variable+": ", "set it")
+				require.NotContains(t, err.Error(), "canary")
+			})
+		}
+	}
+	for _, variable := range host.KeyFileVariables() {
+		open := keyFile(t, "canary")
+		require.NoError(t, os.Chmod(open, 0o644))
+		for name, path := range map[string]string{
+			"no path": "", "a key for a path": "canary", "a folder": t.TempDir(), "empty": keyFile(t, "\n"),
+			"two lines": keyFile(t, "canary\ncanary"), "readable by all": open,
+		} {
+			t.Run(variable+" "+name, func(t *testing.T) {
+				t.Parallel()
+				config, err := read(t, host.Config{}, variables{variable: path})
+				if err == nil {
+					err = host.CheckProviders(config)
+				}
+				requireInvalid(t, err, variable+": ", "")
+				require.NotContains(t, err.Error(), "canary")
+			})
+		}
+		t.Run(variable+" and a key", func(t *testing.T) {
+			t.Parallel()
+			key := strings.TrimSuffix(variable, "_FILE")
+			_, err := read(t, host.Config{}, variables{variable: keyFile(t, "canary"), key: "canary"})
+			requireInvalid(t, err, key+" and "+variable+": both are set; unset one of them", "")
+			require.NotContains(t, err.Error(), "canary")
+		})
+	}
+}
+
+func TestBadProxy(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"canary", "canary:3128", "ftp://canary", "http://", "http://user:canary@ho st"} {
+		_, err := read(t, host.Config{}, variables{"EVERSTEP_PROXY": value})
+		requireInvalid(t, err, "EVERSTEP_PROXY: ", "http://host:3128")
+		require.NotContains(t, err.Error(), "canary")
+	}
+}
+
+// TestCanariesInTheConfiguration: wherever a key comes from, neither the
+// configuration nor what is said of it shows any of it, however it is printed.
+func TestCanariesInTheConfiguration(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-0123456789"
+	all := []variables{{"EVERSTEP_PROXY": "http://user:" + canary + "@proxy:3128"}}
+	for _, variable := range keyVariables() {
+		all = append(all, variables{variable: canary})
+	}
+	for _, variable := range host.KeyFileVariables() {
+		all = append(all, variables{variable: keyFile(t, canary)})
+	}
+	for _, values := range all {
+		config, err := read(t, host.Config{}, values)
+		require.NoError(t, err)
+		require.NoError(t, host.CheckProviders(config))
+		reaches, err := host.Reaches(values, t.TempDir())
+		require.NoError(t, err)
+		shown, err := json.Marshal([]any{config.OpenAI, config.Anthropic, config.Gemini, config.Proxy, reaches})
+		require.NoError(t, err)
+		texts := []string{string(shown)}
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+			texts = append(texts, fmt.Sprintf(verb, config), fmt.Sprintf(verb, reaches))
+		}
+		for _, text := range texts {
+			require.NotContains(t, text, canary)
+			require.NotContains(t, text, fmt.Sprintf("%x", canary))
+		}
+	}
+}
+
+func TestReaches(t *testing.T) {
+	t.Parallel()
+	file := keyFile(t, "sk")
+	reaches, err := host.Reaches(variables{
+		"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1?key=secret#secret", "OPENAI_API_KEY": "sk", "ANTHROPIC_API_KEY_FILE": file,
+	}, t.TempDir())
+	require.NoError(t, err)
+	openAI := host.Reach{Provider: "openai", Server: "http://127.0.0.1:8000/v1", Key: "OPENAI_API_KEY", Wants: []string{"OPENAI_API_KEY", "OPENAI_API_KEY_FILE"}}
+	chat := openAI
+	chat.Provider = "openai-chat"
+	require.Equal(t, []host.Reach{
+		openAI, chat,
+		{Provider: "anthropic", Server: "https://api.anthropic.com", Own: true, Key: "ANTHROPIC_API_KEY_FILE", KeyFile: file, Wants: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"}},
+		{Provider: "gemini", Server: "https://generativelanguage.googleapis.com/v1beta", Own: true, Wants: []string{"GEMINI_API_KEY", "GEMINI_API_KEY_FILE", "GOOGLE_API_KEY"}},
+	}, reaches)
+
+	// What is wrong with one says nothing of the others.
+	reaches, err = host.Reaches(variables{"ANTHROPIC_API_KEY": "", "GEMINI_BASE_URL": "ftp://host", "OPENAI_API_KEY": "sk"}, t.TempDir())
+	require.NoError(t, err)
+	wrong := map[string]string{"anthropic": "ANTHROPIC_API_KEY: is empty", "gemini": "GEMINI_BASE_URL: "}
+	for _, r := range reaches {
+		if says, ok := wrong[r.Provider]; ok {
+			require.ErrorContains(t, r.Err, says)
+			require.Empty(t, r.Server)
+			continue
+		}
+		require.NoError(t, r.Err)
+	}
+	reaches, err = host.Reaches(variables{"ANTHROPIC_API_KEY_FILE": file}, filepath.Dir(file))
+	require.NoError(t, err)
+	require.ErrorContains(t, reaches[2].Err, "where file tools would read the key")
+	_, err = host.Reaches(variables{"EVERSTEP_IDLE_TIMEOUT": "soon"}, t.TempDir())
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+	require.ErrorContains(t, err, "EVERSTEP_IDLE_TIMEOUT")
+	require.Equal(t, []string{"scripted", "openai", "openai-chat", "anthropic", "gemini"}, host.ProviderNames())
+	require.False(t, slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Provider == "scripted" }))
+}

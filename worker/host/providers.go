@@ -1,0 +1,140 @@
+package host
+
+import (
+	"maps"
+	"net/url"
+	"strings"
+
+	"everstep/activities/inference"
+	"everstep/activities/scripted"
+	"everstep/domain"
+)
+
+// ProviderNames are those of the providers that every worker has, whether it
+// has keys for them or not. The one that needs none is first.
+func ProviderNames() []string {
+	names := []string{scripted.Name}
+	for _, v := range vendors() {
+		for _, o := range v.offers {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+// providers are ours, and those that the program adds.
+func (c Config) providers() (map[string]inference.Provider, error) {
+	all := map[string]inference.Provider{scripted.Name: scripted.New()}
+	for _, v := range vendors() {
+		shared, err := v.config(c)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range v.offers {
+			provider, err := o.open(c, shared)
+			if err != nil {
+				return nil, err
+			}
+			all[o.name] = provider
+		}
+	}
+	maps.Copy(all, c.Providers)
+	return all, nil
+}
+
+// CheckProviders says what is wrong with base URLs, keys and proxy. It makes no
+// request, and a missing key is nothing wrong.
+func CheckProviders(config Config) error {
+	_, err := config.withDefaults().providers()
+	return err
+}
+
+// A Reach is what a worker has to reach a provider with. It holds no key.
+type Reach struct {
+	// Provider is the provider's name.
+	Provider string
+	// Server is the base URL, without what stands behind its path. It is empty
+	// where Err is not nil.
+	Server string
+	// Own says that this is the vendor's own server, which needs a key.
+	Own bool
+	// Key names the variable that has the key, and KeyFile is the file's path
+	// where the variable names one. Empty: there is no key.
+	Key, KeyFile string
+	// Wants are the variables that could have one, the best first.
+	Wants []string
+	// Err says why a worker would not start, or would use no such key.
+	Err error
+}
+
+// Reaches says how a worker of that environment would reach the providers that
+// need a server, while its file tools work in dir. It reads key files and makes
+// no request. The error is of a setting that all of them share.
+func Reaches(environment Environment, dir string) ([]Reach, error) {
+	config := Config{Dir: dir}
+	for _, s := range modelSettings() {
+		if err := s.apply(&config, environment, nil); err != nil {
+			return nil, err
+		}
+	}
+	config = config.withDefaults()
+	var all []Reach
+	for _, v := range vendors() {
+		all = append(all, v.reaches(config, environment)...)
+	}
+	return all, nil
+}
+
+func (v vendor) reaches(c Config, environment Environment) []Reach {
+	shared := Reach{Wants: []string{v.key, v.keyFile}}
+	if v.otherKey != "" {
+		shared.Wants = append(shared.Wants, v.otherKey)
+	}
+	var all []Reach
+	shared.Key, shared.Err = v.fromEnvironment(&c, environment)
+	config, err := v.config(c)
+	for _, err := range []error{err, v.access(&c).outside(c.Dir, v)} {
+		if shared.Err == nil {
+			shared.Err = err
+		}
+	}
+	shared.KeyFile = v.access(&c).KeyFile
+	for _, o := range v.offers {
+		r := shared
+		r.Provider = o.name
+		if r.Err == nil {
+			_, r.Err = o.open(c, config)
+		}
+		if r.Err == nil {
+			r.Server, r.Own = plainURL(config.BaseURL, o.server), o.at(config.BaseURL)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// plainURL is a base URL that was checked, without what may hold a key.
+func plainURL(base, otherwise string) string {
+	if base == "" {
+		return otherwise
+	}
+	u, err := url.Parse(strings.TrimSpace(base))
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// vendorServer reports whether a model is asked for at its vendor's own server.
+// Elsewhere a model of the same name may cost anything.
+func (c Config) vendorServer(model domain.LLMConfig) bool {
+	v, o, known := offered(model.Provider)
+	if _, replaced := c.Providers[model.Provider]; !known || replaced {
+		return false // only the program knows where its provider asks
+	}
+	base := model.BaseURL
+	if base == "" {
+		base = v.access(&c).BaseURL
+	}
+	return o.at(base)
+}

@@ -1,0 +1,282 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+// A heard is a server that keeps what it was sent.
+type heard struct {
+	url  string
+	mu   sync.Mutex
+	said []string
+}
+
+// listen refuses all requests with a status, and repeats their headers in the
+// answer, keys included.
+func listen(t *testing.T, status int, header http.Header) *heard {
+	t.Helper()
+	h := &heard{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		said := r.URL.String() + fmt.Sprint(r.Header)
+		h.mu.Lock()
+		h.said = append(h.said, said)
+		h.mu.Unlock()
+		for key, values := range header {
+			w.Header()[key] = values
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "no: "+said)
+	}))
+	t.Cleanup(server.Close)
+	h.url = server.URL
+	return h
+}
+
+func (h *heard) all() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]string(nil), h.said...)
+}
+
+// at is a configuration in which all vendors are at one place.
+func at(access Access) Config {
+	return Config{OpenAI: access, Anthropic: access, Gemini: access}
+}
+
+func modelOf(provider string) domain.LLMConfig {
+	return domain.LLMConfig{Provider: provider, Model: "m"}
+}
+
+// ask makes one attempt, which must fail.
+func ask(t *testing.T, p inference.Provider, model domain.LLMConfig) *domain.Error {
+	t.Helper()
+	call := inference.Call{Config: model, Messages: []domain.Message{domain.UserMessage("hello")}}
+	_, err := p.Infer(t.Context(), call, func(inference.Delta) {})
+	require.Error(t, err)
+	return domain.AsError(err)
+}
+
+// each runs a test for every provider that has a server, and returns when all
+// are over.
+func each(t *testing.T, config Config, test func(t *testing.T, v vendor, name string, p inference.Provider)) {
+	t.Helper()
+	all, err := config.providers()
+	require.NoError(t, err)
+	t.Run("providers", func(t *testing.T) {
+		for _, v := range vendors() {
+			for _, o := range v.offers {
+				t.Run(o.name, func(t *testing.T) {
+					t.Parallel()
+					test(t, v, o.name, all[o.name])
+				})
+			}
+		}
+	})
+}
+
+// TestNoKey: a provider without a key is there, and says before an execution
+// begins which variable is missing.
+func TestNoKey(t *testing.T) {
+	t.Parallel()
+	each(t, Config{}, func(t *testing.T, v vendor, name string, p inference.Provider) {
+		err := p.Check(t.Context(), modelOf(name))
+		require.ErrorContains(t, err, v.key+": is not set on the worker")
+		require.Equal(t, domain.Denied, domain.AsError(err).Kind)
+		require.Equal(t, domain.CodeAuth, domain.AsError(err).Code)
+	})
+	each(t, at(Access{BaseURL: "http://127.0.0.1:1"}), func(t *testing.T, _ vendor, name string, p inference.Provider) {
+		require.NoError(t, p.Check(t.Context(), modelOf(name)), "a server of one's own may need none")
+	})
+}
+
+// TestKeyFileRotates: the key that a file holds now is sent, and neither it nor
+// an earlier one is in what comes back or in the log.
+func TestKeyFileRotates(t *testing.T) {
+	t.Parallel()
+	for _, name := range ProviderNames()[1:] {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := listen(t, http.StatusUnauthorized, nil)
+			path := filepath.Join(t.TempDir(), "key")
+			var log bytes.Buffer
+			require.NoError(t, os.WriteFile(path, []byte("canary-old\n"), 0o600))
+			config := at(Access{BaseURL: server.url, KeyFile: path})
+			config.Log.Writer = &log
+			config = config.withDefaults()
+			all, err := config.providers()
+			require.NoError(t, err)
+			for _, key := range []string{"canary-old", "canary-new"} {
+				require.NoError(t, os.WriteFile(path+".next", []byte(key+"\n"), 0o600))
+				require.NoError(t, os.Rename(path+".next", path))
+				failed := ask(t, all[name], modelOf(name))
+				require.Equal(t, domain.CodeAuth, failed.Code, failed.Message)
+				require.NotContains(t, failed.Message+failed.Detail, "canary")
+				said := server.all()
+				require.Contains(t, said[len(said)-1], key)
+				config.logger().Warn("the key "+key, "error", "no: canary-old")
+			}
+			require.Len(t, server.all(), 2)
+			require.NotContains(t, server.all()[1], "canary-old")
+			require.NotContains(t, log.String(), "canary")
+			require.Equal(t, 4, strings.Count(log.String(), hidden))
+			require.NoError(t, os.Remove(path))
+			failed := ask(t, all[name], modelOf(name))
+			require.Equal(t, domain.CodeAuth, failed.Code)
+			require.Contains(t, failed.Message, path)
+			require.Len(t, server.all(), 2, "nothing is sent without it")
+		})
+	}
+}
+
+// TestKeyFileWhereAgentsRead: no agent can be made to read the key, whichever
+// way leads to it.
+func TestKeyFileWhereAgentsRead(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	inside, outside := filepath.Join(dir, "sub", "key"), filepath.Join(other, "key")
+	require.NoError(t, os.Mkdir(filepath.Dir(inside), 0o700))
+	require.NoError(t, os.WriteFile(inside, []byte("canary"), 0o600))
+	require.NoError(t, os.WriteFile(outside, []byte("canary"), 0o600))
+	linked, root := filepath.Join(other, "link"), filepath.Join(other, "root")
+	require.NoError(t, os.Symlink(inside, linked))
+	require.NoError(t, os.Symlink(dir, root))
+	for _, test := range []struct {
+		dir, file string
+		refused   bool
+	}{
+		{dir, inside, true}, {dir, linked, true}, {root, inside, true}, {dir, outside, false}, {filepath.Dir(inside), outside, false},
+	} {
+		for _, v := range vendors() {
+			config := Config{Dir: test.dir}.withDefaults()
+			v.access(&config).KeyFile = test.file
+			m, err := gather(t.Context(), config)
+			if !test.refused {
+				require.NoError(t, err)
+				require.NoError(t, m.close())
+				continue
+			}
+			require.ErrorContains(t, err, v.keyFile+": the file is in ")
+			require.Equal(t, exitUsage, exitCode(err))
+		}
+	}
+}
+
+// TestLogHidesWhatIsConfigured: keys and the password of a proxy, wherever in a
+// line they stand.
+func TestLogHidesWhatIsConfigured(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	config := Config{
+		OpenAI: Access{Key: `canary-"1"`}, Anthropic: Access{Key: "canary-2"}, Gemini: Access{Key: "canary-3"},
+		Proxy: "http://user:canary-4@proxy:3128", Log: Log{Writer: &log, Format: FormatJSON},
+	}.withDefaults()
+	config.logger().Error(`canary-"1" canary-2`, "key", "canary-3", "proxy", config.Proxy.Reveal(), "password", "canary-4",
+		"config", fmt.Sprintf("%+v", config))
+	require.NotContains(t, log.String(), "canary")
+	require.GreaterOrEqual(t, strings.Count(log.String(), hidden), 5)
+}
+
+// TestRedirectCarriesNoKey: another host that a server names is never asked.
+func TestRedirectCarriesNoKey(t *testing.T) {
+	t.Parallel()
+	elsewhere := listen(t, http.StatusOK, nil)
+	server := listen(t, http.StatusTemporaryRedirect, http.Header{"Location": {elsewhere.url + "/v1"}})
+	each(t, at(Access{BaseURL: server.url, Key: "canary"}), func(t *testing.T, _ vendor, name string, p inference.Provider) {
+		failed := ask(t, p, modelOf(name))
+		require.Equal(t, domain.Invalid, failed.Kind)
+		require.Contains(t, failed.Message, "redirect")
+		require.NotContains(t, failed.Message+failed.Detail, "canary")
+	})
+	require.Len(t, server.all(), 4)
+	require.Empty(t, elsewhere.all())
+}
+
+// TestBaseURLOfADefinition counts only where the worker allows it, since it gets
+// the key.
+func TestBaseURLOfADefinition(t *testing.T) {
+	t.Parallel()
+	server := listen(t, http.StatusUnauthorized, nil)
+	config := at(Access{Key: "canary"})
+	each(t, config, func(t *testing.T, _ vendor, name string, p inference.Provider) {
+		model := modelOf(name)
+		model.BaseURL = server.url
+		require.ErrorContains(t, p.Check(t.Context(), model), "base_url")
+		require.Equal(t, domain.Denied, ask(t, p, model).Kind)
+	})
+	require.Empty(t, server.all())
+	config.AllowBaseURL = true
+	each(t, config, func(t *testing.T, _ vendor, name string, p inference.Provider) {
+		model := modelOf(name)
+		model.BaseURL = server.url
+		require.NoError(t, p.Check(t.Context(), model))
+		require.Equal(t, domain.CodeAuth, ask(t, p, model).Code)
+	})
+	require.Len(t, server.all(), 4)
+}
+
+// TestProxyIsUsed: only the one that is configured.
+func TestProxyIsUsed(t *testing.T) {
+	t.Parallel()
+	proxy := listen(t, http.StatusUnauthorized, nil)
+	config := at(Access{BaseURL: "http://models.invalid/v1", Key: "canary"})
+	config.Proxy = Secret(proxy.url)
+	each(t, config, func(t *testing.T, _ vendor, name string, p inference.Provider) {
+		require.Equal(t, domain.CodeAuth, ask(t, p, modelOf(name)).Code)
+	})
+	require.Len(t, proxy.all(), 4)
+}
+
+// TestTimeoutsReachEveryProvider: a server that says nothing is given up.
+func TestTimeoutsReachEveryProvider(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
+	config := at(Access{BaseURL: server.URL})
+	config.Timeouts = wire.Timeouts{FirstByte: 20 * time.Millisecond}
+	each(t, config, func(t *testing.T, _ vendor, name string, p inference.Provider) {
+		require.Equal(t, domain.Unavailable, ask(t, p, modelOf(name)).Kind)
+	})
+}
+
+// TestFinishOptional: an answer of openai-chat without a finish reason counts
+// where the worker says so.
+func TestFinishOptional(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"hello"}}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(server.Close)
+	for _, optional := range []bool{false, true} {
+		config := at(Access{BaseURL: server.URL})
+		config.FinishOptional = optional
+		all, err := config.providers()
+		require.NoError(t, err)
+		call := inference.Call{Config: modelOf("openai-chat"), Messages: []domain.Message{domain.UserMessage("hello")}}
+		_, err = all["openai-chat"].Infer(t.Context(), call, func(inference.Delta) {})
+		require.Equal(t, optional, err == nil, err)
+	}
+}
