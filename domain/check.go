@@ -60,6 +60,19 @@ func (d Definition) Check() error {
 	if d.ToolTimeout < 0 {
 		return Errorf(Invalid, "tool_timeout: is %s; it may not be negative", d.ToolTimeout)
 	}
+	if t := d.Model.Timeouts; t.Connect < 0 || t.FirstByte < 0 || t.Idle < 0 {
+		return Errorf(Invalid, "timeouts: one is negative; give a time such as 30s, or leave it out")
+	}
+	for i, f := range d.Fallbacks {
+		if err := (Definition{Model: f.Model}).Check(); err != nil {
+			return Errorf(Invalid, "fallbacks[%d]: %s", i, err)
+		}
+		for _, on := range f.On {
+			if err := new(Failure).UnmarshalText([]byte(on)); err != nil {
+				return Errorf(Invalid, "fallbacks[%d].on: %s", i, err)
+			}
+		}
+	}
 	if p := d.Model.Price; p != nil {
 		if err := p.Check(); err != nil {
 			return err

@@ -26,7 +26,23 @@ type LLMConfig struct {
 	Options Metadata `json:"options,omitempty"`
 	// Price is what the model costs. Absent: the worker looks it up.
 	Price *Price `json:"price,omitempty"`
+	// Timeouts bound one request. What is zero is the worker's.
+	Timeouts Timeouts `json:"timeouts,omitzero"`
 }
+
+// Timeouts bound the parts of one request to a model; the whole of it is
+// bounded by the definition's InferenceTimeout. What is zero is the worker's.
+type Timeouts struct {
+	// Connect is until a connection is ready.
+	Connect time.Duration `json:"connect,omitzero"`
+	// FirstByte is until the answer begins, which models that think take long for.
+	FirstByte time.Duration `json:"first_byte,omitzero"`
+	// Idle is the longest pause inside an answer.
+	Idle time.Duration `json:"idle,omitzero"`
+}
+
+// IsZero reports whether none is set.
+func (t Timeouts) IsZero() bool { return t == Timeouts{} }
 
 // String returns provider/model, the form that flags and files use.
 func (c LLMConfig) String() string { return c.Provider + "/" + c.Model }
@@ -114,9 +130,11 @@ type ToolSpec struct {
 
 // A Definition is what an agent is, before a worker has resolved it.
 type Definition struct {
-	Model        LLMConfig `json:"model"`
-	SystemPrompt string    `json:"system_prompt,omitzero"`
-	Tools        []string  `json:"tools,omitempty"`
+	Model LLMConfig `json:"model"`
+	// Fallbacks are the models that take over, in this order, where one fails.
+	Fallbacks    []Fallback `json:"fallbacks,omitempty"`
+	SystemPrompt string     `json:"system_prompt,omitzero"`
+	Tools        []string   `json:"tools,omitempty"`
 	// Hooks are the names of the hooks that the agent uses, beside those that
 	// the worker gives to all.
 	Hooks  []string        `json:"hooks,omitempty"`
@@ -152,6 +170,7 @@ func (d Definition) Conflicts(given Definition) []string {
 	}
 	differs("system_prompt", given.SystemPrompt != "", given.SystemPrompt == d.SystemPrompt)
 	differs("tools", given.Tools != nil, slices.Equal(given.Tools, d.Tools))
+	differs("fallbacks", given.Fallbacks != nil, reflect.DeepEqual(given.Fallbacks, d.Fallbacks))
 	differs("hooks", given.Hooks != nil, slices.Equal(given.Hooks, d.Hooks))
 	differs("guards", !given.Guards.IsZero(), reflect.DeepEqual(given.Guards, d.Guards))
 	differs("compaction", given.Compaction != Compaction{}, given.Compaction == d.Compaction)

@@ -42,6 +42,7 @@ var enums = map[string]struct {
 	"Trigger":         {listed(domain.Triggers), "before_execution before_step before_inference after_inference before_tool_use after_tool_use after_step on_error on_stop after_execution", decoded[domain.Trigger], "-", false},
 	"EventType":       {listed(domain.EventTypes), "AgentExecutionStarted AgentStepStarted InferenceRequestStarted InferenceResponseReceived ToolCallStarted ToolCallCompleted ToolCallBlocked AgentStepCompleted TokenUsageReported ContinuationEvaluated StopSignalReceived SubagentSpawning SubagentCompleted AgentExecutionStopped AgentExecutionCompleted AgentExecutionFailed", decoded[domain.EventType], "-", false},
 	"Limit":           {listed(domain.Limits), "max_steps max_tokens max_seconds max_cost deadline max_tool_calls", decoded[domain.Limit], "-", false},
+	"Failure":         {listed(domain.Failures), "unavailable throttled quota auth model_not_found context_overflow filtered", decoded[domain.Failure], "-", false},
 	"OutputMode":      {listed(domain.OutputModes), "native tool instruction", decoded[domain.OutputMode], "", false},
 	"Boundary":        {listed(domain.Boundaries), "before_request in_stream after_request before_effect after_effect among_calls between_steps continuing in_summary before_hook after_hook checking paused going_on", decoded[domain.Boundary], "-", false},
 }

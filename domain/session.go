@@ -102,6 +102,10 @@ type Guarded struct {
 	// steps in a row that had the same.
 	Calls    Digest `json:"calls,omitzero"`
 	Repeated int    `json:"repeated,omitzero"`
+	// Fallback counts the fallbacks that have taken over, and Primary is the
+	// model that the execution began with, where one has.
+	Fallback int        `json:"fallback,omitzero"`
+	Primary  *LLMConfig `json:"primary,omitempty"`
 	// Misguided counts the steps in a row whose calls all were of unknown tools
 	// or had arguments that no tool takes.
 	Misguided int `json:"misguided,omitzero"`

@@ -23,6 +23,9 @@ func (s *session) guardStep(step *turn) {
 	}
 	// Last: it asks to go on only where nothing asks to stop.
 	s.guardOutputs(step)
+	if _, signalled := s.state.StopSignal(); step.failedOver && !signalled {
+		s.state = must(s.state.WithContinuationRequested(s.now()))
+	}
 }
 
 func (s *session) guardBy(step *turn, guards *domain.Guards) {

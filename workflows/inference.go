@@ -181,6 +181,9 @@ func (s *session) stepFailed(step *turn, err *domain.Error) {
 		err = err.From("inference")
 	}
 	step.err(err)
+	if s.failOver(step, err) {
+		return
+	}
 	s.signal(domain.ErrorForbade, err.Source, err.Message)
 }
 

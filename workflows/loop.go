@@ -57,6 +57,7 @@ func (s *session) begin() {
 	}
 	s.ledger, s.guarded.Calls, s.guarded.Repeated = ledger{}, domain.Digest{}, 0
 	s.guarded.Invalid, s.guarded.Misguided, s.guarded.Rewritten = 0, 0, false
+	s.restoreModel()
 	if next.model != nil && !next.model.Equal(s.state.LLMConfig()) {
 		s.state = s.state.WithLLMConfig(*next.model, s.now())
 		s.resolved = nil
@@ -131,7 +132,7 @@ func (s *session) mayBegin() bool {
 	s.hold()
 	if !s.stopped() {
 		s.fire(domain.TriggerBeforeStep)
-		if len(s.resolved.Hooks) > 0 && s.stale() {
+		if (len(s.resolved.Hooks) > 0 || s.guarded.Fallback > 0) && s.stale() {
 			s.resolve()
 		}
 		s.guardBudget()

@@ -45,6 +45,8 @@ type turn struct {
 	// halts counts the hooks and tools that asked to stop: with one, nothing
 	// of the step begins any more. halted are those of tools that became signals.
 	halts, halted int
+	// failedOver says that another model takes over with the next step.
+	failedOver bool
 	// paused counts how often the provider paused in its answer.
 	paused int
 	// hookFailed says that a hook has failed, after which no other one runs at

@@ -22,7 +22,7 @@ type Attempt struct {
 	key    string
 	ctx    context.Context
 	quiet  *quiet
-	// timeouts are the client's.
+	// timeouts are the agent's, else the client's.
 	timeouts Timeouts
 	// begun says that a request was made, failed what became of it.
 	begun  bool
@@ -47,7 +47,7 @@ func (c *Client) Begin(ctx context.Context, call inference.Call) (*Attempt, erro
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	return &Attempt{
-		client: c, call: call, base: base, key: key, timeouts: c.config.Timeouts,
+		client: c, call: call, base: base, key: key, timeouts: c.config.Timeouts.with(call.Config.Timeouts),
 		ctx: ctx, quiet: &quiet{cancel: cancel},
 	}, nil
 }

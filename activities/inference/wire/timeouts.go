@@ -1,6 +1,11 @@
 package wire
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"everstep/domain"
+)
 
 // Timeouts bound the parts of an attempt. The whole of it is bounded by its
 // context. A zero one is its default.
@@ -25,6 +30,13 @@ const (
 	// usage and the end of the stream.
 	trailerTimeout = 5 * time.Second
 )
+
+// with returns the time-outs with those that an agent sets in their place.
+func (t Timeouts) with(own domain.Timeouts) Timeouts {
+	return Timeouts{
+		Connect: cmp.Or(own.Connect, t.Connect), FirstByte: cmp.Or(own.FirstByte, t.FirstByte), Idle: cmp.Or(own.Idle, t.Idle),
+	}
+}
 
 func (t Timeouts) withDefaults() Timeouts {
 	if t.Connect <= 0 {

@@ -1,0 +1,92 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestAnotherModelTakesOver where one fails for good: with the next step, as
+// the definition says, and the failed step is kept.
+func TestAnotherModelTakesOver(t *testing.T) {
+	t.Parallel()
+	to := func(model string, on ...domain.Failure) domain.Fallback {
+		return domain.Fallback{Model: domain.LLMConfig{Provider: "scripted", Model: model}, On: on}
+	}
+	quota := domain.CodedErrorf(domain.Denied, domain.CodeQuota, "no money").From("scripted")
+	broken := domain.Errorf(domain.Invalid, "no such parameter").From("scripted")
+	down := domain.Errorf(domain.Unavailable, "down").From("scripted")
+	for name, test := range map[string]struct {
+		fallbacks []domain.Fallback
+		fails     map[string]*domain.Error
+		status    domain.ExecutionStatus
+		steps     int
+		asked     string
+	}{
+		"the next one":            {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": quota}, domain.StatusCompleted, 2, "/x /b"},
+		"one after the other":     {[]domain.Fallback{to("/b"), to("/c")}, map[string]*domain.Error{"/x": quota, "/b": down}, domain.StatusCompleted, 3, "/x /b /c"},
+		"one that does not take":  {[]domain.Fallback{to("/b", domain.FailureThrottled), to("/c")}, map[string]*domain.Error{"/x": quota}, domain.StatusCompleted, 2, "/x /c"},
+		"none takes":              {[]domain.Fallback{to("/b", domain.FailureThrottled)}, map[string]*domain.Error{"/x": quota}, domain.StatusFailed, 1, "/x"},
+		"not for a bad request":   {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": broken}, domain.StatusFailed, 1, "/x"},
+		"the last one fails, too": {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": quota, "/b": quota}, domain.StatusFailed, 2, "/x /b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model, asked := "", ""
+			w := &world{}
+			w.list = func(r domain.CatalogRequest) (domain.Catalog, error) {
+				model = r.Definition.Model.Model
+				return domain.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
+			}
+			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				require.Equal(t, domain.DigestOf([]byte(model)), r.Resolved)
+				if asked += model + " "; test.fails[model] != nil {
+					return domain.ModelReply{Outcome: domain.BilledFailure, Error: test.fails[model], Tries: 1}, nil
+				}
+				return says("done"), nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+				in.Definition.Fallbacks, in.Definition.Attempts = test.fallbacks, 1
+			}))
+			out := outcome(t, env)
+			require.Equal(t, test.status, out.Status)
+			require.Equal(t, test.steps, out.Steps)
+			require.Equal(t, test.asked+" ", asked)
+			steps := query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps
+			require.Equal(t, domain.StepError, steps[0].Step.Type(), "the failed step is kept")
+		})
+	}
+}
+
+// TestTheNextExecutionBeginsWithTheFirstModel: a fallback stays for the rest of
+// its execution and no longer.
+func TestTheNextExecutionBeginsWithTheFirstModel(t *testing.T) {
+	t.Parallel()
+	model, asked := "", ""
+	failed := false
+	w := &world{}
+	w.list = func(r domain.CatalogRequest) (domain.Catalog, error) {
+		model = r.Definition.Model.Model
+		return domain.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
+	}
+	w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+		if asked += model + " "; model == "/x" && !failed {
+			failed = true
+			return domain.ModelReply{Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Unavailable, "down"), Tries: 1}, nil
+		}
+		return says("done"), nil
+	}
+	env := w.environment(t)
+	sends(env, time.Minute, "s1", domain.SendRequest{Prompt: "again"})
+	closes(env, 2*time.Minute, "close")
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) {
+		in.Definition.Attempts = 1
+		in.Definition.Fallbacks = []domain.Fallback{{Model: domain.LLMConfig{Provider: "scripted", Model: "/b"}}}
+	}))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.Equal(t, "/x /b /x ", asked)
+}
