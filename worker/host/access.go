@@ -24,7 +24,6 @@ type Access struct {
 	KeyFile string
 }
 
-
 // key is the source of the key, nil for none. It is an error that names the
 // variable where no key of that form can be. A file is read once, to see that
 // it can be; what it holds is told to seen each time.
