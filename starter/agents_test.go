@@ -90,6 +90,11 @@ func TestAgentsShow(t *testing.T) {
 	_, stdout, _ = c.call(t.Context(), "agents", "show", "writer")
 	require.Contains(t, stdout, "\n# model: from EVERSTEP_MODEL\n")
 	require.Contains(t, stdout, "\n  name: m\n")
+
+	slow := filepath.Join(c.here, "agents", "slow.yaml")
+	require.NoError(t, os.WriteFile(slow, []byte("name: slow\ntimeouts: {idle: 45s}\n"), 0o600))
+	_, stdout, _ = c.call(t.Context(), "agents", "show", "slow")
+	require.Contains(t, stdout, "\n  idle: 45s\n", "the file's time-outs hold for a model that it does not name")
 }
 
 func TestAgentsCheck(t *testing.T) {

@@ -28,9 +28,11 @@ there, such as the price of a model that the file gives none.`,
 			}
 			from := ""
 			if file.Definition.Model.Provider == "" && p.env.value(variableModel) != "" {
+				timeouts := file.Definition.Model.Timeouts
 				if file.Definition.Model, err = readModel(variableModel, p.env.value(variableModel)); err != nil {
 					return err
 				}
+				file.Definition.Model.Timeouts = timeouts
 				from = "# model: from " + variableModel + "\n"
 			}
 			resolved := file.Resolve()

@@ -42,15 +42,18 @@ func (b *beginning) register(p *program, command *cobra.Command) {
 // request reads and checks all that can be told without a server.
 func (b *beginning) request(p *program, argument string) (client.Start, error) {
 	given, err := b.definition(p)
-	definition := given
+	// The file's time-outs hold for whatever model is named instead of its own.
+	definition, timeouts := given, given.Model.Timeouts
 	switch {
 	case err != nil:
 	case b.model != "":
 		given.Model, err = readModel("model", b.model)
+		given.Model.Timeouts = timeouts
 		definition.Model = given.Model
 	case given.Model.Provider != "": // the file names it
 	case p.env.value(variableModel) != "":
 		definition.Model, err = readModel(variableModel, p.env.value(variableModel))
+		definition.Model.Timeouts = timeouts
 	case b.id == "":
 		err = usage("model: is missing; name one with --model or " + variableModel + ": " + modelForm)
 	}

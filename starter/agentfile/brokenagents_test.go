@@ -113,7 +113,7 @@ func brokenAgents() []broken {
 			`a.yaml:1:1: namee: there is no such key; did you mean name?`,
 		}},
 		{"unknown key like none", inMarkdown, "---\ncolor: blue\n---\n", []string{
-			`a.md:2:1: color: there is no such key; there are name, description, model, system_prompt, tools, hooks, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents`,
+			`a.md:2:1: color: there is no such key; there are name, description, model, fallbacks, system_prompt, tools, hooks, budget, guards, response_format, compiler, sections, compaction, retry, timeouts, subagents`,
 		}},
 		{"unknown key inside", inYAML, "budget:\n  max_step: 3\n", []string{
 			`a.yaml:2:3: budget.max_step: there is no such key; did you mean max_steps?`,
@@ -372,6 +372,34 @@ func brokenAgents() []broken {
 		{"a time-out without a unit", inYAML, "timeouts: {inference: 30, tool: -5s}\n", []string{
 			`a.yaml:1:23: timeouts.inference: is "30"; give a duration with its unit, such as 30s or 5m`,
 			`a.yaml:1:33: timeouts.tool: is "-5s"; give a duration with its unit, such as 30s or 5m`,
+		}},
+		{"time-outs of a request that are none", inYAML, "timeouts: {connect: -1s, first_byte: 0s, idle: [5s], firstbyte: 5s}\n", []string{
+			`a.yaml:1:21: timeouts.connect: is "-1s"; give a duration with its unit, such as 30s or 5m`,
+			`a.yaml:1:38: timeouts.first_byte: is "0s"; give a duration with its unit, such as 30s or 5m`,
+			`a.yaml:1:48: timeouts.idle: is a list; give a duration with its unit, such as 30s or 5m`,
+			`a.yaml:1:54: timeouts.firstbyte: there is no such key; did you mean first_byte?`,
+		}},
+		{"a fallback that is not in a list", inYAML, "fallbacks: p/n\n", []string{
+			`a.yaml:1:12: fallbacks: is a text, not a list; write it as [p/n]`,
+		}},
+		{"a fallback without a provider", inYAML, "fallbacks: [p/n, gpt-5-mini]\n", []string{
+			`a.yaml:1:18: fallbacks[1]: "gpt-5-mini" is no model; write it as PROVIDER/NAME, such as openai-chat/gpt-5-mini`,
+		}},
+		{"a fallback without a model", inYAML, "fallbacks: [{on: [quota]}]\n", []string{
+			`a.yaml:1:13: fallbacks[0].model: is missing; write it as PROVIDER/NAME, such as openai-chat/gpt-5-mini`,
+		}},
+		{"a fallback whose model has no name", inYAML, "fallbacks: [{model: {provider: p}}]\n", []string{
+			`a.yaml:1:21: fallbacks[0].model.name: is missing; a model that is a mapping needs provider and name`,
+		}},
+		{"a fallback for a failure that is none", inYAML, "fallbacks: [{model: p/n, on: [qouta, rain]}]\n", []string{
+			`a.yaml:1:31: fallbacks[0].on[0]: "qouta" is not known; did you mean quota?`,
+			`a.yaml:1:38: fallbacks[0].on[1]: "rain" is not known; there are unavailable, throttled, quota, auth, model_not_found, context_overflow, filtered`,
+		}},
+		{"a fallback for a failure twice", inYAML, "fallbacks: [{model: p/n, on: [quota, quota]}]\n", []string{
+			`a.yaml:1:38: fallbacks[0].on[1]: quota is listed twice; keep one`,
+		}},
+		{"a fallback for nothing", inYAML, "fallbacks: [{model: p/n, on: []}]\n", []string{
+			`a.yaml:1:30: fallbacks[0].on: is empty; name a failure or leave the key out`,
 		}},
 		{"sub-agents", inYAML, "subagents: [helper.yaml]\n", []string{
 			`a.yaml:1:12: subagents: this version cannot run sub-agents; leave the key out`,

@@ -21,10 +21,12 @@ func checkName(name string) string {
 // definition reads the keys of the file.
 func (r *reader) definition(root *yaml.Node, s source, f *File) {
 	d := &f.Definition
+	var parts domain.Timeouts // of a request, to any of the models
 	keys := r.mapping("", root,
 		r.text("name", &f.Name, checkName),
 		r.text("description", &f.Description),
 		key{"model", func(field string, node *yaml.Node) { r.model(field, node, &d.Model) }},
+		key{"fallbacks", func(field string, node *yaml.Node) { d.Fallbacks = r.fallbacks(field, node) }},
 		r.text("system_prompt", &d.SystemPrompt, checkPrompt),
 		key{"tools", func(field string, node *yaml.Node) { d.Tools = r.tools(field, node) }},
 		key{"hooks", func(field string, node *yaml.Node) { d.Hooks = r.names(field, node, "hook") }},
@@ -37,11 +39,13 @@ func (r *reader) definition(root *yaml.Node, s source, f *File) {
 		key{"retry", func(field string, node *yaml.Node) {
 			r.mapping(field, node, r.count("attempts", 1, maxAttempts, func(n int64) { d.Attempts = int(n) }))
 		}},
-		key{"timeouts", func(field string, node *yaml.Node) {
-			r.mapping(field, node, r.duration("inference", &d.InferenceTimeout), r.duration("tool", &d.ToolTimeout))
-		}},
+		key{"timeouts", func(field string, node *yaml.Node) { r.timeouts(field, node, d, &parts) }},
 		key{"subagents", r.subagents},
 	)
+	d.Model.Timeouts = parts
+	for i := range d.Fallbacks {
+		d.Fallbacks[i].Model.Timeouts = parts
+	}
 	r.prompt(keys["system_prompt"], s, d)
 	r.selected(keys, *d)
 	if len(r.problems) == 0 {

@@ -18,6 +18,11 @@
 //	                    options (sent as they are), price
 //	model.price         input, output, cache_read, cache_write in dollars for a
 //	                    million tokens, and long: {above_tokens, input, …}
+//	fallbacks           a list of models that take over where one fails, in this
+//	                    order: PROVIDER/NAME, or {model, on}, its model as
+//	                    above; on lists the failures: unavailable, throttled,
+//	                    quota, auth, model_not_found (these unless given),
+//	                    context_overflow, filtered
 //	system_prompt       a text; in Markdown the text below the front matter
 //	tools               a list, a text with commas, or {allow, deny}
 //	hooks               a list of hooks of the worker
@@ -35,7 +40,9 @@
 //	compaction          {trigger_percent, target_percent} of the context window,
 //	                    or off; 80 and 40
 //	retry               {attempts}; 12
-//	timeouts            {inference, tool}, such as 30s; 15m and 5m
+//	timeouts            {inference, tool}, such as 30s; 15m and 5m; and of each
+//	                    request, fallbacks included: connect, first_byte, idle
+//	                    (the longest pause in an answer), the worker's unless given
 //
 // There are no anchors, aliases, tags or second documents, and at most 1 MiB. A
 // script (scripted/FILE) and a schema are found from the file's folder on; a

@@ -13,7 +13,7 @@ func (f File) Resolve() Resolved {
 	d := f.Definition
 	return Resolved{
 		Name: f.Name, Description: f.Description,
-		Model: resolveModel(d.Model), SystemPrompt: d.SystemPrompt,
+		Model: resolveModel(d.Model), Fallbacks: resolveFallbacks(d.Fallbacks), SystemPrompt: d.SystemPrompt,
 		Tools: listed(d.Tools), Hooks: listed(d.Hooks),
 		Budget: resolveBudget(d.Budget), Guards: resolveGuards(d.Guards.WithDefaults()),
 		Format:   resolveFormat(d.Format),
@@ -23,6 +23,9 @@ func (f File) Resolve() Resolved {
 		Timeouts: Timeouts{
 			Inference: span(cmp.Or(d.InferenceTimeout, domain.DefaultInferenceTimeout)),
 			Tool:      span(cmp.Or(d.ToolTimeout, domain.DefaultToolTimeout)),
+			Connect:   given(d.Model.Timeouts.Connect),
+			FirstByte: given(d.Model.Timeouts.FirstByte),
+			Idle:      given(d.Model.Timeouts.Idle),
 		},
 	}
 }
@@ -40,6 +43,14 @@ func span(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+// given is a duration that is absent where the worker decides.
+func given(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return span(d)
 }
 
 func resolveModel(m domain.LLMConfig) *Model {

@@ -14,20 +14,21 @@ import (
 // agent's file: what Load makes of it runs the same. What only a worker knows
 // is absent, such as the price of a model that the file gives none.
 type Resolved struct {
-	Name         string   `json:"name"`
-	Description  string   `json:"description,omitzero"`
-	Model        *Model   `json:"model,omitempty"`
-	SystemPrompt string   `json:"system_prompt,omitzero"`
-	Tools        []string `json:"tools"`
-	Hooks        []string `json:"hooks"`
-	Budget       *Budget  `json:"budget,omitempty"`
-	Guards       Guards   `json:"guards"`
-	Format       any      `json:"response_format"`
-	Compiler     string   `json:"compiler"`
-	Sections     []string `json:"sections,omitempty"`
-	Compaction   any      `json:"compaction"`
-	Retry        Retry    `json:"retry"`
-	Timeouts     Timeouts `json:"timeouts"`
+	Name         string     `json:"name"`
+	Description  string     `json:"description,omitzero"`
+	Model        *Model     `json:"model,omitempty"`
+	Fallbacks    []Fallback `json:"fallbacks,omitempty"`
+	SystemPrompt string     `json:"system_prompt,omitzero"`
+	Tools        []string   `json:"tools"`
+	Hooks        []string   `json:"hooks"`
+	Budget       *Budget    `json:"budget,omitempty"`
+	Guards       Guards     `json:"guards"`
+	Format       any        `json:"response_format"`
+	Compiler     string     `json:"compiler"`
+	Sections     []string   `json:"sections,omitempty"`
+	Compaction   any        `json:"compaction"`
+	Retry        Retry      `json:"retry"`
+	Timeouts     Timeouts   `json:"timeouts"`
 }
 
 // A Model is the key model.
@@ -41,6 +42,12 @@ type Model struct {
 	TopP            *float64        `json:"top_p,omitempty"`
 	Options         domain.Metadata `json:"options,omitempty"`
 	Price           *Price          `json:"price,omitempty"`
+}
+
+// A Fallback is one of the key fallbacks.
+type Fallback struct {
+	Model *Model           `json:"model"`
+	On    []domain.Failure `json:"on"`
 }
 
 // A Price is the key model.price: dollars for a million tokens, as exact
@@ -104,10 +111,14 @@ type Retry struct {
 	Attempts int `json:"attempts"`
 }
 
-// Timeouts is the key timeouts.
+// Timeouts is the key timeouts. What the file does not bound of a request to a
+// model is absent: the worker does.
 type Timeouts struct {
 	Inference string `json:"inference"`
 	Tool      string `json:"tool"`
+	Connect   string `json:"connect,omitzero"`
+	FirstByte string `json:"first_byte,omitzero"`
+	Idle      string `json:"idle,omitzero"`
 }
 
 // YAML is the agent as the text of a file.

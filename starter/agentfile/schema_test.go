@@ -108,11 +108,14 @@ func schemaKeys(root, s *jsonschema.Schema, at string, into map[string]bool) {
 	for _, one := range s.OneOf {
 		schemaKeys(root, one, at, into)
 	}
+	if s.Items != nil {
+		schemaKeys(root, s.Items, at, into)
+	}
 }
 
 // resolvedKeys are those of what is shown, as paths.
 func resolvedKeys(of reflect.Type, at string, into map[string]bool) {
-	for of.Kind() == reflect.Pointer {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
 	if of.Kind() != reflect.Struct {
@@ -144,6 +147,7 @@ func readerKeys(t *testing.T, at, before, after string, into map[string]bool) {
 			if !into[path] {
 				into[path] = true
 				readerKeys(t, path, before+name+": {", "}"+after, into)
+				readerKeys(t, path, before+name+": [{", "}]"+after, into)
 			}
 		}
 	}
@@ -158,6 +162,8 @@ func TestSchemaHasTheReadersKeys(t *testing.T) {
 	require.Equal(t, slices.Sorted(maps.Keys(ofSchema)), slices.Sorted(maps.Keys(ofReader)))
 	require.Contains(t, ofReader, "model.price.long.above_tokens")
 	require.Contains(t, ofReader, "guards.repeated_calls.nudge_after")
+	require.Contains(t, ofReader, "fallbacks.model.price.long.above_tokens")
+	require.Contains(t, ofReader, "fallbacks.on")
 
 	shown := map[string]bool{}
 	resolvedKeys(reflect.TypeFor[agentfile.Resolved](), "", shown)
@@ -184,6 +190,8 @@ func TestSchemaHasTheWords(t *testing.T) {
 	format := schema.Properties["response_format"].OneOf
 	require.Equal(t, wordsOf([]domain.FormatType{domain.FormatText, domain.FormatJSON}), words(format[0].Enum))
 	require.Equal(t, wordsOf(domain.OutputModes()), words(format[1].Properties["mode"].Enum))
+	on := schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"]
+	require.Equal(t, wordsOf(domain.Failures()), words(on.Items.Enum))
 	require.Equal(t, wordsOf(domain.Compilers()), words(schema.Properties["compiler"].Examples))
 }
 
@@ -197,7 +205,7 @@ func wordsOf[E ~string](values []E) (texts []string) {
 func TestSchemaHasTheDefaults(t *testing.T) {
 	t.Parallel()
 	schema, _ := editorSchema(t)
-	f, err := agentfile.Parse("a.yaml", []byte("model: p/n\n"))
+	f, err := agentfile.Parse("a.yaml", []byte("model: p/n\nfallbacks: [p/m]\n"))
 	require.NoError(t, err)
 	d := f.Resolve()
 	is := func(want any, s *jsonschema.Schema) {
@@ -218,6 +226,7 @@ func TestSchemaHasTheDefaults(t *testing.T) {
 	is(d.Retry.Attempts, schema.Properties["retry"].Properties["attempts"])
 	is(d.Timeouts.Inference, schema.Properties["timeouts"].Properties["inference"])
 	is(d.Timeouts.Tool, schema.Properties["timeouts"].Properties["tool"])
+	is(d.Fallbacks[0].On, schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"])
 	is(d.Compiler, schema.Properties["compiler"])
 	is(agentfile.DefaultFormatName, schema.Properties["response_format"].OneOf[1].Properties["name"])
 }
