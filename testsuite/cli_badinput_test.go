@@ -66,7 +66,7 @@ func TestCLIBadInput(t *testing.T) {
 		{"model without slash", model("gpt"), []string{"model:", `"gpt"`, "PROVIDER/MODEL"}},
 		{"model without name", model("openai-chat/"), []string{"model:", "PROVIDER/MODEL"}},
 		{"no model", []string{"hi"}, []string{"model:", "--model"}},
-		{"provider unknown", model("nosuch/x"), []string{"model:", `"nosuch"`, "scripted, openai-chat"}},
+		{"provider unknown", model("nosuch/x"), []string{"model:", `"nosuch"`, "scripted, openai, openai-chat"}},
 		{"provider misspelt", model("opnai-chat/x"), []string{"model:", "did you mean openai-chat/x"}},
 		{"script missing", model("scripted/none.yaml"), []string{"model:", "none.yaml", "check the path"}},
 		{"script with an unknown key", model("scripted/key.yaml"), []string{"model:", "key.yaml:3:", `did you mean "text"`}},
