@@ -72,7 +72,7 @@ const maxRequestID = 128
 // requestID finds the provider's id of a request. What is no id is left out.
 func (c *Client) requestID(header http.Header) string {
 	for _, name := range c.api.RequestIDs {
-		if id := strings.TrimSpace(header.Get(name)); isRequestID(id) {
+		if id := strings.TrimSpace(header.Get(name)); isRequestID(id) && c.secrets.redact(id) == id {
 			return id
 		}
 	}

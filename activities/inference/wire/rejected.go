@@ -42,7 +42,7 @@ func (a *Attempt) Inner(body []byte) error {
 }
 
 func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
-	if a.requestID == "" && isRequestID(r.RequestID) {
+	if a.requestID == "" && isRequestID(r.RequestID) && a.Redact(r.RequestID) == r.RequestID {
 		a.requestID = r.RequestID
 	}
 	r.Message, r.Code, r.Param = a.Redact(r.Message), a.Redact(r.Code), a.Redact(r.Param)

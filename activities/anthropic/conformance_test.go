@@ -1,0 +1,67 @@
+package anthropic_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/anthropic"
+	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	starts := func(usage string) string {
+		return event("message_start", `"message":{"id":"msg_1","type":"message","role":"assistant","model":"m-1","content":[],"stop_reason":null,"usage":`+usage+`}`)
+	}
+	ends := func(reason, usage string) string {
+		return event("message_delta", `"delta":{"stop_reason":"`+reason+`","stop_sequence":null},"usage":`+usage) + event("message_stop", "")
+	}
+	const given, written = `{"input_tokens":30,"output_tokens":1}`, `{"output_tokens":7}`
+	called := func(index, id, name string, pieces ...string) string {
+		body := begin(index, `{"type":"tool_use","id":"`+id+`","name":"`+name+`","input":{}}`)
+		for _, p := range pieces {
+			body += arguments(index, p)
+		}
+		return body + event("content_block_stop", `"index":`+index)
+	}
+	reply := func(status int, kind, message string) conformance.Reply {
+		return conformance.Reply{Status: status, Body: failure(kind, message)}
+	}
+	conformance.Run(t, conformance.Case{
+		Name: anthropic.Name, Model: "claude-sonnet-4-5", KeyVariable: "ANTHROPIC_API_KEY",
+		New: func(t testing.TB, c wire.Config) inference.Provider {
+			t.Helper()
+			p, err := anthropic.New(anthropic.Config{Config: c})
+			require.NoError(t, err)
+			return p
+		},
+		Text: func(pieces ...string) conformance.Stream {
+			open := starts(given) + begin("0", `{"type":"text","text":""}`) + event("ping", "")
+			for _, p := range pieces {
+				open += piece("0", fmt.Sprintf(`{"type":"text_delta","text":%q}`, p))
+			}
+			return conformance.Stream{Open: open + event("content_block_stop", `"index":0`), End: ends("end_turn", written)}
+		},
+		Calls:   starts(given) + called("0", "call_1", "weather", "", `{"city":`, `"Paris"}`) + called("1", "call_2", "clock", `{"zone":"UTC"}`) + ends("tool_use", written),
+		CutCall: starts(given) + text("0", "hello") + called("1", "call_1", "weather", `{"city":"Pa`) + ends("max_tokens", written),
+		Refusal: starts(given) + text("0", "I will not") + ends("refusal", written),
+		Counted: starts(`{"input_tokens":30,"cache_read_input_tokens":60,"cache_creation_input_tokens":10,"output_tokens":1}`) + text("0", "hello") +
+			ends("end_turn", `{"input_tokens":30,"cache_read_input_tokens":60,"cache_creation_input_tokens":10,"output_tokens":50,"output_tokens_details":{"thinking_tokens":20}}`),
+		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, CacheWriteTokens: 10, ReasoningTokens: 20},
+		InStream:     "event: error\ndata: " + failure("overloaded_error", "Overloaded by "+conformance.Key) + "\n\n",
+		Rejections: conformance.Rejections{
+			Key:        reply(401, "authentication_error", "invalid x-api-key "+conformance.Key),
+			Model:      reply(404, "not_found_error", "model: claude-none"),
+			Rate:       reply(429, "rate_limit_error", "This request would exceed your organization's rate limit"),
+			Quota:      reply(429, "enforced_spend_limit_reached", "the limit of this workspace"),
+			Broken:     reply(500, "api_error", "Internal server error"),
+			Overloaded: reply(529, "overloaded_error", "Overloaded"),
+			Overflow:   reply(400, "invalid_request_error", "prompt is too long: 201 tokens > 200 maximum"),
+		},
+	})
+}

@@ -1,0 +1,133 @@
+package conformance
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func (c Case) testRejections(t *testing.T) {
+	t.Helper()
+	r := c.Rejections
+	for name, test := range map[string]struct {
+		reply  Reply
+		header http.Header
+		kind   domain.Kind
+		code   domain.Code
+		after  time.Duration
+	}{
+		"key":        {reply: r.Key, kind: domain.Denied, code: domain.CodeAuth},
+		"model":      {reply: r.Model, kind: domain.Invalid, code: domain.CodeModelNotFound},
+		"rate":       {reply: r.Rate, header: http.Header{"Retry-After": {"3"}}, kind: domain.Throttled, after: 3 * time.Second},
+		"quota":      {reply: r.Quota, kind: domain.Denied, code: domain.CodeQuota},
+		"broken":     {reply: r.Broken, kind: domain.Unavailable},
+		"overloaded": {reply: r.Overloaded, kind: domain.Unavailable},
+		"overflow":   {reply: r.Overflow, kind: domain.TooLarge, code: domain.CodeContextOverflow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.GreaterOrEqual(t, test.reply.Status, 400)
+			o := c.ask(t, serveBody(t, test.reply.Status, test.header, test.reply.Body))
+			require.NotNil(t, o.Err)
+			require.Equal(t, test.kind, o.Err.Kind, o.Err.Message)
+			require.Equal(t, test.code, o.Err.Code, o.Err.Message)
+			require.Equal(t, test.after, o.Err.RetryAfter)
+			require.False(t, o.Err.Billed)
+			require.Empty(t, o.Answer.Message.Parts)
+		})
+	}
+}
+
+// testInStream fails after a part of the answer, and in place of all of it.
+func (c Case) testInStream(t *testing.T) {
+	t.Helper()
+	require.Contains(t, c.InStream, Key, "else the test does not show that it is hidden")
+	for text, body := range map[string]string{"hello": c.Text("hel", "lo").Open + c.InStream, "": c.InStream} {
+		t.Run("after "+text, func(t *testing.T) {
+			t.Parallel()
+			o := c.ask(t, serveBody(t, http.StatusOK, nil, body))
+			require.NotNil(t, o.Err)
+			require.True(t, o.Err.Kind.Retryable(), o.Err.Message)
+			require.True(t, o.Err.Billed, "the provider had begun")
+			require.Equal(t, text, o.Answer.Message.Text())
+		})
+	}
+}
+
+// testNoAnswers: what is no answer of the API, with a status that says it is.
+func (c Case) testNoAnswers(t *testing.T) {
+	t.Helper()
+	for name, test := range map[string]struct {
+		status int
+		body   string
+	}{
+		"empty":          {http.StatusOK, ""},
+		"no content":     {http.StatusNoContent, ""},
+		"white space":    {http.StatusOK, "\n \n"},
+		"a page":         {http.StatusOK, "<!DOCTYPE html><html><body>Sign in " + Key + "</body></html>"},
+		"words":          {http.StatusOK, "service temporarily unavailable " + Key},
+		"an object":      {http.StatusOK, "{}"},
+		"a list":         {http.StatusOK, "[]"},
+		"a text":         {http.StatusOK, `"hello ` + Key + `"`},
+		"half an object": {http.StatusOK, `{"id":"x","choices":[{`},
+		"comments alone": {http.StatusOK, ": ping\n\n: ping\n\n"},
+		"no JSON":        {http.StatusOK, "data: " + Key + "\n\n"},
+		"done at once":   {http.StatusOK, "data: [DONE]\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := c.ask(t, serveBody(t, test.status, nil, test.body))
+			require.NotNil(t, o.Err)
+			require.Equal(t, domain.Unavailable, o.Err.Kind, o.Err.Message)
+			require.Equal(t, domain.CodeMalformed, o.Err.Code, o.Err.Message)
+			require.True(t, o.Err.Billed, "nobody knows what was done for it")
+		})
+	}
+}
+
+// testKeysInErrors: a server that repeats the key in all that it says.
+func (c Case) testKeysInErrors(t *testing.T) {
+	t.Helper()
+	for name, body := range map[string]string{
+		"an error":  `{"error":{"message":"no ` + Key + ` here","type":"` + Key + `","code":"` + Key + `","param":"` + Key + `","status":"` + Key + `"}}`,
+		"words":     "no " + Key + " here",
+		"a page":    "<html>" + Key + "</html>",
+		"a message": `{"message":"no ` + Key + ` here"}`,
+		"a list":    `[{"error":{"message":"no ` + Key + ` here"}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, status := range []int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusInternalServerError} {
+				require.NotNil(t, c.ask(t, serveBody(t, status, nil, body)).Err, "Attempt looks for the key")
+			}
+		})
+	}
+	t.Run("the id of the request", func(t *testing.T) {
+		t.Parallel()
+		header := http.Header{"X-Request-Id": {Key}, "Request-Id": {Key}}
+		for _, body := range []string{"", `{"error":{"message":"not now"},"request_id":"` + Key + `"}`} {
+			require.NotNil(t, c.ask(t, serveBody(t, http.StatusInternalServerError, header, body)).Err, "Attempt looks for the key")
+			require.NotNil(t, c.ask(t, serveBody(t, http.StatusInternalServerError, nil, body)).Err, "Attempt looks for the key")
+		}
+		o := c.ask(t, serveBody(t, http.StatusOK, header, c.Text("hello").whole()))
+		require.Nil(t, o.Err)
+		require.NotContains(t, o.Answer.Response.RequestID, Key, "it is recorded")
+	})
+}
+
+// testRedirect: the request, its key above all, goes nowhere else.
+func (c Case) testRedirect(t *testing.T) {
+	t.Helper()
+	elsewhere := serveBody(t, http.StatusOK, nil, c.Text("hello").whole())
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		o := c.ask(t, serveBody(t, status, http.Header{"Location": {elsewhere.URL + "/" + Key}}, ""))
+		require.NotNil(t, o.Err)
+		require.Equal(t, domain.Invalid, o.Err.Kind)
+		require.Contains(t, o.Err.Message, "redirect")
+	}
+	require.Empty(t, elsewhere.asked())
+}

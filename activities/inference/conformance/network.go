@@ -1,0 +1,156 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+// stalls answers with some bytes and no more, and tells when the other side has
+// closed the connection. Without a body there is not even a status.
+func stalls(t *testing.T, body string, arrived func()) (s *server, closed <-chan struct{}) {
+	t.Helper()
+	gone := make(chan struct{})
+	return serve(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		if body != "" {
+			write(w, http.StatusOK, body)
+			_ = http.NewResponseController(w).Flush()
+		}
+		arrived()
+		<-r.Context().Done()
+		close(gone)
+	}), gone
+}
+
+func (c Case) testSilence(t *testing.T) {
+	t.Helper()
+	const short = 100 * time.Millisecond
+	for name, test := range map[string]struct {
+		body, text string
+		timeouts   wire.Timeouts
+	}{
+		"no byte":                {timeouts: wire.Timeouts{FirstByte: short}},
+		"a comment and no event": {body: ": ping\n\n", timeouts: wire.Timeouts{Idle: short}},
+		"half an answer":         {body: c.Text("hel", "lo").Open, text: "hello", timeouts: wire.Timeouts{Idle: short}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, closed := stalls(t, test.body, func() {})
+			o := c.attempt(t.Context(), t, s, c.provider(t, s, test.timeouts))
+			require.NotNil(t, o.Err)
+			require.Equal(t, domain.Unavailable, o.Err.Kind)
+			require.Equal(t, domain.CodeTimeout, o.Err.Code)
+			require.True(t, o.Err.Billed)
+			require.Equal(t, test.text, o.Answer.Message.Text())
+			await(t, closed, "the connection stays open")
+		})
+	}
+	t.Run("after a whole answer", func(t *testing.T) {
+		t.Parallel()
+		stream := c.Text("hel", "lo")
+		s, closed := stalls(t, stream.Open+stream.End, func() {})
+		o := c.attempt(t.Context(), t, s, c.provider(t, s, wire.Timeouts{Idle: short}))
+		require.Nil(t, o.Err, "what is whole is not lost")
+		hello(t, o)
+		await(t, closed, "the connection stays open")
+	})
+}
+
+func (c Case) testCancelled(t *testing.T) {
+	t.Helper()
+	stop := errors.New("stop")
+	for name, body := range map[string]string{"before the status": "", "before an event": ": ping\n\n", "in the middle": c.Text("hel", "lo").Open} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			arrived := func() { cancel(stop) }
+			var then func(inference.Delta)
+			if name == "in the middle" {
+				arrived, then = func() {}, func(inference.Delta) { cancel(stop) }
+			}
+			s, closed := stalls(t, body, arrived)
+			// All waits of the provider are longer than the test's.
+			p, returned := c.provider(t, s, wire.Timeouts{}), make(chan Outcome, 1)
+			go func() { returned <- c.silent(ctx, t, p, then) }()
+			select {
+			case o := <-returned:
+				require.NotNil(t, o.Err)
+				require.True(t, o.Err.Billed)
+				require.True(t, o.Answer.Partial)
+				require.Equal(t, o.Text(), o.Answer.Message.Text(), "what came is kept")
+				require.Empty(t, o.Answer.Message.ToolCalls)
+				require.Equal(t, 1, o.Sent)
+			case <-time.After(patience):
+				require.Fail(t, "Infer goes on though its context has ended")
+			}
+			await(t, closed, "the connection stays open")
+			require.Len(t, s.asked(), 1)
+		})
+	}
+	t.Run("before it began", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(stop)
+		s := serveBody(t, http.StatusOK, nil, c.Text("hello").whole())
+		o := c.attempt(ctx, t, s, c.provider(t, s, wire.Timeouts{}))
+		require.NotNil(t, o.Err)
+		require.Zero(t, o.Sent)
+		require.False(t, o.Err.Billed)
+	})
+}
+
+// silent makes an attempt from a goroutine that may not end the test.
+func (c Case) silent(ctx context.Context, t *testing.T, p inference.Provider, then func(inference.Delta)) Outcome {
+	t.Helper()
+	w, call := &witness{t: t, then: then}, c.call("hello")
+	call.Sent = func() { w.sent.Add(1) }
+	answer, err := p.Infer(ctx, call, w.emit)
+	w.over.Store(true)
+	o := Outcome{Answer: answer, Deltas: w.deltas, Sent: int(w.sent.Load())}
+	if err != nil {
+		o.Err = domain.AsError(err)
+	}
+	return o
+}
+
+func (c Case) testNothingListens(t *testing.T) {
+	t.Helper()
+	s := serveBody(t, http.StatusOK, nil, "")
+	s.Close()
+	o := c.ask(t, s)
+	require.NotNil(t, o.Err)
+	require.Equal(t, domain.Unavailable, o.Err.Kind)
+	require.Zero(t, o.Sent, "no byte could leave")
+	require.False(t, o.Err.Billed)
+}
+
+// testBrokenConnection: a connection that served once breaks in the second
+// request, which is not made again.
+func (c Case) testBrokenConnection(t *testing.T) {
+	t.Helper()
+	var requests int
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		if requests++; requests == 1 {
+			write(w, http.StatusOK, c.Text("hello").whole())
+			return
+		}
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_ = conn.Close()
+		}
+	})
+	p := c.provider(t, s, wire.Timeouts{})
+	require.Nil(t, c.attempt(t.Context(), t, s, p).Err)
+	o := c.attempt(t.Context(), t, s, p)
+	require.NotNil(t, o.Err)
+	require.Equal(t, domain.Unavailable, o.Err.Kind)
+	require.True(t, o.Err.Billed, "the request had left")
+}

@@ -1,0 +1,120 @@
+package conformance
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+)
+
+// patience bounds the waits of these tests. None of them is about speed.
+const patience = 20 * time.Second
+
+// A server speaks the API, and notes what it was asked.
+type server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []request
+}
+
+type request struct {
+	url, body string
+	header    http.Header
+}
+
+// serve answers each request, once it has arrived whole.
+func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, body string)) *server {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		s.requests = append(s.requests, request{r.URL.String(), string(body), r.Header.Clone()})
+		s.mu.Unlock()
+		answer(w, r, string(body))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// serveBody answers every request alike.
+func serveBody(t *testing.T, status int, header http.Header, body string) *server {
+	t.Helper()
+	return serve(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+		write(w, status, body)
+	})
+}
+
+func write(w http.ResponseWriter, status int, body string) {
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", mediaType(body))
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+func mediaType(body string) string {
+	switch {
+	case strings.HasPrefix(body, "data:"), strings.HasPrefix(body, "event:"), strings.HasPrefix(body, ":"):
+		return "text/event-stream"
+	case strings.HasPrefix(body, "<"):
+		return "text/html"
+	}
+	return "application/json"
+}
+
+func (s *server) asked() []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]request(nil), s.requests...)
+}
+
+// provider returns the case's provider at the server.
+func (c Case) provider(t *testing.T, s *server, timeouts wire.Timeouts) inference.Provider {
+	t.Helper()
+	return c.New(t, wire.Config{BaseURL: s.URL, Key: wire.FixedKey(Key), Timeouts: timeouts})
+}
+
+// attempt asks the server once, and checks that it was just that, and that
+// nothing had arrived when the provider said that it sends.
+func (c Case) attempt(ctx context.Context, t *testing.T, s *server, p inference.Provider) Outcome {
+	t.Helper()
+	before := len(s.asked())
+	call := c.call("hello")
+	call.Sent = func() {
+		if len(s.asked()) != before {
+			t.Error("the request arrived before Sent was called")
+		}
+	}
+	o := Attempt(ctx, t, p, call, nil)
+	require.Len(t, s.asked(), before+o.Sent, "an attempt is one request")
+	return o
+}
+
+// ask asks a new provider once.
+func (c Case) ask(t *testing.T, s *server) Outcome {
+	t.Helper()
+	return c.attempt(t.Context(), t, s, c.provider(t, s, wire.Timeouts{}))
+}
+
+// await waits for the other side.
+func await(t *testing.T, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		require.Fail(t, what)
+	}
+}

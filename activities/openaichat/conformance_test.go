@@ -1,0 +1,71 @@
+package openaichat_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
+	"everstep/activities/inference/wire"
+	"everstep/activities/openaichat"
+	"everstep/domain"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	chunked := func(delta, finish string) string {
+		if finish == "" {
+			finish = "null"
+		}
+		return `data: {"id":"chatcmpl-1","model":"m-1","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
+	}
+	said := func(text string) string { return chunked(`{"content":"`+text+`"}`, "") }
+	begins := func(index, id, name string) string {
+		return chunked(`{"tool_calls":[{"index":`+index+`,"id":"`+id+`","type":"function","function":{"name":"`+name+`","arguments":""}}]}`, "")
+	}
+	goesOn := func(index, arguments string) string {
+		return chunked(`{"tool_calls":[{"index":`+index+`,"function":{"arguments":"`+arguments+`"}}]}`, "")
+	}
+	counted := func(usage string) string {
+		return `data: {"id":"chatcmpl-1","model":"m-1","choices":[],"usage":` + usage + "}\n\ndata: [DONE]\n\n"
+	}
+	const role = `{"role":"assistant","content":null}`
+	plain := counted(`{"prompt_tokens":30,"completion_tokens":7,"total_tokens":37}`)
+	fails := func(kind, code, message string) string {
+		return `{"error":{"message":"` + message + `","type":"` + kind + `","param":null,"code":"` + code + `"}}`
+	}
+	conformance.Run(t, conformance.Case{
+		Name: openaichat.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY",
+		New: func(t testing.TB, c wire.Config) inference.Provider {
+			t.Helper()
+			p, err := openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy})
+			require.NoError(t, err)
+			return p
+		},
+		Text: func(pieces ...string) conformance.Stream {
+			open := chunked(role, "")
+			for _, p := range pieces {
+				open += said(p)
+			}
+			return conformance.Stream{Open: open, End: chunked(`{}`, `"stop"`), Tail: plain}
+		},
+		Calls: chunked(role, "") + begins("0", "call_1", "weather") + goesOn("0", `{\"city\":`) + goesOn("0", `\"Paris\"}`) +
+			begins("1", "call_2", "clock") + goesOn("1", `{\"zone\":\"UTC\"}`) + chunked(`{}`, `"tool_calls"`) + plain,
+		CutCall:      chunked(role, "") + said("hello") + begins("0", "call_1", "weather") + goesOn("0", `{\"city\":\"Pa`) + chunked(`{}`, `"length"`) + plain,
+		Refusal:      chunked(role, "") + chunked(`{"refusal":"I will"}`, "") + chunked(`{"refusal":" not"}`, "") + chunked(`{}`, `"stop"`) + plain,
+		Filtered:     chunked(role, "") + said("hello") + chunked(`{}`, `"content_filter"`) + plain,
+		Counted:      said("hello") + chunked(`{}`, `"stop"`) + counted(`{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":20}}`),
+		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, ReasoningTokens: 20},
+		InStream:     "data: " + fails("server_error", "internal_error", "it broke for "+conformance.Key) + "\n\n",
+		Rejections: conformance.Rejections{
+			Key:        conformance.Reply{Status: 401, Body: fails("invalid_request_error", "invalid_api_key", "Incorrect API key provided: "+conformance.Key)},
+			Model:      conformance.Reply{Status: 404, Body: fails("invalid_request_error", "model_not_found", "The model does not exist")},
+			Rate:       conformance.Reply{Status: 429, Body: fails("requests", "rate_limit_exceeded", "Rate limit reached")},
+			Quota:      conformance.Reply{Status: 429, Body: fails("insufficient_quota", "insufficient_quota", "You exceeded your current quota")},
+			Broken:     conformance.Reply{Status: 500, Body: fails("server_error", "", "The server had an error")},
+			Overloaded: conformance.Reply{Status: 503, Body: fails("server_error", "", "The engine is currently overloaded")},
+			Overflow:   conformance.Reply{Status: 400, Body: fails("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 128000 tokens")},
+		},
+	})
+}

@@ -1,0 +1,90 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
+	"everstep/domain"
+)
+
+// TestConformance holds the parts of the suite against this provider that need
+// no server.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	path := scriptFile(t, `
+turns:
+  - {text: hello there, reasoning: hm, usage: {input_tokens: 100, output_tokens: 50, cache_read_tokens: 60, reasoning_tokens: 20}}
+  - {tool_calls: [{name: weather, arguments: {city: Paris}}, {name: clock, arguments: {zone: UTC}}]}
+  - {text: I will not, finish_reason: refusal}
+  - {text: hello, finish_reason: content_filter}
+  - text: hello there
+    reasoning: hm
+    tool_calls: [{name: clock}]
+    failures: [{status: 401}, {status: 404}, {status: 429, retry_after: 3}, {status: 429, code: insufficient_quota}, {status: 500}, {status: 529}, {status: 400, code: context_length_exceeded}, {cut_after: 5}]
+  - {text: a long answer, reasoning: hm, delay: 1h}
+`)
+	provider := New()
+	for number, want := range map[int]struct {
+		text   string
+		finish domain.FinishReason
+		calls  int
+		tokens int64
+	}{
+		0: {"hello there", domain.FinishStop, 0, 150},
+		1: {"", domain.FinishToolCalls, 2, 0},
+		2: {"I will not", domain.FinishRefusal, 0, 0},
+		3: {"hello", domain.FinishContentFilter, 0, 0},
+	} {
+		o := conformance.Attempt(t.Context(), t, provider, at(path, number, 1), nil)
+		require.Nil(t, o.Err)
+		require.Equal(t, want.text, o.Answer.Message.Text())
+		require.Equal(t, want.finish, o.Answer.Response.Finish)
+		require.Len(t, o.Answer.Message.ToolCalls, want.calls)
+		require.Equal(t, want.tokens, o.Answer.Response.Usage.TotalTokens())
+	}
+	for k, want := range []struct {
+		kind   domain.Kind
+		code   domain.Code
+		after  time.Duration
+		billed bool
+		text   string
+	}{
+		{kind: domain.Denied, code: domain.CodeAuth},
+		{kind: domain.Invalid, code: domain.CodeModelNotFound},
+		{kind: domain.Throttled, after: 3 * time.Second},
+		{kind: domain.Denied, code: domain.CodeQuota},
+		{kind: domain.Unavailable},
+		{kind: domain.Unavailable},
+		{kind: domain.TooLarge, code: domain.CodeContextOverflow},
+		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "hello"},
+	} {
+		o := conformance.Attempt(t.Context(), t, provider, at(path, 4, k+1), nil)
+		require.NotNil(t, o.Err)
+		require.Equal(t, want.kind, o.Err.Kind)
+		require.Equal(t, want.code, o.Err.Code)
+		require.Equal(t, want.after, o.Err.RetryAfter)
+		require.Equal(t, want.billed, o.Err.Billed)
+		require.Equal(t, want.text, o.Answer.Message.Text())
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	o := conformance.Attempt(ctx, t, provider, at(path, 5, 1), func(inference.Delta) { cancel(errors.New("stop")) })
+	require.NotNil(t, o.Err, "it does not play for an hour")
+	require.True(t, o.Err.Billed)
+	o = conformance.Attempt(ctx, t, provider, at(path, 5, 1), nil)
+	require.NotNil(t, o.Err)
+	require.Zero(t, o.Sent, "its context had ended")
+
+	for range 16 {
+		t.Run("at once", func(t *testing.T) {
+			t.Parallel()
+			require.Nil(t, conformance.Attempt(t.Context(), t, provider, at(path, 0, 1), nil).Err)
+		})
+	}
+}
