@@ -2,6 +2,7 @@ package testsuite_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -56,8 +57,8 @@ func parentOf(pid int) int {
 // says so, starts another, and the execution goes on where it was.
 func TestCLIWorkerKilled(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
-	p := c.start("run", "--id", "w", "--model", c.script("slow.yaml", slow("1s")), "--tool", "list_files", "go").untilErr("step 3\n")
+	c := newCLI(t).holding()
+	p := c.start("run", "--id", "w", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
 	first := p.workerOf()
 	require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
 	p.untilErr("the worker has ended (signal: killed); starting another")
@@ -74,28 +75,42 @@ func TestCLIWorkerKilled(t *testing.T) {
 // TestCLIServerKilled kills the dev server with SIGKILL while a run that keeps
 // it up, and one that has it configured by address, follow executions: it is
 // started again on the same state, both say that it was away and back, and both
-// end well.
+// end well. The models answer only once the server is known to be gone, so
+// neither execution can end before.
 func TestCLIServerKilled(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
+	gone := make(chan struct{})
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-gone:
+		case <-r.Context().Done():
+		}
+		streamed("stop", `{"content":"Done."}`)(w, r)
+	}
+	model := serveChat(t, answer, answer)
+	c = c.on("OPENAI_API_KEY=sk-sesame", "OPENAI_BASE_URL="+model.URL)
 	dev := c.dev()
 	server, up := c.server()
 	require.True(t, up)
-	model := c.script("slow.yaml", slow("3s"))
 	runs := []*process{
-		c.start("run", "--id", "own", "--model", model, "--tool", "list_files", "go"),
-		c.on("TEMPORAL_ADDRESS="+server.Address).start("run", "--id", "far", "--model", model, "--tool", "list_files", "go"),
+		c.start("run", "--id", "own", "--model", "openai-chat/m-1", "go"),
+		c.on("TEMPORAL_ADDRESS="+server.Address).start("run", "--id", "far", "--model", "openai-chat/m-1", "go"),
 	}
 	for _, p := range runs {
-		p.untilErr("step 3\n")
+		p.untilErr("step 1\n")
 	}
 	require.NoError(t, syscall.Kill(server.PID, syscall.SIGKILL))
 	dev.untilErr("the dev server is gone; starting it again")
 	for _, p := range runs {
+		p.untilErr("the server is away; reconnecting")
+	}
+	close(gone)
+	for _, p := range runs {
 		got := p.wait()
 		require.Equal(t, 0, got.code, got.err)
-		require.Equal(t, slowAnswer, got.out)
-		requireInOrder(t, got.err, "the server is away; reconnecting", "the server is back", "completed · 3 steps")
+		require.Equal(t, "Done.\n", got.out)
+		requireInOrder(t, got.err, "the server is away; reconnecting", "the server is back", "completed · 1 step")
 	}
 	require.Contains(t, runs[0].err.String(), "the dev server is gone; starting it again")
 	require.True(t, dev.running())
@@ -105,12 +120,12 @@ func TestCLIServerKilled(t *testing.T) {
 // configured by address follows; another command starts it again.
 func TestCLIServerBackByOther(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLI(t).holding()
 	dev := c.dev()
 	server, up := c.server()
 	require.True(t, up)
 	far := c.on("TEMPORAL_ADDRESS="+server.Address).
-		start("run", "--id", "far", "--model", c.script("slow.yaml", slow("2s")), "--tool", "list_files", "go").untilErr("step 3\n")
+		start("run", "--id", "far", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
 	dev.kill()
 	far.untilErr("the server is away; reconnecting")
 	c.quiet()

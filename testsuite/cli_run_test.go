@@ -1,6 +1,7 @@
 package testsuite_test
 
 import (
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -24,6 +25,18 @@ func slow(delay string) string {
 }
 
 const slowAnswer = "One. Two. Three. Four. Five. Done.\n"
+
+// heldModel is a model that never answers what it is asked in the third step,
+// until whoever asked is gone and another asks again.
+const heldModel = "openai-chat/m-1"
+
+// holding is the same user with heldModel.
+func (c *cli) holding() *cli {
+	list := streamed("tool_calls", `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"list_files","arguments":"{\"path\":\".\"}"}}]}`)
+	held := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	model := serveChat(c.t, list, list, held, streamed("stop", `{"content":"One. Two. Three. Four. Five. Done."}`))
+	return c.on("OPENAI_API_KEY=sk-sesame", "OPENAI_BASE_URL="+model.URL)
+}
 
 // TestCLIRun has a run without a terminal: the answer alone on standard output,
 // plain lines on standard error, no escape codes, and everything that was
@@ -65,8 +78,8 @@ func requireInOrder(t testing.TB, text string, parts ...string) {
 // execution pauses, and goes on when dev brings its server up again.
 func TestCLIDetach(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
-	p := c.start("run", "--id", "left", "--model", c.script("slow.yaml", slow("2s")), "--tool", "list_files", "go").untilErr("step 3\n")
+	c := newCLI(t).holding()
+	p := c.start("run", "--id", "left", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
 	got := p.interrupt().wait()
 	require.Equal(t, 130, got.code, got.err)
 	require.Empty(t, got.out)
@@ -85,8 +98,8 @@ func TestCLIDetach(t *testing.T) {
 // worker with it; a watch goes on to the end.
 func TestCLIKilled(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
-	c.start("run", "--id", "k", "--model", c.script("slow.yaml", slow("2s")), "--tool", "list_files", "go").untilErr("step 3\n").kill()
+	c := newCLI(t).holding()
+	c.start("run", "--id", "k", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n").kill()
 	c.quiet()
 	got := c.do("watch", "k")
 	require.Equal(t, 0, got.code, got.err)

@@ -133,9 +133,9 @@ func TestCLINoColor(t *testing.T) {
 // the terminal does.
 func TestCLICtrlC(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLI(t).holding()
 	shell := exec.Command("/bin/sh", "-c", `trap : INT; "$@"; echo ended with $?; read line`, "sh",
-		c.bin, "run", "--id", "c", "--model", c.script("slow.yaml", slow("2s")), "--tool", "list_files", "go")
+		c.bin, "run", "--id", "c", "--model", heldModel, "--tool", "list_files", "go")
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	x := c.on(xterm).onTerminal(shell)
 	x.untilOut("step 3")
