@@ -144,7 +144,7 @@ func (a *acquisition) await(ctx context.Context, s *supervisorProcess) (*Lease, 
 	if s.failure() == nil {
 		return nil, errAgain // it ended in good order, or was killed
 	}
-	return nil, fmt.Errorf("the supervisor of the dev server failed: %w%s", s.failure(), logTail(a.cfg.StateFile))
+	return nil, fmt.Errorf("the supervisor of the dev server failed: %w%s", s.failure(), logTail(a.cfg.StateFile, 0))
 }
 
 // exhausted says why patience ran out.

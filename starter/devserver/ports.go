@@ -3,6 +3,7 @@ package devserver
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"syscall"
 )
@@ -41,11 +42,30 @@ func choosePort(field string, asked, preferred, reserved int) (net.Listener, err
 			return listener, nil
 		}
 	}
-	listener, err := listen(0)
+	listener, err := listenAnywhere()
 	if err != nil {
 		return nil, fmt.Errorf("find a free %s on %s: %w", field, loopback, err)
 	}
 	return listener, nil
+}
+
+// Below the ports that Linux (from 32768), macOS and Windows (from 49152) give
+// to outgoing connections.
+const (
+	firstPort = 20000
+	lastPort  = 32000
+)
+
+// listenAnywhere takes a free port, outside of those for outgoing connections
+// if it can: there any program's connection could take it while the server is
+// started again.
+func listenAnywhere() (net.Listener, error) {
+	for range 20 {
+		if listener, err := listen(firstPort + rand.IntN(lastPort-firstPort)); err == nil { //nolint:gosec // no secret
+			return listener, nil
+		}
+	}
+	return listen(0)
 }
 
 func listen(port int) (net.Listener, error) {

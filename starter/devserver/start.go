@@ -15,6 +15,9 @@ import (
 // startPatience is how long a server may take until it answers. It takes 0.2 s.
 const startPatience = 30 * time.Second
 
+// startAttempts bounds how often ports are looked for anew.
+const startAttempts = 5
+
 // start brings the server up. Servers of a user start one after the other,
 // since each looks for free ports first and binds them later.
 func (s *supervisor) start(ctx context.Context) (*process, Server, error) {
@@ -41,9 +44,10 @@ func (s *supervisor) start(ctx context.Context) (*process, Server, error) {
 			p.stop()
 			return nil, Server{}, fmt.Errorf("mark the state file as made: %w", err)
 		}
-		// Another program can still take a port in between.
+		// Another program can still take a port in between, of those above or of
+		// those that the server looks for by itself.
 		lost := strings.Contains(err.Error(), "address already in use")
-		if !lost || attempt == 3 || ctx.Err() != nil {
+		if !lost || attempt == startAttempts || ctx.Err() != nil {
 			return nil, Server{}, err
 		}
 	}
@@ -54,6 +58,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
 	if err != nil {
 		return nil, Server{}, err
 	}
+	said := logSize(s.spec.StateFile)
 	p, err := startProcess(s.spec.Binary, s.spec.arguments(chosen), filepath.Dir(s.spec.StateFile), s.lock)
 	if err != nil {
 		return nil, Server{}, fmt.Errorf("run %s: %w", s.spec.Binary, err)
@@ -61,7 +66,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
 	address := net.JoinHostPort(loopback, strconv.Itoa(chosen.server))
 	if err := answers(ctx, address, p); err != nil {
 		p.stop()
-		return nil, Server{}, fmt.Errorf("%s server start-dev: %w%s", s.spec.Binary, err, logTail(s.spec.StateFile))
+		return nil, Server{}, fmt.Errorf("%s server start-dev: %w%s", s.spec.Binary, err, logTail(s.spec.StateFile, said))
 	}
 	return p, Server{
 		Address:   address,
