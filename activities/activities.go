@@ -36,6 +36,11 @@ type Config struct {
 	// Storage takes segments of transcripts. Nil: there is none, and executions
 	// that outgrow what a run can hand to the next one fail.
 	Storage *blob.Bucket
+	// Secrets are taken out of what models, tools and hooks say, before any of
+	// it leaves the worker. Nil: there are none.
+	Secrets Secrets
+	// Limits are the providers' whose use is limited, by their names. Nil: none is.
+	Limits map[string]Limit
 	// At is called where a worker's death would tell most. Nil in production.
 	At func(context.Context, domain.Boundary)
 	// CancelGrace is how long a tool may go on after its context has ended,
@@ -116,6 +121,9 @@ func New(config Config) (*Activities, error) {
 	if config.ShutdownGrace == 0 {
 		config.ShutdownGrace = defaultGrace
 	}
+	if config.Secrets == nil {
+		config.Secrets = noSecrets{}
+	}
 	if config.At == nil {
 		config.At = func(context.Context, domain.Boundary) {}
 	}
@@ -130,6 +138,12 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 	register(r, domain.Record, a.Record)
 	register(r, domain.CallHook, a.CallHook)
 	register(r, domain.CheckOutput, a.CheckOutput)
+}
+
+// RegisterInference makes a worker serve inferences alone, for a task queue that
+// a rate limit holds for.
+func (a *Activities) RegisterInference(r worker.ActivityRegistry) {
+	register(r, domain.CallModel, a.CallModel)
 }
 
 // register does not compile where an activity's types are not its contract's.

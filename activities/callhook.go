@@ -31,21 +31,21 @@ func (a *Activities) CallHook(ctx context.Context, request domain.HookRequest) (
 	})()
 	h, err := a.config.Hooks.Find(request.Hook)
 	if err != nil {
-		return domain.HookReply{}, hookFailure(request.Hook, err)
+		return domain.HookReply{}, a.hookFailure(request.Hook, err)
 	}
 	c := hookCall{activities: a, request: request, info: info}
 	run := c.run(ctx, h.Activity())
 	switch {
 	case run.err == nil:
-		reply, err := checkedReply(request, run.reply)
+		reply, err := checkedReply(request, hiddenReply(a.config.Secrets, run.reply))
 		if err != nil {
-			return domain.HookReply{}, hookFailure(request.Hook, err)
+			return domain.HookReply{}, a.hookFailure(request.Hook, err)
 		}
 		return reply, nil
 	case temporal.IsCanceledError(context.Cause(ctx)):
 		return domain.HookReply{}, ctx.Err()
 	}
-	return domain.HookReply{}, hookFailure(request.Hook, c.failed(run))
+	return domain.HookReply{}, a.hookFailure(request.Hook, c.failed(run))
 }
 
 // A hookCall is one attempt at one hook.
@@ -137,12 +137,13 @@ func (c hookCall) limitText() string {
 
 // hookFailure is the failure of a hook, of the code that says so. An error that
 // is none of domain's is shown as it is: whoever wrote the hook wrote it.
-func hookFailure(spec domain.HookSpec, err error) error {
+func (a *Activities) hookFailure(spec domain.HookSpec, err error) error {
 	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		own = *e
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
-	own.Message = domain.Shorten(own.Message, domain.MaxReason)
-	return failure(&own)
+	hidden := hiddenError(a.config.Secrets, &own)
+	hidden.Message = domain.Shorten(hidden.Message, domain.MaxReason)
+	return failure(hidden)
 }

@@ -38,12 +38,16 @@ func (a *Activities) CallModel(ctx context.Context, request domain.ModelRequest)
 	if err != nil {
 		return c.failed(ctx, inference.Answer{Partial: true}, err)
 	}
+	if err := c.rerouted(); err != nil {
+		return c.failed(ctx, inference.Answer{Partial: true}, err)
+	}
 	c.pulse.requested(stoppable, c.reserved())
 	if stoppable.Err() != nil {
 		return c.failed(ctx, inference.Answer{Partial: true}, context.Cause(stoppable))
 	}
 	a.config.At(ctx, domain.BeforeRequest)
 	answer, err := c.infer(stoppable, provider)
+	c.metered(answer, err)
 	if err != nil {
 		return c.failed(ctx, answer, err)
 	}
@@ -95,11 +99,14 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.request.Summary != nil || domain.Rewriter(conversation.Resolved.Hooks) != "" {
+		// A summary is no answer, and what a hook may rewrite nobody reads before it did.
+		c.pulse.withhold()
+	}
 	definition := conversation.Resolved.Definition
-	provider, ok := c.activities.config.Providers[definition.Model.Provider]
-	if !ok {
-		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound,
-			"model: no provider %q on this worker; the providers are: %s", domain.Shorten(definition.Model.Provider, 64), c.activities.providerNames())
+	provider, err := c.activities.provider(definition.Model)
+	if err != nil {
+		return nil, err
 	}
 	c.price = conversation.Resolved.Price
 	c.call = inference.Call{
@@ -117,7 +124,11 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		err = c.sumUp(ctx, definition, conversation.Entries)
 	} else {
 		c.call.Messages, err = c.compiled(ctx, definition, conversation.Entries)
+		c.call.Messages = ownReasoning(c.call.Messages, definition.Model)
 		c.tell(definition.Format, conversation.Resolved.OutputMode)
+	}
+	if err == nil {
+		err = c.checkImages()
 	}
 	if err != nil {
 		return nil, err
@@ -125,9 +136,13 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	return provider, c.cover(provider.MinOutputTokens())
 }
 
-// infer asks the model. A provider that panics has failed like any other.
+// infer asks the model, and hides the worker's secrets in what it says. A
+// provider that panics has failed like any other.
 func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (answer inference.Answer, err error) {
+	secrets := c.activities.config.Secrets
+	text, reasoning := hiddenStream{secrets: secrets}, hiddenStream{secrets: secrets}
 	var streaming bool
+	defer func() { answer = hiddenAnswer(secrets, answer) }()
 	defer func() {
 		if p := recover(); p != nil {
 			activity.GetLogger(ctx).Error("provider panicked", "provider", c.call.Config.Provider, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -138,6 +153,7 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (ans
 		if delta.IsEmpty() {
 			return
 		}
+		delta.Text, delta.Reasoning, delta.Tool = text.pass(delta.Text), reasoning.pass(delta.Reasoning), secrets.Hide(delta.Tool)
 		c.pulse.heard(delta)
 		if !streaming {
 			streaming = true

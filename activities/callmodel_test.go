@@ -21,6 +21,7 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/inference"
+	"everstep/activities/modelfacts"
 	"everstep/activities/transcript"
 	"everstep/domain"
 )
@@ -57,6 +58,8 @@ type modelBench struct {
 	// source, where set, takes the place of the worker's memory.
 	source    *transcript.Source
 	compilers map[string]activities.Compiler
+	secrets   activities.Secrets
+	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
 	// called is the newest call of a model that answeringBench made.
 	called inference.Call
 
@@ -101,7 +104,7 @@ func (b *modelBench) call(t testing.TB, request domain.ModelRequest) (domain.Mod
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at, Compilers: b.compilers,
+		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts,
 	})
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite
@@ -517,8 +520,8 @@ func TestCallModelTail(t *testing.T) {
 	require.Equal(t, domain.PhaseStreaming, last.Phase)
 	require.Equal(t, len(text), last.Length)
 	require.True(t, strings.HasSuffix(text, last.Tail))
-	require.LessOrEqual(t, len(last.Tail), 2<<10)
-	require.Greater(t, len(last.Tail), 2<<10-4)
+	require.LessOrEqual(t, len(last.Tail), 8<<10)
+	require.Greater(t, len(last.Tail), 8<<10-4)
 }
 
 // A slowQuerier answers with the whole conversation, once it may.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"everstep/activities/modelfacts"
+	"everstep/activities/inference"
 	"everstep/domain"
 )
 
@@ -18,8 +18,9 @@ import (
 // run any number of times.
 //
 // It fails for good where the definition cannot run here: an unknown tool, hook,
-// compiler or provider, a model that its provider refuses, a response format
-// that cannot be kept, tools too many to be recorded.
+// compiler or provider, a model that its provider refuses or that is known to
+// take no tools, a response format that cannot be kept, tools too many to be
+// recorded; and the same of a fallback.
 // An error of the provider that may pass, such as a key that a vault does not
 // hand out just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request domain.CatalogRequest) (domain.Catalog, error) {
@@ -45,20 +46,28 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	if err := a.checkCompiler(definition.Compiler); err != nil {
 		return domain.Catalog{}, err
 	}
-	provider, ok := a.config.Providers[definition.Model.Provider]
-	if !ok {
-		return domain.Catalog{}, domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound,
-			"model: no provider %q on this worker; the providers are: %s", domain.Shorten(definition.Model.Provider, 64), a.providerNames())
+	provider, err := a.provider(definition.Model)
+	if err != nil {
+		return domain.Catalog{}, err
 	}
 	if err := provider.Check(ctx, definition.Model); err != nil {
+		return domain.Catalog{}, err
+	}
+	if err := a.checkTools(definition); err != nil {
 		return domain.Catalog{}, err
 	}
 	catalog := domain.Catalog{
 		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
 		Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(),
 	}
+	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
+		catalog.RateLimit = &limit.RateLimit
+	}
 	a.addFacts(&catalog, definition.Model)
 	if catalog.OutputMode, err = a.outputMode(definition, provider); err != nil {
+		return domain.Catalog{}, err
+	}
+	if err := a.checkFallbacks(ctx, definition); err != nil {
 		return domain.Catalog{}, err
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
@@ -123,12 +132,7 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 // addFacts adds what the model costs and holds: what the definition says, else
 // what the worker knows.
 func (a *Activities) addFacts(catalog *domain.Catalog, model domain.LLMConfig) {
-	var known modelfacts.Facts
-	if a.config.Facts != nil {
-		if facts, ok := a.config.Facts(model); ok {
-			known = facts
-		}
-	}
+	known := a.known(model)
 	catalog.Price, catalog.ContextWindow, catalog.MaxOutputTokens = model.Price, model.ContextWindow, model.MaxOutputTokens
 	if catalog.Price == nil {
 		catalog.Price = known.Price
@@ -139,6 +143,15 @@ func (a *Activities) addFacts(catalog *domain.Catalog, model domain.LLMConfig) {
 	if catalog.MaxOutputTokens == 0 {
 		catalog.MaxOutputTokens = known.MaxOutputTokens
 	}
+}
+
+// provider is the one that speaks to a model.
+func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error) {
+	if provider, ok := a.config.Providers[model.Provider]; ok {
+		return provider, nil
+	}
+	return nil, domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound,
+		"model: no provider %q on this worker; the providers are: %s", domain.Shorten(model.Provider, 64), a.providerNames())
 }
 
 func (a *Activities) providerNames() string {

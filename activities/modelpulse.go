@@ -2,10 +2,8 @@ package activities
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"go.temporal.io/sdk/activity"
 
@@ -19,8 +17,12 @@ const (
 	beatEvery = 100 * time.Millisecond
 	// defaultThrottle is the longest that our workers hold a heartbeat back.
 	defaultThrottle = 5 * time.Second
-	// maxTail bounds the text in a heartbeat.
-	maxTail = 2 << 10
+	// maxTail and maxReasoning bound the text and the reasoning in a heartbeat, in
+	// bytes. They are what a reader gets who comes late, and at a hundred tokens
+	// a second several times what arrives between two heartbeats, wherever the
+	// server is. An attempt that times out leaves them in the history.
+	maxTail      = 8 << 10
+	maxReasoning = 4 << 10
 )
 
 // A modelPulse reports how far an inference is. The server surely gets only the
@@ -39,10 +41,12 @@ type modelPulse struct {
 	sending sync.Mutex
 	early   bool
 
-	mu       sync.Mutex
-	beat     domain.Heartbeat
-	tail     []byte
-	thinking int
+	mu        sync.Mutex
+	beat      domain.Heartbeat
+	text      tail
+	reasoning tail
+	// withheld means that only the lengths of the two may be told.
+	withheld bool
 }
 
 func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat domain.Heartbeat) *modelPulse {
@@ -50,6 +54,7 @@ func startModelPulse(ctx context.Context, info activity.Info, throttle time.Dura
 		throttle = defaultThrottle
 	}
 	p := &modelPulse{ctx: ctx, heartbeat: info.HeartbeatTimeout, throttle: min(throttle, info.HeartbeatTimeout*4/5), beat: beat,
+		text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
 		begun: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
 	go p.run()
 	return p
@@ -88,7 +93,10 @@ func (p *modelPulse) record(early bool) {
 	defer p.sending.Unlock()
 	p.mu.Lock()
 	beat := p.beat
-	beat.Tail = wholeRunes(p.tail)
+	beat.Length, beat.ReasoningLength = p.text.length, p.reasoning.length
+	if !p.withheld {
+		beat.Tail, beat.Reasoning = p.text.String(), p.reasoning.String()
+	}
 	p.mu.Unlock()
 	p.early = p.early || early && beat.Phase == domain.PhaseWaiting
 	activity.RecordHeartbeat(p.ctx, beat)
@@ -117,18 +125,22 @@ func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
 	}
 }
 
+// withhold keeps what the model says out of the reports. It must be called
+// before anything is heard.
+func (p *modelPulse) withhold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.withheld = true
+}
+
 // heard notes a piece of the answer.
 func (p *modelPulse) heard(delta inference.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.beat.Phase = domain.PhaseStreaming
-	p.beat.Length += len(delta.Text)
-	p.thinking += len(delta.Reasoning)
-	p.beat.Reserved.ReasoningTokens = int64(p.thinking+3) / 4
-	p.tail = append(p.tail, delta.Text[max(0, len(delta.Text)-maxTail):]...)
-	if len(p.tail) > 4*maxTail {
-		p.tail = append(p.tail[:0], p.tail[len(p.tail)-maxTail:]...)
-	}
+	p.text.add(delta.Text)
+	p.reasoning.add(delta.Reasoning)
+	p.beat.Reserved.ReasoningTokens = int64(p.reasoning.length+3) / 4
 }
 
 // nothingSpent says that the attempt cost nothing after all, so that the next
@@ -136,7 +148,8 @@ func (p *modelPulse) heard(delta inference.Delta) {
 func (p *modelPulse) nothingSpent() {
 	p.stop()
 	p.mu.Lock()
-	p.beat.Phase, p.beat.Reserved, p.beat.Length, p.tail = domain.PhaseWaiting, domain.Usage{}, 0, nil
+	p.beat.Phase, p.beat.Reserved = domain.PhaseWaiting, domain.Usage{}
+	p.text, p.reasoning = tail{}, tail{}
 	p.mu.Unlock()
 	p.record(false)
 }
@@ -149,15 +162,6 @@ func (p *modelPulse) stop() {
 		close(p.ended)
 	}
 	<-p.done
-}
-
-// wholeRunes returns the end of a text, cut where a character begins.
-func wholeRunes(text []byte) string {
-	text = text[max(0, len(text)-maxTail):]
-	for len(text) > 0 && !utf8.RuneStart(text[0]) {
-		text = text[1:]
-	}
-	return strings.ToValidUTF8(string(text), "")
 }
 
 // spentBefore is what attempts of this activity that were lost may have cost:

@@ -89,7 +89,7 @@ func (c *modelCall) reply(outcome domain.ModelOutcome) domain.ModelReply {
 // judge makes any error a typed one, and says whether the attempt may have been
 // billed. A provider that does not say so is believed to have sent its request.
 func (c *modelCall) judge(err error) (*domain.Error, bool) {
-	typed := *domain.AsError(err)
+	typed := *hiddenError(c.activities.config.Secrets, domain.AsError(err))
 	typed.Message = domain.Shorten(typed.Message, maxModelError)
 	// A provider of somebody else's may say what no reader knows: that would
 	// cost the whole reply, usage and all.

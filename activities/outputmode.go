@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"fmt"
 	"sync"
 
 	"everstep/activities/inference"
@@ -21,10 +22,10 @@ func (a *Activities) outputMode(definition domain.Definition, provider inference
 		return "", nil
 	}
 	if format.Mode != "" {
-		return format.Mode, tellable(definition.Model, format, format.Mode, provider)
+		return format.Mode, a.tellable(definition, format.Mode, provider)
 	}
 	for _, mode := range domain.OutputModes() {
-		if tellable(definition.Model, format, mode, provider) == nil {
+		if a.tellable(definition, mode, provider) == nil {
 			return mode, nil
 		}
 	}
@@ -32,7 +33,8 @@ func (a *Activities) outputMode(definition domain.Definition, provider inference
 }
 
 // tellable says why a model cannot be told of a format in a mode.
-func tellable(config domain.LLMConfig, format domain.ResponseFormat, mode domain.OutputMode, provider inference.Provider) error {
+func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMode, provider inference.Provider) error {
+	config, format, facts := definition.Model, definition.Format, a.known(definition.Model)
 	formatter, native := provider.(inference.Formatter)
 	switch mode {
 	case domain.OutputNative:
@@ -40,8 +42,14 @@ func tellable(config domain.LLMConfig, format domain.ResponseFormat, mode domain
 			return domain.Errorf(domain.Invalid, "response_format.mode: provider %s has no response formats of its own; leave mode out, or give %s or %s",
 				domain.Shorten(config.Provider, 64), domain.OutputTool, domain.OutputInstruction)
 		}
-		return formatter.CheckFormat(config, format)
+		if format.Type == domain.FormatSchema && cannot(facts.JSONSchema) {
+			return lacks("response_format.mode", config, facts, "JSON Schema of its own", fmt.Sprintf("leave mode out, give %s or %s", domain.OutputTool, domain.OutputInstruction))
+		}
+		return formatter.CheckFormat(config, format, len(definition.Tools) > 0)
 	case domain.OutputTool:
+		if cannot(facts.Tools) {
+			return lacks("response_format.mode", config, facts, "tools", fmt.Sprintf("leave mode out, give %s", domain.OutputInstruction))
+		}
 		if !output.IsObject(format) {
 			return domain.Errorf(domain.Invalid, "response_format.mode: the arguments of a tool are an object, and the schema's type is not object; put the value into a property of an object, leave mode out, or give %s", domain.OutputInstruction)
 		}

@@ -23,7 +23,7 @@ func cityFormat(mode domain.OutputMode) domain.ResponseFormat {
 // A nativeModel is a provider with response formats of its own, of objects only.
 type nativeModel struct{ fakeModel }
 
-func (nativeModel) CheckFormat(_ domain.LLMConfig, format domain.ResponseFormat) error {
+func (nativeModel) CheckFormat(_ domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
 	if string(format.Schema) == `true` {
 		return domain.Errorf(domain.Invalid, "response_format.schema: not here")
 	}

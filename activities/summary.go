@@ -144,5 +144,5 @@ func (c *modelCall) recorded(answer inference.Answer) domain.Message {
 	if c.summary != nil {
 		return c.summary.message(answer.Message)
 	}
-	return answer.Message
+	return withReasoner(answer.Message, c.call.Config)
 }

@@ -61,7 +61,7 @@ func (c toolCall) cutOff(cause error) (domain.ToolReply, error) {
 
 // refused is for a tool that says that it failed.
 func (c toolCall) refused(ctx context.Context, err error) (domain.ToolReply, error) {
-	own := toolError(err)
+	own := hiddenError(c.activities.config.Secrets, toolError(err))
 	if own.Detail != "" {
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
@@ -129,7 +129,7 @@ func (c toolCall) unknown(why string) domain.ToolReply {
 const maxErrorText = 1000
 
 func (c toolCall) failed(err *domain.Error) domain.ToolReply {
-	own := err.From(err.Source)
+	own := hiddenError(c.activities.config.Secrets, err)
 	if own.Source == "" {
 		own.Source = domain.Shorten(c.request.Name, 64)
 	}
@@ -148,7 +148,9 @@ func (c toolCall) done(result tool.Result) domain.ToolReply {
 		reply.Stop = c.stop(result.Stop)
 		return reply
 	}
-	return c.reply(domain.ToolReply{Content: readable(result.Content), Stop: c.stop(result.Stop)})
+	// Before it is cut, which could leave half of a secret.
+	content := c.activities.config.Secrets.Hide(result.Content)
+	return c.reply(domain.ToolReply{Content: readable(content), Stop: c.stop(result.Stop)})
 }
 
 func (c toolCall) reply(reply domain.ToolReply) domain.ToolReply {
@@ -167,10 +169,11 @@ func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 	if signal == nil {
 		return nil
 	}
+	hide := c.activities.config.Secrets.Hide
 	own := domain.StopSignal{
 		Reason: domain.StopRequested, Source: c.request.Name,
-		Message: domain.Shorten(strings.ToValidUTF8(signal.Message, "\uFFFD"), domain.MaxReason),
-		Context: signal.Context,
+		Message: domain.Shorten(strings.ToValidUTF8(hide(signal.Message), "\uFFFD"), domain.MaxReason),
+		Context: hiddenNotes(c.activities.config.Secrets, signal.Context),
 	}
 	if encoded, err := json.Marshal(own.Context); err != nil || len(encoded) > maxStopContext {
 		own.Context = nil

@@ -215,6 +215,8 @@ type Resolved struct {
 	Storage bool `json:"storage,omitzero"`
 	// MinOutputTokens is the smallest answer the provider can be asked for.
 	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
+	// RateLimit is what holds for the model's inferences; absent: none.
+	RateLimit *RateLimit `json:"rate_limit,omitempty"`
 	// Digest names this value in requests. It is taken once, where the worker
 	// resolved it, and never recomputed.
 	Digest Digest `json:"digest"`
@@ -247,5 +249,6 @@ type Catalog struct {
 	OutputMode      OutputMode  `json:"output_mode,omitzero"`
 	Storage         bool        `json:"storage,omitzero"`
 	MinOutputTokens int64       `json:"min_output_tokens,omitzero"`
+	RateLimit       *RateLimit  `json:"rate_limit,omitempty"`
 	Digest          Digest      `json:"digest"`
 }

@@ -79,6 +79,9 @@ const (
 	CodeTerminated Code = "terminated"
 	// CodeTimedOut: the server ended the workflow at its time-out.
 	CodeTimedOut Code = "timed_out"
+	// CodeRerouted: the worker has a rate limit for the provider, which holds on
+	// another task queue than the one that the request came by.
+	CodeRerouted Code = "rerouted"
 )
 
 // Codes lists every code.
@@ -87,7 +90,7 @@ func Codes() []Code {
 		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
 		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
 		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
-		CodeTerminated, CodeTimedOut,
+		CodeTerminated, CodeTimedOut, CodeRerouted,
 	}
 }
 

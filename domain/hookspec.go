@@ -18,6 +18,18 @@ type HookSpec struct {
 	Attempts int `json:"attempts,omitzero"`
 }
 
+// Rewriter returns the name of the first of some hooks that may rewrite the
+// model's answers, empty where none may. What the model says is not shown before
+// such a hook has seen it.
+func Rewriter(hooks []HookSpec) string {
+	for _, h := range hooks {
+		if h.Trigger == TriggerAfterInference {
+			return h.Name
+		}
+	}
+	return ""
+}
+
 // DefaultHookTimeout bounds one attempt of a hook that is an activity.
 const DefaultHookTimeout = 30 * time.Second
 

@@ -133,6 +133,12 @@ type Heartbeat struct {
 	// Reserved is what this attempt may have cost if nothing more is heard of it.
 	Reserved Usage `json:"reserved,omitzero"`
 	// Tail is the end of the text so far, and Length how many bytes there are.
+	// Tail and Reasoning are absent from summaries, and where a hook may rewrite
+	// the answer.
 	Tail   string `json:"tail,omitzero"`
 	Length int    `json:"length,omitzero"`
+	// Reasoning is the end of the reasoning so far, and ReasoningLength how many
+	// bytes there are.
+	Reasoning       string `json:"reasoning,omitzero"`
+	ReasoningLength int    `json:"reasoning_length,omitzero"`
 }

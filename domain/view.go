@@ -22,6 +22,10 @@ type StatusView struct {
 	Doing string    `json:"doing"`
 	Since time.Time `json:"since,omitzero"`
 	Model string    `json:"model,omitzero"`
+	// RateLimit holds for the model's inferences, and RateLimited says that one
+	// waits for its turn. Nothing was sent then, and no attempt is counted.
+	RateLimit   *RateLimit `json:"rate_limit,omitempty"`
+	RateLimited bool       `json:"rate_limited,omitzero"`
 
 	Usage   UsageView `json:"usage"`
 	CostUSD string    `json:"cost_usd"`

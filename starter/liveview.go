@@ -19,21 +19,17 @@ type liveView struct {
 
 	// drawn is how many lines of the lower part are on the terminal.
 	drawn int
-	// thinking is the step whose inference is under way, zero for none.
-	thinking int
-	// text is what it has written so far; skipped says that its beginning is
-	// not known.
-	text    string
-	skipped bool
+	// writing is what the model is writing.
+	writing writing
 	// open are the tool calls under way, in the order in which they began.
 	open []line
 }
 
 const (
-	// liveLines is how much of what the model is writing is shown.
-	liveLines = 6
-	// liveBytes bounds what is kept of it.
-	liveBytes = 16 << 10
+	// liveLines is how much of what the model is writing is shown, and
+	// thoughtLines how much of what it is thinking.
+	liveLines    = 6
+	thoughtLines = 4
 	// liveCalls is how many of the calls under way are shown.
 	liveCalls = 8
 )
@@ -44,7 +40,10 @@ func (v *liveView) Show(e client.Event) {
 	defer v.out.mu.Unlock()
 	v.out.live = v
 	lines := v.story.Tell(e)
-	v.follow(e)
+	v.writing.follow(e)
+	if e.Type == client.EventEnded || e.Type == client.EventStep {
+		v.open = nil
+	}
 	var settled []string
 	for _, l := range lines {
 		settled = append(settled, v.settle(l)...)
@@ -58,34 +57,6 @@ func (v *liveView) Close() {
 	defer v.out.mu.Unlock()
 	v.out.live = nil
 	v.redraw(nil, nil)
-}
-
-// follow keeps up with what the model is writing.
-func (v *liveView) follow(e client.Event) {
-	switch e.Type {
-	case client.EventStep:
-		v.thinking, v.text, v.skipped = e.Step, "", false
-	case client.EventText:
-		v.thinking = e.Step
-		v.skipped = v.skipped || e.Skipped > 0
-		if e.Skipped > 0 {
-			v.text = ""
-		}
-		v.text += e.Text
-		if excess := len(v.text) - liveBytes; excess > 0 {
-			v.text, v.skipped = v.text[excess:], true
-		}
-	case client.EventWithdrawn:
-		v.text, v.skipped = "", false
-	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
-		v.thinking, v.text, v.skipped = 0, "", false
-	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventNotRun, client.EventHook, client.EventHookFailed,
-		client.EventSummary, client.EventRetry, client.EventNoWorker,
-		client.EventTrouble, client.EventStopAsked, client.EventContinued, client.EventReconnecting, client.EventReconnected:
-	}
-	if e.Type == client.EventEnded || e.Type == client.EventStep {
-		v.open = nil
-	}
 }
 
 // settle returns what stays of a line, painted.
@@ -140,23 +111,40 @@ func (v *liveView) going() []string {
 		}
 		lines = append(lines, v.fit("    "+t.faint("⋯ "+l.text)))
 	}
-	if v.thinking == 0 {
+	if v.writing.step == 0 {
 		return lines
 	}
-	text := strings.TrimSpace(clean(whole(v.text)))
+	attempt := ""
+	if n := v.writing.attempt; n > 1 {
+		attempt = fmt.Sprintf(" · attempt %d", n)
+	}
+	text, thoughts := v.lastLines("    ", v.writing.text, liveLines), v.lastLines("      ", v.writing.reasoning, thoughtLines)
+	if len(text) > 0 && attempt != "" {
+		lines = append(lines, v.fit("    "+t.faint("⋯ writing"+attempt)))
+	}
+	lines = append(lines, text...)
+	if len(text) == 0 || len(thoughts) > 0 {
+		lines = append(lines, v.fit("    "+t.faint("⋯ thinking"+attempt)))
+	}
+	return append(lines, thoughts...)
+}
+
+// lastLines are the last lines of a text, faint, each of which takes one line of
+// the terminal.
+func (v *liveView) lastLines(indent string, k known, most int) []string {
+	text := strings.TrimSpace(clean(whole(k.text)))
 	if text == "" {
-		return append(lines, v.fit("    "+t.faint("⋯ thinking")))
+		return nil
 	}
-	written := v.wrapped("    ", text)
-	if excess := len(written) - liveLines; excess > 0 {
-		written = written[excess:]
-		v.skipped = true
+	lines := v.wrapped(indent, text)
+	if excess := len(lines) - most; excess > 0 {
+		lines, k.cut = lines[excess:], true
 	}
-	for i, l := range written {
-		if i == 0 && v.skipped {
-			l = "   …" + strings.TrimPrefix(l, "   ")
+	for i, l := range lines {
+		if i == 0 && k.cut {
+			l = indent[1:] + "…" + strings.TrimPrefix(l, indent)
 		}
-		lines = append(lines, v.fit(t.faint(l)))
+		lines[i] = v.fit(v.out.theme.faint(l))
 	}
 	return lines
 }

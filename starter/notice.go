@@ -8,7 +8,8 @@ import (
 
 func noticeMark(t client.EventType) mark {
 	switch t {
-	case client.EventContinued, client.EventReconnected, client.EventClosed, client.EventHook, client.EventSummary:
+	case client.EventContinued, client.EventReconnected, client.EventClosed, client.EventHook, client.EventSummary,
+		client.EventWithdrawn, client.EventWithheld, client.EventRateLimited:
 		return markNotice
 	default:
 		return markWarning
@@ -38,10 +39,16 @@ func notice(e client.Event) string {
 			words += ": " + oneLine(e.Error.Message)
 		}
 		return words
+	case client.EventWithdrawn:
+		return fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
+	case client.EventWithheld:
+		return fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", oneLine(e.Hook))
 	case client.EventSummary:
 		return "making the conversation shorter"
 	case client.EventNoWorker:
 		return "no worker has taken the work for 5 s; waiting until one is up on the task queue"
+	case client.EventRateLimited:
+		return "the model has a rate limit; the inference has to wait for its turn" + reason
 	case client.EventTrouble:
 		return "a worker cannot carry this on, and tries again" + reason
 	case client.EventStopAsked:

@@ -64,7 +64,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		agentsCommand(p),
 	)
 	add(root, groupLocal,
-		devCommand(p), demoCommand(p), chaosCommand(p), doctorCommand(p), completionCommand(p),
+		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), doctorCommand(p), completionCommand(p),
 	)
 	root.AddCommand(workerCommandOf(p), supervisorCommand(), chaosWorkerCommand())
 	return root

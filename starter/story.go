@@ -47,6 +47,9 @@ type story struct {
 
 	calls map[callKey]call
 	began time.Time
+	// thinks is since when the model thinks, zero where it does not or nobody
+	// knows.
+	thinks time.Time
 	// held is the newest text, which may be the answer. It becomes a line only
 	// where the story goes on: the answer has a place of its own.
 	held *line
@@ -68,7 +71,29 @@ func (s *story) Tell(e client.Event) []line {
 		lines = append(lines, *s.held)
 		s.held = nil
 	}
-	return append(lines, s.tell(e)...)
+	return append(append(lines, s.thought(e)...), s.tell(e)...)
+}
+
+// thought says how long the model has thought, once it goes on to something
+// else. What it thought does not stay.
+func (s *story) thought(e client.Event) []line {
+	switch e.Type {
+	case client.EventReasoning:
+		if s.thinks.IsZero() && e.Skipped == 0 {
+			s.thinks = e.Time
+		}
+	case client.EventText, client.EventAnswered, client.EventCut:
+		took := e.Time.Sub(s.thinks)
+		known := !s.thinks.IsZero()
+		s.thinks = time.Time{}
+		if known && took >= time.Second {
+			return []line{{mark: markNotice, step: e.Step, text: "thought for " + duration(took)}}
+		}
+	case client.EventStep, client.EventWithdrawn:
+		s.thinks = time.Time{}
+	default:
+	}
+	return nil
 }
 
 func (s *story) tell(e client.Event) []line {
@@ -95,10 +120,10 @@ func (s *story) tell(e client.Event) []line {
 		return []line{s.toolDone(e, at)}
 	case client.EventEnded:
 		return []line{s.ended(e)}
-	case client.EventText, client.EventWithdrawn:
-		return nil // live text is for views that can take it back
-	case client.EventNotRun, client.EventHook, client.EventHookFailed, client.EventSummary,
-		client.EventRetry, client.EventNoWorker, client.EventTrouble, client.EventStopAsked, client.EventContinued,
+	case client.EventText, client.EventReasoning:
+		return nil // each view shows in its own way what arrives
+	case client.EventNotRun, client.EventHook, client.EventHookFailed, client.EventSummary, client.EventWithdrawn, client.EventWithheld,
+		client.EventRetry, client.EventNoWorker, client.EventRateLimited, client.EventTrouble, client.EventStopAsked, client.EventContinued,
 		client.EventReconnecting, client.EventReconnected, client.EventClosed:
 	}
 	return []line{{mark: noticeMark(e.Type), step: e.Step, text: oneLine(notice(e))}}
@@ -119,6 +144,9 @@ func (s *story) answered(e client.Event) []line {
 func (s *story) cut(e client.Event) []line {
 	var lines []line
 	if text := strings.TrimSpace(clean(e.Text)); text != "" && e.Outcome == domain.Interrupted {
+		if e.Skipped > 0 {
+			text = "…" + text
+		}
 		lines = append(lines, line{mark: markText, step: e.Step, text: text})
 	}
 	words := "the inference was cut off"

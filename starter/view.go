@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"everstep/domain"
 	"everstep/starter/client"
 )
@@ -46,42 +44,6 @@ func (v *jsonView) Show(e client.Event) {
 	}
 }
 func (v *jsonView) Close() {}
-
-// plainView writes lines that also make sense in a file, each with its step.
-type plainView struct {
-	out   *output
-	story *story
-}
-
-func (v *plainView) Show(e client.Event) {
-	for _, l := range v.story.Tell(e) {
-		for _, text := range strings.Split(l.text, "\n") {
-			v.out.printf("%s\n", v.paint(l, text))
-		}
-	}
-}
-
-func (v *plainView) Close() {}
-
-// paint is a line of a terminal that cannot take anything back, or of a file.
-func (v *plainView) paint(l line, text string) string {
-	prefix := ""
-	if l.step > 0 && l.mark != markStep {
-		prefix = "step " + grouped(int64(l.step)) + ": "
-	}
-	switch l.mark {
-	case markCall:
-		return prefix + "calls " + text
-	case markDone:
-		return prefix + "done " + text
-	case markFailed:
-		return prefix + "failed " + text
-	case markWarning, markNotice:
-		return prefix + "-- " + text
-	case markBegan, markLink, markStep, markText, markEnd:
-	}
-	return prefix + text
-}
 
 // glyph is the sign of an execution's end.
 func (t theme) glyph(status domain.ExecutionStatus) string {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +53,7 @@ func tales() map[string][]client.Event {
 		),
 		"troubled": tale(began, step(1),
 			client.Event{Type: client.EventNoWorker},
+			client.Event{Type: client.EventRateLimited, Reason: "it waits on task queue everstep/openai"},
 			client.Event{Type: client.EventText, Step: 1, Text: "Half a sen"},
 			client.Event{Type: client.EventWithdrawn, Step: 1},
 			client.Event{Type: client.EventRetry, Step: 1, Attempt: 2, Reason: "too many requests\nreally"},
@@ -80,7 +82,33 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventNotRun, Step: 1, Position: 2, Tool: "list_files"},
 			ended(domain.StatusStopped, domain.StepsLimitReached, ""),
 		),
+		"retried": tale(began, step(1),
+			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "They want an overview. "},
+			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "The folder has\n- a file\n- anoth"},
+			client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1, Reason: "the stream ended early"},
+			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
+			client.Event{Type: client.EventRetry, Step: 1, Attempt: 2, Reason: "the stream ended early"},
+			client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "I look:\nfirst "},
+			client.Event{Type: client.EventAnswered, Step: 1, Attempt: 2, Text: "I look:\nfirst here,\nthen there.", Shown: 14, Calls: []domain.ToolCall{{Name: "read_file"}}, Usage: usage},
+			client.Event{Type: client.EventWithheld, Step: 1, Hook: "redact"},
+			ended(domain.StatusCompleted, domain.Completed, ""),
+		),
+		"thinking": tale(append(append([]client.Event{began, step(1)},
+			slices.Repeat([]client.Event{{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "Let me see. "}}, 15)...),
+			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "It is 42."},
+			client.Event{Type: client.EventAnswered, Step: 1, Attempt: 1, Text: "It is 42.", Finish: domain.FinishStop, Usage: usage},
+			ended(domain.StatusCompleted, domain.Completed, ""),
+		)...),
+		"late": tale(began, step(1),
+			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "the end of a thought", Skipped: 5000},
+			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "last word of a line\nA whole line\nand a", Skipped: 9000},
+			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "nother one, " + strings.Repeat("which is long, ", 12)},
+			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: domain.Interrupted, Text: "last words", Skipped: 9000},
+			ended(domain.StatusStopped, domain.UserRequested, ""),
+		),
 		"hostile": tale(began, step(1),
+			client.Event{Type: client.EventReasoning, Step: 1, Text: "\x1b[2J\u202ethought\xe4\xb8"},
+			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[3J\r\n\x07\n"},
 			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[2J\x1b]0;owned\x07 \u202eevil\xe4\xb8"},
 			client.Event{Type: client.EventAnswered, Step: 1, Text: "\x1b[2Jgone\r\nnext\tline", Calls: []domain.ToolCall{{Name: "x"}}},
 			client.Event{Type: client.EventTool, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
@@ -137,6 +165,55 @@ func TestLiveViewWhileItGoesOn(t *testing.T) {
 	v.Close()
 	require.NotContains(t, screen.String(), "at the end", "what was under way does not stay")
 	v.Close()
+}
+
+// TestLiveViewOfThinking: what the model thinks is shown until it answers; a
+// later attempt is marked as one.
+func TestLiveViewOfThinking(t *testing.T) {
+	t.Parallel()
+	screen := &screen{width: 60}
+	v := liveOn(screen, "")
+	v.Show(client.Event{Type: client.EventStep, Step: 1})
+	require.Contains(t, screen.String(), "⋯ thinking\n")
+	v.Show(client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "They want "})
+	v.Show(client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "a number."})
+	require.Contains(t, screen.String(), "⋯ thinking\n      They want a number.\n")
+	v.Show(client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "It is"})
+	require.NotContains(t, screen.String(), "They want")
+	require.NotContains(t, screen.String(), "thinking")
+	require.Contains(t, screen.String(), "    It is\n")
+	v.Show(client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1})
+	require.NotContains(t, screen.String(), "It is")
+	require.Contains(t, screen.String(), "of attempt 1 is withdrawn")
+	v.Show(client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: domain.BilledFailure})
+	v.Show(client.Event{Type: client.EventRetry, Step: 1, Attempt: 2})
+	require.Contains(t, screen.String(), "⋯ thinking · attempt 2\n")
+	v.Show(client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "42"})
+	require.Contains(t, screen.String(), "⋯ writing · attempt 2\n    42\n")
+	v.Show(client.Event{Type: client.EventReasoning, Step: 1, Attempt: 2, Text: strings.Repeat("and so on ", 60)})
+	require.Contains(t, screen.String(), "    42\n    ⋯ thinking · attempt 2\n     …")
+	require.Len(t, strings.Split(strings.SplitAfter(screen.String(), "thinking · attempt 2\n")[1], "\n"), thoughtLines+1)
+	v.Close()
+	require.NotContains(t, screen.String(), "and so on")
+}
+
+// TestPlainViewShowsTextAsItArrives: each line once, with the end of what is
+// whole; the answer is not held back where it has been begun.
+func TestPlainViewShowsTextAsItArrives(t *testing.T) {
+	t.Parallel()
+	var out locked
+	v := &plainView{out: plainOutput(&out), story: newStory("notes", "")}
+	said := func(e client.Event) string { before := len(out.String()); v.Show(e); return out.String()[before:] }
+	v.Show(client.Event{Type: client.EventStep, Step: 1})
+	require.Empty(t, said(client.Event{Type: client.EventText, Step: 1, Text: "one"}))
+	require.Equal(t, "step 1: one two\n", said(client.Event{Type: client.EventText, Step: 1, Text: " two\nthr"}))
+	require.Equal(t, "step 1: three\nstep 1: \n", said(client.Event{Type: client.EventText, Step: 1, Text: "ee\r\n\nfo"}))
+	require.Equal(t, "step 1: four.\n", said(client.Event{Type: client.EventAnswered, Step: 1, Text: "one two\nthree\r\n\nfour.\n", Shown: 17}))
+	require.Equal(t, "step 2\n", said(client.Event{Type: client.EventStep, Step: 2}), "it was told already")
+	require.Empty(t, said(client.Event{Type: client.EventText, Step: 2, Text: "five"}))
+	require.Empty(t, said(client.Event{Type: client.EventWithdrawn, Step: 2, Attempt: 1}), "nobody saw it")
+	require.Empty(t, said(client.Event{Type: client.EventText, Step: 2, Text: "six"}))
+	require.Empty(t, said(client.Event{Type: client.EventAnswered, Step: 2, Text: "six"}), "an answer has a place of its own")
 }
 
 // Whatever comes in whatever order, nothing harmful is printed, no line is

@@ -15,7 +15,14 @@ func watchCommand(p *program) *cobra.Command {
 		Short: "Follow an execution to its end",
 		Long: `Follows an execution from its beginning to its end, as run does. It can be
 started at any time and any number of times, and costs the execution nothing.
-With --json each event is a line. With --events each event that the execution
+
+What the model writes is shown as it arrives; what it thinks as well, on a
+terminal and with --json. Whoever comes in the middle gets the last 8 KiB of it.
+Where an attempt failed, its text is withdrawn and that of the next one follows.
+None of it is shown where a hook may rewrite answers.
+
+With --json each event is a line; text, reasoning and text_withdrawn say of which
+attempt they are. With --events each event that the execution
 itself has noted is a line of JSON instead: each once, in order, the same at any
 time, and without any text of users, models or tools.
 
@@ -24,6 +31,7 @@ as run does.`,
 		Example: `  starter watch notes
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
+  starter watch notes --json | jq -j 'select(.type == "text").text'
   starter watch notes --events | jq -r 'select(.type == "AgentStepCompleted").usage'`,
 		Args:              argument("id", "starter watch notes"),
 		ValidArgsFunction: p.completeIDs,

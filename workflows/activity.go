@@ -52,6 +52,9 @@ func (s *session) activity(what task, summary string, tried int) workflow.Contex
 	options := s.activityOptions(timeout, max(s.attempts()-tried, 1), summary)
 	// What is only listed or stored has nothing to tell when it is cut off.
 	options.WaitForCancellation = what == inferring
+	if what == inferring && s.resolved.RateLimit != nil {
+		options.TaskQueue = s.resolved.RateLimit.TaskQueue
+	}
 	return workflow.WithActivityOptions(s.work, options)
 }
 

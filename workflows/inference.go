@@ -30,6 +30,9 @@ func (s *session) infer(step *turn) {
 				}
 				continue
 			}
+			if s.rerouted(step, err) {
+				continue
+			}
 			s.inferenceFailed(step, err)
 			return
 		}
@@ -51,6 +54,9 @@ func (s *session) infer(step *turn) {
 				if step.ended {
 					return
 				}
+				continue
+			}
+			if s.rerouted(step, whyUnanswered(reply)) {
 				continue
 			}
 			if !s.tryAgain(step, reply, tries) {
@@ -165,8 +171,12 @@ func (s *session) inferenceFailed(step *turn, err error) {
 	if s.stop.now() {
 		reply := domain.ModelReply{Outcome: domain.Interrupted}
 		if heard && beat.Tail != "" {
-			reply.Message = &domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: beat.Tail}}}
-			reply.Digest = domain.DigestOf([]byte(beat.Tail))
+			text := beat.Tail
+			if beat.Length > len(text) {
+				text = "…" + text // its beginning is lost
+			}
+			reply.Message = &domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}
+			reply.Digest = domain.DigestOf([]byte(text))
 		}
 		s.interrupted(step, reply)
 		return
@@ -197,9 +207,14 @@ func (s *session) interrupted(step *turn, reply domain.ModelReply) {
 	response := reply.Response
 	step.content.Response = &response
 	// Calls that had arrived are not run and would want results: only what was
-	// written stays.
+	// written stays, and not even that where a hook might have taken out of it
+	// what nobody may read.
 	m.ToolCalls = nil
-	if len(m.Parts) > 0 {
+	switch {
+	case len(m.Parts) == 0:
+	case domain.Rewriter(s.resolved.Hooks) != "":
+		s.guarded.Rewritten = true
+	default:
 		s.say(step, "", m, reply.Digest, domain.Tag{Trace: true})
 	}
 }

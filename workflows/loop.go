@@ -58,6 +58,8 @@ func (s *session) begin() {
 	s.ledger, s.guarded.Calls, s.guarded.Repeated = ledger{}, domain.Digest{}, 0
 	s.guarded.Invalid, s.guarded.Misguided, s.guarded.Rewritten = 0, 0, false
 	s.restoreModel()
+	// A limit holds for as long as the workers have it.
+	s.outdated = s.resolved != nil && s.resolved.RateLimit != nil
 	if next.model != nil && !next.model.Equal(s.state.LLMConfig()) {
 		s.state = s.state.WithLLMConfig(*next.model, s.now())
 		s.resolved = nil

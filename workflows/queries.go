@@ -50,6 +50,7 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 		view.Origin = origin.ExecutionID
 	}
 	if s.resolved != nil {
+		view.RateLimit = s.resolved.RateLimit
 		view.Window, view.Context = s.window(), s.estimatedInput()
 	}
 	view.StopReason, _ = s.state.StopReason()

@@ -3,7 +3,7 @@ package workflows
 import "everstep/domain"
 
 // resolve asks a worker what the definition means, once a session and again
-// where its model changes. Every execution's budget is looked at, resolved or not.
+// where its model changes or a rate limit may have. Every execution's budget is looked at, resolved or not.
 func (s *session) resolve() {
 	if s.stale() {
 		s.list()
@@ -15,9 +15,9 @@ func (s *session) resolve() {
 }
 
 // stale reports whether the definition has to be resolved: it was not, or for
-// another model or response format.
+// another model or response format, or what a worker said may be no longer true.
 func (s *session) stale() bool {
-	if s.resolved == nil {
+	if s.resolved == nil || s.outdated {
 		return true
 	}
 	of := s.resolved.Definition
@@ -46,7 +46,7 @@ func (s *session) list() {
 		Guards: catalog.Guards, Compaction: catalog.Compaction,
 		Price: catalog.Price, ContextWindow: catalog.ContextWindow, MaxOutputTokens: catalog.MaxOutputTokens,
 		OutputMode: catalog.OutputMode, Storage: catalog.Storage,
-		MinOutputTokens: catalog.MinOutputTokens, Digest: catalog.Digest,
+		MinOutputTokens: catalog.MinOutputTokens, RateLimit: catalog.RateLimit, Digest: catalog.Digest,
 	}
 	if err := checkFits("tools", resolved, domain.MaxResolved); err != nil {
 		s.fail(err)
@@ -56,6 +56,18 @@ func (s *session) list() {
 		// What another model counted, or refused, says nothing of this one.
 		s.guarded.Excess, s.guarded.Window = 0, 0
 	}
-	s.resolved = &resolved
+	s.resolved, s.outdated = &resolved, false
 	s.requireHooks()
+}
+
+// rerouted resolves the definition anew where a worker says that the model has
+// come under a rate limit, which holds on a queue of its own. It answers false
+// where an error is another one, or where that did not help.
+func (s *session) rerouted(step *turn, err error) bool {
+	if failureOf(err).Code != domain.CodeRerouted || step.rerouted || s.stop.now() {
+		return false
+	}
+	step.rerouted, s.outdated = true, true
+	s.resolve()
+	return !s.outdated
 }

@@ -31,6 +31,8 @@ type session struct {
 	// stored is the index of the first message that is in no segment.
 	stored   int
 	resolved *domain.Resolved
+	// outdated says that a worker has to say again what the definition means.
+	outdated bool
 	tally    tally
 	edits    domain.Edits
 	guarded  domain.Guarded

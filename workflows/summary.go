@@ -40,6 +40,9 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 				window, halved = window/2, halved+1
 				continue
 			}
+			if s.rerouted(step, err) {
+				continue
+			}
 			if s.stop.now() {
 				// The text so far is no answer of the agent's.
 				s.interrupted(step, domain.ModelReply{})
@@ -53,6 +56,9 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 		case domain.Answered:
 			return true, s.summarised(step, reply, to)
 		case domain.BilledFailure:
+			if s.rerouted(step, whyUnanswered(reply)) {
+				continue
+			}
 			if !s.tryAgain(step, reply, tries) {
 				return false, true
 			}

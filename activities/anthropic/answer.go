@@ -26,7 +26,7 @@ func (s *assembly) end(b *block) {
 	switch b.Type {
 	case "text":
 	case "thinking":
-		s.draft.Keep(b.place, string(b.Signature), kept{Thinking: true}.opaque())
+		s.draft.Keep(b.place, string(b.Signature)+b.signed.String(), kept{Thinking: true}.opaque())
 	case "tool_use":
 		if b.pieces.Len() == 0 {
 			s.draft.Call(wire.Piece{Index: b.place, Arguments: string(b.Input)})
@@ -122,7 +122,7 @@ func (s *assembly) place() {
 // finishOf reads the server's word for why the model stopped.
 func finishOf(word string, calls bool) domain.FinishReason {
 	switch strings.ToLower(word) {
-	case "max_tokens", "model_context_window_exceeded":
+	case "max_tokens":
 		return domain.FinishLength
 	case "refusal":
 		return domain.FinishRefusal

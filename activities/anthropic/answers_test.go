@@ -142,7 +142,6 @@ func TestFinish(t *testing.T) {
 		"stop_sequence":             {body: text("0", "x") + ended(`"stop_sequence"`), text: "x", want: domain.FinishStop, word: "stop_sequence"},
 		"max_tokens":                {body: text("0", "x") + ended(`"max_tokens"`), text: "x", want: domain.FinishLength, word: "max_tokens"},
 		"max_tokens in a call":      {body: cut + ended(`"max_tokens"`), calls: 1, want: domain.FinishLength, word: "max_tokens"},
-		"the window":                {body: text("0", "x") + ended(`"model_context_window_exceeded"`), text: "x", want: domain.FinishLength, word: "model_context_window_exceeded"},
 		"a call, cut by the bound":  {body: cut + ended(`"tool_use"`), bound: 7, calls: 1, want: domain.FinishLength, word: "tool_use"},
 		"a call within the bound":   {body: cut + ended(`"tool_use"`), bound: 8, calls: 1, want: domain.FinishToolCalls, word: "tool_use"},
 		"end_turn with a call":      {body: begin("0", toolF) + ended(`"end_turn"`), calls: 1, want: domain.FinishToolCalls, word: "end_turn"},

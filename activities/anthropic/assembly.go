@@ -22,20 +22,26 @@ type assembly struct {
 	over  bool
 }
 
+// perBlock is what a block takes beside its words.
+const perBlock = 512
+
 // A block is a part of the answer. Its place is the number of blocks before it.
 type block struct {
 	contentBlock
 	place int
 	// raw is the block as it began.
 	raw json.RawMessage
-	// pieces are those of its input.
-	pieces strings.Builder
+	// pieces are those of its input, signed those of its signature.
+	pieces, signed strings.Builder
 	// foreign says that it got a piece of a kind that is not known.
 	foreign, ended bool
 }
 
 // Complete reports whether both the stop reason and the end were seen.
 func (s *assembly) Complete() bool { return s.over && s.stop.Reason != "" }
+
+// Held is about how many bytes of the answer are kept.
+func (s *assembly) Held() int { return s.draft.Held() }
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
@@ -139,6 +145,8 @@ func (s *assembly) report(u *usage) {
 func (s *assembly) begin(index *int, raw json.RawMessage) error {
 	b := s.add(index)
 	b.raw = raw
+	// Once as it came, and once more read.
+	s.draft.Hold(2 * len(raw))
 	if json.Unmarshal(raw, &b.contentBlock) != nil {
 		return s.attempt.Malformed("the answer holds a block of another form", raw)
 	}
@@ -156,6 +164,7 @@ func (s *assembly) begin(index *int, raw json.RawMessage) error {
 func (s *assembly) add(index *int) *block {
 	b := &block{place: len(s.blocks)}
 	s.blocks = append(s.blocks, b)
+	s.draft.Hold(perBlock)
 	if s.open == nil {
 		s.open = map[int]*block{}
 	}
@@ -194,9 +203,11 @@ func (s *assembly) goOn(b *block, d delta) {
 	case "thinking_delta":
 		s.draft.Reasoning(b.place, string(d.Thinking))
 	case "signature_delta":
-		b.Signature += d.Signature
+		b.signed.WriteString(string(d.Signature))
+		s.draft.Hold(len(d.Signature))
 	case "input_json_delta":
 		b.pieces.WriteString(string(d.Input))
+		s.draft.Hold(len(d.Input))
 		if b.Type == "tool_use" {
 			s.draft.Call(wire.Piece{Index: b.place, Arguments: string(d.Input)})
 		}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"everstep/activities/anthropic"
 	"everstep/activities/inference"
 	"everstep/activities/inference/conformance"
@@ -15,6 +13,14 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	conformance.Run(t, api())
+}
+
+// TestFloods measures memory, so it runs alone.
+func TestFloods(t *testing.T) { conformance.Floods(t, api()) }
+
+// api is what the suite has to know of the API.
+func api() conformance.Case {
 	starts := func(usage string) string {
 		return event("message_start", `"message":{"id":"msg_1","type":"message","role":"assistant","model":"m-1","content":[],"stop_reason":null,"usage":`+usage+`}`)
 	}
@@ -32,22 +38,23 @@ func TestConformance(t *testing.T) {
 	reply := func(status int, kind, message string) conformance.Reply {
 		return conformance.Reply{Status: status, Body: failure(kind, message)}
 	}
-	conformance.Run(t, conformance.Case{
-		Name: anthropic.Name, Model: "claude-sonnet-4-5", KeyVariable: "ANTHROPIC_API_KEY",
-		New: func(t testing.TB, c wire.Config) inference.Provider {
-			t.Helper()
-			p, err := anthropic.New(anthropic.Config{Config: c})
-			require.NoError(t, err)
-			return p
+	return conformance.Case{
+		Name: anthropic.Name, Model: "claude-sonnet-4-5", KeyVariable: "ANTHROPIC_API_KEY", BaseURLVariable: "ANTHROPIC_BASE_URL",
+		New: func(c wire.Config) (inference.Provider, error) {
+			return anthropic.New(anthropic.Config{Config: c})
 		},
 		Text: func(pieces ...string) conformance.Stream {
 			open := starts(given) + begin("0", `{"type":"text","text":""}`) + event("ping", "")
 			for _, p := range pieces {
-				open += piece("0", fmt.Sprintf(`{"type":"text_delta","text":%q}`, p))
+				open += piece("0", fmt.Sprintf(`{"type":"text_delta","text":%s}`, conformance.Quote(p)))
 			}
 			return conformance.Stream{Open: open + event("content_block_stop", `"index":0`), End: ends("end_turn", written)}
 		},
-		Calls:   starts(given) + called("0", "call_1", "weather", "", `{"city":`, `"Paris"}`) + called("1", "call_2", "clock", `{"zone":"UTC"}`) + ends("tool_use", written),
+		Calls: starts(given) + called("0", "call_1", "weather", "", `{"city":`, `"Paris"}`) + called("1", "call_2", "clock", `{"zone":"UTC"}`) + ends("tool_use", written),
+		Call: func(arguments string) string {
+			return starts(given) + begin("0", `{"type":"tool_use","id":"call_1","name":"weather","input":{}}`) +
+				piece("0", `{"type":"input_json_delta","partial_json":`+conformance.Quote(arguments)+`}`) + ends("tool_use", written)
+		},
 		CutCall: starts(given) + text("0", "hello") + called("1", "call_1", "weather", `{"city":"Pa`) + ends("max_tokens", written),
 		Refusal: starts(given) + text("0", "I will not") + ends("refusal", written),
 		Counted: starts(`{"input_tokens":30,"cache_read_input_tokens":60,"cache_creation_input_tokens":10,"output_tokens":1}`) + text("0", "hello") +
@@ -63,5 +70,5 @@ func TestConformance(t *testing.T) {
 			Overloaded: reply(529, "overloaded_error", "Overloaded"),
 			Overflow:   reply(400, "invalid_request_error", "prompt is too long: 201 tokens > 200 maximum"),
 		},
-	})
+	}
 }

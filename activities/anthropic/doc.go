@@ -38,5 +38,10 @@
 // leaves no room for that budget, the budget shrinks, or thinking is left out.
 // The option betas is sent as the header anthropic-beta.
 //
+// Newer models bind their thinking to all that came before it and refuse it
+// where that was summed up or cleared since. For them the API is asked to leave
+// out such thoughts, by thinking.block_binding and its beta; an option
+// thinking.block_binding replaces that.
+//
 // Start reading at Provider.Infer.
 package anthropic

@@ -59,6 +59,16 @@ func TestRefusals(t *testing.T) {
 		"a redirect":    {status: 307, header: http.Header{"Location": {"http://127.0.0.1:1/"}}, kind: domain.Invalid, says: "redirect"},
 		"no content":    {status: 204, kind: domain.Unavailable, code: domain.CodeMalformed, billed: true},
 		"should not":    {status: 400, header: http.Header{"X-Should-Retry": {"false"}}, body: failure("invalid_request_error", "x"), kind: domain.Invalid},
+		"never again":   {status: 500, header: http.Header{"X-Should-Retry": {"false"}}, body: failure("api_error", "Internal server error"), kind: domain.Denied, says: "another try would fail"},
+		"gateway, no":   {status: 502, header: http.Header{"X-Should-Retry": {"false"}}, kind: domain.Denied, billed: true},
+		"rate, no":      {status: 429, header: http.Header{"X-Should-Retry": {"false"}, "Retry-After": {"3"}}, body: failure("rate_limit_error", "Extra usage is required for long context requests"), kind: domain.Denied, code: domain.CodeQuota, after: 3 * time.Second, says: "waiting does not help"},
+		"400, again":    {status: 400, header: http.Header{"X-Should-Retry": {"true"}}, body: failure("invalid_request_error", "x"), kind: domain.Unavailable},
+		"money, again":  {status: 400, header: http.Header{"X-Should-Retry": {"true"}}, body: failure("invalid_request_error", "Your credit balance is too low"), kind: domain.Denied, code: domain.CodeQuota},
+		"key, again":    {status: 401, header: http.Header{"X-Should-Retry": {"true"}}, body: failure("authentication_error", "x"), kind: domain.Denied, code: domain.CodeAuth},
+		"rights, again": {status: 403, header: http.Header{"X-Should-Retry": {"true"}}, body: failure("permission_error", "x"), kind: domain.Denied, code: domain.CodeAuth},
+		"long, again":   {status: 413, header: http.Header{"X-Should-Retry": {"true"}}, kind: domain.TooLarge, code: domain.CodeContextOverflow},
+		"no model, but": {status: 404, header: http.Header{"X-Should-Retry": {"true"}}, kind: domain.Invalid, code: domain.CodeModelNotFound},
+		"neither":       {status: 500, header: http.Header{"X-Should-Retry": {"maybe"}}, kind: domain.Unavailable},
 		"plain words":   {status: 500, body: "upstream broke", kind: domain.Unavailable, says: "upstream broke"},
 		"another shape": {status: 400, body: `{"message":"bad model"}`, kind: domain.Invalid, says: "bad model"},
 	}
@@ -333,4 +343,17 @@ func TestBaseURL(t *testing.T) {
 	_, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: "ftp://user:secret@host"}})
 	require.ErrorContains(t, err, "ANTHROPIC_BASE_URL")
 	require.NotContains(t, err.Error(), "secret")
+}
+
+// TestFullWindow: what ended because the window was full is no answer; it counts.
+func TestFullWindow(t *testing.T) {
+	t.Parallel()
+	answer, err := infer(t, serve(t, 200, nil, start+text("0", "x")+ended(`"model_context_window_exceeded"`)), question())
+	require.NotNil(t, err)
+	require.Equal(t, domain.TooLarge, err.Kind)
+	require.Equal(t, domain.CodeContextOverflow, err.Code)
+	require.True(t, err.Billed)
+	require.True(t, answer.Partial)
+	require.Equal(t, "x", answer.Message.Text())
+	require.Positive(t, answer.Response.Usage.OutputTokens)
 }

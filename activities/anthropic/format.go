@@ -14,7 +14,7 @@ import (
 
 // CheckFormat says why the API does not take a format: it takes schemas alone,
 // of a subset of JSON Schema, and with its newer models.
-func (p *Provider) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat) error {
+func (p *Provider) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
 	given, err := p.readOptions(config.Options)
 	if err != nil {
 		return err

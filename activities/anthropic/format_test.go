@@ -33,6 +33,10 @@ func TestResponseFormat(t *testing.T) {
 	loose := domain.ResponseFormat{Type: domain.FormatSchema, Name: "out", Schema: []byte(`{"type":"object"}`)}
 	thinks := told(domain.OutputTool, schema)
 	thinks.Config.Options = options("thinking", `{"type":"adaptive"}`)
+	always := told(domain.OutputTool, schema)
+	always.Config.Model = "claude-opus-5-5"
+	quiet := told(domain.OutputTool, schema)
+	quiet.Config.Model, quiet.Config.Options = "claude-opus-5-5", options("thinking", `{"type":"disabled"}`)
 	older := told(domain.OutputTool, schema)
 	older.Config.Model = "claude-3-7-sonnet-latest"
 	without := told("", domain.ResponseFormat{})
@@ -51,6 +55,8 @@ func TestResponseFormat(t *testing.T) {
 		"tool of a loose schema":  {call: told(domain.OutputTool, loose), choice: `{"type":"tool","name":"out"}`, tools: 1},
 		"tool of an older model":  {call: older, choice: `{"type":"tool","name":"out"}`, tools: 1},
 		"a model that thinks":     {call: thinks, strict: true, tools: 1},
+		"one that always thinks":  {call: always, strict: true, tools: 1},
+		"one that does not now":   {call: quiet, choice: `{"type":"tool","name":"out"}`, strict: true, tools: 1},
 		"instruction":             {call: told(domain.OutputInstruction, schema, f), tools: 1},
 		"no tools left, but used": {call: without, choice: `{"type":"none"}`, tools: 1},
 	} {
@@ -129,7 +135,7 @@ func TestCheckFormat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := provider(t, "http://localhost:1").CheckFormat(domain.LLMConfig{Model: "claude-opus-5"}, domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(test.schema)})
+			err := provider(t, "http://localhost:1").CheckFormat(domain.LLMConfig{Model: "claude-opus-5"}, domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(test.schema)}, false)
 			if test.wrong == "" {
 				require.NoError(t, err)
 				return
@@ -148,18 +154,18 @@ func TestCheckFormatOfModels(t *testing.T) {
 		"claude-opus-5": true, "claude-haiku-4-5-20251001": true, "claude-sonnet-4-6": true, "claude-opus-4-5": true,
 		"claude-sonnet-4-20250514": false, "claude-opus-4-1-20250805": false, "claude-3-5-haiku-latest": false, "glm-5": false,
 	} {
-		err := formatter.CheckFormat(domain.LLMConfig{Model: model}, schema)
+		err := formatter.CheckFormat(domain.LLMConfig{Model: model}, schema, false)
 		require.Equal(t, takes, err == nil, "%s: %v", model, err)
 	}
 	newest := domain.LLMConfig{Model: "claude-opus-5"}
-	require.NoError(t, formatter.CheckFormat(newest, domain.ResponseFormat{}))
-	require.ErrorContains(t, formatter.CheckFormat(newest, domain.ResponseFormat{Type: domain.FormatJSON}), "response_format.type")
+	require.NoError(t, formatter.CheckFormat(newest, domain.ResponseFormat{}, false))
+	require.ErrorContains(t, formatter.CheckFormat(newest, domain.ResponseFormat{Type: domain.FormatJSON}, false), "response_format.type")
 	newest.Options = options("output_config", `{"effort":"low"}`)
-	require.NoError(t, formatter.CheckFormat(newest, schema))
+	require.NoError(t, formatter.CheckFormat(newest, schema, false))
 	newest.Options = options("output_config", `{"format":{"type":"json_schema"}}`)
-	require.ErrorContains(t, formatter.CheckFormat(newest, schema), "options: output_config")
+	require.ErrorContains(t, formatter.CheckFormat(newest, schema, false), "options: output_config")
 	newest.Options = options("max_tokens", `-1`)
-	require.ErrorContains(t, formatter.CheckFormat(newest, schema), "options: max_tokens")
+	require.ErrorContains(t, formatter.CheckFormat(newest, schema, false), "options: max_tokens")
 	require.Equal(t, int64(1), provider(t, "http://localhost:1").MinOutputTokens())
 	require.Equal(t, "anthropic", anthropic.Name)
 }

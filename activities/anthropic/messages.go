@@ -134,20 +134,8 @@ func resultBlock(r *domain.ToolResult, id string) anthropic.ContentBlockParamUni
 // isName reports whether the API takes an id of that form.
 func isName(id string) bool { return id != "" && strings.Trim(id, nameCharacters) == "" }
 
-// toolName is the name under which a call is sent back: models invent names
-// that the API refuses, even as history.
-func toolName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if strings.ContainsRune(nameCharacters, r) {
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" {
-		return "unnamed"
-	}
-	return name[:min(len(name), maxToolName)]
-}
+// toolName is the name under which a call is sent back.
+func toolName(name string) string { return wire.ToolName(name, maxToolName, "") }
 
 // blank reports whether the API would refuse a text for having no content.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }

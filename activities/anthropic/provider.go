@@ -71,6 +71,9 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 		return inference.Answer{}, err
 	}
 	defer a.End()
+	if binds(call.Config.Model) && thoughtful(call.Messages) {
+		given.bind()
+	}
 	bound, thinking := given.bounds(call)
 	body, err := encode(call, given, bound, thinking)
 	if err != nil {
@@ -84,6 +87,9 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	out := &assembly{attempt: a, draft: wire.NewDraft(emit), bound: bound}
 	out.draft.RequestID = a.RequestID()
 	if err := a.Read(response, out); err != nil {
+		return out.draft.Partial(), err
+	}
+	if err := a.Overflow(string(out.stop.Reason)); err != nil {
 		return out.draft.Partial(), err
 	}
 	return out.answer(), nil

@@ -1,17 +1,12 @@
 package anthropic_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -20,52 +15,12 @@ import (
 
 	"everstep/activities/anthropic"
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
 const testKey = "sk-ant-test-0123456789"
-
-// A recording is an exchange with a real API.
-type recording struct {
-	ID       string            `json:"id"`
-	API      string            `json:"api"`
-	Status   int               `json:"status"`
-	Response string            `json:"response"`
-	Headers  map[string]string `json:"headers"`
-}
-
-// recordings returns the recorded messages that ended with a status.
-func recordings(t *testing.T, keep func(status int) bool) []recording {
-	t.Helper()
-	data := os.Getenv("EVERSTEP_DATA")
-	if data == "" {
-		t.Skip("EVERSTEP_DATA is not set: the recorded messages are not checked")
-	}
-	file, err := os.Open(filepath.Join(data, "llm-recordings.jsonl.gz"))
-	require.NoError(t, err)
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	var out []recording
-	for lines := bufio.NewReader(unzipped); ; {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			var r recording
-			require.NoError(t, json.Unmarshal(line, &r))
-			if r.API == "messages" && keep(r.Status) {
-				out = append(out, r)
-			}
-		}
-		if err == io.EOF {
-			require.NotEmpty(t, out)
-			return out
-		}
-		require.NoError(t, err)
-	}
-}
-
-func (r recording) isStream() bool { return !strings.HasPrefix(strings.TrimSpace(r.Response), "{") }
 
 // serve answers every request with one body.
 func serve(t *testing.T, status int, header http.Header, body string) string {
@@ -139,10 +94,10 @@ func ours(a inference.Answer) said {
 }
 
 // theirs is what the official SDK makes of a body.
-func theirs(t *testing.T, r recording) said {
+func theirs(t *testing.T, r conformance.Recording) said {
 	t.Helper()
 	var m sdk.Message
-	if r.isStream() {
+	if r.IsStream() {
 		stream := ssestream.NewStream[sdk.MessageStreamEventUnion](ssestream.NewDecoder(&http.Response{
 			Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(r.Response)),
 		}), nil)
@@ -176,7 +131,7 @@ func theirs(t *testing.T, r recording) said {
 // without an exception.
 func TestRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, func(status int) bool { return status == 200 }) {
+	for _, r := range conformance.Recordings(t, "messages", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			answer, err := infer(t, serve(t, 200, nil, r.Response), question())
@@ -187,84 +142,17 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestRecordedBytes: the pieces in which a body comes change nothing.
-func TestRecordedBytes(t *testing.T) {
+// TestPlayedRecordings: nothing before message_stop may pass for an answer.
+func TestPlayedRecordings(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, func(status int) bool { return status == 200 }) {
-		t.Run(r.ID, func(t *testing.T) {
-			t.Parallel()
-			whole, err := infer(t, serve(t, 200, nil, r.Response), question())
-			require.Nil(t, err)
-			slow, err := infer(t, serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-				body := r.Response[:min(len(r.Response), 4000)]
-				for i := range len(body) {
-					_, _ = io.WriteString(w, body[i:i+1])
-					_ = http.NewResponseController(w).Flush()
-				}
-				_, _ = io.WriteString(w, r.Response[len(body):])
-			}), question())
-			require.Nil(t, err)
-			require.Equal(t, whole, slow)
-		})
-	}
-}
-
-// TestCutRecordings cuts each recorded stream after each of its events. Nothing
-// before message_stop may pass for an answer.
-func TestCutRecordings(t *testing.T) {
-	t.Parallel()
-	for _, r := range recordings(t, func(status int) bool { return status == 200 }) {
-		if !r.isStream() {
-			continue
-		}
-		t.Run(r.ID, func(t *testing.T) {
-			t.Parallel()
-			var body atomic.Pointer[string]
-			p := provider(t, serveFunc(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) }))
-			response := strings.TrimRight(strings.ReplaceAll(r.Response, "\r\n", "\n"), "\n") + "\n\n"
-			cuts := boundaries(response)
-			require.Greater(t, len(cuts), 3)
-			for _, cut := range append([]int{0}, cuts...) {
-				head := response[:cut]
-				body.Store(&head)
-				answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
-				if cut == len(response) {
-					require.NoError(t, err)
-					require.False(t, answer.Partial)
-					continue
-				}
-				failed, ok := errors.AsType[*domain.Error](err)
-				require.True(t, ok, "cut at %d passes for an answer", cut)
-				require.Equal(t, domain.CodeMalformed, failed.Code)
-				require.True(t, failed.Billed)
-				require.True(t, answer.Partial)
-				require.Empty(t, answer.Message.ToolCalls)
-				for _, p := range answer.Message.Parts {
-					require.Empty(t, p.Opaque)
-				}
-			}
-		})
-	}
-}
-
-// boundaries are the places in a stream at which an event has ended.
-func boundaries(body string) []int {
-	var out []int
-	for at := 0; ; {
-		next := strings.Index(body[at:], "\n\n")
-		if next < 0 {
-			return out
-		}
-		at += next + 2
-		out = append(out, at)
-	}
+	conformance.Play(t, api(), conformance.Recordings(t, "messages", true), nil)
 }
 
 // TestRecordedErrors reads the errors that the real server sent.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	codes := map[int]domain.Code{400: "", 401: domain.CodeAuth, 404: domain.CodeModelNotFound}
-	for _, r := range recordings(t, func(status int) bool { return status != 200 }) {
+	for _, r := range conformance.Recordings(t, "messages", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			_, err := infer(t, serve(t, r.Status, nil, r.Response), question())

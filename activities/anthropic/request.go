@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
@@ -63,9 +63,7 @@ func (o *options) withBudget(budget int64) map[string]any {
 	return out
 }
 
-// join encodes the parameters with the turns of the conversation. Each block is
-// encoded by itself: the SDK would go over a long conversation once for each
-// level of nesting.
+// join encodes the parameters with the turns of the conversation.
 func join(p anthropic.MessageNewParams, turns []*turn) ([]byte, error) {
 	encoded, err := p.MarshalJSON()
 	if err != nil {
@@ -75,39 +73,24 @@ func join(p anthropic.MessageNewParams, turns []*turn) ([]byte, error) {
 	if err := json.Unmarshal(encoded, &rest); err != nil {
 		return nil, err
 	}
-	delete(rest, "messages")
-	var body bytes.Buffer
-	body.WriteString(`{"messages":[`)
+	all := make([][]byte, len(turns))
 	for i, t := range turns {
-		if i > 0 {
-			body.WriteByte(',')
-		}
-		body.WriteString(`{"role":"` + string(t.role) + `","content":[`)
-		for k, block := range t.blocks {
-			one, err := block.MarshalJSON()
-			if err != nil {
-				return nil, err
-			}
-			if k > 0 {
-				body.WriteByte(',')
-			}
-			body.Write(one)
-		}
-		body.WriteString(`]}`)
-	}
-	body.WriteByte(']')
-	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		name, err := json.Marshal(key)
-		if err != nil {
+		if all[i], err = t.encode(); err != nil {
 			return nil, err
 		}
-		body.WriteByte(',')
-		body.Write(name)
-		body.WriteByte(':')
-		body.Write(rest[key])
 	}
-	body.WriteByte('}')
-	return body.Bytes(), nil
+	return wire.Body("messages", all, rest)
+}
+
+func (t *turn) encode() ([]byte, error) {
+	blocks := make([][]byte, len(t.blocks))
+	for k, block := range t.blocks {
+		var err error
+		if blocks[k], err = block.MarshalJSON(); err != nil {
+			return nil, err
+		}
+	}
+	return wire.Body("content", blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)})
 }
 
 // mark sets the marks for the prompt cache, four at most: what does not change
@@ -156,7 +139,7 @@ func tools(call inference.Call, given options) ([]anthropic.ToolUnionParam, anth
 			none := anthropic.NewToolChoiceNoneParam()
 			choice.OfNone = &none
 		}
-	case call.OutputTool == "" || given.thinks:
+	case call.OutputTool == "" || given.thinks || binds(call.Config.Model) && !given.disabled():
 		// A model that thinks cannot be made to call a tool.
 	case len(out) == 1:
 		choice.OfTool = &anthropic.ToolChoiceToolParam{Name: call.OutputTool}

@@ -18,6 +18,9 @@ const unnamed = "none"
 // could not read.
 const maxFinishMessage = 600
 
+// perPiece is what a part takes beside its words.
+const perPiece = 128
+
 // assembly puts an answer together from its pieces.
 type assembly struct {
 	attempt *wire.Attempt
@@ -37,6 +40,9 @@ type assembly struct {
 // Complete reports whether it was said why the model stopped, or why it was not
 // asked.
 func (s *assembly) Complete() bool { return s.finish != "" }
+
+// Held is about how many bytes of the answer are kept.
+func (s *assembly) Held() int { return s.draft.Held() }
 
 // Whole reads an answer that came in one piece: as one, or as the list of the
 // pieces of a stream.
@@ -208,6 +214,7 @@ func (s *assembly) add(next piece) {
 		}
 	}
 	s.pieces = append(s.pieces, next)
+	s.draft.Hold(len(next.Signature) + len(next.Raw) + perPiece)
 }
 
 // open reports whether a piece is a mere text, to which another can be added.

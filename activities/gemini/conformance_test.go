@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
 	"everstep/activities/inference/conformance"
@@ -15,8 +13,16 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	conformance.Run(t, api())
+}
+
+// TestFloods measures memory, so it runs alone.
+func TestFloods(t *testing.T) { conformance.Floods(t, api()) }
+
+// api is what the suite has to know of the API.
+func api() conformance.Case {
 	const begun, whole = `{"promptTokenCount":30,"candidatesTokenCount":2,"totalTokenCount":32}`, `{"promptTokenCount":30,"candidatesTokenCount":7,"totalTokenCount":37}`
-	words := func(text string) string { return fmt.Sprintf(`{"text": %q}`, text) }
+	words := func(text string) string { return `{"text": ` + conformance.Quote(text) + `}` }
 	call := func(id, name, arguments string) string {
 		return fmt.Sprintf(`{"functionCall": {"id": %q,"name": %q,"args": %s}}`, id, name, arguments)
 	}
@@ -26,13 +32,10 @@ func TestConformance(t *testing.T) {
 	quota := func(id string) string {
 		return `{"@type": "type.googleapis.com/google.rpc.QuotaFailure","violations": [{"quotaId": "` + id + `"}]}`
 	}
-	conformance.Run(t, conformance.Case{
-		Name: gemini.Name, Model: "gemini-3.7-flash", KeyVariable: "GEMINI_API_KEY",
-		New: func(t testing.TB, c wire.Config) inference.Provider {
-			t.Helper()
-			p, err := gemini.New(gemini.Config{Config: c})
-			require.NoError(t, err)
-			return p
+	return conformance.Case{
+		Name: gemini.Name, Model: "gemini-3.7-flash", KeyVariable: "GEMINI_API_KEY", BaseURLVariable: "GEMINI_BASE_URL",
+		New: func(c wire.Config) (inference.Provider, error) {
+			return gemini.New(gemini.Config{Config: c})
 		},
 		Text: func(pieces ...string) conformance.Stream {
 			var open string
@@ -42,6 +45,9 @@ func TestConformance(t *testing.T) {
 			return conformance.Stream{Open: open, End: event(says("STOP", words("")), whole)}
 		},
 		Calls: event(says("", call("call_1", "weather", `{"city": "Paris"}`)), begun) + event(says("STOP", call("call_2", "clock", `{"zone": "UTC"}`)), whole),
+		Call: func(arguments string) string {
+			return conformance.Event(`{"candidates":[` + says("STOP", call("call_1", "weather", arguments)) + `],"usageMetadata":` + whole + `}`)
+		},
 		// The API has no parts of calls: the limit strikes after a whole one.
 		CutCall: event(says("", words("hello"), call("call_1", "weather", `{"city": "Paris"}`)), begun) + event(`{"finishReason": "MAX_TOKENS","index": 0}`, whole),
 		// Nor has it refusals of the model's own.
@@ -58,5 +64,5 @@ func TestConformance(t *testing.T) {
 			Overloaded: fails(503, "UNAVAILABLE", "The model is overloaded. Please try again later.", ""),
 			Overflow:   fails(400, "INVALID_ARGUMENT", "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).", ""),
 		},
-	})
+	}
 }

@@ -26,10 +26,11 @@ type conversation struct {
 	// vouched says that the model wants a signature on calls.
 	vouched bool
 	pairs   wire.Pairing
-	// asked are the last calls, sent the ids under which they were sent, and
-	// results is where their results go.
+	// asked are the last calls, sent and names the ids and names under which
+	// they were sent, and results is where their results go.
 	asked    []domain.ToolCall
 	sent     []string
+	names    []string
 	answered []bool
 	results  *content
 }
@@ -122,11 +123,13 @@ func (c *conversation) model(index int, m domain.Message) error {
 	if err != nil {
 		return err
 	}
+	names := namesOf(m.ToolCalls, named)
 	if parts == nil {
+		names = namesOf(m.ToolCalls, callable)
 		if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}
-		if parts, err = written(m, ids, c.vouched); err != nil {
+		if parts, err = written(m, ids, names, c.vouched); err != nil {
 			return err
 		}
 	}
@@ -137,7 +140,7 @@ func (c *conversation) model(index int, m domain.Message) error {
 	if said.closed = len(m.ToolCalls) > 0; !said.closed {
 		return nil
 	}
-	c.asked, c.sent, c.answered = m.ToolCalls, ids, make([]bool, len(ids))
+	c.asked, c.sent, c.names, c.answered = m.ToolCalls, ids, names, make([]bool, len(ids))
 	c.results = &content{Role: genai.RoleUser, Parts: make([]json.RawMessage, len(ids)), closed: true}
 	c.contents = append(c.contents, c.results)
 	for k := range ids {
@@ -146,6 +149,14 @@ func (c *conversation) model(index int, m domain.Message) error {
 		}
 	}
 	return nil
+}
+
+func namesOf(calls []domain.ToolCall, name func(string) string) []string {
+	names := make([]string, len(calls))
+	for k, call := range calls {
+		names[k] = name(call.Name)
+	}
+	return names
 }
 
 func recordedIDs(calls []domain.ToolCall) []string {
@@ -186,7 +197,7 @@ func (c *conversation) answer(k int, r domain.ToolResult) error {
 		key = "error"
 	}
 	part, err := marshal(genai.Part{FunctionResponse: &genai.FunctionResponse{
-		ID: c.sent[k], Name: named(c.asked[k].Name), Response: map[string]any{key: r.Content},
+		ID: c.sent[k], Name: c.names[k], Response: map[string]any{key: r.Content},
 	}})
 	c.results.Parts[k] = part
 	return err

@@ -264,11 +264,19 @@ func TestCheckFormat(t *testing.T) {
 	require.NoError(t, err)
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"array"}`)}
 	model := question().Config
-	require.NoError(t, p.CheckFormat(model, format))
+	require.NoError(t, p.CheckFormat(model, format, false))
 	model.Options = domain.Metadata{"generationConfig": []byte(`{"responseMimeType":null}`)}
-	require.NoError(t, p.CheckFormat(model, format))
+	require.NoError(t, p.CheckFormat(model, format, false))
 	model.Options = domain.Metadata{"generationConfig": []byte(`{"responseSchema":{}}`)}
-	require.ErrorContains(t, p.CheckFormat(model, format), "generationConfig.responseSchema")
+	require.ErrorContains(t, p.CheckFormat(model, format, false), "generationConfig.responseSchema")
+	for name, refused := range map[string]bool{"gemini-2.5-pro": true, "models/gemini-1.5-flash": true, "gemini-3-pro": false, "gemini-flash-latest": false, "gemma-4": false} {
+		err := p.CheckFormat(domain.LLMConfig{Model: name}, format, true)
+		if !refused {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, "response_format.mode: model "+name+" takes no response format beside tools")
+	}
 }
 
 // FuzzAnswer: whatever a server sends, there is an answer or a typed error, and

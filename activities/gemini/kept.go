@@ -152,12 +152,13 @@ type functionCall struct {
 
 // written returns the parts of a message whose content is not known: the text,
 // and then the calls.
-func written(m domain.Message, ids []string, vouched bool) ([]json.RawMessage, error) {
+func written(m domain.Message, ids, names []string, vouched bool) ([]json.RawMessage, error) {
 	var parts []modelPart
 	if text := m.Text(); text != "" {
 		parts = append(parts, modelPart{Text: &text})
 	}
 	for k, c := range m.ToolCalls {
+		c.Name = names[k]
 		part := modelPart{Call: calledWith(c, ids[k])}
 		if k == 0 && vouched {
 			part.Signature = unsigned
@@ -186,6 +187,13 @@ func named(name string) string {
 	}
 	return name
 }
+
+// maxName is the longest name of a function that the API takes.
+const maxName = 64
+
+// callable is the name of a call that is not sent as it came: other models
+// invent names that the API refuses.
+func callable(name string) string { return wire.ToolName(name, maxName, ".:") }
 
 // arguments are a call's as they are sent. The API takes an object only: what
 // is none, as other models write it, is shown inside of one.

@@ -57,10 +57,10 @@ func (p *Provider) checkOptions(options domain.Metadata) error {
 	return nil
 }
 
-// CheckFormat says why the API does not take a format: only where the options
-// give one too. It takes schemas of any type. A model before Gemini 3 takes no
-// format beside tools: there it is told of it in the system prompt.
-func (p *Provider) CheckFormat(config domain.LLMConfig, _ domain.ResponseFormat) error {
+// CheckFormat says why the API does not take a format: where the options give
+// one too, and from models before Gemini 3 beside tools. It takes schemas of any
+// type.
+func (p *Provider) CheckFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) error {
 	if _, err := p.wire.BaseURL(config); err != nil {
 		return err
 	}
@@ -72,6 +72,10 @@ func (p *Provider) CheckFormat(config domain.LLMConfig, _ domain.ResponseFormat)
 		if value, ok := own[key]; ok && !wire.IsNull(value) {
 			return domain.Errorf(domain.Invalid, "options: %s.%s is given beside the definition's response_format; leave one out", generationConfig, key).From(Name)
 		}
+	}
+	if older := generation(config.Model); tools && older > 0 && older < 3 {
+		return domain.Errorf(domain.Invalid, "response_format.mode: model %s takes no response format beside tools; use a newer one, leave mode out, or give mode %s or %s",
+			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction).From(Name)
 	}
 	return nil
 }

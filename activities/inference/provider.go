@@ -15,8 +15,9 @@ type Provider interface {
 	// MinOutputTokens is the smallest bound of an answer that it accepts.
 	MinOutputTokens() int64
 	// Infer makes one attempt and returns when the answer is whole. Its error
-	// is a *domain.Error, Billed where the attempt may have cost money; the
-	// answer beside an error is Partial and holds what had come. When ctx
+	// is a *domain.Error, Billed where the attempt may have cost money. The
+	// answer beside an error holds what had come: nothing, where nothing was
+	// sent, else it is Partial. When ctx
 	// ends it returns soon, whatever the other side does. It calls emit from
 	// one goroutine at a time and never after it has returned.
 	Infer(ctx context.Context, call Call, emit func(Delta)) (Answer, error)
@@ -25,9 +26,9 @@ type Provider interface {
 // A Formatter is a provider whose API takes response formats. One that is none
 // is never told of a format.
 type Formatter interface {
-	// CheckFormat says why the API does not take a format that can be checked;
-	// nil where it does.
-	CheckFormat(config domain.LLMConfig, format domain.ResponseFormat) error
+	// CheckFormat says why the API does not take a format that can be checked,
+	// beside tools where there are any; nil where it does.
+	CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
 }
 
 // A Call is one attempt at one inference.

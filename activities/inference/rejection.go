@@ -21,6 +21,9 @@ type Rejection struct {
 	Hint string
 	// RequestID is the provider's id of the request, where the body names it.
 	RequestID string
+	// Server is the base URL that was asked, with nothing secret in it. Empty:
+	// it is not told.
+	Server string
 	// RetryAfter is the delay that the provider asked for.
 	RetryAfter time.Duration
 	// Asked means that it asked for a delay, be it of zero.
@@ -28,6 +31,8 @@ type Rejection struct {
 	// Begun means that the provider had begun to answer, so that the attempt
 	// may be billed whatever it says.
 	Begun bool
+	// Again is the provider's own word on whether to try again.
+	Again Advice
 }
 
 // maxShown bounds how much of a provider's message is shown.
@@ -35,7 +40,7 @@ const maxShown = 600
 
 // Error says what to do about it. The source is the provider.
 func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
-	err := r.classify(config)
+	err := r.heed(r.classify(config), config)
 	err.Source = config.Provider
 	err.RetryAfter = r.RetryAfter
 	err.Billed = err.Billed || r.Begun || gateway(r.Status)
@@ -53,7 +58,7 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 	case r.auth():
 		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s; check the key that the worker has", config.Provider, r.refusal())
 	case r.notFound():
-		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s there%s; check the model's name and the base URL", config.Provider, config.Model, r.said())
+		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s %s%s; check the model's name and the base URL", config.Provider, config.Model, r.place(), r.said())
 	case r.has("tool_use_failed"):
 		err := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: the model wrote a tool call that the provider could not read%s", config.Provider, r.said())
 		err.Billed = true
@@ -104,6 +109,14 @@ func (r Rejection) refusal() string {
 		return r.status() + r.said()
 	}
 	return r.status()
+}
+
+// place is where the model was looked for.
+func (r Rejection) place() string {
+	if r.Server == "" {
+		return "there"
+	}
+	return "at " + r.Server
 }
 
 func (r Rejection) status() string {

@@ -116,18 +116,12 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// domain normalises: cached is part of input, reasoning part of output. Where
-// a server counts reasoning beside the output, its total tells.
 func (u usage) domain() domain.Usage {
-	out := domain.Usage{
+	return wire.Consistent(domain.Usage{
 		InputTokens:      int64(u.Input),
 		OutputTokens:     int64(u.Output),
 		CacheReadTokens:  int64(u.InputDetails.Cached),
 		CacheWriteTokens: int64(u.InputDetails.CacheWrite),
 		ReasoningTokens:  int64(u.OutputDetails.Reasoning),
-	}
-	if out.ReasoningTokens > 0 && int64(u.Total) == out.InputTokens+out.OutputTokens+out.ReasoningTokens {
-		out.OutputTokens += out.ReasoningTokens
-	}
-	return out
+	}, int64(u.Total))
 }

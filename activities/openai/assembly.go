@@ -56,6 +56,9 @@ type assembly struct {
 	status, reason string
 }
 
+// perItem is what an item takes beside its words.
+const perItem = 512
+
 type doneItem struct {
 	at   wire.Count
 	item item
@@ -63,6 +66,9 @@ type doneItem struct {
 
 // Complete reports whether the end was seen.
 func (s *assembly) Complete() bool { return s.status != "" }
+
+// Held is about how many bytes of the answer are kept.
+func (s *assembly) Held() int { return s.draft.Held() }
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error { return s.end(data, "") }
@@ -99,6 +105,8 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		i := read(piece.Item)
 		i.raw = piece.Item
 		s.done = append(s.done, doneItem{piece.Output, i})
+		// Once as it came, and once more read.
+		s.draft.Hold(2*len(piece.Item) + perItem)
 	case "response.output_text.delta", "response.refusal.delta":
 		s.draft.Text(int(piece.Output), string(piece.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
@@ -119,6 +127,9 @@ func (s *assembly) think(piece event) {
 	}
 	if last, ok := s.summary[piece.Output]; ok && last != piece.Summary {
 		s.draft.Reasoning(int(piece.Output), paragraph)
+	}
+	if _, ok := s.summary[piece.Output]; !ok {
+		s.draft.Hold(perItem)
 	}
 	s.summary[piece.Output] = piece.Summary
 	s.draft.Reasoning(int(piece.Output), string(piece.Delta))
@@ -159,7 +170,26 @@ func (s *assembly) end(data []byte, status string) error {
 		return s.attempt.Malformed("the response has ended without the text that came before", data)
 	}
 	s.status = status
+	s.show()
 	return nil
+}
+
+// show tells what is in the items, where nothing was told on the way.
+func (s *assembly) show() {
+	if s.draft.Told() {
+		return
+	}
+	for k, i := range s.items {
+		switch i.Type {
+		case itemMessage:
+			s.draft.Text(k, i.Content.join(""))
+		case itemReasoning:
+			s.draft.Reasoning(k, i.thoughts())
+		case itemCall:
+			s.draft.Call(wire.Piece{Index: k, Name: string(i.Name)})
+		}
+		s.draft.Flush()
+	}
 }
 
 // final is the items of the answer: those of the end, and where it has none,

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"everstep/activities/inference"
 	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
@@ -16,18 +14,26 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	conformance.Run(t, api())
+}
+
+// TestFloods measures memory, so it runs alone.
+func TestFloods(t *testing.T) { conformance.Floods(t, api()) }
+
+// api is what the suite has to know of the API.
+func api() conformance.Case {
 	const plain = `,"usage":{"input_tokens":30,"output_tokens":7,"total_tokens":37}`
 	delta := func(kind, text string) string {
-		return fmt.Sprintf(`{"type":"response.%s.delta","output_index":0,"content_index":0,"delta":%q}`, kind, text)
+		return fmt.Sprintf(`{"type":"response.%s.delta","output_index":0,"content_index":0,"delta":%s}`, kind, conformance.Quote(text))
 	}
 	message := func(status, content string) string {
 		return `{"type":"message","id":"msg_1","status":"` + status + `","role":"assistant","content":[` + content + `]}`
 	}
 	text := func(text string) string {
-		return fmt.Sprintf(`{"type":"output_text","annotations":[],"text":%q}`, text)
+		return fmt.Sprintf(`{"type":"output_text","annotations":[],"text":%s}`, conformance.Quote(text))
 	}
 	call := func(id, name, arguments, status string) string {
-		return fmt.Sprintf(`{"type":"function_call","id":"fc_%s","call_id":"%s","name":%q,"arguments":%q,"status":%q}`, id, id, name, arguments, status)
+		return fmt.Sprintf(`{"type":"function_call","id":"fc_%s","call_id":"%s","name":%q,"arguments":%s,"status":%q}`, id, id, name, conformance.Quote(arguments), status)
 	}
 	callBegins := func(at int, id, name string) string {
 		return fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":%s}`, at, call(id, name, "", "in_progress"))
@@ -36,13 +42,10 @@ func TestConformance(t *testing.T) {
 		return conformance.Reply{Status: status, Body: `{"error":{"message":"` + words + `","type":"` + kind + `","param":null,"code":"` + code + `"}}`}
 	}
 	first, second := call("call_1", "weather", `{"city":"Paris"}`, "completed"), call("call_2", "clock", `{"zone":"UTC"}`, "completed")
-	conformance.Run(t, conformance.Case{
-		Name: openai.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY",
-		New: func(t testing.TB, c wire.Config) inference.Provider {
-			t.Helper()
-			p, err := openai.New(openai.Config{Config: c})
-			require.NoError(t, err)
-			return p
+	return conformance.Case{
+		Name: openai.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY", BaseURLVariable: "OPENAI_BASE_URL",
+		New: func(c wire.Config) (inference.Provider, error) {
+			return openai.New(openai.Config{Config: c})
 		},
 		Text: func(pieces ...string) conformance.Stream {
 			open := sse(created, added)
@@ -54,6 +57,9 @@ func TestConformance(t *testing.T) {
 		},
 		Calls: sse(created, callBegins(0, "call_1", "weather"), `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"city\":"}`, itemDone(0, first),
 			callBegins(1, "call_2", "clock"), itemDone(1, second), ended("completed", plain, first, second)),
+		Call: func(arguments string) string {
+			return sse(created, callBegins(0, "call_1", "weather"), ended("completed", plain, call("call_1", "weather", arguments, "completed")))
+		},
 		CutCall: sse(created, added, delta("output_text", "hello"), callBegins(1, "call_1", "weather"),
 			ended("incomplete", `,"incomplete_details":{"reason":"max_output_tokens"}`+plain, message("completed", text("hello")), call("call_1", "weather", `{"city":"Pa`, "incomplete"))),
 		Refusal: sse(created, added, delta("refusal", "I will"), delta("refusal", " not"), ended("completed", plain, message("completed", `{"type":"refusal","refusal":"I will not"}`))),
@@ -72,5 +78,5 @@ func TestConformance(t *testing.T) {
 			Overloaded: fails(503, "server_error", "", "The engine is currently overloaded"),
 			Overflow:   fails(400, "invalid_request_error", "context_length_exceeded", "Your input exceeds the context window of this model."),
 		},
-	})
+	}
 }

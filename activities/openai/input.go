@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 
 	"github.com/openai/openai-go/v3/packages/param"
@@ -18,7 +17,7 @@ const maxCallID = 64
 
 // input writes the conversation as items. The API has no place for the name of
 // a user: it is left out.
-func input(call inference.Call) ([]json.RawMessage, error) {
+func input(call inference.Call) ([][]byte, error) {
 	w := &writer{reasons: reasons(call.Config.Model)}
 	if call.System != "" && promptInInput(call) {
 		w.text(responses.EasyInputMessageRoleDeveloper, call.System, "")

@@ -1,76 +1,26 @@
 package openai_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/iotest"
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openai"
 	"everstep/domain"
 )
 
 const testKey = "sk-test-0123456789"
-
-// A recording is an exchange with a real API.
-type recording struct {
-	ID       string `json:"id"`
-	API      string `json:"api"`
-	Status   int    `json:"status"`
-	Request  string `json:"request"`
-	Response string `json:"response"`
-}
-
-// recordings returns the recorded responses that ended with a status.
-func recordings(t *testing.T, keep func(status int) bool) []recording {
-	t.Helper()
-	data := os.Getenv("EVERSTEP_DATA")
-	if data == "" {
-		t.Skip("EVERSTEP_DATA is not set: the recorded responses are not checked")
-	}
-	file, err := os.Open(filepath.Join(data, "llm-recordings.jsonl.gz"))
-	require.NoError(t, err)
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	var out []recording
-	lines := bufio.NewReader(unzipped)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			var r recording
-			require.NoError(t, json.Unmarshal(line, &r))
-			if r.API == "responses" && keep(r.Status) {
-				out = append(out, r)
-			}
-		}
-		if err == io.EOF {
-			require.NotEmpty(t, out)
-			return out
-		}
-		require.NoError(t, err)
-	}
-}
-
-func answered(status int) bool { return status == 200 }
-
-// isStream tells a stream from a body in one piece.
-func (r recording) isStream() bool { return !strings.HasPrefix(strings.TrimSpace(r.Response), "{") }
 
 // serve answers every request with one body.
 func serve(t *testing.T, status int, header http.Header, body string) *httptest.Server {
@@ -142,10 +92,10 @@ func ours(a inference.Answer) said {
 }
 
 // theirs is what the official SDK makes of a body.
-func theirs(t *testing.T, r recording) said {
+func theirs(t *testing.T, r conformance.Recording) said {
 	t.Helper()
 	var whole responses.Response
-	if r.isStream() {
+	if r.IsStream() {
 		stream := ssestream.NewStream[responses.ResponseStreamEventUnion](ssestream.NewDecoder(&http.Response{
 			Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(r.Response)),
 		}), nil)
@@ -188,10 +138,10 @@ func theirs(t *testing.T, r recording) said {
 }
 
 // TestRecordedAnswers: what is read of each recording is what the SDK reads of
-// it, however it is delivered, and what was shown meanwhile is the same.
+// it, and what was shown meanwhile is the same.
 func TestRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, answered) {
+	for _, r := range conformance.Recordings(t, "responses", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			want := theirs(t, r)
@@ -203,86 +153,24 @@ func TestRecordedAnswers(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, ours(whole))
 			require.False(t, whole.Partial)
-			if r.isStream() {
+			if r.IsStream() {
 				require.Equal(t, want.Text, text.String())
 				require.Equal(t, want.Thought, thought.String())
 			}
-			server := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.Copy(flushed{w}, iotest.OneByteReader(strings.NewReader(r.Response)))
-			})
-			bytewise, failed := infer(t, server.URL, question())
-			require.Nil(t, failed)
-			require.Equal(t, whole, bytewise)
 		})
 	}
 }
 
-// flushed sends each write at once.
-type flushed struct{ w http.ResponseWriter }
-
-func (f flushed) Write(data []byte) (int, error) {
-	n, err := f.w.Write(data)
-	_ = http.NewResponseController(f.w).Flush()
-	return n, err
-}
-
-// TestCutRecordings cuts each recorded stream after each of its events: nothing
-// but the last makes it an answer.
-func TestCutRecordings(t *testing.T) {
+// TestPlayedRecordings: nothing but the last event makes an answer.
+func TestPlayedRecordings(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, answered) {
-		if !r.isStream() {
-			continue
-		}
-		t.Run(r.ID, func(t *testing.T) {
-			t.Parallel()
-			var body atomic.Pointer[string]
-			server := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(w, *body.Load())
-			})
-			p := provider(t, server.URL)
-			cuts := boundaries(r.Response)
-			require.Greater(t, len(cuts), 3)
-			for k, cut := range append([]int{0}, cuts...) {
-				head := r.Response[:cut]
-				body.Store(&head)
-				answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
-				if k == len(cuts) {
-					require.NoError(t, err)
-					continue
-				}
-				failed, ok := errors.AsType[*domain.Error](err)
-				require.True(t, ok, "cut at %d passes for an answer", cut)
-				require.Equal(t, domain.CodeMalformed, failed.Code)
-				require.True(t, failed.Billed)
-				require.True(t, answer.Partial)
-				require.Empty(t, answer.Message.ToolCalls)
-			}
-		})
-	}
-}
-
-// boundaries are the places in a stream at which an event has ended.
-func boundaries(body string) []int {
-	var out []int
-	for at := 0; ; {
-		next := strings.Index(body[at:], "\n\n")
-		if next < 0 {
-			return out
-		}
-		at += next + 2
-		if strings.TrimSpace(body[at-next-2:at]) != "" {
-			out = append(out, at)
-		}
-	}
+	conformance.Play(t, api(), conformance.Recordings(t, "responses", true), nil)
 }
 
 // TestRecordedErrors reads the errors that real servers sent.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, func(status int) bool { return status != 200 }) {
+	for _, r := range conformance.Recordings(t, "responses", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			_, err := infer(t, serve(t, r.Status, nil, r.Response).URL, question())

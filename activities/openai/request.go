@@ -1,15 +1,13 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/output"
 	"everstep/domain"
 )
@@ -50,11 +48,8 @@ func encode(call inference.Call) ([]byte, error) {
 	return body, nil
 }
 
-// join encodes the parameters with their options and items. The SDK would go
-// over the whole conversation once for each level of nesting, which shows when
-// it is long, and would write reasoning in its own way: so the items are
-// encoded one by one, and what is around them apart.
-func join(p responses.ResponseNewParams, options domain.Metadata, input []json.RawMessage) ([]byte, error) {
+// join encodes the parameters with their options and items.
+func join(p responses.ResponseNewParams, options domain.Metadata, input [][]byte) ([]byte, error) {
 	encoded, err := p.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -67,32 +62,7 @@ func join(p responses.ResponseNewParams, options domain.Metadata, input []json.R
 	if err := addOptions(rest, options); err != nil {
 		return nil, err
 	}
-	size := len(encoded)
-	for _, one := range input {
-		size += len(one) + 1
-	}
-	var body bytes.Buffer
-	body.Grow(size + 64)
-	body.WriteString(`{"input":[`)
-	for i, one := range input {
-		if i > 0 {
-			body.WriteByte(',')
-		}
-		body.Write(one)
-	}
-	body.WriteByte(']')
-	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		name, err := json.Marshal(key)
-		if err != nil {
-			return nil, err
-		}
-		body.WriteByte(',')
-		body.Write(name)
-		body.WriteByte(':')
-		body.Write(rest[key])
-	}
-	body.WriteByte('}')
-	return body.Bytes(), nil
+	return wire.Body("input", input, rest)
 }
 
 // definition is a tool as the API has it. Only the tool that stands for the
@@ -103,24 +73,6 @@ func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
 	if tool.Description != "" {
 		f.Description = param.NewOpt(tool.Description)
 	}
-	f.SetExtraFields(map[string]any{"parameters": parameters(tool.Schema)})
+	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 	return responses.ToolUnionParam{OfFunction: &f}
-}
-
-// parameters is a tool's schema. The API refuses one of type object that does
-// not say which properties it has, be it none.
-func parameters(schema json.RawMessage) json.RawMessage {
-	if len(schema) == 0 {
-		return json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(schema, &fields) != nil || fields["properties"] != nil || string(fields["type"]) != `"object"` {
-		return schema
-	}
-	fields["properties"] = json.RawMessage("{}")
-	whole, err := json.Marshal(fields)
-	if err != nil {
-		return schema
-	}
-	return whole
 }

@@ -340,9 +340,9 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 16, p.MinOutputTokens())
 	list := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"array"}`)}
-	require.ErrorContains(t, p.CheckFormat(domain.LLMConfig{}, list), "response_format.schema: api.openai.com takes only schemas of type object")
-	require.NoError(t, provider(t, "http://127.0.0.1:1").CheckFormat(domain.LLMConfig{}, list))
-	require.NoError(t, p.CheckFormat(domain.LLMConfig{Options: domain.Metadata{"text": []byte(`{"verbosity":"low"}`)}}, domain.ResponseFormat{Type: domain.FormatJSON}))
-	require.ErrorContains(t, p.CheckFormat(domain.LLMConfig{Options: domain.Metadata{"text": []byte(`{"format":{"type":"text"}}`)}}, list), "options: text.format")
-	require.ErrorContains(t, p.CheckFormat(domain.LLMConfig{BaseURL: "http://elsewhere"}, list), "base_url")
+	require.ErrorContains(t, p.CheckFormat(domain.LLMConfig{}, list, false), "response_format.schema: api.openai.com takes only schemas of type object")
+	require.NoError(t, provider(t, "http://127.0.0.1:1").CheckFormat(domain.LLMConfig{}, list, false))
+	require.NoError(t, p.CheckFormat(domain.LLMConfig{Options: domain.Metadata{"text": []byte(`{"verbosity":"low"}`)}}, domain.ResponseFormat{Type: domain.FormatJSON}, false))
+	require.ErrorContains(t, p.CheckFormat(domain.LLMConfig{Options: domain.Metadata{"text": []byte(`{"format":{"type":"text"}}`)}}, list, false), "options: text.format")
+	require.ErrorContains(t, p.CheckFormat(domain.LLMConfig{BaseURL: "http://elsewhere"}, list, false), "base_url")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/openai"
 	"everstep/domain"
 )
@@ -117,7 +118,7 @@ func TestRecordedAnswersGoBack(t *testing.T) {
 	schema := requestSchema(t)
 	var returned int
 	forms := map[string]int{}
-	for _, r := range recordings(t, answered) {
+	for _, r := range conformance.Recordings(t, "responses", true) {
 		answer, failed := infer(t, serve(t, 200, nil, r.Response).URL, question())
 		require.Nil(t, failed)
 		recorded, err := json.Marshal(answer.Message)

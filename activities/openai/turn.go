@@ -37,7 +37,7 @@ func (m mark) json() json.RawMessage {
 type writer struct {
 	// reasons says that the model takes reasoning.
 	reasons bool
-	items   []json.RawMessage
+	items   [][]byte
 	err     error
 }
 
@@ -60,7 +60,7 @@ func (w *writer) text(role responses.EasyInputMessageRole, text, phase string) {
 // is held back until the item follows for which it is: the API refuses it
 // without. What another provider wanted back is left out.
 func (w *writer) turn(m domain.Message, ids []string) {
-	var held []json.RawMessage
+	var held [][]byte
 	var phase string
 	var called int
 	release := func() {
@@ -110,27 +110,11 @@ func read(opaque json.RawMessage) item {
 }
 
 func (w *writer) call(c domain.ToolCall, id string) {
-	w.add(responses.ResponseFunctionToolCallParam{CallID: id, Name: callable(c.Name), Arguments: c.Arguments})
+	w.add(responses.ResponseFunctionToolCallParam{CallID: id, Name: wire.ToolName(c.Name, maxName, ""), Arguments: c.Arguments})
 }
 
 // maxName is the longest name of a function that the API takes.
 const maxName = 64
-
-// callable is a name that the API takes: models call tools by names that it
-// refuses, even as history.
-func callable(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" {
-		return "unnamed"
-	}
-	return name[:min(len(name), maxName)]
-}
 
 // An item is one of an answer's, as far as it is read.
 type item struct {

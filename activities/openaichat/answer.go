@@ -43,7 +43,7 @@ func (s *assembly) reasoningDetails() json.RawMessage {
 // finishOf reads the server's word for why the model stopped.
 func finishOf(word string, calls, refused bool) domain.FinishReason {
 	switch strings.ToLower(word) {
-	case "length", "max_tokens", "model_length", "model_context_window_exceeded":
+	case "length", "max_tokens", "model_length":
 		return domain.FinishLength
 	case "content_filter":
 		return domain.FinishContentFilter

@@ -17,6 +17,9 @@ const (
 	atRefusal
 )
 
+// sliceHeader is what a list takes beside its content.
+const sliceHeader = 24
+
 // assembly puts an answer together from its pieces.
 type assembly struct {
 	attempt *wire.Attempt
@@ -37,6 +40,9 @@ type assembly struct {
 // Complete reports whether the finish reason was seen. What is missing after
 // it (usage, the end marker) does not make the answer less whole.
 func (s *assembly) Complete() bool { return s.finish != "" }
+
+// Held is about how many bytes of the answer are kept.
+func (s *assembly) Held() int { return s.draft.Held() }
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
@@ -169,6 +175,7 @@ func (s *assembly) takeThinking(c *content) {
 	if wire.Present(c.ReasoningDetails) && json.Unmarshal(c.ReasoningDetails, &details) == nil {
 		for _, d := range details {
 			s.details = append(s.details, d)
+			s.draft.Hold(len(d) + sliceHeader)
 		}
 	}
 }

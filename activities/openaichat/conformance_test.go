@@ -3,8 +3,6 @@ package openaichat_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"everstep/activities/inference"
 	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
@@ -14,6 +12,14 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	conformance.Run(t, api())
+}
+
+// TestFloods measures memory, so it runs alone.
+func TestFloods(t *testing.T) { conformance.Floods(t, api()) }
+
+// api is what the suite has to know of the API.
+func api() conformance.Case {
 	chunked := func(delta, finish string) string {
 		if finish == "" {
 			finish = "null"
@@ -35,13 +41,10 @@ func TestConformance(t *testing.T) {
 	fails := func(kind, code, message string) string {
 		return `{"error":{"message":"` + message + `","type":"` + kind + `","param":null,"code":"` + code + `"}}`
 	}
-	conformance.Run(t, conformance.Case{
-		Name: openaichat.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY",
-		New: func(t testing.TB, c wire.Config) inference.Provider {
-			t.Helper()
-			p, err := openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy})
-			require.NoError(t, err)
-			return p
+	return conformance.Case{
+		Name: openaichat.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY", BaseURLVariable: "OPENAI_BASE_URL",
+		New: func(c wire.Config) (inference.Provider, error) {
+			return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy, MaxBody: c.MaxBody})
 		},
 		Text: func(pieces ...string) conformance.Stream {
 			open := chunked(role, "")
@@ -52,6 +55,9 @@ func TestConformance(t *testing.T) {
 		},
 		Calls: chunked(role, "") + begins("0", "call_1", "weather") + goesOn("0", `{\"city\":`) + goesOn("0", `\"Paris\"}`) +
 			begins("1", "call_2", "clock") + goesOn("1", `{\"zone\":\"UTC\"}`) + chunked(`{}`, `"tool_calls"`) + plain,
+		Call: func(arguments string) string {
+			return begins("0", "call_1", "weather") + chunked(`{"tool_calls":[{"index":0,"function":{"arguments":`+conformance.Quote(arguments)+`}}]}`, "") + chunked(`{}`, `"tool_calls"`) + plain
+		},
 		CutCall:      chunked(role, "") + said("hello") + begins("0", "call_1", "weather") + goesOn("0", `{\"city\":\"Pa`) + chunked(`{}`, `"length"`) + plain,
 		Refusal:      chunked(role, "") + chunked(`{"refusal":"I will"}`, "") + chunked(`{"refusal":" not"}`, "") + chunked(`{}`, `"stop"`) + plain,
 		Filtered:     chunked(role, "") + said("hello") + chunked(`{}`, `"content_filter"`) + plain,
@@ -67,5 +73,5 @@ func TestConformance(t *testing.T) {
 			Overloaded: conformance.Reply{Status: 503, Body: fails("server_error", "", "The engine is currently overloaded")},
 			Overflow:   conformance.Reply{Status: 400, Body: fails("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 128000 tokens")},
 		},
-	})
+	}
 }

@@ -129,6 +129,7 @@ func TestNoAnswers(t *testing.T) {
 		"an error event of words":     {body: chunk(hello) + "event: error\ndata: overloaded\n\n", kind: domain.Unavailable, text: "hello"},
 		"an error chunk":              {body: chunk(hello) + `data: {"error":{"code":429,"message":"slow"},"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}` + "\n\n", kind: domain.Throttled, text: "hello"},
 		"a finish reason of error":    {body: chunk(hello) + chunk(`{"index":0,"delta":{},"finish_reason":"error"}`) + end, kind: domain.Unavailable, text: "hello"},
+		"a window that is full":       {body: chunk(hello) + chunk(`{"index":0,"delta":{},"finish_reason":"model_context_window_exceeded"}`) + end, kind: domain.TooLarge, code: domain.CodeContextOverflow, text: "hello"},
 		"a stream that ends":          {body: chunk(hello), code: domain.CodeMalformed, text: "hello"},
 		"a stream that ends in JSON":  {body: chunk(hello) + `data: {"choices":[{"index":0,"delta":{},"finish_re`, code: domain.CodeMalformed, text: "hello"},
 		"done without a finish":       {body: chunk(hello) + end, code: domain.CodeMalformed, text: "hello"},

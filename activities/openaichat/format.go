@@ -16,7 +16,7 @@ const defaultFormat = "answer"
 // CheckFormat says why the API does not take a format. OpenAI's own wants an
 // object at the root; of other servers nothing is known. A schema outside of
 // the subset of strict mode is sent without it.
-func (p *Provider) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat) error {
+func (p *Provider) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
 	base, err := p.wire.BaseURL(config)
 	if err != nil {
 		return err

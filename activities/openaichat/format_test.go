@@ -83,11 +83,11 @@ func TestCheckFormat(t *testing.T) {
 	other, err := openaichat.New(openaichat.Config{BaseURL: "http://localhost:1/v1"})
 	require.NoError(t, err)
 	list := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"array"}`)}
-	require.ErrorContains(t, own.CheckFormat(domain.LLMConfig{}, list), "response_format.schema: api.openai.com takes only schemas of type object")
-	require.NoError(t, other.CheckFormat(domain.LLMConfig{}, list))
-	require.NoError(t, own.CheckFormat(domain.LLMConfig{}, domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(looseSchema)}))
-	require.NoError(t, own.CheckFormat(domain.LLMConfig{}, domain.ResponseFormat{Type: domain.FormatJSON}))
+	require.ErrorContains(t, own.CheckFormat(domain.LLMConfig{}, list, false), "response_format.schema: api.openai.com takes only schemas of type object")
+	require.NoError(t, other.CheckFormat(domain.LLMConfig{}, list, false))
+	require.NoError(t, own.CheckFormat(domain.LLMConfig{}, domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(looseSchema)}, false))
+	require.NoError(t, own.CheckFormat(domain.LLMConfig{}, domain.ResponseFormat{Type: domain.FormatJSON}, false))
 	twice := domain.LLMConfig{Options: domain.Metadata{"response_format": []byte(`{"type":"text"}`)}}
-	require.ErrorContains(t, other.CheckFormat(twice, list), "options: response_format is given beside the definition's")
-	require.ErrorContains(t, other.CheckFormat(domain.LLMConfig{BaseURL: "http://elsewhere"}, list), "base_url")
+	require.ErrorContains(t, other.CheckFormat(twice, list, false), "options: response_format is given beside the definition's")
+	require.ErrorContains(t, other.CheckFormat(domain.LLMConfig{BaseURL: "http://elsewhere"}, list, false), "base_url")
 }

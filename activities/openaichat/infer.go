@@ -36,6 +36,9 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	if err := a.Read(response, out); err != nil {
 		return out.draft.Partial(), err
 	}
+	if err := a.Overflow(out.finish); err != nil {
+		return out.draft.Partial(), err
+	}
 	return out.answer(), nil
 }
 

@@ -120,20 +120,19 @@ func audioFormat(mediaType string) string {
 	}
 }
 
+// maxName is the longest name of a function that OpenAI takes.
+const maxName = 64
+
 func assistantMessage(m domain.Message, ids []string, official bool) openai.ChatCompletionMessageParamUnion {
 	var out openai.ChatCompletionAssistantMessageParam
 	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 {
 		out.Content.OfString = openai.String(text)
 	}
 	for k, c := range m.ToolCalls {
-		name := c.Name
-		if name == "" {
-			name = "unnamed" // servers refuse an empty one, even as history
-		}
 		out.ToolCalls = append(out.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
 			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
 				ID:       ids[k],
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: name, Arguments: c.Arguments},
+				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, maxName, ""), Arguments: c.Arguments},
 			},
 		})
 	}

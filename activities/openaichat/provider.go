@@ -34,6 +34,8 @@ type Config struct {
 	Timeouts wire.Timeouts
 	// Proxy is the URL of the proxy that requests go through. Empty is none.
 	Proxy string
+	// MaxBody bounds a response in bytes. Zero is 128 MiB.
+	MaxBody int64
 }
 
 // A Provider makes inferences at one server.
@@ -49,7 +51,7 @@ func New(config Config) (*Provider, error) {
 		// Azure's own name for it stands beside the one it passes on.
 		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
 	}, wire.Config{
-		BaseURL: config.BaseURL, Key: config.Key, AllowBaseURL: config.AllowBaseURL, Timeouts: config.Timeouts, Proxy: config.Proxy,
+		BaseURL: config.BaseURL, Key: config.Key, AllowBaseURL: config.AllowBaseURL, Timeouts: config.Timeouts, Proxy: config.Proxy, MaxBody: config.MaxBody,
 	})
 	if err != nil {
 		return nil, err

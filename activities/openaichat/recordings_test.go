@@ -1,18 +1,14 @@
 package openaichat_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/openai/openai-go/v3"
@@ -21,51 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
-
-// A recording is an exchange with a real API.
-type recording struct {
-	ID       string `json:"id"`
-	API      string `json:"api"`
-	Status   int    `json:"status"`
-	Response string `json:"response"`
-}
-
-// recordings returns the recorded chats that ended with a status.
-func recordings(t *testing.T, keep func(status int) bool) []recording {
-	t.Helper()
-	data := os.Getenv("EVERSTEP_DATA")
-	if data == "" {
-		t.Skip("EVERSTEP_DATA is not set: the recorded chats are not checked")
-	}
-	file, err := os.Open(filepath.Join(data, "llm-recordings.jsonl.gz"))
-	require.NoError(t, err)
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	var out []recording
-	lines := bufio.NewReader(unzipped)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			var r recording
-			require.NoError(t, json.Unmarshal(line, &r))
-			if r.API == "chat" && keep(r.Status) {
-				out = append(out, r)
-			}
-		}
-		if err == io.EOF {
-			return out
-		}
-		require.NoError(t, err)
-	}
-}
-
-// isStream tells a stream from a body in one piece.
-func (r recording) isStream() bool { return !strings.HasPrefix(strings.TrimSpace(r.Response), "{") }
 
 // serve answers every request with one body.
 func serve(t *testing.T, status int, header http.Header, body string) *httptest.Server {
@@ -137,10 +93,10 @@ func ours(a inference.Answer) said {
 }
 
 // theirs is what the official SDK makes of a body.
-func theirs(t *testing.T, r recording) (_ said, refused bool) {
+func theirs(t *testing.T, r conformance.Recording) (_ said, refused bool) {
 	t.Helper()
 	var whole openai.ChatCompletion
-	if r.isStream() {
+	if r.IsStream() {
 		var acc openai.ChatCompletionAccumulator
 		stream := ssestream.NewStream[openai.ChatCompletionChunk](ssestream.NewDecoder(&http.Response{
 			Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(r.Response)),
@@ -179,7 +135,7 @@ func theirs(t *testing.T, r recording) (_ said, refused bool) {
 
 func TestRecordedAnswers(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, func(status int) bool { return status == 200 }) {
+	for _, r := range conformance.Recordings(t, "chat", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			answer, err := infer(t, serve(t, 200, nil, r.Response).URL, question())
@@ -202,69 +158,22 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestCutRecordings cuts each recorded stream after each of its events. Before
-// the finish reason nothing may pass for an answer; after it the answer is
-// whole, whatever of the usage and the end marker is missing.
-func TestCutRecordings(t *testing.T) {
+// TestPlayedRecordings: before the finish reason nothing may pass for an answer;
+// after it the answer is whole, whatever of the usage and the end marker is
+// missing.
+func TestPlayedRecordings(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, func(status int) bool { return status == 200 }) {
-		if _, ok := noAnswers[r.ID]; ok || !r.isStream() {
-			continue
-		}
-		t.Run(r.ID, func(t *testing.T) {
-			t.Parallel()
-			var body atomic.Pointer[string]
-			server := serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(w, *body.Load())
-			})
-			p := provider(t, server.URL)
-			cuts := boundaries(r.Response)
-			require.NotEmpty(t, cuts)
-			var whole int
-			for _, cut := range append([]int{0}, cuts...) {
-				head := r.Response[:cut]
-				body.Store(&head)
-				answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
-				if finished.MatchString(head) {
-					whole++
-					require.NoError(t, err, "cut at %d", cut)
-					require.Equal(t, plainly(t, r).Text, answer.Message.Text())
-					require.Equal(t, plainly(t, r).Calls, answer.Message.ToolCalls)
-					continue
-				}
-				failed, ok := errors.AsType[*domain.Error](err)
-				require.True(t, ok, "cut at %d passes for an answer", cut)
-				require.Equal(t, domain.CodeMalformed, failed.Code)
-				require.True(t, failed.Billed)
-				require.True(t, answer.Partial)
-				require.Empty(t, answer.Message.ToolCalls)
-			}
-			require.Positive(t, whole, "no cut was behind the finish reason")
-		})
-	}
+	answers := slices.DeleteFunc(conformance.Recordings(t, "chat", true), func(r conformance.Recording) bool { return noAnswers[r.ID] != "" })
+	conformance.Play(t, api(), answers, finished.MatchString)
 }
 
 // finished finds a finish reason in a stream.
 var finished = regexp.MustCompile(`"finish_reason": ?"[a-z_]+"`)
 
-// boundaries are the places in a stream at which an event has ended.
-func boundaries(body string) []int {
-	var out []int
-	for at := 0; ; {
-		next := strings.Index(body[at:], "\n\n")
-		if next < 0 {
-			return out
-		}
-		at += next + 2
-		out = append(out, at)
-	}
-}
-
 // TestRecordedErrors reads the errors that real servers sent.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
-	for _, r := range recordings(t, func(status int) bool { return status != 200 }) {
+	for _, r := range conformance.Recordings(t, "chat", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			_, err := infer(t, serve(t, r.Status, nil, r.Response).URL, question())

@@ -1,10 +1,7 @@
 package openaichat
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -63,9 +60,7 @@ func encode(call inference.Call, official bool) ([]byte, error) {
 	return body, nil
 }
 
-// join encodes the parameters with their messages. The SDK would go over the
-// whole conversation once for each level of nesting, which shows when it is
-// long: so each message is encoded by itself, and what is around them apart.
+// join encodes the parameters with their messages.
 func join(p openai.ChatCompletionNewParams, messages []openai.ChatCompletionMessageParamUnion) ([]byte, error) {
 	encoded, err := p.MarshalJSON()
 	if err != nil {
@@ -75,36 +70,13 @@ func join(p openai.ChatCompletionNewParams, messages []openai.ChatCompletionMess
 	if err := json.Unmarshal(encoded, &rest); err != nil {
 		return nil, err
 	}
-	delete(rest, "messages")
-	all, size := make([][]byte, len(messages)), len(encoded)+len(messages)+len(`{"messages":[]}`)
+	all := make([][]byte, len(messages))
 	for i, m := range messages {
 		if all[i], err = encodeMessage(m); err != nil {
 			return nil, err
 		}
-		size += len(all[i])
 	}
-	var body bytes.Buffer
-	body.Grow(size)
-	body.WriteString(`{"messages":[`)
-	for i, one := range all {
-		if i > 0 {
-			body.WriteByte(',')
-		}
-		body.Write(one)
-	}
-	body.WriteByte(']')
-	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		name, err := json.Marshal(key)
-		if err != nil {
-			return nil, err
-		}
-		body.WriteByte(',')
-		body.Write(name)
-		body.WriteByte(':')
-		body.Write(rest[key])
-	}
-	body.WriteByte('}')
-	return body.Bytes(), nil
+	return wire.Body("messages", all, rest)
 }
 
 // encodeMessage encodes the one variant that a message is, without the union
@@ -126,9 +98,7 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 	if tool.Description != "" {
 		f.Description = openai.String(tool.Description)
 	}
-	if len(tool.Schema) > 0 {
-		f.SetExtraFields(map[string]any{"parameters": tool.Schema})
-	}
+	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 	return f
 }
 

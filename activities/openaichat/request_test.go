@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,17 @@ func TestRequest(t *testing.T) {
 		"tools": [{"type":"function","function":{"name":"f","description":"does it","parameters":{"type":"object","properties":{"x":{"type":"integer"}}}}}],
 		"response_format": {"type":"json_schema","json_schema":{"name":"out","strict":false,"schema":{"type":"object"}}}
 	}`), any(sent(t, call)))
+}
+
+// TestToolsWithoutArguments: servers want to be told of properties, be it none.
+func TestToolsWithoutArguments(t *testing.T) {
+	t.Parallel()
+	call := question()
+	call.Tools = []domain.ToolSpec{{Name: "f"}, {Name: "g", Schema: []byte(`{"type":"object"}`)}}
+	require.Equal(t, jsonOf(t, `[
+		{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}},
+		{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{}}}}
+	]`), sent(t, call)["tools"])
 }
 
 func TestTokenBound(t *testing.T) {
@@ -152,6 +164,9 @@ func TestMessageForms(t *testing.T) {
 		"answer":     {domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm", Signature: "reasoning_content"}, {Type: domain.PartText, Text: "x"}}}, `{"role":"assistant","content":"x"}`},
 		"no answer":  {domain.Message{Role: domain.RoleAssistant}, `{"role":"assistant","content":""}`},
 		"call":       {domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "not json"}}}, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"not json"}}]}`},
+		"odd name":   {domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "api.f (x)", Arguments: "{}"}}}, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"api_f__x_","arguments":"{}"}}]}`},
+		"no name":    {domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Arguments: "{}"}}}, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"unnamed","arguments":"{}"}}]}`},
+		"long name":  {domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: strings.Repeat("x", 65), Arguments: "{}"}}}, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"` + strings.Repeat("x", 64) + `","arguments":"{}"}}]}`},
 		"thought":    {domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm", Signature: "reasoning_content"}}, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}, `{"role":"assistant","reasoning_content":"hm","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`},
 		"details":    {domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm", Signature: "reasoning", Opaque: []byte(`[{"a":1}]`)}, {Type: domain.PartText, Text: "x"}}}, `{"role":"assistant","content":"x","reasoning_details":[{"a":1}]}`},
 		"other mind": {domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm", Signature: "sig-of-another"}, {Type: domain.PartText, Text: "x"}}}, `{"role":"assistant","content":"x"}`},

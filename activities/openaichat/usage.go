@@ -20,18 +20,12 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// domain normalises: cached is part of input, reasoning part of output. Where
-// a server counts reasoning beside the completion, its total tells.
 func (u usage) domain() domain.Usage {
-	out := domain.Usage{
+	return wire.Consistent(domain.Usage{
 		InputTokens:      int64(u.Prompt),
 		OutputTokens:     int64(u.Completion),
 		CacheReadTokens:  int64(max(u.PromptDetails.Cached, u.CacheHit)),
 		CacheWriteTokens: int64(u.PromptDetails.CacheWrite),
 		ReasoningTokens:  int64(u.CompletionDetails.Reasoning),
-	}
-	if out.ReasoningTokens > 0 && int64(u.Total) == out.InputTokens+out.OutputTokens+out.ReasoningTokens {
-		out.OutputTokens += out.ReasoningTokens
-	}
-	return out
+	}, int64(u.Total))
 }

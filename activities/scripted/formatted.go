@@ -9,7 +9,7 @@ import (
 )
 
 // CheckFormat takes every format: a script answers what its file says.
-func (p *Provider) CheckFormat(domain.LLMConfig, domain.ResponseFormat) error { return nil }
+func (p *Provider) CheckFormat(domain.LLMConfig, domain.ResponseFormat, bool) error { return nil }
 
 // formatted makes a turn's JSON what a model would make of it: a call of the
 // tool that stands for the response format, where there is one, else the text.

@@ -16,18 +16,29 @@ const (
 	EventBegan EventType = "execution_began"
 	// EventStep: a step began, and its inference with it. Step.
 	EventStep EventType = "step_started"
-	// EventText: more of the model's answer arrived. Step, Text: what follows
-	// the text before; Skipped: bytes before it that were missed.
+	// EventReasoning: more of what the model thinks before it answers arrived.
+	// Fields as of EventText. None of it is in the history while it arrives.
+	EventReasoning EventType = "reasoning"
+	// EventText: more of the model's answer arrived. Step; Attempt: the try that
+	// it is of, counted from 1; Text: what follows the text before of the same
+	// attempt; Skipped: bytes before Text that were missed. Whoever comes late
+	// gets the last 8 KiB of the text, and 4 KiB of the reasoning.
 	EventText EventType = "text"
-	// EventWithdrawn: the live text of the step so far does not count, another
-	// attempt begins from nothing. Step.
+	// EventWithdrawn: what EventText and EventReasoning gave of an attempt does
+	// not count; another attempt, or the whole answer, begins from nothing. Step;
+	// Attempt: the one that is withdrawn; Reason: why, where it is known.
 	EventWithdrawn EventType = "text_withdrawn"
-	// EventAnswered: an inference ended with an answer. Step, Text: all of it;
-	// Shown: how many bytes of it EventText gave; Calls, Usage, Finish.
+	// EventWithheld: what the model says is not shown, since a hook may rewrite
+	// it: neither as it arrives nor when it is whole. It comes once an execution.
+	// Step, Hook. The answer and the messages hold what the hook left.
+	EventWithheld EventType = "text_withheld"
+	// EventAnswered: an inference ended with an answer. Step, Attempt, Text: all
+	// of it, unless it is withheld; Shown: how many bytes of it EventText gave;
+	// Calls, Usage, Finish.
 	EventAnswered EventType = "model_answered"
-	// EventCut: an inference ended without a whole answer. Step, Outcome:
-	// interrupted, failed or worker_shutdown; Text and Shown as above, Usage,
-	// Error.
+	// EventCut: an inference ended without a whole answer. Step, Attempt,
+	// Outcome: interrupted, failed or worker_shutdown; Text and Shown as above,
+	// Skipped: bytes before Text that are lost; Usage, Error.
 	EventCut EventType = "model_cut"
 	// EventTool: a tool call was scheduled. Step, Position, Tool, Arguments:
 	// empty where they are too long for the call to carry.
@@ -54,6 +65,10 @@ const (
 	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once
 	// until work goes on.
 	EventNoWorker EventType = "no_worker"
+	// EventRateLimited: an inference has waited for its turn for 5 s, since the
+	// model has a rate limit; Reason: the task queue where it waits, or that no
+	// worker serves it. It comes once until work goes on.
+	EventRateLimited EventType = "rate_limited"
 	// EventTrouble: a worker could not carry the workflow on, and tries again
 	// without end. Reason.
 	EventTrouble EventType = "trouble"
@@ -75,9 +90,9 @@ const (
 // EventTypes lists every event type.
 func EventTypes() []EventType {
 	return []EventType{
-		EventBegan, EventStep, EventText, EventWithdrawn, EventAnswered, EventCut, EventTool, EventToolDone,
-		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventTrouble, EventStopAsked, EventContinued, EventReconnecting,
-		EventReconnected, EventEnded, EventClosed,
+		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolDone,
+		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked, EventContinued,
+		EventReconnecting, EventReconnected, EventEnded, EventClosed,
 	}
 }
 

@@ -25,6 +25,12 @@ type fold struct {
 	work map[int64]*activity
 	// cut is why the inference before failed.
 	cut *domain.Error
+	// rewriter is a hook that may rewrite what the model says, and withheld
+	// whether it was told that nothing of that is shown.
+	rewriter string
+	withheld bool
+	// halt is since when a stop lets nothing go on, zero where none does.
+	halt time.Time
 	// summing says that the newest inference is for a summary.
 	summing bool
 	// asked are the tool calls of the newest answer, which came in run askedIn,
@@ -52,6 +58,8 @@ func (f *fold) take(runID string, event *historypb.HistoryEvent) []Event {
 		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		f.signaled(event.GetWorkflowExecutionSignaledEventAttributes())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		f.halt = f.now
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
 		f.taskFailed(event.GetWorkflowTaskFailedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
@@ -82,6 +90,9 @@ func (f *fold) started(a *historypb.WorkflowExecutionStartedEventAttributes) {
 	took := carriedExecution{number: 1, begins: true}
 	if in, ok := f.reader.input(a); ok {
 		took = carried(in)
+		if in.Carry != nil && in.Carry.Resolved != nil {
+			f.rewriter = domain.Rewriter(in.Carry.Resolved.Hooks)
+		}
 	}
 	if took.begins {
 		f.number, f.step = took.number-1, 0
@@ -99,6 +110,7 @@ func (f *fold) began(number int) {
 		return
 	}
 	f.number, f.running, f.step, f.cut, f.asked = number, true, 0, nil, nil
+	f.withheld, f.halt = false, time.Time{}
 	f.emit(Event{Type: EventBegan, ExecutionID: f.executionID(), RunID: f.runID})
 }
 
@@ -152,8 +164,23 @@ func (f *fold) signaled(a *historypb.WorkflowExecutionSignaledEventAttributes) {
 	if request.Mode == "" {
 		request.Mode = domain.AfterStep
 	}
+	if request.Mode == domain.StopNow {
+		f.halts(f.now)
+	} else if within := time.Duration(request.Within); within > 0 {
+		f.halts(f.now.Add(within))
+	}
 	f.emit(Event{Type: EventStopAsked, Mode: request.Mode, Reason: request.Reason})
 }
+
+// halts notes a stop of all that is in flight, unless another comes before it.
+func (f *fold) halts(at time.Time) {
+	if f.halt.IsZero() || at.Before(f.halt) {
+		f.halt = at
+	}
+}
+
+// halted reports whether a stop let nothing go on by now.
+func (f *fold) halted() bool { return !f.halt.IsZero() && !f.now.Before(f.halt) }
 
 // taskFailed notes that a worker could not carry the workflow on.
 func (f *fold) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) {

@@ -8,6 +8,7 @@ func (f *fold) inference(work *activity) {
 		f.unbegun()
 		f.step, f.cut, f.summing = work.step, nil, false
 		f.emit(Event{Type: EventStep, Step: work.step})
+		f.withhold(work.step)
 	}
 	switch {
 	case summary && !f.summing:

@@ -14,7 +14,7 @@ type activity struct {
 	id string
 	// attempt is the newest that was told of.
 	attempt int
-	live    liveText
+	live    liveAnswer
 }
 
 // tool is the name of the tool, empty for what is not a tool call.
@@ -23,6 +23,15 @@ func (a *activity) toolName() string {
 		return ""
 	}
 	return a.tool.Name
+}
+
+// tries is the newest attempt that was told of, over all activities of the same
+// inference.
+func (a *activity) tries() int {
+	if a.model == nil {
+		return a.attempt
+	}
+	return a.model.Attempts + a.attempt
 }
 
 // activity folds the events of activities.
@@ -85,10 +94,8 @@ func (f *fold) retried(work *activity, attempt int, failure *domain.Error) {
 		return
 	}
 	work.attempt = attempt
-	if work.live.withdraw() {
-		f.emit(Event{Type: EventWithdrawn, Step: work.step})
-	}
-	e := Event{Type: EventRetry, Step: work.step, Tool: work.toolName(), Attempt: attempt, Reason: reasonOf(failure), Error: failure}
+	f.withdraw(work, failure)
+	e := Event{Type: EventRetry, Step: work.step, Tool: work.toolName(), Attempt: work.tries(), Reason: reasonOf(failure), Error: failure}
 	if work.tool != nil {
 		e.Position = work.tool.Position
 	}
@@ -99,7 +106,10 @@ func (f *fold) completed(work *activity, a *historypb.ActivityTaskCompletedEvent
 	switch {
 	case work.model != nil:
 		reply, _ := decoded[domain.ModelReply](f.reader, a.GetResult())
-		f.replied(work, reply)
+		f.replied(work, reply, 0)
+	case work.kind == string(domain.ListTools):
+		catalog, _ := decoded[domain.Catalog](f.reader, a.GetResult())
+		f.rewriter = domain.Rewriter(catalog.Hooks)
 	case work.hook != nil:
 	case work.tool != nil:
 		reply, _ := decoded[domain.ToolReply](f.reader, a.GetResult())
@@ -107,11 +117,13 @@ func (f *fold) completed(work *activity, a *historypb.ActivityTaskCompletedEvent
 	}
 }
 
-// replied notes how an inference ended.
-func (f *fold) replied(work *activity, reply domain.ModelReply) {
+// replied notes how an inference ended. lost is how much of its text before
+// what the reply has is lost.
+func (f *fold) replied(work *activity, reply domain.ModelReply, lost int) {
+	work.attempt = max(work.attempt, reply.Tries)
 	e := Event{
-		Type: EventAnswered, Step: work.step, Finish: reply.Response.Finish, Outcome: reply.Outcome,
-		Usage: reply.Response.Usage.Add(reply.Spent), Error: reply.Error,
+		Type: EventAnswered, Step: work.step, Attempt: work.tries(), Finish: reply.Response.Finish, Outcome: reply.Outcome,
+		Usage: reply.Response.Usage.Add(reply.Spent), Error: reply.Error, Skipped: lost,
 	}
 	if reply.Message != nil && work.model.Summary == nil {
 		e.Text, e.Calls = reply.Message.Text(), reply.Message.ToolCalls
@@ -124,18 +136,37 @@ func (f *fold) replied(work *activity, reply domain.ModelReply) {
 	default:
 		f.asked, f.askedIn, f.begun = e.Calls, f.runID, map[int]bool{}
 	}
-	shown, ok := work.live.within(e.Text)
-	if !ok {
-		f.emit(Event{Type: EventWithdrawn, Step: work.step})
+	if f.rewriter != "" {
+		e.Text, e.Skipped = "", 0
 	}
-	e.Shown = shown
+	switch shown, ok := work.live.text.within(e.Text); {
+	case lost > 0:
+		e.Shown = len(e.Text) // the heartbeat that told it was shown
+	case !ok || reply.Outcome == domain.BilledFailure || reply.Outcome == domain.ShutDown:
+		f.withdraw(work, reply.Error)
+	default:
+		e.Shown = shown
+	}
 	f.emit(e)
 }
 
 func (f *fold) failed(work *activity, failure *failurepb.Failure) {
-	if work != nil {
-		f.lost(work, domain.BilledFailure, f.reader.failure(failure))
+	if work == nil {
+		return
 	}
+	err := f.reader.failure(failure)
+	beat, heard := decoded[domain.Heartbeat](f.reader, failure.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
+	if work.model == nil || work.model.Summary != nil || !heard || !f.halted() {
+		f.lost(work, domain.BilledFailure, err)
+		return
+	}
+	// A stop keeps what the worker had told before it was lost.
+	f.beat(work, beat)
+	reply := domain.ModelReply{Outcome: domain.Interrupted, Error: err}
+	if beat.Tail != "" {
+		reply.Message = &domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: beat.Tail}}}
+	}
+	f.replied(work, reply, max(beat.Length-len(beat.Tail), 0))
 }
 
 func (f *fold) cancelled(work *activity) {
@@ -148,7 +179,7 @@ func (f *fold) cancelled(work *activity) {
 func (f *fold) lost(work *activity, outcome domain.ModelOutcome, err *domain.Error) {
 	switch {
 	case work.model != nil:
-		f.replied(work, domain.ModelReply{Outcome: outcome, Error: err})
+		f.replied(work, domain.ModelReply{Outcome: outcome, Error: err}, 0)
 	case work.hook != nil && outcome != domain.Interrupted:
 		f.emit(Event{Type: EventHookFailed, Step: work.hook.Step, Hook: work.hook.Hook.Name, Trigger: work.hook.Hook.Trigger, Error: err})
 	case work.tool != nil:

@@ -16,7 +16,8 @@ type FollowOptions struct {
 	FromNow bool
 }
 
-// Follow yields what happens to an agent as it happens. It can be begun at any
+// Follow yields what happens to an agent as it happens, with the model's text
+// and reasoning while they arrive: see EventText. It can be begun at any
 // time and by any number of callers, and costs the workflow nothing. It needs
 // no worker. Where the server goes away it says so, and goes on when the server
 // is back. It ends after EventEnded, or EventClosed with FromNow; an error ends

@@ -6,21 +6,26 @@ import (
 	"everstep/domain"
 )
 
-// A liveText is the text of an inference as far as heartbeats have told it.
-type liveText struct {
-	// attempt is the try whose text it is.
-	attempt int
-	shown   int
-	// last is the end of what was shown.
-	last string
+// A liveAnswer is an inference's answer as far as heartbeats have told it.
+type liveAnswer struct {
+	// attempt is the try whose answer it is.
+	attempt         int
+	text, reasoning liveText
 }
 
-// withdraw forgets the text, since another attempt begins, and reports whether
-// there was any.
-func (l *liveText) withdraw() bool {
-	had := l.shown > 0
-	l.shown, l.last = 0, ""
+// withdraw forgets the answer, since another attempt begins, and reports
+// whether any of it was shown.
+func (l *liveAnswer) withdraw() bool {
+	had := l.text.shown+l.reasoning.shown > 0
+	l.text, l.reasoning = liveText{}, liveText{}
 	return had
+}
+
+// A liveText is a text as far as it was shown.
+type liveText struct {
+	shown int
+	// last is the end of what was shown.
+	last string
 }
 
 // within returns how many bytes of a whole text were shown. It reports false
@@ -35,24 +40,25 @@ func (l *liveText) within(whole string) (int, bool) {
 	return 0, false
 }
 
-// take returns what a heartbeat adds, and how much before it was missed.
-func (l *liveText) take(beat domain.Heartbeat) (text string, skipped int) {
-	fresh := beat.Length - l.shown
-	if fresh <= 0 || beat.Tail == "" {
+// take returns what a heartbeat adds, by the end of the text and its length,
+// and how much before it was missed.
+func (l *liveText) take(end string, length int) (text string, skipped int) {
+	fresh := length - l.shown
+	if fresh <= 0 || end == "" {
 		return "", 0
 	}
-	text = beat.Tail
+	text = end
 	if fresh <= len(text) {
 		text = text[len(text)-fresh:]
 	} else {
 		skipped = fresh - len(text)
 	}
-	l.shown, l.last = beat.Length, text
+	l.shown, l.last = length, text
 	return text, skipped
 }
 
 // live returns what the description of pending work adds to the history: text
-// as it comes, and failed attempts.
+// and reasoning as they come, and failed attempts.
 func (f *fold) live(pending []pendingWork, now time.Time) []Event {
 	f.out, f.now = nil, now
 	for _, p := range pending {
@@ -69,20 +75,38 @@ func (f *fold) live(pending []pendingWork, now time.Time) []Event {
 	return f.out
 }
 
-// beat shows the text of a heartbeat.
+// beat shows the text and the reasoning of a heartbeat. Which came first nobody
+// knows; mostly it was the reasoning.
 func (f *fold) beat(work *activity, beat domain.Heartbeat) {
 	l := &work.live
-	if beat.Step != work.step || work.model.Summary != nil {
+	if beat.Step != work.step || work.model.Summary != nil || f.rewriter != "" {
 		return
 	}
 	if beat.Attempt != l.attempt {
-		if l.withdraw() {
-			f.emit(Event{Type: EventWithdrawn, Step: work.step})
-		}
+		f.withdraw(work, nil)
 		l.attempt = beat.Attempt
 	}
-	if text, skipped := l.take(beat); text != "" {
-		f.emit(Event{Type: EventText, Step: work.step, Text: text, Skipped: skipped})
+	if text, skipped := l.reasoning.take(beat.Reasoning, beat.ReasoningLength); text != "" {
+		f.emit(Event{Type: EventReasoning, Step: work.step, Attempt: l.attempt, Text: text, Skipped: skipped})
+	}
+	if text, skipped := l.text.take(beat.Tail, beat.Length); text != "" {
+		f.emit(Event{Type: EventText, Step: work.step, Attempt: l.attempt, Text: text, Skipped: skipped})
+	}
+}
+
+// withdraw takes back what was shown of an attempt, where anything was.
+func (f *fold) withdraw(work *activity, why *domain.Error) {
+	if work.live.withdraw() {
+		f.emit(Event{Type: EventWithdrawn, Step: work.step, Attempt: work.live.attempt, Reason: reasonOf(why)})
+	}
+}
+
+// withhold says, once an execution, that a hook keeps what the model says from
+// being shown.
+func (f *fold) withhold(step int) {
+	if f.rewriter != "" && !f.withheld {
+		f.withheld = true
+		f.emit(Event{Type: EventWithheld, Step: step, Hook: f.rewriter})
 	}
 }
 

@@ -19,8 +19,11 @@ type pendingWork struct {
 	// until its next attempt.
 	waiting    bool
 	backingOff bool
-	attempt    int
-	since      time.Time
+	// limited is the task queue on which it waits for its turn, empty where it
+	// waits for no rate limit.
+	limited string
+	attempt int
+	since   time.Time
 	// beat is what it last reported, over all attempts; fresh that this was by
 	// the attempt under way.
 	beat  *domain.Heartbeat
@@ -33,7 +36,12 @@ type pendingWork struct {
 func (r reader) pending(s snapshot) []pendingWork {
 	var work []pendingWork
 	for _, info := range s.GetPendingActivities() {
-		work = append(work, r.pendingWork(info))
+		w := r.pendingWork(info)
+		queue := info.GetActivityOptions().GetTaskQueue().GetName()
+		if w.waiting && !w.backingOff && w.kind == string(domain.CallModel) && queue != s.GetExecutionConfig().GetTaskQueue().GetName() {
+			w.limited = queue
+		}
+		work = append(work, w)
 	}
 	return work
 }
@@ -89,6 +97,8 @@ func (w pendingWork) how() string {
 	switch {
 	case w.backingOff:
 		return fmt.Sprintf(", attempt %d waits for its time", w.attempt)
+	case w.limited != "":
+		return ", waits for its turn: task queue " + w.limited + " has a rate limit"
 	case w.waiting:
 		return ", waits for a worker"
 	case w.beat != nil && w.attempt > 1:

@@ -202,12 +202,12 @@ func (w *watcher) look(ctx context.Context) {
 		w.stalled = time.Time{}
 		w.show(e)
 	}
-	w.stall(s, work)
+	w.stall(ctx, s, work)
 }
 
-// stall says, once until work goes on, that no worker takes what waits. The
-// wait may have begun just after the look before.
-func (w *watcher) stall(s snapshot, work []pendingWork) {
+// stall says, once until work goes on, that no worker takes what waits, and why.
+// The wait may have begun just after the look before.
+func (w *watcher) stall(ctx context.Context, s snapshot, work []pendingWork) {
 	now := time.Now()
 	switch {
 	case !stalls(s, work):
@@ -216,7 +216,14 @@ func (w *watcher) stall(s snapshot, work []pendingWork) {
 		w.stalled = w.looked
 	case now.Sub(w.stalled) >= stalledAfter && !w.told:
 		w.told = true
-		w.show(Event{Type: EventNoWorker, Time: now, Number: w.fold.number})
+		e := Event{Type: EventNoWorker, Time: now, Number: w.fold.number}
+		if waits, ok := limited(work); ok {
+			e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits.limited
+			if !w.client.served(ctx, waits.limited) {
+				e.Reason = unserved(waits.limited)
+			}
+		}
+		w.show(e)
 	}
 	w.looked = now
 }

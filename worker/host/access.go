@@ -19,8 +19,9 @@ type Access struct {
 	Key Secret
 	// KeyFile is the path of a file that holds the key, in place of Key. The
 	// file is read for each attempt, so a key that was rotated counts at once.
-	// It must be the worker's user's, or root's, nobody else may read it, and it
-	// must not be below Config.Dir.
+	// It must be the worker's user's, or root's, nobody else may read it (below
+	// /run/secrets, where containers mount secrets: nobody else may write to it),
+	// and it must not be below Config.Dir.
 	KeyFile string
 }
 

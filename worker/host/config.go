@@ -48,6 +48,12 @@ type Config struct {
 	// FinishOptional takes the end of a stream of openai-chat for the end of a
 	// whole answer though no finish reason came, for proxies that leave it out.
 	FinishOptional bool
+	// RateLimits hold for the models of a vendor (openai, anthropic, gemini), or
+	// of a provider in Providers, by its name. Workers of one task queue need the
+	// same.
+	RateLimits map[string]RateLimit
+	// Workers is how many workers share the tokens of RateLimits. Zero: one.
+	Workers int
 	// Hooks are what agents of this worker may list, and what all of them have.
 	// Several versions of one may stand beside each other.
 	Hooks []hook.Hook

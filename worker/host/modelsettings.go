@@ -28,6 +28,14 @@ func modelSettings() []setting {
 			c.FinishOptional, err = readBool(text)
 			return err
 		}},
+		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm,anthropic=50rpm; the same for all workers of a task queue", func(c *Config, text string) (err error) {
+			c.RateLimits, err = readRateLimits(text)
+			return err
+		}},
+		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", func(c *Config, text string) (err error) {
+			c.Workers, err = readCount(text, 10_000)
+			return err
+		}},
 		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", func(c *Config, text string) (err error) {
 			c.Timeouts.Connect, err = readDuration(text, time.Hour)
 			return err

@@ -1,10 +1,8 @@
 package host
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -31,12 +29,14 @@ func (s Secret) Reveal() string { return string(s) }
 // hidden stands where a secret was.
 const hidden = "[hidden]"
 
-// secrets are the texts that the log never shows. Keys that are read from files
-// come to it while the worker runs. It is used by many at once.
+// secrets are the texts that the log never shows, and that no conversation
+// holds. Keys that are read from files come to it while the worker runs. It is
+// used by many at once.
 type secrets struct {
-	mu      sync.RWMutex
-	latest  []string
-	replace *strings.Replacer
+	mu     sync.RWMutex
+	latest []string
+	// all is for the log, said for what others say.
+	all, said hiding
 }
 
 // maxSecrets bounds how many are kept, the latest.
@@ -51,17 +51,15 @@ func (s *secrets) add(text string) {
 	defer s.mu.Unlock()
 	s.latest = append(s.latest, text)
 	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
-	var forms []string
+	var all, said []string
 	for _, secret := range s.latest {
-		forms = append(forms, quotations(secret)...)
+		forms := formsOf(secret)
+		all = append(all, forms...)
+		if len(secret) >= leastSaid {
+			said = append(said, forms...)
+		}
 	}
-	// A text that holds another one is replaced as a whole.
-	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(forms))
-	for _, form := range forms {
-		pairs = append(pairs, form, hidden)
-	}
-	s.replace = strings.NewReplacer(pairs...)
+	s.all, s.said = hidingOf(all), hidingOf(said)
 }
 
 func (s *secrets) has(text string) bool {
@@ -74,34 +72,28 @@ func (s *secrets) has(text string) bool {
 func (s *secrets) hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.replace == nil {
-		return text
-	}
-	return s.replace.Replace(text)
+	return s.all.hide(text)
 }
 
-// quotations are a text, and the same where it was quoted on the way, once or
-// twice.
-func quotations(text string) []string {
-	forms := []string{text}
-	for range 2 {
-		for _, form := range forms {
-			forms = append(forms, quoted(form, true), quoted(form, false))
-		}
-	}
-	return forms
+// leastSaid is the length from which on a secret is hidden in conversations.
+// Servers that need no key are given one such as "none" or "ollama", and a word
+// like that must not be taken out of what is said.
+const leastSaid = 16
+
+// Hide takes them out of a text that a model, a tool or a hook has said. It
+// leaves those that are too short to be a vendor's key.
+func (s *secrets) Hide(text string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.said.hide(text)
 }
 
-// quoted is a text as it stands inside a JSON string.
-func quoted(text string, html bool) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(html)
-	if encoder.Encode(text) != nil {
-		return text
-	}
-	inside := strings.TrimSuffix(b.String(), "\n")
-	return inside[1 : len(inside)-1]
+// Begun is how many bytes at the end of a text may be the beginning of what
+// Hide takes out.
+func (s *secrets) Begun(text string) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.said.begun(text)
 }
 
 // A redactor writes on what it is given, without the secrets. A line is written

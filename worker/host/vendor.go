@@ -16,6 +16,7 @@ import (
 
 // A vendor has models, and one key for all of its APIs.
 type vendor struct {
+	name string
 	// baseURL, key and keyFile name the variables of an Access.
 	baseURL, key, keyFile string
 	// otherKey names the variable that counts where none of key and keyFile is
@@ -37,7 +38,7 @@ type offer struct {
 func vendors() []vendor {
 	return []vendor{
 		{
-			baseURL: "OPENAI_BASE_URL", key: "OPENAI_API_KEY", keyFile: "OPENAI_API_KEY_FILE",
+			name: "openai", baseURL: "OPENAI_BASE_URL", key: "OPENAI_API_KEY", keyFile: "OPENAI_API_KEY_FILE",
 			access: func(c *Config) *Access { return &c.OpenAI },
 			offers: []offer{
 				{openai.Name, openai.DefaultBaseURL, func(_ Config, w wire.Config) (inference.Provider, error) {
@@ -52,14 +53,14 @@ func vendors() []vendor {
 			},
 		},
 		{
-			baseURL: "ANTHROPIC_BASE_URL", key: "ANTHROPIC_API_KEY", keyFile: "ANTHROPIC_API_KEY_FILE",
+			name: "anthropic", baseURL: "ANTHROPIC_BASE_URL", key: "ANTHROPIC_API_KEY", keyFile: "ANTHROPIC_API_KEY_FILE",
 			access: func(c *Config) *Access { return &c.Anthropic },
 			offers: []offer{{anthropic.Name, anthropic.DefaultBaseURL, func(_ Config, w wire.Config) (inference.Provider, error) {
 				return anthropic.New(anthropic.Config{Config: w})
 			}}},
 		},
 		{
-			baseURL: "GEMINI_BASE_URL", key: "GEMINI_API_KEY", keyFile: "GEMINI_API_KEY_FILE", otherKey: "GOOGLE_API_KEY",
+			name: "gemini", baseURL: "GEMINI_BASE_URL", key: "GEMINI_API_KEY", keyFile: "GEMINI_API_KEY_FILE", otherKey: "GOOGLE_API_KEY",
 			access: func(c *Config) *Access { return &c.Gemini },
 			offers: []offer{{gemini.Name, gemini.DefaultBaseURL, func(_ Config, w wire.Config) (inference.Provider, error) {
 				return gemini.New(gemini.Config{Config: w})

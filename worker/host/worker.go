@@ -23,15 +23,17 @@ import (
 	"everstep/workflows"
 )
 
-// A Worker serves one task queue until it is stopped.
+// A Worker serves one task queue until it is stopped, and those that limits of
+// providers hold for.
 type Worker struct {
-	worker worker.Worker
-	log    log.Logger
-	means  *means
-	cache  *transcript.Cache
-	events *dispatcher
-	fatal  chan error
-	stop   sync.Once
+	// workers are the SDK's, one for each task queue.
+	workers []worker.Worker
+	log     log.Logger
+	means   *means
+	cache   *transcript.Cache
+	events  *dispatcher
+	fatal   chan error
+	stop    sync.Once
 }
 
 // Start begins to serve. It checks all of the configuration first, opens the
@@ -62,9 +64,13 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	source := &transcript.Source{Cache: w.cache, Client: c, Storage: w.means.storage}
 	// What is left of the stop time-out is for reporting.
 	grace := config.StopTimeout * 2 / 5
+	quotas, err := config.quotas()
+	if err != nil {
+		return err
+	}
 	acts, err := activities.New(activities.Config{
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
-		Hooks: w.means.hooks, Compilers: config.Compilers, Facts: w.means.facts,
+		Hooks: w.means.hooks, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
 		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
 		HeartbeatThrottle: heartbeatThrottle(config.Connection.Address),
 	})
@@ -72,13 +78,36 @@ func (w *Worker) serve(c client.Client, config Config) error {
 		return err
 	}
 	worker.SetStickyWorkflowCacheSize(stickyWorkflows())
-	w.worker = worker.New(c, config.TaskQueue, w.options(config))
-	workflows.Register(w.worker, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
-	acts.Register(w.worker)
-	if err := w.worker.Start(); err != nil {
-		return notServing(config, err)
+	main := worker.New(c, config.TaskQueue, w.options(config))
+	workflows.Register(main, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
+	acts.Register(main)
+	all := []worker.Worker{main}
+	for _, q := range quotas {
+		options, err := q.options(w.options(config))
+		if err != nil {
+			return err
+		}
+		limited := worker.New(c, q.TaskQueue, options)
+		acts.RegisterInference(limited)
+		all = append(all, limited)
+	}
+	for _, one := range all {
+		if err := one.Start(); err != nil {
+			w.stopServing()
+			return notServing(config, err)
+		}
+		w.workers = append(w.workers, one)
 	}
 	return nil
+}
+
+// stopServing stops what has started, all at once, and waits for it.
+func (w *Worker) stopServing() {
+	var all sync.WaitGroup
+	for _, one := range w.workers {
+		all.Go(one.Stop)
+	}
+	all.Wait()
 }
 
 // deadlockTimeout is how long a workflow may compute without waiting for
@@ -113,7 +142,16 @@ func (w *Worker) options(config Config) worker.Options {
 		DeadlockDetectionTimeout:                deadlock(address),
 		SysInfoProvider:                         sysinfo.SysInfoProvider(),
 		Interceptors:                            []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
-		OnFatalError:                            func(err error) { w.fatal <- err },
+		OnFatalError:                            w.failed,
+	}
+}
+
+// failed keeps the first error after which one of the task queues is served no
+// more.
+func (w *Worker) failed(err error) {
+	select {
+	case w.fatal <- err:
+	default:
 	}
 }
 
@@ -130,7 +168,7 @@ func (w *Worker) Forget() { w.cache.Clear() }
 // one when it is started again, goes on with them. It may be called twice.
 func (w *Worker) Stop() {
 	w.stop.Do(func() {
-		w.worker.Stop()
+		w.stopServing()
 		w.events.Close()
 		if err := w.means.close(); err != nil {
 			w.log.Warn("close the directory and storage", "error", err)

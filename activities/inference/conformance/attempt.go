@@ -160,6 +160,8 @@ func (o Outcome) checkError(t *testing.T, provider string) {
 	if o.Sent == 0 {
 		require.False(t, o.Err.Billed, "what was not sent is not billed")
 		require.Empty(t, o.Deltas)
+		o.Answer.Partial = false
+		require.Equal(t, inference.Answer{}, o.Answer, "nothing came")
 		return
 	}
 	require.True(t, o.Answer.Partial)

@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"testing"
-
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
@@ -18,11 +16,11 @@ type Case struct {
 	Name string
 	// Model is a model's name.
 	Model string
-	// KeyVariable is what the error of a missing key names.
-	KeyVariable string
+	// KeyVariable and BaseURLVariable are what errors of the configuration name.
+	KeyVariable, BaseURLVariable string
 	// New returns the provider. A config without a base URL means the API's own
 	// server, to which nothing is sent.
-	New func(t testing.TB, config wire.Config) inference.Provider
+	New func(config wire.Config) (inference.Provider, error)
 
 	// Text is an answer of some pieces of text, which need no escapes, one or
 	// more events each: 30 tokens in, 7 out.
@@ -30,6 +28,9 @@ type Case struct {
 	// Calls is an answer of no text and two calls: call_1 of weather with
 	// {"city":"Paris"} and call_2 of clock with {"zone":"UTC"}.
 	Calls string
+	// Call is an answer of one call, of weather, with these bytes for its
+	// arguments, whatever they are: see Quote and Event.
+	Call func(arguments string) string
 	// CutCall is the text hello, then a call of weather that the token limit
 	// cut, or after which it struck where the API has no cut calls.
 	CutCall string

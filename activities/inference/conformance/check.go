@@ -28,10 +28,15 @@ func (c Case) testCheck(t *testing.T) {
 		"no key":                 {config: wire.Config{}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: c.KeyVariable},
 		"a key that is two":      {config: wire.Config{BaseURL: s.URL, Key: wire.FixedKey(Key + "\n" + Key)}, model: model, kind: domain.Invalid, says: c.KeyVariable},
 		"a key that is not told": {config: wire.Config{BaseURL: s.URL, Key: noKey}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: "no key today"},
+		"an empty key":           {config: wire.Config{Key: wire.FixedKey("")}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: c.KeyVariable},
+		"a key with a line end":  {config: wire.Config{Key: wire.FixedKey(Key + "\n")}, model: model, kind: domain.Invalid, says: c.KeyVariable},
+		"a key in quotes":        {config: wire.Config{Key: wire.FixedKey("\"" + Key + "\r\"")}, model: model, kind: domain.Invalid, says: c.KeyVariable},
+		"a key of spaces":        {config: wire.Config{Key: wire.FixedKey("  ")}, model: model, kind: domain.Invalid, says: c.KeyVariable},
+		"a key with a header":    {config: wire.Config{Key: wire.FixedKey(Key + "\r\nX-More: " + Key)}, model: model, kind: domain.Invalid, says: c.KeyVariable},
 		"no model":               {config: here, model: domain.LLMConfig{Provider: c.Name}, kind: domain.Invalid, code: domain.CodeModelNotFound, says: "model"},
 		"another server":         {config: here, model: domain.LLMConfig{Provider: c.Name, Model: c.Model, BaseURL: "https://elsewhere.example"}, kind: domain.Denied, says: "base_url"},
 	} {
-		p := c.New(t, test.config)
+		p := c.opened(t, test.config)
 		err := p.Check(t.Context(), test.model)
 		if test.kind == "" {
 			require.NoError(t, err, name)
@@ -47,7 +52,7 @@ func (c Case) testCheck(t *testing.T) {
 		require.Positive(t, p.MinOutputTokens())
 	}
 	// What Check refuses, Infer does not send.
-	p := c.New(t, wire.Config{BaseURL: s.URL, Key: noKey})
+	p := c.opened(t, wire.Config{BaseURL: s.URL, Key: noKey})
 	o := Attempt(t.Context(), t, p, c.call("hello"), nil)
 	require.NotNil(t, o.Err)
 	require.Zero(t, o.Sent)

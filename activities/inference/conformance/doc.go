@@ -6,6 +6,7 @@
 // same of every provider, so what one API has and another has not is a body that
 // is there or not, never an expectation that differs.
 //
-// Start reading at case.go; run.go names the tests. A provider without a server
-// is tested attempt by attempt, with Attempt.
+// Start reading at case.go; run.go names the tests. Floods is apart, since it
+// measures memory. A provider without a server is tested attempt by attempt,
+// with Attempt.
 package conformance

@@ -50,7 +50,7 @@ func (c Case) testSilence(t *testing.T) {
 			require.Equal(t, domain.CodeTimeout, o.Err.Code)
 			require.True(t, o.Err.Billed)
 			require.Equal(t, test.text, o.Answer.Message.Text())
-			await(t, closed, "the connection stays open")
+			await(t, closed)
 		})
 	}
 	t.Run("after a whole answer", func(t *testing.T) {
@@ -60,7 +60,7 @@ func (c Case) testSilence(t *testing.T) {
 		o := c.attempt(t.Context(), t, s, c.provider(t, s, wire.Timeouts{Idle: short}))
 		require.Nil(t, o.Err, "what is whole is not lost")
 		hello(t, o)
-		await(t, closed, "the connection stays open")
+		await(t, closed)
 	})
 }
 
@@ -92,7 +92,7 @@ func (c Case) testCancelled(t *testing.T) {
 			case <-time.After(patience):
 				require.Fail(t, "Infer goes on though its context has ended")
 			}
-			await(t, closed, "the connection stays open")
+			await(t, closed)
 			require.Len(t, s.asked(), 1)
 		})
 	}

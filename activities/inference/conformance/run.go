@@ -9,6 +9,9 @@ func Run(t *testing.T, c Case) {
 		"answers":                Case.testAnswers,
 		"request":                Case.testRequest,
 		"byte by byte":           Case.testByteByByte,
+		"forms":                  Case.testForms,
+		"hostile arguments":      Case.testHostileArguments,
+		"hostile bodies":         Case.testHostileBodies,
 		"cut":                    Case.testCut,
 		"rejections":             Case.testRejections,
 		"an error in the stream": Case.testInStream,
@@ -21,6 +24,8 @@ func Run(t *testing.T, c Case) {
 		"a broken connection":    Case.testBrokenConnection,
 		"at once":                Case.testAtOnce,
 		"check":                  Case.testCheck,
+		"base URLs":              Case.testBaseURLs,
+		"other servers":          Case.testOtherServers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

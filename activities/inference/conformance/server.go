@@ -84,7 +84,15 @@ func (s *server) asked() []request {
 // provider returns the case's provider at the server.
 func (c Case) provider(t *testing.T, s *server, timeouts wire.Timeouts) inference.Provider {
 	t.Helper()
-	return c.New(t, wire.Config{BaseURL: s.URL, Key: wire.FixedKey(Key), Timeouts: timeouts})
+	return c.opened(t, wire.Config{BaseURL: s.URL, Key: wire.FixedKey(Key), Timeouts: timeouts})
+}
+
+// opened returns the provider of a configuration that is right.
+func (c Case) opened(t *testing.T, config wire.Config) inference.Provider {
+	t.Helper()
+	p, err := c.New(config)
+	require.NoError(t, err)
+	return p
 }
 
 // attempt asks the server once, and checks that it was just that, and that
@@ -109,12 +117,12 @@ func (c Case) ask(t *testing.T, s *server) Outcome {
 	return c.attempt(t.Context(), t, s, c.provider(t, s, wire.Timeouts{}))
 }
 
-// await waits for the other side.
-func await(t *testing.T, done <-chan struct{}, what string) {
+// await waits for the other side to hear that the connection was closed.
+func await(t *testing.T, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
 	case <-time.After(patience):
-		require.Fail(t, what)
+		require.Fail(t, "the connection stays open")
 	}
 }

@@ -25,6 +25,8 @@ type Piece struct {
 // changed: what is not JSON stays as it came. The zero value is empty.
 type Calls struct {
 	list []*pendingCall
+	// held is about how many bytes they take.
+	held int
 }
 
 type pendingCall struct {
@@ -40,15 +42,19 @@ func (c *Calls) Add(piece Piece) string {
 	if begins {
 		call = &pendingCall{index: piece.Index}
 		c.list = append(c.list, call)
+		c.held += perPart
 	}
 	if call.id == "" {
 		call.id = piece.ID
+		c.held += len(piece.ID)
 	}
 	// Some servers send the name with each piece.
 	if piece.Name != call.name {
 		call.name += piece.Name
+		c.held += len(piece.Name)
 	}
 	call.arguments.WriteString(piece.Arguments)
+	c.held += len(piece.Arguments)
 	if begins {
 		return call.name
 	}
@@ -64,7 +70,8 @@ func (c *Calls) find(piece Piece) *pendingCall {
 			break
 		}
 	}
-	if found == nil || found.finished() && piece.Name != "" && (piece.ID == "" || piece.Index < 0) {
+	// Whether the arguments are whole is asked last: it goes over all of them.
+	if found == nil || piece.Name != "" && (piece.ID == "" || piece.Index < 0) && found.finished() {
 		return nil
 	}
 	return found
@@ -84,8 +91,9 @@ func (c *Calls) same(call *pendingCall, piece Piece) bool {
 // finished reports whether the arguments are whole, so that what names a tool
 // again begins another call.
 func (p *pendingCall) finished() bool {
-	arguments := p.arguments.String()
-	return p.name != "" && strings.HasPrefix(strings.TrimSpace(arguments), "{") && json.Valid([]byte(arguments))
+	arguments := strings.TrimSpace(p.arguments.String())
+	// Asked with each piece of some servers: most are told by their borders.
+	return p.name != "" && strings.HasPrefix(arguments, "{") && strings.HasSuffix(arguments, "}") && json.Valid([]byte(arguments))
 }
 
 // Done returns the calls in their order: by index where each has its own, else

@@ -39,11 +39,10 @@ type Config struct {
 	// Proxy is the URL of the proxy that all requests go through: http, https
 	// or socks5. Empty is none, whatever the environment says.
 	Proxy string
-	// MaxBody bounds a response in bytes. Zero is 32 MiB.
+	// MaxBody bounds a response in bytes, most of which is not kept. Zero is
+	// 128 MiB.
 	MaxBody int64
 }
-
-const maxBody = 32 << 20
 
 // A Client makes attempts at one server. It is used by many at once.
 type Client struct {
@@ -74,6 +73,7 @@ func New(api API, config Config) (*Client, error) {
 	}
 	c.transport = http.DefaultTransport.(*http.Transport).Clone()
 	c.transport.MaxIdleConnsPerHost = 64
+	c.transport.MaxResponseHeaderBytes = maxHeader
 	// The attempt's own time-out comes first; these end what nobody waits for.
 	abandoned := max(2*config.Timeouts.Connect, 2*time.Minute)
 	c.transport.TLSHandshakeTimeout = abandoned

@@ -23,6 +23,8 @@ type Draft struct {
 
 	parts []*draftPart
 	calls Calls
+	held  int
+	told  bool
 	emit  func(inference.Delta)
 	news  inference.Delta
 }
@@ -36,7 +38,7 @@ type draftPart struct {
 	opaque    json.RawMessage
 }
 
-// NewDraft returns an empty draft that tells emit what has arrived.
+// NewDraft returns an empty draft that tells emit what has arrived. Nil: nobody.
 func NewDraft(emit func(inference.Delta)) *Draft { return &Draft{emit: emit} }
 
 // part returns the part at a place; where there is none, or one of another
@@ -49,6 +51,7 @@ func (d *Draft) part(at int, kind domain.PartType) *draftPart {
 	}
 	p := &draftPart{at: at, kind: kind}
 	d.parts = append(d.parts, p)
+	d.held += perPart
 	return p
 }
 
@@ -56,6 +59,7 @@ func (d *Draft) part(at int, kind domain.PartType) *draftPart {
 func (d *Draft) Text(at int, piece string) {
 	if piece != "" {
 		d.part(at, domain.PartText).text.WriteString(piece)
+		d.held += len(piece)
 		d.news.Text += piece
 	}
 }
@@ -64,6 +68,7 @@ func (d *Draft) Text(at int, piece string) {
 func (d *Draft) Reasoning(at int, piece string) {
 	if piece != "" {
 		d.part(at, domain.PartReasoning).text.WriteString(piece)
+		d.held += len(piece)
 		d.news.Reasoning += piece
 	}
 }
@@ -73,22 +78,40 @@ func (d *Draft) Reasoning(at int, piece string) {
 func (d *Draft) Keep(at int, signature string, opaque json.RawMessage) {
 	p := d.part(at, domain.PartReasoning)
 	p.signature, p.opaque = signature, slices.Clone(opaque)
+	d.held += len(signature) + len(opaque)
 }
 
 // Call adds a piece of a tool call.
 func (d *Draft) Call(piece Piece) {
-	if name := d.calls.Add(piece); name != "" {
-		d.news.Tool = name
+	name := d.calls.Add(piece)
+	if name == "" {
+		return
 	}
+	if d.news.Tool != "" {
+		d.Flush() // one delta tells of one call
+	}
+	d.news.Tool = name
 }
+
+// Hold counts bytes that the adapter itself keeps until the answer is whole, and
+// what is around them.
+func (d *Draft) Hold(bytes int) { d.held += bytes }
+
+// Held is about how many bytes are kept of the answer. Each part and each call
+// counts as 1 KiB beside its text.
+func (d *Draft) Held() int { return d.held + d.calls.held }
 
 // Flush tells what has arrived since the last time. Call it once for an event.
 func (d *Draft) Flush() {
-	if !d.news.IsEmpty() {
+	if !d.news.IsEmpty() && d.emit != nil {
 		d.emit(d.news)
+		d.told = true
 	}
 	d.news = inference.Delta{}
 }
+
+// Told reports whether anything was told of the answer.
+func (d *Draft) Told() bool { return d.told }
 
 // TextAt is the text at a place, so far.
 func (d *Draft) TextAt(at int) string {

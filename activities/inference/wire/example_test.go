@@ -46,6 +46,7 @@ type assembly struct {
 }
 
 func (s *assembly) Complete() bool { return s.why != "" }
+func (s *assembly) Held() int      { return s.draft.Held() }
 
 func (s *assembly) Whole(data []byte) error {
 	_, err := s.Event(wire.Event{Data: data})

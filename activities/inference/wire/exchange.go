@@ -31,7 +31,7 @@ func (e exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.requestID = a.client.requestID(response.Header)
-	body := &guarded{body: response.Body, quiet: a.quiet, idle: a.timeouts.Idle, left: a.client.config.MaxBody}
+	body := &guarded{body: response.Body, quiet: a.quiet, idle: a.timeouts.Idle, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
 	response.Body = body
 	if response.StatusCode == http.StatusOK {
 		a.body = body

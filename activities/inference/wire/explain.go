@@ -19,6 +19,7 @@ func (a *Attempt) Explain(err error) error {
 		err = cause
 	}
 	typed, ok := errors.AsType[*domain.Error](err)
+	long, isLong := errors.AsType[*tooLong](err)
 	name, host := a.client.api.Name, a.base.Host
 	switch {
 	case ok:
@@ -27,8 +28,8 @@ func (a *Attempt) Explain(err error) error {
 		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: cannot reach %s: no connection in %s; check the base URL", name, host, a.timeouts.Connect)
 	case errors.Is(err, errQuiet):
 		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: %s sent nothing for too long", name, host)
-	case errors.Is(err, errTooLong):
-		typed = domain.Errorf(domain.TooLarge, "%s: the response has more than %d bytes", name, a.client.config.MaxBody)
+	case isLong:
+		typed = domain.Errorf(domain.TooLarge, "%s: %s", name, long)
 	case a.body != nil:
 		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: the answer was cut off: %s", name, a.cause(err))
 	case a.sent.Load():

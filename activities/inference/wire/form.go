@@ -41,11 +41,7 @@ func (s *Stream) Form() Form {
 	}
 }
 
-// Rest reads all that is left of the body, up to a number of bytes; zero is no
-// such bound.
+// Rest reads what is left of the body, up to a number of bytes.
 func (s *Stream) Rest(limit int64) ([]byte, error) {
-	if limit <= 0 {
-		return io.ReadAll(s.reader)
-	}
 	return io.ReadAll(io.LimitReader(s.reader, limit))
 }

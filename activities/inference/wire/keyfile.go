@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"everstep/domain"
@@ -14,8 +15,14 @@ import (
 // maxKeyFile bounds a file with a key.
 const maxKeyFile = 8 << 10
 
+// secretsFolder is where container runtimes mount secrets. A path below
+// /var/run, its older name, leads here too.
+const secretsFolder = "/run/secrets"
+
 // FileKey is the key that a file holds: one line of at most 8 KiB, in a regular
-// file that belongs to the worker's user or root and that nobody else may read.
+// file that belongs to the worker's user or root and that nobody else may read;
+// below /run/secrets, where Docker and Kubernetes mount secrets for all of a
+// container to read, it is enough that nobody else may write to it.
 // The file is checked and read anew each time, so one that was rotated counts
 // at once; to rotate, write another file and rename it over the old one, so
 // that no half of a key is ever read. Errors name the file, never its content.
@@ -30,10 +37,15 @@ func FileKey(path string) Key {
 }
 
 func readKey(path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", unreadable(err)
+	}
+	mounted := strings.HasPrefix(path, secretsFolder+"/") || strings.HasPrefix(path, "/var"+secretsFolder+"/")
 	// Asked before it is opened, since opening a pipe may wait for ever.
 	if info, err := os.Stat(path); err != nil {
 		return "", unreadable(err)
-	} else if err := checkKeyFile(info); err != nil {
+	} else if err := checkKeyFile(info, mounted); err != nil {
 		return "", err
 	}
 	file, err := os.Open(path)
@@ -45,7 +57,7 @@ func readKey(path string) (string, error) {
 	if err != nil {
 		return "", unreadable(err)
 	}
-	if err := checkKeyFile(info); err != nil {
+	if err := checkKeyFile(info, mounted); err != nil {
 		return "", err
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
@@ -59,11 +71,11 @@ func readKey(path string) (string, error) {
 }
 
 // checkKeyFile says whether a key may be in a file like that.
-func checkKeyFile(info fs.FileInfo) error {
+func checkKeyFile(info fs.FileInfo, mounted bool) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("is not a regular file; name the file that holds the key")
 	}
-	return checkOwner(info)
+	return checkOwner(info, mounted)
 }
 
 // oneLine is a file's only line, without its end and the spaces around it.

@@ -8,10 +8,7 @@ import (
 	"time"
 )
 
-var (
-	errQuiet   = errors.New("the server sent nothing for too long")
-	errTooLong = errors.New("the response is too long")
-)
+var errQuiet = errors.New("the server sent nothing for too long")
 
 // quiet ends an attempt when nothing is heard for a time. Its time begins with
 // the first call of heard.
@@ -50,12 +47,13 @@ type guarded struct {
 	body  io.ReadCloser
 	quiet *quiet
 	idle  time.Duration
-	left  int64
+	// most is how many bytes it may have, left how many are still to come.
+	most, left int64
 }
 
 func (g *guarded) Read(p []byte) (int, error) {
 	if g.left <= 0 {
-		return 0, errTooLong
+		return 0, &tooLong{"the response", g.most}
 	}
 	n, err := g.body.Read(p[:min(int64(len(p)), g.left)])
 	g.left -= int64(n)

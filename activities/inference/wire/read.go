@@ -19,6 +19,9 @@ type Decoder interface {
 	// end was seen. Once true it stays so. Events that follow are still given,
 	// for the usage in them, and what is missing of them is no failure.
 	Complete() bool
+	// Held is about how many bytes of the answer it keeps, as Draft.Held counts
+	// them.
+	Held() int
 }
 
 // Read gives a response of status 200 to the decoder, whatever its form, and
@@ -40,9 +43,12 @@ func (a *Attempt) Read(response *http.Response, d Decoder) error {
 }
 
 func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
-	data, err := stream.Rest(0)
+	data, err := stream.Rest(maxEvent + 1)
 	if err != nil {
 		return err
+	}
+	if len(data) > maxEvent {
+		return &tooLong{"the answer", maxEvent}
 	}
 	if !json.Valid(data) {
 		return a.malformed("the answer is not valid JSON, or was cut", data)
@@ -75,6 +81,9 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		done, err := d.Event(e)
 		if err != nil {
 			return err
+		}
+		if d.Held() > maxHeld {
+			return &tooLong{"the answer", maxHeld}
 		}
 		if !complete && d.Complete() {
 			complete = true

@@ -23,6 +23,8 @@ type decoder struct {
 
 func (d *decoder) Complete() bool { return d.complete }
 
+func (d *decoder) Held() int { return d.text.Len() }
+
 func (d *decoder) Whole(data []byte) error {
 	d.complete = true
 	return d.take(data)

@@ -26,7 +26,7 @@ func (a *Attempt) rejected(response *http.Response) *domain.Error {
 		return a.malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
 	}
 	r := ParseRejection(body)
-	r.Status = response.StatusCode
+	r.Status, r.Again = response.StatusCode, inference.AdviceOf(response.Header)
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
 	}
@@ -46,7 +46,15 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 		a.requestID = r.RequestID
 	}
 	r.Message, r.Code, r.Param = a.Redact(r.Message), a.Redact(r.Code), a.Redact(r.Param)
+	r.Server = a.server()
 	err := r.Error(a.call.Config)
 	err.Detail = a.detail(body)
 	return err
+}
+
+// server is the base URL without its query, in which some servers want a key.
+func (a *Attempt) server() string {
+	plain := *a.base
+	plain.RawQuery = ""
+	return a.Redact(plain.String())
 }

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,16 @@ func TestParseRejection(t *testing.T) {
 			require.Equal(t, test.want, got)
 		})
 	}
+}
+
+// TestNoModelSaysWhere: the base URL is told, without what may be a key in it.
+func TestNoModelSaysWhere(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	failed, _ := attempt(t, wire.Config{BaseURL: server + "/v1?key=canary"}, &decoder{})
+	require.Equal(t, domain.CodeModelNotFound, failed.Code)
+	require.Contains(t, failed.Message, "no model m at "+server+"/v1;")
+	require.NotContains(t, failed.Message+failed.Detail, "canary")
 }
 
 // TestGoogleSaysWhyInItsDetails: a bad key and a day's quota are in details

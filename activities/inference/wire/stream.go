@@ -22,7 +22,8 @@ type Event struct {
 // A Stream reads server-sent events as their standard has them: lines that end
 // in LF, CR or CRLF, of any length; a byte order mark; comments; several lines
 // of data. One leniency: a last event that lacks its empty line counts if its
-// data is whole. It does not bound what it reads: the body does.
+// data is whole. One event has at most 16 MiB; how many there are the body
+// bounds.
 type Stream struct {
 	reader *bufio.Reader
 	line   []byte
@@ -32,8 +33,9 @@ type Stream struct {
 	skip bool
 }
 
-// NewStream returns a stream of the events in r.
-func NewStream(r io.Reader) *Stream { return &Stream{reader: bufio.NewReaderSize(r, 32<<10)} }
+// NewStream returns a stream of the events in r. Its buffer is small: servers
+// send small pieces, and many streams are open at once.
+func NewStream(r io.Reader) *Stream { return &Stream{reader: bufio.NewReaderSize(r, 4<<10)} }
 
 // pass passes over a byte order mark at the beginning.
 func (s *Stream) pass() {
@@ -77,6 +79,9 @@ func (s *Stream) Next() (Event, error) {
 				s.id = string(value)
 			}
 		case "data":
+			if len(out.Data)+len(value) > maxEvent {
+				return Event{}, errEvent()
+			}
 			if has {
 				out.Data = append(out.Data, '\n')
 			}
@@ -108,6 +113,9 @@ func (s *Stream) readLine() ([]byte, error) {
 		s.skip = false
 		end := bytes.IndexAny(buffered, "\r\n")
 		if end < 0 {
+			if len(s.line)+len(buffered) > maxEvent {
+				return nil, errEvent()
+			}
 			s.line = append(s.line, buffered...)
 			_, _ = s.reader.Discard(len(buffered))
 			continue

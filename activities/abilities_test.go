@@ -1,0 +1,135 @@
+package activities_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/activities/modelfacts"
+	"everstep/activities/tool"
+	"everstep/activities/transcript"
+	"everstep/domain"
+)
+
+// gateway is a provider that refuses what a definition of its model says.
+type gateway struct {
+	nativeModel
+	refuses *domain.Error
+}
+
+func (g gateway) Check(context.Context, domain.LLMConfig) error {
+	if g.refuses != nil {
+		return g.refuses
+	}
+	return nil
+}
+
+// abilities are what is known of models by their names; of others nothing is.
+func abilities(model domain.LLMConfig) (modelfacts.Facts, bool) {
+	facts := modelfacts.Facts{Tools: new(true), Images: new(true), JSONSchema: new(true), Source: "a test"}
+	switch model.Model {
+	case "without tools":
+		facts.Tools = new(false)
+	case "blind":
+		facts.Images = new(false)
+	case "without schema":
+		facts.JSONSchema = new(false)
+	case "without both":
+		facts.Tools, facts.JSONSchema = new(false), new(false)
+	case "able":
+	case "hardly known":
+		facts = modelfacts.Facts{}
+	default:
+		return facts, false
+	}
+	return facts, true
+}
+
+// TestAbilities: what a model cannot do is said before anything begins, and what
+// it can do instead; a model of which nothing is known may try.
+func TestAbilities(t *testing.T) {
+	t.Parallel()
+	f := tool.New("f", "does it", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
+	a, err := activities.New(activities.Config{
+		Providers: map[string]inference.Provider{
+			"p": gateway{}, "strict": gateway{refuses: domain.Errorf(domain.Invalid, "options: no such option")},
+			"locked": gateway{refuses: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")},
+		},
+		Tools: []tool.Tool{f}, Facts: abilities, Transcripts: &transcript.Source{Cache: transcript.NewCache(1)},
+	})
+	require.NoError(t, err)
+	model := func(name string) domain.LLMConfig { return domain.LLMConfig{Provider: "p", Model: name} }
+	falls := func(models ...domain.LLMConfig) (fallbacks []domain.Fallback) {
+		for _, m := range models {
+			fallbacks = append(fallbacks, domain.Fallback{Model: m})
+		}
+		return fallbacks
+	}
+	f1 := []string{"f"}
+	for name, test := range map[string]struct {
+		definition domain.Definition
+		mode       domain.OutputMode
+		wrong      string
+	}{
+		"tools":                          {definition: domain.Definition{Model: model("able"), Tools: f1}},
+		"tools, nothing known":           {definition: domain.Definition{Model: model("new"), Tools: f1}},
+		"tools, not known":               {definition: domain.Definition{Model: model("hardly known"), Tools: f1}},
+		"no tools":                       {definition: domain.Definition{Model: model("without tools"), Tools: f1}, wrong: "tools: model p/without tools takes no tools (a test); leave tools out, take another model"},
+		"none needed":                    {definition: domain.Definition{Model: model("without tools")}},
+		"no images":                      {definition: domain.Definition{Model: model("blind")}},
+		"a schema":                       {definition: domain.Definition{Model: model("able"), Format: cityFormat("")}, mode: domain.OutputNative},
+		"a schema, nothing known":        {definition: domain.Definition{Model: model("new"), Format: cityFormat("")}, mode: domain.OutputNative},
+		"no schema":                      {definition: domain.Definition{Model: model("without schema"), Format: cityFormat("")}, mode: domain.OutputTool},
+		"no schema, but asked for":       {definition: domain.Definition{Model: model("without schema"), Format: cityFormat(domain.OutputNative)}, wrong: "response_format.mode: model p/without schema takes no JSON Schema of its own (a test); leave mode out, give tool or instruction"},
+		"no schema, any object":          {definition: domain.Definition{Model: model("without schema"), Format: domain.ResponseFormat{Type: domain.FormatJSON, Mode: domain.OutputNative}}, mode: domain.OutputNative},
+		"neither":                        {definition: domain.Definition{Model: model("without both"), Format: cityFormat("")}, mode: domain.OutputInstruction},
+		"neither, but a tool":            {definition: domain.Definition{Model: model("without both"), Format: cityFormat(domain.OutputTool)}, wrong: "response_format.mode: model p/without both takes no tools (a test); leave mode out, give instruction"},
+		"a fallback":                     {definition: domain.Definition{Model: model("able"), Tools: f1, Fallbacks: falls(model("new"), model("able"))}},
+		"a fallback without tools":       {definition: domain.Definition{Model: model("able"), Tools: f1, Fallbacks: falls(model("new"), model("without tools"))}, wrong: "fallbacks[1]: tools: model p/without tools takes no tools"},
+		"a fallback without schema":      {definition: domain.Definition{Model: model("able"), Format: cityFormat(""), Fallbacks: falls(model("without schema"))}, mode: domain.OutputNative},
+		"a fallback without that mode":   {definition: domain.Definition{Model: model("able"), Format: cityFormat(domain.OutputNative), Fallbacks: falls(model("without schema"))}, wrong: "fallbacks[0]: response_format.mode: model p/without schema takes no JSON Schema"},
+		"a fallback of nobody's":         {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "q", Model: "m"})}, wrong: "fallbacks[0]: model: no provider \"q\" on this worker; the providers are: locked, p, strict"},
+		"a fallback that is wrong":       {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "strict", Model: "m"})}, wrong: "fallbacks[0]: options: no such option"},
+		"a fallback without its key yet": {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "locked", Model: "m"})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			catalog, err := a.ListTools(t.Context(), domain.CatalogRequest{Definition: test.definition})
+			if test.wrong == "" {
+				require.NoError(t, err)
+				require.Equal(t, test.mode, catalog.OutputMode)
+				return
+			}
+			require.ErrorContains(t, err, test.wrong)
+		})
+	}
+}
+
+// TestImagesThatNobodySees: a model that is known to see no images is not sent
+// any, and nothing is spent on it.
+func TestImagesThatNobodySees(t *testing.T) {
+	t.Parallel()
+	picture := domain.UserMessage("look")
+	picture.Parts = append(picture.Parts, domain.Part{Type: domain.PartImage, MediaType: "image/png", Data: []byte("p")})
+	for name, refused := range map[string]bool{"blind": true, "able": false, "new": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := answeringBench("a dot", domain.Usage{})
+			b.facts = abilities
+			b.resolved.Definition.Model.Model = name
+			b.log = b.log.Append("", picture, domain.DigestOf([]byte("look")))
+			if !refused {
+				require.Equal(t, "a dot", b.reply(t).Message.Text())
+				return
+			}
+			app, failed := b.failure(t)
+			require.True(t, app.NonRetryable())
+			require.Equal(t, domain.Invalid, failed.Kind)
+			require.Contains(t, failed.Message, "message 1: model fake/blind takes no images (a test); send what they show as text")
+			require.Empty(t, b.called.Messages)
+		})
+	}
+}

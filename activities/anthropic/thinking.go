@@ -1,0 +1,74 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"everstep/domain"
+)
+
+const (
+	// bindingBeta is the beta in which blockBinding can be sent.
+	bindingBeta = "thinking-binding-controls-2026-08-01"
+	// blockBinding lets the API leave out a thought that is no longer in its
+	// place, in place of refusing the conversation.
+	blockBinding = `{"prefix_mismatch_behavior":"drop_block"}`
+)
+
+// binds reports whether a model's thinking is bound to all that came before it.
+// Such a model refuses its own thoughts once something there was summed up, or
+// shortened, or the tools are others. It thinks unless it is told not to, and
+// cannot be made to call a tool meanwhile.
+func binds(model string) bool {
+	words := strings.Split(model, "-")
+	if len(words) < 3 || words[0] != "claude" || strings.Trim(words[1], "0123456789") == "" {
+		return false
+	}
+	major, err := strconv.Atoi(words[2])
+	if err != nil || major > 99 {
+		return false
+	}
+	minor := 0
+	if len(words) > 3 {
+		if n, err := strconv.Atoi(words[3]); err == nil && n < 100 { // else a date
+			minor = n
+		}
+	}
+	if words[1] == "fable" || words[1] == "mythos" {
+		return major > 5 || major == 5 && minor >= 1
+	}
+	return major > 5 || major == 5 && minor >= 5
+}
+
+// disabled reports whether the options say that the model is not to think.
+func (o *options) disabled() bool { return string(o.thinking["type"]) == `"disabled"` }
+
+// bind asks for thoughts to be left out where they are no longer in their place.
+// What the options say of that stands.
+func (o *options) bind() {
+	if o.disabled() || o.thinking["block_binding"] != nil {
+		return
+	}
+	o.thinking = maps.Clone(o.thinking)
+	if o.thinking == nil {
+		o.thinking = map[string]json.RawMessage{"type": json.RawMessage(`"adaptive"`)}
+	}
+	o.thinking["block_binding"] = json.RawMessage(blockBinding)
+	if !slices.Contains(o.betas, bindingBeta) {
+		o.betas = append(slices.Clip(o.betas), bindingBeta)
+	}
+}
+
+// thoughtful reports whether a conversation holds thoughts that are sent back.
+func thoughtful(messages []domain.Message) bool {
+	return slices.ContainsFunc(messages, func(m domain.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p domain.Part) bool {
+			k := readKept(p)
+			return k.Thinking && p.Signature != "" || bytes.Contains(k.Block, []byte(`"redacted_thinking"`))
+		})
+	})
+}

@@ -1,0 +1,54 @@
+package activities
+
+import (
+	"time"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// A Limit is what a worker keeps to with a provider. Whoever hands out its task
+// queue's work sees to the requests; of the tokens it is told here.
+type Limit struct {
+	domain.RateLimit
+	Meter Meter
+}
+
+// A Meter counts what inferences use. It is used by many at once.
+type Meter interface {
+	// Used is told of the tokens of an inference that has ended.
+	Used(tokens int64)
+	// Pause is told for how long the provider takes no request.
+	Pause(time.Duration)
+}
+
+// rerouted is an error where the inference has come by a queue that its
+// provider's limit does not hold for.
+func (c *modelCall) rerouted() error {
+	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
+	if !limited || limit.TaskQueue == c.info.TaskQueue {
+		return nil
+	}
+	return domain.CodedErrorf(domain.Denied, domain.CodeRerouted,
+		"this worker has a rate limit for %s, which holds on task queue %s; the inference came by %s",
+		c.call.Config.Provider, limit.TaskQueue, c.info.TaskQueue)
+}
+
+// metered counts what an inference has used.
+func (c *modelCall) metered(answer inference.Answer, err error) {
+	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
+	if !limited {
+		return
+	}
+	used := c.call.Reckon(answer.Response.Usage, answer.Message).TotalTokens()
+	if err != nil {
+		failed, billed := c.judge(err)
+		if !billed {
+			used = 0
+		}
+		if failed.Kind == domain.Throttled {
+			limit.Meter.Pause(c.delay(failed))
+		}
+	}
+	limit.Meter.Used(used)
+}

@@ -1,0 +1,93 @@
+package activities_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// toldOf is the first heartbeat that tells of all that a model emits. The
+// model ends when it is there.
+func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *domain.ModelRequest)) (domain.Heartbeat, domain.ModelReply) {
+	t.Helper()
+	var text, reasoning strings.Builder
+	for _, d := range deltas {
+		text.WriteString(strings.ToValidUTF8(d.Text, "\uFFFD"))
+		reasoning.WriteString(strings.ToValidUTF8(d.Reasoning, "\uFFFD"))
+	}
+	told := make(chan domain.Heartbeat, 1)
+	b := modelBenchOf(func(ctx context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+		for _, d := range deltas {
+			emit(d)
+		}
+		select {
+		case beat := <-told:
+			told <- beat
+			return says("answer", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+		case <-ctx.Done():
+			return inference.Answer{}, ctx.Err()
+		}
+	})
+	var once sync.Once
+	b.onBeat = func(beat domain.Heartbeat) {
+		if beat.Length == text.Len() && beat.ReasoningLength == reasoning.Len() && beat.Phase == domain.PhaseStreaming {
+			once.Do(func() { told <- beat })
+		}
+	}
+	request := b.request()
+	if prepare != nil {
+		prepare(b, &request)
+	}
+	request.Log, request.Resolved = b.log.Ref(), b.resolved.Digest
+	reply, err := b.call(t, request)
+	require.NoError(t, err)
+	return <-told, reply
+}
+
+func TestHeartbeatsTellTextAndReasoning(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("thought ", 1000)
+	beat, _ := toldOf(t, []inference.Delta{{Reasoning: long}, {Reasoning: "the end"}, {Text: "4"}, {Text: "2\xff"}, {Tool: "f"}}, nil)
+	require.Equal(t, "42\uFFFD", beat.Tail)
+	require.True(t, strings.HasSuffix(long+"the end", beat.Reasoning))
+	require.Len(t, beat.Reasoning, 4<<10)
+	require.Equal(t, 1, beat.Attempt)
+	require.EqualValues(t, (len(long)+7+3)/4, beat.Reserved.ReasoningTokens)
+}
+
+// TestHeartbeatsWithhold: neither what a hook may rewrite nor a summary can be
+// read before the inference has ended, and both are counted.
+func TestHeartbeatsWithhold(t *testing.T) {
+	t.Parallel()
+	deltas := []inference.Delta{{Reasoning: "a thought"}, {Text: "a text"}}
+	for name, prepare := range map[string]func(*modelBench, *domain.ModelRequest){
+		"hook": func(b *modelBench, _ *domain.ModelRequest) {
+			b.resolved.Hooks = []domain.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}, {Name: "redact", Trigger: domain.TriggerAfterInference}}
+		},
+		"summary": func(b *modelBench, request *domain.ModelRequest) {
+			b.log = b.log.Append("", domain.UserMessage(strings.Repeat("more ", 200)), domain.DigestOf([]byte("more")))
+			request.Summary = &domain.SummaryRequest{To: 2, MaxTokens: 100}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			beat, reply := toldOf(t, deltas, prepare)
+			require.Equal(t, domain.Answered, reply.Outcome)
+			require.Empty(t, beat.Tail)
+			require.Empty(t, beat.Reasoning)
+			require.Equal(t, len("a text"), beat.Length)
+			require.EqualValues(t, 3, beat.Reserved.ReasoningTokens)
+		})
+	}
+	open := func(b *modelBench, _ *domain.ModelRequest) {
+		b.resolved.Hooks = []domain.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}}
+	}
+	beat, _ := toldOf(t, deltas, open)
+	require.Equal(t, "a text", beat.Tail, "another hook sees no answer before the readers")
+}

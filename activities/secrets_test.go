@@ -1,0 +1,209 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/hook"
+)
+
+// canary is the only secret of these tests' workers.
+const canary = "canary-0123456789"
+
+// oneSecret hides the canary.
+type oneSecret struct{}
+
+func (oneSecret) Hide(text string) string { return strings.ReplaceAll(text, canary, "[hidden]") }
+
+func (oneSecret) Begun(text string) int {
+	for n := min(len(text), len(canary)-1); n > 0; n-- {
+		if strings.HasPrefix(canary, text[len(text)-n:]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// hides makes sure that a value holds no canary, nor half of one.
+func hides(t *testing.T, value any) {
+	t.Helper()
+	encoded, err := json.Marshal(value)
+	require.NoError(t, err)
+	for _, half := range []string{canary[:12], canary[9:]} {
+		require.False(t, strings.Contains(string(encoded), half), "%.1000q", encoded)
+	}
+}
+
+func TestCallModelHidesSecrets(t *testing.T) {
+	t.Parallel()
+	notes := domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)}
+	message := domain.Message{Role: domain.RoleAssistant, Name: canary, Metadata: notes, Parts: []domain.Part{
+		{Type: domain.PartReasoning, Text: "plain", Signature: "signed", Opaque: []byte(`{"kept":true}`)},
+		{Type: domain.PartReasoning, Text: "I see " + canary, Signature: "signed", Opaque: []byte(`{"kept":true}`)},
+		{Type: domain.PartReasoning, Signature: canary},
+		{Type: domain.PartReasoning, Text: "hm", Opaque: []byte(`{"data":"` + canary + `"}`)},
+		{Type: domain.PartText, Text: "It is " + canary + "."},
+		{Type: domain.PartFile, MediaType: canary, URL: "https://host/" + canary, Filename: canary, Data: []byte(canary)},
+	}, ToolCalls: []domain.ToolCall{{ID: canary, Name: canary, Arguments: `{"key":"` + canary + `"}`}}}
+	answer := inference.Answer{Message: message, Response: domain.Response{
+		ID: canary, RequestID: canary, Model: canary, Finish: domain.FinishReason(canary), FinishWord: canary, Usage: domain.Usage{InputTokens: 1},
+	}}
+	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		return answer, nil
+	})
+	b.secrets = oneSecret{}
+	reply := b.reply(t)
+	hides(t, reply)
+	require.Equal(t, "It is [hidden].", reply.Message.Parts[4].Text)
+	require.JSONEq(t, `{"key":"[hidden]"}`, reply.Message.ToolCalls[0].Arguments)
+	require.Equal(t, message.Parts[0], reply.Message.Parts[0], "what holds none stays as it came")
+	for _, part := range reply.Message.Parts[1:4] {
+		require.Empty(t, part.Signature, "a signature of what is no longer said")
+		require.Empty(t, part.Opaque)
+	}
+	require.Equal(t, "It is "+canary+".", message.Parts[4].Text, "the provider's own is not changed")
+}
+
+// TestCallModelHidesSecretsInErrors: whoever wrote the provider.
+func TestCallModelHidesSecretsInErrors(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"a domain error": domain.Errorf(domain.Denied, "bad key %s", canary),
+		"at the border":  domain.Errorf(domain.Denied, "%s", strings.Repeat("x", 4<<10-8)+canary),
+		"billed":         &domain.Error{Kind: domain.Unavailable, Message: canary, Billed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+				return inference.Answer{Partial: true}, err
+			})
+			b.secrets = oneSecret{}
+			reply, err := b.call(t, b.request())
+			hides(t, reply)
+			if err != nil {
+				app, ok := errors.AsType[*temporal.ApplicationError](err)
+				require.True(t, ok)
+				var own domain.Error
+				require.NoError(t, app.Details(&own))
+				hides(t, []any{err.Error(), own})
+			}
+		})
+	}
+}
+
+// TestCallModelHidesSecretsWhileStreaming: not even the beginning of a secret
+// is in a heartbeat, nor in the text that is kept of an answer that was cut.
+func TestCallModelHidesSecretsWhileStreaming(t *testing.T) {
+	t.Parallel()
+	seen := make(chan struct{})
+	b := modelBenchOf(nil)
+	b.onBeat = func(beat domain.Heartbeat) {
+		if strings.Contains(beat.Tail, "then ") {
+			select {
+			case <-seen:
+			default:
+				close(seen)
+			}
+		}
+	}
+	b.secrets = oneSecret{}
+	b.model = func(_ context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+		for _, r := range strings.Split("first "+canary+", then "+canary[:14], "") {
+			emit(inference.Delta{Text: r, Reasoning: r})
+		}
+		<-seen
+		answer := says("first "+canary+", then "+canary[:14], domain.Usage{InputTokens: 1})
+		answer.Partial = true
+		return answer, nil
+	}
+	reply := b.reply(t)
+	beats := b.recorded()
+	hides(t, beats)
+	require.Equal(t, "first [hidden], then ", beats[len(beats)-1].Tail)
+	require.Equal(t, "first [hidden], then ", reply.Message.Text())
+}
+
+func TestCallToolHidesSecrets(t *testing.T) {
+	t.Parallel()
+	head := (domain.MaxToolResult - 100) * 3 / 4 // what is left of a long result
+	long := strings.Repeat("x", head-12) + canary + strings.Repeat("y", domain.MaxToolResult)
+	for name, run := range map[string]func(context.Context) (tool.Result, error){
+		"a result":        func(context.Context) (tool.Result, error) { return tool.Result{Content: "k " + canary}, nil },
+		"where it is cut": func(context.Context) (tool.Result, error) { return tool.Result{Content: long}, nil },
+		"an error":        func(context.Context) (tool.Result, error) { return tool.Result{}, errors.New("no " + canary) },
+		"a long error": func(context.Context) (tool.Result, error) {
+			return tool.Result{}, errors.New(strings.Repeat("x", 990) + canary)
+		},
+		"a stop": func(context.Context) (tool.Result, error) {
+			return tool.Result{Stop: &domain.StopSignal{Message: canary, Context: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)}}}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := benchOf(tool.NewResult("f", "does it", domain.AtMostOnce, func(ctx context.Context, _ struct{}) (tool.Result, error) { return run(ctx) }))
+			b.config.Secrets = oneSecret{}
+			reply := b.reply(t, request("f", domain.AtMostOnce))
+			hides(t, reply)
+			encoded, err := json.Marshal(reply)
+			require.NoError(t, err)
+			require.True(t, strings.Contains(string(encoded), "[hidden]"), "%.1000q", encoded)
+		})
+	}
+}
+
+// TestCallToolHidesSecretsInFailures: those that Temporal tries again.
+func TestCallToolHidesSecretsInFailures(t *testing.T) {
+	t.Parallel()
+	b := benchOf(fake(domain.ReadOnly, failing(domain.Errorf(domain.Unavailable, "no %s", canary))))
+	b.config.Secrets = oneSecret{}
+	own := b.failure(t, request("fake", domain.ReadOnly))
+	hides(t, own)
+	require.Contains(t, own.Message, "[hidden]")
+}
+
+func TestCallHookHidesSecrets(t *testing.T) {
+	t.Parallel()
+	say := func(trigger domain.Trigger, reply domain.HookReply, err error) hook.Hook {
+		return hook.IO(trigger, "h", func(context.Context, domain.HookRequest) (domain.HookReply, error) { return reply, err })
+	}
+	text := canary
+	message := domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: canary}}}
+	for name, h := range map[string]hook.Hook{
+		"block":  say(domain.TriggerBeforeToolUse, domain.HookReply{Block: canary}, nil),
+		"call":   say(domain.TriggerBeforeToolUse, domain.HookReply{Call: &domain.ToolCall{Name: "f", Arguments: canary}}, nil),
+		"result": say(domain.TriggerAfterToolUse, domain.HookReply{Content: &text}, nil),
+		"answer": say(domain.TriggerAfterInference, domain.HookReply{Answer: &message}, nil),
+		"more": say(domain.TriggerAfterInference, domain.HookReply{
+			Stop: &domain.StopSignal{Message: canary}, Say: []domain.Message{message}, Note: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)},
+		}, nil),
+		"an error":       say(domain.TriggerBeforeToolUse, domain.HookReply{}, errors.New(canary)),
+		"a domain error": say(domain.TriggerBeforeToolUse, domain.HookReply{}, domain.Errorf(domain.Denied, "%s", canary)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := benchOf()
+			b.config.Secrets = oneSecret{}
+			reply, err := b.callHook(t, h, domain.HookRequest{})
+			shown := []any{reply}
+			if err != nil {
+				own, _ := hookFailed(t, err)
+				shown = append(shown, own, err.Error())
+			}
+			hides(t, shown)
+			encoded, err := json.Marshal(shown)
+			require.NoError(t, err)
+			require.Contains(t, string(encoded), "[hidden]")
+		})
+	}
+	require.Equal(t, canary, text, "the hook's own is not changed")
+	require.Equal(t, canary, message.Parts[0].Text)
+}

@@ -1,0 +1,117 @@
+package crowd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A provider plays the chat completions API under a quota. Each agent is asked
+// to make a call until it has made as many as its steps need, then answers.
+type provider struct {
+	quota  int
+	steps  int
+	agents int
+	// thinks is how long an answer takes.
+	thinks time.Duration
+
+	mu      sync.Mutex
+	taken   []time.Time
+	refused int
+	// asked counts what was taken of each agent, halfway what it was when half of
+	// all was.
+	asked   []int
+	halfway []int
+}
+
+func newProvider(c Config) *provider {
+	return &provider{quota: c.RequestsPerMinute, steps: c.Steps, agents: c.Agents, thinks: c.Thinks, asked: make([]int, c.Agents)}
+}
+
+var agentNumber = regexp.MustCompile(`agent number (\d+)`)
+
+// promptOf is what an agent is told, by which the provider knows it.
+func promptOf(agent int) string { return fmt.Sprintf("You are agent number %d.", agent) }
+
+// ServeHTTP takes a request, or refuses it.
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	found := agentNumber.FindSubmatch(body)
+	if err != nil || found == nil {
+		http.Error(w, `{"error":{"message":"which agent is this?"}}`, http.StatusBadRequest)
+		return
+	}
+	agent, err := strconv.Atoi(string(found[1]))
+	if err != nil || agent < 0 || agent >= p.agents {
+		http.Error(w, `{"error":{"message":"no such agent"}}`, http.StatusBadRequest)
+		return
+	}
+	if wait := p.take(agent, time.Now()); wait > 0 {
+		w.Header().Set("Retry-After-Ms", strconv.FormatInt(wait.Milliseconds()+1, 10))
+		http.Error(w, `{"error":{"message":"rate limit reached for requests","type":"requests","code":"rate_limit_exceeded"}}`, http.StatusTooManyRequests)
+		return
+	}
+	select {
+	case <-r.Context().Done():
+		return
+	case <-time.After(p.thinks):
+	}
+	delta, finish := `{"content":"done"}`, "stop"
+	if done := bytes.Count(body, []byte(`"role":"tool"`)); done < p.steps-1 {
+		delta, finish = fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":%q,"arguments":"{}"}}]}`, done, toolName), "tool_calls"
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"model\":\"crowd\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%q}],"+
+		"\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":20,\"total_tokens\":120}}\n\ndata: [DONE]\n\n", delta, finish) // whoever left needs none
+}
+
+// secondShare is how much of a minute's requests may come within a second, as a
+// divisor: three times what the minute would give each second.
+const secondShare = 20
+
+// take counts a request in, or says after which time it may come again.
+func (p *provider) take(agent int, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, window := range []struct {
+		span time.Duration
+		most int
+	}{{time.Minute, p.quota}, {time.Second, max(p.quota/secondShare, 1)}} {
+		if n := len(p.taken); n >= window.most {
+			if free := p.taken[n-window.most].Add(window.span); free.After(now) {
+				p.refused++
+				return free.Sub(now)
+			}
+		}
+	}
+	p.taken = append(p.taken, now)
+	p.asked[agent]++
+	if len(p.taken) == p.agents*p.steps/2 {
+		p.halfway = append([]int(nil), p.asked...)
+	}
+	return 0
+}
+
+// busiest is how many requests were taken at most within a time.
+func (p *provider) busiest(span time.Duration) int {
+	most, from := 0, 0
+	for i, at := range p.taken {
+		for at.Sub(p.taken[from]) >= span {
+			from++
+		}
+		most = max(most, i-from+1)
+	}
+	return most
+}
+
+// progress says how far it is.
+func (p *provider) progress() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("%d of %d requests taken, %d refused", len(p.taken), p.agents*p.steps, p.refused)
+}

@@ -1,0 +1,72 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/scripted"
+	"everstep/domain"
+)
+
+func TestReadRateLimits(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]map[string]RateLimit{
+		"openai=600rpm": {"openai": {RequestsPerMinute: 600}},
+		"openai=600rpm/200000tpm, anthropic=50rpm": {"openai": {600, 200000}, "anthropic": {RequestsPerMinute: 50}},
+		"gemini=9tpm/1rpm":                         {"gemini": {1, 9}},
+	} {
+		got, err := readRateLimits(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, want := range map[string]string{
+		"":                          `"" is no limit; write it like openai=600rpm/200000tpm`,
+		"600rpm":                    `"600rpm" is no limit`,
+		"openai=600rpm,":            `"" is no limit`,
+		"opnai=600rpm":              `"opnai" is no vendor; the vendors are: openai, anthropic, gemini`,
+		"openai-chat=600rpm":        `"openai-chat" is no vendor`,
+		"openai=1rpm,openai=2rpm":   "openai has two limits; leave one out",
+		"openai=600":                `openai: "600" is neither requests a minute`,
+		"openai=600rps":             `openai: "600rps" is neither`,
+		"openai=0rpm":               `openai: "0rpm" is neither`,
+		"openai=-5rpm":              `openai: "-5rpm" is neither`,
+		"openai=1.5rpm":             `openai: "1.5rpm" is neither`,
+		"openai=1rpm/2rpm":          `openai: "1rpm/2rpm" is neither`,
+		"openai=":                   `openai: "" is neither`,
+		"openai=99999999999999rpmx": "is neither",
+	} {
+		_, err := readRateLimits(text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// TestQuotas: providers of one key share a queue and a meter, and each worker
+// takes its share of the tokens.
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	config := Config{
+		TaskQueue: "q", Workers: 4, Providers: map[string]inference.Provider{"own": scripted.New()},
+		RateLimits: map[string]RateLimit{"openai": {600, 200_000}, "own": {RequestsPerMinute: 60}, "gemini": {}},
+	}
+	quotas, err := config.quotas()
+	require.NoError(t, err)
+	require.Len(t, quotas, 2)
+	all := limits(quotas)
+	require.Len(t, all, 3)
+	require.Equal(t, domain.RateLimit{TaskQueue: "q/openai", RequestsPerMinute: 600, TokensPerMinute: 50_000}, all["openai"].RateLimit)
+	require.Equal(t, all["openai"].RateLimit, all["openai-chat"].RateLimit)
+	require.Same(t, all["openai"].Meter, all["openai-chat"].Meter)
+	require.Equal(t, domain.RateLimit{TaskQueue: "q/own", RequestsPerMinute: 60}, all["own"].RateLimit)
+	require.Equal(t, "600 requests a minute, 50000 tokens a minute and worker", all["openai"].String())
+
+	for want, wrong := range map[string]Config{
+		`rate limit: "opnai" is no vendor; the vendors are: openai, anthropic, gemini`: {RateLimits: map[string]RateLimit{"opnai": {1, 1}}},
+		"rate limit: openai: a limit cannot be negative; zero is none":                 {RateLimits: map[string]RateLimit{"openai": {RequestsPerMinute: -1}}},
+		"workers: -1; give how many workers share the tokens, at least 1":              {Workers: -1},
+	} {
+		_, err := wrong.quotas()
+		require.EqualError(t, err, want)
+	}
+}
