@@ -60,6 +60,7 @@ type modelBench struct {
 	compilers map[string]activities.Compiler
 	secrets   activities.Secrets
 	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
+	limits    map[string]activities.Limit
 	// called is the newest call of a model that answeringBench made.
 	called inference.Call
 
@@ -104,7 +105,7 @@ func (b *modelBench) call(t testing.TB, request domain.ModelRequest) (domain.Mod
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts,
+		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits,
 	})
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite

@@ -1,0 +1,88 @@
+package activities_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities"
+	"everstep/activities/inference"
+	"everstep/domain"
+)
+
+// metered keeps what a meter is told.
+type metered struct {
+	used   []int64
+	paused []time.Duration
+}
+
+func (m *metered) Used(tokens int64)        { m.used = append(m.used, tokens) }
+func (m *metered) Pause(wait time.Duration) { m.paused = append(m.paused, wait) }
+
+// limitedBench is a bench whose provider is limited, on a task queue.
+func limitedBench(queue string, model fakeModel) (*modelBench, *metered) {
+	meter := &metered{}
+	b := modelBenchOf(model)
+	b.limits = map[string]activities.Limit{"fake": {RateLimit: domain.RateLimit{TaskQueue: queue, TokensPerMinute: 60}, Meter: meter}}
+	return b, meter
+}
+
+// ownQueue is that of the SDK's test environment.
+const ownQueue = "default-test-taskqueue"
+
+// TestCallModelTellsTheMeter of the tokens that each attempt has used, counted or
+// estimated, and of the delay that a provider asks for.
+func TestCallModelTellsTheMeter(t *testing.T) {
+	t.Parallel()
+	usage := domain.Usage{InputTokens: 30, OutputTokens: 7}
+	free := domain.Errorf(domain.Unavailable, "down")
+	busy := domain.Errorf(domain.Throttled, "slow down")
+	busy.RetryAfter = 20 * time.Second
+	cut := domain.Errorf(domain.Unavailable, "cut")
+	cut.Billed = true
+	for name, c := range map[string]struct {
+		answer inference.Answer
+		err    error
+		used   int64
+		paused []time.Duration
+	}{
+		"an answer":              {answer: says("hello", usage), used: 37},
+		"a refusal that is free": {err: free},
+		"too many requests":      {err: busy, paused: []time.Duration{20 * time.Second}},
+		"an answer that was cut": {answer: says("hel", usage), err: cut, used: 37},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, meter := limitedBench(ownQueue, func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+				return c.answer, c.err
+			})
+			_, _ = b.call(t, b.request()) // what comes of it is others' to show
+			require.Equal(t, []int64{c.used}, meter.used)
+			require.Equal(t, c.paused, meter.paused)
+		})
+	}
+	t.Run("unknown usage", func(t *testing.T) {
+		t.Parallel()
+		b, meter := limitedBench(ownQueue, func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+			return says("twelve bytes", domain.Usage{}), nil
+		})
+		reply := b.reply(t)
+		require.True(t, reply.Response.Usage.Estimated)
+		require.Equal(t, []int64{reply.Response.Usage.TotalTokens()}, meter.used)
+	})
+}
+
+// TestCallModelSendsBackWhatCameByAnotherQueue, and asks nothing.
+func TestCallModelSendsBackWhatCameByAnotherQueue(t *testing.T) {
+	t.Parallel()
+	b, meter := limitedBench("elsewhere", func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		panic("nothing is asked")
+	})
+	app, err := b.failure(t)
+	require.True(t, app.NonRetryable())
+	require.Equal(t, domain.CodeRerouted, err.Code)
+	require.Equal(t, "this worker has a rate limit for fake, which holds on task queue elsewhere; the inference came by "+ownQueue, err.Message)
+	require.Empty(t, meter.used)
+}

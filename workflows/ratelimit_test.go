@@ -1,0 +1,67 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+)
+
+// rerouted is what a worker says that has a rate limit, on another task queue.
+func rerouted(billed bool) (domain.ModelReply, error) {
+	err := domain.CodedErrorf(domain.Denied, domain.CodeRerouted, "elsewhere")
+	if billed {
+		return domain.ModelReply{Outcome: domain.BilledFailure, Error: err, Tries: 1, Spent: domain.Usage{InputTokens: 5, Estimated: true}}, nil
+	}
+	return domain.ModelReply{}, temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind),
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{err}})
+}
+
+// TestARateLimitThatComes makes the definition be resolved anew, once a step:
+// where workers do not agree the step fails, instead of going round for ever.
+func TestARateLimitThatComes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		reroutes int
+		billed   bool
+		status   domain.ExecutionStatus
+		listed   int
+	}{
+		"none":                      {0, false, domain.StatusCompleted, 1},
+		"once":                      {1, false, domain.StatusCompleted, 2},
+		"after a lost attempt":      {1, true, domain.StatusCompleted, 2},
+		"workers that do not agree": {2, false, domain.StatusFailed, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listed, asked := 0, 0
+			w := &world{}
+			w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+				listed++
+				return domain.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte{byte(listed)})}, nil
+			}
+			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				require.Equal(t, domain.DigestOf([]byte{byte(listed)}), r.Resolved)
+				if asked++; asked <= test.reroutes {
+					return rerouted(test.billed)
+				}
+				return says("done"), nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			out := outcome(t, env)
+			require.Equal(t, test.status, out.Status)
+			require.Equal(t, test.listed, listed)
+			if test.status == domain.StatusFailed {
+				require.Equal(t, domain.CodeRerouted, out.Code)
+				return
+			}
+			require.Equal(t, test.reroutes+1, asked)
+			if test.billed {
+				require.True(t, out.Usage.Estimated, "what the lost attempt may have cost stays counted")
+			}
+		})
+	}
+}
