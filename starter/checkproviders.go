@@ -19,6 +19,9 @@ func (p *program) checkProviders(f stackFlags) []check {
 	var checks []check
 	for _, r := range reaches {
 		c := checkReach(r)
+		if r.RateLimit != nil && r.Err == nil {
+			c.Detail += "; at most " + r.RateLimit.String()
+		}
 		// A key that nobody misses is nothing to see to.
 		if c.Verdict == verdictWarn && usable && r.Provider != chosen {
 			c.Verdict, c.Fix = verdictOK, ""

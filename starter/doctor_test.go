@@ -56,6 +56,9 @@ func TestDoctor(t *testing.T) {
 			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1?key=sesame"}, code: exitDone,
 			verdicts: map[string]verdict{"openai": "ok", "openai-chat": "ok", "anthropic": "ok", "gemini": "ok"},
 		},
+		"a rate limit that is none": {
+			variables: map[string]string{"EVERSTEP_RATE_LIMITS": "openai=600"}, code: exitOther, verdicts: map[string]verdict{"providers": "fail"},
+		},
 		"a key, and another provider by default": {
 			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame", variableModel: "anthropic/claude-haiku-4-5"}, code: exitDone,
 			verdicts: map[string]verdict{"openai": "ok", "anthropic": "warn", "gemini": "ok"},

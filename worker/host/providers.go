@@ -63,6 +63,8 @@ type Reach struct {
 	Key, KeyFile string
 	// Wants are the variables that could have one, the best first.
 	Wants []string
+	// RateLimit is what the worker keeps to; nil: nothing.
+	RateLimit *domain.RateLimit
 	// Err says why a worker would not start, or would use no such key.
 	Err error
 }
@@ -78,9 +80,19 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 		}
 	}
 	config = config.withDefaults()
+	quotas, err := config.quotas()
+	if err != nil {
+		return nil, err
+	}
+	limits := limits(quotas)
 	var all []Reach
 	for _, v := range vendors() {
-		all = append(all, v.reaches(config, environment)...)
+		for _, r := range v.reaches(config, environment) {
+			if limit, limited := limits[r.Provider]; limited {
+				r.RateLimit = &limit.RateLimit
+			}
+			all = append(all, r)
+		}
 	}
 	return all, nil
 }
