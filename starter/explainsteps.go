@@ -78,6 +78,9 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 // within writes what happened inside of a step.
 func (x *explainer) within(s client.ExplainStep) {
 	line := func(format string, args ...any) { fmt.Fprintf(&x.b, "        %s\n", fmt.Sprintf(format, args...)) }
+	if s.QueuedMilliseconds > 0 {
+		line("%s", x.theme.faint("waited "+duration(time.Duration(s.QueuedMilliseconds)*time.Millisecond)+" for its turn (rate limit)"))
+	}
 	for _, r := range s.Retries {
 		line("%s", x.theme.warn(retryWords(r)))
 	}

@@ -164,6 +164,37 @@ func TestRateLimitTokens(t *testing.T) {
 	require.LessOrEqual(t, len(model.requests()), most)
 }
 
+// TestRateLimitExplained has an agent that asks more often than it may: explain
+// says how long each step waited for its turn, with a worker and without.
+func TestRateLimitExplained(t *testing.T) {
+	t.Parallel()
+	list := streamed("tool_calls", `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"list_files","arguments":"{\"path\":\".\"}"}}]}`)
+	model := serveChat(t, list, list, streamed("stop", `{"content":"done"}`))
+	s := start(t, chatWorker(t, model, map[string]host.RateLimit{"limited": {RequestsPerMinute: 60}}))
+	definition := limitedModel
+	definition.Tools = []string{"list_files"}
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "done", result.Answer)
+	check := func(e client.ExplainView) {
+		require.Len(t, e.Steps, 3)
+		var queued int64
+		for _, step := range e.Steps {
+			require.Zero(t, step.FailedAttempts)
+			require.LessOrEqual(t, step.QueuedMilliseconds, *step.Milliseconds)
+			queued += step.QueuedMilliseconds
+		}
+		// A second passes between any two requests, but for what may come at once.
+		require.Greater(t, queued, int64(500))
+	}
+	check(s.explained(t, begun.ID))
+	require.Contains(t, newCLI(t).at(s).ok("explain", begun.ID), " for its turn (rate limit)\n")
+	s.worker.Stop()
+	check(s.explained(t, begun.ID))
+}
+
 // inferenceQueues are the task queues that an agent's inferences came by, in order.
 func (s *stack) inferenceQueues(t *testing.T, of client.Execution) []string {
 	t.Helper()

@@ -228,7 +228,7 @@ func TestExplainKeysAreStable(t *testing.T) {
 	}, keys(v))
 	require.Equal(t, []string{
 		"compactions", "cost_nano_usd", "duration_ms", "errors", "failed_attempts", "finish_reason", "in_progress",
-		"interrupted", "lost_nano_usd", "lost_usage", "number", "retries", "started_at", "step_id", "tools", "type", "usage",
+		"interrupted", "lost_nano_usd", "lost_usage", "number", "queued_ms", "retries", "started_at", "step_id", "tools", "type", "usage",
 	}, keys(ExplainStep{}))
 	require.NotContains(t, string(must(json.Marshal(v.Waste))), "null,\"error_steps\"", "lists are never null")
 }

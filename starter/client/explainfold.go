@@ -64,7 +64,7 @@ func (h *past) started(event *historypb.HistoryEvent) {
 func (h *past) took(in domain.SessionInput) {
 	h.run.before = in.Carry.Runs
 	if r := in.Carry.Resolved; r != nil {
-		h.price, h.window, h.model = r.Price, r.ContextWindow, r.Definition.Model.String()
+		h.price, h.window, h.limit, h.model = r.Price, r.ContextWindow, r.RateLimit, r.Definition.Model.String()
 	}
 	if carried(in).open != h.want {
 		return

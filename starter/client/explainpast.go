@@ -32,9 +32,10 @@ type past struct {
 	model  string
 	// definition is the session's.
 	definition domain.Definition
-	// price and window are those of the newest resolution.
+	// price, window and limit are those of the newest resolution.
 	price  *domain.Price
 	window int64
+	limit  *domain.RateLimit
 	// fill is about how many tokens the newest inference read and wrote.
 	fill int64
 	// stops are the requests of users to stop.

@@ -121,6 +121,7 @@ func (h *past) flush(running bool) {
 	e := explainStep(turn.StepExecution, h.price != nil)
 	e.FailedAttempts = turn.failed
 	e.Retries, e.Compactions = append(e.Retries, turn.retries...), append(e.Compactions, turn.compactions...)
+	e.QueuedMilliseconds = turn.queued.Milliseconds()
 	if running {
 		e.InProgress, e.Type = true, nil
 		e.Tools, e.prints = begunOnly(e.Tools), nil

@@ -99,7 +99,7 @@ func cutArguments(arguments string) string {
 
 // withHistory adds what only history keeps of the step.
 func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
-	e.Retries, e.Compactions = h.Retries, h.Compactions
+	e.Retries, e.Compactions, e.QueuedMilliseconds = h.Retries, h.Compactions, h.QueuedMilliseconds
 	// A step's own count has its inferences in it that were answered.
 	e.FailedAttempts = h.FailedAttempts
 	if e.Lost == (domain.UsageView{}) && e.Usage.TotalTokens >= h.Lost.TotalTokens { // written before a step knew it

@@ -84,7 +84,10 @@ type ExplainStep struct {
 	Interrupted  bool             `json:"interrupted"`
 	StartedAt    *time.Time       `json:"started_at"`
 	Milliseconds *int64           `json:"duration_ms"`
-	Usage        domain.UsageView `json:"usage"`
+	// QueuedMilliseconds is what of them its inferences waited for their turns
+	// under a rate limit, as far as history tells.
+	QueuedMilliseconds int64            `json:"queued_ms"`
+	Usage              domain.UsageView `json:"usage"`
 	// CostNanoUSD is null where the model has no price.
 	CostNanoUSD  *int64               `json:"cost_nano_usd"`
 	FinishReason *domain.FinishReason `json:"finish_reason"`

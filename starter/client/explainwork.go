@@ -16,7 +16,9 @@ type pastTurn struct {
 	retries     []ExplainRetry
 	failed      int
 	compactions []ExplainCompaction
-	edits       domain.Edits
+	// queued is how long its inferences waited for their turns.
+	queued time.Duration
+	edits  domain.Edits
 	// cut is why the newest inference has no answer; nil where it has.
 	cut *domain.Error
 	// seen is when its newest activity ended.
@@ -26,6 +28,7 @@ type pastTurn struct {
 // A pastWork is an activity of the execution that has not ended.
 type pastWork struct {
 	scheduled
+	since time.Time
 	// attempt is the one that was started last, before is why the one before it
 	// failed.
 	attempt int
@@ -42,6 +45,7 @@ func (h *past) activity(event *historypb.HistoryEvent) {
 		a := event.GetActivityTaskStartedEventAttributes()
 		if work := h.work[a.GetScheduledEventId()]; work != nil {
 			work.attempt, work.before = int(a.GetAttempt()), h.reader.failure(a.GetLastFailure())
+			h.began(work, now)
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		h.completed(event.GetActivityTaskCompletedEventAttributes(), now)
@@ -73,12 +77,20 @@ func (h *past) scheduled(id int64, s scheduled, now time.Time) {
 		h.startedAt = now
 	}
 	h.turnTo(s.step, now)
-	h.work[id] = &pastWork{scheduled: s}
+	h.work[id] = &pastWork{scheduled: s, since: now}
 	switch {
 	case s.model != nil:
 		h.compacted(*s.model)
 	case s.tool != nil:
 		h.called(*s.tool).StartedAt = now
+	}
+}
+
+// began adds what an inference has waited for its turn. Of one that was tried
+// again nobody knows when its first attempt began.
+func (h *past) began(work *pastWork, now time.Time) {
+	if work.model != nil && work.attempt == 1 && h.limit != nil && work.queue == h.limit.TaskQueue && h.turn != nil {
+		h.turn.queued += now.Sub(work.since)
 	}
 }
 
@@ -125,7 +137,7 @@ func (h *past) completed(a *historypb.ActivityTaskCompletedEventAttributes, now 
 	case work == nil:
 	case work.kind == string(domain.ListTools):
 		if catalog, ok := decoded[domain.Catalog](h.reader, a.GetResult()); ok {
-			h.price, h.window = catalog.Price, catalog.ContextWindow
+			h.price, h.window, h.limit = catalog.Price, catalog.ContextWindow, catalog.RateLimit
 		}
 	case work.model != nil:
 		if reply, ok := decoded[domain.ModelReply](h.reader, a.GetResult()); ok {

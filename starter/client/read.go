@@ -50,7 +50,9 @@ func (r reader) began(done *historypb.WorkflowExecutionUpdateCompletedEventAttri
 
 // A scheduled activity is one of ours, as its event tells.
 type scheduled struct {
-	kind      string
+	kind string
+	// queue is the task queue that it was given to.
+	queue     string
 	execution domain.ExecutionID
 	step      int
 	// model is set for inferences, tool for tool calls, hook for hooks, which
@@ -64,7 +66,7 @@ func (s scheduled) isModel() bool { return s.kind == string(domain.CallModel) }
 
 // scheduled reads the event that schedules an activity.
 func (r reader) scheduled(a *historypb.ActivityTaskScheduledEventAttributes) scheduled {
-	s := scheduled{kind: a.GetActivityType().GetName()}
+	s := scheduled{kind: a.GetActivityType().GetName(), queue: a.GetTaskQueue().GetName()}
 	switch s.kind {
 	case string(domain.CallModel):
 		if in, ok := decoded[domain.ModelRequest](r, a.GetInput()); ok {
