@@ -1,11 +1,13 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -46,7 +48,7 @@ func (a *Activities) CallModel(ctx context.Context, request domain.ModelRequest)
 		return c.failed(ctx, inference.Answer{Partial: true}, context.Cause(stoppable))
 	}
 	a.config.At(ctx, domain.BeforeRequest)
-	answer, err := c.infer(stoppable, provider)
+	answer, err := c.inTime(stoppable, provider)
 	c.metered(answer, err)
 	if err != nil {
 		return c.failed(ctx, answer, err)
@@ -82,6 +84,8 @@ type modelCall struct {
 	call       inference.Call
 	// summary is set where the call sums up.
 	summary *summary
+	// limit is how long the attempt may take.
+	limit time.Duration
 	// price is the model's; nil where nobody knows it.
 	price *domain.Price
 	// spent is what attempts before this one, lost in this activity, may have cost.
@@ -108,7 +112,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.price = conversation.Resolved.Price
+	c.price, c.limit = conversation.Resolved.Price, cmp.Or(definition.InferenceTimeout, domain.DefaultInferenceTimeout)
 	c.call = inference.Call{
 		Config:          definition.Model,
 		System:          definition.SystemPrompt,
@@ -134,6 +138,23 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		return nil, err
 	}
 	return provider, c.cover(provider.MinOutputTokens())
+}
+
+// errLate is the cause of a context that the attempt's time-out has ended.
+var errLate = errors.New("the attempt took too long")
+
+// inTime asks the model for as long as an attempt may take. The server allows a
+// while more, so that what had come by then is reported and counted.
+func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) (inference.Answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, errLate)
+	defer cancel()
+	answer, err := c.infer(ctx, provider)
+	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
+		return answer, err
+	}
+	late := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the model took longer than %s, the time-out of an inference", c.limit)
+	late.Billed = c.sent.Load()
+	return answer, late.From(c.call.Config.Provider)
 }
 
 // infer asks the model, and hides the worker's secrets in what it says. A

@@ -29,6 +29,27 @@ func limitedBench(queue string, model fakeModel) (*modelBench, *metered) {
 	return b, meter
 }
 
+// TestCallModelKeepsItsTime: an attempt that goes on for too long ends by itself,
+// and what had come of it is counted.
+func TestCallModelKeepsItsTime(t *testing.T) {
+	t.Parallel()
+	b := modelBenchOf(func(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+		call.Sent()
+		emit(inference.Delta{Text: "so far"})
+		<-ctx.Done()
+		answer := says("so far", domain.Usage{InputTokens: 30, OutputTokens: 2})
+		answer.Partial = true
+		return answer, ctx.Err()
+	})
+	b.resolved.Definition.InferenceTimeout = 50 * time.Millisecond
+	reply := b.reply(t)
+	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, domain.Unavailable, reply.Error.Kind)
+	require.Equal(t, domain.CodeTimeout, reply.Error.Code)
+	require.Equal(t, "the model took longer than 50ms, the time-out of an inference", reply.Error.Message)
+	require.Equal(t, domain.Usage{InputTokens: 30, OutputTokens: 2}, reply.Spent)
+}
+
 // ownQueue is that of the SDK's test environment.
 const ownQueue = "default-test-taskqueue"
 

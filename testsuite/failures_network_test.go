@@ -114,7 +114,7 @@ func stalls() []failureCase {
 			check: func(t *testing.T, p *part) {
 				t.Helper()
 				isClosed(t, gone)
-				require.Equal(t, domain.CodeTimeout, *p.view.Steps[0].Retries[0].Code)
+				require.Equal(t, domain.CodeTimeout, p.lostTo())
 			},
 		})
 		if api == gemini.Name {
@@ -161,7 +161,7 @@ func lostAnswers() []failureCase {
 			check: func(t *testing.T, p *part) {
 				t.Helper()
 				isClosed(t, gone)
-				require.Equal(t, domain.CodeTimeout, *p.view.Steps[0].Retries[0].Code)
+				require.Equal(t, domain.CodeTimeout, p.lostTo())
 				require.Contains(t, p.view.Steps[0].Retries[0].Reason, "sent nothing for too long")
 			},
 		}, failureCase{
@@ -169,7 +169,7 @@ func lostAnswers() []failureCase {
 			plays: []play{toldly(aborts(apiTables()[api].open("half an ans"))), fine(api)},
 			check: func(t *testing.T, p *part) {
 				t.Helper()
-				require.Equal(t, domain.CodeMalformed, *p.view.Steps[0].Retries[0].Code)
+				require.Equal(t, domain.CodeMalformed, p.lostTo())
 				require.Contains(t, p.view.Steps[0].Retries[0].Reason, "cut off")
 			},
 		})
@@ -181,7 +181,7 @@ func lostAnswers() []failureCase {
 		check: func(t *testing.T, p *part) {
 			t.Helper()
 			isClosed(t, over)
-			require.Equal(t, domain.CodeTimeout, *p.view.Steps[0].Retries[0].Code)
+			require.Equal(t, domain.CodeTimeout, p.lostTo())
 			require.Less(t, p.gap(), 20*time.Second)
 		},
 	})

@@ -103,6 +103,14 @@ func (p *part) requests() []sentRequest {
 // gap is the time between the first two requests.
 func (p *part) gap() time.Duration { return p.requests()[1].at.Sub(p.requests()[0].at) }
 
+// lostTo is the code of what befell the first attempts; empty for none.
+func (p *part) lostTo() domain.Code {
+	if retries := p.view.Steps[0].Retries; len(retries) > 0 && retries[0].Code != nil {
+		return *retries[0].Code
+	}
+	return ""
+}
+
 // steps are the execution's, with what explain leaves out.
 func (p *part) steps(t *testing.T) []domain.StepExecution {
 	t.Helper()

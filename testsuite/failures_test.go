@@ -57,7 +57,9 @@ func failureRows() []failureRow {
 
 // TestFailures plays all of them against executions on a real server: what
 // status, explain and the exit code tell, what was asked of the provider, what
-// was counted and which tools ran. They all run at once; the subtests wait.
+// was counted and which tools ran. The cases of a row run at once, and are looked
+// at one after the other: more than a few rows at once are too much for one
+// server.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -75,7 +77,6 @@ func TestFailures(t *testing.T) {
 			all.Wait()
 			for n, c := range row.cases {
 				t.Run(c.name, func(t *testing.T) {
-					t.Parallel()
 					if c.alone != nil {
 						c.alone(t)
 						return
