@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"fmt"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,6 +21,19 @@ func CheckPrompt(prompt string) error {
 		return Errorf(TooLarge, "prompt: takes %d bytes when encoded; at most %d are allowed", n, MaxPrompt)
 	}
 	return nil
+}
+
+// CheckBaseURL says what is wrong with a model's base URL, empty where nothing
+// is. It repeats none of a text that may hold a password.
+func CheckBaseURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case strings.Contains(text, "@"):
+		return "holds a user or password; keys are found on the worker alone, so leave them out"
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return fmt.Sprintf("%q is no address; give one such as https://models.example.com/v1", Shorten(text, 60))
+	}
+	return ""
 }
 
 // Check says what is wrong with a definition, as far as that can be told
@@ -43,6 +58,11 @@ func (d Definition) Check() error {
 	}
 	if err := checkText("model", d.Model.String(), MaxReason); err != nil {
 		return err
+	}
+	if text := d.Model.BaseURL; text != "" {
+		if wrong := CheckBaseURL(text); wrong != "" {
+			return Errorf(Invalid, "base_url: %s", wrong)
+		}
 	}
 	if err := checkText("system prompt", d.SystemPrompt, MaxSystemPrompt); err != nil {
 		return err

@@ -28,6 +28,8 @@ func TestDefinitionCheck(t *testing.T) {
 		"model: is not valid UTF-8":                 func(d *domain.Definition) { d.Model.Model = "\xff" },
 		"max_output_tokens: is -1":                  func(d *domain.Definition) { d.Model.MaxOutputTokens = -1 },
 		"attempts: is -1":                           func(d *domain.Definition) { d.Attempts = -1 },
+		"base_url: holds a user or password":        func(d *domain.Definition) { d.Model.BaseURL = "//me:sesame@host" },
+		`base_url: "file:///x" is no address`:       func(d *domain.Definition) { d.Model.BaseURL = "file:///x" },
 		"inference_timeout: is -1s":                 func(d *domain.Definition) { d.InferenceTimeout = -time.Second },
 		"system prompt: is not valid UTF-8":         func(d *domain.Definition) { d.SystemPrompt = "\xff" },
 		"system prompt: has 262145 bytes":           func(d *domain.Definition) { d.SystemPrompt = strings.Repeat("x", domain.MaxSystemPrompt+1) },

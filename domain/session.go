@@ -136,10 +136,12 @@ type Outcome struct {
 	Number      int             `json:"execution_number"`
 	Status      ExecutionStatus `json:"status"`
 	StopReason  StopReason      `json:"stop_reason,omitzero"`
-	Code        Code            `json:"code,omitzero"`
-	Steps       int             `json:"step_count"`
-	Usage       Usage           `json:"usage"`
-	CostNanoUSD int64           `json:"cost_nano_usd,omitzero"`
+	// Kind and Code are of the error that made the execution fail.
+	Kind        Kind  `json:"kind,omitzero"`
+	Code        Code  `json:"code,omitzero"`
+	Steps       int   `json:"step_count"`
+	Usage       Usage `json:"usage"`
+	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
 	// Priced says that the model has a price. Without one nobody knows what the
 	// usage cost, and the cost is zero.
 	Priced bool `json:"priced,omitzero"`

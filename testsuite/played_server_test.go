@@ -66,7 +66,8 @@ func (s *playedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	run.answer(w, r, body, request, err)
 }
 
-// add lets the server play a run for a model of its own, and returns its name.
+// add lets the server play a run for the model of a name, in place of the one
+// before, and returns the whole name.
 func (s *playedServer) add(name string, run *playedRun) string {
 	run.api = s.api
 	model := s.api.model + name

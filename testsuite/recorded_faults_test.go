@@ -90,11 +90,15 @@ func (p *playedRun) play(t *testing.T, server *playedServer, name string, tools 
 	return run
 }
 
-// plainMessages are messages without what differs between any two runs.
-func plainMessages(messages []domain.Message) []domain.Message {
-	plain := slices.Clone(messages)
-	for i := range plain {
-		plain[i].ID, plain[i].CreatedAt = domain.MessageID{}, time.Time{}
+// plainMessages are messages as JSON, without when they came.
+func plainMessages(t *testing.T, messages []domain.Message) []string {
+	t.Helper()
+	plain := make([]string, len(messages))
+	for i, m := range messages {
+		m.CreatedAt = time.Time{}
+		text, err := json.Marshal(m)
+		require.NoError(t, err)
+		plain[i] = string(text)
 	}
 	return plain
 }
@@ -106,7 +110,7 @@ func TestRecordedRunsWithFaults(t *testing.T) {
 	t.Parallel()
 	report := &faultReport{faults: map[faultKind]int{}}
 	eachPlayed(t, func(t *testing.T, server *playedServer, smooth *playedRun, seed uint64) {
-		want := smooth.play(t, server, fmt.Sprint(seed, "-smooth"), smooth.tools())
+		want := smooth.play(t, server, fmt.Sprint(seed), smooth.tools())
 		smooth.requireRecorded(t, want.Messages)
 		require.Len(t, smooth.asked, len(smooth.steps))
 
@@ -115,8 +119,8 @@ func TestRecordedRunsWithFaults(t *testing.T) {
 			stalls = 1
 		}
 		rough, tools := smooth.with(newFaultPlan(seed, stalls)), newFlaky(seed)
-		got := rough.play(t, server, fmt.Sprint(seed, "-rough"), tools.tools(rough.toolNames, rough.result))
-		require.Equal(t, plainMessages(want.Messages), plainMessages(got.Messages))
+		got := rough.play(t, server, fmt.Sprint(seed), tools.tools(rough.toolNames, rough.result))
+		require.Equal(t, plainMessages(t, want.Messages), plainMessages(t, got.Messages))
 		require.Equal(t, want.Answer, got.Answer)
 		require.Equal(t, want.Outcome.Steps, got.Outcome.Steps)
 		tools.requireOnce(t, rough.calls())

@@ -79,7 +79,7 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) domain
 		Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
 	}
 	if err := executionError(state); err != nil && outcome.Status == domain.StatusFailed {
-		outcome.Code = err.Code
+		outcome.Kind, outcome.Code = err.Kind, err.Code
 	}
 	return outcome
 }

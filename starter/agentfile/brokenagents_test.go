@@ -170,6 +170,9 @@ func brokenAgents() []broken {
 		{"an address that is none", inYAML, "model: {provider: p, name: n, base_url: localhost:8000}\n", []string{
 			`a.yaml:1:41: model.base_url: "localhost:8000" is no address; give one such as https://models.example.com/v1`,
 		}},
+		{"a password behind another scheme", inYAML, "model: {provider: p, name: n, base_url: 'ftp://me:secret@host/v1'}\n", []string{
+			`a.yaml:1:41: model.base_url: holds a user or password; keys are found on the worker alone, so leave them out`,
+		}},
 		{"an address with a password", inYAML, "model: {provider: p, name: n, base_url: 'https://me:secret@host/v1'}\n", []string{
 			`a.yaml:1:41: model.base_url: holds a user or password; keys are found on the worker alone, so leave them out`,
 		}},

@@ -31,7 +31,7 @@ func (r *reader) model(field string, node *yaml.Node, into *domain.LLMConfig) {
 	keys := r.mapping(field, node,
 		r.text("provider", &m.Provider, checkProvider),
 		r.text("name", &m.Model),
-		r.text("base_url", &m.BaseURL, address),
+		r.text("base_url", &m.BaseURL, domain.CheckBaseURL),
 		r.count("max_output_tokens", 1, maxTokens, func(n int64) { m.MaxOutputTokens = n }),
 		r.count("context_window", 1, maxTokens, func(n int64) { m.ContextWindow = n }),
 		r.number("temperature", maxTemperature, func(t float64) { m.Temperature = &t }),

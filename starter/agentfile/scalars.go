@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,16 +164,4 @@ func (r *reader) deadline(name string, then func(time.Time)) key {
 		}
 		then(t.UTC())
 	}}
-}
-
-// address says what is wrong with a base URL.
-func address(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Sprintf("%q is no address; give one such as https://models.example.com/v1", shorten(text))
-	case u.User != nil:
-		return "holds a user or password; keys are found on the worker alone, so leave them out"
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -81,8 +82,8 @@ func failureOf(o domain.Outcome) *domain.Error {
 	case domain.CodeTimedOut:
 		return domain.CodedErrorf(domain.Denied, o.Code, "the workflow reached its time-out").From("server")
 	case "":
-		return domain.Errorf(domain.Internal, "the execution failed; the worker's log may say why")
+		return domain.Errorf(cmp.Or(o.Kind, domain.Internal), "the execution failed; explain says more")
 	default:
-		return domain.CodedErrorf(domain.Internal, o.Code, "the execution failed: %s", o.Code)
+		return domain.CodedErrorf(cmp.Or(o.Kind, domain.Internal), o.Code, "the execution failed: %s; explain says more", o.Code)
 	}
 }
