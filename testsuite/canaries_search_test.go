@@ -41,12 +41,12 @@ func (c canary) key() string { return "sk-" + c.head + "/+&=~" + c.tail }
 
 // in says how a canary, or an end of it, stands in a text. Empty: it does not.
 func (c canary) in(data []byte) string {
-	lower := bytes.ToLower(data)
 	for _, end := range []string{c.head, c.tail} {
+		inHex := hex.EncodeToString([]byte(end))
 		switch {
 		case bytes.Contains(data, []byte(end)):
 			return "as it is"
-		case bytes.Contains(lower, []byte(hex.EncodeToString([]byte(end)))):
+		case bytes.Contains(data, []byte(inHex)), bytes.Contains(data, []byte(strings.ToUpper(inHex))):
 			return "in hex"
 		}
 		for before := range 3 {
@@ -95,6 +95,22 @@ func (v *trove) addFiles(t *testing.T, place, folder string) {
 		}
 		return nil
 	}))
+}
+
+// addState adds the files of a dev server's state, as they lie on the disk.
+func (v *trove) addState(t *testing.T, server string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(servers.dir, server+".db*"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		v.add("state", data)
+	}
 }
 
 // A lookout reads from a server what it keeps of a task queue.

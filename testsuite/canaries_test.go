@@ -142,7 +142,7 @@ func TestCanaries(t *testing.T) {
 	c.trove.add("the worker's log", []byte(ended.err+ended.out))
 	c.trove.addFiles(t, "storage", filepath.Join(c.dir, "storage"))
 	c.trove.addFiles(t, "the worker's folder", filepath.Join(c.dir, "work"))
-	c.trove.addFiles(t, "state", servers.dir)
+	c.trove.addState(t, "continuing")
 	c.trove.add("requests", []byte(strings.Join(c.server.bodies, "\n")))
 	require.Zero(t, c.server.hosts["elsewhere.test"], "a redirect was followed")
 	require.True(t, bytes.Contains(c.trove.finds["the worker's log"], []byte("\tdebug\t")))

@@ -59,8 +59,12 @@ func playChat(a playedAnswer) playedStream {
 		if k == 0 {
 			s.inCall = len(s.events)
 		}
-		s.add(chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}]}`, k, c.ID, c.Function.Name, quoted(one)), "null"))
-		s.add(chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, k, quoted(two)), "null"))
+		begins := chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}]}`, k, c.ID, c.Function.Name, quoted(one)), "null")
+		begins.tool, begins.arguments = c.Function.Name, one
+		s.add(begins)
+		goesOn := chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, k, quoted(two)), "null")
+		goesOn.arguments = two
+		s.add(goesOn)
 		s.order = append(s.order, saidCall(c.Function.Name, c.Function.Arguments))
 		finish = `"tool_calls"`
 	}

@@ -55,7 +55,9 @@ func playGemini(a playedAnswer) playedStream {
 		if c.ID != "" {
 			id = `"id":"` + c.ID + `",`
 		}
-		s.add(piece(fmt.Sprintf(`{%s"functionCall":{%s"name":%q,"args":%s}}`, signed, id, c.Function.Name, c.Function.Arguments), ""))
+		call := piece(fmt.Sprintf(`{%s"functionCall":{%s"name":%q,"args":%s}}`, signed, id, c.Function.Name, c.Function.Arguments), "")
+		call.tool, call.arguments = c.Function.Name, c.Function.Arguments
+		s.add(call)
 		s.order = append(s.order, saidCall(c.Function.Name, compact([]byte(c.Function.Arguments))))
 	}
 	last := ""

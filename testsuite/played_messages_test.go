@@ -24,14 +24,20 @@ func playMessages(a playedAnswer) playedStream {
 	s.add(playedEvent{data: named("ping", "")})
 	s.inText = len(s.events)
 	at := 0
-	block := func(begin string, deltas ...playedEvent) {
-		s.add(playedEvent{data: named("content_block_start", fmt.Sprintf(`"index":%d,"content_block":%s`, at, begin))})
+	begin := func(tool, block string) {
+		s.add(playedEvent{tool: tool, data: named("content_block_start", fmt.Sprintf(`"index":%d,"content_block":%s`, at, block))})
+	}
+	goOn := func(deltas ...playedEvent) {
 		for _, d := range deltas {
 			d.data = named("content_block_delta", fmt.Sprintf(`"index":%d,"delta":{%s}`, at, d.data))
 			s.add(d)
 		}
 		s.add(playedEvent{data: named("content_block_stop", fmt.Sprintf(`"index":%d`, at))})
 		at++
+	}
+	block := func(first string, deltas ...playedEvent) {
+		begin("", first)
+		goOn(deltas...)
 	}
 	think := func(n int) {
 		signature := fmt.Sprintf("Eq%s/%d+==", a.seal, n)
@@ -61,8 +67,9 @@ func playMessages(a playedAnswer) playedStream {
 			s.inCall = len(s.events) + 1
 		}
 		one, two := halves(c.Function.Arguments)
-		block(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Function.Name),
-			playedEvent{data: `"type":"input_json_delta","partial_json":` + quoted(one)}, playedEvent{data: `"type":"input_json_delta","partial_json":` + quoted(two)})
+		begin(c.Function.Name, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Function.Name))
+		goOn(playedEvent{arguments: one, data: `"type":"input_json_delta","partial_json":` + quoted(one)},
+			playedEvent{arguments: two, data: `"type":"input_json_delta","partial_json":` + quoted(two)})
 		s.order = append(s.order, saidCall(c.Function.Name, compact([]byte(c.Function.Arguments))))
 		stop = "tool_use"
 	}

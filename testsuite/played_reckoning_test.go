@@ -43,8 +43,11 @@ func (p *playedRun) reckon(messages []domain.Message) faultReckoning {
 		if used.InputTokens == 0 {
 			used.InputTokens, used.Estimated = read[asked.step], true
 		}
-		if used.OutputTokens == 0 && asked.thought+asked.text != "" {
+		if used.OutputTokens == 0 && (asked.thought+asked.text != "" || len(asked.calls) > 0) {
 			used.OutputTokens, used.Estimated = guessMessage(asked.thought)+quarter(asked.text), true
+			for _, call := range asked.calls {
+				used.OutputTokens += quarter(call.Name) + quarter(call.Arguments)
+			}
 		}
 		step.used, step.cost = step.used.Add(used), step.cost+costOf(used)
 		if asked.fault != noFault && asked.fault != emptyAnswer {

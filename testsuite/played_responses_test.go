@@ -51,13 +51,13 @@ func playResponses(a playedAnswer) playedStream {
 	for k, c := range a.calls {
 		think(k+1, a.thought)
 		began := fmt.Sprintf(`"type":"function_call","id":"fc_%d_%d","call_id":%q,"name":%q`, a.step, k, c.ID, c.Function.Name)
-		s.add(playedEvent{data: named("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":{%s,"arguments":"","status":"in_progress"}`, len(items), began))})
+		s.add(playedEvent{tool: c.Function.Name, data: named("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":{%s,"arguments":"","status":"in_progress"}`, len(items), began))})
 		if k == 0 {
 			s.inCall = len(s.events)
 		}
 		one, two := halves(c.Function.Arguments)
 		for _, piece := range []string{one, two} {
-			s.add(playedEvent{data: named("response.function_call_arguments.delta", fmt.Sprintf(`"output_index":%d,"delta":%s`, len(items), quoted(piece)))})
+			s.add(playedEvent{arguments: piece, data: named("response.function_call_arguments.delta", fmt.Sprintf(`"output_index":%d,"delta":%s`, len(items), quoted(piece)))})
 		}
 		item("{" + began + `,"status":"completed","arguments":` + quoted(c.Function.Arguments) + "}")
 		s.order = append(s.order, saidCall(c.Function.Name, c.Function.Arguments))

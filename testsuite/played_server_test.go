@@ -105,9 +105,11 @@ type playedRun struct {
 type playedAttempt struct {
 	step  int
 	fault faultKind
-	// told is the usage that the answer told of, thought and text what came of it.
+	// told is the usage that the answer told of, thought, text and calls what came
+	// of it.
 	told          domain.Usage
 	thought, text string
+	calls         []domain.ToolCall
 }
 
 // answer answers a request, or lets it fail.
@@ -209,6 +211,12 @@ func (p *playedRun) prepare(attempt *playedAttempt) func(http.ResponseWriter, *h
 	sent, rest := stream.cut(attempt.fault, len(p.asked), p.api)
 	for _, e := range sent {
 		attempt.thought, attempt.text = attempt.thought+e.thought, attempt.text+e.text
+		if e.tool != "" {
+			attempt.calls = append(attempt.calls, domain.ToolCall{Name: e.tool})
+		}
+		if e.arguments != "" {
+			attempt.calls[len(attempt.calls)-1].Arguments += e.arguments
+		}
 		if !e.tells.IsZero() {
 			attempt.told = e.tells
 		}

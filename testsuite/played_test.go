@@ -92,6 +92,8 @@ type playedEvent struct {
 	data string
 	// thought and text are what it adds to an answer that is then cut.
 	thought, text string
+	// tool begins a call, arguments are of the newest.
+	tool, arguments string
 	// tells is the usage as it is known from then on. Zero: it says nothing.
 	tells domain.Usage
 }

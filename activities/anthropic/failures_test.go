@@ -2,12 +2,9 @@ package anthropic_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -159,61 +156,6 @@ func TestNoAnswers(t *testing.T) {
 	}
 }
 
-func TestKeyIsNeverShown(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{200, 400, 401, 403, 404, 429, 500} {
-		_, err := infer(t, serve(t, status, nil, failure("api_error", "key "+testKey+" is no good")), question())
-		require.NotNil(t, err)
-		require.NotContains(t, fmt.Sprint(err.Message, err.Detail), "0123456789")
-	}
-}
-
-func TestNothingListens(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	call := question()
-	call.Sent = func() { t.Error("nothing was sent") }
-	_, err := infer(t, server.URL, call)
-	require.NotNil(t, err)
-	require.Equal(t, domain.Unavailable, err.Kind)
-	require.False(t, err.Billed, "no byte has left")
-}
-
-func TestConnectionBreaks(t *testing.T) {
-	t.Parallel()
-	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100000\r\n\r\n"
-	for name, test := range map[string]struct {
-		sends string
-		code  domain.Code
-	}{
-		"before the header": {}, "in the header": {sends: head[:20]}, "in the body": {sends: head + start, code: domain.CodeMalformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var sent atomic.Int32
-			call := question()
-			call.Sent = func() { sent.Add(1) }
-			_, err := infer(t, serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-				conn, _, err := http.NewResponseController(w).Hijack()
-				if err == nil {
-					hangUp(conn, test.sends)
-				}
-			}), call)
-			require.NotNil(t, err)
-			require.Equal(t, domain.Unavailable, err.Kind)
-			require.Equal(t, test.code, err.Code)
-			require.True(t, err.Billed, "the request had left")
-			require.EqualValues(t, 1, sent.Load())
-		})
-	}
-}
-
-func hangUp(conn net.Conn, after string) {
-	_, _ = io.WriteString(conn, after)
-	_ = conn.Close()
-}
-
 // hanging sends some events and then waits for the other side to hang up.
 func hanging(t *testing.T, body string) (url string, closed <-chan struct{}) {
 	t.Helper()
@@ -226,34 +168,6 @@ func hanging(t *testing.T, body string) (url string, closed <-chan struct{}) {
 		<-r.Context().Done()
 		close(gone)
 	}), gone
-}
-
-func TestSilence(t *testing.T) {
-	t.Parallel()
-	for name, body := range map[string]string{"at first": "", "in the middle": start + text("0", "hello")} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url, closed := hanging(t, body)
-			p, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: url, Timeouts: wire.Timeouts{FirstByte: 20 * time.Millisecond, Idle: 20 * time.Millisecond}}})
-			require.NoError(t, err)
-			_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
-			failed, ok := errors.AsType[*domain.Error](err)
-			require.True(t, ok)
-			require.Equal(t, domain.CodeTimeout, failed.Code)
-			require.True(t, failed.Billed)
-			<-closed
-		})
-	}
-}
-
-// TestSilenceAfterTheAnswer: what is whole does not wait for the stream's end.
-func TestSilenceAfterTheAnswer(t *testing.T) {
-	t.Parallel()
-	url, closed := hanging(t, whole)
-	answer, err := infer(t, url, question())
-	require.Nil(t, err)
-	require.Equal(t, "hello", answer.Message.Text())
-	<-closed
 }
 
 func TestCancelKeepsWhatCame(t *testing.T) {
@@ -273,20 +187,6 @@ func TestCancelKeepsWhatCame(t *testing.T) {
 	require.Equal(t, "m-1", answer.Response.Model)
 	require.Equal(t, int64(123), answer.Response.Usage.InputTokens)
 	<-closed
-}
-
-func TestResponseWithoutEnd(t *testing.T) {
-	t.Parallel()
-	p, err := anthropic.New(anthropic.Config{Config: wire.Config{MaxBody: 1 << 16, BaseURL: serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		for r.Context().Err() == nil {
-			if _, err := io.WriteString(w, event("ping", "")); err != nil {
-				return
-			}
-		}
-	})}})
-	require.NoError(t, err)
-	_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
-	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind)
 }
 
 // TestEnvironmentIsNotRead: keys come from the configuration alone, where the

@@ -3,7 +3,6 @@ package anthropic_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,19 +10,13 @@ import (
 
 	"everstep/activities/anthropic"
 	"everstep/activities/inference"
-	"everstep/activities/output"
+	"everstep/activities/inference/conformance"
 	"everstep/domain"
 )
 
 // told is a question whose answer has a format, told in a mode.
 func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
-	call := question()
-	call.Format, call.OutputMode, call.Tools = format, mode, tools
-	if mode == domain.OutputTool {
-		tool := output.Tool(format, tools)
-		call.Tools, call.OutputTool = slices.Concat(tools, []domain.ToolSpec{tool}), tool.Name
-	}
-	return call
+	return conformance.Told(question(), mode, format, tools...)
 }
 
 func TestResponseFormat(t *testing.T) {

@@ -2,10 +2,8 @@ package anthropic_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -25,25 +23,16 @@ const testKey = "sk-ant-test-0123456789"
 // serve answers every request with one body.
 func serve(t *testing.T, status int, header http.Header, body string) string {
 	t.Helper()
-	return serveFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for key, values := range header {
-			w.Header()[key] = values
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	})
+	return conformance.Serve(t, status, header, body).URL
 }
 
 func serveFunc(t testing.TB, handler http.HandlerFunc) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		handler(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	}).URL
 }
 
 func provider(t *testing.T, url string) *anthropic.Provider {
@@ -62,13 +51,7 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	answer, err := provider(t, url).Infer(t.Context(), call, func(inference.Delta) {})
-	if err == nil {
-		return answer, nil
-	}
-	typed, ok := errors.AsType[*domain.Error](err)
-	require.True(t, ok, "%T: %v", err, err)
-	return answer, typed
+	return conformance.Infer(t, provider(t, url), call)
 }
 
 // A said is what both decoders must agree on.

@@ -2,10 +2,8 @@ package gemini_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
@@ -103,30 +102,6 @@ var bodies = map[string]struct {
 	},
 }
 
-// serve answers every request with one body.
-func serve(t *testing.T, status int, header http.Header, body string) *httptest.Server {
-	t.Helper()
-	return serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-		if strings.HasPrefix(strings.TrimSpace(body), "data:") {
-			w.Header().Set("Content-Type", "text/event-stream")
-		}
-		for key, values := range header {
-			w.Header()[key] = values
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	})
-}
-
-func serveFunc(t *testing.T, handler http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server
-}
-
 func provider(t *testing.T, url string) *gemini.Provider {
 	t.Helper()
 	p, err := gemini.New(gemini.Config{Config: wire.Config{BaseURL: url + "/v1beta", Key: wire.FixedKey(testKey)}})
@@ -143,20 +118,14 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	answer, err := provider(t, url).Infer(t.Context(), call, func(inference.Delta) {})
-	if err == nil {
-		return answer, nil
-	}
-	typed, ok := errors.AsType[*domain.Error](err)
-	require.True(t, ok, "%T: %v", err, err)
-	return answer, typed
+	return conformance.Infer(t, provider(t, url), call)
 }
 
 // sent returns the body of the request that a call makes.
 func sent(t *testing.T, call inference.Call) map[string]any {
 	t.Helper()
 	var body []byte
-	server := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, event(says("STOP", `{"text": "x"}`), ""))
 	})

@@ -14,6 +14,7 @@ import (
 
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
@@ -30,7 +31,7 @@ type script struct {
 func newScript(t *testing.T) *script {
 	t.Helper()
 	s := &script{}
-	s.provider = provider(t, serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	s.provider = provider(t, conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		request, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -89,7 +90,7 @@ func TestRefusals(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := infer(t, serve(t, test.status, nil, test.body).URL, question())
+			_, err := infer(t, conformance.Serve(t, test.status, nil, test.body).URL, question())
 			require.NotNil(t, err)
 			require.Equal(t, test.kind, err.Kind, err.Message)
 			require.Equal(t, test.code, err.Code, err.Message)
@@ -140,7 +141,7 @@ func TestNoAnswers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, serve(t, 200, nil, test.body).URL, question())
+			answer, err := infer(t, conformance.Serve(t, 200, nil, test.body).URL, question())
 			require.NotNil(t, err)
 			require.Equal(t, test.kind, err.Kind, err.Message)
 			require.Equal(t, test.code, err.Code, err.Message)
@@ -161,7 +162,7 @@ func TestStall(t *testing.T) {
 	t.Parallel()
 	for _, cancelled := range []bool{true, false} {
 		gone := make(chan struct{})
-		server := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = io.WriteString(w, event(says("", `{"text": "hello"}`, `{"functionCall": {"name": "f"}}`), ""))
 			_ = http.NewResponseController(w).Flush()

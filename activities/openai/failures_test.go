@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/inference/conformance"
 	"everstep/domain"
 )
 
@@ -47,7 +48,7 @@ func TestRefusals(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, serve(t, test.status, test.header, test.body).URL, question())
+			answer, err := infer(t, conformance.Serve(t, test.status, test.header, test.body).URL, question())
 			require.NotNil(t, err)
 			require.Equal(t, test.kind, err.Kind, err.Message)
 			require.Equal(t, test.code, err.Code, err.Message)
@@ -110,7 +111,7 @@ func TestNoAnswers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, serve(t, 200, test.header, test.body).URL, question())
+			answer, err := infer(t, conformance.Serve(t, 200, test.header, test.body).URL, question())
 			require.NotNil(t, err)
 			if test.kind == "" {
 				test.kind = domain.Unavailable

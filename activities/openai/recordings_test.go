@@ -2,10 +2,8 @@ package openai_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -21,32 +19,6 @@ import (
 )
 
 const testKey = "sk-test-0123456789"
-
-// serve answers every request with one body.
-func serve(t *testing.T, status int, header http.Header, body string) *httptest.Server {
-	t.Helper()
-	return serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		for key, values := range header {
-			w.Header()[key] = values
-		}
-		if w.Header().Get("Content-Type") == "" {
-			w.Header().Set("Content-Type", "application/json")
-			if !strings.HasPrefix(strings.TrimSpace(body), "{") {
-				w.Header().Set("Content-Type", "text/event-stream")
-			}
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	})
-}
-
-func serveFunc(t testing.TB, handler http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server
-}
 
 func provider(t testing.TB, url string) *openai.Provider {
 	t.Helper()
@@ -64,13 +36,7 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	answer, err := provider(t, url).Infer(t.Context(), call, func(inference.Delta) {})
-	if err == nil {
-		return answer, nil
-	}
-	typed, ok := errors.AsType[*domain.Error](err)
-	require.True(t, ok, "%T: %v", err, err)
-	return answer, typed
+	return conformance.Infer(t, provider(t, url), call)
 }
 
 // A said is what both decoders must agree on.
@@ -146,7 +112,7 @@ func TestRecordedAnswers(t *testing.T) {
 			t.Parallel()
 			want := theirs(t, r)
 			var text, thought strings.Builder
-			whole, err := provider(t, serve(t, 200, nil, r.Response).URL).Infer(t.Context(), question(), func(d inference.Delta) {
+			whole, err := provider(t, conformance.Serve(t, 200, nil, r.Response).URL).Infer(t.Context(), question(), func(d inference.Delta) {
 				text.WriteString(d.Text)
 				thought.WriteString(d.Reasoning)
 			})
@@ -173,7 +139,7 @@ func TestRecordedErrors(t *testing.T) {
 	for _, r := range conformance.Recordings(t, "responses", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			_, err := infer(t, serve(t, r.Status, nil, r.Response).URL, question())
+			_, err := infer(t, conformance.Serve(t, r.Status, nil, r.Response).URL, question())
 			require.NotNil(t, err)
 			require.False(t, err.Billed)
 			switch {

@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openai"
-	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -23,7 +22,7 @@ const okay = `{"status":"completed","output":[{"type":"message","content":[{"typ
 func sentBytes(t testing.TB, call inference.Call) []byte {
 	t.Helper()
 	var body []byte
-	server := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		if r.URL.Path != "/v1/responses" || r.Header.Get("Authorization") != "Bearer "+testKey {
 			w.WriteHeader(http.StatusTeapot)
@@ -229,13 +228,7 @@ func TestCallIDs(t *testing.T) {
 
 // told is a question whose answer has a format, told in a mode.
 func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
-	call := question()
-	call.Format, call.OutputMode, call.Tools = format, mode, tools
-	if mode == domain.OutputTool {
-		tool := output.Tool(format, tools)
-		call.Tools, call.OutputTool = slices.Concat(tools, []domain.ToolSpec{tool}), tool.Name
-	}
-	return call
+	return conformance.Told(question(), mode, format, tools...)
 }
 
 func TestResponseFormat(t *testing.T) {

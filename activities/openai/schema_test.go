@@ -1,19 +1,13 @@
 package openai_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
@@ -22,56 +16,10 @@ import (
 	"everstep/domain"
 )
 
-// requestSchema is OpenAI's own description of a request. Where it tells
-// alternatives apart by a discriminator, which JSON Schema does not know, more
-// than one may fit.
-func requestSchema(t *testing.T) *jsonschema.Resolved {
-	t.Helper()
-	data := os.Getenv("EVERSTEP_DATA")
-	if data == "" {
-		t.Skip("EVERSTEP_DATA is not set: requests are not checked against OpenAI's schema")
-	}
-	file, err := os.Open(filepath.Join(data, "openai-openapi.json.gz"))
-	require.NoError(t, err)
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	text, err := io.ReadAll(unzipped)
-	require.NoError(t, err)
-	var api struct {
-		Components struct {
-			Schemas map[string]json.RawMessage `json:"schemas"`
-		} `json:"components"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer("#/components/schemas/", "#/$defs/", `"oneOf"`, `"anyOf"`).Replace(string(text))), &api))
-	needed := map[string]json.RawMessage{}
-	need(needed, api.Components.Schemas, "CreateResponse")
-	whole, err := json.Marshal(map[string]any{"$ref": "#/$defs/CreateResponse", "$defs": needed})
-	require.NoError(t, err)
-	var schema jsonschema.Schema
-	require.NoError(t, json.Unmarshal(whole, &schema))
-	resolved, err := schema.Resolve(nil)
-	require.NoError(t, err)
-	return resolved
-}
-
-var reference = regexp.MustCompile(`"#/\$defs/([^"]+)"`)
-
-// need collects a schema and those that it refers to.
-func need(into, from map[string]json.RawMessage, name string) {
-	if into[name] != nil {
-		return
-	}
-	into[name] = from[name]
-	for _, found := range reference.FindAllSubmatch(from[name], -1) {
-		need(into, from, string(found[1]))
-	}
-}
-
 // TestRequestsFitTheSchema: what is sent is what OpenAI describes.
 func TestRequestsFitTheSchema(t *testing.T) {
 	t.Parallel()
-	schema := requestSchema(t)
+	schema := conformance.OpenAISchema(t, "CreateResponse", true)
 	half := 0.5
 	call := inference.Call{
 		Config: domain.LLMConfig{Provider: openai.Name, Model: "gpt-5", Temperature: &half, TopP: &half, Options: domain.Metadata{
@@ -115,11 +63,11 @@ func TestRequestsFitTheSchema(t *testing.T) {
 // OpenAI describes it, and with its reasoning as it came.
 func TestRecordedAnswersGoBack(t *testing.T) {
 	t.Parallel()
-	schema := requestSchema(t)
+	schema := conformance.OpenAISchema(t, "CreateResponse", true)
 	var returned int
 	forms := map[string]int{}
 	for _, r := range conformance.Recordings(t, "responses", true) {
-		answer, failed := infer(t, serve(t, 200, nil, r.Response).URL, question())
+		answer, failed := infer(t, conformance.Serve(t, 200, nil, r.Response).URL, question())
 		require.Nil(t, failed)
 		recorded, err := json.Marshal(answer.Message)
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/domain"
 )
 
@@ -25,7 +26,7 @@ import (
 func TestTurnsGoBackAsTheyCame(t *testing.T) {
 	t.Parallel()
 	var answer, request atomic.Pointer[string]
-	server := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		request.Store(new(string(body)))
 		_, _ = io.WriteString(w, *answer.Load())
@@ -138,7 +139,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(seed)
 	}
 	var body atomic.Pointer[string]
-	server := serveFunc(f, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) })
+	server := conformance.ServeFunc(f, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) })
 	p := provider(f, server.URL)
 	f.Fuzz(func(t *testing.T, text string) {
 		body.Store(&text)

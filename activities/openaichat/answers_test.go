@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
@@ -16,37 +17,25 @@ import (
 func TestForms(t *testing.T) {
 	t.Parallel()
 	plain := chunk(hello) + chunk(finish) + usage + end
-	long := strings.Repeat("é", 100_000)
-	tests := map[string]struct{ body, text string }{
-		"LF":                      {body: plain},
-		"CRLF":                    {body: strings.ReplaceAll(plain, "\n", "\r\n")},
-		"CR":                      {body: strings.ReplaceAll(plain, "\n", "\r")},
-		"a byte order mark":       {body: "\xef\xbb\xbf" + plain},
-		"comments":                {body: ": hi\n\n" + strings.ReplaceAll(plain, "data:", ": wait\ndata:")},
-		"no space":                {body: strings.ReplaceAll(plain, "data: ", "data:")},
-		"data in two lines":       {body: "data: {\"choices\":[\ndata: " + hello + "]}\n\n" + chunk(finish) + end},
-		"no end marker":           {body: chunk(hello) + chunk(finish)},
-		"no last empty line":      {body: chunk(hello) + strings.TrimSpace(chunk(finish))},
-		"a second finish":         {body: chunk(hello) + chunk(finish) + chunk(hello) + chunk(finish) + end},
-		"after the end":           {body: plain + chunk(hello)},
-		"other choices":           {body: chunk(hello) + chunk(`{"index":1,"delta":{"content":"no"}}`) + chunk(finish) + end},
-		"a long line":             {body: chunk(`{"index":0,"delta":{"content":"`+long+`"}}`) + chunk(finish) + end, text: long},
-		"in one piece":            {body: `{"choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`},
-		"in one piece, no reason": {body: `{"choices":[{"message":{"content":"hello"},"finish_reason":null}]}`},
-		"content in parts":        {body: `{"choices":[{"message":{"content":[{"type":"text","text":"hel"},{"type":"text","text":"lo"}]},"finish_reason":"stop"}]}`},
-		"messages for deltas":     {body: chunk(`{"message":{"content":"hello"}}`) + chunk(finish) + end},
+	tests := map[string]string{
+		"no end marker":           chunk(hello) + chunk(finish),
+		"no last empty line":      chunk(hello) + strings.TrimSpace(chunk(finish)),
+		"a second finish":         chunk(hello) + chunk(finish) + chunk(hello) + chunk(finish) + end,
+		"after the end":           plain + chunk(hello),
+		"other choices":           chunk(hello) + chunk(`{"index":1,"delta":{"content":"no"}}`) + chunk(finish) + end,
+		"in one piece":            `{"choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`,
+		"in one piece, no reason": `{"choices":[{"message":{"content":"hello"},"finish_reason":null}]}`,
+		"content in parts":        `{"choices":[{"message":{"content":[{"type":"text","text":"hel"},{"type":"text","text":"lo"}]},"finish_reason":"stop"}]}`,
+		"messages for deltas":     chunk(`{"message":{"content":"hello"}}`) + chunk(finish) + end,
 	}
-	for name, test := range tests {
+	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var heard strings.Builder
-			answer, err := provider(t, serve(t, 200, nil, test.body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard.WriteString(d.Text) })
+			answer, err := provider(t, conformance.Serve(t, 200, nil, body).URL).Infer(t.Context(), question(), func(d inference.Delta) { heard.WriteString(d.Text) })
 			require.NoError(t, err)
-			if test.text == "" {
-				test.text = "hello"
-			}
-			require.Equal(t, test.text, answer.Message.Text())
-			require.Equal(t, test.text, heard.String())
+			require.Equal(t, "hello", answer.Message.Text())
+			require.Equal(t, "hello", heard.String())
 			require.Equal(t, domain.FinishStop, answer.Response.Finish)
 			require.False(t, answer.Partial)
 		})
@@ -105,7 +94,7 @@ func TestToolCalls(t *testing.T) {
 				body.WriteString(chunk(`{"index":0,"delta":{"tool_calls":` + piece + `}}`))
 			}
 			body.WriteString(chunk(`{"index":0,"delta":{},"finish_reason":"tool_calls"}`) + end)
-			answer, err := infer(t, serve(t, 200, nil, body.String()).URL, question())
+			answer, err := infer(t, conformance.Serve(t, 200, nil, body.String()).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Message.ToolCalls)
 			require.Equal(t, domain.FinishToolCalls, answer.Response.Finish)
@@ -145,7 +134,7 @@ func TestFinish(t *testing.T) {
 			body := `{"usage":` + test.usage + `,"choices":[{"index":0,"message":{` + test.message + `},"finish_reason":"` + test.word + `"}]}`
 			question := question()
 			question.MaxOutputTokens = 16
-			answer, err := infer(t, serve(t, 200, nil, body).URL, question)
+			answer, err := infer(t, conformance.Serve(t, 200, nil, body).URL, question)
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Finish)
 			require.Equal(t, test.kept, answer.Response.FinishWord)
@@ -156,18 +145,18 @@ func TestFinish(t *testing.T) {
 
 func TestFinishWithoutMessage(t *testing.T) {
 	t.Parallel()
-	answer, err := infer(t, serve(t, 200, nil, `{"choices":[{"index":0,"finish_reason":"content_filter"}]}`).URL, question())
+	answer, err := infer(t, conformance.Serve(t, 200, nil, `{"choices":[{"index":0,"finish_reason":"content_filter"}]}`).URL, question())
 	require.Nil(t, err)
 	require.Equal(t, domain.FinishContentFilter, answer.Response.Finish)
 	require.Empty(t, answer.Message.Parts)
-	answer, err = infer(t, serve(t, 200, nil, `{"choices":[]}`).URL, question())
+	answer, err = infer(t, conformance.Serve(t, 200, nil, `{"choices":[]}`).URL, question())
 	require.Nil(t, err)
 	require.Empty(t, answer.Message.Parts)
 }
 
 func TestFinishOptional(t *testing.T) {
 	t.Parallel()
-	url := serve(t, 200, nil, chunk(hello)+end).URL
+	url := conformance.Serve(t, 200, nil, chunk(hello)+end).URL
 	p, err := openaichat.New(openaichat.Config{BaseURL: url, FinishOptional: true})
 	require.NoError(t, err)
 	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
@@ -195,7 +184,7 @@ func TestUsage(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, serve(t, 200, nil, chunk(hello)+chunk(finish)+`data: {"choices":[],"usage":`+test.json+"}\n\n"+end).URL, question())
+			answer, err := infer(t, conformance.Serve(t, 200, nil, chunk(hello)+chunk(finish)+`data: {"choices":[],"usage":`+test.json+"}\n\n"+end).URL, question())
 			require.Nil(t, err)
 			require.Equal(t, test.want, answer.Response.Usage)
 		})
@@ -217,7 +206,7 @@ func TestReasoning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := chunk(`{"index":0,"delta":`+test.delta+`}`) + chunk(hello) + chunk(finish) + end
-			answer, err := infer(t, serve(t, 200, http.Header{}, body).URL, question())
+			answer, err := infer(t, conformance.Serve(t, 200, http.Header{}, body).URL, question())
 			require.Nil(t, err)
 			test.want.Type = domain.PartReasoning
 			require.Equal(t, []domain.Part{test.want, {Type: domain.PartText, Text: "hello"}}, answer.Message.Parts)

@@ -2,15 +2,14 @@ package openaichat_test
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
-	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -21,13 +20,7 @@ const (
 
 // told is a question whose answer has a format, told in a mode.
 func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
-	call := question()
-	call.Format, call.OutputMode, call.Tools = format, mode, tools
-	if mode == domain.OutputTool {
-		tool := output.Tool(format, tools)
-		call.Tools, call.OutputTool = slices.Concat(tools, []domain.ToolSpec{tool}), tool.Name
-	}
-	return call
+	return conformance.Told(question(), mode, format, tools...)
 }
 
 func TestResponseFormat(t *testing.T) {

@@ -2,10 +2,8 @@ package openaichat_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,32 +21,6 @@ import (
 	"everstep/domain"
 )
 
-// serve answers every request with one body.
-func serve(t *testing.T, status int, header http.Header, body string) *httptest.Server {
-	t.Helper()
-	return serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		for key, values := range header {
-			w.Header()[key] = values
-		}
-		if w.Header().Get("Content-Type") == "" {
-			w.Header().Set("Content-Type", "application/json")
-			if !strings.HasPrefix(strings.TrimSpace(body), "{") {
-				w.Header().Set("Content-Type", "text/event-stream")
-			}
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	})
-}
-
-func serveFunc(t *testing.T, handler http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server
-}
-
 func provider(t *testing.T, url string) *openaichat.Provider {
 	t.Helper()
 	p, err := openaichat.New(openaichat.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")})
@@ -65,13 +37,7 @@ func question() inference.Call {
 
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
-	answer, err := provider(t, url).Infer(t.Context(), call, func(inference.Delta) {})
-	if err == nil {
-		return answer, nil
-	}
-	typed, ok := errors.AsType[*domain.Error](err)
-	require.True(t, ok, "%T: %v", err, err)
-	return answer, typed
+	return conformance.Infer(t, provider(t, url), call)
 }
 
 // A said is what both decoders must agree on.
@@ -138,7 +104,7 @@ func TestRecordedAnswers(t *testing.T) {
 	for _, r := range conformance.Recordings(t, "chat", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			answer, err := infer(t, serve(t, 200, nil, r.Response).URL, question())
+			answer, err := infer(t, conformance.Serve(t, 200, nil, r.Response).URL, question())
 			if code, ok := noAnswers[r.ID]; ok {
 				require.NotNil(t, err)
 				require.Equal(t, code, err.Code)
@@ -176,7 +142,7 @@ func TestRecordedErrors(t *testing.T) {
 	for _, r := range conformance.Recordings(t, "chat", false) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			_, err := infer(t, serve(t, r.Status, nil, r.Response).URL, question())
+			_, err := infer(t, conformance.Serve(t, r.Status, nil, r.Response).URL, question())
 			require.NotNil(t, err)
 			require.Equal(t, strings.Contains(r.Response, "tool_use_failed"), err.Billed)
 			switch {

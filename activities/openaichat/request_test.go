@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
@@ -18,7 +19,7 @@ import (
 func sent(t *testing.T, call inference.Call) map[string]any {
 	t.Helper()
 	var body []byte
-	server := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
 		if r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer sk-test-0123456789" {
 			w.WriteHeader(http.StatusTeapot)

@@ -1,71 +1,20 @@
 package openaichat_test
 
 import (
-	"compress/gzip"
-	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
 
-// requestSchema is OpenAI's own description of a request.
-func requestSchema(t *testing.T) *jsonschema.Resolved {
-	t.Helper()
-	data := os.Getenv("EVERSTEP_DATA")
-	if data == "" {
-		t.Skip("EVERSTEP_DATA is not set: requests are not checked against OpenAI's schema")
-	}
-	file, err := os.Open(filepath.Join(data, "openai-openapi.json.gz"))
-	require.NoError(t, err)
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	text, err := io.ReadAll(unzipped)
-	require.NoError(t, err)
-	var api struct {
-		Components struct {
-			Schemas map[string]json.RawMessage `json:"schemas"`
-		} `json:"components"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/$defs/")), &api))
-	needed := map[string]json.RawMessage{}
-	need(needed, api.Components.Schemas, "CreateChatCompletionRequest")
-	whole, err := json.Marshal(map[string]any{"$ref": "#/$defs/CreateChatCompletionRequest", "$defs": needed})
-	require.NoError(t, err)
-	var schema jsonschema.Schema
-	require.NoError(t, json.Unmarshal(whole, &schema))
-	resolved, err := schema.Resolve(nil)
-	require.NoError(t, err)
-	return resolved
-}
-
-var reference = regexp.MustCompile(`"#/\$defs/([^"]+)"`)
-
-// need collects a schema and those that it refers to.
-func need(into, from map[string]json.RawMessage, name string) {
-	if into[name] != nil {
-		return
-	}
-	into[name] = from[name]
-	for _, found := range reference.FindAllSubmatch(from[name], -1) {
-		need(into, from, string(found[1]))
-	}
-}
-
 // TestRequestsFitTheSchema: what is sent is what OpenAI describes.
 func TestRequestsFitTheSchema(t *testing.T) {
 	t.Parallel()
-	schema := requestSchema(t)
+	schema := conformance.OpenAISchema(t, "CreateChatCompletionRequest", false)
 	half := 0.5
 	call := inference.Call{
 		Config: domain.LLMConfig{Provider: openaichat.Name, Model: "gpt-5", Temperature: &half, TopP: &half},

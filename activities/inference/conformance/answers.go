@@ -77,6 +77,24 @@ func (c Case) testRequest(t *testing.T) {
 	}
 	require.NotContains(t, sent.body+sent.url, Key)
 	require.Contains(t, fmt.Sprint(sent.header), Key)
+	require.Empty(t, sent.header.Values("Idempotency-Key"), "it would let the request be sent again")
+}
+
+// testRequestID: the provider's id of the request is kept, of a failure too.
+func (c Case) testRequestID(t *testing.T) {
+	t.Helper()
+	header := http.Header{"X-Request-Id": {"req_1"}}
+	stream := c.Text("hello")
+	o := c.ask(t, serveBody(t, http.StatusOK, header, stream.whole()))
+	require.Nil(t, o.Err)
+	require.Equal(t, "req_1", o.Answer.Response.RequestID)
+	o = c.ask(t, serveBody(t, http.StatusOK, header, stream.Open))
+	require.NotNil(t, o.Err)
+	require.Equal(t, "req_1", o.Answer.Response.RequestID)
+	require.Contains(t, o.Err.Detail, "request req_1")
+	o = c.ask(t, serveBody(t, http.StatusInternalServerError, header, ""))
+	require.NotNil(t, o.Err)
+	require.Contains(t, o.Err.Detail, "request req_1")
 }
 
 func (c Case) testByteByByte(t *testing.T) {

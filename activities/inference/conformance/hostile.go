@@ -72,12 +72,12 @@ func (c Case) testHostileArguments(t *testing.T) {
 		}
 		calls := o.Answer.Message.ToolCalls
 		require.Len(t, calls, 1, f.name)
-		if strings.TrimSpace(f.text) == "" {
-			return // none at all is how an API may say that there are no arguments
+		if word := strings.TrimSpace(f.text); word == "" || word == "null" {
+			return // how an API may say that there are no arguments
 		}
 		require.True(t, utf8.ValidString(calls[0].Arguments), f.name)
 		if !f.is("i_") {
-			require.Equal(t, asText(t, f.text), calls[0].Arguments, f.name)
+			require.Equal(t, strings.TrimSpace(asText(t, f.text)), strings.TrimSpace(calls[0].Arguments), f.name)
 		}
 		if f.is("n_") {
 			require.False(t, json.Valid([]byte(calls[0].Arguments)), f.name)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -133,24 +134,52 @@ func (c Case) testNothingListens(t *testing.T) {
 	require.False(t, o.Err.Billed)
 }
 
-// testBrokenConnection: a connection that served once breaks in the second
-// request, which is not made again.
+// testBrokenConnection breaks a connection at each stage of an answer, a new one
+// and one that has served before. The request is not made again.
 func (c Case) testBrokenConnection(t *testing.T) {
 	t.Helper()
-	var requests int
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
-		if requests++; requests == 1 {
-			write(w, http.StatusOK, c.Text("hello").whole())
-			return
-		}
-		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			_ = conn.Close()
-		}
-	})
-	p := c.provider(t, s, wire.Timeouts{})
-	require.Nil(t, c.attempt(t.Context(), t, s, p).Err)
-	o := c.attempt(t.Context(), t, s, p)
-	require.NotNil(t, o.Err)
-	require.Equal(t, domain.Unavailable, o.Err.Kind)
-	require.True(t, o.Err.Billed, "the request had left")
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	for name, test := range map[string]struct {
+		sends string
+		code  domain.Code
+		text  string
+	}{
+		"before the header":     {},
+		"in the header":         {sends: head[:20]},
+		"after the header":      {sends: head + "Content-Length: 99999\r\n\r\n", code: domain.CodeMalformed},
+		"in the body":           {sends: head + "Content-Length: 99999\r\n\r\n" + c.Text("hel", "lo").Open, code: domain.CodeMalformed, text: "hello"},
+		"in a chunk":            {sends: head + "Transfer-Encoding: chunked\r\n\r\nffff\r\n" + c.Text("hel", "lo").Open, code: domain.CodeMalformed, text: "hello"},
+		"with no chunk at all":  {sends: head + "Transfer-Encoding: chunked\r\n\r\nno\r\n", code: domain.CodeMalformed},
+		"with what is no HTTP":  {sends: "220 mail.example ESMTP\r\n"},
+		"with what is no end":   {sends: head + "Transfer-Encoding: chunked\r\n\r\n", code: domain.CodeMalformed},
+		"with an odd status":    {sends: "HTTP/1.1 -1 OK\r\n\r\n"},
+		"with a length of none": {sends: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, served := range []bool{false, true} {
+				requests := 0
+				s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+					if requests++; served && requests == 1 {
+						write(w, http.StatusOK, c.Text("hello").whole())
+						return
+					}
+					if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+						_, _ = io.WriteString(conn, test.sends)
+						_ = conn.Close()
+					}
+				})
+				p := c.provider(t, s, wire.Timeouts{})
+				if served {
+					require.Nil(t, c.attempt(t.Context(), t, s, p).Err)
+				}
+				o := c.attempt(t.Context(), t, s, p)
+				require.NotNil(t, o.Err)
+				require.Equal(t, domain.Unavailable, o.Err.Kind)
+				require.Equal(t, test.code, o.Err.Code, o.Err.Message)
+				require.Equal(t, test.text, o.Answer.Message.Text())
+				require.True(t, o.Err.Billed, "the request had left")
+			}
+		})
+	}
 }

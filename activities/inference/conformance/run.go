@@ -8,6 +8,7 @@ func Run(t *testing.T, c Case) {
 	for name, test := range map[string]func(Case, *testing.T){
 		"answers":                Case.testAnswers,
 		"request":                Case.testRequest,
+		"request id":             Case.testRequestID,
 		"byte by byte":           Case.testByteByByte,
 		"forms":                  Case.testForms,
 		"hostile arguments":      Case.testHostileArguments,

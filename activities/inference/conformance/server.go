@@ -75,6 +75,12 @@ func mediaType(body string) string {
 	return "application/json"
 }
 
+func (s *server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)
+}
+
 func (s *server) asked() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,15 +105,15 @@ func (c Case) opened(t *testing.T, config wire.Config) inference.Provider {
 // nothing had arrived when the provider said that it sends.
 func (c Case) attempt(ctx context.Context, t *testing.T, s *server, p inference.Provider) Outcome {
 	t.Helper()
-	before := len(s.asked())
+	before := s.count()
 	call := c.call("hello")
 	call.Sent = func() {
-		if len(s.asked()) != before {
+		if s.count() != before {
 			t.Error("the request arrived before Sent was called")
 		}
 	}
 	o := Attempt(ctx, t, p, call, nil)
-	require.Len(t, s.asked(), before+o.Sent, "an attempt is one request")
+	require.Equal(t, before+o.Sent, s.count(), "an attempt is one request")
 	return o
 }
 

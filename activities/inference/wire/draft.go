@@ -149,7 +149,8 @@ func (d *Draft) Answer(finish domain.FinishReason, word string) inference.Answer
 }
 
 // Partial is what had come of an answer that was cut off: no tool calls, and
-// nothing that the provider would want back.
+// nothing that the provider would want back. Where no usage was reported for it
+// the calls are counted all the same.
 func (d *Draft) Partial() inference.Answer {
 	slices.SortStableFunc(d.parts, func(a, b *draftPart) int { return cmp.Compare(a.at, b.at) })
 	var text, reasoning strings.Builder
@@ -160,9 +161,15 @@ func (d *Draft) Partial() inference.Answer {
 			reasoning.WriteString(p.text.String())
 		}
 	}
+	usage, message := d.Usage, inference.PartialMessage(reasoning.String(), text.String())
+	if calls := d.calls.Done(); len(calls) > 0 && usage.OutputTokens == 0 {
+		written := message
+		written.ToolCalls = calls
+		usage.OutputTokens, usage.Estimated = inference.OutputTokens(written), true
+	}
 	return inference.Answer{
-		Message:  inference.PartialMessage(reasoning.String(), text.String()),
-		Response: domain.Response{ID: d.ID, RequestID: d.RequestID, Model: d.Model, Usage: d.Usage},
+		Message:  message,
+		Response: domain.Response{ID: d.ID, RequestID: d.RequestID, Model: d.Model, Usage: usage},
 		Partial:  true,
 	}
 }
