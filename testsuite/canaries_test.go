@@ -161,7 +161,12 @@ func (c *canaryRun) search() {
 	}
 	var found []string
 	for secret, canary := range c.planted {
-		require.NotEmpty(c.t, canary.in([]byte("key="+canary.key())))
+		for _, text := range []string{
+			canary.key(), canary.head, canary.tail, url.QueryEscape(canary.key()), fmt.Sprintf("%X", canary.key()),
+			base64.StdEncoding.EncodeToString([]byte("user:" + canary.key())), base64.RawURLEncoding.EncodeToString([]byte(canary.key())),
+		} {
+			require.NotEmpty(c.t, canary.in([]byte("key="+text)), "it would not be found")
+		}
 		for _, place := range places {
 			if how := canary.in(c.trove.finds[place]); how != "" {
 				found = append(found, fmt.Sprintf("%s, in %s, %s", secret, place, how))
