@@ -147,7 +147,7 @@ func (q quota) options(options worker.Options) (worker.Options, error) {
 		return options, fmt.Errorf("rate limit: %w", err)
 	}
 	options.MaxConcurrentActivityExecutionSize, options.MaxConcurrentEagerActivityExecutionSize = 0, 0
-	options.MaxConcurrentWorkflowTaskPollers = 0
+	options.WorkflowTaskPollerBehavior = nil
 	options.MaxConcurrentActivityTaskPollers = limitedPollers
 	options.DisableWorkflowWorker = true
 	options.Tuner = meteredTuner{WorkerTuner: tuner, meter: q.meter}

@@ -133,16 +133,22 @@ func (w *Worker) options(config Config) worker.Options {
 		MaxConcurrentActivityExecutionSize:      config.MaxActivities,
 		MaxConcurrentEagerActivityExecutionSize: config.MaxActivities,
 		MaxConcurrentActivityTaskPollers:        pollers,
-		MaxConcurrentWorkflowTaskPollers:        pollers,
-		StickyScheduleToStartTimeout:            stickyTimeout(address),
-		MaxHeartbeatThrottleInterval:            throttle,
-		DefaultHeartbeatThrottleInterval:        throttle,
-		WorkerStopTimeout:                       config.StopTimeout,
-		DisableRegistrationAliasing:             true,
-		DeadlockDetectionTimeout:                deadlock(address),
-		SysInfoProvider:                         sysinfo.SysInfoProvider(),
-		Interceptors:                            []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
-		OnFatalError:                            w.failed,
+		// Pollers of a fixed number share themselves out between the queue of the
+		// worker's cached workflows and the task queue by the former's last known
+		// backlog. Where that is out of date all of them wait at the former for up to
+		// a minute, and nobody takes what is new. Those that scale keep to each.
+		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+			InitialNumberOfPollers: pollers / 2, MinimumNumberOfPollers: pollers / 2, MaximumNumberOfPollers: pollers,
+		}),
+		StickyScheduleToStartTimeout:     stickyTimeout(address),
+		MaxHeartbeatThrottleInterval:     throttle,
+		DefaultHeartbeatThrottleInterval: throttle,
+		WorkerStopTimeout:                config.StopTimeout,
+		DisableRegistrationAliasing:      true,
+		DeadlockDetectionTimeout:         deadlock(address),
+		SysInfoProvider:                  sysinfo.SysInfoProvider(),
+		Interceptors:                     []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
+		OnFatalError:                     w.failed,
 	}
 }
 
