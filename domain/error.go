@@ -79,6 +79,8 @@ const (
 	CodeTerminated Code = "terminated"
 	// CodeTimedOut: the server ended the workflow at its time-out.
 	CodeTimedOut Code = "timed_out"
+	// CodeGivenUp: the provider failed and says that another try would fail too.
+	CodeGivenUp Code = "given_up"
 	// CodeRerouted: the worker has a rate limit for the provider, which holds on
 	// another task queue than the one that the request came by.
 	CodeRerouted Code = "rerouted"
@@ -90,7 +92,7 @@ func Codes() []Code {
 		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
 		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
 		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
-		CodeTerminated, CodeTimedOut, CodeRerouted,
+		CodeTerminated, CodeTimedOut, CodeRerouted, CodeGivenUp,
 	}
 }
 

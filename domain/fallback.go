@@ -52,7 +52,7 @@ func FailureOf(err *Error) (failure Failure, ok bool) {
 	if slices.Contains(Failures(), Failure(err.Code)) {
 		return Failure(err.Code), true
 	}
-	if slices.Contains([]Code{CodeTimeout, CodeMalformed, CodeEmptyResponse, CodeWorkerShutdown}, err.Code) {
+	if slices.Contains([]Code{CodeTimeout, CodeMalformed, CodeEmptyResponse, CodeWorkerShutdown, CodeGivenUp}, err.Code) {
 		return FailureUnavailable, true
 	}
 	if err.Kind.Retryable() {

@@ -43,7 +43,7 @@ func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Erro
 	case r.Again == AdviceGiveUp && err.Kind == domain.Throttled:
 		return domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: there are too many requests, and the provider says that waiting does not help%s", config.Provider, r.said())
 	case r.Again == AdviceGiveUp && err.Kind == domain.Unavailable:
-		return domain.Errorf(domain.Denied, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
+		return domain.CodedErrorf(domain.Denied, domain.CodeGivenUp, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
 	}
 	return err
 }

@@ -97,6 +97,8 @@ func remedyOfCode(code domain.Code) string {
 		return "the answer does not fit its schema: mend the schema or the prompt"
 	case domain.CodeMalformed:
 		return "the provider's answers could not be read: see that the address is that of a model's API, then go on"
+	case domain.CodeGivenUp:
+		return "the provider failed and says that trying again does not help: see its status page, or use another model, then go on"
 	case domain.CodeRerouted:
 		return "workers of the task queue differ in their rate limits: give all of them the same (EVERSTEP_RATE_LIMITS), then go on"
 	case domain.CodeOutcomeUnknown:

@@ -15,7 +15,8 @@ import (
 type Access struct {
 	// BaseURL is the server's. Empty: the vendor's own.
 	BaseURL string
-	// Key is sent to that server and nowhere else. Empty: none.
+	// Key is sent to that server and nowhere else. What models and tools say is
+	// recorded without it, if it has at least 16 characters. Empty: none.
 	Key Secret
 	// KeyFile is the path of a file that holds the key, in place of Key. The
 	// file is read for each attempt, so a key that was rotated counts at once.

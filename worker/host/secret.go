@@ -4,6 +4,8 @@ import (
 	"io"
 	"slices"
 	"sync"
+
+	"everstep/activities/inference/wire"
 )
 
 // A Secret never shows in a log, a message or JSON.
@@ -53,7 +55,7 @@ func (s *secrets) add(text string) {
 	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
 	var all, said []string
 	for _, secret := range s.latest {
-		forms := formsOf(secret)
+		forms := wire.SecretForms(secret)
 		all = append(all, forms...)
 		if len(secret) >= leastSaid {
 			said = append(said, forms...)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"everstep/activities/inference/wire"
 )
 
 // spellings are texts that hold a secret, by how it stands there.
@@ -48,7 +50,7 @@ func TestSecretsInAllForms(t *testing.T) {
 			// What is left is what stood around it, and the few bits that a
 			// neighbour decides too.
 			require.LessOrEqual(t, len(shown), len(text)-len(secret)+len(hidden))
-			for _, form := range formsOf(secret) {
+			for _, form := range wire.SecretForms(secret) {
 				require.NotContains(t, shown, form)
 			}
 			require.NotContains(t, shown, "0123456789")

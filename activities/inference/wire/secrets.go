@@ -2,8 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +31,7 @@ func (s *secrets) add(secret string) {
 	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
 	var forms []string
 	for _, secret := range s.latest {
-		forms = append(forms, secret, quoted(secret), url.QueryEscape(secret), url.PathEscape(secret))
+		forms = append(forms, SecretForms(secret)...)
 	}
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
@@ -43,8 +41,8 @@ func (s *secrets) add(secret string) {
 	s.replace = strings.NewReplacer(pairs...)
 }
 
-// redact takes the secrets out of a text that comes from elsewhere, also where
-// they stand in JSON or a URL.
+// redact takes the secrets out of a text that comes from elsewhere, in all of
+// their forms.
 func (s *secrets) redact(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -52,13 +50,4 @@ func (s *secrets) redact(text string) string {
 		return text
 	}
 	return s.replace.Replace(text)
-}
-
-// quoted is a text as it stands inside a JSON string.
-func quoted(text string) string {
-	data, err := json.Marshal(text)
-	if err != nil {
-		return text
-	}
-	return string(data[1 : len(data)-1])
 }

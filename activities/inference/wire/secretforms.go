@@ -1,7 +1,6 @@
-package host
+package wire
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -10,52 +9,13 @@ import (
 	"strings"
 )
 
-// hiding are the forms of secrets. The zero value hides nothing.
-type hiding struct {
-	forms   []string
-	longest int
-	replace *strings.Replacer
-}
-
-func hidingOf(forms []string) hiding {
-	if len(forms) == 0 {
-		return hiding{}
-	}
-	// A text that holds another one is replaced as a whole.
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	forms = slices.Compact(forms)
-	pairs := make([]string, 0, 2*len(forms))
-	for _, form := range forms {
-		pairs = append(pairs, form, hidden)
-	}
-	return hiding{forms: forms, longest: len(forms[0]), replace: strings.NewReplacer(pairs...)}
-}
-
-func (h hiding) hide(text string) string {
-	if h.replace == nil {
-		return text
-	}
-	return h.replace.Replace(text)
-}
-
-// begun is how many bytes at the end of a text are the beginning of a form.
-func (h hiding) begun(text string) int {
-	for n := min(len(text), h.longest-1); n > 0; n-- {
-		end := text[len(text)-n:]
-		if slices.ContainsFunc(h.forms, func(form string) bool { return strings.HasPrefix(form, end) }) {
-			return n
-		}
-	}
-	return 0
-}
-
 // leastEncoded is the length from which on a secret that was encoded can be
 // told from anything else.
 const leastEncoded = 8
 
-// formsOf are a secret, and what becomes of it where it was quoted once or
+// SecretForms are a secret, and what becomes of it where it was quoted once or
 // twice on the way, escaped for a URL, or encoded together with other text.
-func formsOf(secret string) []string {
+func SecretForms(secret string) []string {
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
 	for range 2 {
 		for _, form := range slices.Clone(forms) {
