@@ -84,6 +84,7 @@ func TestArguments(t *testing.T) {
 		"--dynamic-config-value", "history.visibilityProcessorMaxPollRPS=2000",
 		"--dynamic-config-value", `history.workflowIdReuseMinimalInterval="10ms"`,
 		"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=50",
+		"--dynamic-config-value", `matching.backlogNegligibleAge="500ms"`,
 		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
 		"--dynamic-config-value", "system.enableActivityEagerExecution=true",

@@ -51,6 +51,10 @@ func tuning() map[string]string {
 		// How late a timer may fire: with the default, a second, a retry due
 		// after 100 ms waits for that second.
 		"history.timerProcessorMaxTimeShift": `"100ms"`,
+		// New work overtakes what waits in a queue until that is so old: with the
+		// default, 5 s, an agent that just had its turn under a rate limit has the
+		// next one before those that wait.
+		"matching.backlogNegligibleAge": `"500ms"`,
 		// Nothing on this machine needs to ask the vendor for news.
 		"frontend.enableServerVersionCheck": "false",
 	}
