@@ -132,7 +132,7 @@ func TestNoAnswers(t *testing.T) {
 		"an error in a list":        {body: "[" + inner + "]", says: "overloaded", kind: domain.Unavailable},
 		"an error event":            {body: "event: error\ndata: overloaded\n\n", says: "overloaded", kind: domain.Unavailable},
 		"a call that was no call":   {body: partial + event(`{"finishReason": "MALFORMED_FUNCTION_CALL","finishMessage": "Malformed function call: f(x=`+testKey+`","index": 0}`, ""), says: "(MALFORMED_FUNCTION_CALL): Malformed function call: f(x=[key]", kind: domain.Unavailable, code: domain.CodeMalformed, text: "hel", usage: domain.Usage{InputTokens: 7, OutputTokens: 2}},
-		"a call of no tool":         {body: event(says("UNEXPECTED_TOOL_CALL", `{"functionCall": {"name": "f"}}`), "null"), says: "UNEXPECTED_TOOL_CALL", kind: domain.Unavailable, code: domain.CodeMalformed},
+		"a call of no tool":         {body: event(says("UNEXPECTED_TOOL_CALL", `{"functionCall": {"name": "f"}}`), "null"), says: "UNEXPECTED_TOOL_CALL", kind: domain.Unavailable, code: domain.CodeMalformed, usage: domain.Usage{OutputTokens: 6, Estimated: true}},
 		"an answer that was none":   {body: event(`{"finishReason": "MALFORMED_RESPONSE"}`, "null"), says: "MALFORMED_RESPONSE", kind: domain.Unavailable, code: domain.CodeMalformed},
 		"a signature that is gone":  {body: event(`{"finishReason": "MISSING_THOUGHT_SIGNATURE"}`, "null"), says: "signature", kind: domain.Invalid},
 		"JSON that is only a text":  {body: `"hello"`, kind: domain.Unavailable, code: domain.CodeMalformed},
