@@ -64,6 +64,9 @@ func OutputTokens(m domain.Message) int64 {
 // unknown is not zero. What it fills in makes it estimated.
 func (c Call) Reckon(reported domain.Usage, m domain.Message) domain.Usage {
 	usage := reported
+	if usage.Estimated && usage.TotalTokens() == 0 {
+		return usage // somebody has estimated it, at nothing
+	}
 	if usage.InputTokens == 0 {
 		usage.InputTokens, usage.Estimated = c.InputTokens(), true
 	}
