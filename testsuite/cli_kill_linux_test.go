@@ -57,8 +57,9 @@ func parentOf(pid int) int {
 // says so, starts another, and the execution goes on where it was.
 func TestCLIWorkerKilled(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t).holding()
+	c, held := newCLI(t).holding()
 	p := c.start("run", "--id", "w", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
+	held()
 	first := p.workerOf()
 	require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
 	p.untilErr("the worker has ended (signal: killed); starting another")
@@ -120,12 +121,13 @@ func TestCLIServerKilled(t *testing.T) {
 // configured by address follows; another command starts it again.
 func TestCLIServerBackByOther(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t).holding()
+	c, held := newCLI(t).holding()
 	dev := c.dev()
 	server, up := c.server()
 	require.True(t, up)
 	far := c.on("TEMPORAL_ADDRESS="+server.Address).
 		start("run", "--id", "far", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
+	held()
 	dev.kill()
 	far.untilErr("the server is away; reconnecting")
 	c.quiet()

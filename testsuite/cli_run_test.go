@@ -30,12 +30,24 @@ const slowAnswer = "One. Two. Three. Four. Five. Done.\n"
 // until whoever asked is gone and another asks again.
 const heldModel = "openai-chat/m-1"
 
-// holding is the same user with heldModel.
-func (c *cli) holding() *cli {
+// holding is the same user with heldModel. What it returns beside waits until
+// the model has been asked what it does not answer.
+func (c *cli) holding() (*cli, func()) {
 	list := streamed("tool_calls", `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"list_files","arguments":"{\"path\":\".\"}"}}]}`)
-	held := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	asked := make(chan struct{})
+	held := func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}
 	model := serveChat(c.t, list, list, held, streamed("stop", `{"content":"One. Two. Three. Four. Five. Done."}`))
-	return c.on("OPENAI_API_KEY=sk-sesame", "OPENAI_BASE_URL="+model.URL)
+	until := func() {
+		select {
+		case <-asked:
+		case <-time.After(patience):
+			require.FailNow(c.t, "the model is not asked a third time")
+		}
+	}
+	return c.on("OPENAI_API_KEY=sk-sesame", "OPENAI_BASE_URL="+model.URL), until
 }
 
 // TestCLIRun has a run without a terminal: the answer alone on standard output,
@@ -78,8 +90,9 @@ func requireInOrder(t testing.TB, text string, parts ...string) {
 // execution pauses, and goes on when dev brings its server up again.
 func TestCLIDetach(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t).holding()
+	c, held := newCLI(t).holding()
 	p := c.start("run", "--id", "left", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
+	held()
 	got := p.interrupt().wait()
 	require.Equal(t, 130, got.code, got.err)
 	require.Empty(t, got.out)
@@ -98,8 +111,10 @@ func TestCLIDetach(t *testing.T) {
 // worker with it; a watch goes on to the end.
 func TestCLIKilled(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t).holding()
-	c.start("run", "--id", "k", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n").kill()
+	c, held := newCLI(t).holding()
+	p := c.start("run", "--id", "k", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
+	held()
+	p.kill()
 	c.quiet()
 	got := c.do("watch", "k")
 	require.Equal(t, 0, got.code, got.err)

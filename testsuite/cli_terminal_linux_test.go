@@ -133,12 +133,13 @@ func TestCLINoColor(t *testing.T) {
 // the terminal does.
 func TestCLICtrlC(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t).holding()
+	c, held := newCLI(t).holding()
 	shell := exec.Command("/bin/sh", "-c", `trap : INT; "$@"; echo ended with $?; read line`, "sh",
 		c.bin, "run", "--id", "c", "--model", heldModel, "--tool", "list_files", "go")
 	shell.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	x := c.on(xterm).onTerminal(shell)
 	x.untilOut("step 3")
+	held()
 	_, err := x.master.WriteString("\x03")
 	require.NoError(t, err)
 	x.untilOut("ended with 130")
