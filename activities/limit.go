@@ -47,8 +47,18 @@ func (c *modelCall) metered(answer inference.Answer, err error) {
 			used = 0
 		}
 		if failed.Kind == domain.Throttled {
-			limit.Meter.Pause(c.delay(failed))
+			limit.Meter.Pause(min(max(failed.RetryAfter, leastPause), mostPause))
 		}
 	}
-	limit.Meter.Used(used)
+	if used > 0 {
+		limit.Meter.Used(used)
+	}
 }
+
+// A provider that says that there are too many requests gets none for as long
+// as it asks, within these bounds: of what takes longer only the one inference
+// waits that was told so.
+const (
+	leastPause = time.Second
+	mostPause  = time.Minute
+)

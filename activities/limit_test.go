@@ -61,6 +61,8 @@ func TestCallModelTellsTheMeter(t *testing.T) {
 	free := domain.Errorf(domain.Unavailable, "down")
 	busy := domain.Errorf(domain.Throttled, "slow down")
 	busy.RetryAfter = 20 * time.Second
+	day := domain.Errorf(domain.Throttled, "slow down")
+	day.RetryAfter = 24 * time.Hour
 	cut := domain.Errorf(domain.Unavailable, "cut")
 	cut.Billed = true
 	for name, c := range map[string]struct {
@@ -71,6 +73,8 @@ func TestCallModelTellsTheMeter(t *testing.T) {
 	}{
 		"an answer":              {answer: says("hello", usage), used: 37},
 		"a refusal that is free": {err: free},
+		"too many, by the day":   {err: day, paused: []time.Duration{time.Minute}},
+		"too many, no delay":     {err: domain.Errorf(domain.Throttled, "slow down"), paused: []time.Duration{time.Second}},
 		"too many requests":      {err: busy, paused: []time.Duration{20 * time.Second}},
 		"an answer that was cut": {answer: says("hel", usage), err: cut, used: 37},
 	} {
@@ -80,7 +84,11 @@ func TestCallModelTellsTheMeter(t *testing.T) {
 				return c.answer, c.err
 			})
 			_, _ = b.call(t, b.request()) // what comes of it is others' to show
-			require.Equal(t, []int64{c.used}, meter.used)
+			if c.used == 0 {
+				require.Empty(t, meter.used, "what cost nothing says nothing of what others take")
+			} else {
+				require.Equal(t, []int64{c.used}, meter.used)
+			}
 			require.Equal(t, c.paused, meter.paused)
 		})
 	}

@@ -60,9 +60,6 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
 		Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(),
 	}
-	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
-		catalog.RateLimit = &limit.RateLimit
-	}
 	a.addFacts(&catalog, definition.Model)
 	if catalog.OutputMode, err = a.outputMode(definition, provider); err != nil {
 		return domain.Catalog{}, err
@@ -72,6 +69,9 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
 		return domain.Catalog{}, err
+	}
+	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
+		catalog.RateLimit = &limit.RateLimit
 	}
 	return catalog, nil
 }

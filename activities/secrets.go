@@ -11,7 +11,8 @@ import (
 // Secrets are what a worker knows and nobody else may: its keys, the password
 // of its proxy. They are used by many at once, and may change meanwhile.
 type Secrets interface {
-	// Hide takes them out of a text, in whatever form they stand there.
+	// Hide takes them out of a text, also where they are quoted, escaped or
+	// encoded in a usual way.
 	Hide(text string) string
 	// Begun is how many bytes at the end of a text may be the beginning of one.
 	Begun(text string) int

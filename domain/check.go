@@ -27,11 +27,12 @@ func CheckPrompt(prompt string) error {
 // is. It repeats none of a text that may hold a password.
 func CheckBaseURL(text string) string {
 	u, err := url.Parse(text)
+	shown, _, _ := strings.Cut(text, "?")
 	switch {
-	case strings.Contains(text, "@"):
+	case err == nil && u.User != nil, err != nil && strings.Contains(text, "@"):
 		return "holds a user or password; keys are found on the worker alone, so leave them out"
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Sprintf("%q is no address; give one such as https://models.example.com/v1", Shorten(text, 60))
+		return fmt.Sprintf("%q is no address; give one such as https://models.example.com/v1", Shorten(shown, 60))
 	}
 	return ""
 }

@@ -25,7 +25,7 @@ var enums = map[string]struct {
 	open bool
 }{
 	"Kind":            {listed(domain.Kinds), "invalid denied throttled unavailable too_large internal", decoded[domain.Kind], "-", false},
-	"Code":            {listed(domain.Codes), "blocked not_run interrupted outcome_unknown timeout empty_response filtered invalid_output quota auth context_overflow context_lost hook_failed malformed model_not_found unknown_tool worker_shutdown terminated timed_out rerouted given_up", decoded[domain.Code], "", false},
+	"Code":            {listed(domain.Codes), "blocked not_run interrupted outcome_unknown timeout empty_response filtered invalid_output quota auth context_overflow context_lost hook_failed malformed model_not_found unknown_tool worker_shutdown terminated timed_out given_up rerouted", decoded[domain.Code], "", false},
 	"Role":            {listed(domain.Roles), "system developer user assistant tool", decoded[domain.Role], "-", false},
 	"PartType":        {listed(domain.PartTypes), "text image file audio reasoning", decoded[domain.PartType], "-", false},
 	"FormatType":      {listed(domain.FormatTypes), "text json_object json_schema", decoded[domain.FormatType], "text", false},

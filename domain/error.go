@@ -92,7 +92,7 @@ func Codes() []Code {
 		CodeBlocked, CodeNotRun, CodeInterrupted, CodeOutcomeUnknown, CodeTimeout, CodeEmptyResponse,
 		CodeFiltered, CodeInvalidOutput, CodeQuota, CodeAuth, CodeContextOverflow, CodeContextLost,
 		CodeHookFailed, CodeMalformed, CodeModelNotFound, CodeUnknownTool, CodeWorkerShutdown,
-		CodeTerminated, CodeTimedOut, CodeRerouted, CodeGivenUp,
+		CodeTerminated, CodeTimedOut, CodeGivenUp, CodeRerouted,
 	}
 }
 

@@ -18,7 +18,7 @@ type Failure string
 
 const (
 	// FailureUnavailable: the provider failed or could not be reached, as often
-	// as it was tried.
+	// as it was tried, or said that trying again would not help.
 	FailureUnavailable Failure = "unavailable"
 	// FailureThrottled: there were too many requests, as often as it was tried.
 	FailureThrottled Failure = "throttled"

@@ -2,7 +2,7 @@ package domain
 
 import "fmt"
 
-// A RateLimit is how fast a worker may use a provider.
+// A RateLimit is how fast a provider may be used.
 type RateLimit struct {
 	// TaskQueue is where inferences wait for their turn. It is a queue of their
 	// own, so that what limits them holds nothing else back.

@@ -28,11 +28,12 @@ func crowdCommand(p *program) *cobra.Command {
 		Long: `Runs many agents at once on one quota of requests a minute, against a model
 server on this machine that refuses what exceeds it (HTTP 429), as providers do.
 The workers have the same limit (--rate-limits), so that requests wait for their
-turn in Temporal's task queue before they are made: nothing is refused, nothing
-is retried, each agent gets its share, and status says who waits.
+turn in Temporal's task queue before they are made.
 
 It brings up a dev server of its own, whose state is thrown away afterwards. The
-table goes to standard output; it ends 1 if a promise was broken, and says which.
+table goes to standard output. It ends 1 if a promise was broken, and says which:
+each agent completes, at most one request in a hundred is refused, each agent has
+had its share at half time, and status says who waits.
 With --no-limit the workers have no limit, to see the difference.`,
 		Example: `  starter crowd
   starter crowd --agents 20 --steps 6 --requests 120

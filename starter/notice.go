@@ -46,7 +46,7 @@ func notice(e client.Event) string {
 	case client.EventSummary:
 		return "making the conversation shorter"
 	case client.EventNoWorker:
-		return "no worker has taken the work for 5 s; waiting until one is up on the task queue"
+		return "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
 	case client.EventRateLimited:
 		return "the model has a rate limit; the inference has to wait for its turn" + reason
 	case client.EventTrouble:

@@ -115,7 +115,9 @@ func (s *session) ask(step *turn, request domain.ModelRequest, tries int) (domai
 	reply, err := await(options, domain.CallModel, request)
 	s.heed()
 	if err != nil {
-		step.tried(1)
+		if failureOf(err).Code != domain.CodeRerouted {
+			step.tried(1)
+		}
 		if beat, heard := heartbeatOf(err); heard {
 			usage := beat.Spent.Add(beat.Reserved)
 			usage.Estimated = true

@@ -19,8 +19,9 @@ func rerouted(billed bool) (domain.ModelReply, error) {
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{err}})
 }
 
-// TestARateLimitThatComes makes the definition be resolved anew, once a step:
-// where workers do not agree the step fails, instead of going round for ever.
+// TestARateLimitThatComes makes the limit be looked for anew, a bounded number of
+// times: where workers do not agree for long the step fails, instead of going
+// round for ever. Nothing but the limit is taken over.
 func TestARateLimitThatComes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -29,10 +30,11 @@ func TestARateLimitThatComes(t *testing.T) {
 		status   domain.ExecutionStatus
 		listed   int
 	}{
-		"none":                      {0, false, domain.StatusCompleted, 1},
-		"once":                      {1, false, domain.StatusCompleted, 2},
-		"after a lost attempt":      {1, true, domain.StatusCompleted, 2},
-		"workers that do not agree": {2, false, domain.StatusFailed, 2},
+		"none":                       {0, false, domain.StatusCompleted, 1},
+		"once":                       {1, false, domain.StatusCompleted, 2},
+		"after a lost attempt":       {1, true, domain.StatusCompleted, 2},
+		"while workers are replaced": {4, false, domain.StatusCompleted, 5},
+		"workers that never agree":   {100, false, domain.StatusFailed, 1 + domain.DefaultAttempts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +45,7 @@ func TestARateLimitThatComes(t *testing.T) {
 				return domain.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte{byte(listed)})}, nil
 			}
 			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
-				require.Equal(t, domain.DigestOf([]byte{byte(listed)}), r.Resolved)
+				require.Equal(t, domain.DigestOf([]byte{1}), r.Resolved)
 				if asked++; asked <= test.reroutes {
 					return rerouted(test.billed)
 				}

@@ -3,7 +3,8 @@ package workflows
 import "everstep/domain"
 
 // resolve asks a worker what the definition means, once a session and again
-// where its model changes or a rate limit may have. Every execution's budget is looked at, resolved or not.
+// where its model changes or a rate limit may have. Every execution's budget is
+// looked at, resolved or not.
 func (s *session) resolve() {
 	if s.stale() {
 		s.list()
@@ -17,7 +18,12 @@ func (s *session) resolve() {
 // stale reports whether the definition has to be resolved: it was not, or for
 // another model or response format, or what a worker said may be no longer true.
 func (s *session) stale() bool {
-	if s.resolved == nil || s.outdated {
+	return s.outdated || s.changed()
+}
+
+// changed reports whether what is resolved is another definition, or nothing.
+func (s *session) changed() bool {
+	if s.resolved == nil {
 		return true
 	}
 	of := s.resolved.Definition
@@ -41,6 +47,13 @@ func (s *session) list() {
 		}
 		return
 	}
+	if !s.changed() {
+		// Only the limit may be another: tools and all else stay as they were.
+		kept := *s.resolved
+		kept.RateLimit = catalog.RateLimit
+		s.resolved, s.outdated = &kept, false
+		return
+	}
 	resolved := domain.Resolved{
 		Definition: definition, Tools: catalog.Tools, Hooks: catalog.Hooks,
 		Guards: catalog.Guards, Compaction: catalog.Compaction,
@@ -58,16 +71,4 @@ func (s *session) list() {
 	}
 	s.resolved, s.outdated = &resolved, false
 	s.requireHooks()
-}
-
-// rerouted resolves the definition anew where a worker says that the model has
-// come under a rate limit, which holds on a queue of its own. It answers false
-// where an error is another one, or where that did not help.
-func (s *session) rerouted(step *turn, err error) bool {
-	if failureOf(err).Code != domain.CodeRerouted || step.rerouted || s.stop.now() {
-		return false
-	}
-	step.rerouted, s.outdated = true, true
-	s.resolve()
-	return !s.outdated
 }

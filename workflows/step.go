@@ -45,8 +45,9 @@ type turn struct {
 	// halts counts the hooks and tools that asked to stop: with one, nothing
 	// of the step begins any more. halted are those of tools that became signals.
 	halts, halted int
-	// rerouted says that the model was found to have come under a rate limit.
-	rerouted bool
+	// reroutes counts how often the model was found to have come under a rate
+	// limit.
+	reroutes int
 	// failedOver says that another model takes over with the next step.
 	failedOver bool
 	// paused counts how often the provider paused in its answer.

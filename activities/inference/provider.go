@@ -17,9 +17,9 @@ type Provider interface {
 	// Infer makes one attempt and returns when the answer is whole. Its error
 	// is a *domain.Error, Billed where the attempt may have cost money. The
 	// answer beside an error holds what had come: nothing, where nothing was
-	// sent, else it is Partial. When ctx
-	// ends it returns soon, whatever the other side does. It calls emit from
-	// one goroutine at a time and never after it has returned.
+	// sent, else it is Partial. When ctx ends it returns soon, whatever the
+	// other side does. It calls emit from one goroutine at a time and never
+	// after it has returned.
 	Infer(ctx context.Context, call Call, emit func(Delta)) (Answer, error)
 }
 

@@ -63,11 +63,11 @@ const (
 	// Tool: empty for an inference; Attempt: the coming one; Reason.
 	EventRetry EventType = "retry"
 	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once
-	// until work goes on.
+	// until work goes on. Reason: where it waits, if not on the agent's task queue.
 	EventNoWorker EventType = "no_worker"
 	// EventRateLimited: an inference has waited for its turn for 5 s, since the
-	// model has a rate limit; Reason: the task queue where it waits, or that no
-	// worker serves it. It comes once until work goes on.
+	// model has a rate limit; Reason: the task queue where it waits. It comes once
+	// until work goes on.
 	EventRateLimited EventType = "rate_limited"
 	// EventTrouble: a worker could not carry the workflow on, and tries again
 	// without end. Reason.

@@ -218,9 +218,9 @@ func (w *watcher) stall(ctx context.Context, s snapshot, work []pendingWork) {
 		w.told = true
 		e := Event{Type: EventNoWorker, Time: now, Number: w.fold.number}
 		if waits, ok := limited(work); ok {
-			e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits.limited
-			if !w.client.served(ctx, waits.limited) {
-				e.Reason = unserved(waits.limited)
+			e.Reason = unserved(waits.limited)
+			if w.client.served(ctx, waits.limited) {
+				e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits.limited
 			}
 		}
 		w.show(e)

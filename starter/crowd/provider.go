@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// toolName is the tool that agents are asked to call.
+const toolName = "nothing"
+
 // A provider plays the chat completions API under a quota. Each agent is asked
 // to make a call until it has made as many as its steps need, then answers.
 type provider struct {

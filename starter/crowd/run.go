@@ -39,8 +39,6 @@ type Config struct {
 	Progress func(string)
 }
 
-const toolName = "nothing"
-
 // crowd is a run in progress.
 type crowd struct {
 	config   Config

@@ -34,7 +34,7 @@ func (a Access) key(v vendor, seen *secrets) (wire.Key, error) {
 	case a.Key != "" && a.KeyFile != "":
 		return nil, domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", v.key, v.keyFile)
 	case a.Key != "":
-		seen.add(a.Key.Reveal())
+		seen.fix(a.Key.Reveal())
 		if err := checkKey(v.key, a.Key.Reveal()); err != nil {
 			return nil, err
 		}

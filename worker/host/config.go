@@ -67,7 +67,8 @@ type Config struct {
 	Prices string
 
 	Log Log
-	// MaxActivities bounds the inferences and tool calls at one time. Zero:
+	// MaxActivities bounds the inferences and tool calls at one time; inferences
+	// under a rate limit have the same bound once more, each limit its own. Zero:
 	// DefaultMaxActivities.
 	MaxActivities int
 	// CacheBytes bounds the transcripts kept in memory. Zero:
@@ -81,7 +82,8 @@ type Config struct {
 	// where that is. It is for proofs that kill workers there, and nil otherwise.
 	At func(context.Context, domain.Boundary)
 
-	// secrets are what the log hides; withDefaults makes them.
+	// secrets are what the log hides and no conversation keeps; withDefaults makes
+	// them.
 	secrets *secrets
 }
 
@@ -99,10 +101,10 @@ func (c Config) withDefaults() Config {
 	if c.secrets == nil {
 		c.secrets = &secrets{}
 		for _, v := range vendors() {
-			c.secrets.add(v.access(&c).Key.Reveal())
+			c.secrets.fix(v.access(&c).Key.Reveal())
 		}
-		c.secrets.add(c.Proxy.Reveal())
-		c.secrets.add(password(c.Proxy))
+		c.secrets.fix(c.Proxy.Reveal())
+		c.secrets.fix(password(c.Proxy))
 	}
 	if c.TaskQueue == "" {
 		c.TaskQueue = domain.DefaultTaskQueue

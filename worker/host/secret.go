@@ -35,16 +35,29 @@ const hidden = "[hidden]"
 // holds. Keys that are read from files come to it while the worker runs. It is
 // used by many at once.
 type secrets struct {
-	mu     sync.RWMutex
-	latest []string
+	mu sync.RWMutex
+	// fixed are those of the configuration, latest those that files have held.
+	fixed, latest []string
 	// all is for the log, said for what others say.
 	all, said hiding
 }
 
-// maxSecrets bounds how many are kept, the latest.
+// maxSecrets bounds how many are kept of those that files have held.
 const maxSecrets = 64
 
-// add makes a text one of them. The empty one is none, and nil keeps none.
+// fix makes a text of the configuration one of them, for good. The empty one is
+// none, and nil keeps none.
+func (s *secrets) fix(text string) {
+	if s == nil || text == "" || s.has(text) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fixed = append(s.fixed, text)
+	s.spell()
+}
+
+// add makes a text that a file holds one of them, as fix does.
 func (s *secrets) add(text string) {
 	if s == nil || text == "" || s.has(text) {
 		return
@@ -53,8 +66,13 @@ func (s *secrets) add(text string) {
 	defer s.mu.Unlock()
 	s.latest = append(s.latest, text)
 	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
+	s.spell()
+}
+
+// spell makes the forms of all. The lock is the caller's.
+func (s *secrets) spell() {
 	var all, said []string
-	for _, secret := range s.latest {
+	for _, secret := range slices.Concat(s.fixed, s.latest) {
 		forms := wire.SecretForms(secret)
 		all = append(all, forms...)
 		if len(secret) >= leastSaid {
@@ -67,7 +85,7 @@ func (s *secrets) add(text string) {
 func (s *secrets) has(text string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Contains(s.latest, text)
+	return slices.Contains(s.fixed, text) || slices.Contains(s.latest, text)
 }
 
 // hide takes them out of a text.

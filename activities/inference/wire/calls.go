@@ -31,7 +31,8 @@ type Calls struct {
 
 type pendingCall struct {
 	index     int
-	id, name  string
+	id        string
+	name      strings.Builder
 	arguments strings.Builder
 }
 
@@ -49,14 +50,14 @@ func (c *Calls) Add(piece Piece) string {
 		c.held += len(piece.ID)
 	}
 	// Some servers send the name with each piece.
-	if piece.Name != call.name {
-		call.name += piece.Name
+	if piece.Name != call.name.String() {
+		call.name.WriteString(piece.Name)
 		c.held += len(piece.Name)
 	}
 	call.arguments.WriteString(piece.Arguments)
 	c.held += len(piece.Arguments)
 	if begins {
-		return call.name
+		return call.name.String()
 	}
 	return ""
 }
@@ -93,7 +94,7 @@ func (c *Calls) same(call *pendingCall, piece Piece) bool {
 func (p *pendingCall) finished() bool {
 	arguments := strings.TrimSpace(p.arguments.String())
 	// Asked with each piece of some servers: most are told by their borders.
-	return p.name != "" && strings.HasPrefix(arguments, "{") && strings.HasSuffix(arguments, "}") && json.Valid([]byte(arguments))
+	return p.name.Len() > 0 && strings.HasPrefix(arguments, "{") && strings.HasSuffix(arguments, "}") && json.Valid([]byte(arguments))
 }
 
 // Done returns the calls in their order: by index where each has its own, else
@@ -113,7 +114,7 @@ func (c *Calls) Done() []domain.ToolCall {
 	}
 	out := make([]domain.ToolCall, 0, len(list))
 	for _, call := range list {
-		out = append(out, domain.ToolCall{ID: call.id, Name: call.name, Arguments: call.arguments.String()})
+		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.String()})
 	}
 	return out
 }
