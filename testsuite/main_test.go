@@ -2,9 +2,12 @@ package testsuite_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -26,9 +29,22 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	sideBySide()
 	code := m.Run()
 	servers.close()
 	os.Exit(code)
+}
+
+// sideBySide lets twice as many tests run at a time, where no number was asked
+// for: those of this package wait for servers more than they compute.
+func sideBySide() {
+	const name = "test.parallel"
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
+	if !asked {
+		_ = flag.Set(name, strconv.Itoa(2*runtime.GOMAXPROCS(0))) // it is a number
+	}
 }
 
 // servers are the dev servers of this package's tests: one for most of them,
