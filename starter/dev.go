@@ -35,7 +35,7 @@ loopback only, and asks nobody who they are.`,
 		},
 	}
 	command.Flags().SortFlags = false
-	command.Flags().Var(ranged{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken")
+	command.Flags().Var(ranged{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
 	command.Flags().Var(ranged{&cfg.UIPort, 1, 65535}, "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.register(command)
 	return command

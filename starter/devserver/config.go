@@ -23,8 +23,10 @@ type Config struct {
 	// [DefaultStateFile]. Its directory is made if it is missing.
 	StateFile string
 	// Port and UIPort are the loopback ports of the server and its Web UI. Zero
-	// prefers 7233 and 8233 and takes any free port where those are taken. A
-	// port that is given and taken is an error.
+	// prefers, for the default state file, 7233 and 8233, and takes any free port
+	// where those are taken; for another state file it takes any, so that whoever
+	// knows one server by its address never meets another there. A port that is
+	// given and taken is an error.
 	Port, UIPort int
 	// Binary is the temporal CLI to use. Default: see [Find].
 	Binary string

@@ -20,11 +20,13 @@ func logPath(stateFile string) string  { return stateFile + ".log" }
 
 // A spec is what a supervisor is told, as JSON in its argument.
 type spec struct {
-	StateFile     string            `json:"state_file"`
-	Binary        string            `json:"binary"`
-	Version       string            `json:"version"`
-	Port          int               `json:"port,omitzero"`
-	UIPort        int               `json:"ui_port,omitzero"`
+	StateFile string `json:"state_file"`
+	Binary    string `json:"binary"`
+	Version   string `json:"version"`
+	Port      int    `json:"port,omitzero"`
+	UIPort    int    `json:"ui_port,omitzero"`
+	// Known says that the ports that everybody knows are preferred.
+	Known         bool              `json:"known,omitzero"`
 	CodecEndpoint string            `json:"codec_endpoint,omitzero"`
 	Dynamic       map[string]string `json:"dynamic,omitzero"`
 }
@@ -72,9 +74,11 @@ func launch(cfg Config, binary Binary) (*supervisorProcess, error) {
 }
 
 func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
+	own, err := DefaultStateFile()
+	known := err == nil && cfg.StateFile == own
 	argument, err := json.Marshal(spec{
 		StateFile: cfg.StateFile, Binary: binary.Path, Version: binary.Version,
-		Port: cfg.Port, UIPort: cfg.UIPort, CodecEndpoint: cfg.CodecEndpoint, Dynamic: cfg.Dynamic,
+		Port: cfg.Port, UIPort: cfg.UIPort, Known: known, CodecEndpoint: cfg.CodecEndpoint, Dynamic: cfg.Dynamic,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode the supervisor's argument: %w", err)

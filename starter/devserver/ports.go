@@ -11,14 +11,19 @@ import (
 type ports struct{ server, ui int }
 
 // choosePorts returns two ports that are free now. Those asked for are taken or
-// refused; those not asked for are the preferred ones where free.
-func choosePorts(port, uiPort int) (ports, error) {
-	server, err := choosePort("port", port, preferredPort, uiPort)
+// refused; those not asked for are the known ones, where these are preferred and
+// free.
+func choosePorts(s spec) (ports, error) {
+	knownServer, knownUI := 0, 0
+	if s.Known {
+		knownServer, knownUI = preferredPort, preferredUIPort
+	}
+	server, err := choosePort("port", s.Port, knownServer, s.UIPort)
 	if err != nil {
 		return ports{}, err
 	}
 	defer server.Close() // held until both are chosen, so that they differ
-	ui, err := choosePort("ui port", uiPort, preferredUIPort, port)
+	ui, err := choosePort("ui port", s.UIPort, knownUI, s.Port)
 	if err != nil {
 		return ports{}, err
 	}
@@ -37,7 +42,7 @@ func choosePort(field string, asked, preferred, reserved int) (net.Listener, err
 		}
 		return listener, nil
 	}
-	if preferred != reserved {
+	if preferred != 0 && preferred != reserved {
 		if listener, err := listen(preferred); err == nil {
 			return listener, nil
 		}

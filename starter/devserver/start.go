@@ -54,7 +54,7 @@ func (s *supervisor) start(ctx context.Context) (*process, Server, error) {
 }
 
 func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
-	chosen, err := choosePorts(s.spec.Port, s.spec.UIPort)
+	chosen, err := choosePorts(s.spec)
 	if err != nil {
 		return nil, Server{}, err
 	}
