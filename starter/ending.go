@@ -19,8 +19,9 @@ func outcomeOf(r client.Result) error {
 	ended := &exitError{code: code}
 	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
 		ended.text = oneLine(r.Error.Message)
-		if r.Error.Source != "" {
-			ended.text = oneLine(r.Error.Source) + ": " + ended.text
+		// Providers begin their words with their names.
+		if source := oneLine(r.Error.Source); source != "" && !strings.HasPrefix(ended.text, source+":") {
+			ended.text = source + ": " + ended.text
 		}
 	}
 	return ended

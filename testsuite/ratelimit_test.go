@@ -2,6 +2,7 @@ package testsuite_test
 
 import (
 	"net/http"
+	"regexp"
 	"testing"
 	"time"
 
@@ -67,6 +68,32 @@ func TestRateLimitWaits(t *testing.T) {
 	require.Equal(t, domain.UserRequested, ended.Outcome.StopReason)
 	require.Zero(t, ended.Outcome.Usage)
 	require.Len(t, model.requests(), 1)
+	explained := s.explained(t, second.ID)
+	require.Len(t, explained.Steps, 1)
+	require.Zero(t, explained.Steps[0].FailedAttempts, "what waited was no attempt")
+	require.Empty(t, explained.Steps[0].Retries)
+}
+
+// TestAttemptWaits has a provider that wants to be left alone for an hour: status
+// and explain say until when, and why.
+func TestAttemptWaits(t *testing.T) {
+	t.Parallel()
+	model := serveChat(t, refused(http.StatusTooManyRequests, "Retry-After: 3600", `{"error":{"message":"slow down","type":"requests"}}`))
+	s := start(t, chatWorker(t, model, nil))
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: limitedModel})
+	require.NoError(t, err)
+	const words = `^step 1: attempt 2 at the model waits until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ: limited: too many requests \(HTTP 429\): slow down$`
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), begun.ID)
+		require.NoError(t, err)
+		return regexp.MustCompile(words).MatchString(status.Doing)
+	}, patience, 20*time.Millisecond)
+	require.Regexp(t, words, s.explained(t, begun.ID).Doing.Text)
+	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow})
+	require.NoError(t, err)
+	ended, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, ended.Outcome.Status)
 }
 
 // TestRateLimitComes has an agent in the middle when its worker is replaced by

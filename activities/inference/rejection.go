@@ -56,7 +56,7 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 	case r.overflow():
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the conversation exceeds the context of model %s%s", config.Provider, config.Model, r.said())
 	case r.auth():
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s; check the key that the worker has", config.Provider, r.refusal())
+		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s%s; check the key that the worker has", config.Provider, r.refusal(), r.behind())
 	case r.notFound():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s %s%s; check the model's name and the base URL", config.Provider, config.Model, r.place(), r.said())
 	case r.has("tool_use_failed"):
@@ -109,6 +109,14 @@ func (r Rejection) refusal() string {
 		return r.status() + r.said()
 	}
 	return r.status()
+}
+
+// behind names the server after what it said, where it is known.
+func (r Rejection) behind() string {
+	if r.Server == "" {
+		return ""
+	}
+	return ", at " + r.Server
 }
 
 // place is where the model was looked for.

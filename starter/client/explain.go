@@ -93,7 +93,7 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 		return nil
 	}
 	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.past.want {
-		e.status = new(e.completing(*view))
+		e.status = new(c.waiting(ctx, e.snapshot, e.completing(*view)))
 	}
 	view, err := ask(ctx, c, q, domain.QueryState, domain.StateRequest{From: math.MaxInt32})
 	if err != nil {

@@ -183,6 +183,10 @@ func (h *past) broken(id int64, f *failurepb.Failure, now time.Time) {
 		call.CompletedAt, call.Error, call.Attempts = now, err, work.attempt
 		return
 	}
+	if work.attempt == 0 && err.Code == domain.CodeInterrupted {
+		h.turn.Step.Interrupted = true // it waited, and was never begun
+		return
+	}
 	reply := domain.ModelReply{Outcome: domain.BilledFailure, Error: err}
 	if beat, ok := decoded[domain.Heartbeat](h.reader, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails()); ok {
 		reply.Spent = beat.Spent.Add(beat.Reserved)

@@ -24,6 +24,8 @@ type pendingWork struct {
 	limited string
 	attempt int
 	since   time.Time
+	// next is when the coming attempt begins, where it backs off.
+	next time.Time
 	// beat is what it last reported, over all attempts; fresh that this was by
 	// the attempt under way.
 	beat  *domain.Heartbeat
@@ -55,7 +57,9 @@ func (r reader) pendingWork(info *workflowpb.PendingActivityInfo) pendingWork {
 		since:      info.GetScheduledTime().AsTime(),
 		failure:    r.failure(info.GetLastFailure()),
 	}
-	w.backingOff = w.waiting && info.GetNextAttemptScheduleTime() != nil
+	if next := info.GetNextAttemptScheduleTime(); next != nil && w.waiting {
+		w.backingOff, w.next = true, next.AsTime()
+	}
 	if started := info.GetLastStartedTime(); started != nil && !w.waiting {
 		w.since = started.AsTime()
 	}

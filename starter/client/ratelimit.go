@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
@@ -21,12 +22,30 @@ func limited(work []pendingWork) (pendingWork, bool) {
 	return pendingWork{}, false
 }
 
-// rateLimited says so in a status where an inference waits for its turn.
-func (c *Client) rateLimited(ctx context.Context, s snapshot, v domain.StatusView) domain.StatusView {
-	waits, ok := limited(c.reader().pending(s))
-	if !ok || v.Status != domain.StatusInProgress {
+// waiting says in a status what an inference waits for, where it does not go on:
+// its turn under a rate limit, or the time of its next attempt.
+func (c *Client) waiting(ctx context.Context, s snapshot, v domain.StatusView) domain.StatusView {
+	if v.Status != domain.StatusInProgress {
 		return v
 	}
+	work := c.reader().pending(s)
+	if waits, ok := limited(work); ok {
+		return c.rateLimited(ctx, waits, v)
+	}
+	for _, w := range work {
+		if w.kind == string(domain.CallModel) && w.backingOff && w.failure != nil {
+			v.Doing = fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
+				v.StepCount+1, w.attempt, w.next.UTC().Format(time.RFC3339), domain.Shorten(w.failure.Message, maxWaitReason))
+			return v
+		}
+	}
+	return v
+}
+
+// maxWaitReason bounds why an attempt failed, where that is said in passing.
+const maxWaitReason = 200
+
+func (c *Client) rateLimited(ctx context.Context, waits pendingWork, v domain.StatusView) domain.StatusView {
 	v.RateLimited, v.Since = true, waits.since
 	rate := "task queue " + waits.limited + " has a rate limit"
 	if v.RateLimit != nil {

@@ -26,7 +26,7 @@ func (c *Client) Status(ctx context.Context, id string) (domain.StatusView, erro
 	}
 	if _, byServer := serverEnd(s.info().GetStatus()); !byServer {
 		if view := <-views; view != nil {
-			return c.rateLimited(ctx, s, s.completing(*view)), nil
+			return c.waiting(ctx, s, s.completing(*view)), nil
 		}
 	}
 	return c.statusByServer(ctx, id)
@@ -64,7 +64,7 @@ func (c *Client) statusByServer(ctx context.Context, id string) (domain.StatusVi
 	if p.ended != nil {
 		return p.endedView(), nil
 	}
-	return c.rateLimited(ctx, p.snapshot, p.runningView(c.reader().pending(p.snapshot))), nil
+	return c.waiting(ctx, p.snapshot, p.runningView(c.reader().pending(p.snapshot))), nil
 }
 
 // view is what all views have in common.

@@ -13,6 +13,8 @@ const askAgain = 200 * time.Millisecond
 
 // A telling asks runs of one agent what only a worker can tell. Where it
 // insists it waits for a worker, and for the server, for as long as ctx lasts.
+// Else it asks again only where a server has given a busy worker up before the
+// time that a reader has.
 type telling struct {
 	client   *Client
 	snapshot snapshot
@@ -23,13 +25,14 @@ type telling struct {
 
 // tell asks one run.
 func tell[In, Out any](ctx context.Context, t *telling, runID string, query domain.Query[In, Out], in In) (Out, error) {
+	until := time.Now().Add(readTimeout)
 	for {
 		out, err := read(ctx, t.client, t.snapshot, runID, query, in)
 		missing := errors.Is(err, errNoWorker) || err != nil && away(err)
-		if !missing || !t.insists || ctx.Err() != nil {
+		if !missing || ctx.Err() != nil || !t.insists && (away(err) || time.Now().After(until)) {
 			return out, err
 		}
-		if !t.told {
+		if t.insists && !t.told {
 			t.told = true
 			t.client.cfg.Progress("no worker answers; waiting until one is up")
 		}
