@@ -89,9 +89,15 @@ func (h *past) scheduled(id int64, s scheduled, now time.Time) {
 // began adds what an inference has waited for its turn. Of one that was tried
 // again nobody knows when its first attempt began.
 func (h *past) began(work *pastWork, now time.Time) {
-	if work.model != nil && work.attempt == 1 && h.limit != nil && work.queue == h.limit.TaskQueue && h.turn != nil {
+	if work.attempt == 1 && h.limits(work) && h.turn != nil {
 		h.turn.queued += now.Sub(work.since)
 	}
+}
+
+// limits reports whether an inference is one of those that have to wait for
+// their turns.
+func (h *past) limits(work *pastWork) bool {
+	return work.model != nil && h.limit != nil && work.queue == h.limit.TaskQueue
 }
 
 // turnTo makes a step the one that activities belong to.
@@ -183,8 +189,11 @@ func (h *past) broken(id int64, f *failurepb.Failure, now time.Time) {
 		call.CompletedAt, call.Error, call.Attempts = now, err, work.attempt
 		return
 	}
-	if work.attempt == 0 && err.Code == domain.CodeInterrupted {
-		h.turn.Step.Interrupted = true // it waited, and was never begun
+	// What was cut off while it waited under a rate limit mostly waited for its
+	// turn, and was never begun. History does not tell that from a wait for
+	// another attempt.
+	if work.attempt == 0 && err.Code == domain.CodeInterrupted && h.limits(work) {
+		h.turn.Step.Interrupted = true
 		return
 	}
 	reply := domain.ModelReply{Outcome: domain.BilledFailure, Error: err}
