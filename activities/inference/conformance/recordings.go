@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,12 +79,18 @@ func Play(t *testing.T, c Case, recordings []Recording, ends func(head string) b
 func (c Case) play(t *testing.T, r Recording, ends func(head string) bool) {
 	t.Helper()
 	response := strings.TrimRight(strings.ReplaceAll(r.Response, "\r\n", "\n"), "\n") + "\n\n"
-	var head string
-	var bytewise bool
+	// A response is read once, at its request: the one before may still be on its
+	// way when the next is set, after what ends the answer.
+	type delivery struct {
+		body     string
+		bytewise bool
+	}
+	var coming atomic.Pointer[delivery]
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+		now := coming.Load()
 		w.Header().Set("Content-Type", mediaType(response))
-		slow := 0
-		if bytewise {
+		head, slow := now.body, 0
+		if now.bytewise {
 			slow = min(len(head), 4000)
 		}
 		for k := range slow {
@@ -93,15 +100,13 @@ func (c Case) play(t *testing.T, r Recording, ends func(head string) bool) {
 		_, _ = io.WriteString(w, head[slow:])
 	})
 	p := c.provider(t, s, wire.Timeouts{})
-	ask := func(body string) Outcome {
-		head = body
+	ask := func(body string, bytewise bool) Outcome {
+		coming.Store(&delivery{body, bytewise})
 		return c.attempt(t.Context(), t, s, p)
 	}
-	whole := ask(response)
+	whole := ask(response, false)
 	require.Nil(t, whole.Err)
-	bytewise = true
-	require.Equal(t, whole.Answer, ask(response).Answer)
-	bytewise = false
+	require.Equal(t, whole.Answer, ask(response, true).Answer)
 	if !r.IsStream() {
 		return
 	}
@@ -109,7 +114,7 @@ func (c Case) play(t *testing.T, r Recording, ends func(head string) bool) {
 	require.NotEmpty(t, cuts)
 	for _, cut := range append([][]int{{0, 0}}, cuts...) {
 		body := response[:cut[1]]
-		o := ask(body)
+		o := ask(body, false)
 		if ends != nil && ends(body) || len(body) == len(response) {
 			require.Nil(t, o.Err, "cut at %d", cut[1])
 			require.Equal(t, whole.Answer.Message, o.Answer.Message)
