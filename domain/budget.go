@@ -2,6 +2,7 @@ package domain
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -59,114 +60,188 @@ func (b ExecutionBudget) IsZero() bool { return b.IsEmpty() }
 
 // Check says which limit makes no sense, and what to give instead.
 func (b ExecutionBudget) Check() error {
-	for _, limit := range []struct {
-		field string
-		value *int64
-	}{
-		{"max_steps", b.MaxSteps},
-		{"max_tokens", b.MaxTokens},
-		{"max_cost_nano_usd", b.MaxCostNanoUSD},
-		{"max_tool_calls", b.MaxToolCalls},
-	} {
-		if limit.value != nil && *limit.value < 0 {
-			return Errorf(Invalid, "%s: is %d; give zero or more, or leave it out for no limit", limit.field, *limit.value)
+	for _, rule := range limitRules {
+		if err := rule.field.check(&b, rule); err != nil {
+			return err
 		}
 	}
-	if s := b.MaxSeconds; s != nil && !(*s >= 0 && *s <= MaxBudgetSeconds) {
-		return Errorf(Invalid, "max_seconds: is %v; give a number from 0 to %.0f, or leave it out for no limit", *s, MaxBudgetSeconds)
-	}
-	if d := b.Deadline; d != nil && (d.UTC().Year() < 1 || d.UTC().Year() > 9999) {
-		return Errorf(Invalid, "deadline: is in the year %d; give a date like 2030-01-31T12:00:00Z", d.UTC().Year())
-	}
 	return nil
-}
-
-// Limit returns the limit that is reached, where one is: the one of the highest
-// priority; among equals tokens come before cost.
-func (b ExecutionBudget) Limit(used Spent, now time.Time) (StopReason, bool) {
-	switch {
-	case reached(b.MaxSteps, used.Steps):
-		return StepsLimitReached, true
-	case reached(b.MaxTokens, used.Tokens):
-		return TokenLimitReached, true
-	case reached(b.MaxCostNanoUSD, used.CostNanoUSD):
-		return CostLimitReached, true
-	case reached(b.MaxSeconds, used.Seconds), b.Deadline != nil && !now.Before(*b.Deadline):
-		return TimeLimitReached, true
-	}
-	return "", false
 }
 
 // IsExhausted reports whether a set limit other than max_tool_calls is used up
 // or the deadline has passed.
 func (b ExecutionBudget) IsExhausted(used Spent, now time.Time) bool {
-	_, exhausted := b.Limit(used, now)
+	_, exhausted := b.Reached(used, now)
 	return exhausted
 }
 
 // Remaining returns each set limit less what was used of it, never below zero.
 // The deadline stays.
 func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
-	return ExecutionBudget{
-		MaxSteps:       less(b.MaxSteps, used.Steps),
-		MaxTokens:      less(b.MaxTokens, used.Tokens),
-		MaxSeconds:     less(b.MaxSeconds, used.Seconds),
-		MaxCostNanoUSD: less(b.MaxCostNanoUSD, used.CostNanoUSD),
-		Deadline:       b.Deadline,
-		MaxToolCalls:   less(b.MaxToolCalls, used.ToolCalls),
+	left := b.clone()
+	for _, rule := range limitRules {
+		rule.field.less(&left, &used)
 	}
+	return left
 }
 
 // CappedBy returns the smaller of each limit and the earlier deadline.
 func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
-	deadline := b.Deadline
-	if deadline == nil || other.Deadline != nil && other.Deadline.Before(*deadline) {
-		deadline = other.Deadline
+	capped := b.clone()
+	for _, rule := range limitRules {
+		rule.field.cap(&capped, &other)
 	}
-	return ExecutionBudget{
-		MaxSteps:       smaller(b.MaxSteps, other.MaxSteps),
-		MaxTokens:      smaller(b.MaxTokens, other.MaxTokens),
-		MaxSeconds:     smaller(b.MaxSeconds, other.MaxSeconds),
-		MaxCostNanoUSD: smaller(b.MaxCostNanoUSD, other.MaxCostNanoUSD),
-		Deadline:       deadline,
-		MaxToolCalls:   smaller(b.MaxToolCalls, other.MaxToolCalls),
+	return capped
+}
+
+// Extended returns the budget with the totals that are set in place of its
+// own, and without those that are lifted.
+func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
+	extended := b.clone()
+	for _, rule := range limitRules {
+		if slices.Contains(lift, rule.Limit) {
+			rule.field.lift(&extended)
+		}
+		rule.field.take(&extended, &totals)
 	}
+	return extended
 }
 
 // clone returns a budget that shares no memory with b, its deadline in UTC.
 func (b ExecutionBudget) clone() ExecutionBudget {
-	return ExecutionBudget{
-		MaxSteps:       copied(b.MaxSteps),
-		MaxTokens:      copied(b.MaxTokens),
-		MaxSeconds:     copied(b.MaxSeconds),
-		MaxCostNanoUSD: copied(b.MaxCostNanoUSD),
-		Deadline:       utcPointer(b.Deadline),
-		MaxToolCalls:   copied(b.MaxToolCalls),
+	var clone ExecutionBudget
+	for _, rule := range limitRules {
+		rule.field.take(&clone, &b)
+	}
+	return clone
+}
+
+// A budgetField is where a budget keeps a limit, and Spent what was used of it.
+// It is what makes limits of different types alike.
+type budgetField interface {
+	total(b *ExecutionBudget, unit Unit) (Amount, bool)
+	used(s *Spent, unit Unit, now time.Time) Amount
+	set(b *ExecutionBudget, total Amount)
+	// lift takes the limit away, take copies it where from sets it, cap takes
+	// the smaller one and less what is left of it.
+	lift(b *ExecutionBudget)
+	take(b, from *ExecutionBudget)
+	cap(b, other *ExecutionBudget)
+	less(b *ExecutionBudget, s *Spent)
+	reached(b *ExecutionBudget, s *Spent, now time.Time) bool
+	check(b *ExecutionBudget, rule LimitRule) error
+}
+
+// An amountField is a limit that is a number.
+type amountField[N int64 | float64] struct {
+	limit func(*ExecutionBudget) **N
+	spent func(*Spent) *N
+}
+
+func (f amountField[N]) total(b *ExecutionBudget, unit Unit) (Amount, bool) {
+	limit := *f.limit(b)
+	if limit == nil {
+		return Amount{unit: unit}, false
+	}
+	return amountOf(unit, *limit), true
+}
+
+func (f amountField[N]) used(s *Spent, unit Unit, _ time.Time) Amount {
+	return amountOf(unit, *f.spent(s))
+}
+
+func amountOf[N int64 | float64](unit Unit, n N) Amount {
+	if unit == UnitMilliseconds {
+		return Seconds(float64(n))
+	}
+	return Count(unit, int64(n))
+}
+
+func (f amountField[N]) set(b *ExecutionBudget, total Amount) {
+	if total.unit == UnitMilliseconds {
+		*f.limit(b) = new(N(total.seconds))
+		return
+	}
+	*f.limit(b) = new(N(total.count))
+}
+
+func (f amountField[N]) lift(b *ExecutionBudget) { *f.limit(b) = nil }
+
+func (f amountField[N]) take(b, from *ExecutionBudget) {
+	if limit := *f.limit(from); limit != nil {
+		*f.limit(b) = copied(limit)
+	}
+}
+
+func (f amountField[N]) cap(b, other *ExecutionBudget) {
+	own, limit := f.limit(b), *f.limit(other)
+	if limit != nil && (*own == nil || *limit < **own) {
+		*own = copied(limit)
+	}
+}
+
+// less takes a negative use for none, so that nothing overflows.
+func (f amountField[N]) less(b *ExecutionBudget, s *Spent) {
+	if limit := f.limit(b); *limit != nil {
+		*limit = new(max(**limit-max(*f.spent(s), 0), 0))
 	}
 }
 
 // reached is true also where a value is not a number: a limit never fails open.
-func reached[N int64 | float64](limit *N, used N) bool {
-	return limit != nil && !(used < *limit) //nolint:staticcheck // the negation is what makes NaN reach it
+func (f amountField[N]) reached(b *ExecutionBudget, s *Spent, _ time.Time) bool {
+	limit := *f.limit(b)
+	return limit != nil && !(*f.spent(s) < *limit) //nolint:staticcheck // the negation is what makes NaN reach it
 }
 
-// less returns limit - used between zero and limit. A negative use counts as
-// none, so that nothing overflows.
-func less[N int64 | float64](limit *N, used N) *N {
-	if limit == nil {
-		return nil
-	}
-	return new(max(*limit-max(used, 0), 0))
-}
-
-func smaller[N int64 | float64](a, b *N) *N {
+func (f amountField[N]) check(b *ExecutionBudget, rule LimitRule) error {
+	limit := *f.limit(b)
 	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
+	case limit == nil:
+	case rule.Unit == UnitMilliseconds && !(*limit >= 0 && float64(*limit) <= MaxBudgetSeconds):
+		return Errorf(Invalid, "%s: is %v; give a number from 0 to %.0f, or leave it out for no limit", rule.Key, *limit, MaxBudgetSeconds)
+	case *limit < 0:
+		return Errorf(Invalid, "%s: is %v; give zero or more, or leave it out for no limit", rule.Key, *limit)
 	}
-	return new(min(*a, *b))
+	return nil
+}
+
+// A deadlineField is the one limit that is a point in time, of which nothing is
+// ever spent.
+type deadlineField struct{}
+
+func (deadlineField) total(b *ExecutionBudget, unit Unit) (Amount, bool) {
+	if b.Deadline == nil {
+		return Amount{unit: unit}, false
+	}
+	return Moment(*b.Deadline), true
+}
+
+func (deadlineField) used(_ *Spent, _ Unit, now time.Time) Amount { return Moment(now) }
+func (deadlineField) set(b *ExecutionBudget, total Amount)        { b.Deadline = new(total.at) }
+func (deadlineField) lift(b *ExecutionBudget)                     { b.Deadline = nil }
+func (deadlineField) less(*ExecutionBudget, *Spent)               {}
+
+func (deadlineField) take(b, from *ExecutionBudget) {
+	if from.Deadline != nil {
+		b.Deadline = utcPointer(from.Deadline)
+	}
+}
+
+func (deadlineField) cap(b, other *ExecutionBudget) {
+	if other.Deadline != nil && (b.Deadline == nil || other.Deadline.Before(*b.Deadline)) {
+		b.Deadline = utcPointer(other.Deadline)
+	}
+}
+
+func (deadlineField) reached(b *ExecutionBudget, _ *Spent, now time.Time) bool {
+	return b.Deadline != nil && !now.Before(*b.Deadline)
+}
+
+func (deadlineField) check(b *ExecutionBudget, rule LimitRule) error {
+	if d := b.Deadline; d != nil && (d.UTC().Year() < 1 || d.UTC().Year() > 9999) {
+		return Errorf(Invalid, "%s: is in the year %d; give a date like 2030-01-31T12:00:00Z", rule.Key, d.UTC().Year())
+	}
+	return nil
 }
 
 func copied[T any](p *T) *T {

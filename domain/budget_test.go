@@ -75,8 +75,8 @@ func TestBudgetLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, reached := c.budget.Limit(c.used, c.now)
-			require.Equal(t, c.want, got)
+			use, reached := c.budget.Reached(c.used, c.now)
+			require.Equal(t, c.want, use.Reason())
 			require.Equal(t, c.want != "", reached)
 			require.Equal(t, reached, c.budget.IsExhausted(c.used, c.now))
 		})

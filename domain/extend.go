@@ -22,66 +22,6 @@ type ExtendReply struct {
 	Budget ExecutionBudget `json:"budget"`
 }
 
-// A Limit names one limit of a budget.
-type Limit string
-
-const (
-	// LimitSteps is max_steps.
-	LimitSteps Limit = "max_steps"
-	// LimitTokens is max_tokens.
-	LimitTokens Limit = "max_tokens"
-	// LimitSeconds is max_seconds.
-	LimitSeconds Limit = "max_seconds"
-	// LimitCost is max_cost.
-	LimitCost Limit = "max_cost"
-	// LimitDeadline is the deadline.
-	LimitDeadline Limit = "deadline"
-	// LimitToolCalls is max_tool_calls.
-	LimitToolCalls Limit = "max_tool_calls"
-)
-
-// Limits lists every limit.
-func Limits() []Limit {
-	return []Limit{LimitSteps, LimitTokens, LimitSeconds, LimitCost, LimitDeadline, LimitToolCalls}
-}
-
-// UnmarshalText accepts the known limits only.
-func (l *Limit) UnmarshalText(text []byte) error { return decodeEnum(l, text, Limits(), "limit") }
-
-// Extended returns the budget with the totals that are set in place of its
-// own, and without those that are lifted.
-func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
-	for _, l := range lift {
-		switch l {
-		case LimitSteps:
-			b.MaxSteps = nil
-		case LimitTokens:
-			b.MaxTokens = nil
-		case LimitSeconds:
-			b.MaxSeconds = nil
-		case LimitCost:
-			b.MaxCostNanoUSD = nil
-		case LimitDeadline:
-			b.Deadline = nil
-		case LimitToolCalls:
-			b.MaxToolCalls = nil
-		}
-	}
-	replace(&b.MaxSteps, totals.MaxSteps)
-	replace(&b.MaxTokens, totals.MaxTokens)
-	replace(&b.MaxSeconds, totals.MaxSeconds)
-	replace(&b.MaxCostNanoUSD, totals.MaxCostNanoUSD)
-	replace(&b.Deadline, totals.Deadline)
-	replace(&b.MaxToolCalls, totals.MaxToolCalls)
-	return b.clone()
-}
-
-func replace[T any](limit **T, with *T) {
-	if with != nil {
-		*limit = with
-	}
-}
-
 // A GoOn makes the input of a workflow one that goes on from an execution that
 // ended in an earlier workflow of the same agent. The carry beside it holds
 // what that one left.

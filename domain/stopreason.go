@@ -1,5 +1,7 @@
 package domain
 
+import "slices"
+
 // A StopReason says why an execution stops. Unknown values fail to decode, so a
 // new one is taught to every reader before anything writes it.
 type StopReason string
@@ -82,6 +84,11 @@ func (r StopReason) WasForceStopped() bool { return r.Forced() }
 // error, a limit and a user's stop are promises that no hook can cancel.
 func (r StopReason) Overridable() bool {
 	return r == StopRequested || r == FinishReasonReceived || r == Completed || r == Unknown
+}
+
+// OfLimit reports whether the reason is that of a limit.
+func (r StopReason) OfLimit() bool {
+	return slices.ContainsFunc(limitRules[:], func(rule LimitRule) bool { return rule.Reason == r })
 }
 
 // UnmarshalText accepts the known reasons only.

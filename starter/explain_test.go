@@ -55,10 +55,10 @@ func explainedAgent() client.ExplainView {
 			ErrorSteps: []int{1, 2},
 		},
 		Budget: []client.ExplainLimit{
-			{Limit: domain.LimitSteps, Unit: client.UnitSteps, Total: new(int64(3)), Used: new(int64(2)), Prior: new(int64(1)), Left: new(int64(0)), Reached: true},
-			{Limit: domain.LimitCost, Unit: client.UnitNanoUSD, Total: new(int64(500_000_000)), Left: new(int64(0))},
-			{Limit: domain.LimitSeconds, Unit: client.UnitMilliseconds, Total: new(int64(90_000)), Used: new(int64(50_000)), Prior: new(int64(0)), Left: new(int64(40_000))},
-			{Limit: domain.LimitDeadline, Unit: client.UnitTime, Deadline: new(testNow.Add(time.Hour))},
+			{Limit: domain.LimitSteps, Unit: domain.UnitSteps, Total: new(int64(3)), Used: new(int64(2)), Prior: new(int64(1)), Left: new(int64(0)), Reached: true},
+			{Limit: domain.LimitCost, Unit: domain.UnitNanoUSD, Total: new(int64(500_000_000)), Left: new(int64(0))},
+			{Limit: domain.LimitSeconds, Unit: domain.UnitMilliseconds, Total: new(int64(90_000)), Used: new(int64(50_000)), Prior: new(int64(0)), Left: new(int64(40_000))},
+			{Limit: domain.LimitDeadline, Unit: domain.UnitTime, Deadline: new(testNow.Add(time.Hour))},
 		},
 		Advice: []client.ExplainAdvice{{Text: "raise the limit", Command: "starter extend notes --max-steps 6"}},
 		History: client.ExplainHistory{

@@ -45,16 +45,16 @@ func (x *explainer) limit(l client.ExplainLimit) string {
 	return text + ", " + limitWords(l.Unit, l.Left) + " left"
 }
 
-func limitWords(unit client.LimitUnit, n *int64) string {
+func limitWords(unit domain.Unit, n *int64) string {
 	if n == nil {
 		return "an unknown amount"
 	}
 	switch unit {
-	case client.UnitMilliseconds:
+	case domain.UnitMilliseconds:
 		return duration(time.Duration(*n) * time.Millisecond)
-	case client.UnitNanoUSD:
+	case domain.UnitNanoUSD:
 		return "$" + domain.USD(*n)
-	case client.UnitSteps, client.UnitTokens, client.UnitCalls, client.UnitTime:
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
 	}
 	return grouped(*n)
 }

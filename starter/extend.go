@@ -30,7 +30,7 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 		Args:              argument("id", "starter extend notes --max-steps 40"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			extended, err := s.agents.Extend(ctx, id, t.options)
+			extended, err := s.agents.Extend(ctx, id, t.options())
 			switch {
 			case err != nil:
 				return err

@@ -68,8 +68,8 @@ func TestTotals(t *testing.T) {
 	require.NoError(t, set.Parse([]string{
 		"--max-steps", "none", "--max-steps", "7", "--max-tokens", "5", "--max-tokens", "none", "--max-cost", "$0.50", "--deadline", "90s",
 	}))
-	require.Equal(t, []domain.Limit{domain.LimitTokens}, got.options.Lift)
+	require.Equal(t, []domain.Limit{domain.LimitTokens}, got.options().Lift)
 	require.Equal(t, domain.ExecutionBudget{
 		MaxSteps: new(int64(7)), MaxCostNanoUSD: new(int64(500_000_000)), Deadline: new(testNow.Add(90 * time.Second)),
-	}, got.options.Budget)
+	}, got.options().Budget)
 }

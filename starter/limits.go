@@ -21,12 +21,57 @@ type limits struct {
 
 func (l *limits) register(set *pflag.FlagSet, now func() time.Time) {
 	l.now = now
-	set.Var(optional[int64]{&l.budget.MaxSteps, readCount, "count"}, "max-steps", "at most so many steps")
-	set.Var(optional[int64]{&l.budget.MaxTokens, readCount, "count"}, "max-tokens", "at most so many tokens, input and output, failed attempts included")
-	set.Var(optional[int64]{&l.budget.MaxCostNanoUSD, readDollars, "dollars"}, "max-cost", "at most so many dollars, failed attempts included; the model needs a price")
-	set.Var(optional[float64]{&l.budget.MaxSeconds, readSeconds, "seconds"}, "max-seconds", "at most so many seconds")
-	set.Var(optional[int64]{&l.budget.MaxToolCalls, readCount, "count"}, "max-tool-calls", "at most so many tool calls")
-	set.Var(optional[time.Time]{&l.budget.Deadline, l.readDeadline, "time"}, "deadline", "over by then: a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s")
+	for _, rule := range domain.LimitRules() {
+		set.Var(limitFlag{limits: l, rule: rule}, rule.Limit.Flag(), rule.Help)
+	}
+}
+
+// A limitFlag is the flag of one limit.
+type limitFlag struct {
+	limits *limits
+	rule   domain.LimitRule
+}
+
+func (f limitFlag) String() string { return "" }
+
+// Type is what the flag takes, in a word.
+func (f limitFlag) Type() string {
+	switch f.rule.Unit {
+	case domain.UnitNanoUSD:
+		return "dollars"
+	case domain.UnitMilliseconds:
+		return "seconds"
+	case domain.UnitTime:
+		return "time"
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	}
+	return "count"
+}
+
+// Set reads what the command line gave.
+func (f limitFlag) Set(text string) error {
+	total, err := f.read(text)
+	if err == nil {
+		f.limits.budget = f.rule.With(f.limits.budget, total)
+	}
+	return err
+}
+
+func (f limitFlag) read(text string) (domain.Amount, error) {
+	switch f.rule.Unit {
+	case domain.UnitNanoUSD:
+		n, err := readDollars(text)
+		return domain.Count(f.rule.Unit, n), err
+	case domain.UnitMilliseconds:
+		s, err := readSeconds(text)
+		return domain.Seconds(s), err
+	case domain.UnitTime:
+		t, err := f.limits.readDeadline(text)
+		return domain.Moment(t), err
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	}
+	n, err := readCount(text)
+	return domain.Count(f.rule.Unit, n), err
 }
 
 func readCount(text string) (int64, error) {

@@ -124,37 +124,43 @@ func contextText(used, window int64) string {
 // budgetText names each limit and what is left of it.
 func budgetText(b, left domain.ExecutionBudget) string {
 	var parts []string
-	count := func(name string, limit, left *int64) {
-		if limit == nil {
-			return
+	for _, rule := range domain.LimitRules() {
+		total, limited := rule.Total(b)
+		if !limited {
+			continue
 		}
-		text := counted(*limit, name)
-		if left != nil {
-			text += fmt.Sprintf(" (%s left)", grouped(*left))
-		}
-		parts = append(parts, text)
-	}
-	count("step", b.MaxSteps, left.MaxSteps)
-	count("token", b.MaxTokens, left.MaxTokens)
-	if b.MaxCostNanoUSD != nil {
-		text := "$" + domain.USD(*b.MaxCostNanoUSD)
-		if left.MaxCostNanoUSD != nil {
-			text += fmt.Sprintf(" ($%s left)", domain.USD(*left.MaxCostNanoUSD))
+		text := limitText(rule, total)
+		if rest, known := rule.Total(left); known && rule.Unit != domain.UnitTime {
+			text += fmt.Sprintf(" (%s left)", limitNumber(rest))
 		}
 		parts = append(parts, text)
-	}
-	count("tool call", b.MaxToolCalls, left.MaxToolCalls)
-	if b.MaxSeconds != nil {
-		text := secondsInWords(*b.MaxSeconds)
-		if left.MaxSeconds != nil {
-			text += fmt.Sprintf(" (%s left)", secondsInWords(*left.MaxSeconds))
-		}
-		parts = append(parts, text)
-	}
-	if b.Deadline != nil {
-		parts = append(parts, "until "+moment(*b.Deadline))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// limitText is a limit in words.
+func limitText(rule domain.LimitRule, total domain.Amount) string {
+	switch rule.Unit {
+	case domain.UnitTime:
+		return "until " + limitNumber(total)
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+		return counted(total.Int(), rule.Noun)
+	case domain.UnitNanoUSD, domain.UnitMilliseconds:
+	}
+	return limitNumber(total)
+}
+
+func limitNumber(a domain.Amount) string {
+	switch a.Unit() {
+	case domain.UnitTime:
+		return moment(a.Time())
+	case domain.UnitMilliseconds:
+		return secondsInWords(a.Seconds())
+	case domain.UnitNanoUSD:
+		return a.String()
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	}
+	return grouped(a.Int())
 }
 
 func secondsInWords(s float64) string {

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -54,15 +53,18 @@ func (s *session) watchTime() {
 	if s.finishing {
 		return
 	}
-	budget := s.budget()
-	if limit := budget.MaxSeconds; limit != nil && s.pause.since.IsZero() {
-		left := time.Duration((*limit - s.spent().Seconds) * float64(time.Second))
-		s.stop.seconds = s.interruptAfter(left, fmt.Sprintf("max_seconds is %v and they are over; extend it with a higher max_seconds to go on", *limit))
+	if use, ok := s.useOf(domain.LimitSeconds); ok && s.pause.since.IsZero() {
+		left := time.Duration((use.Total.Seconds() - use.Used.Seconds()) * float64(time.Second))
+		s.stop.seconds = s.interruptAfter(left, domain.LimitSeconds)
 	}
-	if limit := budget.Deadline; limit != nil {
-		s.stop.deadline = s.interruptAfter(limit.Sub(s.now()),
-			fmt.Sprintf("the deadline %s has passed; extend it with a later one to go on", limit.Format(time.RFC3339)))
+	if use, ok := s.useOf(domain.LimitDeadline); ok {
+		s.stop.deadline = s.interruptAfter(use.Total.Time().Sub(s.now()), domain.LimitDeadline)
 	}
+}
+
+// useOf is what was used of one limit of the execution.
+func (s *session) useOf(limit domain.Limit) (domain.LimitUse, bool) {
+	return s.budget().UseOf(limit, s.spent(), s.now())
 }
 
 // silenceSeconds ends the alarm of max_seconds, whose time stands still.
@@ -90,16 +92,19 @@ func sameTime(a, b domain.ExecutionBudget) bool {
 
 // interruptAfter ends the execution by its time limit. Time that is over
 // already is found by the check before the next step.
-func (s *session) interruptAfter(left time.Duration, message string) *alarm {
+func (s *session) interruptAfter(left time.Duration, limit domain.Limit) *alarm {
 	if left <= 0 {
 		return nil
 	}
-	return s.after(left, func() { s.timeOver(message) })
+	return s.after(left, func() {
+		use, _ := s.useOf(limit)
+		s.timeOver(use.TimeOverSignal())
+	})
 }
 
 // timeOver cuts off what is in flight.
-func (s *session) timeOver(message string) {
-	s.signal(domain.TimeLimitReached, guardBudget, message)
+func (s *session) timeOver(signal domain.StopSignal) {
+	s.limited(signal)
 	s.stop.mode = domain.StopNow
 	s.cancelWork()
 }
@@ -107,7 +112,7 @@ func (s *session) timeOver(message string) {
 // overtime cuts off what is in flight where a new limit leaves it no time at all.
 func (s *session) overtime() {
 	times := domain.ExecutionBudget{MaxSeconds: s.budget().MaxSeconds, Deadline: s.budget().Deadline}
-	if reason, over := times.Limit(s.spent(), s.now()); over {
-		s.timeOver(limitMessage(reason, times, s.spent()))
+	if use, over := times.Reached(s.spent(), s.now()); over {
+		s.timeOver(use.ReachedSignal())
 	}
 }

@@ -1,10 +1,6 @@
 package workflows
 
-import (
-	"fmt"
-
-	"everstep/domain"
-)
+import "everstep/domain"
 
 // guardBudget checks the budget before a step, unless the loop stops anyway:
 // what is used up, and whether the next inference fits at all.
@@ -13,8 +9,8 @@ func (s *session) guardBudget() {
 		return
 	}
 	budget, spent := s.budget(), s.spent()
-	if reason, reached := budget.Limit(spent, s.now()); reached {
-		s.signal(reason, guardBudget, limitMessage(reason, budget, spent))
+	if use, reached := budget.Reached(spent, s.now()); reached {
+		s.limited(use.ReachedSignal())
 		return
 	}
 	if _, short := s.reserve(); short != "" {
@@ -47,7 +43,7 @@ type reservation struct {
 	// foreign says that the clamp is a hook's or the model's and not the budget's.
 	foreign bool
 	// short is the limit that clamps, for when it was the bound.
-	short domain.StopReason
+	short domain.Limit
 	// left is what the budget has for this inference with all its attempts, in
 	// tokens, and cost in nano-dollars; zero is no limit.
 	left, cost int64
@@ -55,32 +51,32 @@ type reservation struct {
 
 // reserve sets aside what the next inference may use. What earlier tries in the
 // same step have used is spent already. Where not even the smallest answer fits
-// it answers with the reason.
-func (s *session) reserve() (reservation, domain.StopReason) {
+// it answers with the limit.
+func (s *session) reserve() (reservation, domain.Limit) {
 	var r reservation
 	budget, spent, input := s.budget(), s.spent(), s.estimatedInput()
 	least := max(s.resolved.MinOutputTokens, 1)
-	clamp := func(output int64, reason domain.StopReason) {
+	clamp := func(output int64, limit domain.Limit) {
 		if r.short == "" || output < r.output {
-			r.output, r.short = output, reason
+			r.output, r.short = output, limit
 		}
 	}
 	if limit := budget.MaxTokens; limit != nil {
 		r.left = *limit - spent.Tokens
 		if r.left-input < least {
-			return r, domain.TokenLimitReached
+			return r, domain.LimitTokens
 		}
-		clamp(r.left-input, domain.TokenLimitReached)
+		clamp(r.left-input, domain.LimitTokens)
 	}
 	if limit, price := budget.MaxCostNanoUSD, s.resolved.Price; limit != nil && price != nil {
 		r.cost = *limit - spent.CostNanoUSD
 		room := r.cost - price.InputCost(input)
 		output, priced := price.OutputFor(room, input)
 		if room < 0 || priced && output < least {
-			return r, domain.CostLimitReached
+			return r, domain.LimitCost
 		}
 		if priced {
-			clamp(output, domain.CostLimitReached)
+			clamp(output, domain.LimitCost)
 		}
 	}
 	switch bound := s.answerBound(); {
@@ -110,32 +106,31 @@ func (r reservation) bound(reply domain.ModelReply) bool {
 
 // clamp is the limit that bounded the answer; empty where that was what lost
 // attempts had taken.
-func (r reservation) clamp() domain.StopReason {
+func (r reservation) clamp() domain.Limit {
 	if r.output > 0 && !r.foreign {
 		return r.short
 	}
 	return ""
 }
 
-// signalShort says that the next inference does not fit what is left.
-func (s *session) signalShort(reason domain.StopReason) {
-	budget, spent := s.budget(), s.spent()
-	if reason == "" {
-		reason = domain.TokenLimitReached
+// signalShort says that the next inference does not fit what is left of a
+// limit; the empty one is that which lost attempts had taken of.
+func (s *session) signalShort(limit domain.Limit) {
+	budget := s.budget()
+	if limit == "" {
+		limit = domain.LimitTokens
 		if budget.MaxTokens == nil {
-			reason = domain.CostLimitReached
+			limit = domain.LimitCost
 		}
 	}
-	message := fmt.Sprintf("the next inference, estimated to read %d tokens, does not fit what is left", s.estimatedInput())
-	switch {
-	case reason == domain.TokenLimitReached && budget.MaxTokens != nil:
-		message = fmt.Sprintf("max_tokens is %d, %d are used, and the next inference is estimated to read %d; extend it with a higher max_tokens to go on",
-			*budget.MaxTokens, spent.Tokens, s.estimatedInput())
-	case reason == domain.CostLimitReached && budget.MaxCostNanoUSD != nil:
-		message = fmt.Sprintf("max_cost is $%s, $%s are spent, and the next inference is estimated to read %d tokens; extend it with a higher max_cost to go on",
-			domain.USD(*budget.MaxCostNanoUSD), domain.USD(spent.CostNanoUSD), s.estimatedInput())
-	}
-	s.signal(reason, guardBudget, message)
+	use, _ := budget.UseOf(limit, s.spent(), s.now())
+	s.limited(use.TooShortSignal(s.estimatedInput()))
+}
+
+// limited adds the stop by a limit.
+func (s *session) limited(signal domain.StopSignal) {
+	signal.Source = guardBudget
+	s.stopFor(signal)
 }
 
 // callsLeft is how many tool calls the budget still has; ok is false where it
@@ -146,21 +141,4 @@ func (s *session) callsLeft() (left int64, ok bool) {
 		return 0, false
 	}
 	return max(*limit-s.tally.prior.ToolCalls-s.tally.toolCalls, 0), true
-}
-
-func limitMessage(reason domain.StopReason, budget domain.ExecutionBudget, spent domain.Spent) string {
-	const goOn = "; extend it with a higher %s to go on"
-	switch {
-	case reason == domain.StepsLimitReached && budget.MaxSteps != nil:
-		return fmt.Sprintf("max_steps is %d and %d are done"+goOn, *budget.MaxSteps, spent.Steps, domain.LimitSteps)
-	case reason == domain.TokenLimitReached && budget.MaxTokens != nil:
-		return fmt.Sprintf("max_tokens is %d and %d are used"+goOn, *budget.MaxTokens, spent.Tokens, domain.LimitTokens)
-	case reason == domain.CostLimitReached && budget.MaxCostNanoUSD != nil:
-		return fmt.Sprintf("max_cost is $%s and $%s are spent"+goOn, domain.USD(*budget.MaxCostNanoUSD), domain.USD(spent.CostNanoUSD), domain.LimitCost)
-	case reason == domain.TimeLimitReached && budget.MaxSeconds != nil && spent.Seconds >= *budget.MaxSeconds:
-		return fmt.Sprintf("max_seconds is %v and %.1f are used"+goOn, *budget.MaxSeconds, spent.Seconds, domain.LimitSeconds)
-	case reason == domain.TimeLimitReached:
-		return "the deadline has passed; extend it with a later one to go on"
-	}
-	return "a limit is reached: " + string(reason)
 }

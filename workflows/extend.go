@@ -42,8 +42,8 @@ func (s *session) extendable(request domain.ExtendRequest) error {
 	if err := request.Budget.CheckDeadline(s.now()); err != nil {
 		return err
 	}
-	if reason, reached := budget.Limit(s.spent(), s.now()); reached && !active {
-		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s", limitMessage(reason, budget, s.spent()))
+	if use, reached := budget.Reached(s.spent(), s.now()); reached && !active {
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
 	}
 	return nil
 }

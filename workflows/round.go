@@ -18,7 +18,7 @@ type round struct {
 	// those that it has not.
 	allowed, denied int64
 	// limit is max_tool_calls as it was when a call was denied.
-	limit          int64
+	limit          domain.LimitUse
 	running, ended int
 	// tools is the list that the model is told in place of an unknown one.
 	tools string
@@ -36,9 +36,9 @@ func (s *session) runTools(step *turn) {
 		s.beginCall(step, r, i)
 	}
 	if r.denied > 0 {
-		s.signal(domain.ToolCallLimitReached, guardBudget, fmt.Sprintf(
-			"max_tool_calls is %d, %d were used before this step, and the model asked for %d more; extend it with a higher max_tool_calls to go on",
-			r.limit, s.spent().ToolCalls-r.allowed, r.allowed+r.denied))
+		use := r.limit
+		use.Used = domain.Count(use.Rule.Unit, s.spent().ToolCalls-r.allowed)
+		s.limited(use.DeniedSignal(r.allowed + r.denied))
 	}
 	s.note(fmt.Sprintf("step %d: running %s", step.number, toolNames(step.calls)))
 	s.keep(step)
@@ -166,7 +166,7 @@ func (s *session) judge(step *turn, r *round, i int, call domain.ToolCall) *doma
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), r.tools)
 	case limited && left <= 0:
 		r.denied++
-		r.limit = *s.budget().MaxToolCalls
+		r.limit, _ = s.useOf(domain.LimitToolCalls)
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 	}
 	r.allowed++

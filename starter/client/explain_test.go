@@ -158,9 +158,9 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	require.Equal(t, []int{2}, v.Waste.ErrorSteps)
 
 	require.Equal(t, []ExplainLimit{
-		{domain.LimitSteps, UnitSteps, new(int64(3)), new(int64(2)), new(int64(1)), new(int64(0)), nil, true},
-		{domain.LimitTokens, UnitTokens, new(int64(1000)), new(int64(500)), new(int64(300)), new(int64(200)), nil, false},
-		{domain.LimitSeconds, UnitMilliseconds, new(int64(60_000)), new(int64(49_000)), new(int64(2000)), new(int64(9000)), nil, false},
+		{domain.LimitSteps, domain.UnitSteps, new(int64(3)), new(int64(2)), new(int64(1)), new(int64(0)), nil, true},
+		{domain.LimitTokens, domain.UnitTokens, new(int64(1000)), new(int64(500)), new(int64(300)), new(int64(200)), nil, false},
+		{domain.LimitSeconds, domain.UnitMilliseconds, new(int64(60_000)), new(int64(49_000)), new(int64(2000)), new(int64(9000)), nil, false},
 	}, v.Budget)
 	require.Equal(t, "extend nora --max-steps 6", v.Advice[0].Command)
 }
@@ -244,8 +244,8 @@ func TestExplainEnumsAreStrict(t *testing.T) {
 	for _, kind := range CompactionKinds() {
 		require.NoError(t, new(CompactionKind).UnmarshalText([]byte(kind)))
 	}
-	for _, unit := range LimitUnits() {
-		require.NoError(t, new(LimitUnit).UnmarshalText([]byte(unit)))
+	for _, unit := range domain.Units() {
+		require.NoError(t, new(domain.Unit).UnmarshalText([]byte(unit)))
 	}
 	require.ErrorContains(t, new(ToolOutcome).UnmarshalText([]byte("fine")), `tool outcome: "fine"`)
 }
@@ -262,17 +262,17 @@ func TestExplainWhatToDo(t *testing.T) {
 		require.NotContains(t, e.summary(&ExplainEnding{StopReason: reason}), "nobody can tell why", reason)
 	}
 	require.Equal(t, "extend x --max-tokens 700 --max-cost 0.5 --max-tool-calls 10 --max-seconds 3 --deadline 1h", raise("x", []ExplainLimit{
-		{Limit: domain.LimitSteps, Unit: UnitSteps, Total: new(int64(1))},
-		{Limit: domain.LimitTokens, Unit: UnitTokens, Total: new(int64(300)), Used: new(int64(350)), Prior: new(int64(50)), Reached: true},
-		{Limit: domain.LimitCost, Unit: UnitNanoUSD, Total: new(int64(250_000_000)), Reached: true},
-		{Limit: domain.LimitToolCalls, Unit: UnitCalls, Total: new(int64(0)), Reached: true},
-		{Limit: domain.LimitSeconds, Unit: UnitMilliseconds, Total: new(int64(1500)), Reached: true},
-		{Limit: domain.LimitDeadline, Unit: UnitTime, Deadline: new(time.Now()), Reached: true},
+		{Limit: domain.LimitSteps, Unit: domain.UnitSteps, Total: new(int64(1))},
+		{Limit: domain.LimitTokens, Unit: domain.UnitTokens, Total: new(int64(300)), Used: new(int64(350)), Prior: new(int64(50)), Reached: true},
+		{Limit: domain.LimitCost, Unit: domain.UnitNanoUSD, Total: new(int64(250_000_000)), Reached: true},
+		{Limit: domain.LimitToolCalls, Unit: domain.UnitCalls, Total: new(int64(0)), Reached: true},
+		{Limit: domain.LimitSeconds, Unit: domain.UnitMilliseconds, Total: new(int64(1500)), Reached: true},
+		{Limit: domain.LimitDeadline, Unit: domain.UnitTime, Deadline: new(time.Now()), Reached: true},
 	}))
 	require.Equal(t, "extend x --max-steps 2", raise("x", []ExplainLimit{
-		{Limit: domain.LimitSteps, Unit: UnitSteps, Total: new(int64(1)), Left: new(int64(0))},
-		{Limit: domain.LimitTokens, Unit: UnitTokens, Total: new(int64(300)), Left: new(int64(1))},
-		{Limit: domain.LimitToolCalls, Unit: UnitCalls, Total: new(int64(1)), Left: new(int64(0))},
+		{Limit: domain.LimitSteps, Unit: domain.UnitSteps, Total: new(int64(1)), Left: new(int64(0))},
+		{Limit: domain.LimitTokens, Unit: domain.UnitTokens, Total: new(int64(300)), Left: new(int64(1))},
+		{Limit: domain.LimitToolCalls, Unit: domain.UnitCalls, Total: new(int64(1)), Left: new(int64(0))},
 	}), "what is used up has to be raised too, for what it advises not to be refused")
 }
 

@@ -30,15 +30,15 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 
 // nextStep is what to do about a stop.
 func nextStep(reason domain.StopReason) string {
-	switch reason {
-	case domain.StepsLimitReached, domain.TokenLimitReached, domain.CostLimitReached,
-		domain.ToolCallLimitReached, domain.TimeLimitReached:
+	if reason.OfLimit() {
 		return "raise the limit, and it goes on where it stopped; the number is a new total"
+	}
+	switch reason {
 	case domain.RetryLimitReached:
 		return "look at the errors of the last steps; mend the schema or allow more tries (guards.output_retries), then go on"
 	case domain.StopRequested, domain.UserRequested, domain.Unknown:
 		return "it can go on where it stopped"
-	case domain.ErrorForbade, domain.FinishReasonReceived, domain.Completed:
+	default:
 	}
 	return ""
 }

@@ -145,6 +145,9 @@ func (e *explanation) summary(end *ExplainEnding) string {
 			said = ": " + end.Signal.Message
 		}
 	}
+	if end.StopReason.OfLimit() {
+		return "it reached its limit of " + limitWord(end.StopReason) + said
+	}
 	switch end.StopReason {
 	case domain.ErrorForbade:
 		if end.Error != nil {
@@ -153,16 +156,6 @@ func (e *explanation) summary(end *ExplainEnding) string {
 		return "it failed" + said
 	case domain.StopRequested:
 		return orSomebody(source, "a hook or a tool") + " asked it to stop" + said
-	case domain.StepsLimitReached:
-		return "it reached its limit of steps" + said
-	case domain.TokenLimitReached:
-		return "it reached its limit of tokens" + said
-	case domain.CostLimitReached:
-		return "it reached its limit of money" + said
-	case domain.ToolCallLimitReached:
-		return "it reached its limit of tool calls" + said
-	case domain.TimeLimitReached:
-		return "it reached its limit of time" + said
 	case domain.RetryLimitReached:
 		return "its answers did not pass their check too often" + said
 	case domain.FinishReasonReceived:
@@ -176,6 +169,7 @@ func (e *explanation) summary(end *ExplainEnding) string {
 		return "the agent was done: the model gave its answer and asked for nothing more"
 	case domain.Unknown:
 		return "something asked it to stop and did not say why" + said
+	default:
 	}
 	return "nobody can tell why it ended"
 }
@@ -190,14 +184,20 @@ func orSomebody(source, somebody string) string {
 	return source
 }
 
-// amount is a number of a limit in words.
-func amount(unit LimitUnit, n int64) string {
-	switch unit {
-	case UnitMilliseconds:
-		return (time.Duration(n) * time.Millisecond).String()
-	case UnitNanoUSD:
-		return "$" + domain.USD(n)
-	case UnitSteps, UnitTokens, UnitCalls, UnitTime:
+// limitWord is what the limit of a reason counts, in a word.
+func limitWord(reason domain.StopReason) string {
+	for _, rule := range domain.LimitRules() {
+		if rule.Reason == reason {
+			return rule.Counts()
+		}
 	}
-	return fmt.Sprint(n)
+	return string(reason)
+}
+
+// amount is a number of a limit in words.
+func amount(unit domain.Unit, n int64) string {
+	if unit == domain.UnitMilliseconds {
+		return (time.Duration(n) * time.Millisecond).String()
+	}
+	return domain.Count(unit, n).String()
 }

@@ -82,34 +82,6 @@ func (k *CompactionKind) UnmarshalText(text []byte) error {
 	return known(k, text, CompactionKinds(), "compaction kind")
 }
 
-// A LimitUnit says what the numbers of a limit count.
-type LimitUnit string
-
-const (
-	// UnitSteps counts steps.
-	UnitSteps LimitUnit = "steps"
-	// UnitTokens counts tokens.
-	UnitTokens LimitUnit = "tokens"
-	// UnitMilliseconds counts thousandths of a second.
-	UnitMilliseconds LimitUnit = "milliseconds"
-	// UnitNanoUSD counts thousand-millionths of a dollar.
-	UnitNanoUSD LimitUnit = "nano_usd"
-	// UnitCalls counts tool calls.
-	UnitCalls LimitUnit = "tool_calls"
-	// UnitTime is a point in time.
-	UnitTime LimitUnit = "time"
-)
-
-// LimitUnits lists every unit.
-func LimitUnits() []LimitUnit {
-	return []LimitUnit{UnitSteps, UnitTokens, UnitMilliseconds, UnitNanoUSD, UnitCalls, UnitTime}
-}
-
-// UnmarshalText accepts the known units only.
-func (u *LimitUnit) UnmarshalText(text []byte) error {
-	return known(u, text, LimitUnits(), "unit")
-}
-
 func known[E ~string](e *E, text []byte, all []E, what string) error {
 	if !slices.Contains(all, E(text)) {
 		return fmt.Errorf("%s: %q is not known", what, string(text))

@@ -27,60 +27,55 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	}
 	reached := e.reached(*budget, v)
 	limits := []ExplainLimit{}
-	add := func(limit domain.Limit, unit LimitUnit, total, used *int64, of func(domain.Spent) int64) {
-		if total == nil {
-			return
+	used := e.used(v)
+	for _, rule := range domain.LimitRules() {
+		total, limited := rule.Total(*budget)
+		if !limited {
+			continue
 		}
-		l := ExplainLimit{Limit: limit, Unit: unit, Total: total, Used: used, Reached: reached[limit]}
+		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Reached: reached[rule.Limit]}
+		if rule.Unit == domain.UnitTime {
+			l.Deadline = new(total.Time())
+			limits = append(limits, l)
+			continue
+		}
+		l.Total, l.Used = new(total.Int()), used[rule.Limit]
 		if prior != nil {
-			l.Prior = new(of(*prior))
+			l.Prior = new(rule.Used(*prior, time.Time{}).Int())
 		}
 		if l.Used != nil && l.Prior != nil {
-			l.Left = new(max(*total-*l.Used-*l.Prior, 0))
+			l.Left = new(max(*l.Total-*l.Used-*l.Prior, 0))
 		}
 		limits = append(limits, l)
-	}
-	used := e.used(v)
-	add(domain.LimitSteps, UnitSteps, budget.MaxSteps, used.steps, func(s domain.Spent) int64 { return s.Steps })
-	add(domain.LimitTokens, UnitTokens, budget.MaxTokens, used.tokens, func(s domain.Spent) int64 { return s.Tokens })
-	add(domain.LimitCost, UnitNanoUSD, budget.MaxCostNanoUSD, used.cost, func(s domain.Spent) int64 { return s.CostNanoUSD })
-	add(domain.LimitToolCalls, UnitCalls, budget.MaxToolCalls, used.calls, func(s domain.Spent) int64 { return s.ToolCalls })
-	add(domain.LimitSeconds, UnitMilliseconds, milliseconds(budget.MaxSeconds), used.time, func(s domain.Spent) int64 { return int64(s.Seconds * 1000) })
-	if budget.Deadline != nil {
-		limits = append(limits, ExplainLimit{Limit: domain.LimitDeadline, Unit: UnitTime, Deadline: budget.Deadline, Reached: reached[domain.LimitDeadline]})
 	}
 	return limits
 }
 
-// A consumption is what the execution itself used; nil is unknown.
-type consumption struct{ steps, tokens, cost, calls, time *int64 }
-
-// used is what the execution itself used. What it has counted goes before what
-// the steps that can be read add up to.
-func (e *explanation) used(v ExplainView) consumption {
-	c := consumption{
-		steps: new(int64(len(v.Steps))), tokens: &v.Totals.Usage.TotalTokens, cost: v.Totals.CostNanoUSD,
-		calls: &v.Totals.ToolCalls, time: v.Milliseconds,
+// used is what the execution itself used of each limit, in its unit; what is
+// absent is unknown. What it has counted goes before what the steps that can be
+// read add up to.
+func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
+	time := v.Milliseconds
+	if s := e.status; s != nil && s.Budget.MaxSeconds != nil && s.BudgetLeft.MaxSeconds != nil && *s.BudgetLeft.MaxSeconds > 0 {
+		time = new(int64((*s.Budget.MaxSeconds - *s.BudgetLeft.MaxSeconds - s.Prior.Seconds) * 1000))
 	}
 	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
-		c = consumption{steps: new(int64(r.Steps)), tokens: &r.Usage.TotalTokens, cost: r.CostNanoUSD, time: v.Milliseconds}
-	} else if e.past.gone {
-		c = consumption{time: v.Milliseconds}
+		return map[domain.Limit]*int64{
+			domain.LimitSteps: new(int64(r.Steps)), domain.LimitTokens: &r.Usage.TotalTokens, domain.LimitCost: r.CostNanoUSD,
+			domain.LimitSeconds: time,
+		}
 	}
-	if s := e.status; s != nil && s.Budget.MaxSeconds != nil && s.BudgetLeft.MaxSeconds != nil && *s.BudgetLeft.MaxSeconds > 0 {
-		c.time = milliseconds(new(*s.Budget.MaxSeconds - *s.BudgetLeft.MaxSeconds - s.Prior.Seconds))
+	if e.past.gone {
+		return map[domain.Limit]*int64{domain.LimitSeconds: time}
 	}
-	return c
+	return map[domain.Limit]*int64{
+		domain.LimitSteps: new(int64(len(v.Steps))), domain.LimitTokens: &v.Totals.Usage.TotalTokens, domain.LimitCost: v.Totals.CostNanoUSD,
+		domain.LimitToolCalls: &v.Totals.ToolCalls, domain.LimitSeconds: time,
+	}
 }
 
-func milliseconds(seconds *float64) *int64 {
-	if seconds == nil {
-		return nil
-	}
-	return new(int64(*seconds * 1000))
-}
-
-// reached are the limits of which a signal came.
+// reached are the limits of which a signal came. Of the two that share a
+// reason the deadline is meant where it had passed.
 func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domain.Limit]bool {
 	c, _ := e.continuation()
 	reasons := map[domain.StopReason]bool{}
@@ -90,15 +85,14 @@ func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domai
 	if e.outcome != nil {
 		reasons[e.outcome.StopReason] = true
 	}
-	past := b.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*b.Deadline)
-	return map[domain.Limit]bool{
-		domain.LimitSteps:     reasons[domain.StepsLimitReached],
-		domain.LimitTokens:    reasons[domain.TokenLimitReached],
-		domain.LimitCost:      reasons[domain.CostLimitReached],
-		domain.LimitToolCalls: reasons[domain.ToolCallLimitReached],
-		domain.LimitSeconds:   reasons[domain.TimeLimitReached] && !past,
-		domain.LimitDeadline:  reasons[domain.TimeLimitReached] && past,
+	reached := map[domain.Limit]bool{}
+	for _, rule := range domain.LimitRules() {
+		reached[rule.Limit] = reasons[rule.Reason]
 	}
+	past := b.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*b.Deadline)
+	reached[domain.LimitSeconds] = reached[domain.LimitSeconds] && !past
+	reached[domain.LimitDeadline] = reached[domain.LimitDeadline] && past
+	return reached
 }
 
 // exhausted reports whether nothing of a limit is left such that nothing can go
@@ -115,7 +109,7 @@ func raise(id string, limits []ExplainLimit) string {
 		if !l.Reached && !l.exhausted() {
 			continue
 		}
-		name := "--" + strings.ReplaceAll(string(l.Limit), "_", "-")
+		name := "--" + l.Limit.Flag()
 		if l.Deadline != nil {
 			parts = append(parts, name, "1h")
 			continue
@@ -130,19 +124,31 @@ func raise(id string, limits []ExplainLimit) string {
 func raised(l ExplainLimit) string {
 	total := 2 * *l.Total
 	if *l.Total == 0 {
-		total = map[LimitUnit]int64{
-			UnitSteps: 10, UnitTokens: 10_000, UnitNanoUSD: 100_000_000, UnitCalls: 10, UnitMilliseconds: 60_000,
-		}[l.Unit]
+		total = enough(l.Unit)
 	}
 	if l.Used != nil && l.Prior != nil {
 		total = max(total, *l.Used+*l.Prior+*l.Total)
 	}
 	switch l.Unit {
-	case UnitMilliseconds:
+	case domain.UnitMilliseconds:
 		return fmt.Sprintf("%g", max(time.Duration(total)*time.Millisecond, time.Second).Seconds())
-	case UnitNanoUSD:
+	case domain.UnitNanoUSD:
 		return domain.USD(total)
-	case UnitSteps, UnitTokens, UnitCalls, UnitTime:
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
 	}
 	return fmt.Sprint(total)
+}
+
+// enough is a total to begin with where the old one was zero.
+func enough(unit domain.Unit) int64 {
+	switch unit {
+	case domain.UnitTokens:
+		return 10_000
+	case domain.UnitNanoUSD:
+		return 100_000_000
+	case domain.UnitMilliseconds:
+		return 60_000
+	case domain.UnitSteps, domain.UnitCalls, domain.UnitTime:
+	}
+	return 10
 }

@@ -191,7 +191,7 @@ type ExplainRepeat struct {
 // An ExplainLimit is one limit of the budget. Numbers are in Unit.
 type ExplainLimit struct {
 	Limit domain.Limit `json:"limit"`
-	Unit  LimitUnit    `json:"unit"`
+	Unit  domain.Unit  `json:"unit"`
 	// Total, Used, Prior and Left are null for the deadline. Prior is what the
 	// executions that this one goes on from have used.
 	Total *int64 `json:"total"`

@@ -173,3 +173,13 @@ func alreadyOpen(err error) error {
 	}
 	return err
 }
+
+// exhausted is the refusal to go on where a limit would stop the execution
+// before its first step: it names the limit, what is used, and the flag.
+func exhausted(use domain.LimitUse) *Error {
+	higher := "a higher total"
+	if use.Rule.Unit == domain.UnitTime {
+		higher = "a later one"
+	}
+	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give %s with --%s", use, higher, use.Rule.Limit.Flag())
+}

@@ -248,7 +248,8 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	_, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: domain.ExecutionBudget{MaxCostNanoUSD: &cents}})
 	requireClass(t, err, Invalid)
 	require.ErrorContains(t, err, "max_cost: nobody knows what scripted/")
-	late := exhausted(domain.TimeLimitReached, domain.ExecutionBudget{Deadline: &at}, domain.Spent{})
+	use, _ := domain.ExecutionBudget{Deadline: &at}.Reached(domain.Spent{}, at)
+	late := exhausted(use)
 	require.ErrorContains(t, late, "--deadline")
 }
 

@@ -98,8 +98,8 @@ func (c *Client) successor(ctx context.Context, p position, in domain.SessionInp
 	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
 		return opening{}, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
 	}
-	if reason, reached := in.GoOn.Budget.Limit(view.Carry.Prior, time.Now()); reached {
-		return opening{}, exhausted(reason, in.GoOn.Budget, view.Carry.Prior)
+	if use, reached := in.GoOn.Budget.Reached(view.Carry.Prior, time.Now()); reached {
+		return opening{}, exhausted(use)
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
 		return opening{}, fail(ctx, p.called(), "starting "+p.called(), err)

@@ -1,0 +1,306 @@
+package domain
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Limit names one limit of a budget, as definitions do.
+type Limit string
+
+const (
+	// LimitSteps is max_steps.
+	LimitSteps Limit = "max_steps"
+	// LimitTokens is max_tokens.
+	LimitTokens Limit = "max_tokens"
+	// LimitCost is max_cost.
+	LimitCost Limit = "max_cost"
+	// LimitToolCalls is max_tool_calls.
+	LimitToolCalls Limit = "max_tool_calls"
+	// LimitSeconds is max_seconds.
+	LimitSeconds Limit = "max_seconds"
+	// LimitDeadline is the deadline.
+	LimitDeadline Limit = "deadline"
+)
+
+// Limits lists every limit, in the order of LimitRules.
+func Limits() []Limit {
+	return []Limit{LimitSteps, LimitTokens, LimitCost, LimitToolCalls, LimitSeconds, LimitDeadline}
+}
+
+// UnmarshalText accepts the known limits only.
+func (l *Limit) UnmarshalText(text []byte) error { return decodeEnum(l, text, Limits(), "limit") }
+
+// Flag is the limit's name on a command line, dashes aside.
+func (l Limit) Flag() string { return strings.ReplaceAll(string(l), "_", "-") }
+
+// A LimitRule is all that tells one limit from the others. Whatever deals with
+// limits walks LimitRules, so a new one is a row there, its fields in
+// ExecutionBudget and Spent, and whoever counts what is spent.
+type LimitRule struct {
+	Limit Limit
+	// Key is the limit's in a recorded budget.
+	Key  string
+	Unit Unit
+	// Reason is that of the stop by which an execution ends at the limit.
+	Reason StopReason
+	// Exhausts says that nothing goes on with none left. Without tool calls a
+	// model still answers.
+	Exhausts bool
+	// Noun is one of what is limited, Done what became of what was used, and
+	// Help what the limit says, all in words.
+	Noun, Done, Help string
+
+	field budgetField
+}
+
+// LimitRules is the table of limits: those that count more first, as the
+// priority of their reasons has it, and in its order what reads and shows them.
+func LimitRules() []LimitRule { return slices.Clone(limitRules[:]) }
+
+// limitRules is a constant that the language has no word for: it is never
+// written, and made once since budgets are copied at every turn.
+var limitRules = [...]LimitRule{
+	{
+		Limit: LimitSteps, Key: "max_steps", Unit: UnitSteps, Reason: StepsLimitReached, Exhausts: true,
+		Noun: "step", Done: "done", Help: "at most so many steps",
+		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxSteps }, func(s *Spent) *int64 { return &s.Steps }},
+	},
+	{
+		Limit: LimitTokens, Key: "max_tokens", Unit: UnitTokens, Reason: TokenLimitReached, Exhausts: true,
+		Noun: "token", Done: "used", Help: "at most so many tokens, input and output, failed attempts included",
+		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxTokens }, func(s *Spent) *int64 { return &s.Tokens }},
+	},
+	{
+		Limit: LimitCost, Key: "max_cost_nano_usd", Unit: UnitNanoUSD, Reason: CostLimitReached, Exhausts: true,
+		Noun: "dollar", Done: "spent", Help: "at most so many dollars, failed attempts included; the model needs a price",
+		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxCostNanoUSD }, func(s *Spent) *int64 { return &s.CostNanoUSD }},
+	},
+	{
+		Limit: LimitToolCalls, Key: "max_tool_calls", Unit: UnitCalls, Reason: ToolCallLimitReached,
+		Noun: "tool call", Done: "used", Help: "at most so many tool calls",
+		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxToolCalls }, func(s *Spent) *int64 { return &s.ToolCalls }},
+	},
+	{
+		Limit: LimitSeconds, Key: "max_seconds", Unit: UnitMilliseconds, Reason: TimeLimitReached, Exhausts: true,
+		Noun: "second", Done: "used", Help: "at most so many seconds",
+		field: amountField[float64]{func(b *ExecutionBudget) **float64 { return &b.MaxSeconds }, func(s *Spent) *float64 { return &s.Seconds }},
+	},
+	{
+		Limit: LimitDeadline, Key: "deadline", Unit: UnitTime, Reason: TimeLimitReached, Exhausts: true,
+		Noun: "deadline", Done: "over", Help: "over by then: a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s",
+		field: deadlineField{},
+	},
+}
+
+// Total is the limit in a budget; ok is false where it is not set.
+func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.field.total(&b, r.Unit) }
+
+// Used is what was spent of the limit. Of a deadline that is the time.
+func (r LimitRule) Used(spent Spent, now time.Time) Amount { return r.field.used(&spent, r.Unit, now) }
+
+// With returns the budget with another total, of the limit's own unit.
+func (r LimitRule) With(b ExecutionBudget, total Amount) ExecutionBudget {
+	r.field.set(&b, total)
+	return b
+}
+
+// Counts is what the limit counts, in a word: steps, money.
+func (r LimitRule) Counts() string {
+	switch r.Unit {
+	case UnitNanoUSD:
+		return "money"
+	case UnitMilliseconds, UnitTime:
+		return "time"
+	case UnitSteps, UnitTokens, UnitCalls:
+	}
+	return r.Noun + "s"
+}
+
+// reached reports whether the limit is set and used up.
+func (r LimitRule) reached(b *ExecutionBudget, spent *Spent, now time.Time) bool {
+	return r.field.reached(b, spent, now)
+}
+
+// A Unit says what the numbers of a limit count.
+type Unit string
+
+const (
+	// UnitSteps counts steps.
+	UnitSteps Unit = "steps"
+	// UnitTokens counts tokens.
+	UnitTokens Unit = "tokens"
+	// UnitMilliseconds counts thousandths of a second.
+	UnitMilliseconds Unit = "milliseconds"
+	// UnitNanoUSD counts thousand-millionths of a dollar.
+	UnitNanoUSD Unit = "nano_usd"
+	// UnitCalls counts tool calls.
+	UnitCalls Unit = "tool_calls"
+	// UnitTime is a point in time.
+	UnitTime Unit = "time"
+)
+
+// Units lists every unit.
+func Units() []Unit {
+	return []Unit{UnitSteps, UnitTokens, UnitMilliseconds, UnitNanoUSD, UnitCalls, UnitTime}
+}
+
+// UnmarshalText accepts the known units only.
+func (u *Unit) UnmarshalText(text []byte) error { return decodeEnum(u, text, Units(), "unit") }
+
+// An Amount is so much of what a limit counts, in the limit's unit.
+type Amount struct {
+	unit    Unit
+	count   int64
+	seconds float64
+	at      time.Time
+}
+
+// Count is an amount of steps, tokens, nano-dollars or tool calls.
+func Count(unit Unit, n int64) Amount { return Amount{unit: unit, count: n} }
+
+// Seconds is an amount of time.
+func Seconds(s float64) Amount { return Amount{unit: UnitMilliseconds, seconds: s} }
+
+// Moment is a point in time.
+func Moment(t time.Time) Amount { return Amount{unit: UnitTime, at: t.UTC()} }
+
+// Unit is what the amount counts.
+func (a Amount) Unit() Unit { return a.unit }
+
+// Int is the amount as a whole number of its unit; zero for a point in time.
+func (a Amount) Int() int64 {
+	if a.unit == UnitMilliseconds {
+		return int64(a.seconds * 1000)
+	}
+	return a.count
+}
+
+// Time is the point in time; zero where the amount is another one.
+func (a Amount) Time() time.Time { return a.at }
+
+// Seconds is the amount of time in seconds; zero where the amount is another one.
+func (a Amount) Seconds() float64 { return a.seconds }
+
+// String is the amount as people read and write it: seconds and dollars, not
+// their thousandths.
+func (a Amount) String() string {
+	switch a.unit {
+	case UnitNanoUSD:
+		return "$" + USD(a.count)
+	case UnitMilliseconds:
+		return fmt.Sprint(a.seconds)
+	case UnitTime:
+		return a.at.Format(time.RFC3339)
+	case UnitSteps, UnitTokens, UnitCalls:
+	}
+	return strconv.FormatInt(a.count, 10)
+}
+
+// MarshalJSON writes a point in time as text, all else as a number of its unit.
+func (a Amount) MarshalJSON() ([]byte, error) {
+	if a.unit == UnitTime {
+		return json.Marshal(a.at)
+	}
+	return json.Marshal(a.Int())
+}
+
+// A LimitUse is how much of a limit was used.
+type LimitUse struct {
+	Rule        LimitRule
+	Used, Total Amount
+}
+
+// UseOf is how much of a limit a budget has and how much was used of it; ok is
+// false where the budget does not set it.
+func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use LimitUse, ok bool) {
+	for _, rule := range limitRules {
+		if rule.Limit == limit {
+			total, ok := rule.Total(b)
+			return LimitUse{Rule: rule, Used: rule.Used(spent, now), Total: total}, ok
+		}
+	}
+	return LimitUse{}, false
+}
+
+// Reached returns the limit that is used up, where one is: the one of the
+// highest priority; among equals tokens come before cost.
+func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
+	for _, rule := range limitRules {
+		if rule.Exhausts && rule.reached(&b, &spent, now) {
+			total, _ := rule.Total(b)
+			return LimitUse{Rule: rule, Used: rule.Used(spent, now), Total: total}, true
+		}
+	}
+	return LimitUse{}, false
+}
+
+// Reason is that of the stop by which an execution ends at the limit.
+func (u LimitUse) Reason() StopReason { return u.Rule.Reason }
+
+// String says how much was used of the limit, such as "max_steps is 3 and 3 are
+// done".
+func (u LimitUse) String() string {
+	if u.Rule.Unit == UnitTime {
+		return "the deadline has passed"
+	}
+	return fmt.Sprintf("%s is %v and %s are %s", u.Rule.Limit, u.Total, u.rounded(), u.Rule.Done)
+}
+
+// rounded is what was used; of seconds only tenths matter to people.
+func (u LimitUse) rounded() string {
+	if u.Used.unit == UnitMilliseconds {
+		return strconv.FormatFloat(u.Used.seconds, 'f', 1, 64)
+	}
+	return u.Used.String()
+}
+
+// GoOn says what to do to go on beyond the limit.
+func (u LimitUse) GoOn() string {
+	if u.Rule.Unit == UnitTime {
+		return "extend it with a later one to go on"
+	}
+	return fmt.Sprintf("extend it with a higher %s to go on", u.Rule.Limit)
+}
+
+// ReachedSignal is the stop of an execution that has used the limit up.
+func (u LimitUse) ReachedSignal() StopSignal { return u.signal(u.String()) }
+
+// TimeOverSignal is the stop of an execution whose time ran out while something
+// was under way.
+func (u LimitUse) TimeOverSignal() StopSignal {
+	if u.Rule.Unit == UnitTime {
+		return u.signal(fmt.Sprintf("the deadline %v has passed", u.Total))
+	}
+	return u.signal(fmt.Sprintf("%s is %v and they are over", u.Rule.Limit, u.Total))
+}
+
+// TooShortSignal is the stop of an execution whose next inference, estimated to
+// read so many tokens, does not fit what is left of the limit.
+func (u LimitUse) TooShortSignal(input int64) StopSignal {
+	return u.signal(fmt.Sprintf("%s is %v, %v are %s, and the next inference is estimated to read %d tokens",
+		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, input))
+}
+
+// DeniedSignal is the stop of an execution whose model asked for so many more
+// than what is left of the limit.
+func (u LimitUse) DeniedSignal(asked int64) StopSignal {
+	return u.signal(fmt.Sprintf("%s is %v, %v were %s before this step, and the model asked for %d more",
+		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, asked))
+}
+
+// signal is a stop by the limit, with what was used of it as data.
+func (u LimitUse) signal(said string) StopSignal {
+	context := Metadata{}
+	for key, value := range map[string]any{"limit": u.Rule.Limit, "unit": u.Rule.Unit, "used": u.Used, "total": u.Total} {
+		encoded, err := json.Marshal(value)
+		if err == nil { // a number that JSON has no word for is left out
+			context[key] = encoded
+		}
+	}
+	return StopSignal{Reason: u.Rule.Reason, Message: said + "; " + u.GoOn(), Context: context}
+}

@@ -1,0 +1,136 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestLimitTable holds the table against what it speaks of: each field of a
+// budget and of what is spent has its row, and each row all that it needs.
+func TestLimitTable(t *testing.T) {
+	t.Parallel()
+	rules := domain.LimitRules()
+	limits, keys := []domain.Limit{}, []string{}
+	for i, rule := range rules {
+		limits, keys = append(limits, rule.Limit), append(keys, rule.Key)
+		require.NotEmpty(t, rule.Noun, rule.Limit)
+		require.NotEmpty(t, rule.Done, rule.Limit)
+		require.NotEmpty(t, rule.Help, rule.Limit)
+		require.True(t, rule.Reason.Forced() && rule.Reason.OfLimit(), "%s: an execution that reaches a limit was stopped", rule.Limit)
+		require.NoError(t, new(domain.Unit).UnmarshalText([]byte(rule.Unit)))
+		if i > 0 {
+			require.LessOrEqual(t, rules[i-1].Reason.Priority(), rule.Reason.Priority(), "the table is in the order of priority")
+		}
+	}
+	require.Equal(t, domain.Limits(), limits)
+	require.ElementsMatch(t, jsonKeys(reflect.TypeFor[domain.ExecutionBudget]()), keys, "each limit of a budget has a row in LimitRules")
+	require.Len(t, jsonKeys(reflect.TypeFor[domain.Spent]()), len(rules)-1, "of each limit but the deadline something is spent")
+}
+
+// TestEachLimitHolds gives each limit alone, and spends it.
+func TestEachLimitHolds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	seen := map[string]domain.Limit{}
+	for _, rule := range domain.LimitRules() {
+		t.Run(string(rule.Limit), func(t *testing.T) {
+			total := domain.Count(rule.Unit, 7)
+			spent := domain.Spent{Steps: 7, Tokens: 7, Seconds: 7, CostNanoUSD: 7, ToolCalls: 7}
+			switch rule.Unit {
+			case domain.UnitMilliseconds:
+				total = domain.Seconds(7)
+			case domain.UnitTime:
+				total = domain.Moment(now)
+			case domain.UnitSteps, domain.UnitTokens, domain.UnitNanoUSD, domain.UnitCalls:
+			}
+			_, limited := rule.Total(domain.Unlimited())
+			require.False(t, limited)
+			budget := rule.With(domain.Unlimited(), total)
+			got, limited := rule.Total(budget)
+			require.True(t, limited)
+			require.Equal(t, total, got)
+			encoded, err := json.Marshal(budget)
+			require.NoError(t, err)
+			require.Contains(t, string(encoded), `"`+rule.Key+`":`)
+			require.NotContains(t, seen, string(encoded), "two rows share a field")
+			seen[string(encoded)] = rule.Limit
+
+			use, reached := budget.Reached(spent, now)
+			require.Equal(t, rule.Exhausts, reached)
+			if reached {
+				require.Equal(t, rule.Limit, use.Rule.Limit)
+				require.Equal(t, rule.Reason, use.Reason())
+			}
+			_, reached = budget.Reached(domain.Spent{}, now.Add(-time.Second))
+			require.False(t, reached, "with nothing spent there is all left")
+
+			use, limited = budget.UseOf(rule.Limit, spent, now)
+			require.True(t, limited)
+			require.Equal(t, total, use.Total)
+			require.Equal(t, total, use.Used)
+			for _, signal := range []domain.StopSignal{use.ReachedSignal(), use.TimeOverSignal(), use.TooShortSignal(5), use.DeniedSignal(3)} {
+				require.Equal(t, rule.Reason, signal.Reason)
+				require.Contains(t, signal.Message, use.GoOn())
+				require.JSONEq(t, `"`+string(rule.Limit)+`"`, string(signal.Context["limit"]))
+				require.JSONEq(t, string(signal.Context["total"]), string(signal.Context["used"]))
+			}
+
+			lifted := budget.Extended(domain.Unlimited(), []domain.Limit{rule.Limit})
+			require.True(t, lifted.IsEmpty())
+			require.Equal(t, budget, domain.Unlimited().Extended(budget, nil))
+			require.Equal(t, budget, domain.Unlimited().CappedBy(budget))
+			if rule.Unit != domain.UnitTime {
+				left, _ := rule.Total(budget.Remaining(spent))
+				require.Zero(t, left.Int()+int64(left.Seconds()))
+			}
+		})
+	}
+}
+
+func TestLimitSentences(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	budget := domain.ExecutionBudget{
+		MaxSteps: new(int64(3)), MaxTokens: new(int64(100)), MaxSeconds: new(1.5), MaxCostNanoUSD: new(int64(500_000_000)),
+		Deadline: &at, MaxToolCalls: new(int64(2)),
+	}
+	spent := domain.Spent{Steps: 3, Tokens: 120, Seconds: 1.62, CostNanoUSD: 510_000_000, ToolCalls: 1}
+	said := func(limit domain.Limit, signal func(domain.LimitUse) domain.StopSignal) string {
+		use, limited := budget.UseOf(limit, spent, at)
+		require.True(t, limited)
+		return signal(use).Message
+	}
+	reached := domain.LimitUse.ReachedSignal
+	require.Equal(t, "max_steps is 3 and 3 are done; extend it with a higher max_steps to go on", said(domain.LimitSteps, reached))
+	require.Equal(t, "max_tokens is 100 and 120 are used; extend it with a higher max_tokens to go on", said(domain.LimitTokens, reached))
+	require.Equal(t, "max_cost is $0.5 and $0.51 are spent; extend it with a higher max_cost to go on", said(domain.LimitCost, reached))
+	require.Equal(t, "max_seconds is 1.5 and 1.6 are used; extend it with a higher max_seconds to go on", said(domain.LimitSeconds, reached))
+	require.Equal(t, "the deadline has passed; extend it with a later one to go on", said(domain.LimitDeadline, reached))
+	require.Equal(t, "max_seconds is 1.5 and they are over; extend it with a higher max_seconds to go on", said(domain.LimitSeconds, domain.LimitUse.TimeOverSignal))
+	require.Equal(t, "the deadline 2026-01-31T12:00:00Z has passed; extend it with a later one to go on", said(domain.LimitDeadline, domain.LimitUse.TimeOverSignal))
+	require.Equal(t, "max_cost is $0.5, $0.51 are spent, and the next inference is estimated to read 40 tokens; extend it with a higher max_cost to go on",
+		said(domain.LimitCost, func(u domain.LimitUse) domain.StopSignal { return u.TooShortSignal(40) }))
+	require.Equal(t, "max_tool_calls is 2, 1 were used before this step, and the model asked for 3 more; extend it with a higher max_tool_calls to go on",
+		said(domain.LimitToolCalls, func(u domain.LimitUse) domain.StopSignal { return u.DeniedSignal(3) }))
+	use, _ := budget.UseOf(domain.LimitSeconds, spent, at)
+	context, err := json.Marshal(use.ReachedSignal().Context)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"limit":"max_seconds","unit":"milliseconds","used":1620,"total":1500}`, string(context))
+}
+
+// jsonKeys are the names of a struct's fields in JSON.
+func jsonKeys(of reflect.Type) []string {
+	var keys []string
+	for i := range of.NumField() {
+		key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		keys = append(keys, key)
+	}
+	return keys
+}
