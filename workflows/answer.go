@@ -1,47 +1,44 @@
 package workflows
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"everstep/domain"
 	"everstep/domain/hook"
+	"everstep/domain/progress"
 )
 
 // answered takes a whole answer. It answers false where there is nothing in it
 // and the model is to be asked once more.
 func (s *session) answered(step *turn, reply domain.ModelReply, room reservation, again bool) bool {
-	m, _ := sound(reply.Message)
+	m, _ := progress.Sound(reply.Message)
 	given := hook.Answer{Message: m.Clone(), Response: reply.Response}
 	made := fire(s, domain.TriggerAfterInference, given)
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	s.guarded.Rewritten = !made.Message.Equal(m)
 	if s.guarded.Rewritten {
-		m, _ = sound(&made.Message)
+		m, _ = progress.Sound(&made.Message)
 		m.ToolCalls = distinct(step, m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
 		invalid = s.checkOutput(m)
 	}
-	step.content.Response = &response
+	s.learn(step, progress.Answered{Message: m, Response: response, Invalid: invalid})
 	calls := len(m.ToolCalls)
 	s.tell(domain.InferenceResponseReceived{
 		EventHeader: s.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
-	if response.Finish == domain.FinishOther && response.FinishWord == domain.WordPaused && calls == 0 {
+	switch progress.Read(m, response) {
+	case progress.InPart:
 		return s.answeredInPart(step, m, digest)
-	}
-	if blank(m) && calls == 0 && response.Finish != domain.FinishRefusal {
+	case progress.Nothing:
 		return s.answeredNothing(step, response.Finish, room, room.bound(reply), again)
-	}
-	if calls > domain.MaxRequestedCalls {
-		s.stepFailed(step, domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
-			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
+	case progress.TooMany:
+		s.stepFailed(step, progress.TooManyCalls(calls))
 		return true
+	case progress.Whole:
 	}
-	// A refusal is an answer in the model's own words, whatever the format.
-	if calls == 0 && invalid != "" && response.Finish != domain.FinishRefusal {
-		s.answeredInvalid(step, invalid)
+	if misfit := progress.Misfit(m, response, invalid); misfit != nil {
+		s.answeredInvalid(step, misfit, invalid)
 	}
 	step.at = s.log.Len()
 	if len(m.Parts)+calls > 0 {
@@ -54,9 +51,6 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	return true
 }
 
-// maxPaused bounds how often one step lets a provider go on.
-const maxPaused = 16
-
 // answeredInPart takes a part of an answer after which the provider wants to be
 // asked to go on.
 func (s *session) answeredInPart(step *turn, m domain.Message, digest domain.Digest) bool {
@@ -65,9 +59,9 @@ func (s *session) answeredInPart(step *turn, m domain.Message, digest domain.Dig
 	}
 	switch step.paused++; {
 	case s.stop.noTools() || step.halts > 0:
-		step.cutOff(domain.Unavailable, "the model paused in its answer, and was not asked to go on because of a stop")
-	case step.paused > maxPaused:
-		s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", step.paused))
+		s.learn(step, progress.CutOff{By: progress.StopAtPause})
+	case step.paused > progress.MaxPauses:
+		s.stepFailed(step, progress.TooManyPauses(step.paused))
 	default:
 		return false
 	}
@@ -78,32 +72,18 @@ func (s *session) answeredInPart(step *turn, m domain.Message, digest domain.Dig
 func (s *session) answeredNothing(step *turn, finish domain.FinishReason, room reservation, bound, again bool) bool {
 	switch {
 	case finish == domain.FinishContentFilter:
-		s.stepFailed(step, domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
+		s.stepFailed(step, progress.Withheld())
 	case finish == domain.FinishLength && bound:
 		// What the budget left went into reasoning; asking again would too.
 		s.signalShort(room.clamp())
 	case s.stop.noTools() || step.halts > 0:
-		step.cutOff(domain.Unavailable, "the model gave neither text nor tool calls, and was not asked again because of a stop")
+		s.learn(step, progress.CutOff{By: progress.StopAtNothing})
 	case again:
-		s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
+		s.stepFailed(step, progress.NothingTwice())
 	default:
 		return false
 	}
 	return true
-}
-
-// sound returns a model's message as the transcript may take it, whatever the
-// worker that sent it was. It answers false where there is none.
-func sound(m *domain.Message) (domain.Message, bool) {
-	if m == nil {
-		return domain.Message{Role: domain.RoleAssistant}, false
-	}
-	own := *m
-	own.Role, own.ToolResult = domain.RoleAssistant, nil
-	own.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool {
-		return p.Type == "" || len(p.Opaque) > 0 && !json.Valid(p.Opaque)
-	})
-	return own, true
 }
 
 // distinct gives the calls that a hook has made ids of their own, where they
@@ -119,6 +99,3 @@ func distinct(step *turn, calls []domain.ToolCall) []domain.ToolCall {
 	}
 	return calls
 }
-
-// blank reports whether a message has no text that can be seen.
-func blank(m domain.Message) bool { return strings.TrimSpace(m.Text()) == "" }

@@ -6,46 +6,40 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // failureOf reads an activity's failure back into the error that it was.
-func failureOf(err error) *domain.Error { return bounded(reasonOf(err)) }
+func failureOf(err error) *domain.Error { return lossOf(err).Err() }
 
-// bounded returns the error with a message that a state may keep. Workers bound
-// theirs; those of others may not.
-func bounded(err *domain.Error) *domain.Error {
-	if len(err.Message) <= domain.MaxReason {
-		return err
+// lossOf reads how an activity ended that gave no reply.
+func lossOf(err error) progress.Loss {
+	loss := progress.Loss{Beat: heartbeatOf(err)}
+	_, failed := errors.AsType[*temporal.ActivityError](err)
+	switch {
+	case temporal.IsCanceledError(err):
+		loss.How = progress.Cancelled
+	case temporal.IsTimeoutError(err):
+		loss.How = progress.TimedOut
+	case !failed:
+		loss.How = progress.Garbled
 	}
-	own := *err
-	own.Message = domain.Shorten(err.Message, domain.MaxReason)
-	return &own
-}
-
-func reasonOf(err error) *domain.Error {
 	if own, ok := errors.AsType[*domain.Error](err); ok {
-		return own
+		loss.Told = own
+		return loss
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		var own domain.Error
-		if app.HasDetails() && app.Details(&own) == nil && own.Kind != "" {
-			return &own
+		switch {
+		case app.HasDetails() && app.Details(&own) == nil && own.Kind != "":
+			loss.Told = &own
+		case app.Type() == payloadSizeError:
+			loss.How = progress.Oversized
+		default:
+			loss.Told = progress.Told(app.Message())
 		}
-		if app.Type() == payloadSizeError {
-			return domain.Errorf(domain.TooLarge, "the result is larger than the server takes")
-		}
-		return domain.Errorf(domain.Internal, "the worker failed: %s", app.Message())
 	}
-	switch {
-	case temporal.IsCanceledError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
-	case temporal.IsTimeoutError(err):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "no worker finished it in time")
-	}
-	if _, failed := errors.AsType[*temporal.ActivityError](err); !failed {
-		return domain.Errorf(domain.Internal, "the worker's answer cannot be read; see that all workers are of the same version")
-	}
-	return domain.Errorf(domain.Internal, "the worker failed; its log says more")
+	return loss
 }
 
 // payloadSizeError is how newer servers name a result above their limit. They
@@ -63,11 +57,11 @@ func refusal(err error) error {
 }
 
 // heartbeatOf returns the last heartbeat of an activity that timed out.
-func heartbeatOf(err error) (domain.Heartbeat, bool) {
+func heartbeatOf(err error) *domain.Heartbeat {
 	var beat domain.Heartbeat
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
 	if !ok || !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
-		return domain.Heartbeat{}, false
+		return nil
 	}
-	return beat, true
+	return &beat
 }

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // checkOutput asks a worker whether a message that a hook has made fits the
 // response format. Nothing fails open: what cannot be checked does not fit.
 func (s *session) checkOutput(m domain.Message) string {
 	format := s.resolved.Definition.Format
-	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || blank(m) {
+	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || progress.Blank(m) {
 		return ""
 	}
 	reply, err := await(s.activity(checking, "check the answer", 0), domain.CheckOutput, domain.OutputRequest{Format: format, Text: m.Text()})
@@ -24,10 +25,9 @@ func (s *session) checkOutput(m domain.Message) string {
 
 // answeredInvalid takes an answer that does not fit the response format. It is
 // an error of its step, and so trace; the guard decides what follows.
-func (s *session) answeredInvalid(step *turn, problems string) {
+func (s *session) answeredInvalid(step *turn, err *domain.Error, problems string) {
 	step.invalid = true
-	step.err(domain.CodedErrorf(domain.Invalid, domain.CodeInvalidOutput,
-		"the answer does not fit the response format: %s", domain.Shorten(problems, domain.MaxReason/2)).From(guardOutput))
+	s.learn(step, progress.Failed{Err: err})
 	s.guarded.Invalid++
 	if s.guarded.Invalid > s.outputRetries() {
 		return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // The sources of what guards signal. They are recorded, and must never change.
@@ -12,7 +13,7 @@ const (
 	guardBudget   = "budget"
 	guardFinish   = "finish_reasons"
 	guardRepeated = "repeated_calls"
-	guardOutput   = "structured_output"
+	guardOutput   = progress.SourceOutput
 	guardCalls    = "misguided_calls"
 )
 

@@ -2,11 +2,11 @@ package workflows
 
 import (
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // infer asks the model, as often as the budget and the kind of failure allow,
@@ -37,43 +37,30 @@ func (s *session) infer(step *turn) {
 			return
 		}
 		tries += max(reply.Tries, 1)
-		switch reply.Outcome {
-		case domain.Interrupted, domain.ShutDown:
-			// Only a stop of ours is one, whatever the worker says.
-			if s.stop.now() {
-				s.interrupted(step, reply)
-				return
-			}
-			if tries >= s.attempts() {
-				s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown,
-					"the inference was cut off %d times by workers that stopped", tries))
-				return
-			}
-		case domain.BilledFailure:
-			if s.overflowed(step, whyUnanswered(reply)) {
+		if reply.Outcome == domain.BilledFailure {
+			if s.overflowed(step, progress.WhyUnanswered(reply)) {
 				if step.ended {
 					return
 				}
 				continue
 			}
-			if s.rerouted(step, whyUnanswered(reply)) {
+			if s.rerouted(step, progress.WhyUnanswered(reply)) {
 				continue
 			}
+		}
+		if reply.Outcome != domain.Answered {
 			if !s.tryAgain(step, reply, tries) {
 				return
 			}
-		case domain.Answered:
-			s.tally.inferences++
-			paused := step.paused
-			if s.answered(step, reply, room, empty) {
-				return
-			}
-			// What is asked next is another inference.
-			tries, empty = 0, empty || step.paused == paused
-		default:
-			s.stepFailed(step, domain.Errorf(domain.Internal, "the worker's reply does not say what came of the inference"))
+			continue
+		}
+		s.tally.inferences++
+		paused := step.paused
+		if s.answered(step, reply, room, empty) {
 			return
 		}
+		// What is asked next is another inference.
+		tries, empty = 0, empty || step.paused == paused
 	}
 }
 
@@ -93,7 +80,7 @@ func (s *session) room(step *turn) (reservation, bool) {
 	room, reason := s.reserve()
 	if reason != "" {
 		s.signalShort(reason)
-		step.cutOff(domain.Denied, "the budget does not allow another try of the inference")
+		s.learn(step, progress.CutOff{By: progress.NoBudget})
 		return reservation{}, false
 	}
 	if bound := step.outputBound; bound > 0 && (room.output == 0 || bound < room.output) {
@@ -114,22 +101,20 @@ func (s *session) ask(step *turn, request domain.ModelRequest, tries int) (domai
 	options := s.activity(inferring, fmt.Sprintf("step %d · %s", step.number, what), tries)
 	reply, err := await(options, domain.CallModel, request)
 	s.heed()
+	work := progress.Work{Model: &request}
 	if err != nil {
-		if failureOf(err).Code != domain.CodeRerouted {
-			step.tried(1)
-		}
-		if beat, heard := heartbeatOf(err); heard {
-			usage := beat.Spent.Add(beat.Reserved)
-			usage.Estimated = true
-			s.spend(step, domain.Usage{}, usage)
-		}
-		s.unanswered(failureOf(err), domain.Usage{})
+		loss := lossOf(err)
+		s.learn(step, progress.Lost{Work: work, Loss: loss})
+		s.keep(step)
+		s.unanswered(loss.Err(), domain.Usage{})
 		return reply, err
 	}
-	step.tried(max(reply.Tries, 1))
-	s.spend(step, reply.Response.Usage, reply.Spent)
+	// Whoever asks sees at once what was used, and the budget counts it before
+	// anything else is reserved.
+	s.learn(step, progress.ModelReplied{Work: work, Reply: reply})
+	s.keep(step)
 	if reply.Outcome != domain.Answered {
-		s.unanswered(whyUnanswered(reply), reply.Response.Usage.Add(reply.Spent))
+		s.unanswered(progress.WhyUnanswered(reply), reply.Response.Usage.Add(reply.Spent))
 		return reply, nil
 	}
 	if request.Summary == nil {
@@ -141,19 +126,6 @@ func (s *session) ask(step *turn, request domain.ModelRequest, tries int) (domai
 // unanswered closes a request that got no answer, for the events.
 func (s *session) unanswered(err *domain.Error, usage domain.Usage) {
 	s.tell(domain.InferenceResponseReceived{EventHeader: s.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
-}
-
-// whyUnanswered says what became of an inference that ended without an answer.
-func whyUnanswered(reply domain.ModelReply) *domain.Error {
-	switch {
-	case reply.Outcome == domain.Interrupted:
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
-	case reply.Outcome == domain.ShutDown:
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")
-	case reply.Error != nil:
-		return reply.Error
-	}
-	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
 }
 
 // request names what the model is to answer.
@@ -169,18 +141,8 @@ func (s *session) request(step *turn, room reservation, tries int) domain.ModelR
 
 // inferenceFailed ends the step with the activity's failure.
 func (s *session) inferenceFailed(step *turn, err error) {
-	beat, heard := heartbeatOf(err)
 	if s.stop.now() {
-		reply := domain.ModelReply{Outcome: domain.Interrupted}
-		if heard && beat.Tail != "" {
-			text := beat.Tail
-			if beat.Length > len(text) {
-				text = "…" + text // its beginning is lost
-			}
-			reply.Message = &domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}
-			reply.Digest = domain.DigestOf([]byte(text))
-		}
-		s.interrupted(step, reply)
+		s.interrupted(step, lossOf(err).Kept())
 		return
 	}
 	s.stepFailed(step, failureOf(err))
@@ -188,11 +150,8 @@ func (s *session) inferenceFailed(step *turn, err error) {
 
 // stepFailed records an unrecoverable error of the inference.
 func (s *session) stepFailed(step *turn, err *domain.Error) {
-	err = bounded(err)
-	if err.Source == "" {
-		err = err.From("inference")
-	}
-	step.err(err)
+	err = progress.Ending(err)
+	s.learn(step, progress.Failed{Err: err})
 	if s.failOver(step, err) {
 		return
 	}
@@ -201,19 +160,11 @@ func (s *session) stepFailed(step *turn, err *domain.Error) {
 
 // interrupted keeps what had come of an answer that a stop cut off.
 func (s *session) interrupted(step *turn, reply domain.ModelReply) {
-	step.cutOff(domain.Unavailable, "the inference was cut off by a stop")
-	m, ok := sound(reply.Message)
-	if !ok {
-		return
-	}
-	response := reply.Response
-	step.content.Response = &response
-	// Calls that had arrived are not run and would want results: only what was
-	// written stays, and not even that where a hook might have taken out of it
-	// what nobody may read.
-	m.ToolCalls = nil
+	s.learn(step, progress.CutOff{By: progress.StopInInference, Reply: reply})
+	m, written := progress.Remains(reply)
 	switch {
-	case len(m.Parts) == 0:
+	case !written:
+	// Nothing stays where a hook might have taken out of it what nobody may read.
 	case domain.Rewriter(s.resolved.Hooks) != "":
 		s.guarded.Rewritten = true
 	default:
@@ -221,23 +172,22 @@ func (s *session) interrupted(step *turn, reply domain.ModelReply) {
 	}
 }
 
-// maxRetryAfter bounds the delay that a provider may ask for.
-const maxRetryAfter = time.Hour
-
-// tryAgain decides about an attempt that failed and may have been billed.
+// tryAgain decides about an inference that was not answered. It answers false
+// where that ends the step.
 func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool {
-	err := whyUnanswered(reply)
+	verdict, err := progress.Judge(reply, tries, s.attempts(), s.stop.now())
 	switch {
-	case s.stop.now():
-		s.interrupted(step, domain.ModelReply{})
+	case verdict == progress.Stop:
+		s.interrupted(step, reply)
 		return false
-	case !err.Kind.Retryable() || tries >= s.attempts():
+	case verdict == progress.Fail:
 		s.stepFailed(step, err)
 		return false
+	case reply.Outcome != domain.BilledFailure:
+		return true
 	}
-	asked := min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())
-	delay := max(time.Duration(asked)*time.Millisecond, s.backoff(tries))
-	s.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", step.number, err.Kind, delay))
+	delay := progress.Delay(reply, s.backoff(tries))
+	s.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", step.number, progress.WhyUnanswered(reply).Kind, delay))
 	if workflow.Sleep(s.work, delay) != nil || s.nowStopped() {
 		s.interrupted(step, domain.ModelReply{})
 		return false

@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/hook"
+	"everstep/domain/progress"
 )
 
 // A round is the tool calls of one step.
@@ -28,10 +29,7 @@ type round struct {
 // order. Every call gets exactly one result, whatever befell it.
 func (s *session) runTools(step *turn) {
 	r := &round{replies: make([]domain.ToolReply, len(step.calls)), began: make([]bool, len(step.calls))}
-	step.content.ToolExecutions = make([]domain.ToolExecution, len(step.calls))
-	for i, call := range step.calls {
-		step.content.ToolExecutions[i] = domain.ToolExecution{ID: step.id.Tool(i), Call: call}
-	}
+	s.learn(step, progress.Wanted{Calls: step.calls})
 	for i := range step.calls {
 		s.beginCall(step, r, i)
 	}
@@ -72,7 +70,7 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 		}
 	}
 	if verdict != nil {
-		r.replies[i] = notRun(verdict)
+		r.replies[i] = progress.Unanswered(verdict)
 		s.toolEnded(step, i, r.replies[i], false)
 		s.tell(domain.ToolCallBlocked{
 			EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText),
@@ -122,7 +120,7 @@ func (s *session) afterCall(step *turn, r *round, i int) {
 	execution.Value, execution.Error = made.Value, nil
 	reply.Content, reply.Error = made.Value, nil
 	if made.Error != nil {
-		execution.Value, execution.Error = "", bounded(made.Error)
+		execution.Value, execution.Error = "", progress.Bounded(made.Error)
 		reply.Content, reply.Error = "", execution.Error
 	}
 	reply.Content = domain.Shorten(reply.Content, domain.MaxToolResult)

@@ -6,6 +6,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/hook"
+	"everstep/domain/progress"
 )
 
 // runStep is one turn of the loop: an inference, then the tool calls that it
@@ -17,7 +18,7 @@ func (s *session) runStep() {
 	step.withoutTools, step.outputBound = request.WithoutTools, request.MaxOutputTokens
 	step.open = true
 	if step.halts > 0 {
-		step.cutOff(domain.Denied, "a hook stopped the step before the model was asked")
+		s.learn(step, progress.CutOff{By: progress.HookBefore})
 	} else {
 		s.infer(step)
 	}
@@ -36,7 +37,7 @@ type turn struct {
 	number    int
 	execution domain.ExecutionID
 	id        domain.StepID
-	content   domain.AgentStep
+	content   progress.Step
 	calls     []domain.ToolCall
 	// at is the index of the message that holds the calls.
 	at int
@@ -67,8 +68,6 @@ type turn struct {
 	// result.
 	open    bool
 	pending []domain.Entry
-	// tries counts the attempts at its inferences.
-	tries int
 	// invalid says that the answer does not fit the response format.
 	invalid bool
 	// compacted says that an overflow has made the conversation shorter once,
@@ -82,7 +81,7 @@ func (s *session) beginStep() *turn {
 	number := s.state.StepCount() + 1
 	step := &turn{
 		number: number, execution: execution.ID(), id: execution.ID().Step(number),
-		content: domain.AgentStep{ID: execution.ID().Step(number), Number: number, Input: s.input()},
+		content: progress.Begin(execution.ID().Step(number), number, s.input()),
 	}
 	s.state = must(s.state.WithStepStarted(step.id, s.now()))
 	s.step = step
@@ -130,7 +129,7 @@ func (s *session) input() domain.StepInput {
 
 // keep writes the step as it stands into the state.
 func (s *session) keep(step *turn) {
-	s.state = must(s.state.WithCurrentStep(step.content, s.now()))
+	s.state = must(s.state.WithCurrentStep(step.content.AgentStep, s.now()))
 }
 
 // say adds a message of the step to the transcript and to the step's output.
@@ -159,35 +158,10 @@ func (s *session) interject(m domain.Message, section string) {
 	s.join(section, m, fingerprint(m, s.log.Chain()), domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true})
 }
 
-// spend adds usage to the step, at once: whoever asks sees it, and the budget
-// counts it before anything else is reserved. lost is what of it went into
-// attempts that failed.
-func (s *session) spend(step *turn, used, lost domain.Usage) {
-	content := &step.content
-	content.Usage, content.Lost = content.Usage.Add(used).Add(lost), content.Lost.Add(lost)
-	if price := s.resolved.Price; price != nil {
-		cost := price.Cost(lost)
-		content.LostNanoUSD = domain.AddCost(content.LostNanoUSD, cost)
-		content.CostNanoUSD = domain.AddCost(domain.AddCost(content.CostNanoUSD, cost), price.Cost(used))
-	}
-	s.keep(step)
+// learn adds a fact to the step. What follows from it is decided there.
+func (s *session) learn(step *turn, fact progress.Fact) {
+	step.content = step.content.With(fact, progress.At{Time: s.now(), Price: s.resolved.Price, Stopped: s.stop.now()})
 }
-
-// tried counts attempts at the step's inferences. One alone is not worth noting.
-func (t *turn) tried(n int) {
-	if t.tries += n; t.tries > 1 {
-		t.content.Tries = t.tries
-	}
-}
-
-// cutOff notes that the step did not come to its own end.
-func (t *turn) cutOff(kind domain.Kind, why string) {
-	t.content.Interrupted = true
-	t.err(domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", why))
-}
-
-// err notes an error of the step.
-func (t *turn) err(err *domain.Error) { t.content.Errors = append(t.content.Errors, *err) }
 
 // toolNames lists up to three names, for the one line that says what goes on.
 func toolNames(calls []domain.ToolCall) string {

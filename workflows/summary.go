@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // summarise asks the model for a summary of what comes before the boundary, as
@@ -25,7 +26,7 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 		room, reason := s.reserve()
 		if reason != "" {
 			s.signalShort(reason)
-			step.cutOff(domain.Denied, "the budget does not allow to make the conversation shorter")
+			s.learn(step, progress.CutOff{By: progress.NoBudgetToSumUp})
 			return false, true
 		}
 		request := s.request(step, room, tries)
@@ -56,7 +57,7 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 		case domain.Answered:
 			return true, s.summarised(step, reply, to)
 		case domain.BilledFailure:
-			if s.rerouted(step, whyUnanswered(reply)) {
+			if s.rerouted(step, progress.WhyUnanswered(reply)) {
 				continue
 			}
 			if !s.tryAgain(step, reply, tries) {
@@ -97,7 +98,7 @@ func (s *session) summarised(step *turn, reply domain.ModelReply, to int) (ended
 	s.tell(domain.InferenceResponseReceived{
 		EventHeader: s.head(), FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
 	})
-	if len(m.Parts) == 0 || blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
+	if len(m.Parts) == 0 || progress.Blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
 		s.stepFailed(step, domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
 			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", s.window()))
 		return true

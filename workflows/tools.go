@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // maxToolList bounds the names that the model is told in place of an unknown one.
@@ -48,11 +48,11 @@ func (s *session) runTool(ctx workflow.Context, step *turn, position int, wanted
 	for try := 1; ; try++ {
 		scheduled, err := call(s.toolActivity(tool, summary), domain.CallTool, request)
 		if err != nil {
-			return notRun(domain.AsError(err))
+			return progress.Unanswered(domain.AsError(err))
 		}
 		reply, err := scheduled.get(ctx)
 		if err != nil {
-			return notRun(toolFailure(tool.Effect, err))
+			return lossOf(err).ToolReply(tool.Effect)
 		}
 		if !reply.NotStarted || try == unstarted || !s.mayBeginAgain(ctx, step, try) {
 			return reply
@@ -76,39 +76,14 @@ func (s *session) mayBeginAgain(ctx workflow.Context, step *turn, try int) bool 
 	return !stopped()
 }
 
-// toolFailure says what an activity's failure means for its call.
-func toolFailure(effect domain.Effect, err error) *domain.Error {
-	switch {
-	case temporal.IsCanceledError(err):
-		// A call that had begun reports for itself; this one had not.
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
-	case !effect.Repeatable():
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
-			"outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated")
-	}
-	return failureOf(err)
-}
-
-// notRun is the reply for a call that no activity answered.
-func notRun(err *domain.Error) domain.ToolReply {
-	return domain.ToolReply{
-		Content: err.Message, Error: err,
-		Digest: domain.DigestOf([]byte(err.Code), []byte(err.Message)),
-	}
-}
-
 // toolEnded writes a call's outcome into the step as it ends. The state follows
-// with the next keep, once for all that end together.
+// with the next keep, once for all that end together. A call that never ran uses
+// up no budget.
 func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply, began bool) {
-	s.notDone(step, reply, began)
-	execution := &step.content.ToolExecutions[position]
-	execution.CompletedAt, execution.Attempts = s.now(), reply.Attempts
-	if reply.Error != nil {
-		execution.Error = bounded(reply.Error)
-		execution.Value = ""
-	} else {
-		execution.Value = reply.Content
+	if began && !progress.Began(reply) {
+		s.tally.toolCalls--
 	}
+	s.learn(step, progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: position}}, Reply: reply})
 	if reply.Stop != nil {
 		step.halts++
 	}
@@ -133,22 +108,5 @@ func (s *session) joinResult(step *turn, position int, reply domain.ToolReply) {
 			Reason: domain.StopRequested, Message: domain.Shorten(reply.Stop.Message, domain.MaxReason),
 			Context: reply.Stop.Context, Source: call.Name,
 		})
-	}
-}
-
-// notDone notes what a call that failed means for its step, whatever hooks make
-// of it later: a stop that cut it off interrupted the step too, and one that
-// never ran uses up no budget.
-func (s *session) notDone(step *turn, reply domain.ToolReply, began bool) {
-	if reply.Error == nil {
-		return
-	}
-	code := reply.Error.Code
-	if began && (reply.NotStarted || code == domain.CodeNotRun) {
-		s.tally.toolCalls--
-	}
-	cut := code == domain.CodeInterrupted || s.stop.now() && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
-	if cut && !step.content.Interrupted {
-		step.cutOff(domain.Unavailable, "the tool calls were cut off by a stop")
 	}
 }

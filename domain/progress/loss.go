@@ -1,0 +1,147 @@
+package progress
+
+import (
+	"encoding/json"
+	"slices"
+
+	"everstep/domain"
+)
+
+// A Loss is how work ended that gave no reply.
+type Loss struct {
+	How How
+	// Told is the error as whoever did the work told it, where it did.
+	Told *domain.Error
+	// Beat is the work's last heartbeat, where one was heard.
+	Beat *domain.Heartbeat
+}
+
+// A How says how work ended without a reply.
+type How int
+
+const (
+	// Broke: nobody knows more than that it failed.
+	Broke How = iota
+	// TimedOut: nothing was heard of it in time.
+	TimedOut
+	// Cancelled: a stop took it back. What had begun replies for itself, so this
+	// had not.
+	Cancelled
+	// Oversized: the server refused its result.
+	Oversized
+	// Garbled: its reply cannot be read.
+	Garbled
+)
+
+// Told is an error that is none of ours, as a worker told it.
+func Told(message string) *domain.Error {
+	return domain.Errorf(domain.Internal, "the worker failed: %s", message)
+}
+
+// Err is the error that the loss is.
+func (l Loss) Err() *domain.Error {
+	if l.Told != nil {
+		return Bounded(l.Told)
+	}
+	switch l.How {
+	case TimedOut:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "no worker finished it in time")
+	case Cancelled:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
+	case Oversized:
+		return domain.Errorf(domain.TooLarge, "the result is larger than the server takes")
+	case Garbled:
+		return domain.Errorf(domain.Internal, "the worker's answer cannot be read; see that all workers are of the same version")
+	case Broke:
+	}
+	return domain.Errorf(domain.Internal, "the worker failed; its log says more")
+}
+
+// Spent is what the loss may have cost: what its last heartbeat counted, and
+// what it had reserved for the attempt that was never heard of again.
+func (l Loss) Spent() domain.Usage {
+	if l.Beat == nil {
+		return domain.Usage{}
+	}
+	spent := l.Beat.Spent.Add(l.Beat.Reserved)
+	spent.Estimated = true
+	return spent
+}
+
+// Kept is what a stop leaves of an answer whose worker was lost: what the last
+// heartbeat told of it.
+func (l Loss) Kept() domain.ModelReply {
+	reply := domain.ModelReply{Outcome: domain.Interrupted}
+	if l.Beat == nil || l.Beat.Tail == "" {
+		return reply
+	}
+	text := l.Beat.Tail
+	if l.Beat.Length > len(text) {
+		text = "…" + text // its beginning is lost
+	}
+	reply.Message = &domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}
+	reply.Digest = domain.DigestOf([]byte(text))
+	return reply
+}
+
+// ToolReply is what the loss means for a tool call. One that may not be repeated
+// began, and nobody knows how it ended.
+func (l Loss) ToolReply(effect domain.Effect) domain.ToolReply {
+	switch {
+	case l.How == Cancelled:
+		return NotRun(domain.Denied, "not run: the execution was stopped")
+	case !effect.Repeatable():
+		return Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
+			"outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated"))
+	}
+	return Unanswered(l.Err())
+}
+
+// NotRun is the reply for a call that was never begun, and why.
+func NotRun(kind domain.Kind, why string) domain.ToolReply {
+	return Unanswered(domain.CodedErrorf(kind, domain.CodeNotRun, "%s", why))
+}
+
+// Unanswered is the reply for a call that nothing but an error is known of.
+func Unanswered(err *domain.Error) domain.ToolReply {
+	return domain.ToolReply{
+		Content: err.Message, Error: err,
+		Digest: domain.DigestOf([]byte(err.Code), []byte(err.Message)),
+	}
+}
+
+// Bounded returns the error with a message that a state may keep. Workers bound
+// theirs; those of others may not.
+func Bounded(err *domain.Error) *domain.Error {
+	if len(err.Message) <= domain.MaxReason {
+		return err
+	}
+	own := *err
+	own.Message = domain.Shorten(err.Message, domain.MaxReason)
+	return &own
+}
+
+// Sound returns a model's message as the transcript may take it, whatever the
+// worker that sent it was. It answers false where there is none.
+func Sound(m *domain.Message) (domain.Message, bool) {
+	if m == nil {
+		return domain.Message{Role: domain.RoleAssistant}, false
+	}
+	own := *m
+	own.Role, own.ToolResult = domain.RoleAssistant, nil
+	own.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool {
+		return p.Type == "" || len(p.Opaque) > 0 && !json.Valid(p.Opaque)
+	})
+	return own, true
+}
+
+// Remains is what a stop leaves of an answer: what was written. Calls that had
+// arrived are not run and would want results. A failure leaves nothing.
+func Remains(reply domain.ModelReply) (domain.Message, bool) {
+	if reply.Outcome == domain.BilledFailure {
+		reply.Message = nil
+	}
+	m, ok := Sound(reply.Message)
+	m.ToolCalls = nil
+	return m, ok && len(m.Parts) > 0
+}

@@ -1,0 +1,237 @@
+package progress
+
+import (
+	"slices"
+	"time"
+
+	"everstep/domain"
+)
+
+// A Step is one step as far as it has come: what it holds, and what of it
+// nothing but its requests and replies tells.
+type Step struct {
+	domain.AgentStep
+	// Retries are the attempts at inferences that failed.
+	Retries []Retry
+	// Compactions say how the conversation was made shorter.
+	Compactions []Compaction
+	// Queued is how long its inferences have waited for their turns under a rate
+	// limit, as far as that is known.
+	Queued time.Duration
+	// tries counts the attempts at its inferences.
+	tries int
+}
+
+// A Retry are attempts at an inference that failed one after another within one
+// activity. Of several only the last one's reason is recorded.
+type Retry struct {
+	Attempts int
+	// Why is nil where nobody has recorded it.
+	Why   *domain.Error
+	Usage domain.Usage
+	// CostNanoUSD is zero where the model has no price.
+	CostNanoUSD int64
+}
+
+// A Compaction is one shortening of what the model is shown.
+type Compaction struct {
+	// Summary says that a summary stands for old messages; else old results of
+	// tools are shown by a note.
+	Summary bool
+	// Before is the index of the message before which all was cleared or summed up.
+	Before int
+	// Usage is the summary's own inference, which the step's usage includes.
+	Usage domain.Usage
+}
+
+// An At says when and under which circumstances a fact came.
+type At struct {
+	Time time.Time
+	// Price is the model's, nil where it has none.
+	Price *domain.Price
+	// Stopped says that a stop let nothing go on by then.
+	Stopped bool
+}
+
+// Begin returns a step in which nothing has happened.
+func Begin(id domain.StepID, number int, input domain.StepInput) Step {
+	return Step{AgentStep: domain.AgentStep{ID: id, Number: number, Input: input}}
+}
+
+// With returns the step with one more fact. What it is not about leaves it as it
+// is. A step that it was made from stays as it was.
+func (s Step) With(fact Fact, at At) Step {
+	switch f := fact.(type) {
+	case Asked:
+		return s.asked(f.Work)
+	case Attempted:
+		if f.Attempt == 1 && f.Turns {
+			s.Queued += at.Time.Sub(f.Since)
+		}
+	case ModelReplied:
+		return s.replied(f, at)
+	case ToolReplied:
+		return s.called(f.Tool.Position, f.Reply, at)
+	case Lost:
+		switch {
+		case f.Model != nil:
+			return s.lost(f, at)
+		case f.Tool != nil:
+			reply := f.Loss.ToolReply(f.Tool.Effect)
+			if f.Attempt > 1 {
+				reply.Attempts = f.Attempt
+			}
+			return s.called(f.Tool.Position, reply, at)
+		}
+	case Answered:
+		s.Response = &f.Response
+	case Wanted:
+		s.ToolExecutions = make([]domain.ToolExecution, len(f.Calls))
+		for i, call := range f.Calls {
+			s.ToolExecutions[i] = domain.ToolExecution{ID: s.ID.Tool(i), Call: call}
+		}
+	case CutOff:
+		return s.cutOff(f)
+	case Failed:
+		s.Errors = append(slices.Clip(s.Errors), *f.Err)
+	}
+	return s
+}
+
+// asked notes what is to be shorter in a request, and that a call has begun.
+func (s Step) asked(work Work) Step {
+	switch {
+	case work.Model != nil && work.Model.Summary != nil:
+		s.Compactions = append(slices.Clip(s.Compactions), Compaction{Summary: true, Before: work.Model.Summary.To})
+	case work.Tool != nil:
+		s.ToolExecutions = slices.Clone(s.ToolExecutions)
+		for n := len(s.ToolExecutions); n <= work.Tool.Position; n++ { // the answer that asked for it is not known
+			s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
+		}
+		call := &s.ToolExecutions[work.Tool.Position]
+		if call.Call.Name == "" || work.Tool.Reference == nil {
+			call.Call.Name, call.Call.Arguments = work.Tool.Name, work.Tool.Arguments
+		}
+		if call.StartedAt.IsZero() {
+			call.StartedAt = work.Since
+		}
+		call.CompletedAt, call.Error = time.Time{}, nil
+	}
+	return s
+}
+
+// replied counts what an inference used and how often it was tried. What went
+// into its failed attempts is lost.
+func (s Step) replied(f ModelReplied, at At) Step {
+	s = s.tried(max(f.Reply.Tries, 1)).spent(f.Reply.Response.Usage, f.Reply.Spent, at.Price)
+	if n := len(s.Compactions); f.Model != nil && f.Model.Summary != nil && n > 0 {
+		s.Compactions = slices.Clone(s.Compactions)
+		s.Compactions[n-1].Usage = f.Reply.Response.Usage.Add(f.Reply.Spent)
+	}
+	failed := max(f.Reply.Tries, f.Attempt, 1)
+	why := f.Before
+	switch f.Reply.Outcome {
+	case domain.Answered, domain.Interrupted:
+		failed--
+	case domain.ShutDown, domain.BilledFailure:
+		why = WhyUnanswered(f.Reply)
+	}
+	return s.retried(failed, why, f.Reply.Spent, at.Price)
+}
+
+// lost counts what an inference without a reply may have cost. To have come to
+// a worker that has another task queue for it is no attempt.
+func (s Step) lost(f Lost, at At) Step {
+	err, spent := f.Loss.Err(), f.Loss.Spent()
+	if err.Code == domain.CodeRerouted {
+		return s.spent(domain.Usage{}, spent, at.Price)
+	}
+	s = s.tried(1).spent(domain.Usage{}, spent, at.Price)
+	// What was cut off while it waited under a rate limit mostly waited for its
+	// turn, and was never begun. History does not tell that from a wait for
+	// another attempt.
+	if f.Attempt == 0 && f.Turns && err.Code == domain.CodeInterrupted {
+		return s
+	}
+	return s.retried(max(f.Attempt, 1), err, spent, at.Price)
+}
+
+// tried counts attempts at the step's inferences. One alone is not worth noting.
+func (s Step) tried(n int) Step {
+	if s.tries += n; s.tries > 1 {
+		s.Tries = s.tries
+	}
+	return s
+}
+
+// spent adds usage. lost is what of it went into attempts that failed; each of
+// the two is priced by itself.
+func (s Step) spent(used, lost domain.Usage, price *domain.Price) Step {
+	s.Usage, s.Lost = s.Usage.Add(used).Add(lost), s.Lost.Add(lost)
+	if price != nil {
+		cost := price.Cost(lost)
+		s.LostNanoUSD = domain.AddCost(s.LostNanoUSD, cost)
+		s.CostNanoUSD = domain.AddCost(domain.AddCost(s.CostNanoUSD, cost), price.Cost(used))
+	}
+	return s
+}
+
+func (s Step) retried(n int, why *domain.Error, usage domain.Usage, price *domain.Price) Step {
+	if n < 1 {
+		return s
+	}
+	r := Retry{Attempts: n, Why: why, Usage: usage}
+	if price != nil {
+		r.CostNanoUSD = price.Cost(usage)
+	}
+	s.Retries = append(slices.Clip(s.Retries), r)
+	return s
+}
+
+// FailedAttempts counts the attempts at the step's inferences that failed.
+func (s Step) FailedAttempts() int {
+	n := 0
+	for _, r := range s.Retries {
+		n += r.Attempts
+	}
+	return n
+}
+
+// cutOff notes that the step does not come to its own end. Where an answer was
+// cut off, what is said of it stays.
+func (s Step) cutOff(f CutOff) Step {
+	s.Interrupted = true
+	s.Errors = append(slices.Clip(s.Errors), *f.By.Err())
+	if f.Reply.Message != nil && f.Reply.Outcome != domain.BilledFailure {
+		s.Response = &f.Reply.Response
+	}
+	return s
+}
+
+// called notes how a tool call ended, whatever hooks make of it later. A stop
+// that cut it off interrupted the step too.
+func (s Step) called(position int, reply domain.ToolReply, at At) Step {
+	if position >= len(s.ToolExecutions) {
+		return s
+	}
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	execution := &s.ToolExecutions[position]
+	execution.CompletedAt, execution.Attempts = at.Time, reply.Attempts
+	if reply.Error == nil {
+		execution.Value = reply.Content
+		return s
+	}
+	execution.Value, execution.Error = "", Bounded(reply.Error)
+	code := reply.Error.Code
+	cut := code == domain.CodeInterrupted || at.Stopped && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
+	if cut && !s.Interrupted {
+		return s.cutOff(CutOff{By: StopInTools})
+	}
+	return s
+}
+
+// Began reports whether a call of which this came has begun, as far as the
+// budget counts: one that surely did not uses up nothing.
+func Began(reply domain.ToolReply) bool {
+	return reply.Error == nil || !reply.NotStarted && reply.Error.Code != domain.CodeNotRun
+}

@@ -1,0 +1,111 @@
+package progress
+
+import (
+	"time"
+
+	"everstep/domain"
+)
+
+// A Verdict says what follows from how an inference ended.
+type Verdict int
+
+const (
+	// Take: it is answered, and the answer is to be taken.
+	Take Verdict = iota
+	// Again: it is made again.
+	Again
+	// Stop: a stop has cut it off, and with it the step.
+	Stop
+	// Fail: an error ends the step.
+	Fail
+)
+
+// Judge says what follows from the reply of an inference after so many tries of
+// at most attempts, and with which error where it fails. stopped says that a
+// stop lets nothing go on: only a stop of ours is one, whatever the worker says.
+func Judge(reply domain.ModelReply, tries, attempts int, stopped bool) (Verdict, *domain.Error) {
+	switch why := WhyUnanswered(reply); reply.Outcome {
+	case domain.Answered:
+		return Take, nil
+	case domain.Interrupted, domain.ShutDown:
+		switch {
+		case stopped:
+			return Stop, nil
+		case tries >= attempts:
+			return Fail, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown,
+				"the inference was cut off %d times by workers that stopped", tries)
+		}
+		return Again, nil
+	case domain.BilledFailure:
+		switch {
+		case stopped:
+			return Stop, nil
+		case !why.Kind.Retryable() || tries >= attempts:
+			return Fail, why
+		}
+		return Again, nil
+	}
+	return Fail, domain.Errorf(domain.Internal, "the worker's reply does not say what came of the inference")
+}
+
+// WhyUnanswered says what became of an inference that ended without an answer.
+func WhyUnanswered(reply domain.ModelReply) *domain.Error {
+	switch {
+	case reply.Outcome == domain.Interrupted:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
+	case reply.Outcome == domain.ShutDown:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")
+	case reply.Error != nil:
+		return reply.Error
+	}
+	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
+}
+
+// maxRetryAfter bounds the delay that a provider may ask for.
+const maxRetryAfter = time.Hour
+
+// Delay is how long to wait before an inference is made again: what the provider
+// asked for, and no less than our own delay.
+func Delay(reply domain.ModelReply, own time.Duration) time.Duration {
+	asked := min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())
+	return max(time.Duration(asked)*time.Millisecond, own)
+}
+
+// A Cut says what cut a step off, in words. Its value is recorded and must never
+// change.
+type Cut string
+
+const (
+	// StopInInference: a stop came while the model was asked.
+	StopInInference Cut = "the inference was cut off by a stop"
+	// StopInTools: a stop came while tools were at work.
+	StopInTools Cut = "the tool calls were cut off by a stop"
+	// StopAtPause: a stop came between two parts of an answer.
+	StopAtPause Cut = "the model paused in its answer, and was not asked to go on because of a stop"
+	// StopAtNothing: a stop came after an answer with nothing in it.
+	StopAtNothing Cut = "the model gave neither text nor tool calls, and was not asked again because of a stop"
+	// HookBefore: a hook stopped the execution before the model was asked.
+	HookBefore Cut = "a hook stopped the step before the model was asked"
+	// NoBudget: not even the smallest answer fits what is left.
+	NoBudget Cut = "the budget does not allow another try of the inference"
+	// NoBudgetToSumUp: nor does a summary.
+	NoBudgetToSumUp Cut = "the budget does not allow to make the conversation shorter"
+	// Ended: the server ended the workflow.
+	Ended Cut = "the workflow ended while this was under way"
+)
+
+// Cuts lists every cut.
+func Cuts() []Cut {
+	return []Cut{StopInInference, StopInTools, StopAtPause, StopAtNothing, HookBefore, NoBudget, NoBudgetToSumUp, Ended}
+}
+
+// Err is the error that the cut leaves with its step.
+func (c Cut) Err() *domain.Error {
+	kind := domain.Unavailable
+	switch c {
+	case HookBefore, NoBudget, NoBudgetToSumUp:
+		kind = domain.Denied
+	case StopInInference, StopInTools, StopAtPause, StopAtNothing, Ended:
+	}
+	return domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", string(c))
+}
