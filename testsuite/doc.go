@@ -22,6 +22,10 @@
 // retries, effects and transcripts is done by the code that does it in
 // production.
 //
+// [Replay] and [ReplayFiles] are for what is running already: they replay
+// histories against the workflow and hooks as they are now, and fail where
+// something else would be done.
+//
 // What it cannot show, because it has no server and one worker that never dies:
 // crashes, continuing as new, storage, and how long anything takes. The clock of
 // the workflow moves from one timer to the next, so the times in steps say

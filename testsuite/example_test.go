@@ -104,3 +104,17 @@ func TestExampleSession(t *testing.T) {
 	}
 	require.Equal(t, []string{"1: Hello.", `2: You said "Are you still there?".`}, answers)
 }
+
+// TestExampleReplay replays histories that a program keeps, with the hooks that
+// its workers have: a hook that would now decide otherwise fails here, before an
+// agent under way meets it. They come from "temporal workflow show --output json".
+func TestExampleReplay(t *testing.T) {
+	t.Parallel()
+	testsuite.ReplayFiles(t, "testdata/histories/ho*.json", testsuite.ReplayConfig{
+		Hooks: historyHooks(),
+		// Workers write a field more than the one that recorded this.
+		Known: []testsuite.Known{{
+			Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about",
+		}},
+	})
+}
