@@ -1,6 +1,9 @@
 package domain
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // encodedLen is how many bytes a text takes as JSON, its quotes aside. Texts of
 // control characters or of markup take up to six times their length, which
@@ -64,4 +67,16 @@ func (s AgentStep) Size() int {
 		n += 96 + encodedLen(e.Message) + encodedLen(e.Source)
 	}
 	return n
+}
+
+// CheckFits refuses what takes more than a number of bytes when encoded.
+func CheckFits(what string, value any, limit int) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return Errorf(Internal, "%s: encode: %v", what, err)
+	}
+	if len(encoded) > limit {
+		return Errorf(TooLarge, "%s: takes %d bytes; at most %d fit", what, len(encoded), limit)
+	}
+	return nil
 }

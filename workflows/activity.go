@@ -33,10 +33,10 @@ const (
 	maxSummary = 200
 )
 
-// activity is the context of an activity that may be made again, after a
+// activity are the options of an activity that may be made again, after a
 // number of tries that were made already. The summary tells the story in
 // Temporal's own UI and holds no user text.
-func (s *session) activity(what task, summary string, tried int) workflow.Context {
+func (s *session) activity(what task, summary string, tried int) workflow.ActivityOptions {
 	var timeout time.Duration
 	switch what {
 	case listing, checking:
@@ -55,12 +55,12 @@ func (s *session) activity(what task, summary string, tried int) workflow.Contex
 	if what == inferring && s.resolved.RateLimit != nil {
 		options.TaskQueue = s.resolved.RateLimit.TaskQueue
 	}
-	return workflow.WithActivityOptions(s.work, options)
+	return options
 }
 
-// toolActivity is the context of one tool call. A call that may not be
+// toolActivity are the options of one tool call. A call that may not be
 // repeated has one attempt.
-func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.Context {
+func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
 	timeout, attempts := tool.Timeout, 1
 	if timeout == 0 {
 		timeout = s.resolved.Definition.ToolTimeout
@@ -71,7 +71,7 @@ func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.Co
 	if tool.Effect.Repeatable() {
 		attempts = s.attempts()
 	}
-	return workflow.WithActivityOptions(s.work, s.activityOptions(timeout, attempts, summary))
+	return s.activityOptions(timeout, attempts, summary)
 }
 
 func (s *session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {

@@ -20,11 +20,11 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 		m, _ = progress.Sound(&made.Message)
 		m.ToolCalls = distinct(step, m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
-		invalid = s.checkOutput(m)
+		invalid = s.checkOutput(room.permit, m)
 	}
 	s.learn(step, progress.Answered{Message: m, Response: response, Invalid: invalid})
 	calls := len(m.ToolCalls)
-	s.tell(domain.InferenceResponseReceived{
+	s.emit(domain.InferenceResponseReceived{
 		EventHeader: s.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
 	switch progress.Read(m, response) {
@@ -58,7 +58,7 @@ func (s *session) answeredInPart(step *turn, m domain.Message, digest domain.Dig
 		s.say(step, "", m, digest, domain.Tag{Trace: true})
 	}
 	switch step.paused++; {
-	case s.stop.noTools() || step.halts > 0:
+	case s.mail.NoTools() || step.halts > 0:
 		s.learn(step, progress.CutOff{By: progress.StopAtPause})
 	case step.paused > progress.MaxPauses:
 		s.stepFailed(step, progress.TooManyPauses(step.paused))
@@ -76,7 +76,7 @@ func (s *session) answeredNothing(step *turn, finish domain.FinishReason, room r
 	case finish == domain.FinishLength && bound:
 		// What the budget left went into reasoning; asking again would too.
 		s.signalShort(room.clamp())
-	case s.stop.noTools() || step.halts > 0:
+	case s.mail.NoTools() || step.halts > 0:
 		s.learn(step, progress.CutOff{By: progress.StopAtNothing})
 	case again:
 		s.stepFailed(step, progress.NothingTwice())

@@ -1,14 +1,17 @@
 package workflows
 
-import "everstep/domain"
+import (
+	"everstep/domain"
+	"everstep/workflows/internal/mailbox"
+)
 
 // guardBudget checks the budget before a step, unless the loop stops anyway:
 // what is used up, and whether the next inference fits at all.
 func (s *session) guardBudget() {
-	if s.stopped() {
+	if s.mail.Stopped() {
 		return
 	}
-	budget, spent := s.budget(), s.spent()
+	budget, spent := s.budget(), s.Spent()
 	if use, reached := budget.Reached(spent, s.now()); reached {
 		s.limited(use.ReachedSignal())
 		return
@@ -16,24 +19,6 @@ func (s *session) guardBudget() {
 	if _, short := s.reserve(); short != "" {
 		s.signalShort(short)
 	}
-}
-
-// budget is the execution's; the zero one sets no limit.
-func (s *session) budget() domain.ExecutionBudget {
-	budget, _ := s.state.Budget()
-	return budget
-}
-
-// spent is what counts against the execution's totals: its own, and what its
-// origins had spent. Time that it waited for people does not count.
-func (s *session) spent() domain.Spent {
-	own := s.state.Spent(s.now(), s.tally.toolCalls)
-	waited := s.tally.waited
-	if since := s.pause.since; !since.IsZero() {
-		waited += s.now().Sub(since)
-	}
-	own.Seconds = max(own.Seconds-waited.Seconds(), 0)
-	return own.Add(s.tally.prior)
 }
 
 // A reservation is what one inference may use.
@@ -47,6 +32,8 @@ type reservation struct {
 	// left is what the budget has for this inference with all its attempts, in
 	// tokens, and cost in nano-dollars; zero is no limit.
 	left, cost int64
+	// permit is to ask the model.
+	permit mailbox.Permit
 }
 
 // reserve sets aside what the next inference may use. What earlier tries in the
@@ -54,7 +41,7 @@ type reservation struct {
 // it answers with the limit.
 func (s *session) reserve() (reservation, domain.Limit) {
 	var r reservation
-	budget, spent, input := s.budget(), s.spent(), s.estimatedInput()
+	budget, spent, input := s.budget(), s.Spent(), s.estimatedInput()
 	least := max(s.resolved.MinOutputTokens, 1)
 	clamp := func(output int64, limit domain.Limit) {
 		if r.short == "" || output < r.output {
@@ -123,14 +110,14 @@ func (s *session) signalShort(limit domain.Limit) {
 			limit = domain.LimitCost
 		}
 	}
-	use, _ := budget.UseOf(limit, s.spent(), s.now())
+	use, _ := budget.UseOf(limit, s.Spent(), s.now())
 	s.limited(use.TooShortSignal(s.estimatedInput()))
 }
 
 // limited adds the stop by a limit.
 func (s *session) limited(signal domain.StopSignal) {
-	signal.Source = guardBudget
-	s.stopFor(signal)
+	signal.Source = mailbox.SourceBudget
+	s.Signal(signal)
 }
 
 // callsLeft is how many tool calls the budget still has; ok is false where it
@@ -140,5 +127,5 @@ func (s *session) callsLeft() (left int64, ok bool) {
 	if limit == nil {
 		return 0, false
 	}
-	return max(*limit-s.tally.prior.ToolCalls-s.tally.toolCalls, 0), true
+	return max(*limit-s.prior.ToolCalls-s.toolCalls, 0), true
 }

@@ -25,7 +25,7 @@ func (s *session) compact(step *turn) bool {
 // overflowed takes a provider's word that the conversation is too long: it is
 // made shorter, once a step. It answers false where that is not possible.
 func (s *session) overflowed(step *turn, err error) bool {
-	if failureOf(err).Code != domain.CodeContextOverflow || step.compacted || !s.compacts() || s.stop.now() {
+	if failureOf(err).Code != domain.CodeContextOverflow || step.compacted || !s.compacts() || s.mail.CutOff() {
 		return false
 	}
 	step.compacted = true

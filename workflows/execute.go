@@ -1,10 +1,34 @@
 package workflows
 
 import (
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/hook"
+	"everstep/workflows/internal/mailbox"
 )
+
+// Options are what a worker adds to the workflow. Nothing of it may change what
+// an execution under way does: hooks are found by the version that it recorded,
+// and what is emitted never comes back.
+type Options struct {
+	// Hooks are those that executions of this worker may use.
+	Hooks hook.Set
+	// Emit takes each event as it happens, except on replay. It is called from
+	// inside the workflow: it may not wait, fail or call back. Nil: nobody listens.
+	Emit func(domain.Event)
+}
+
+// Register makes a worker run agents.
+func Register(registry worker.WorkflowRegistry, options Options) {
+	registry.RegisterWorkflowWithOptions(options.execute, workflow.RegisterOptions{Name: string(domain.Execute)})
+}
+
+// Execute is the workflow with no hooks and no listeners.
+func Execute(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
+	return Options{}.execute(ctx, in)
+}
 
 // execute is the workflow of one agent. An unnamed agent's ends with its one
 // execution; a named agent's is a session, which goes idle after each and ends
@@ -21,13 +45,59 @@ func (o Options) execute(ctx workflow.Context, in domain.SessionInput) (domain.O
 	if err := s.serve(ctx); err != nil {
 		return domain.Outcome{}, err
 	}
-	for s.awaitWork() && !s.handOver {
-		s.runExecution()
+	for s.awaitWork() {
+		if s.runExecution(); s.run.ends() {
+			break
+		}
 	}
-	if s.handOver {
+	if s.run.ends() {
 		return domain.Outcome{}, s.continueAsNew(ctx)
 	}
 	s.awaitHandlers()
 	s.note("ended")
-	return s.result(), nil
+	return s.archive.result(s.in.AgentID), nil
+}
+
+// serve registers all handlers, before the first wait.
+func (s *session) serve(ctx workflow.Context) error {
+	if err := s.answerQueries(); err != nil {
+		return err
+	}
+	if err := s.acceptUpdates(); err != nil {
+		return err
+	}
+	s.mail.Listen(ctx)
+	return nil
+}
+
+// awaitWork waits until there is an execution to run. It answers false where
+// there is none to come, because the session is over or because the run is.
+func (s *session) awaitWork() bool {
+	for {
+		switch {
+		case s.state.HasActiveExecution() || s.mail.Posted():
+			return true
+		case s.mail.Closed() || s.in.Name == "":
+			return false
+		case s.wantsNewRun():
+			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.carriable(permit) {
+				return false
+			}
+			if !s.mail.Posted() && !s.mail.Closed() {
+				s.run.stay()
+			}
+			continue
+		}
+		s.note("idle")
+		s.wait(func() bool { return s.mail.Posted() || s.mail.Closed() || s.wantsNewRun() })
+	}
+}
+
+// wait blocks until the condition holds. It cannot fail: the root context is
+// never cancelled.
+func (s *session) wait(condition func() bool) { _ = workflow.Await(s.root, condition) }
+
+// awaitHandlers lets every handler answer before the run ends.
+func (s *session) awaitHandlers() {
+	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
 }

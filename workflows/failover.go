@@ -7,7 +7,7 @@ import "everstep/domain"
 // answers false where none takes over.
 func (s *session) failOver(step *turn, err *domain.Error) bool {
 	failure, ok := domain.FailureOf(err)
-	if !ok || s.stop.noTools() || step.halts > 0 {
+	if !ok || s.mail.NoTools() || step.halts > 0 {
 		return false
 	}
 	fallbacks := s.resolved.Definition.Fallbacks
@@ -19,7 +19,7 @@ func (s *session) failOver(step *turn, err *domain.Error) bool {
 			s.guarded.Primary = new(s.state.LLMConfig())
 		}
 		s.guarded.Fallback = i + 1
-		s.state = s.state.WithLLMConfig(fallbacks[i].Model, s.now())
+		s.useModel(fallbacks[i].Model)
 		step.failedOver = true
 		return true
 	}
@@ -29,7 +29,7 @@ func (s *session) failOver(step *turn, err *domain.Error) bool {
 // restoreModel gives the next execution the model that the one before began with.
 func (s *session) restoreModel() {
 	if primary := s.guarded.Primary; primary != nil {
-		s.state = s.state.WithLLMConfig(*primary, s.now())
+		s.useModel(*primary)
 	}
 	s.guarded.Primary, s.guarded.Fallback = nil, 0
 }

@@ -11,31 +11,28 @@ import (
 // finish lets the last hooks run, gives the execution its terminal status and
 // says so to the outside.
 func (s *session) finish() {
-	s.finishing = true
-	s.stop.disarm()
-	s.cancelWork()
+	s.mail.Finish()
 	if err := s.failing(); err != nil {
 		fire(s, domain.TriggerOnError, hook.Failure{Error: *err})
 	}
 	s.fire(domain.TriggerOnStop)
 	if len(s.state.StopSignals()) == 0 {
-		s.stopFor(domain.StopSignal{Reason: domain.Completed})
+		s.Signal(domain.StopSignal{Reason: domain.Completed})
 	}
 	signal, _ := s.state.StopSignal()
-	s.tell(domain.AgentExecutionStopped{EventHeader: s.head(), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
+	s.emit(domain.AgentExecutionStopped{EventHeader: s.head(), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 	counted := len(s.state.StopSignals())
 	s.fire(domain.TriggerAfterExecution)
-	s.state = s.state.WithLateSignals(counted, s.now())
-	s.state = must(s.state.WithExecutionCompleted(s.now()))
+	s.complete(counted)
 	outcome := describe(s.in.AgentID, s.state, s.priced())
 	outcome.Rewritten = s.guarded.Rewritten
-	s.outcome = &outcome
-	s.tellEnd(outcome)
+	s.archive.conclude(&outcome)
+	s.emitEnd(outcome)
 	s.publish(outcome)
 	if err := workflow.UpsertMemo(s.root, map[string]any{domain.MemoOutcome: outcome}); err != nil {
 		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
 	}
-	s.finishing, s.pause.on = false, false
+	s.mail.End()
 	s.note("ended")
 }
 
@@ -51,10 +48,10 @@ func (s *session) failing() *domain.Error {
 	return &domain.Error{Kind: domain.Internal, Message: signal.Message, Source: signal.Source}
 }
 
-// tellEnd closes the execution's events.
-func (s *session) tellEnd(outcome domain.Outcome) {
+// emitEnd closes the execution's events.
+func (s *session) emitEnd(outcome domain.Outcome) {
 	if outcome.Status != domain.StatusFailed {
-		s.tell(domain.AgentExecutionCompleted{
+		s.emit(domain.AgentExecutionCompleted{
 			EventHeader: s.head(), Status: outcome.Status, StopReason: outcome.StopReason,
 			Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 		})
@@ -67,7 +64,7 @@ func (s *session) tellEnd(outcome domain.Outcome) {
 	if err := executionError(s.state); err != nil {
 		failed.Kind, failed.Code, failed.Source = err.Kind, err.Code, domain.Shorten(err.Source, maxEventText)
 	}
-	s.tell(failed)
+	s.emit(failed)
 }
 
 // describe sums up the newest execution of a state.

@@ -6,17 +6,18 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
 // checkOutput asks a worker whether a message that a hook has made fits the
 // response format. Nothing fails open: what cannot be checked does not fit.
-func (s *session) checkOutput(m domain.Message) string {
+func (s *session) checkOutput(permit mailbox.Permit, m domain.Message) string {
 	format := s.resolved.Definition.Format
 	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || progress.Blank(m) {
 		return ""
 	}
-	reply, err := await(s.activity(checking, "check the answer", 0), domain.CheckOutput, domain.OutputRequest{Format: format, Text: m.Text()})
-	s.heed()
+	reply, err := mailbox.Await(permit, s.activity(checking, "check the answer", 0), domain.CheckOutput, domain.OutputRequest{Format: format, Text: m.Text()})
+	s.mail.Drain()
 	if err != nil {
 		return "the answer could not be checked: " + failureOf(err).Message
 	}
@@ -58,6 +59,6 @@ func (s *session) guardOutputs(step *turn) {
 		return
 	}
 	if _, signalled := s.state.StopSignal(); !signalled {
-		s.state = must(s.state.WithContinuationRequested(s.now()))
+		s.requestContinuation()
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 // The sources of what guards signal. They are recorded, and must never change.
 const (
-	guardBudget   = "budget"
 	guardFinish   = "finish_reasons"
 	guardRepeated = "repeated_calls"
 	guardOutput   = progress.SourceOutput
@@ -25,7 +24,7 @@ func (s *session) guardStep(step *turn) {
 	// Last: it asks to go on only where nothing asks to stop.
 	s.guardOutputs(step)
 	if _, signalled := s.state.StopSignal(); step.failedOver && !signalled {
-		s.state = must(s.state.WithContinuationRequested(s.now()))
+		s.requestContinuation()
 	}
 }
 
@@ -107,7 +106,7 @@ func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 // the agent wants that, and tells the model to answer.
 func (s *session) takeGrace(step *turn) {
 	limit, guards := s.budget().MaxSteps, s.resolved.Guards
-	if guards == nil || !guards.FinalAnswer || limit == nil || s.spent().Steps < *limit || len(s.resolved.Tools) == 0 {
+	if guards == nil || !guards.FinalAnswer || limit == nil || s.Spent().Steps < *limit || len(s.resolved.Tools) == 0 {
 		return
 	}
 	step.withoutTools = true

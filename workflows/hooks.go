@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/hook"
+	"everstep/workflows/internal/mailbox"
 )
 
 // fire runs the hooks of a trigger, each on what the one before it made, and
@@ -118,11 +119,11 @@ func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stop
 		}
 	}
 	before := s.state
-	s.state = made.WithMessageStore(domain.MessageStore{})
+	s.adopt(made)
 	for _, e := range made.AddedSince(given) {
 		s.interject(e.Message, e.Section)
 	}
-	s.announce()
+	s.announce(s.state)
 	s.follow(before)
 	return nil
 }
@@ -163,7 +164,7 @@ func onlyChangedWhatItMay(given, made domain.AgentState) error {
 // response format is resolved before the next step.
 func (s *session) follow(before domain.AgentState) {
 	if was, _ := before.Budget(); !sameTime(was, s.budget()) {
-		s.watchTime()
+		s.mail.WatchTime()
 	}
 	prompt := s.state.SystemPrompt()
 	if r := s.resolved; r != nil && prompt != before.SystemPrompt() {
@@ -197,12 +198,13 @@ func (s *session) askHook(spec domain.HookSpec, at any) (domain.HookReply, error
 	if err := s.weigh(request); err != nil {
 		return domain.HookReply{}, err
 	}
-	reply, err := await(s.hookActivity(spec), domain.CallHook, request)
-	s.heed()
+	permit, _ := s.mail.Permit(mailbox.ForHook)
+	reply, err := mailbox.Await(permit, s.hookActivity(spec), domain.CallHook, request)
+	s.mail.Drain()
 	switch {
 	case err == nil:
 		return reply, s.weigh(reply)
-	case temporal.IsCanceledError(err) && s.work.Err() != nil:
+	case temporal.IsCanceledError(err) && s.mail.Interrupted():
 		return domain.HookReply{}, nil
 	}
 	return domain.HookReply{}, failureOf(err)
@@ -225,18 +227,19 @@ func (s *session) weigh(value any) error {
 	return nil
 }
 
-// hookActivity is the context of a hook that is an activity. Those at the end
-// of an execution are not part of the work that a stop cuts off.
-func (s *session) hookActivity(spec domain.HookSpec) workflow.Context {
+// hookActivity are the options of a hook that is an activity.
+func (s *session) hookActivity(spec domain.HookSpec) workflow.ActivityOptions {
 	timeout := spec.Timeout
 	if timeout == 0 {
 		timeout = domain.DefaultHookTimeout
 	}
 	options := s.activityOptions(timeout, max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 	options.WaitForCancellation = false
-	scope := s.work
-	if s.finishing {
-		scope = s.root
-	}
-	return workflow.WithActivityOptions(scope, options)
+	return options
+}
+
+// sameTime reports whether two budgets have the same time limits.
+func sameTime(a, b domain.ExecutionBudget) bool {
+	same := a.MaxSeconds == b.MaxSeconds || a.MaxSeconds != nil && b.MaxSeconds != nil && *a.MaxSeconds == *b.MaxSeconds
+	return same && (a.Deadline == b.Deadline || a.Deadline != nil && b.Deadline != nil && a.Deadline.Equal(*b.Deadline))
 }

@@ -3,10 +3,9 @@ package workflows
 import (
 	"fmt"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
 // infer asks the model, as often as the budget and the kind of failure allow,
@@ -22,7 +21,7 @@ func (s *session) infer(step *turn) {
 			return
 		}
 		s.note(fmt.Sprintf("step %d: waiting for the model", step.number))
-		reply, err := s.ask(step, s.request(step, room, tries), tries)
+		reply, err := s.ask(step, room.permit, s.request(step, room, tries), tries)
 		if err != nil {
 			if s.overflowed(step, err) {
 				if step.ended {
@@ -67,13 +66,12 @@ func (s *session) infer(step *turn) {
 // room compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
 func (s *session) room(step *turn) (reservation, bool) {
-	s.hold()
-	if !s.stop.now() && !s.compact(step) {
+	if _, ok := s.mail.Permit(mailbox.ForInference); ok && !s.compact(step) {
 		return reservation{}, false
 	}
-	// A pause may have come meanwhile.
-	s.hold()
-	if s.stop.now() {
+	// A pause or a stop may have come meanwhile.
+	permit, ok := s.mail.Permit(mailbox.ForInference)
+	if !ok {
 		s.interrupted(step, domain.ModelReply{})
 		return reservation{}, false
 	}
@@ -83,6 +81,7 @@ func (s *session) room(step *turn) (reservation, bool) {
 		s.learn(step, progress.CutOff{By: progress.NoBudget})
 		return reservation{}, false
 	}
+	room.permit = permit
 	if bound := step.outputBound; bound > 0 && (room.output == 0 || bound < room.output) {
 		room.output, room.foreign = bound, true
 	}
@@ -90,17 +89,17 @@ func (s *session) room(step *turn) (reservation, bool) {
 }
 
 // ask makes one inference activity, counts what it used and tells of it.
-func (s *session) ask(step *turn, request domain.ModelRequest, tries int) (domain.ModelReply, error) {
+func (s *session) ask(step *turn, permit mailbox.Permit, request domain.ModelRequest, tries int) (domain.ModelReply, error) {
 	what := "model"
 	if request.Summary != nil {
 		what = "summary"
 	}
-	s.tell(domain.InferenceRequestStarted{
+	s.emit(domain.InferenceRequestStarted{
 		EventHeader: s.head(), Model: domain.Shorten(s.resolved.Definition.Model.String(), maxEventText), Attempts: tries, Summary: request.Summary != nil,
 	})
 	options := s.activity(inferring, fmt.Sprintf("step %d · %s", step.number, what), tries)
-	reply, err := await(options, domain.CallModel, request)
-	s.heed()
+	reply, err := mailbox.Await(permit, options, domain.CallModel, request)
+	s.mail.Drain()
 	work := progress.Work{Model: &request}
 	if err != nil {
 		loss := lossOf(err)
@@ -118,14 +117,14 @@ func (s *session) ask(step *turn, request domain.ModelRequest, tries int) (domai
 		return reply, nil
 	}
 	if request.Summary == nil {
-		s.counted(reply.Response.Usage)
+		s.corrected(reply.Response.Usage)
 	}
 	return reply, nil
 }
 
 // unanswered closes a request that got no answer, for the events.
 func (s *session) unanswered(err *domain.Error, usage domain.Usage) {
-	s.tell(domain.InferenceResponseReceived{EventHeader: s.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
+	s.emit(domain.InferenceResponseReceived{EventHeader: s.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
 }
 
 // request names what the model is to answer.
@@ -141,7 +140,7 @@ func (s *session) request(step *turn, room reservation, tries int) domain.ModelR
 
 // inferenceFailed ends the step with the activity's failure.
 func (s *session) inferenceFailed(step *turn, err error) {
-	if s.stop.now() {
+	if s.mail.CutOff() {
 		s.interrupted(step, lossOf(err).Kept())
 		return
 	}
@@ -175,7 +174,7 @@ func (s *session) interrupted(step *turn, reply domain.ModelReply) {
 // tryAgain decides about an inference that was not answered. It answers false
 // where that ends the step.
 func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool {
-	verdict, err := progress.Judge(reply, tries, s.attempts(), s.stop.now())
+	verdict, err := progress.Judge(reply, tries, s.attempts(), s.mail.CutOff())
 	switch {
 	case verdict == progress.Stop:
 		s.interrupted(step, reply)
@@ -188,15 +187,9 @@ func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool 
 	}
 	delay := progress.Delay(reply, s.backoff(tries))
 	s.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", step.number, progress.WhyUnanswered(reply).Kind, delay))
-	if workflow.Sleep(s.work, delay) != nil || s.nowStopped() {
+	if !s.mail.BackOff(delay) {
 		s.interrupted(step, domain.ModelReply{})
 		return false
 	}
 	return true
-}
-
-// nowStopped reports whether a stop came that lets nothing go on.
-func (s *session) nowStopped() bool {
-	s.heed()
-	return s.stop.now()
 }

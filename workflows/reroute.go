@@ -3,9 +3,8 @@ package workflows
 import (
 	"fmt"
 
-	"go.temporal.io/sdk/workflow"
-
 	"everstep/domain"
+	"everstep/workflows/internal/mailbox"
 )
 
 // rerouted looks for the model's rate limit anew where a worker says that one
@@ -14,19 +13,23 @@ import (
 // looked for again, after a while. It answers false where an error is another
 // one, or where that does not help.
 func (s *session) rerouted(step *turn, err error) bool {
-	if failureOf(err).Code != domain.CodeRerouted || step.reroutes >= s.attempts() || s.stop.now() {
+	if failureOf(err).Code != domain.CodeRerouted || step.reroutes >= s.attempts() {
 		return false
 	}
 	if step.reroutes > 0 {
 		delay := s.backoff(step.reroutes)
 		s.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", step.number, delay))
-		if workflow.Sleep(s.work, delay) != nil || s.nowStopped() {
+		if !s.mail.BackOff(delay) {
 			return false
 		}
+	}
+	permit, ok := s.mail.Permit(mailbox.WithinStep)
+	if !ok {
+		return false
 	}
 	step.reroutes++
 	s.outdated = true
 	signals := len(s.state.StopSignals())
-	s.resolve()
+	s.resolve(permit)
 	return !s.outdated && len(s.state.StopSignals()) == signals
 }

@@ -1,13 +1,16 @@
 package workflows
 
-import "everstep/domain"
+import (
+	"everstep/domain"
+	"everstep/workflows/internal/mailbox"
+)
 
 // resolve asks a worker what the definition means, once a session and again
 // where its model changes or a rate limit may have. Every execution's budget is
 // looked at, resolved or not.
-func (s *session) resolve() {
+func (s *session) resolve(permit mailbox.Permit) {
 	if s.stale() {
-		s.list()
+		s.list(permit)
 	}
 	if limit := s.budget().MaxCostNanoUSD; limit != nil && *limit > 0 && s.resolved != nil && s.resolved.Price == nil {
 		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
@@ -35,14 +38,14 @@ func sameFormat(a, b domain.ResponseFormat) bool {
 }
 
 // list makes the definition the one in force, with what a worker adds to it.
-func (s *session) list() {
+func (s *session) list(permit mailbox.Permit) {
 	definition := s.in.Definition
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
 	s.note("resolving the definition")
-	catalog, err := await(s.activity(listing, "resolve", 0), domain.ListTools, domain.CatalogRequest{Definition: definition})
+	catalog, err := mailbox.Await(permit, s.activity(listing, "resolve", 0), domain.ListTools, domain.CatalogRequest{Definition: definition})
 	if err != nil {
-		if !s.stopped() {
+		if !s.mail.Stopped() {
 			s.fail(failureOf(err))
 		}
 		return
@@ -61,8 +64,8 @@ func (s *session) list() {
 		OutputMode: catalog.OutputMode, Storage: catalog.Storage,
 		MinOutputTokens: catalog.MinOutputTokens, RateLimit: catalog.RateLimit, Digest: catalog.Digest,
 	}
-	if err := checkFits("tools", resolved, domain.MaxResolved); err != nil {
-		s.fail(err)
+	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
+		s.fail(domain.AsError(err))
 		return
 	}
 	if s.resolved == nil || !s.resolved.Definition.Model.Equal(definition.Model) {

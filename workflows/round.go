@@ -8,6 +8,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
 // A round is the tool calls of one step.
@@ -35,7 +36,7 @@ func (s *session) runTools(step *turn) {
 	}
 	if r.denied > 0 {
 		use := r.limit
-		use.Used = domain.Count(use.Rule.Unit, s.spent().ToolCalls-r.allowed)
+		use.Used = domain.Count(use.Rule.Unit, s.Spent().ToolCalls-r.allowed)
 		s.limited(use.DeniedSignal(r.allowed + r.denied))
 	}
 	s.note(fmt.Sprintf("step %d: running %s", step.number, toolNames(step.calls)))
@@ -54,25 +55,24 @@ func (s *session) runTools(step *turn) {
 
 // beginCall lets hooks and the budget have their say about a call, and begins it.
 func (s *session) beginCall(step *turn, r *round, i int) {
-	s.hold()
 	call := step.calls[i]
-	verdict := s.halted(step)
+	permit, verdict := s.mayCall(step)
 	if verdict == nil {
 		made := fire(s, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
 		call = made.Call
 		call.ID = step.calls[i].ID
 		step.content.ToolExecutions[i].Call = call
-		s.hold()
+		permit, verdict = s.mayCall(step)
 		if message, blocked := made.Blocked(); blocked {
 			verdict = domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(step.blocker)
-		} else if verdict = s.halted(step); verdict == nil {
+		} else if verdict == nil {
 			verdict = s.judge(step, r, i, call)
 		}
 	}
 	if verdict != nil {
 		r.replies[i] = progress.Unanswered(verdict)
 		s.toolEnded(step, i, r.replies[i], false)
-		s.tell(domain.ToolCallBlocked{
+		s.emit(domain.ToolCallBlocked{
 			EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText),
 			Code: verdict.Code, Source: verdict.Source,
 		})
@@ -80,11 +80,11 @@ func (s *session) beginCall(step *turn, r *round, i int) {
 	}
 	r.began[i] = true
 	r.running++
-	s.tally.toolCalls++
+	s.counted(1)
 	step.content.ToolExecutions[i].StartedAt = s.now()
-	s.tell(domain.ToolCallStarted{EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
+	s.emit(domain.ToolCallStarted{EventHeader: s.head(), ToolExecutionID: step.id.Tool(i), Tool: domain.Shorten(call.Name, maxEventText)})
 	workflow.GoNamed(s.root, "call", func(ctx workflow.Context) {
-		r.replies[i] = s.runTool(ctx, step, i, call)
+		r.replies[i] = s.runTool(ctx, permit, step, i, call)
 		s.toolEnded(step, i, r.replies[i], true)
 		s.tellCompleted(step, i)
 		r.ended++
@@ -99,7 +99,7 @@ func (s *session) tellCompleted(step *turn, i int) {
 	if err := execution.Error; err != nil {
 		event.Kind, event.Code = err.Kind, err.Code
 	}
-	s.tell(event)
+	s.emit(event)
 }
 
 // afterCall lets hooks change what came of a call that was begun.
@@ -132,16 +132,16 @@ func sameError(a, b *domain.Error) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// halted says why nothing more of the step may begin, where that is so.
-func (s *session) halted(step *turn) *domain.Error {
-	s.heed()
+// mayCall is the permit for a call, or why nothing more of the step may begin.
+func (s *session) mayCall(step *turn) (mailbox.Permit, *domain.Error) {
+	permit, ok := s.mail.Permit(mailbox.ForCall)
 	switch {
-	case s.stop.noTools():
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
+	case !ok:
+		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
 	case step.halts > 0:
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a hook or a tool has stopped the execution")
+		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a hook or a tool has stopped the execution")
 	}
-	return nil
+	return permit, nil
 }
 
 // judge decides whether a call may run; what it returns is why it may not.
@@ -164,7 +164,7 @@ func (s *session) judge(step *turn, r *round, i int, call domain.ToolCall) *doma
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), r.tools)
 	case limited && left <= 0:
 		r.denied++
-		r.limit, _ = s.useOf(domain.LimitToolCalls)
+		r.limit, _ = s.budget().UseOf(domain.LimitToolCalls, s.Spent(), s.now())
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 	}
 	r.allowed++

@@ -83,9 +83,8 @@ func (s *session) beginStep() *turn {
 		number: number, execution: execution.ID(), id: execution.ID().Step(number),
 		content: progress.Begin(execution.ID().Step(number), number, s.input()),
 	}
-	s.state = must(s.state.WithStepStarted(step.id, s.now()))
 	s.step = step
-	s.tell(domain.AgentStepStarted{EventHeader: s.head()})
+	s.startStep(step.id, number)
 	return step
 }
 
@@ -103,15 +102,7 @@ func (s *session) settle(step *turn) {
 // completeStep makes the step one of the completed ones.
 func (s *session) completeStep(step *turn) {
 	s.keep(step)
-	s.state = must(s.state.WithCurrentStepCompleted(s.now()))
-	completed, _ := s.state.LastStepExecution()
-	finish, _ := completed.Step.FinishReason()
-	s.tell(domain.AgentStepCompleted{
-		EventHeader: s.head(), StepType: completed.Step.Type(), Usage: completed.Step.Usage, CostNanoUSD: completed.Step.CostNanoUSD,
-		FinishReason: finish, Milliseconds: completed.Duration().Milliseconds(),
-		ToolCalls: len(completed.Step.ToolExecutions), Errors: len(completed.Step.AllErrors()),
-	})
-	s.tell(domain.TokenUsageReported{EventHeader: s.head(), Usage: s.state.Usage(), CostNanoUSD: s.state.CostNanoUSD()})
+	s.agent.completeStep()
 }
 
 // input says what goes into the step: a reference, never a copy.
@@ -129,7 +120,7 @@ func (s *session) input() domain.StepInput {
 
 // keep writes the step as it stands into the state.
 func (s *session) keep(step *turn) {
-	s.state = must(s.state.WithCurrentStep(step.content.AgentStep, s.now()))
+	s.agent.keep(step.content.AgentStep)
 }
 
 // say adds a message of the step to the transcript and to the step's output.
@@ -160,7 +151,7 @@ func (s *session) interject(m domain.Message, section string) {
 
 // learn adds a fact to the step. What follows from it is decided there.
 func (s *session) learn(step *turn, fact progress.Fact) {
-	step.content = step.content.With(fact, progress.At{Time: s.now(), Price: s.resolved.Price, Stopped: s.stop.now()})
+	step.content = step.content.With(fact, progress.At{Time: s.now(), Price: s.resolved.Price, Stopped: s.mail.CutOff()})
 }
 
 // toolNames lists up to three names, for the one line that says what goes on.

@@ -5,6 +5,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
 // summarise asks the model for a summary of what comes before the boundary, as
@@ -18,8 +19,8 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 	s.note(fmt.Sprintf("step %d: making the conversation shorter", step.number))
 	window := s.window()
 	for tries, halved := 0, 0; ; {
-		s.hold()
-		if s.stop.now() {
+		permit, ok := s.mail.Permit(mailbox.ForInference)
+		if !ok {
 			s.interrupted(step, domain.ModelReply{})
 			return false, true
 		}
@@ -35,7 +36,7 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 		if bound := s.summaryBound(); room.output == 0 || bound < room.output {
 			request.MaxOutputTokens = bound
 		}
-		reply, err := s.ask(step, request, tries)
+		reply, err := s.ask(step, permit, request, tries)
 		if err != nil {
 			if failureOf(err).Code == domain.CodeContextOverflow && halved < maxHalved && window > 0 {
 				window, halved = window/2, halved+1
@@ -44,7 +45,7 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 			if s.rerouted(step, err) {
 				continue
 			}
-			if s.stop.now() {
+			if s.mail.CutOff() {
 				// The text so far is no answer of the agent's.
 				s.interrupted(step, domain.ModelReply{})
 			} else {
@@ -64,7 +65,7 @@ func (s *session) summarise(step *turn) (shrunk, ended bool) {
 				return false, true
 			}
 		case domain.Interrupted, domain.ShutDown:
-			if s.stop.now() || tries >= s.attempts() {
+			if s.mail.CutOff() || tries >= s.attempts() {
 				s.interrupted(step, domain.ModelReply{})
 				return false, true
 			}
@@ -95,7 +96,7 @@ func (s *session) summarised(step *turn, reply domain.ModelReply, to int) (ended
 		m = *reply.Message
 	}
 	m.Role, m.ToolCalls, m.ToolResult = domain.RoleUser, nil, nil
-	s.tell(domain.InferenceResponseReceived{
+	s.emit(domain.InferenceResponseReceived{
 		EventHeader: s.head(), FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
 	})
 	if len(m.Parts) == 0 || progress.Blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {

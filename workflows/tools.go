@@ -8,6 +8,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
 // maxToolList bounds the names that the model is told in place of an unknown one.
@@ -32,7 +33,7 @@ func (s *session) toolList() string {
 const unstarted = 3
 
 // runTool makes one call and waits for it, in a coroutine of its own.
-func (s *session) runTool(ctx workflow.Context, step *turn, position int, wanted domain.ToolCall) domain.ToolReply {
+func (s *session) runTool(ctx workflow.Context, permit mailbox.Permit, step *turn, position int, wanted domain.ToolCall) domain.ToolReply {
 	tool, _ := s.resolved.Tool(wanted.Name)
 	request := domain.ToolRequest{
 		ExecutionID: step.execution, Step: step.number, Position: position, Name: wanted.Name, Effect: tool.Effect,
@@ -46,34 +47,23 @@ func (s *session) runTool(ctx workflow.Context, step *turn, position int, wanted
 	}
 	summary := fmt.Sprintf("step %d · %s", step.number, wanted.Name)
 	for try := 1; ; try++ {
-		scheduled, err := call(s.toolActivity(tool, summary), domain.CallTool, request)
+		scheduled, err := mailbox.Call(permit, s.toolActivity(tool, summary), domain.CallTool, request)
 		if err != nil {
 			return progress.Unanswered(domain.AsError(err))
 		}
-		reply, err := scheduled.get(ctx)
+		reply, err := scheduled.Get(ctx)
 		if err != nil {
 			return lossOf(err).ToolReply(tool.Effect)
 		}
-		if !reply.NotStarted || try == unstarted || !s.mayBeginAgain(ctx, step, try) {
+		if !reply.NotStarted || try == unstarted {
 			return reply
 		}
+		again, ok := s.mail.BackOffCall(ctx, s.backoff(try), func() bool { return step.halts > 0 })
+		if !ok {
+			return reply
+		}
+		permit = again
 	}
-}
-
-// mayBeginAgain waits a while before a call that did not begin is made again,
-// and reports whether it still may.
-func (s *session) mayBeginAgain(ctx workflow.Context, step *turn, try int) bool {
-	s.heed()
-	if s.stop.noTools() || step.halts > 0 {
-		return false
-	}
-	pause, cancel := workflow.WithCancel(ctx)
-	defer cancel()
-	timer := workflow.NewTimer(pause, s.backoff(try))
-	stopped := func() bool { return s.stop.noTools() || step.halts > 0 }
-	_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !s.pause.on || stopped() })
-	s.heed()
-	return !stopped()
 }
 
 // toolEnded writes a call's outcome into the step as it ends. The state follows
@@ -81,7 +71,7 @@ func (s *session) mayBeginAgain(ctx workflow.Context, step *turn, try int) bool 
 // up no budget.
 func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply, began bool) {
 	if began && !progress.Began(reply) {
-		s.tally.toolCalls--
+		s.counted(-1)
 	}
 	s.learn(step, progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: position}}, Reply: reply})
 	if reply.Stop != nil {
@@ -104,7 +94,7 @@ func (s *session) joinResult(step *turn, position int, reply domain.ToolReply) {
 	s.say(step, "", domain.ToolMessage(result), reply.Digest, domain.Tag{Trace: true, ToolExecutionID: step.id.Tool(position)})
 	if reply.Stop != nil && step.halted < maxToolStops {
 		step.halted++
-		s.stopFor(domain.StopSignal{
+		s.Signal(domain.StopSignal{
 			Reason: domain.StopRequested, Message: domain.Shorten(reply.Stop.Message, domain.MaxReason),
 			Context: reply.Stop.Context, Source: call.Name,
 		})

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -27,21 +25,15 @@ func Transcript(ctx workflow.Context) (domain.Log, domain.Resolved, bool) {
 type tally struct {
 	// inferences are the completed ones of the conversation.
 	inferences int
-	// toolCalls are those of this execution that count against the budget.
-	toolCalls int64
 	// visible and traces are estimated tokens: of what every execution sees,
 	// and of what only this one does.
 	visible, traces int64
-	// prior is what the execution's origins have spent of its budget.
-	prior domain.Spent
-	// waited is how long the execution has waited for people.
-	waited time.Duration
 }
 
-// counted notes how much more a provider says that an inference has read than
+// corrected notes how much more a provider says that an inference has read than
 // was estimated, or less where a compiler shows only a part. Each answer
 // corrects it.
-func (s *session) counted(usage domain.Usage) {
+func (s *session) corrected(usage domain.Usage) {
 	if usage.Estimated {
 		return
 	}

@@ -1,45 +1,13 @@
 package workflows
 
 import (
-	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/workflows/internal/mailbox"
 )
-
-// updates remembers the newest updates, so that one that is repeated after
-// continue-as-new is answered and not done again.
-type updates struct {
-	answered []domain.AnsweredUpdate
-	extended []domain.ExtendedUpdate
-	// taken counts those of this run; the server takes 2,000 of a run.
-	taken int
-}
-
-const (
-	remembered = 100
-	manyTaken  = 1800
-)
-
-// find returns what an update was answered, if it was.
-func (u *updates) find(id string) (domain.SendReply, bool) {
-	for _, a := range u.answered {
-		if a.ID == id {
-			return a.Reply, true
-		}
-	}
-	return domain.SendReply{}, false
-}
-
-// remember keeps an answer.
-func (u *updates) remember(id string, reply domain.SendReply) {
-	u.answered = append(slices.Clip(u.answered), domain.AnsweredUpdate{ID: id, Reply: reply})
-	if extra := len(u.answered) - remembered; extra > 0 {
-		u.answered = u.answered[extra:]
-	}
-}
 
 // acceptUpdates registers what can be asked of the session.
 func (s *session) acceptUpdates() error {
@@ -49,18 +17,27 @@ func (s *session) acceptUpdates() error {
 	if err := accept(s.root, domain.UpdateExtend, s.checkExtend, s.extend); err != nil {
 		return err
 	}
-	if err := accept(s.root, domain.UpdatePause, s.checkPause, s.pauseExecution); err != nil {
+	if err := accept(s.root, domain.UpdatePause, s.checkPause, s.pause(true)); err != nil {
 		return err
 	}
-	if err := accept(s.root, domain.UpdateResume, s.checkPause, s.resumeExecution); err != nil {
+	if err := accept(s.root, domain.UpdateResume, s.checkPause, s.pause(false)); err != nil {
 		return err
 	}
 	return accept(s.root, domain.UpdateClose, s.checkClose, s.closeSession)
 }
 
+// accept registers the handler of an update. The validator only rejects.
+func accept[In, Out any](
+	ctx workflow.Context, update domain.Update[In, Out],
+	validate func(workflow.Context, In) error, handle func(workflow.Context, In) (Out, error),
+) error {
+	return workflow.SetUpdateHandlerWithOptions(ctx, string(update), handle,
+		workflow.UpdateHandlerOptions{Validator: validate})
+}
+
 // checkSend refuses a message that cannot begin an execution.
 func (s *session) checkSend(ctx workflow.Context, request domain.SendRequest) error {
-	if _, repeated := s.updates.find(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
+	if _, repeated := s.mail.Sent(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
 		return nil
 	}
 	if err := s.idleFor("send"); err != nil {
@@ -69,7 +46,7 @@ func (s *session) checkSend(ctx workflow.Context, request domain.SendRequest) er
 	if !request.ExecutionID.IsZero() {
 		return refusal(domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID))
 	}
-	if err := checkBeginning(request.Prompt, request.Budget); err != nil {
+	if err := checkStart(request.Prompt, request.Budget); err != nil {
 		return refusal(err)
 	}
 	if request.Model != nil {
@@ -85,9 +62,9 @@ func (s *session) idleFor(what string) error {
 	switch {
 	case s.in.Name == "":
 		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
-	case s.closing:
+	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
-	case s.next != nil || s.state.HasActiveExecution():
+	case s.mail.Posted() || s.state.HasActiveExecution():
 		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.state.ExecutionCount())
 	}
 	return nil
@@ -108,31 +85,17 @@ func (s *session) sameDefinition(given *domain.Definition) error {
 // returned.
 func (s *session) send(ctx workflow.Context, request domain.SendRequest) (domain.SendReply, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
-	if reply, repeated := s.updates.find(id); repeated {
+	if reply, repeated := s.mail.Sent(id); repeated {
 		return reply, nil
 	}
-	s.updates.taken++
+	s.mail.Took()
 	reply := domain.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true,
 	}
-	s.next = &beginning{prompt: request.Prompt, model: request.Model, budget: request.Budget}
-	s.wake()
-	s.updates.remember(id, reply)
+	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Model: request.Model, Budget: request.Budget})
+	s.mail.RememberSent(id, reply)
 	return reply, nil
-}
-
-// shut lets no further execution begin.
-func (s *session) shut() {
-	s.closing = true
-	s.wake()
-}
-
-// wake cuts off what an idle session may be at: writing its transcript away.
-func (s *session) wake() {
-	if !s.state.HasActiveExecution() {
-		s.cancelWork()
-	}
 }
 
 // checkClose refuses to close a session that is at work.
@@ -142,12 +105,93 @@ func (s *session) checkClose(workflow.Context, domain.CloseRequest) error {
 
 // closeSession ends the session.
 func (s *session) closeSession(workflow.Context, domain.CloseRequest) (domain.CloseReply, error) {
-	s.updates.taken++
-	s.shut()
+	s.mail.Took()
+	s.mail.Close()
 	return domain.CloseReply{Executions: s.state.ExecutionCount()}, nil
 }
 
-// awaitHandlers lets every handler answer before the run ends.
-func (s *session) awaitHandlers() {
-	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
+// checkExtend refuses new totals that make no sense, or that nothing takes.
+func (s *session) checkExtend(ctx workflow.Context, request domain.ExtendRequest) error {
+	if _, repeated := s.mail.Extended(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
+		return nil
+	}
+	return refusal(s.extendable(request))
+}
+
+func (s *session) extendable(request domain.ExtendRequest) error {
+	execution, _ := s.state.Execution()
+	active := s.state.HasActiveExecution()
+	budget := s.budget().Extended(request.Budget, request.Lift)
+	switch {
+	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
+		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID())
+	case s.mail.Ending() || active && s.state.Continuation().Stops():
+		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
+	case !active && (s.mail.Closed() || s.mail.Posted()):
+		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
+	case !active && s.state.Status() == domain.StatusCompleted:
+		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.state.ExecutionCount())
+	case !active && !s.state.Status().Terminal():
+		return domain.Errorf(domain.Denied, "extend: no execution has begun")
+	case active && request.Budget.IsEmpty() && len(request.Lift) == 0:
+		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
+	case budget.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
+		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())
+	}
+	if err := request.Budget.Check(); err != nil {
+		return err
+	}
+	if err := request.Budget.CheckDeadline(s.now()); err != nil {
+		return err
+	}
+	if use, reached := budget.Reached(s.Spent(), s.now()); reached && !active {
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
+	}
+	return nil
+}
+
+// extend gives the execution in progress new totals, or begins the next one,
+// which goes on from the one that ended.
+func (s *session) extend(ctx workflow.Context, request domain.ExtendRequest) (domain.ExtendReply, error) {
+	id := workflow.GetCurrentUpdateInfo(ctx).ID
+	if reply, repeated := s.mail.Extended(id); repeated {
+		return reply, nil
+	}
+	s.mail.Took()
+	execution, _ := s.state.Execution()
+	reply := domain.ExtendReply{
+		ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID,
+		Budget: s.budget().Extended(request.Budget, request.Lift),
+	}
+	if s.state.HasActiveExecution() {
+		s.agent.extend(reply.Budget)
+		s.mail.WatchTime()
+		s.mail.CheckTime()
+	} else {
+		reply.ExecutionID, reply.Number, reply.Began = s.nextExecutionID(), reply.Number+1, true
+		s.mail.Post(mailbox.NextExecution{Budget: reply.Budget, GoesOn: true})
+	}
+	s.mail.RememberExtended(id, reply)
+	return reply, nil
+}
+
+// checkPause refuses what is not about the execution in progress.
+func (s *session) checkPause(_ workflow.Context, request domain.PauseRequest) error {
+	execution, _ := s.state.Execution()
+	switch {
+	case !s.state.HasActiveExecution() || s.mail.Ending():
+		return refusal(domain.Errorf(domain.Denied, "pause, resume: no execution is in progress"))
+	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
+		return refusal(domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, execution.ID()))
+	}
+	return nil
+}
+
+// pause lets nothing new start, or ends that.
+func (s *session) pause(on bool) func(workflow.Context, domain.PauseRequest) (domain.PauseReply, error) {
+	return func(workflow.Context, domain.PauseRequest) (domain.PauseReply, error) {
+		s.mail.Took()
+		execution, _ := s.state.Execution()
+		return domain.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}, nil
+	}
 }

@@ -3,6 +3,8 @@ package workflows
 import (
 	"encoding/json"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 )
 
@@ -23,19 +25,25 @@ func (s *session) answerQueries() error {
 	return answer(s.root, domain.QueryMessages, s.messages)
 }
 
+// answer registers the handler of a query.
+func answer[In, Out any](ctx workflow.Context, query domain.Query[In, Out], handle func(In) (Out, error)) error {
+	return workflow.SetQueryHandler(ctx, string(query), handle)
+}
+
 // status says what the agent is doing now.
 func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
+	doing, paused := s.doingNow()
 	view := domain.StatusView{
 		AgentID: s.in.AgentID, Name: s.in.Name,
 		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
-		Doing: s.doing, Since: s.since, Model: s.state.LLMConfig().String(),
+		Doing: doing.what, Since: doing.since, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: domain.HistoryView{
-			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.runs(),
+			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
 		},
-		Source: domain.FromWorkflow, Open: s.in.Name != "" && !s.closing,
+		Source: domain.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
 	}
 	execution, ok := s.state.Execution()
 	if !ok {
@@ -43,9 +51,9 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 	}
 	view.ExecutionID = execution.ID()
 	view.Budget = s.budget()
-	view.BudgetLeft = view.Budget.Remaining(s.spent())
+	view.BudgetLeft = view.Budget.Remaining(s.Spent())
 	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.priced()
-	view.Paused, view.Prior = s.pause.on, s.tally.prior
+	view.Paused, view.Prior = paused, s.prior
 	if origin, ok := execution.Origin(); ok {
 		view.Origin = origin.ExecutionID
 	}
@@ -86,7 +94,7 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 		// The messages come by page, and what is said of one's own workflow is
 		// true of no other.
 		carry.Entries, carry.Answered, carry.Extended, carry.Runs = nil, nil, nil, 0
-		carry.Prior = s.spent()
+		carry.Prior = s.Spent()
 		view.Carry = &carry
 	}
 	return view, nil
@@ -94,7 +102,7 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 
 // steps is a page of what this run holds of an execution's steps.
 func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
-	found, ok := s.chapter(request.Number)
+	found, ok := s.execution(request.Number)
 	if !ok {
 		return domain.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}, nil
 	}
@@ -135,19 +143,91 @@ func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 // priced reports whether the model in force has a price.
 func (s *session) priced() bool { return s.resolved != nil && s.resolved.Price != nil }
 
-// chapter finds the agent's n-th execution, as it ended or is now; zero is the
+// doingNow is what the session does, which waits while it is paused.
+func (s *session) doingNow() (now doing, paused bool) {
+	since, paused := s.mail.Paused()
+	if since.IsZero() {
+		return s.doing, paused
+	}
+	return doing{"paused", since}, paused
+}
+
+// An archive holds the executions that have ended in this run, the newest last,
+// and how the newest of all ended.
+type archive struct {
+	ended   []endedExecution
+	outcome *domain.Outcome
+}
+
+// An endedExecution is what can be asked of an execution of this run.
+type endedExecution struct {
+	state  domain.AgentState
+	events []domain.RecordedEvent
+	priced bool
+}
+
+// keep adds an execution, before the next one begins.
+func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
+
+// conclude notes how the newest execution ended.
+func (a *archive) conclude(outcome *domain.Outcome) { a.outcome = outcome }
+
+// result is the outcome of the newest execution, where the session is over.
+func (a *archive) result(agent domain.AgentID) domain.Outcome {
+	if a.outcome == nil {
+		return domain.Outcome{AgentID: agent, Status: domain.StatusPending, Closed: true}
+	}
+	out := *a.outcome
+	out.Closed = true
+	return out
+}
+
+// execution finds the agent's n-th execution, as it ended or is now; zero is the
 // newest.
-func (s *session) chapter(n int) (chapter, bool) {
+func (s *session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return chapter{s.state, s.ledger, s.priced()}, ok
+		return endedExecution{s.state, s.events, s.priced()}, ok
 	}
-	for _, c := range s.past {
-		if c.state.ExecutionCount() == n {
-			return c, true
+	for _, e := range s.archive.ended {
+		if e.state.ExecutionCount() == n {
+			return e, true
 		}
 	}
-	return chapter{}, false
+	return endedExecution{}, false
+}
+
+// eventsOf is a page of what this run holds of an execution's events.
+func (s *session) eventsOf(request domain.EventsRequest) (domain.EventsPage, error) {
+	found, ok := s.execution(request.Number)
+	page := domain.EventsPage{Number: request.Number, Events: []domain.RecordedEvent{}}
+	if !ok {
+		return page, nil
+	}
+	execution, _ := found.state.Execution()
+	page.ExecutionID, page.Number = execution.ID(), found.state.ExecutionCount()
+	held := found.events
+	if len(held) == 0 {
+		return page, nil
+	}
+	page.First = held[0].Head().Sequence
+	from := min(max(request.After-page.First+1, 0), int64(len(held)))
+	size := 0
+	for _, event := range held[from:] {
+		encoded, err := json.Marshal(event)
+		if size += len(encoded); err != nil || size > domain.MaxPage && len(page.Events) > 0 {
+			page.More = true
+			break
+		}
+		page.Events = append(page.Events, event)
+	}
+	page.Ended = !page.More && closes(held[len(held)-1])
+	return page, nil
+}
+
+// closes reports whether an event is the last one of its execution.
+func closes(event domain.Event) bool {
+	return event.Type() == domain.EventExecutionCompleted || event.Type() == domain.EventExecutionFailed
 }
 
 // messages is a page of the transcript that this run holds.
@@ -164,7 +244,7 @@ func (s *session) messages(request domain.MessagesRequest) (domain.MessagesPage,
 		From: from, Before: before, Base: s.log.Base(), Length: s.log.Len(), Entries: []domain.Entry{},
 	}
 	if from == s.log.Base() {
-		page.Segments = s.below
+		page.Segments = s.run.inherited
 	}
 	size := 0
 	if r := s.resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {

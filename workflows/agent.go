@@ -1,0 +1,191 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// An agent is the state of the agent, with what tells others of its changes. It
+// alone changes the state.
+type agent struct {
+	*eventLog
+	// root outlives a cancellation of the workflow, which is taken as a stop.
+	root  workflow.Context
+	state domain.AgentState
+	// toolCalls are those of the execution that count against its budget, prior
+	// is what its origins have spent of that, and waited how long it has waited
+	// for people, since a time where it does so now.
+	toolCalls int64
+	prior     domain.Spent
+	waited    time.Duration
+	since     time.Time
+}
+
+// resume takes over what an earlier run handed on.
+func (a *agent) resume(carry domain.Carry) error {
+	state, err := domain.DecodeAgentState(carry.State)
+	if err != nil {
+		return err
+	}
+	a.state, a.toolCalls, a.prior, a.waited = state, carry.ToolCalls, carry.Prior, carry.Waited
+	a.eventLog.resume(carry.Sequence, state)
+	return nil
+}
+
+// State is the agent's state as it is now.
+func (a *agent) State() domain.AgentState { return a.state }
+
+func (a *agent) now() time.Time { return workflow.Now(a.root).UTC() }
+
+// begin makes an execution the one in progress, of whose budget its origins have
+// spent so much.
+func (a *agent) begin(id domain.ExecutionID, budget domain.ExecutionBudget, prior domain.Spent) {
+	a.prior, a.toolCalls, a.waited = prior, 0, 0
+	a.state = must(a.state.BeginExecution(id, budget, a.now()))
+}
+
+// startHere lets the next execution go on from the newest one.
+func (a *agent) startHere() {
+	a.state = must(a.state.WithOriginHere(a.now()))
+}
+
+// useModel makes a model the one in force.
+func (a *agent) useModel(model domain.LLMConfig) { a.state = a.state.WithLLMConfig(model, a.now()) }
+
+// extend gives the execution new totals.
+func (a *agent) extend(budget domain.ExecutionBudget) {
+	a.state = must(a.state.WithBudget(budget, a.now()))
+}
+
+// budget is the execution's; the zero one sets no limit.
+func (a *agent) budget() domain.ExecutionBudget {
+	budget, _ := a.state.Budget()
+	return budget
+}
+
+// Spent is what counts against the execution's totals: its own, and what its
+// origins had spent. Time that it waited for people does not count.
+func (a *agent) Spent() domain.Spent {
+	own := a.state.Spent(a.now(), a.toolCalls)
+	waited := a.waited
+	if !a.since.IsZero() {
+		waited += a.now().Sub(a.since)
+	}
+	own.Seconds = max(own.Seconds-waited.Seconds(), 0)
+	return own.Add(a.prior)
+}
+
+// Wait begins or ends a time in which the execution waits for people.
+func (a *agent) Wait(on bool) {
+	if on {
+		a.since = a.now()
+		return
+	}
+	a.waited += a.now().Sub(a.since)
+	a.since = time.Time{}
+}
+
+// counted adds a tool call to those that count, or takes one off.
+func (a *agent) counted(calls int64) { a.toolCalls += calls }
+
+// Signal adds a reason to stop.
+func (a *agent) Signal(signal domain.StopSignal) {
+	a.state = must(a.state.WithStopSignal(signal, a.now()))
+	a.announce(a.state)
+}
+
+func (a *agent) signal(reason domain.StopReason, source, message string) {
+	a.Signal(domain.StopSignal{Reason: reason, Source: source, Message: message})
+}
+
+// requestContinuation asks to go on with another step, whatever else asks to stop.
+func (a *agent) requestContinuation() {
+	a.state = must(a.state.WithContinuationRequested(a.now()))
+}
+
+// fail ends the execution with an error of its own.
+func (a *agent) fail(err *domain.Error) {
+	a.state = must(a.state.WithExecutionError(err, a.now()))
+	a.announce(a.state)
+}
+
+// adopt takes over a state that a hook has made of this one.
+func (a *agent) adopt(made domain.AgentState) {
+	a.state = made.WithMessageStore(domain.MessageStore{})
+}
+
+// mayGoOn is the check between steps: only signals stop, and a request to go on
+// is used up.
+func (a *agent) mayGoOn() bool {
+	state, stop := a.state.EvaluateBetween(a.now())
+	a.evaluated(state, stop, !stop)
+	return !stop
+}
+
+// concluded evaluates the step that just ended: is it the last?
+func (a *agent) concluded() bool {
+	state, stop := a.state.Evaluate(a.now())
+	a.evaluated(state, stop, false)
+	a.leaveStep()
+	return stop
+}
+
+// evaluated takes over the state after an evaluation, and tells what came of it.
+func (a *agent) evaluated(state domain.AgentState, stops, silent bool) {
+	overridden := len(state.Continuation().Overridden) - len(a.state.Continuation().Overridden)
+	a.state = state
+	a.told(state)
+	if silent {
+		return
+	}
+	reason, _ := state.StopReason()
+	a.emit(domain.ContinuationEvaluated{EventHeader: a.head(), Stops: stops, Reason: reason, Overridden: overridden})
+}
+
+// startStep makes a step the one in progress.
+func (a *agent) startStep(id domain.StepID, number int) {
+	a.state = must(a.state.WithStepStarted(id, a.now()))
+	a.enterStep(id, number)
+	a.emit(domain.AgentStepStarted{EventHeader: a.head()})
+}
+
+// keep writes the step in progress as it stands.
+func (a *agent) keep(step domain.AgentStep) {
+	a.state = must(a.state.WithCurrentStep(step, a.now()))
+}
+
+// completeStep makes the step in progress one of the completed ones.
+func (a *agent) completeStep() {
+	a.state = must(a.state.WithCurrentStepCompleted(a.now()))
+	completed, _ := a.state.LastStepExecution()
+	finish, _ := completed.Step.FinishReason()
+	a.emit(domain.AgentStepCompleted{
+		EventHeader: a.head(), StepType: completed.Step.Type(), Usage: completed.Step.Usage, CostNanoUSD: completed.Step.CostNanoUSD,
+		FinishReason: finish, Milliseconds: completed.Duration().Milliseconds(),
+		ToolCalls: len(completed.Step.ToolExecutions), Errors: len(completed.Step.AllErrors()),
+	})
+	a.emit(domain.TokenUsageReported{EventHeader: a.head(), Usage: a.state.Usage(), CostNanoUSD: a.state.CostNanoUSD()})
+}
+
+// complete gives the execution its terminal status. Signals that came after so
+// many were too late to change it.
+func (a *agent) complete(counted int) {
+	a.state = a.state.WithLateSignals(counted, a.now())
+	a.state = must(a.state.WithExecutionCompleted(a.now()))
+}
+
+// head is the header of the event that happens now.
+func (a *agent) head() domain.EventHeader { return a.eventLog.head(a.state) }
+
+// must unwraps a change of state that the loop's own order makes possible. An
+// error here is a fault of the loop: the panic fails the workflow task, which
+// keeps the execution as it is until a mended worker comes.
+func must(state domain.AgentState, err error) domain.AgentState {
+	if err != nil {
+		panic(err)
+	}
+	return state
+}

@@ -1,0 +1,86 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// An eventLog holds the events of one execution that happened in this run. They
+// are made again by replay, and cost no history.
+type eventLog struct {
+	root workflow.Context
+	// listen gets each event as it happens, except on replay.
+	listen func(domain.Event)
+	events []domain.RecordedEvent
+	// last is the number of the newest event, also one of an earlier run.
+	last int64
+	// announced counts the state's stop signals that have had their event.
+	announced int
+	// step is the one in progress.
+	step   domain.StepID
+	number int
+	doing  doing
+}
+
+// doing says what the session does now, for whoever asks.
+type doing struct {
+	what  string
+	since time.Time
+}
+
+// note says what the session does now.
+func (l *eventLog) note(what string) { l.doing = doing{what, workflow.Now(l.root).UTC()} }
+
+// resume goes on where an earlier run has come to.
+func (l *eventLog) resume(last int64, state domain.AgentState) {
+	l.last = last
+	l.told(state)
+}
+
+// restart ends the log of one execution and begins the next one's.
+func (l *eventLog) restart() []domain.RecordedEvent {
+	ended := l.events
+	l.events, l.last, l.announced = nil, 0, 0
+	return ended
+}
+
+// enterStep makes a step the one that events belong to, and leaveStep none.
+func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = id, number }
+func (l *eventLog) leaveStep()                             { l.step, l.number = domain.StepID{}, 0 }
+
+// head is the header of the event that happens now.
+func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
+	l.last++
+	execution, _ := state.Execution()
+	parent, _ := state.ParentAgentID()
+	return domain.EventHeader{
+		Sequence: l.last, Time: workflow.Now(l.root).UTC(), AgentID: state.AgentID(), ParentAgentID: parent,
+		ExecutionID: execution.ID(), StepID: l.step, Step: l.number,
+	}
+}
+
+// emit adds an event, made with the head of now.
+func (l *eventLog) emit(event domain.Event) {
+	l.events = append(l.events, domain.RecordedEvent{Event: event})
+	if l.listen != nil && !workflow.IsReplaying(l.root) {
+		l.listen(event)
+	}
+}
+
+// announce emits the stop signals that were added since it was last called.
+func (l *eventLog) announce(state domain.AgentState) {
+	signals := state.StopSignals()
+	for _, signal := range signals[min(l.announced, len(signals)):] {
+		l.emit(domain.StopSignalReceived{EventHeader: l.head(state), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
+	}
+	l.told(state)
+}
+
+// told takes the state's stop signals as announced.
+func (l *eventLog) told(state domain.AgentState) { l.announced = len(state.StopSignals()) }
+
+// maxEventText bounds what an event holds of names that others choose.
+const maxEventText = 128

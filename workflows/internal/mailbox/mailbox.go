@@ -1,0 +1,157 @@
+// Package mailbox is what reaches an agent's workflow while it runs: stops,
+// alarms, pauses, messages and the updates that were answered.
+//
+// Its main type is the Mailbox. Its one rule: nothing starts after a stop.
+// Whoever wants to start something asks for a [Permit], which cannot be had once
+// a stop counts that forbids it, and an activity can be scheduled with a permit
+// only. Nobody has to remember to look for a stop first.
+//
+// Start reading at permit.go.
+package mailbox
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// An Agent is whose mail it is.
+type Agent interface {
+	// State is the agent's, as it is now.
+	State() domain.AgentState
+	// Spent is what counts against the execution's budget until now.
+	Spent() domain.Spent
+	// Signal adds a reason to stop.
+	Signal(signal domain.StopSignal)
+	// Wait says that the execution begins to wait for people, or goes on. The
+	// time between counts as waited.
+	Wait(on bool)
+}
+
+// A Mailbox takes what arrives, for the life of one run. It alone decides what
+// may start. All of it follows from the run's input and history.
+type Mailbox struct {
+	agent Agent
+	// root outlives a cancellation of the workflow, which is taken as a stop.
+	root workflow.Context
+	// scope is that of what is in flight; cancel ends it, which is a stop now.
+	scope  workflow.Context
+	cancel workflow.CancelFunc
+
+	signals workflow.ReceiveChannel
+	// cancelled reports whether the workflow was cancelled.
+	cancelled func() bool
+	door      door
+	next      *NextExecution
+	stop      stopping
+	pause     pausing
+	memory    memory
+	// ending says that the loop is over, and the execution not quite.
+	ending bool
+}
+
+// A door says whether further executions may begin.
+type door int
+
+const (
+	open door = iota
+	// closed lets no further execution begin.
+	closed
+	// cut is closed by a cancellation of the workflow, which counts once.
+	cut
+)
+
+// A NextExecution is what the next execution starts from.
+type NextExecution struct {
+	Prompt string
+	// Model takes the place of the one in force, where given.
+	Model  *domain.LLMConfig
+	Budget domain.ExecutionBudget
+	// GoesOn says that it goes on from the one before, without a prompt and
+	// with this budget and no other.
+	GoesOn bool
+}
+
+// New returns the mailbox of an agent, with what an earlier run handed on.
+func New(root workflow.Context, agent Agent, carry domain.Carry) *Mailbox {
+	m := &Mailbox{
+		agent: agent, root: root, pause: pausing{on: carry.Paused},
+		memory: memory{answered: carry.Answered, extended: carry.Extended},
+	}
+	m.renew()
+	return m
+}
+
+// renew begins a scope of what is in flight.
+func (m *Mailbox) renew() { m.scope, m.cancel = workflow.WithCancel(m.root) }
+
+// Listen turns stop signals, alarms and a cancellation of the workflow into
+// state, for the life of the run. It leaves what arrives where it is until it is
+// drained, so that the loop can do so first: of what one workflow task brings,
+// the loop often learns before this coroutine.
+func (m *Mailbox) Listen(ctx workflow.Context) {
+	m.signals = workflow.GetSignalChannel(m.root, string(domain.SignalStop))
+	m.cancelled = func() bool { return m.door != cut && ctx.Err() != nil }
+	workflow.GoNamed(m.root, "stops", func(ctx workflow.Context) {
+		for {
+			_ = workflow.Await(ctx, m.disturbed)
+			m.Drain()
+		}
+	})
+}
+
+// Begin opens an execution: nothing has stopped it yet.
+func (m *Mailbox) Begin() {
+	m.renew()
+	m.stop, m.ending = stopping{}, false
+}
+
+// Finish lets nothing of the loop start any more. What is in flight is over or
+// cut off, and no timer outlives the execution.
+func (m *Mailbox) Finish() {
+	m.ending = true
+	m.Disarm()
+	m.cancel()
+}
+
+// End closes the execution, and with it its pause.
+func (m *Mailbox) End() { m.ending, m.pause.on = false, false }
+
+// Ending reports whether the loop is over, and the execution not quite.
+func (m *Mailbox) Ending() bool { return m.ending }
+
+// Post leaves what the next execution starts from.
+func (m *Mailbox) Post(next NextExecution) {
+	m.next = &next
+	m.wake()
+}
+
+// Posted reports whether an execution waits to begin.
+func (m *Mailbox) Posted() bool { return m.next != nil }
+
+// Take returns what the next execution starts from, which waits no longer.
+func (m *Mailbox) Take() NextExecution {
+	next := *m.next
+	m.next = nil
+	return next
+}
+
+// Close lets no further execution begin.
+func (m *Mailbox) Close() {
+	m.door = max(m.door, closed)
+	m.wake()
+}
+
+// Closed reports whether no further execution may begin.
+func (m *Mailbox) Closed() bool { return m.door != open }
+
+// wake cuts off what an idle session may be at: writing its transcript away.
+func (m *Mailbox) wake() {
+	if !m.agent.State().HasActiveExecution() {
+		m.cancel()
+	}
+}
+
+func (m *Mailbox) now() time.Time { return workflow.Now(m.root).UTC() }

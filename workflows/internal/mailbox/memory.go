@@ -1,0 +1,69 @@
+package mailbox
+
+import (
+	"slices"
+
+	"everstep/domain"
+)
+
+// memory is of the newest updates, so that one that is repeated after
+// continue-as-new is answered and not done again.
+type memory struct {
+	answered []domain.AnsweredUpdate
+	extended []domain.ExtendedUpdate
+	// taken counts those of this run; the server takes 2,000 of a run.
+	taken int
+}
+
+const (
+	remembered = 100
+	manyTaken  = 1800
+)
+
+// Took counts an update that was taken.
+func (m *Mailbox) Took() { m.memory.taken++ }
+
+// Full reports whether this run has taken about as many updates as the server
+// lets one take.
+func (m *Mailbox) Full() bool { return m.memory.taken >= manyTaken }
+
+// Sent returns what an update send was answered, if it was.
+func (m *Mailbox) Sent(id string) (domain.SendReply, bool) {
+	i := slices.IndexFunc(m.memory.answered, func(a domain.AnsweredUpdate) bool { return a.ID == id })
+	if i < 0 {
+		return domain.SendReply{}, false
+	}
+	return m.memory.answered[i].Reply, true
+}
+
+// RememberSent keeps what an update send was answered.
+func (m *Mailbox) RememberSent(id string, reply domain.SendReply) {
+	m.memory.answered = newest(m.memory.answered, domain.AnsweredUpdate{ID: id, Reply: reply})
+}
+
+// Extended returns what an update extend was answered, if it was.
+func (m *Mailbox) Extended(id string) (domain.ExtendReply, bool) {
+	i := slices.IndexFunc(m.memory.extended, func(e domain.ExtendedUpdate) bool { return e.ID == id })
+	if i < 0 {
+		return domain.ExtendReply{}, false
+	}
+	return m.memory.extended[i].Reply, true
+}
+
+// RememberExtended keeps what an update extend was answered.
+func (m *Mailbox) RememberExtended(id string, reply domain.ExtendReply) {
+	m.memory.extended = newest(m.memory.extended, domain.ExtendedUpdate{ID: id, Reply: reply})
+}
+
+// newest adds an update to those that are remembered, in place of the oldest
+// where they are many.
+func newest[Update any](all []Update, one Update) []Update {
+	all = append(slices.Clip(all), one)
+	return all[max(len(all)-remembered, 0):]
+}
+
+// Carried is what the next run needs of the mailbox.
+func (m *Mailbox) Carried(carry domain.Carry) domain.Carry {
+	carry.Answered, carry.Extended, carry.Paused = m.memory.answered, m.memory.extended, m.pause.on
+	return carry
+}

@@ -1,0 +1,134 @@
+package mailbox
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// A Permit allows its holder to start what it was asked for, and what belongs to
+// that: the check of an answer belongs to its inference. A stop that comes later
+// does not take it back, but cuts off what it has started. Only a mailbox makes
+// permits; the zero one schedules nothing.
+type Permit struct{ scope workflow.Context }
+
+// A Purpose is what a permit is asked for.
+type Purpose int
+
+const (
+	// ForStep is to begin the next step. Whatever ends the loop refuses it, and
+	// a pause holds it back.
+	ForStep Purpose = iota
+	// BetweenSteps is to see to the session before a step: to resolve, copy or
+	// record. Whatever ends the loop refuses it.
+	BetweenSteps
+	// ForInference is to ask the model. A stop of mode now refuses it, and a
+	// pause holds it back.
+	ForInference
+	// WithinStep is to see to the step in progress. A stop of mode now refuses it.
+	WithinStep
+	// ForCall is to make a tool call. A stop of mode after_inference or now
+	// refuses it, and a pause holds it back.
+	ForCall
+	// ForHook is to run a hook that is an activity. It is never refused: under a
+	// stop of mode now the hook is cut off as it begins, and once the loop is over
+	// its hooks are no work that a stop cuts off.
+	ForHook
+	// WhileIdle is to write an idle session away. What waits to begin or closes
+	// the session refuses it, and cuts it off later.
+	WhileIdle
+)
+
+// Permit returns the permission to start something, unless what has arrived
+// forbids it.
+func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
+	refused := false
+	switch purpose {
+	case ForStep:
+		m.waitWhilePaused()
+		refused = m.Stopped()
+	case BetweenSteps:
+		refused = m.Stopped()
+	case ForInference:
+		m.waitWhilePaused()
+		refused = m.CutOff()
+	case WithinStep:
+		refused = m.CutOff()
+	case ForCall:
+		m.waitWhilePaused()
+		refused = m.NoTools()
+	case ForHook:
+		if m.ending {
+			return Permit{m.root}, true
+		}
+	case WhileIdle:
+		if refused = m.next != nil || m.Closed(); !refused {
+			m.renew()
+		}
+	}
+	if refused {
+		return Permit{}, false
+	}
+	return Permit{m.scope}, true
+}
+
+// Interrupted reports whether what was in flight in this execution was cut off,
+// by a stop or by its end.
+func (m *Mailbox) Interrupted() bool { return m.scope.Err() != nil }
+
+// BackOff waits before something of the step is tried again, and reports whether
+// it may be: a stop of mode now ends the wait and refuses it.
+func (m *Mailbox) BackOff(delay time.Duration) bool {
+	return workflow.Sleep(m.scope, delay) == nil && !m.CutOff()
+}
+
+// BackOffCall waits before a tool call that did not begin is made again, in the
+// coroutine of the call. A stop that lets no tool start ends the wait and refuses
+// the permit, as does what halts the step; a pause holds it back.
+func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted func() bool) (Permit, bool) {
+	refused := func() bool { return m.stop.noTools() || halted() }
+	if m.Drain(); refused() {
+		return Permit{}, false
+	}
+	pause, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	timer := workflow.NewTimer(pause, delay)
+	_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !m.pause.on || refused() })
+	if m.Drain(); refused() {
+		return Permit{}, false
+	}
+	return Permit{m.scope}, true
+}
+
+// A Pending result of an activity, of the type that its contract fixes.
+type Pending[Out any] struct{ future workflow.Future }
+
+// Call schedules an activity. An input that the server would refuse is an error
+// here, before any command is issued.
+func Call[In, Out any](p Permit, options workflow.ActivityOptions, activity domain.Activity[In, Out], in In) (Pending[Out], error) {
+	if err := domain.CheckFits(string(activity), in, domain.MaxPayload); err != nil {
+		return Pending[Out]{}, err
+	}
+	ctx := workflow.WithActivityOptions(p.scope, options)
+	return Pending[Out]{workflow.ExecuteActivity(ctx, string(activity), in)}, nil
+}
+
+// Get waits for the result, in the coroutine of ctx.
+func (p Pending[Out]) Get(ctx workflow.Context) (Out, error) {
+	var out Out
+	err := p.future.Get(ctx, &out)
+	return out, err
+}
+
+// Await schedules an activity from the workflow's main coroutine and waits for
+// its result.
+func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity domain.Activity[In, Out], in In) (Out, error) {
+	pending, err := Call(p, options, activity, in)
+	if err != nil {
+		var none Out
+		return none, err
+	}
+	return pending.Get(p.scope)
+}

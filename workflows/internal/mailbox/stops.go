@@ -1,0 +1,149 @@
+package mailbox
+
+import (
+	"encoding/json"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// stopping is what stops do to the work of one execution. What they do to its
+// loop is the state's signals.
+type stopping struct {
+	// mode is the strongest asked for; empty where no stop came.
+	mode domain.StopMode
+	// asked counts the stops.
+	asked int
+	// alarms go off in this execution, unless it ends first.
+	alarms []*alarm
+	// escalation is the one that makes a stop one of mode now, seconds and
+	// deadline are those of the time limits.
+	escalation, seconds, deadline *alarm
+}
+
+// maxStops is how many stops of one execution are kept as signals. Later ones
+// count all the same, and are logged.
+const maxStops = 100
+
+// noTools reports whether no further tool call may start.
+func (t stopping) noTools() bool { return t.mode == domain.StopNow || t.mode == domain.AfterInference }
+
+// Stopped reports whether anything that has arrived, or a signal of the
+// execution's own, stops the loop before its next step.
+func (m *Mailbox) Stopped() bool {
+	m.Drain()
+	return m.agent.State().Continuation().Stops()
+}
+
+// CutOff reports whether a stop of mode now has arrived: nothing may be in
+// flight any more.
+func (m *Mailbox) CutOff() bool {
+	m.Drain()
+	return m.stop.mode == domain.StopNow
+}
+
+// NoTools reports whether a stop has arrived after which no tool call may start.
+func (m *Mailbox) NoTools() bool {
+	m.Drain()
+	return m.stop.noTools()
+}
+
+// disturbed reports whether something has arrived that was not drained.
+func (m *Mailbox) disturbed() bool {
+	return m.cancelled() || m.signals.Len() > 0 || m.stop.due()
+}
+
+// Drain takes all that has arrived to stop the work.
+func (m *Mailbox) Drain() {
+	if m.cancelled() {
+		m.door = cut
+		m.wake()
+		m.take(domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"})
+	}
+	for {
+		var raw converter.RawValue
+		if !m.signals.ReceiveAsync(&raw) {
+			break
+		}
+		m.take(readStop(raw))
+	}
+	for _, a := range m.stop.alarms {
+		if a.due() {
+			a.ring()
+		}
+	}
+}
+
+// readStop reads a stop's payload. Every stop counts: one that cannot be read
+// is taken in the default mode, and says so.
+func readStop(raw converter.RawValue) domain.StopRequest {
+	payload := raw.Payload()
+	if payload == nil || len(payload.GetData()) == 0 {
+		return domain.StopRequest{Mode: domain.AfterStep}
+	}
+	var request domain.StopRequest
+	if err := json.Unmarshal(payload.GetData(), &request); err != nil {
+		return domain.StopRequest{Mode: domain.AfterStep, Reason: "the stop's payload could not be read; taken as after_step"}
+	}
+	if request.Mode == "" {
+		request.Mode = domain.AfterStep
+	}
+	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
+	request.Source = domain.Shorten(request.Source, domain.MaxReason)
+	return request
+}
+
+// take applies a stop to the execution in progress. One that meets an idle
+// session, or names another execution, is dropped and logged.
+func (m *Mailbox) take(request domain.StopRequest) {
+	state := m.agent.State()
+	execution, _ := state.Execution()
+	log := workflow.GetLogger(m.root)
+	switch {
+	case !state.HasActiveExecution():
+		log.Info("stop dropped: no execution is in progress")
+		return
+	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
+		log.Info("stop dropped: it names another execution", "execution_id", request.ExecutionID)
+		return
+	}
+	source := request.Source
+	if source == "" {
+		source = "user"
+	}
+	if m.stop.asked++; m.stop.asked <= maxStops {
+		m.agent.Signal(domain.StopSignal{Reason: domain.UserRequested, Source: source, Message: request.Reason})
+	} else {
+		log.Info("one stop of many: it counts, and is not kept", "mode", request.Mode, "stops", m.stop.asked)
+	}
+	m.stop.mode = m.stop.mode.Stronger(request.Mode)
+	if _, within := state.CurrentStepStartedAt(); m.stop.mode == domain.StopNow || !within {
+		// Between steps there is nothing that a gentler stop would let finish.
+		m.cancel()
+		return
+	}
+	if within := time.Duration(request.Within); within > 0 {
+		m.escalate(within)
+	}
+}
+
+// escalate makes the stop one of mode now after a time. Of several times the
+// earliest counts.
+func (m *Mailbox) escalate(within time.Duration) {
+	if earlier := m.stop.escalation; earlier != nil {
+		if !m.now().Add(within).Before(earlier.at) {
+			return
+		}
+		earlier.silence()
+	}
+	m.stop.escalation = m.after(within, m.interrupt)
+}
+
+// interrupt cuts off what is in flight.
+func (m *Mailbox) interrupt() {
+	m.stop.mode = domain.StopNow
+	m.cancel()
+}

@@ -1,0 +1,236 @@
+package workflows
+
+import (
+	"encoding/json"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/workflows/internal/mailbox"
+)
+
+// A run is what a chain of runs shares: the transcript's parts in storage, and
+// how one hands over to the next.
+type run struct {
+	// segments are all, inherited those that hold what comes before the log's
+	// base.
+	segments, inherited []domain.Segment
+	// stored is the index of the first message that is in no segment.
+	stored int
+	// copying are messages of an earlier workflow that are copied to storage
+	// before anything else.
+	copying *domain.RecordRequest
+	// number counts the runs of the chain, this one included.
+	number       int
+	continuation continuation
+	// successor is what the next run starts with, where this one continues.
+	successor domain.SessionInput
+}
+
+// A continuation says how a run ends.
+type continuation int
+
+const (
+	undecided continuation = iota
+	// cannotContinueAsNew is an idle session's that should: its next execution
+	// will say why.
+	cannotContinueAsNew
+	continueAsNew
+)
+
+// newRun is the one that takes over a carry; the first one's is zero.
+func newRun(carry domain.Carry) *run {
+	return &run{segments: carry.Segments, inherited: carry.Segments, stored: carry.Base, number: carry.Runs + 1}
+}
+
+// ends reports whether the next run takes over.
+func (r *run) ends() bool { return r.continuation == continueAsNew }
+
+// stay says that an idle session cannot continue as new.
+func (r *run) stay() { r.continuation = cannotContinueAsNew }
+
+// copyFirst lets messages be copied to storage before anything else.
+func (r *run) copyFirst(messages *domain.RecordRequest) {
+	if r.copying = messages; messages != nil {
+		r.stored = messages.Log.Length
+	}
+}
+
+// copied notes where what was to be copied is.
+func (r *run) copied(segment domain.Segment) {
+	r.segments, r.copying = append(slices.Clip(r.segments), segment), nil
+	r.inherited = r.segments
+}
+
+// recorded notes where messages of this run are.
+func (r *run) recorded(segment domain.Segment) {
+	r.segments = append(r.segments, segment)
+	r.stored = segment.To
+}
+
+// handOver makes an input the next run's.
+func (r *run) handOver(in domain.SessionInput) { r.continuation, r.successor = continueAsNew, in }
+
+// outgrown reports whether the run has become long enough to end.
+func (s *session) outgrown() bool {
+	return s.info.GetContinueAsNewSuggested() || s.mail.Full()
+}
+
+// wantsNewRun reports whether an idle session is to continue as new.
+func (s *session) wantsNewRun() bool {
+	return s.run.continuation != cannotContinueAsNew && s.outgrown()
+}
+
+// carriable makes the run ready to continue as new: with storage the live
+// messages become a segment. It answers false where something came in between
+// that this run has to see to, and where the conversation cannot be carried,
+// which ends an execution in progress. Nothing may wait between its answer and
+// the continuation.
+func (s *session) carriable(permit mailbox.Permit) bool {
+	var unstored *domain.Error
+	if s.resolved != nil && s.resolved.Storage {
+		unstored = s.storeSegment(permit)
+	}
+	s.awaitHandlers()
+	if !s.quiet() {
+		return false
+	}
+	// What could not be stored may still be short enough to be carried, or can
+	// be made so.
+	in, lost := s.handed()
+	if lost == nil {
+		s.run.handOver(in)
+		return true
+	}
+	if s.resolved != nil && s.state.HasActiveExecution() && s.compacts() && !s.resolved.Storage && !s.squeezed {
+		s.squeeze, s.squeezed = true, true
+		return false
+	}
+	if unstored != nil {
+		lost = unstored
+	}
+	s.contextLost(lost)
+	return false
+}
+
+// quiet reports whether nothing wants to be done in this run first.
+func (s *session) quiet() bool {
+	stopped := s.mail.Stopped()
+	if s.state.HasActiveExecution() {
+		return !stopped
+	}
+	return !s.mail.Posted() && !s.mail.Closed()
+}
+
+// contextLost ends the execution in progress. An idle session just stays.
+func (s *session) contextLost(why *domain.Error) {
+	if s.state.HasActiveExecution() {
+		s.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost,
+			"the conversation outgrew one run and could not be carried to the next: %s", why.Message))
+	}
+}
+
+// storeSegment writes the messages that no segment holds to storage. They stay
+// in this run's memory, so that it can still be asked for them when it is over.
+// A stop cuts it off, and whatever wakes an idle session: the run goes on.
+func (s *session) storeSegment(permit mailbox.Permit) *domain.Error {
+	if s.log.Len() == s.run.stored {
+		return nil
+	}
+	s.note("continuing as new")
+	request := domain.RecordRequest{From: s.run.stored, Log: s.log.Ref()}
+	segment, err := mailbox.Await(permit, s.activity(recording, "record the transcript", 0), domain.Record, request)
+	if err != nil {
+		return failureOf(err)
+	}
+	s.run.recorded(segment)
+	return nil
+}
+
+// copyMessages writes the messages that the earlier workflow holds to storage,
+// where they are too long to be carried.
+func (s *session) copyMessages() {
+	if s.run.copying == nil || s.resolved == nil {
+		return
+	}
+	permit, ok := s.mail.Permit(mailbox.BetweenSteps)
+	if !ok {
+		return
+	}
+	if !s.resolved.Storage {
+		s.contextLost(domain.Errorf(domain.TooLarge,
+			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
+		return
+	}
+	s.note("copying the conversation")
+	segment, err := mailbox.Await(permit, s.activity(recording, "copy the transcript", 0), domain.Record, *s.run.copying)
+	switch {
+	case err == nil:
+		s.run.copied(segment)
+	case !s.mail.Stopped():
+		s.contextLost(failureOf(err))
+	}
+}
+
+// handed is the input of the next run, if it can be handed on. Where the rest
+// leaves little room, the state is made to fit.
+func (s *session) handed() (domain.SessionInput, *domain.Error) {
+	size := 0
+	for _, e := range s.log.From(s.carried()) {
+		size += e.Size()
+	}
+	if size > domain.MaxCarriedMessages {
+		return domain.SessionInput{}, domain.Errorf(domain.TooLarge,
+			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
+	}
+	var tooLarge error
+	for _, limit := range []int{domain.MaxMessage, domain.MaxCarriedState} {
+		carry, err := s.carry(limit)
+		if err != nil {
+			return domain.SessionInput{}, domain.AsError(err)
+		}
+		in := s.in
+		in.Prompt, in.Budget, in.Carry, in.GoOn = "", domain.ExecutionBudget{}, &carry, nil
+		if tooLarge = domain.CheckFits("what the next run needs", in, domain.MaxPayload); tooLarge == nil {
+			return in, nil
+		}
+	}
+	return domain.SessionInput{}, domain.AsError(tooLarge)
+}
+
+// carry is what the next run needs of this one, its state within a limit. The
+// last step stays, as it holds the answer so far.
+func (s *session) carry(limit int) (domain.Carry, error) {
+	state, err := json.Marshal(fit(s.state.WithStepsFolded(true), limit))
+	if err != nil {
+		return domain.Carry{}, err
+	}
+	from := s.carried()
+	chain, _ := s.log.ChainAt(from)
+	return s.mail.Carried(domain.Carry{
+		State: state, Resolved: s.resolved, Segments: s.run.segments,
+		Entries: s.log.From(from), Base: from, Chain: chain,
+		Inferences: s.tally.inferences, ToolCalls: s.toolCalls,
+		Visible: s.tally.visible, Traces: s.tally.traces,
+		Edits: s.edits, Sketch: s.sketched(from), Prior: s.prior, Waited: s.waited,
+		Sequence: s.last, Guarded: s.guarded, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
+	}), nil
+}
+
+// carried is the index of the first message that the next run needs: the first
+// in no segment or, with no storage at all, the first that a summary does not
+// hide. Earlier runs keep what is hidden.
+func (s *session) carried() int {
+	if len(s.run.segments) > 0 || s.resolved != nil && s.resolved.Storage {
+		return s.run.stored
+	}
+	return max(s.run.stored, min(s.edits.Hidden, s.log.Len()))
+}
+
+// continueAsNew hands the session to a new run of the same workflow.
+func (s *session) continueAsNew(ctx workflow.Context) error {
+	s.note("continuing as new")
+	s.mail.Disarm()
+	return workflow.NewContinueAsNewError(ctx, string(domain.Execute), s.run.successor)
+}
