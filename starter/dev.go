@@ -14,6 +14,7 @@ import (
 
 	"everstep/starter/devserver"
 	"everstep/worker/host/codec"
+	"everstep/worker/host/door"
 )
 
 func devCommand(p *program) *cobra.Command {
@@ -172,7 +173,7 @@ func (e *codecEndpoint) Serve(uiURL string) {
 	if u, err := url.Parse(uiURL); err == nil {
 		origins = append(origins, "http://localhost:"+u.Port())
 	}
-	e.server = &http.Server{Handler: decoder.Handler(origins...), ReadHeaderTimeout: 10 * time.Second}
+	e.server = &http.Server{Handler: decoder.Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = e.listener.Close() // the UI shows what it can without
