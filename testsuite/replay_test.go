@@ -61,7 +61,9 @@ func readHistory(t *testing.T, path string) *historypb.History {
 	return history
 }
 
-// TestReplay replays every kept history against the workflow as it is now.
+// TestReplay replays every kept history against the workflow as it is now, as a
+// worker does, and without its workflow id: agents that began under any id, before
+// that was refused, go on.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, path := range kept(t) {
@@ -71,7 +73,13 @@ func TestReplay(t *testing.T) {
 			hooks, err := hook.NewSet(historyHooks()...)
 			require.NoError(t, err)
 			workflows.Register(r, workflows.Options{Hooks: hooks})
-			require.NoError(t, r.ReplayWorkflowHistory(nil, readHistory(t, path)))
+			history := readHistory(t, path)
+			require.NoError(t, r.ReplayWorkflowHistory(nil, history))
+			own := history.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+			require.NotEmpty(t, own)
+			require.NoError(t, r.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
+				OriginalExecution: workflow.Execution{ID: own},
+			}))
 		})
 	}
 }
@@ -109,6 +117,11 @@ func TestRecordHistories(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {
 		s := start(t, host.Config{})
 		s.keep(t, "plain", s.ended(t, s.begin(t, "turns: [{text: hello}]")))
+	})
+	t.Run("foreign", func(t *testing.T) {
+		s := start(t, host.Config{})
+		refused, _ := s.beginForeign(t, "foreign")
+		s.keep(t, "foreign", refused)
 	})
 	t.Run("parallel-tools", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
