@@ -26,7 +26,8 @@ func devCommand(p *program) *cobra.Command {
 		Long: `Runs Temporal's own dev server with its UI, and a worker, until it is
 interrupted. Their state stays in a file: executions go on where they were when
 dev is next started. It is for this machine and this user: it listens on
-loopback only, and asks nobody who they are.`,
+loopback only, and asks no program who it is. Web pages are let in only from the
+UI itself.`,
 		Example: `  starter dev
   starter dev --dir ./project --port 7300 --ui-port 8300
   starter dev --state ./agents.db --json`,
