@@ -25,6 +25,14 @@ type SessionInput struct {
 	GoOn *GoOn `json:"go_on,omitempty"`
 }
 
+// WorkflowID is the id under which the agent runs, whoever starts it.
+func (in SessionInput) WorkflowID() string {
+	if in.Name != "" {
+		return WorkflowID(in.Name)
+	}
+	return WorkflowID(in.AgentID.String())
+}
+
 // Timing says how soon lost work is noticed. It is chosen by whoever starts
 // the agent: close together on loopback, further apart elsewhere.
 type Timing struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,8 +126,28 @@ func (p *program) checkServer(ctx context.Context, connection host.Connection, f
 	detail := fmt.Sprintf("Temporal %s at %s, namespace %s, answers in %s", info.GetServerVersion(), s.address, s.namespace, duration(took))
 	if local != nil {
 		detail += "; UI " + local.UIURL + "; state " + local.StateFile
+		if !shut(ctx, local.UIURL) {
+			return ok(name, "%s", detail).warn(
+				"web pages of others may reach agents through its UI: an earlier version started it; end what uses it, and start it again"), s
+		}
+		detail += "; its UI and HTTP API take no pages of others"
 	}
 	return ok(name, "%s", detail), s
+}
+
+// shut reports whether a UI refuses a page whose name is bound to this machine.
+func shut(ctx context.Context, ui string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, ui, nil)
+	if err != nil {
+		return false
+	}
+	request.Host = "another.invalid"
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return true // nobody gets in
+	}
+	_ = response.Body.Close() // it was not read
+	return response.StatusCode == http.StatusForbidden
 }
 
 func (s *server) checkAttributes(ctx context.Context) check {

@@ -68,7 +68,7 @@ func (p *program) completeIDs(command *cobra.Command, args []string, prefix stri
 		if err != nil {
 			break
 		}
-		if strings.HasPrefix(agent.ID, prefix) {
+		if !agent.Foreign && strings.HasPrefix(agent.ID, prefix) {
 			ids = append(ids, cobra.CompletionWithDesc(oneLine(agent.ID), string(agent.Status)))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"everstep/starter/devserver"
 	"everstep/worker/host/codec"
+	"everstep/worker/host/door"
 )
 
 func devCommand(p *program) *cobra.Command {
@@ -25,7 +26,8 @@ func devCommand(p *program) *cobra.Command {
 		Long: `Runs Temporal's own dev server with its UI, and a worker, until it is
 interrupted. Their state stays in a file: executions go on where they were when
 dev is next started. It is for this machine and this user: it listens on
-loopback only, and asks nobody who they are.`,
+loopback only, and asks no program who it is. Web pages are let in only from the
+UI itself.`,
 		Example: `  starter dev
   starter dev --dir ./project --port 7300 --ui-port 8300
   starter dev --state ./agents.db --json`,
@@ -172,7 +174,7 @@ func (e *codecEndpoint) Serve(uiURL string) {
 	if u, err := url.Parse(uiURL); err == nil {
 		origins = append(origins, "http://localhost:"+u.Port())
 	}
-	e.server = &http.Server{Handler: decoder.Handler(origins...), ReadHeaderTimeout: 10 * time.Second}
+	e.server = &http.Server{Handler: decoder.Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = e.listener.Close() // the UI shows what it can without

@@ -2,11 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/worker/host/door"
 )
 
 func TestDoctor(t *testing.T) {
@@ -154,4 +158,14 @@ func TestDoctorNamesPrices(t *testing.T) {
 		require.Regexp(t, `^EVERSTEP_PRICES: .*prices\.yaml:[23]: `, c.Detail, i)
 		require.NotContains(t, c.Detail, "\n")
 	}
+}
+
+func TestDoctorSeesAnOpenUI(t *testing.T) {
+	t.Parallel()
+	ui := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	open, behind := httptest.NewServer(ui), httptest.NewServer(door.Door{}.Handler(ui))
+	t.Cleanup(open.Close)
+	t.Cleanup(behind.Close)
+	require.False(t, shut(t.Context(), open.URL))
+	require.True(t, shut(t.Context(), behind.URL))
 }

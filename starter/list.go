@@ -15,7 +15,9 @@ func listCommand(p *program) *cobra.Command {
 		Use:   "list",
 		Short: "List the agents",
 		Long: `Lists the agents that the server knows, the open ones first, then the newest.
-It needs no worker. What was started a moment ago may be missing.`,
+It needs no worker. What was started a moment ago may be missing. What others
+started on the server as if it were an agent is named by its workflow id, and
+foreign: workers refuse it.`,
 		Example: `  starter list
   starter list --open --json | jq -r '.[].id'`,
 		Args: noArguments,
@@ -59,6 +61,8 @@ func listing(agents []client.Listed, now time.Time) table {
 			steps = grouped(int64(*a.Steps))
 		}
 		switch {
+		case a.Foreign:
+			session = "foreign"
 		case a.Open && a.Status.Terminal():
 			session = "idle"
 		case a.Open:
@@ -69,6 +73,8 @@ func listing(agents []client.Listed, now time.Time) table {
 		}
 		why := ""
 		switch {
+		case a.Foreign:
+			why = "not started by Everstep"
 		case a.Code != "":
 			why = string(a.Code)
 		case a.StopReason != domain.Completed:

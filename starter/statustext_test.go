@@ -96,6 +96,7 @@ func TestListing(t *testing.T) {
 		{ID: "notes", Status: domain.StatusCompleted, Number: 12, Steps: new(3), StopReason: domain.Completed, Open: true},
 		{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Status: domain.StatusInProgress, Number: 1, Open: true},
 		{ID: "世界", Status: domain.StatusFailed, Number: 1, Steps: new(1), Code: domain.CodeAuth},
+		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0)},
 	}
 	agents[0].StartedAt = testNow.Add(-90 * time.Minute)
 	out := plainOutput(&locked{})

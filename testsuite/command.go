@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
 )
 
 // A command is what a workflow handed on, or what the history has of it.
@@ -172,7 +173,10 @@ func (r payloadReader) command(event *historypb.HistoryEvent) (c command, by int
 	case *historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes:
 		failed := a.WorkflowExecutionFailedEventAttributes
 		c.kind, c.of, by = kindEnd, "failure", failed.GetWorkflowTaskCompletedEventId()
-		c.value = failed.GetFailure().GetMessage()
+		// Messages of failures pass the codec, in a copy: the history is the caller's.
+		failure := proto.CloneOf(failed.GetFailure())
+		converter.DecodeCommonFailureAttributes(r.converter, failure)
+		c.value = failure.GetMessage()
 	}
 	return c, by, err
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -60,6 +61,7 @@ func (e *Env) played(provider inference.Provider, prompt string, events []Event)
 		return Run{}, err
 	}
 	s.schedule(events, in.Name != "")
+	s.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: in.WorkflowID()})
 	s.env.ExecuteWorkflow(string(domain.Execute), in)
 	if err := s.wrong(); err != nil {
 		return Run{}, err

@@ -21,6 +21,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/hook"
 	agents "everstep/starter/client"
 	"everstep/testsuite"
 	"everstep/worker/host"
@@ -83,6 +84,22 @@ func TestReplay(t *testing.T) {
 	testsuite.ReplayFiles(t, filepath.Join(histories, "*.json"), testsuite.ReplayConfig{Hooks: historyHooks(), Known: known()})
 }
 
+// TestReplayUnderAnyID replays every kept history without its workflow id:
+// agents that began under any id, before that was refused, go on.
+func TestReplayUnderAnyID(t *testing.T) {
+	t.Parallel()
+	for _, path := range kept(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+			t.Parallel()
+			r := newReplayer(t)
+			hooks, err := hook.NewSet(historyHooks()...)
+			require.NoError(t, err)
+			workflows.Register(r, workflows.Options{Hooks: hooks})
+			require.NoError(t, r.ReplayWorkflowHistory(quiet(), readHistory(t, path)))
+		})
+	}
+}
+
 // quiet drops what the SDK logs of an error that is expected: it has a stack
 // trace for each history, under which other tests' failures would be lost.
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
@@ -116,6 +133,11 @@ func TestRecordHistories(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {
 		s := start(t, host.Config{})
 		s.keep(t, "plain", s.ended(t, s.begin(t, "turns: [{text: hello}]")))
+	})
+	t.Run("foreign", func(t *testing.T) {
+		s := start(t, host.Config{})
+		refused, _ := s.beginForeign(t, "foreign")
+		s.keep(t, "foreign", refused)
 	})
 	t.Run("parallel-tools", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})

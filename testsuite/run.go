@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -100,6 +101,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 		return Run{}, err
 	}
 	s.schedule(events, in.Name != "")
+	s.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: in.WorkflowID()})
 	s.env.ExecuteWorkflow(string(domain.Execute), in)
 	if err := s.wrong(); err != nil {
 		return Run{}, err

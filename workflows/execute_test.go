@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/workflows"
@@ -39,7 +41,7 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env := suite.NewTestWorkflowEnvironment()
 	workflows.Register(env, workflows.Options{})
 	// The race detector on a busy machine is no deadlock.
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute, Interceptors: []interceptor.WorkerInterceptor{&ownID{}}})
 	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ModelRequest) (domain.ModelReply, error) {
 		w.mu.Lock()
 		w.asked = append(w.asked, r)
@@ -63,6 +65,37 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 		return w.record(r)
 	}, activity.RegisterOptions{Name: string(domain.Record)})
 	return env
+}
+
+// ownID runs each agent under the workflow id that a client would start it with,
+// where the test gives it none: the environment has the same one for all.
+type ownID struct {
+	interceptor.WorkerInterceptorBase
+	interceptor.WorkflowInboundInterceptorBase
+	interceptor.WorkflowOutboundInterceptorBase
+	id string
+}
+
+func (*ownID) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &ownID{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}}
+}
+
+func (o *ownID) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	o.WorkflowOutboundInterceptorBase.Next = next
+	return o.WorkflowInboundInterceptorBase.Next.Init(o)
+}
+
+func (o *ownID) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	o.id = in.Args[0].(domain.SessionInput).WorkflowID()
+	return o.WorkflowInboundInterceptorBase.Next.ExecuteWorkflow(ctx, in)
+}
+
+func (o *ownID) GetInfo(ctx workflow.Context) *workflow.Info {
+	info := o.WorkflowOutboundInterceptorBase.Next.GetInfo(ctx)
+	if info.WorkflowExecution.ID == "default-test-workflow-id" {
+		info.WorkflowExecution.ID = o.id
+	}
+	return info
 }
 
 func says(text string, calls ...domain.ToolCall) domain.ModelReply {

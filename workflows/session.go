@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"slices"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -54,6 +55,9 @@ func open(ctx workflow.Context, in domain.SessionInput, options Options) (*sessi
 	s := &session{archive: &archive{}}
 	root = workflow.WithValue(root, transcriptKey{}, s)
 	s.given = given{in, options, workflow.GetInfo(ctx)}
+	if err := checkOwnID(ctx, in); err != nil {
+		return nil, err
+	}
 	carry := domain.Carry{}
 	if in.Carry != nil {
 		carry = *in.Carry
@@ -143,6 +147,27 @@ func (s *session) goOn(carry domain.Carry) error {
 	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true})
 	return nil
+}
+
+// ownID is the version from which an agent runs under its own workflow id only.
+// It is recorded where another id is met, and nowhere else. It must never change.
+const ownID = "own-id"
+
+// checkOwnID refuses what was started under an id that is not the agent's: who
+// reaches the server past all clients would have agents that no command finds.
+func checkOwnID(ctx workflow.Context, in domain.SessionInput) error {
+	id, own := workflow.GetInfo(ctx).WorkflowExecution.ID, in.WorkflowID()
+	identity, err := domain.AgentIDOf(strings.TrimPrefix(own, domain.WorkflowIDPrefix))
+	if id == own && err == nil && identity == in.AgentID {
+		return nil
+	}
+	if workflow.GetVersion(ctx, ownID, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil // it began before this was asked, or a replay does not know the id
+	}
+	if id == own {
+		return domain.Errorf(domain.Invalid, "agent_id: %s is not that of %q", in.AgentID, id)
+	}
+	return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
 }
 
 // checkInput refuses what no client of ours sends. A client refuses it first,

@@ -159,6 +159,15 @@ var rules = []func(types.ServiceConfig) string{
 		}
 		return ""
 	},
+	doors,
+}
+
+// A browser on the host reaches what listens in a container, published or not.
+func doors(s types.ServiceConfig) string {
+	if strings.HasPrefix(s.Image, "temporalio/ui:") && (s.NetworkMode != "service:ui" || len(s.Configs) == 0 || len(s.Ports) > 0) {
+		return "is reached without `worker ui`"
+	}
+	return ""
 }
 
 func checkService(s types.ServiceConfig) []string {

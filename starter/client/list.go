@@ -18,7 +18,11 @@ import (
 type Listed struct {
 	AgentID domain.AgentID `json:"agent_id"`
 	// ID is what users call the agent: its name, or its UUID where it has none.
-	ID         string `json:"id"`
+	ID string `json:"id"`
+	// Foreign says that this is no agent of a client: somebody started agent.Execute
+	// under a workflow id of their own, which workers refuse. ID is that id, AgentID
+	// is zero, and nothing else takes either.
+	Foreign    bool   `json:"foreign,omitzero"`
 	Name       string `json:"name,omitzero"`
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
@@ -62,11 +66,16 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 			}
 			workflowID := info.GetExecution().GetWorkflowId()
 			a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
-			if err != nil || a.workflowID() != workflowID || shown[workflowID] {
-				continue // another program's, or an earlier life of the same name
+			foreign := err != nil || a.workflowID() != workflowID
+			if !foreign && shown[workflowID] {
+				continue // an earlier life of the same name
 			}
 			shown[workflowID] = true
-			if !yield(c.listed(ctx, a, info), nil) {
+			l := Listed{Foreign: true, ID: workflowID}
+			if !foreign {
+				l = Listed{AgentID: a.id, ID: a.called(), Name: a.name}
+			}
+			if !yield(c.listed(ctx, a, l, info), nil) {
 				return
 			}
 			if count++; count == o.Limit {
@@ -111,15 +120,13 @@ func (c *Client) visiblePage(ctx context.Context, query string, token []byte) (*
 	})
 }
 
-// listed joins what the memo, the search attributes and the server say.
-func (c *Client) listed(ctx context.Context, a agent, info *workflowpb.WorkflowExecutionInfo) Listed {
-	l := Listed{
-		AgentID: a.id, ID: a.called(), Name: a.name, WorkflowID: a.workflowID(), RunID: info.GetExecution().GetRunId(),
-		Status: domain.StatusInProgress, Number: 1,
-		Open:         info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
-		ServerStatus: serverWord(info.GetStatus()),
-		StartedAt:    info.GetStartTime().AsTime(),
-	}
+// listed joins what the memo, the search attributes and the server say of who is
+// named already.
+func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb.WorkflowExecutionInfo) Listed {
+	l.WorkflowID, l.RunID = info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	l.Status, l.Number = domain.StatusInProgress, 1
+	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	l.ServerStatus, l.StartedAt = serverWord(info.GetStatus()), info.GetStartTime().AsTime()
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()
 	}
@@ -130,7 +137,7 @@ func (c *Client) listed(ctx context.Context, a agent, info *workflowpb.WorkflowE
 		cut.Number = 1
 		l = l.with(cut)
 	}
-	if ended && (a.name != "" && l.Open || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED) {
+	if ended && !l.Foreign && (a.name != "" && l.Open || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED) {
 		return c.looked(ctx, a, l)
 	}
 	return l

@@ -21,6 +21,8 @@ func visible(workflowID, runID string, status enumspb.WorkflowExecutionStatus, o
 	return info
 }
 
+// TestListJoinsBothStatuses: what was started past all clients is told too, each
+// time that it was.
 func TestListJoinsBothStatuses(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
@@ -35,18 +37,23 @@ func TestListJoinsBothStatuses(t *testing.T) {
 		visible("agent/peer", "run-4", enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, nil),
 		visible("agent/nora", "run-0", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, &one),
 		visible("somebody else's", "run-5", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil),
+		visible("X", "run-6", enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, nil),
+		visible("X", "run-7", enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, nil),
 	}
 	var got []Listed
 	for l, err := range f.client().List(t.Context(), ListOptions{}) {
 		require.NoError(t, err)
 		got = append(got, l)
 	}
-	require.Len(t, got, 4)
+	require.Len(t, got, 7)
 	for i, want := range []Listed{
 		{ID: "nora", Name: "nora", Status: domain.StatusInProgress, Number: 2, Open: true, ServerStatus: "running"},
 		{ID: "otto", Name: "otto", Status: domain.StatusInProgress, Number: 1, Open: true, ServerStatus: "running"},
 		{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Status: domain.StatusCompleted, Number: 1, Steps: new(4), StopReason: domain.Completed, ServerStatus: "completed"},
 		{ID: "peer", Name: "peer", Status: domain.StatusFailed, Number: 1, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated, ServerStatus: "terminated"},
+		{ID: "somebody else's", Foreign: true, Status: domain.StatusInProgress, Number: 1, Open: true, ServerStatus: "running"},
+		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
+		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
 	} {
 		want.AgentID, want.WorkflowID, want.RunID, want.StartedAt = got[i].AgentID, got[i].WorkflowID, got[i].RunID, got[i].StartedAt
 		require.Equal(t, want, got[i])

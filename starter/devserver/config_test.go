@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,11 +73,12 @@ func TestArguments(t *testing.T) {
 		"history.MaxBufferedQueryCount": "1", "limit.historyCount.suggestContinueAsNew": "50",
 	}}
 	require.Equal(t, []string{
-		"server", "start-dev", "--ip", "127.0.0.1", "--port", "7233", "--ui-port", "8233", "--db-filename", "/a/dev.db",
+		"server", "start-dev", "--ip", "127.0.0.1", "--port", "7233", "--ui-ip", "127.1.2.3", "--ui-port", "8000", "--db-filename", "/a/dev.db",
 		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1", "--log-level", "error",
 		"--search-attribute", "AgentName=Keyword", "--search-attribute", "AgentStatus=Keyword", "--search-attribute", "StopReason=Keyword",
 		"--ui-codec-endpoint", "http://127.0.0.1:8081",
 		"--dynamic-config-value", "frontend.enableServerVersionCheck=false",
+		"--dynamic-config-value", `frontend.httpAllowedHosts=["secret.invalid"]`,
 		"--dynamic-config-value", "history.MaxBufferedQueryCount=1",
 		"--dynamic-config-value", "history.timerProcessorMaxPollRPS=2000",
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="100ms"`,
@@ -88,7 +90,8 @@ func TestArguments(t *testing.T) {
 		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
 		"--dynamic-config-value", "system.enableActivityEagerExecution=true",
-	}, s.arguments(ports{server: 7233, ui: 8233}))
+		"--dynamic-config-value", "system.enableNexus=false",
+	}, s.arguments(places{server: 7233, hidden: &net.TCPAddr{IP: net.IPv4(127, 1, 2, 3), Port: 8000}, secret: "secret.invalid"}))
 }
 
 func TestSuperviseIsNotForHands(t *testing.T) {

@@ -1,34 +1,49 @@
 package devserver
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"math/big"
 	"net"
+	"strings"
 	"syscall"
 )
 
-type ports struct{ server, ui int }
+// places are where one server is reached.
+type places struct {
+	// server is the port for clients.
+	server int
+	// ui is where people come, and what they come to is at hidden. See openDoor.
+	ui     net.Listener
+	hidden *net.TCPAddr
+	// secret is the only Host that the server's HTTP API answers.
+	secret string
+}
 
-// choosePorts returns two ports that are free now. Those asked for are taken or
+// choosePlaces finds ports that are free now. Those asked for are taken or
 // refused; those not asked for are the known ones, where these are preferred and
-// free.
-func choosePorts(s spec) (ports, error) {
+// free. The UI's stays taken.
+func choosePlaces(s spec) (places, error) {
 	knownServer, knownUI := 0, 0
 	if s.Known {
 		knownServer, knownUI = preferredPort, preferredUIPort
 	}
 	server, err := choosePort("port", s.Port, knownServer, s.UIPort)
 	if err != nil {
-		return ports{}, err
+		return places{}, err
 	}
-	defer server.Close() // held until both are chosen, so that they differ
+	defer server.Close() // held until all are chosen, so that they differ
 	ui, err := choosePort("ui port", s.UIPort, knownUI, s.Port)
 	if err != nil {
-		return ports{}, err
+		return places{}, err
 	}
-	defer ui.Close()
-	return ports{server: number(server), ui: number(ui)}, nil
+	hidden, err := hiddenPlace()
+	if err != nil {
+		_ = ui.Close()
+		return places{}, err
+	}
+	return places{server: number(server), ui: ui, hidden: hidden, secret: strings.ToLower(rand.Text()) + ".invalid"}, nil
 }
 
 func choosePort(field string, asked, preferred, reserved int) (net.Listener, error) {
@@ -66,11 +81,20 @@ const (
 // started again.
 func listenAnywhere() (net.Listener, error) {
 	for range 20 {
-		if listener, err := listen(firstPort + rand.IntN(lastPort-firstPort)); err == nil { //nolint:gosec // no secret
+		if listener, err := listen(firstPort + below(lastPort-firstPort)); err == nil {
 			return listener, nil
 		}
 	}
 	return listen(0)
+}
+
+// below is a random number from 0 to n-1 that nobody can guess.
+func below(n int) int {
+	i, err := rand.Int(rand.Reader, big.NewInt(int64(n)))
+	if err != nil {
+		panic(err) // it never is
+	}
+	return int(i.Int64())
 }
 
 func listen(port int) (net.Listener, error) {

@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -57,16 +58,19 @@ func tuning() map[string]string {
 		"matching.backlogNegligibleAge": `"500ms"`,
 		// Nothing on this machine needs to ask the vendor for news.
 		"frontend.enableServerVersionCheck": "false",
+		// Agents use no Nexus, and its HTTP endpoints ask for no Host.
+		"system.enableNexus": "false",
 	}
 }
 
 // arguments is the command line of the temporal CLI.
-func (s spec) arguments(p ports) []string {
+func (s spec) arguments(p places) []string {
 	args := []string{
 		"server", "start-dev",
 		"--ip", loopback,
 		"--port", strconv.Itoa(p.server),
-		"--ui-port", strconv.Itoa(p.ui),
+		"--ui-ip", p.hidden.IP.String(),
+		"--ui-port", strconv.Itoa(p.hidden.Port),
 		"--db-filename", s.StateFile,
 		"--sqlite-pragma", "journal_mode=wal",
 		"--sqlite-pragma", "synchronous=1",
@@ -79,6 +83,9 @@ func (s spec) arguments(p ports) []string {
 		args = append(args, "--ui-codec-endpoint", s.CodecEndpoint)
 	}
 	dynamic := tuning()
+	// The HTTP API cannot be shut, is found by trying all ports, and takes what any
+	// page posts. A page cannot choose the Host of its requests.
+	dynamic["frontend.httpAllowedHosts"] = fmt.Sprintf("[%q]", p.secret)
 	maps.Copy(dynamic, s.Dynamic)
 	for _, key := range slices.Sorted(maps.Keys(dynamic)) {
 		args = append(args, "--dynamic-config-value", key+"="+dynamic[key])

@@ -54,15 +54,17 @@ func (s *supervisor) start(ctx context.Context) (*process, Server, error) {
 }
 
 func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
-	chosen, err := choosePorts(s.spec)
+	chosen, err := choosePlaces(s.spec)
 	if err != nil {
 		return nil, Server{}, err
 	}
 	said := logSize(s.spec.StateFile)
 	p, err := startProcess(s.spec.Binary, s.spec.arguments(chosen), filepath.Dir(s.spec.StateFile), s.lock)
 	if err != nil {
+		_ = chosen.ui.Close()
 		return nil, Server{}, fmt.Errorf("run %s: %w", s.spec.Binary, err)
 	}
+	openDoor(p, chosen)
 	address := net.JoinHostPort(loopback, strconv.Itoa(chosen.server))
 	if err := answers(ctx, address, p); err != nil {
 		p.stop()
@@ -70,7 +72,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
 	}
 	return p, Server{
 		Address:   address,
-		UIURL:     "http://" + net.JoinHostPort(loopback, strconv.Itoa(chosen.ui)),
+		UIURL:     "http://" + chosen.ui.Addr().String(),
 		Namespace: namespace,
 		StateFile: s.spec.StateFile,
 		LogFile:   logPath(s.spec.StateFile),

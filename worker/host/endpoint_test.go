@@ -5,11 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/worker/host/door"
 )
 
 func TestCodecCommandServesUntilItIsTold(t *testing.T) {
@@ -20,7 +23,7 @@ func TestCodecCommandServesUntilItIsTold(t *testing.T) {
 	require.NoError(t, free.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- serveCodec(ctx, address, []string{"http://localhost:8233"}) }()
+	go func() { ended <- serveCodec(ctx, address, door.Door{Origins: []string{"http://localhost:8233"}}) }()
 
 	var response *http.Response
 	require.Eventually(t, func() bool {
@@ -45,5 +48,48 @@ func TestCodecCommandNamesAPortThatIsTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
-	require.ErrorContains(t, serveCodec(t.Context(), taken.Addr().String(), nil), "--listen: ")
+	require.ErrorContains(t, serveCodec(t.Context(), taken.Addr().String(), door.Door{}), "--listen: ")
+}
+
+// TestUICommandStandsBeforeTheUI: what is behind it is reached under this
+// machine's own names only.
+func TestUICommandStandsBeforeTheUI(t *testing.T) {
+	t.Parallel()
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the UI") }))
+	t.Cleanup(inner.Close)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	ctx, cancel := context.WithCancel(t.Context())
+	command := uiCommand()
+	command.SetArgs([]string{"--listen", address, "--target", inner.URL, "--host", "temporal.example"})
+	ended := make(chan error, 1)
+	go func() { ended <- command.ExecuteContext(ctx) }()
+	ask := func(host string) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address, nil)
+		require.NoError(t, err)
+		request.Host = host
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		return response, err
+	}
+	require.Eventually(t, func() bool {
+		response, err := ask("")
+		return err == nil && response.StatusCode == http.StatusOK
+	}, 10*time.Second, 10*time.Millisecond)
+	for host, status := range map[string]int{"localhost:8233": http.StatusOK, "temporal.example": http.StatusOK, "evil.test": http.StatusForbidden} {
+		response, err := ask(host)
+		require.NoError(t, err)
+		require.Equal(t, status, response.StatusCode, host)
+	}
+	cancel()
+	require.NoError(t, <-ended)
+
+	wrong := uiCommand()
+	wrong.SetArgs([]string{"--target", "8080"})
+	wrong.SilenceErrors, wrong.SilenceUsage = true, true
+	require.ErrorContains(t, wrong.ExecuteContext(t.Context()), "--target: ")
 }

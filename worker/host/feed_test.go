@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -39,15 +40,17 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 		reached, places = append(reached, b), append(places, domain.PlaceOf(ctx))
 	}})
 	workflows.Register(env, workflows.Options{})
+	const started = "agent/5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55"
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: started})
 	digest := domain.DigestOf([]byte("resolved"))
 	serveAs(env, domain.ListTools, func(domain.CatalogRequest) domain.Catalog {
-		_, _, ok := cache.Find("default-test-workflow-id")
+		_, _, ok := cache.Find(started)
 		require.False(t, ok, "there is no definition yet")
 		return domain.Catalog{Tools: []domain.ToolSpec{{Name: "look", Schema: []byte(`{}`), Effect: domain.ReadOnly}}, Digest: digest}
 	})
 	inferences := 0
 	serveAs(env, domain.CallModel, func(ask domain.ModelRequest) domain.ModelReply {
-		log, resolved, ok := cache.Find("default-test-workflow-id")
+		log, resolved, ok := cache.Find(started)
 		require.True(t, ok)
 		require.Equal(t, ask.Log, log.Ref())
 		require.Equal(t, ask.Resolved, resolved.Digest)
@@ -61,7 +64,7 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 		return domain.ModelReply{Outcome: domain.Answered, Message: &m, Tries: 1, Digest: digest, Response: domain.Response{Finish: finish}}
 	})
 	serveAs(env, domain.CallTool, func(domain.ToolRequest) domain.ToolReply {
-		log, _, _ := cache.Find("default-test-workflow-id")
+		log, _, _ := cache.Find(started)
 		require.Equal(t, 2, log.Len(), "the message that asks for the call is there")
 		return domain.ToolReply{Content: "seen"}
 	})
@@ -75,7 +78,7 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 	require.Equal(t, 2, inferences)
 	require.Equal(t, []domain.Boundary{domain.BetweenSteps, domain.BetweenSteps}, reached)
 	for i, place := range places {
-		require.Equal(t, "default-test-workflow-id", place.WorkflowID)
+		require.Equal(t, started, place.WorkflowID)
 		require.Equal(t, i+1, place.Step)
 		require.False(t, place.ExecutionID.IsZero())
 	}

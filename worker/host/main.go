@@ -81,7 +81,7 @@ handed back; at once on a second signal.`,
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return domain.Errorf(domain.Invalid, "%s; see --help", err)
 	})
-	command.AddCommand(codecCommand())
+	command.AddCommand(codecCommand(), uiCommand())
 	command.CompletionOptions.DisableDefaultCmd = true
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		config, err := FromEnvironment(config, envconfig.EnvLookupOS, connection, own)

@@ -2,9 +2,10 @@ package codec
 
 import (
 	"net/http"
-	"slices"
 
 	"go.temporal.io/sdk/converter"
+
+	"everstep/worker/host/door"
 )
 
 // maxRequest bounds a request to the endpoint, in bytes. The UI sends a page
@@ -12,19 +13,14 @@ import (
 const maxRequest = 16 << 20
 
 // Handler serves the codec over HTTP, as Temporal's UI and CLI ask for it
-// (POST …/encode and …/decode), to pages of the given origins, such as
-// http://localhost:8233. It holds no secret, but decodes for anyone who can
-// reach it: bind it to loopback.
-func (c *Codec) Handler(origins ...string) http.Handler {
+// (POST …/encode and …/decode), to whom the door lets in: pages of the UI are of
+// another origin, which it has to list. It holds no secret, but decodes for any
+// program that can reach it: bind it to loopback.
+func (c *Codec) Handler(d door.Door) http.Handler {
 	endpoint := http.MaxBytesHandler(converter.NewPayloadCodecHTTPHandler(c), maxRequest)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
+	return d.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")
-		if origin != "" && !slices.Contains(origins, origin) {
-			http.Error(w, "codec: pages of "+origin+" may not use this endpoint", http.StatusForbidden)
-			return
-		}
-		if origin != "" {
+		if origin := r.Header.Get("Origin"); origin != "" {
 			w.Header().Set("Access-Control-Allow-Origin", origin)
 			w.Header().Set("Access-Control-Allow-Credentials", "true")
 		}
@@ -36,5 +32,5 @@ func (c *Codec) Handler(origins ...string) http.Handler {
 			return
 		}
 		endpoint.ServeHTTP(w, r)
-	})
+	}))
 }

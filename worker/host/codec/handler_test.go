@@ -12,13 +12,15 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"everstep/worker/host/door"
 )
 
 const ui = "http://localhost:8233"
 
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(newCodec(t).Handler(ui))
+	server := httptest.NewServer(newCodec(t).Handler(door.Door{Origins: []string{ui}}))
 	t.Cleanup(server.Close)
 	return server
 }
@@ -57,6 +59,20 @@ func TestHandlerDecodesForTheUI(t *testing.T) {
 			require.True(t, proto.Equal(want, got.Payloads[0]))
 		})
 	}
+}
+
+// TestHandlerRefusesOtherNames: a page under a name that is bound to this
+// machine's address is of the endpoint's own origin.
+func TestHandlerRefusesOtherNames(t *testing.T) {
+	t.Parallel()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, serve(t).URL+"/decode", strings.NewReader(`{}`))
+	require.NoError(t, err)
+	request.Host = "evil.test:8234"
+	request.Header.Set("Origin", "http://evil.test:8234")
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusForbidden, response.StatusCode)
 }
 
 func TestHandlerAnswersPreflight(t *testing.T) {

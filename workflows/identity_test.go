@@ -1,0 +1,53 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+)
+
+// TestRefusesOtherIDs: who starts the workflow without a client of ours does so
+// under the agent's own id, where every command finds it, or not at all.
+func TestRefusesOtherIDs(t *testing.T) {
+	t.Parallel()
+	other, err := domain.AgentIDOf("bob")
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		id, agent string
+		change    func(*domain.SessionInput)
+	}{
+		"any id":                        {id: "X"},
+		"any id, named":                 {id: "X", agent: "ann"},
+		"without the prefix":            {id: "ann", agent: "ann"},
+		"another agent's id":            {id: "agent/bob", agent: "ann"},
+		"another agent's UUID":          {id: "agent/ann", agent: "ann", change: func(in *domain.SessionInput) { in.AgentID = other }},
+		"a name for an agent without":   {id: "agent/ann"},
+		"going on":                      {id: "X", agent: "ann", change: func(in *domain.SessionInput) { in.GoOn, in.Carry = &domain.GoOn{}, &domain.Carry{} }},
+		"a carry, which cannot be read": {id: "X", agent: "ann", change: func(in *domain.SessionInput) { in.Carry = &domain.Carry{} }},
+		"the zero UUID":                 {id: "agent/00000000-0000-0000-0000-000000000000", change: func(in *domain.SessionInput) { in.AgentID = domain.AgentID{} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("hi"), nil }}
+			env := w.environment(t)
+			env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: test.id})
+			env.ExecuteWorkflow(string(domain.Execute), input(t, test.agent, func(in *domain.SessionInput) {
+				if test.change != nil {
+					test.change(in)
+				}
+			}))
+
+			require.True(t, env.IsWorkflowCompleted())
+			var refused *temporal.ApplicationError
+			require.ErrorAs(t, env.GetWorkflowError(), &refused)
+			require.Equal(t, string(domain.Invalid), refused.Type())
+			require.Contains(t, refused.Message(), "_id: ")
+			require.Empty(t, w.listed, "nothing of it is done")
+			require.Empty(t, w.asked)
+		})
+	}
+}
