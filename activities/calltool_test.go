@@ -196,7 +196,7 @@ func TestCallToolErrorsAreData(t *testing.T) {
 		text    string
 	}{
 		{"unknown", fake(domain.ReadOnly, answering("")), request("other", domain.ReadOnly), domain.Invalid, domain.CodeUnknownTool, `unknown tool "other"; the tools are: fake`},
-		{"malformed arguments", fake(domain.ReadOnly, answering("")), domain.ToolRequest{Name: "fake", Arguments: `{"a":`}, domain.Invalid, domain.CodeMalformed, "arguments: not valid JSON"},
+		{"malformed arguments", fake(domain.ReadOnly, answering("")), domain.ToolRequest{Name: "fake", Arguments: `{"a":`}, domain.Invalid, domain.CodeMalformed, "arguments: the text is not JSON"},
 		{"plain error", fake(domain.ReadOnly, failing(errors.New("no such city"))), request("fake", domain.ReadOnly), domain.Invalid, "", "no such city"},
 		{"error without text", fake(domain.ReadOnly, failing(errors.New(""))), request("fake", domain.ReadOnly), domain.Invalid, "", "the tool fake failed and did not say why"},
 		{"typed error, wrapped", fake(domain.ReadOnly, failing(fmt.Errorf("lookup: %w", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no access")))), request("fake", domain.ReadOnly), domain.Denied, domain.CodeAuth, "lookup: no access"},

@@ -1,156 +1,255 @@
 package output
 
 import (
-	"github.com/google/jsonschema-go/jsonschema"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 const (
-	// maxVisits bounds how often a schema may meet a value in one check.
-	maxVisits = 2_000_000
-	// maxWriting bounds the bytes of errors that the library may write on its
-	// way through alternatives: it prints every value that does not fit one,
-	// and again at each level above.
-	maxWriting = 256 << 20
+	// maxSpread bounds how many schemas one value may have to be checked against.
+	maxSpread = 20_000
+	// maxWork bounds a check: one is about a microsecond and, where a value does
+	// not fit, some hundred bytes.
+	maxWork = 2_000_000
 	// maxStack bounds how many schemas are open at once: a stack that is used up
 	// would end the process.
 	maxStack = 5_000
 )
 
+// measure goes through all that a schema is made of. It looks for references
+// that lead back to where they began with nothing of the value consumed, and for
+// schemas that unfold without measure.
+func (s *Schema) measure() error {
+	m := &measurement{Schema: s, spread: map[*jsonschema.Schema]int{}, open: map[*jsonschema.Schema]bool{}}
+	todo, seen := []*jsonschema.Schema{s.root}, map[*jsonschema.Schema]bool{nil: true}
+	for len(todo) > 0 {
+		next := todo[0]
+		if todo = todo[1:]; seen[next] {
+			continue
+		}
+		seen[next] = true
+		if err := m.visit(next); err != nil {
+			return err
+		}
+		todo = append(append(todo, s.beside[next]...), inside(next)...)
+		if next.PropertyNames != nil {
+			next.Extensions = append(next.Extensions, propertyNames{next.PropertyNames})
+			next.PropertyNames = nil
+		}
+	}
+	return nil
+}
+
+// propertyNames checks the names of properties as the library does, which tells
+// the wrong place: the one that it has come to when all is done.
+type propertyNames struct{ schema *jsonschema.Schema }
+
+func (p propertyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
+	object, _ := v.(map[string]any)
+	for name := range object {
+		if p.schema.Validate(name) != nil {
+			ctx.AddError(&kind.PropertyNames{Property: name})
+		}
+	}
+}
+
+type measurement struct {
+	*Schema
+	spread map[*jsonschema.Schema]int
+	open   map[*jsonschema.Schema]bool
+}
+
+func (m *measurement) visit(s *jsonschema.Schema) error {
+	if m.open[s] {
+		return fmt.Errorf("at %s: the schema refers to itself without end; let the reference go through properties or items", placeOf(s))
+	}
+	if m.spread[s] > 0 {
+		return nil
+	}
+	m.open[s] = true
+	defer delete(m.open, s)
+	m.beside[s] = beside(s)
+	spread := 1
+	for _, next := range m.beside[s] {
+		if err := m.visit(next); err != nil {
+			return err
+		}
+		spread += m.spread[next]
+	}
+	if spread > maxSpread {
+		return fmt.Errorf("at %s: one value would have to be checked against more than %d schemas; combine fewer of them", placeOf(s), maxSpread)
+	}
+	m.spread[s] = spread
+	return nil
+}
+
+// placeOf says where a schema lies in the whole.
+func placeOf(s *jsonschema.Schema) string {
+	_, fragment, _ := strings.Cut(s.Location, "#")
+	if pointer, err := url.PathUnescape(fragment); err == nil && pointer != "" {
+		return shown(pointer)
+	}
+	return "the root"
+}
+
+func present(all ...*jsonschema.Schema) []*jsonschema.Schema {
+	return slices.DeleteFunc(all, func(s *jsonschema.Schema) bool { return s == nil })
+}
+
+// beside returns the schemas that a value of s must be checked against too.
+func beside(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := slices.Concat(present(s.Ref, s.Not, s.If, s.Then, s.Else), s.AllOf, s.AnyOf, s.OneOf)
+	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
+		all = append(all, s.DependentSchemas[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		all = append(all, one(s.Dependencies[name])...)
+	}
+	return all
+}
+
+// inside returns the schemas that parts of a value of s must be checked against.
+func inside(s *jsonschema.Schema) []*jsonschema.Schema {
+	first, rest := items(s)
+	return slices.Concat(first, rest, one(s.AdditionalProperties), present(s.Contains, s.UnevaluatedProperties, s.PropertyNames),
+		slices.Collect(maps.Values(s.Properties)), slices.Collect(maps.Values(s.PatternProperties)))
+}
+
+// items returns the schemas of the first items of a list, one each, and those of
+// all others.
+func items(s *jsonschema.Schema) (first, rest []*jsonschema.Schema) {
+	first, rest = s.PrefixItems, present(s.Items2020, s.UnevaluatedItems)
+	if list, ok := s.Items.([]*jsonschema.Schema); ok {
+		first = list
+	}
+	return first, slices.Concat(rest, one(s.Items), one(s.AdditionalItems))
+}
+
+// one is the schema in a field that may hold other things.
+func one(field any) []*jsonschema.Schema {
+	s, _ := field.(*jsonschema.Schema)
+	return present(s)
+}
+
 // A bill is what a check may still cost.
 type bill struct {
-	*graph
-	visits  int
-	writing int
-	stack   int
+	*Schema
+	work int
 }
 
 // affordable reports whether a value can be checked in reasonable time. It
 // counts what the library would do if it never stopped at the first mistake.
-func (g *graph) affordable(v *value) bool {
-	b := &bill{graph: g, visits: maxVisits, writing: maxWriting, stack: maxStack}
-	return b.visit(g.root, v, 0)
+func (s *Schema) affordable(v any) bool {
+	b := &bill{Schema: s, work: maxWork}
+	b.visit(s.root, v, 0)
+	return b.work >= 0
 }
 
-// visit counts one schema on one value. Choices says how many alternatives lie
-// around it.
-func (b *bill) visit(s *jsonschema.Schema, v *value, choices int) bool {
-	b.stack--
-	defer func() { b.stack++ }()
-	b.visits -= 1 + len(s.Enum)
-	b.writing -= choices * (64 + v.size)
-	if text, ok := v.plain.(string); ok && s.Pattern != "" {
-		b.match(s.Pattern, text)
+// visit counts one schema on one value, with so many others open around it.
+func (b *bill) visit(s *jsonschema.Schema, v any, open int) {
+	if b.work -= 1 + open/16; open > maxStack {
+		b.work = -1
 	}
+	if b.work < 0 {
+		return
+	}
+	if s.Enum != nil {
+		b.work -= len(s.Enum.Values)
+	}
+	for _, next := range b.beside[s] {
+		b.visit(next, v, open+1)
+	}
+	switch v := v.(type) {
+	case string:
+		if b.work -= len(v) / 1024; s.Pattern != nil {
+			b.match(s.Pattern, v)
+		}
+	case []any:
+		b.list(s, v, open+1)
+	case map[string]any:
+		b.members(s, v, open+1)
+	}
+}
+
+func (b *bill) list(s *jsonschema.Schema, list []any, open int) {
+	b.work -= len(list) / 8
 	if s.UniqueItems {
-		b.compare(v)
+		b.compare(list)
 	}
-	if b.visits < 0 || b.writing < 0 || b.stack < 0 {
-		return false
+	first, rest := items(s)
+	if len(first)+len(rest) == 0 && s.Contains == nil {
+		return
 	}
-	if ref := b.refs[s]; ref != nil {
-		if fits := b.visit(ref, v, choices); !fits || b.old {
-			return fits
+	for i, item := range list {
+		next := rest
+		if i < len(first) {
+			next = first[i : i+1]
+		}
+		for _, s := range next {
+			b.visit(s, item, open)
+		}
+		if s.Contains != nil {
+			b.visit(s.Contains, item, open)
+		}
+		if b.work < 0 {
+			return
 		}
 	}
-	return b.beside(s, v, choices) && b.items(s, v, choices) && b.members(s, v, choices)
 }
 
-func (b *bill) beside(s *jsonschema.Schema, v *value, choices int) bool {
-	for _, all := range s.AllOf {
-		if !b.visit(all, v, choices) {
-			return false
+func (b *bill) members(s *jsonschema.Schema, object map[string]any, open int) {
+	b.work -= len(object)
+	for key, member := range object {
+		known := false
+		visit := func(s *jsonschema.Schema) {
+			known = true
+			b.visit(s, member, open)
 		}
-	}
-	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf, {s.Not, s.If}} {
-		for _, choice := range list {
-			if choice != nil && !b.visit(choice, v, choices+1) {
-				return false
-			}
-		}
-	}
-	for _, next := range []*jsonschema.Schema{s.Then, s.Else} {
-		if next != nil && !b.visit(next, v, choices) {
-			return false
-		}
-	}
-	for _, group := range []map[string]*jsonschema.Schema{s.DependentSchemas, s.DependencySchemas} {
-		for key, next := range group {
-			if v.fields[key] != nil && !b.visit(next, v, choices) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (b *bill) items(s *jsonschema.Schema, v *value, choices int) bool {
-	for i, item := range v.list {
-		first := s.PrefixItems
-		if b.old {
-			first = s.ItemsArray
-		}
-		for _, next := range []*jsonschema.Schema{s.Items, s.AdditionalItems, s.UnevaluatedItems} {
-			if next != nil && i >= len(first) && !b.visit(next, item, choices) {
-				return false
-			}
-		}
-		if i < len(first) && !b.visit(first[i], item, choices) {
-			return false
-		}
-		if s.Contains != nil && !b.visit(s.Contains, item, choices+1) {
-			return false
-		}
-	}
-	return true
-}
-
-func (b *bill) members(s *jsonschema.Schema, v *value, choices int) bool {
-	b.visits -= len(v.keys)
-	for _, key := range v.keys {
-		member := v.fields[key]
-		known := s.Properties[key] != nil
-		if known && !b.visit(s.Properties[key], member, choices) {
-			return false
+		if own := s.Properties[key]; own != nil {
+			visit(own)
 		}
 		for pattern, next := range s.PatternProperties {
-			if !b.match(pattern, key) {
-				continue
-			}
-			if known = true; !b.visit(next, member, choices) {
-				return false
+			if b.match(pattern, key) {
+				visit(next)
 			}
 		}
-		if s.AdditionalProperties != nil && !known && !b.visit(s.AdditionalProperties, member, choices) {
-			return false
+		if more, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && !known {
+			visit(more)
 		}
-		if s.UnevaluatedProperties != nil && !b.visit(s.UnevaluatedProperties, member, choices) {
-			return false
+		if s.UnevaluatedProperties != nil {
+			visit(s.UnevaluatedProperties)
 		}
-		if s.PropertyNames != nil && !b.visit(s.PropertyNames, nameValue(key), choices) {
-			return false
+		for _, names := range s.Extensions {
+			b.visit(names.(propertyNames).schema, key, open)
+		}
+		if b.work < 0 {
+			return
 		}
 	}
-	return b.visits >= 0
 }
 
 // match counts what a regular expression costs, and says whether it matches,
 // where that is still affordable.
-func (b *bill) match(pattern, text string) bool {
-	e := b.patterns[pattern]
-	b.visits -= 1 + (len(text)+1)*e.cost/64
-	return b.visits >= 0 && e.MatchString(text)
+func (b *bill) match(pattern jsonschema.Regexp, text string) bool {
+	b.work -= 1 + (len(text)+1)*pattern.(*expression).cost/64
+	return b.work >= 0 && pattern.MatchString(text)
 }
 
 // compare counts what it takes to tell the items of a list from each other.
 // Those that are lists or objects may have to be compared one with each other.
-func (b *bill) compare(v *value) {
+func (b *bill) compare(list []any) {
 	composite := 0
-	for _, item := range v.list {
-		if item.composite() {
+	for _, item := range list {
+		switch item.(type) {
+		case []any, map[string]any:
 			composite++
 		}
 	}
-	b.visits -= len(v.list) + composite*composite/32
+	b.work -= len(list) + composite*composite/32
 }
-
-func nameValue(key string) *value { return &value{plain: key, size: len(key) + 2} }

@@ -1,163 +1,224 @@
 package output
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// A report collects what is wrong with a value, place by place.
+// A finding is one thing that is wrong with a value, and where.
+type finding struct {
+	at   place
+	what string
+}
+
+// A report collects what the library found wrong with a value.
 type report struct {
-	*graph
-	lines []string
-	more  int
-	// weight says how far the value is from fitting, to find the nearest of
-	// several alternatives.
-	weight int
+	value    any
+	findings []finding
 }
 
 const (
-	// heavy is the weight of a value of the wrong type, and telling that of one
-	// that is not the one to be: such a property tells alternatives apart.
+	// heavy is the weight of a value of the wrong type, deeper that of a part of
+	// it, and telling that of one that is not the one to be: such a property tells
+	// alternatives apart.
 	heavy   = 1000
 	telling = 10
+	deeper  = 2
+
+	byNearest = " (by the nearest"
 )
 
-// explain says why a value does not fit, which the library has found.
-func (g *graph) explain(v *value) string {
-	r := &report{graph: g}
-	r.visit(g.root, v, nil)
-	if len(r.lines) == 0 {
-		return "the answer does not fit its schema: it has properties or items that no part of the schema allows"
+// explain says in lines what the library found wrong with a value, in the order
+// of the places.
+func explain(found error, value any) []string {
+	e, ok := errors.AsType[*jsonschema.ValidationError](found)
+	if !ok {
+		return []string{shown(found.Error())}
 	}
-	return lines(r.lines, r.more)
-}
-
-func (r *report) add(weight int, at *place, format string, args ...any) {
-	r.weight += weight
-	if len(r.lines) >= maxLines {
-		r.more++
-		return
+	r := &report{value: value}
+	r.visit(e, 0)
+	compare := func(a, b finding) int {
+		return cmp.Or(slices.CompareFunc(a.at, b.at, compareSteps), cmp.Compare(a.what, b.what))
 	}
-	r.lines = append(r.lines, fmt.Sprintf("at %s: ", at)+fmt.Sprintf(format, args...))
+	slices.SortFunc(r.findings, compare)
+	said := []string{}
+	for _, f := range slices.CompactFunc(r.findings, func(a, b finding) bool { return compare(a, b) == 0 }) {
+		said = append(said, "at "+f.at.String()+": "+f.what)
+	}
+	return said
 }
 
-// try reports on a value by itself.
-func (r *report) try(s *jsonschema.Schema, v *value, at *place) *report {
-	own := &report{graph: r.graph}
-	own.visit(s, v, at)
-	return own
+// compareSteps orders the items of a list by their number.
+func compareSteps(a, b string) int {
+	i, noNumber := strconv.Atoi(a)
+	k, neither := strconv.Atoi(b)
+	if noNumber == nil && neither == nil {
+		return cmp.Compare(i, k)
+	}
+	return strings.Compare(a, b)
 }
 
-func (r *report) fits() bool { return len(r.lines) == 0 }
-
-func (r *report) visit(s *jsonschema.Schema, v *value, at *place) {
-	if ref := r.refs[s]; ref != nil {
-		r.visit(ref, v, at)
-		if r.old {
-			return
+// visit adds what an error says, and returns how far that is from fitting, to
+// find the nearest of several alternatives for what lies that deep.
+func (r *report) visit(e *jsonschema.ValidationError, depth int) (weight int) {
+	at := place(e.InstanceLocation)
+	switch k := e.ErrorKind.(type) {
+	case *kind.AnyOf:
+		return r.nearest(e, depth)
+	case *kind.OneOf:
+		if k.Subschemas == nil {
+			return r.nearest(e, depth)
 		}
-	}
-	if !r.typed(s, v, at) {
-		return
-	}
-	r.same(s, v, at)
-	r.measures(s, v, at)
-	for _, all := range s.AllOf {
-		r.visit(all, v, at)
-	}
-	r.alternatives(s.AnyOf, v, at, false)
-	r.alternatives(s.OneOf, v, at, true)
-	if s.Not != nil && r.try(s.Not, v, at).fits() {
-		r.add(1, at, "is what the schema excludes")
-	}
-	r.condition(s, v, at)
-	if _, ok := v.plain.([]any); ok {
-		r.items(s, v, at)
-	}
-	if v.fields != nil {
-		r.object(s, v, at)
-	}
-}
-
-// typed reports whether the value is of a type that the schema takes. If not,
-// there is nothing more to say of it.
-func (r *report) typed(s *jsonschema.Schema, v *value, at *place) bool {
-	wanted := s.Types
-	if s.Type != "" {
-		wanted = []string{s.Type}
-	}
-	kind := v.kind()
-	if wanted == nil || slices.Contains(wanted, kind) || kind == "integer" && slices.Contains(wanted, "number") {
-		return true
-	}
-	r.add(heavy, at, "must be of type %s and is of type %s", strings.Join(wanted, " or "), kind)
-	return false
-}
-
-// same checks enum and const.
-func (r *report) same(s *jsonschema.Schema, v *value, at *place) {
-	if s.Const != nil && !jsonschema.Equal(*s.Const, v.plain) {
-		r.add(telling, at, "must be %s and is %s", brief(*s.Const), brief(v.plain))
-	}
-	if s.Enum != nil && !slices.ContainsFunc(s.Enum, func(e any) bool { return jsonschema.Equal(e, v.plain) }) {
-		var names []string
-		for _, e := range s.Enum[:min(len(s.Enum), 8)] {
-			names = append(names, brief(e))
+	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
+		for _, cause := range e.Causes {
+			weight += r.visit(cause, depth)
 		}
-		if more := len(s.Enum) - len(names); more > 0 {
-			names = append(names, fmt.Sprintf("or %d others", more))
+		return weight
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			r.add(at.step(name), "the schema has no such property; leave it out")
 		}
-		r.add(telling, at, "is %s and must be one of %s", brief(v.plain), strings.Join(names, ", "))
+		return len(k.Properties)
+	case *kind.PropertyNames:
+		r.add(at.step(k.Property), "is a name that the schema does not allow")
+		return 1
+	case *kind.UniqueItems:
+		r.add(at.step(strconv.Itoa(k.Duplicates[1])), fmt.Sprintf("is the same as item %d; each may be there once", k.Duplicates[0]))
+		return 1
+	case *kind.Type:
+		if weight = deeper; len(e.InstanceLocation) == depth {
+			weight = heavy
+		}
+	case *kind.Const, *kind.Enum:
+		weight = telling
+	case *kind.Required:
+		weight = len(k.Missing)
 	}
+	r.add(at, says(e.ErrorKind, at.in(r.value)))
+	return max(weight, 1)
 }
 
-// alternatives checks anyOf and oneOf. Where none fits, what is wrong with the
-// nearest one says most.
-func (r *report) alternatives(list []*jsonschema.Schema, v *value, at *place, one bool) {
-	var best *report
-	fitting := 0
-	for _, s := range list {
-		tried := r.try(s, v, at)
-		if tried.fits() {
-			fitting++
+func (r *report) add(at place, what string) {
+	r.findings = append(r.findings, finding{at, what})
+}
+
+// nearest tells of the alternative that a value came nearest to: what is wrong
+// with that one says most.
+func (r *report) nearest(e *jsonschema.ValidationError, depth int) int {
+	at, before, best := place(e.InstanceLocation), len(r.findings), -1
+	for _, cause := range e.Causes {
+		end := len(r.findings)
+		weight := r.visit(cause, len(at))
+		if best >= 0 && weight >= best {
+			r.findings = r.findings[:end]
 			continue
 		}
-		if best == nil || tried.weight < best.weight {
-			best = tried
-		}
+		best = weight
+		r.findings = append(r.findings[:before], r.findings[end:]...)
 	}
-	switch {
-	case fitting == 0 && best != nil && best.weight >= heavy && len(list) > 1:
-		r.add(heavy, at, "is of type %s and fits none of the %d alternatives", v.kind(), len(list))
-	case fitting == 0 && best != nil:
-		for _, line := range best.lines {
-			if len(list) > 1 {
-				line += fmt.Sprintf(" (by the nearest of %d alternatives)", len(list))
-			}
-			if len(r.lines) < maxLines {
-				r.lines = append(r.lines, line)
-			} else {
-				r.more++
+	switch of := len(e.Causes); {
+	case of > 1 && best >= heavy:
+		r.findings = append(r.findings[:before], finding{at, fmt.Sprintf("is of type %s and fits none of the %d alternatives", kindOf(at.in(r.value)), of)})
+	case of > 1:
+		for i, f := range r.findings[before:] {
+			if !strings.Contains(f.what, byNearest) {
+				r.findings[before+i].what += fmt.Sprintf("%s of %d alternatives)", byNearest, of)
 			}
 		}
-		r.weight, r.more = r.weight+best.weight, r.more+best.more
-	case one && fitting > 1:
-		r.add(1, at, "fits %d of the %d alternatives and may fit only one", fitting, len(list))
 	}
+	if best >= heavy && len(at) > depth {
+		return deeper
+	}
+	return best
 }
 
-func (r *report) condition(s *jsonschema.Schema, v *value, at *place) {
-	if s.If == nil {
-		return
+// says puts a finding of the library about a value in words.
+func says(k jsonschema.ErrorKind, v any) string {
+	const has, counted = "has %d %s and must have at least %d", "has %d %s and may have at most %d"
+	bounded := func(rule string, bound *big.Rat) string {
+		f, _ := bound.Float64()
+		return fmt.Sprintf("is %s and must be %s %s", brief(v), rule, number(f))
 	}
-	next := s.Else
-	if r.try(s.If, v, at).fits() {
-		next = s.Then
+	switch k := k.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("must be of type %s and is of type %s", strings.Join(k.Want, " or "), kindOf(v))
+	case *kind.FalseSchema:
+		return "the schema allows nothing here; leave it out"
+	case *kind.Not:
+		return "is what the schema excludes"
+	case *kind.OneOf:
+		return fmt.Sprintf("fits alternatives %d and %d and may fit only one", k.Subschemas[0]+1, k.Subschemas[1]+1)
+	case *kind.Const:
+		return fmt.Sprintf("must be %s and is %s", brief(k.Want), brief(v))
+	case *kind.Enum:
+		return fmt.Sprintf("is %s and must be one of %s", brief(v), choices(k.Want))
+	case *kind.Required:
+		return "lacks " + names(k.Missing)
+	case *kind.DependentRequired:
+		return fmt.Sprintf("has %s and so needs %s", quoted(k.Prop), names(k.Missing))
+	case *kind.Dependency:
+		return fmt.Sprintf("has %s and so needs %s", quoted(k.Prop), names(k.Missing))
+	case *kind.Minimum:
+		return bounded("at least", k.Want)
+	case *kind.Maximum:
+		return bounded("at most", k.Want)
+	case *kind.ExclusiveMinimum:
+		return bounded("more than", k.Want)
+	case *kind.ExclusiveMaximum:
+		return bounded("less than", k.Want)
+	case *kind.MultipleOf:
+		return bounded("a multiple of", k.Want)
+	case *kind.MinLength:
+		return fmt.Sprintf(has, k.Got, "characters", k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf(counted, k.Got, "characters", k.Want)
+	case *kind.MinItems:
+		return fmt.Sprintf(has, k.Got, "items", k.Want)
+	case *kind.MaxItems:
+		return fmt.Sprintf(counted, k.Got, "items", k.Want)
+	case *kind.MinProperties:
+		return fmt.Sprintf(has, k.Got, "properties", k.Want)
+	case *kind.MaxProperties:
+		return fmt.Sprintf(counted, k.Got, "properties", k.Want)
+	case *kind.AdditionalItems:
+		return fmt.Sprintf("has %d more items than the schema allows", k.Count)
+	case *kind.Contains:
+		return "must have 1 items of the kind that contains describes and has 0"
+	case *kind.MinContains:
+		return fmt.Sprintf("must have %d items of the kind that contains describes and has %d", k.Want, len(k.Got))
+	case *kind.MaxContains:
+		return fmt.Sprintf("may have %d items of the kind that contains describes and has %d", k.Want, len(k.Got))
+	case *kind.Pattern:
+		return fmt.Sprintf("is %s and does not match the pattern %s", brief(v), quoted(k.Want))
+	case *kind.Format:
+		return fmt.Sprintf("is %s and not of the format %s", brief(v), k.Want)
 	}
-	if next != nil {
-		r.visit(next, v, at)
+	return "does not fit its schema"
+}
+
+func names(all []string) string {
+	said := make([]string, len(all))
+	for i, name := range all {
+		said[i] = quoted(name)
 	}
+	return strings.Join(said, ", ")
+}
+
+func choices(values []any) string {
+	var said []string
+	for _, v := range values[:min(len(values), 8)] {
+		said = append(said, brief(v))
+	}
+	if more := len(values) - len(said); more > 0 {
+		said = append(said, fmt.Sprintf("or %d others", more))
+	}
+	return strings.Join(said, ", ")
 }

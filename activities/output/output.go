@@ -2,38 +2,25 @@ package output
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"net/url"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"everstep/domain"
 )
 
 const (
-	// MaxSchema bounds a schema in bytes.
-	MaxSchema = 100_000
-	// MaxProperties bounds the properties in a schema, all levels together.
-	MaxProperties = 5_000
-	// MaxNesting bounds how deep schemas lie in a schema.
-	MaxNesting = 32
-	// maxSchemaDepth bounds the levels of a schema as JSON: two for each schema,
-	// and some for the values in enum, const and default.
-	maxSchemaDepth = 2*MaxNesting + 32
-	// maxDepth bounds the levels of an answer.
-	maxDepth = 512
 	// maxName bounds a format's name, as OpenAI does.
 	maxName = 64
+	// defaultName is what the tool of a format without a name is called.
+	defaultName = "final_answer"
 )
 
 // A Checker checks answers against one response format. It is safe for
 // concurrent use.
 type Checker struct {
-	format   domain.FormatType
-	resolved *jsonschema.Resolved
-	graph    *graph
+	format domain.FormatType
+	schema *Schema
 }
 
 // Compile returns the checker of a format. A format that cannot be checked is
@@ -58,14 +45,15 @@ func Compile(format domain.ResponseFormat) (*Checker, error) {
 	if len(format.Schema) == 0 {
 		return nil, domain.Errorf(domain.Invalid, "response_format.schema: is missing; give one, or use type %s", domain.FormatJSON)
 	}
-	if len(format.Schema) > MaxSchema {
-		return nil, domain.Errorf(domain.TooLarge, "response_format.schema: has %d bytes, more than %d; make it smaller", len(format.Schema), MaxSchema)
-	}
-	c, err := compile(format.Schema)
+	schema, err := compileSchema(format.Schema, false)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "response_format.schema: %s", err)
+		kind := domain.Invalid
+		if len(format.Schema) > MaxSchema {
+			kind = domain.TooLarge
+		}
+		return nil, domain.Errorf(kind, "response_format.schema: %s", err)
 	}
-	return c, nil
+	return &Checker{format: format.Type, schema: schema}, nil
 }
 
 // checkName takes the names that providers take. There may be none.
@@ -76,90 +64,74 @@ func checkName(name string) error {
 	return domain.Errorf(domain.Invalid, "response_format.name: %s is not 1 to %d letters, digits, _ and -; choose another", quoted(name), maxName)
 }
 
-func compile(text []byte) (c *Checker, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			c, err = nil, errors.New("cannot be read; simplify it")
-		}
-	}()
-	raw, err := parse(text, maxSchemaDepth)
-	if err != nil {
-		return nil, err
-	}
-	if err := inspect(raw); err != nil {
-		return nil, err
-	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(text, &schema); err != nil {
-		return nil, fmt.Errorf("cannot be read: %s", shown(err.Error()))
-	}
-	graph, err := newGraph(&schema)
-	if err != nil {
-		return nil, err
-	}
-	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{Loader: refuse})
-	if err != nil {
-		return nil, fmt.Errorf("cannot be used: %s", shown(err.Error()))
-	}
-	return &Checker{format: domain.FormatSchema, resolved: resolved, graph: graph}, nil
-}
-
-// refuse is the library's way to other schemas: there is none.
-func refuse(*url.URL) (*jsonschema.Schema, error) {
-	return nil, errors.New("schemas are never fetched")
-}
-
 // Check says what is wrong with an answer: nothing where it fits, else at most
 // ten lines and 2 KB that a model may read, each with the JSON pointer of what
 // it is about. The whole text must be one JSON value; white space around it
 // does no harm.
 func (c *Checker) Check(text string) (problems string) {
-	if c.format == domain.FormatText {
-		return ""
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			problems = "the answer cannot be checked; give a simpler one"
-		}
-	}()
-	if strings.TrimSpace(text) == "" {
-		return "the answer is empty; give one JSON value"
-	}
-	v, err := parse([]byte(text), maxDepth)
-	if err != nil {
-		return lines([]string{"the answer " + err.Error() + advice(text, err)}, 0)
-	}
-	if c.format == domain.FormatJSON {
-		if kind := v.kind(); kind != "object" {
+	const what = "the answer"
+	switch c.format {
+	case domain.FormatSchema:
+		return c.schema.Problems(what, text)
+	case domain.FormatJSON:
+		v, problems := read(what, text)
+		if kind := kindOf(v); problems == "" && kind != "object" {
 			return "the answer must be a JSON object and is of type " + kind
 		}
-		return ""
+		return problems
+	case domain.FormatText:
 	}
-	if !c.graph.affordable(v) {
-		return "the answer is too large or too deep to be checked against its schema; give a smaller one"
-	}
-	if c.resolved.Validate(v.plain) == nil {
-		return ""
-	}
-	return c.graph.explain(v)
+	return ""
 }
 
 // Truncated is what to say of an answer that does not fit because the limit of
 // its length cut it off.
 func Truncated(problems string) string {
-	return lines(append([]string{"the answer was cut off at the limit of output tokens; give a shorter one"}, strings.Split(problems, "\n")...), 0)
+	return lines(append([]string{"the answer was cut off at the limit of output tokens; give a shorter one"}, strings.Split(problems, "\n")...))
 }
 
-// advice says what to do about a text that is no JSON value.
-func advice(text string, err error) string {
-	text = strings.TrimSpace(text)
-	switch e, ok := errors.AsType[*syntaxError](err); {
-	case !ok || !e.unreadable:
-		return ""
-	case strings.HasPrefix(text, "```"):
-		return "; give the JSON value alone, without the Markdown fence (```) around it"
-	case strings.ContainsAny(text, "{["):
-		return "; give exactly one JSON value, with no text before or after it"
+// Tool returns the tool whose arguments are the answer, for agents with the
+// given tools: its name is the format's, changed where a tool has it already.
+func Tool(format domain.ResponseFormat, tools []domain.ToolSpec) domain.ToolSpec {
+	base := format.Name
+	if base == "" {
+		base = defaultName
 	}
-	return "; give exactly one JSON value and no other text"
+	name := base
+	for k := 2; slices.ContainsFunc(tools, func(t domain.ToolSpec) bool { return t.Name == name }); k++ {
+		suffix := "_" + strconv.Itoa(k)
+		name = domain.Shorten(base, maxName-len(suffix)) + suffix
+	}
+	schema := format.Schema
+	if format.Type != domain.FormatSchema {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	return domain.ToolSpec{
+		Name: name, Schema: schema, Effect: domain.ReadOnly,
+		Description: "Gives the final answer, which is the arguments of this call. Call it once, by itself, when everything else is done.",
+	}
+}
+
+// Instruct returns the system prompt with what tells a model of a format. It is
+// the same for each request, so that prompts stay cacheable.
+func Instruct(system string, format domain.ResponseFormat) string {
+	if system != "" {
+		system += "\n\n"
+	}
+	if format.Type == domain.FormatJSON {
+		return system + "Your final answer must be exactly one JSON object: no text before or after it, and no Markdown fence around it."
+	}
+	return system + "Your final answer must be exactly one JSON value that fits the JSON Schema below: no text before or after it, and no Markdown fence around it.\n\nJSON Schema:\n" + string(format.Schema)
+}
+
+// IsObject reports whether a format lets only objects through by its outermost
+// type, which is what a tool's arguments must be.
+func IsObject(format domain.ResponseFormat) bool {
+	if format.Type == domain.FormatJSON {
+		return true
+	}
+	var root struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(format.Schema, &root) == nil && root.Type == "object"
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -29,155 +31,156 @@ func Strict(schema json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if kind, _ := root.fields["type"]; kind == nil || kind.plain != "object" {
+	if fields, _ := root.(map[string]any); fields["type"] != "object" {
 		return errors.New("at the root: is not of type object")
 	}
 	t := &strictness{}
-	if err := t.schema(root, nil, 1); err != nil {
-		return err
-	}
+	t.schema(root, nil, 1)
 	for _, limit := range []struct {
 		what    string
 		n, most int
 	}{{"properties", t.properties, strictProperties}, {"values in enum", t.enums, strictEnums}, {"characters in names and values", t.text, strictText}} {
 		if limit.n > limit.most {
-			return fmt.Errorf("has %d %s, more than %d", limit.n, limit.what, limit.most)
+			t.wrong(nil, "has %d %s, more than %d", limit.n, limit.what, limit.most)
 		}
 	}
-	return nil
+	return t.err
 }
 
-// strictness adds up what strict mode bounds.
-type strictness struct{ properties, enums, text int }
+// strictness adds up what strict mode bounds, and keeps the first reason against
+// it.
+type strictness struct {
+	err                     error
+	properties, enums, text int
+}
 
-func (t *strictness) schema(v *value, at *place, level int) error {
+func (t *strictness) wrong(at place, format string, args ...any) {
+	if t.err == nil {
+		t.err = mistake(at, format, args...)
+	}
+}
+
+func (t *strictness) schema(v any, at place, level int) {
+	s, ok := v.(map[string]any)
+	has := func(word string) bool {
+		_, there := s[word]
+		return there
+	}
 	switch {
-	case v.fields == nil:
-		return mistake(at, "is not an object")
-	case v.fields["$ref"] != nil && len(v.keys) > 1:
-		if at != nil || v.fields["$defs"] == nil {
-			return mistake(at, "has more than $ref")
-		}
+	case !ok:
+		t.wrong(at, "is not an object")
+	case has("$ref") && len(s) > 1 && (len(at) > 0 || !has("$defs")):
+		t.wrong(at, "has more than $ref")
 	case level > strictLevels:
-		return mistake(at, "is nested deeper than %d levels", strictLevels)
+		t.wrong(at, "is nested deeper than %d levels", strictLevels)
 	}
-	for _, word := range v.keys {
-		if err := t.keyword(word, v.fields[word], at.key(word), level); err != nil {
-			return err
-		}
+	for _, word := range slices.Sorted(maps.Keys(s)) {
+		t.keyword(word, s[word], at.step(word), level)
 	}
-	if !slices.ContainsFunc([]string{"type", "anyOf", "$ref", "enum", "const"}, func(word string) bool { return v.fields[word] != nil }) {
-		return mistake(at, "has no type")
+	if !slices.ContainsFunc([]string{"type", "anyOf", "$ref", "enum", "const"}, has) {
+		t.wrong(at, "has no type")
 	}
-	if has(v, "array") && v.fields["items"] == nil {
-		return mistake(at, "has no items")
+	if takes(s, "array") && !has("items") {
+		t.wrong(at, "has no items")
 	}
-	if has(v, "object") || v.fields["properties"] != nil {
-		return t.object(v, at)
+	if takes(s, "object") || has("properties") {
+		t.object(s, at)
 	}
-	return nil
 }
 
-// has reports whether a schema takes values of a type.
-func has(v *value, kind string) bool {
-	types := v.fields["type"]
-	return types != nil && (types.plain == kind || slices.ContainsFunc(types.list, func(t *value) bool { return t.plain == kind }))
+// takes reports whether a schema takes values of a type.
+func takes(schema map[string]any, kind string) bool {
+	list, _ := schema["type"].([]any)
+	return schema["type"] == any(kind) || slices.Contains(list, any(kind))
 }
 
 // object checks that an object is closed and all its properties are required.
-func (t *strictness) object(v *value, at *place) error {
-	if extra := v.fields["additionalProperties"]; extra == nil || extra.plain != false {
-		return mistake(at, "does not have additionalProperties false")
+func (t *strictness) object(s map[string]any, at place) {
+	if s["additionalProperties"] != false {
+		t.wrong(at, "does not have additionalProperties false")
+	}
+	properties, ok := s["properties"].(map[string]any)
+	if !ok {
+		t.wrong(at, "has no properties")
 	}
 	required := map[any]bool{}
-	if list := v.fields["required"]; list != nil {
-		for _, name := range list.list {
-			required[name.plain] = true
-		}
+	list, _ := s["required"].([]any)
+	for _, name := range list {
+		required[name] = true
 	}
-	properties := v.fields["properties"]
-	if properties == nil {
-		return mistake(at, "has no properties")
-	}
-	for _, name := range properties.keys {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if !required[name] {
-			return mistake(at, "does not require %s", quoted(name))
+			t.wrong(at, "does not require %s", quoted(name))
 		}
 	}
-	t.properties += len(properties.keys)
-	return nil
+	t.properties += len(properties)
 }
 
-func (t *strictness) keyword(word string, v *value, at *place, level int) error {
+func (t *strictness) keyword(word string, v any, at place, level int) {
 	switch word {
 	case "properties":
-		return t.members(v, at, level+1)
+		t.members(v, at, level+1)
 	case "$defs", "definitions":
-		return t.members(v, at, 1)
+		t.members(v, at, 1)
 	case "items":
-		return t.schema(v, at, level+1)
+		t.schema(v, at, level+1)
 	case "anyOf":
-		return t.anyOf(v, at, level)
+		t.anyOf(v, at, level)
 	case "enum":
-		return t.enum(v, at)
+		t.enum(v, at)
 	case "const":
 		t.count(v)
 	case "format":
-		if !slices.Contains(strings.Fields("date-time time date duration email hostname ipv4 ipv6 uuid"), fmt.Sprint(v.plain)) {
-			return mistake(at, "is %s", brief(v.plain))
+		if !slices.Contains(strings.Fields("date-time time date duration email hostname ipv4 ipv6 uuid"), fmt.Sprint(v)) {
+			t.wrong(at, "is %s", brief(v))
 		}
 	case "additionalProperties", "type", "required", "title", "description", "$ref", "$schema", "pattern",
 		"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems":
 	default:
-		return mistake(at, "is no keyword of strict mode")
+		t.wrong(at, "is no keyword of strict mode")
 	}
-	return nil
 }
 
-func (t *strictness) members(v *value, at *place, level int) error {
-	for _, name := range v.keys {
+func (t *strictness) members(v any, at place, level int) {
+	members, _ := v.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		t.text += utf8.RuneCountInString(name)
-		if err := t.schema(v.fields[name], at.key(name), level); err != nil {
-			return err
-		}
+		t.schema(members[name], at.step(name), level)
 	}
-	return nil
 }
 
 // anyOf takes at most one object: the API has refused alternatives whose first
 // properties have the same name.
-func (t *strictness) anyOf(v *value, at *place, level int) error {
-	if at.above == nil {
-		return mistake(at, "is at the root")
+func (t *strictness) anyOf(v any, at place, level int) {
+	if len(at) == 1 {
+		t.wrong(at, "is at the root")
 	}
 	objects := 0
-	for i, choice := range v.list {
-		if choice.fields["$ref"] != nil || has(choice, "object") {
+	list, _ := v.([]any)
+	for i, choice := range list {
+		t.schema(choice, at.step(strconv.Itoa(i)), level)
+		if s, _ := choice.(map[string]any); s["$ref"] != nil || takes(s, "object") {
 			objects++
-		}
-		if err := t.schema(choice, at.item(i), level); err != nil {
-			return err
 		}
 	}
 	if objects > 1 {
-		return mistake(at, "has more than one object")
+		t.wrong(at, "has more than one object")
 	}
-	return nil
 }
 
-func (t *strictness) enum(v *value, at *place) error {
+func (t *strictness) enum(v any, at place) {
 	before := t.text
-	for _, item := range v.list {
+	list, _ := v.([]any)
+	for _, item := range list {
 		t.count(item)
 	}
-	if t.enums += len(v.list); len(v.list) > strictLong && t.text-before > strictLongText {
-		return mistake(at, "has more than %d values with %d characters", strictLong, strictLongText)
+	if t.enums += len(list); len(list) > strictLong && t.text-before > strictLongText {
+		t.wrong(at, "has more than %d values with %d characters", strictLong, strictLongText)
 	}
-	return nil
 }
 
-func (t *strictness) count(v *value) {
-	if text, ok := v.plain.(string); ok {
+func (t *strictness) count(v any) {
+	if text, ok := v.(string); ok {
 		t.text += utf8.RuneCountInString(text)
 	}
 }

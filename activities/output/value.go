@@ -5,152 +5,133 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"everstep/domain"
 )
 
-// A value is a JSON value that was read strictly.
-type value struct {
-	// plain is the value as the library takes it: nil, bool, float64, string,
-	// []any or map[string]any.
-	plain any
-	// size is about how many bytes it takes to print.
-	size   int
-	list   []*value
-	keys   []string
-	fields map[string]*value
-}
+const (
+	// maxLines and maxLine bound what is said of one text: 2 KB.
+	maxLines = 10
+	maxLine  = 200
+	// maxQuoted bounds a text that is quoted from elsewhere.
+	maxQuoted = 60
+)
 
-// A syntaxError says why a text is no JSON value, and where.
-type syntaxError struct {
-	at   *place
-	what string
-	// unreadable says that the text is no JSON at all.
-	unreadable bool
-}
+// An unreadable says why a text is no JSON at all.
+type unreadable string
 
-func (e *syntaxError) Error() string {
-	if e.at == nil {
-		return e.what
-	}
-	return fmt.Sprintf("at %s: %s", e.at, e.what)
-}
+func (e unreadable) Error() string { return string(e) }
 
-// parse reads a text that is exactly one JSON value of at most depth levels.
+// parse reads a text that is exactly one JSON value of at most depth levels, as
+// the library takes it: nil, bool, float64, string, []any or map[string]any.
 // Beyond what the standard library refuses, it refuses a key that is there
 // twice and a number that cannot be held.
-func parse(text []byte, depth int) (*value, error) {
+func parse(text []byte, depth int) (any, error) {
 	if !utf8.Valid(text) {
-		return nil, &syntaxError{what: "is not valid UTF-8"}
+		return nil, errors.New("is not valid UTF-8")
 	}
-	var raw json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, &syntaxError{what: malformed(text, err), unreadable: true}
+	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
+		return nil, malformed(text, err)
 	}
 	r := &reader{decoder: json.NewDecoder(bytes.NewReader(text)), depth: depth}
 	r.decoder.UseNumber()
-	return r.value(nil, 0)
+	return r.value()
 }
 
 // malformed says what is wrong with a text that is no JSON, and in which line.
-func malformed(text []byte, err error) string {
-	what := err.Error()
-	e, ok := errors.AsType[*json.SyntaxError](err)
-	if !ok || e.Offset <= 0 || e.Offset > int64(len(text)) {
-		return "is not JSON: " + what
+func malformed(text []byte, err error) error {
+	what := "is not JSON: " + err.Error()
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok && 0 < e.Offset && e.Offset <= int64(len(text)) {
+		before := text[:e.Offset-1]
+		line := bytes.Count(before, []byte("\n")) + 1
+		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+		what += fmt.Sprintf(" (line %d, column %d)", line, column)
 	}
-	before := text[:e.Offset-1]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-	return fmt.Sprintf("is not JSON: %s (line %d, column %d)", what, line, column)
+	return unreadable(what)
 }
 
 // A reader builds a value from a text that is known to be JSON.
 type reader struct {
 	decoder *json.Decoder
 	depth   int
+	// at is where the value lies that is being read.
+	at place
 }
 
-func (r *reader) value(at *place, level int) (*value, error) {
+func (r *reader) value() (any, error) {
 	token, err := r.decoder.Token()
 	if err != nil {
-		return nil, &syntaxError{at: at, what: err.Error()}
+		return nil, mistake(r.at, "%s", err)
 	}
 	switch t := token.(type) {
 	case json.Delim:
-		if level >= r.depth {
-			return nil, &syntaxError{at: at, what: fmt.Sprintf("is nested deeper than %d levels", r.depth)}
+		if len(r.at) >= r.depth {
+			return nil, mistake(r.at, "is nested deeper than %d levels", r.depth)
 		}
 		if t == '[' {
-			return r.array(at, level+1)
+			return r.array()
 		}
-		return r.object(at, level+1)
+		return r.object()
 	case json.Number:
 		number, err := strconv.ParseFloat(t.String(), 64)
 		if err != nil {
-			return nil, &syntaxError{at: at, what: "has a number that is too large"}
+			return nil, mistake(r.at, "has a number that is too large")
 		}
-		return &value{plain: number, size: 24}, nil
-	case string:
-		return &value{plain: t, size: len(t) + 2}, nil
-	default: // true, false, null
-		return &value{plain: t, size: 5}, nil
+		return number, nil
+	default: // a string, true, false, null
+		return t, nil
 	}
 }
 
-func (r *reader) array(at *place, level int) (*value, error) {
-	v, plain := &value{size: 2}, []any{}
+func (r *reader) array() (any, error) {
+	list := []any{}
 	for r.decoder.More() {
-		item, err := r.value(at.item(len(plain)), level)
+		item, err := r.inside(strconv.Itoa(len(list)))
 		if err != nil {
 			return nil, err
 		}
-		v.list, plain, v.size = append(v.list, item), append(plain, item.plain), v.size+item.size+1
+		list = append(list, item)
 	}
-	v.plain = plain
-	return v, r.end(at)
+	_, err := r.decoder.Token()
+	return list, err
 }
 
-func (r *reader) object(at *place, level int) (*value, error) {
-	v, plain := &value{size: 5, fields: map[string]*value{}}, map[string]any{}
+func (r *reader) object() (any, error) {
+	fields := map[string]any{}
 	for r.decoder.More() {
 		token, err := r.decoder.Token()
 		if err != nil {
-			return nil, &syntaxError{at: at, what: err.Error()}
+			return nil, mistake(r.at, "%s", err)
 		}
 		key, _ := token.(string)
-		if _, twice := plain[key]; twice {
-			return nil, &syntaxError{at: at.key(key), what: "the key is there twice"}
+		if _, twice := fields[key]; twice {
+			return nil, mistake(r.at.step(key), "the key is there twice")
 		}
-		item, err := r.value(at.key(key), level)
-		if err != nil {
+		if fields[key], err = r.inside(key); err != nil {
 			return nil, err
 		}
-		v.keys = append(v.keys, key)
-		v.fields[key], plain[key], v.size = item, item.plain, v.size+len(key)+item.size+2
 	}
-	v.plain = plain
-	return v, r.end(at)
+	_, err := r.decoder.Token()
+	return fields, err
 }
 
-// end takes the bracket that closes an array or an object.
-func (r *reader) end(at *place) error {
-	if _, err := r.decoder.Token(); err != nil {
-		return &syntaxError{at: at, what: err.Error()}
-	}
-	return nil
+func (r *reader) inside(step string) (any, error) {
+	r.at = append(r.at, step)
+	v, err := r.value()
+	r.at = r.at[:len(r.at)-1]
+	return v, err
 }
 
-// composite reports whether the value is an array or an object.
-func (v *value) composite() bool {
-	_, array := v.plain.([]any)
-	return array || v.fields != nil
-}
-
-// kind is the JSON Schema type. A whole number is an integer however it is
-// written.
-func (v *value) kind() string {
-	switch p := v.plain.(type) {
+// kindOf is the JSON Schema type of a value. A whole number is an integer
+// however it is written.
+func kindOf(v any) string {
+	switch v := v.(type) {
 	case nil:
 		return "null"
 	case bool:
@@ -158,7 +139,7 @@ func (v *value) kind() string {
 	case string:
 		return "string"
 	case float64:
-		if whole(p) {
+		if math.Trunc(v) == v {
 			return "integer"
 		}
 		return "number"
@@ -167,4 +148,112 @@ func (v *value) kind() string {
 	default:
 		return "object"
 	}
+}
+
+// A place is the way from a value's root to a part of it.
+type place []string
+
+// step is the place of a part of the value there.
+func (p place) step(key string) place { return append(slices.Clip(p), key) }
+
+// in is the value that lies there in another.
+func (p place) in(v any) any {
+	for _, step := range p {
+		switch parent := v.(type) {
+		case map[string]any:
+			v = parent[step]
+		case []any:
+			if i, err := strconv.Atoi(step); err == nil && i < len(parent) {
+				v = parent[i]
+			}
+		}
+	}
+	return v
+}
+
+// String returns the JSON pointer, shortened for people and models to read.
+func (p place) String() string {
+	if len(p) == 0 {
+		return "the root"
+	}
+	var b strings.Builder
+	for _, step := range p {
+		b.WriteString("/" + escape(shown(step)))
+	}
+	return shown(b.String())
+}
+
+// pointer returns the whole JSON pointer.
+func (p place) pointer() string {
+	var b strings.Builder
+	for _, step := range p {
+		b.WriteString("/" + escape(step))
+	}
+	return b.String()
+}
+
+// escape writes a key as a part of a JSON pointer.
+func escape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+// mistake is an error about what lies at a place.
+func mistake(at place, format string, args ...any) error {
+	return fmt.Errorf("at %s: %s", at, domain.Shorten(fmt.Sprintf(format, args...), 2*maxLine))
+}
+
+// shown is a text from elsewhere, on one line and bounded.
+func shown(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, domain.Shorten(text, 2*maxQuoted+1))
+	if len(text) > 2*maxQuoted {
+		return domain.Shorten(text, 2*maxQuoted) + "…"
+	}
+	return text
+}
+
+// quoted is a name from elsewhere in quotes.
+func quoted(text string) string {
+	if len(text) > maxQuoted {
+		text = domain.Shorten(text, maxQuoted) + "…"
+	}
+	return strconv.Quote(shown(text))
+}
+
+// brief shows a value, where it is short.
+func brief(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return number(v)
+	case string:
+		return quoted(v)
+	case []any:
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// lines joins what is said of one text, within its bounds.
+func lines(all []string) string {
+	if more := len(all) - maxLines; more > 0 {
+		all = append(slices.Clip(all[:maxLines-1]), "and "+strconv.Itoa(more+1)+" more")
+	}
+	bounded := make([]string, len(all))
+	for i, line := range all {
+		if bounded[i] = line; len(line) > maxLine {
+			bounded[i] = domain.Shorten(line, maxLine-len("…")) + "…"
+		}
+	}
+	return strings.Join(bounded, "\n")
 }

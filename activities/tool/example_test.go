@@ -26,7 +26,8 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// Bonn in 2 days: sunny <nil>
-	// arguments: unexpected additional properties ["town"]
+	// arguments: at the root: lacks "city"
+	// at /town: the schema has no such property; leave it out
 }
 
 // A tool whose effect the other side makes once for each key hands it the id of

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -18,7 +19,7 @@ import (
 // concurrent use if its function is. The zero value is no tool: Check says so.
 type Tool struct {
 	spec   domain.ToolSpec
-	schema *jsonschema.Resolved
+	schema *output.Schema
 	run    func(ctx context.Context, object []byte) (Result, error)
 	err    error
 }
@@ -138,21 +139,15 @@ func (t Tool) with(run func(context.Context, []byte) (Result, error), options []
 	if t.err != nil {
 		return t
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(t.spec.Schema, &schema); err != nil {
+	schema, err := output.CompileSchema(t.spec.Schema)
+	switch {
+	case err != nil:
 		t.fail("schema: %w", err)
-		return t
-	}
-	if schema.Type != "object" {
+	case !output.IsObject(domain.ResponseFormat{Type: domain.FormatSchema, Schema: t.spec.Schema}):
 		t.fail(`schema: its type is not "object": arguments are always one JSON object`)
-		return t
+	default:
+		t.schema = schema
 	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		t.fail("schema: %w", err)
-		return t
-	}
-	t.schema = resolved
 	return t
 }
 

@@ -64,7 +64,7 @@ func TestSpecListsPropertiesEvenWhereThereAreNone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "ok", result.Content)
 	_, err = none.Call(t.Context(), `{"x":1}`)
-	require.ErrorContains(t, err, `unexpected additional properties ["x"]`)
+	require.ErrorContains(t, err, "at /x: the schema has no such property; leave it out")
 
 	free := tool.New("free", "", domain.ReadOnly, func(_ context.Context, m map[string]int) (string, error) { return fmt.Sprint(m), nil })
 	require.NoError(t, free.Check())
@@ -95,28 +95,29 @@ func TestArgumentsThatFit(t *testing.T) {
 func TestArgumentsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, arguments, want string }{
-		{"empty", ``, `required: missing properties: ["city"]`},
-		{"blank", ` `, "not valid JSON: unexpected end of JSON input at byte 1"},
-		{"cut", `{"city":"Bo`, "not valid JSON: unexpected end of JSON input at byte 11"},
-		{"two values", `{"city":"a"} {}`, "not valid JSON: invalid character '{' after top-level value at byte 14"},
-		{"NaN", `{"city":"a","days":NaN}`, "not valid JSON: invalid character 'N'"},
-		{"array", `[1]`, "must be one JSON object, not an array"},
-		{"null", `null`, "must be one JSON object, not null"},
-		{"string", `"{}"`, "must be one JSON object, not a string"},
-		{"number", `-1`, "must be one JSON object, not a number"},
-		{"boolean", `true`, "must be one JSON object, not a boolean"},
-		{"unknown field", `{"city":"a","when":1}`, `unexpected additional properties ["when"]`},
-		{"other case", `{"City":"a"}`, `unexpected additional properties ["City"]`},
-		{"both cases", `{"city":"a","City":"b"}`, `unexpected additional properties ["City"]`},
-		{"key twice", `{"city":"a","city":"b"}`, `the key "city" stands twice in one object`},
-		{"key twice, written differently", `{"city":"a","c\u0069ty":"b"}`, `the key "city" stands twice in one object`},
-		{"key twice, deep", `{"city":"a","extra":{"k":"v","k":"w"}}`, `the key "k" stands twice in one object`},
-		{"wrong type", `{"city":3}`, `city: type: 3 has type "integer", want "string"`},
-		{"wrong type, deep", `{"city":"a","spot":{"lat":"x"}}`, `spot/lat: type: x has type "string", want "number"`},
-		{"unknown field, deep", `{"city":"a","spot":{"lat":1,"Lat":2}}`, `spot: unexpected additional properties ["Lat"]`},
-		{"fraction", `{"city":"a","days":1.5}`, `days: type: 1.5 has type "number", want "integer"`},
+		{"empty", ``, `at the root: lacks "city"`},
+		{"blank", ` `, "the text is empty; give one JSON value"},
+		{"cut", `{"city":"Bo`, "the text is not JSON: unexpected end of JSON input (line 1, column 11)"},
+		{"two values", `{"city":"a"} {}`, "the text is not JSON: invalid character '{' after top-level value (line 1, column 14); give exactly one JSON value"},
+		{"NaN", `{"city":"a","days":NaN}`, "the text is not JSON: invalid character 'N'"},
+		{"array", `[1]`, "must be of type object and is of type array"},
+		{"null", `null`, "must be of type object and is of type null"},
+		{"string", `"{}"`, "must be of type object and is of type string"},
+		{"number", `-1`, "must be of type object and is of type integer"},
+		{"boolean", `true`, "must be of type object and is of type boolean"},
+		{"unknown field", `{"city":"a","when":1}`, "at /when: the schema has no such property; leave it out"},
+		{"other case", `{"City":"a"}`, "at the root: lacks \"city\"\nat /City: the schema has no such property; leave it out"},
+		{"both cases", `{"city":"a","City":"b"}`, "at /City: the schema has no such property; leave it out"},
+		{"key twice", `{"city":"a","city":"b"}`, "the text at /city: the key is there twice"},
+		{"key twice, written differently", `{"city":"a","c\u0069ty":"b"}`, "at /city: the key is there twice"},
+		{"key twice, deep", `{"city":"a","extra":{"k":"v","k":"w"}}`, "at /extra/k: the key is there twice"},
+		{"wrong type", `{"city":3}`, "at /city: must be of type string and is of type integer"},
+		{"wrong type, deep", `{"city":"a","spot":{"lat":"x"}}`, "at /spot/lat: must be of type number and is of type string"},
+		{"unknown field, deep", `{"city":"a","spot":{"lat":1,"Lat":2}}`, "at /spot/Lat: the schema has no such property; leave it out"},
+		{"all at once", `{"days":"x","tags":[1]}`, "at the root: lacks \"city\"\nat /days: must be of type integer and is of type string\nat /tags/0: must be of type string and is of type integer"},
+		{"fraction", `{"city":"a","days":1.5}`, "at /days: must be of type integer and is of type number"},
 		{"beyond an integer", `{"city":"a","days":9223372036854775808}`, "days: number 9223372036854775808 does not fit here (int wanted)"},
-		{"beyond a number", `{"city":"a","days":1e999}`, "number 1e999 does not fit here"},
+		{"beyond a number", `{"city":"a","days":1e999}`, "at /days: has a number that is too large"},
 		{"not UTF-8", "{\"city\":\"\xff\"}", "not valid UTF-8"},
 		{"deep", strings.Repeat(`{"a":`, 20_000), "exceeded max depth"},
 	} {
@@ -135,8 +136,8 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 func TestLongArgumentsErrorIsCut(t *testing.T) {
 	t.Parallel()
 	_, err := weather().Call(t.Context(), `{"city":["`+strings.Repeat("é", 100_000)+`"]}`)
-	require.ErrorContains(t, err, "city: type: [é")
-	require.Less(t, len(err.Error()), 1100)
+	require.ErrorContains(t, err, "at /city: must be of type string and is of type array")
+	require.Less(t, len(err.Error()), 300)
 	require.NotContains(t, err.Error(), "�")
 }
 
@@ -157,7 +158,42 @@ func TestFromSpec(t *testing.T) {
 
 	narrow := tool.FromSpec(domain.ToolSpec{Name: "narrow", Schema: json.RawMessage(`{"type":"object","required":["q"]}`)}, echo)
 	_, err = narrow.Call(t.Context(), ``)
-	require.ErrorContains(t, err, `missing properties: ["q"]`)
+	require.ErrorContains(t, err, `at the root: lacks "q"`)
+}
+
+// TestSchemasOfOthers: a schema that was not written for this program is taken,
+// words of other tools and all; what it says is kept, and nothing is fetched.
+func TestSchemasOfOthers(t *testing.T) {
+	t.Parallel()
+	echo := func(_ context.Context, arguments json.RawMessage) (tool.Result, error) {
+		return tool.Result{Content: string(arguments)}, nil
+	}
+	for name, test := range map[string]struct{ schema, good, bad string }{
+		"unknown words":    {`{"type":"object","$id":"https://example.com/a","order":1,"properties":{"a":{"type":"string","nullable":true,"widget":{"x":1}}}}`, `{"a":"x"}`, `{"a":1}`},
+		"an old draft":     {`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","required":["a"]}`, `{"a":1}`, `{}`},
+		"a format":         {`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"type":"string","format":"date"}}}`, `{"a":"soon"}`, `{"a":1}`},
+		"ids within":       {`{"type":"object","properties":{"a":{"$id":"b","$ref":"#/$defs/c"}},"$defs":{"c":{"type":"string"}}}`, `{"a":"x"}`, `{"a":1}`},
+		"the other drafts": {`{"type":"object","definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}},"dependencies":{"b":["a"]}}`, `{"a":"x","b":1}`, `{"b":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := tool.FromSpec(domain.ToolSpec{Name: "a", Schema: json.RawMessage(test.schema)}, echo)
+			require.NoError(t, made.Check())
+			_, err := made.Call(t.Context(), test.good)
+			require.NoError(t, err)
+			_, err = made.Call(t.Context(), test.bad)
+			require.ErrorContains(t, err, "arguments: at ")
+		})
+	}
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`: "outside of the schema; schemas are never fetched",
+		`{"type":"object","properties":{"a":{"$dynamicRef":"#a"}}}`:             "at /properties/a/$dynamicRef: is not taken",
+		`{"type":"object","properties":{"a":{"pattern":"(?!x)"}}}`:              "at /properties/a/pattern: is no regular expression that can be used",
+		`{"type":"object","properties":{"a":{"type":"text"}}}`:                  `at /properties/a/type: is "text" and must be one of`,
+		`{"type":"object","allOf":[{"$ref":"#"}]}`:                              "refers to itself without end",
+	} {
+		require.ErrorContains(t, tool.FromSpec(domain.ToolSpec{Name: "a", Schema: json.RawMessage(schema)}, echo).Check(), want)
+	}
 }
 
 func TestNewResultMayStopTheLoop(t *testing.T) {

@@ -316,13 +316,13 @@ func brokenAgents() []broken {
 			`a.yaml:1:49: response_format.mode: "natve" is not known; did you mean native?`,
 		}},
 		{"a schema with a type that is none", inYAML, "response_format: {schema: {type: objekt}}\n", []string{
-			`a.yaml:1:27: response_format.schema: at /type: is "objekt"; give one of null, boolean, object, array, number, string, integer, or a list of them`,
+			`a.yaml:1:27: response_format.schema: at /type: is "objekt" and must be one of "array", "boolean", "integer", "null", "number", "object", "string"`,
 		}},
 		{"a schema that is elsewhere", inYAML, "response_format: {schema: {$ref: 'https://example.com/s.json'}}\n", []string{
 			`a.yaml:1:27: response_format.schema: at /$ref: refers to "https://example.com/s.json", outside of the schema; schemas are never fetched: copy it to $defs and write #/$defs/NAME`,
 		}},
 		{"a schema of numbers", inYAML, "response_format: {schema: {type: 5}}\n", []string{
-			`a.yaml:1:27: response_format.schema: at /type: is 5; give one of null, boolean, object, array, number, string, integer, or a list of them`,
+			`a.yaml:1:27: response_format.schema: at /type: is 5 and must be one of "array", "boolean", "integer", "null", "number", "object", "string"`,
 		}},
 		{"a schema with a key twice", inYAML, "response_format:\n  schema:\n    type: object\n    type: object\n", []string{
 			`a.yaml:4:5: response_format.schema.type: is given twice, first in line 3; keep one`,
