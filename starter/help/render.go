@@ -40,12 +40,15 @@ var (
 const fence = "```"
 
 // prepared is a page that the renderer makes good lines of: those of the items
-// of a list are joined, since they would stay as they are in the file.
+// of a list are joined, since they would stay as they are in the file, and code
+// is indented by spaces, since nobody knows how wide a tab is.
 func prepared(page string) string {
 	parts := strings.Split(page, fence)
 	for i := range parts {
 		if prose := i%2 == 0; prose {
 			parts[i] = strings.ReplaceAll(parts[i], "\n  ", " ")
+		} else {
+			parts[i] = strings.ReplaceAll(parts[i], "\t", "  ")
 		}
 		parts[i] = inside.ReplaceAllStringFunc(parts[i], hidden.Replace)
 	}

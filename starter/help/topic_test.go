@@ -49,7 +49,7 @@ func TestPagesFitTheTerminal(t *testing.T) {
 				}
 				for _, block := range regexp.MustCompile("(?ms)^```\\w*\n(.*?)^```").FindAllStringSubmatch(topic.Text, -1) {
 					for line := range strings.Lines(block[1]) {
-						require.Contains(t, text, line, "a line of code")
+						require.Contains(t, text, strings.ReplaceAll(line, "\t", "  "), "a line of code")
 					}
 				}
 				left, torn := wordsOf(text), []string{}
