@@ -51,7 +51,9 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		&cobra.Group{ID: groupAgents, Title: "Agents:"},
 		&cobra.Group{ID: groupLocal, Title: "This machine:"},
 	)
+	root.SetHelpCommand(helpCommand(p))
 	root.SetHelpCommandGroupID(groupLocal)
+	listTopics(p, root)
 	p.flags.connection = host.ConnectionFlags(root.PersistentFlags())
 	set := root.PersistentFlags()
 	set.StringVar(&p.flags.state, "state", "", "the state `FILE` of the dev server ("+variableState+")")

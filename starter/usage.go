@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/spelling"
+	"everstep/starter/help"
 )
 
 // flagError says what is wrong with a flag: its name, what was given, the fix.
@@ -55,6 +56,9 @@ func unknownCommand(root *cobra.Command, args []string) error {
 		if !command.Hidden {
 			names = append(names, command.Name())
 		}
+	}
+	if topic, ok := help.Named(word); ok {
+		return usage(fmt.Sprintf("%q is not a command; did you mean `%s help %s`?", word, root.Name(), topic.Name))
 	}
 	if near, ok := spelling.Nearest(word, names); ok {
 		return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, root.Name(), near))

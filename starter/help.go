@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/domain/spelling"
+	"everstep/starter/help"
+)
+
+func helpCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [TOPIC | COMMAND]",
+		Short: "Read about a topic or a command",
+		Long: `Shows a page about a topic, or the help of a command. Without an argument it
+lists both. On a terminal a page is laid out for its width; into a file or a
+pipe it is written as it is, in Markdown.`,
+		Example: `  starter help budgets
+  starter help stop
+  starter help configuration > configuration.md`,
+		ValidArgsFunction: completeHelp,
+		RunE: func(command *cobra.Command, args []string) error {
+			root := command.Root()
+			if len(args) == 0 {
+				return root.Help()
+			}
+			if topic, ok := help.Named(args[0]); ok && len(args) == 1 {
+				return p.page(topic)
+			}
+			found, rest, err := root.Find(args)
+			if err != nil || found == root || len(rest) > 0 {
+				return unknownTopic(root, args)
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
+}
+
+// page prints a topic.
+func (p *program) page(topic help.Topic) error {
+	text := topic.Text
+	if p.out.terminal {
+		var err error
+		if text, err = topic.Render(p.out.width()); err != nil {
+			return fmt.Errorf("help %s: %w", topic.Name, err)
+		}
+	}
+	p.out.printf("%s", text)
+	return nil
+}
+
+// listTopics has the help of the whole program end with the topics.
+func listTopics(p *program, root *cobra.Command) {
+	usual := root.HelpFunc()
+	root.SetHelpFunc(func(command *cobra.Command, args []string) {
+		usual(command, args)
+		if command != root {
+			return
+		}
+		p.out.printf("\nTopics, as in `%s help budgets`:\n", root.Name())
+		for _, topic := range help.Topics() {
+			p.out.printf("  %-13s %s\n", topic.Name, topic.Title)
+		}
+	})
+}
+
+// unknownTopic says which topic or command may have been meant.
+func unknownTopic(root *cobra.Command, args []string) error {
+	asked := domain.Shorten(strings.Join(args, " "), 100)
+	var names []string
+	for _, topic := range help.Topics() {
+		names = append(names, topic.Name)
+	}
+	for _, command := range root.Commands() {
+		if !command.Hidden {
+			names = append(names, command.Name())
+		}
+	}
+	if near, ok := spelling.Nearest(asked, names); ok {
+		return usage(fmt.Sprintf("%q is neither a topic nor a command; did you mean `%s help %s`?", asked, root.Name(), near))
+	}
+	return usage(fmt.Sprintf("%q is neither a topic nor a command; `%s help` lists both", asked, root.Name()))
+}
+
+// completeHelp offers topics, then commands, then what is below them.
+func completeHelp(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	var found []string
+	offer := func(name, what string) {
+		if strings.HasPrefix(name, prefix) {
+			found = append(found, cobra.CompletionWithDesc(name, what))
+		}
+	}
+	if len(args) == 0 {
+		for _, topic := range help.Topics() {
+			offer(topic.Name, topic.Title)
+		}
+	}
+	if above, rest, err := command.Root().Find(args); err == nil && len(rest) == 0 {
+		for _, below := range slices.DeleteFunc(slices.Clone(above.Commands()), func(c *cobra.Command) bool { return c.Hidden }) {
+			offer(below.Name(), below.Short)
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,76 @@
+package help_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"everstep/starter/help"
+)
+
+// columns are those of the narrowest terminal for which the pages are made.
+const columns = 80
+
+func TestPagesAreWellFormed(t *testing.T) {
+	t.Parallel()
+	require.NotEmpty(t, help.Topics())
+	for _, topic := range help.Topics() {
+		require.Regexp(t, `^[a-z]+(-[a-z]+)*$`, topic.Name)
+		require.True(t, strings.HasPrefix(topic.Text, "# "+topic.Title+"\n\n"), "%s: begins with a heading", topic.Name)
+		require.LessOrEqual(t, len(topic.Title), 60, "%s: its heading fits the list", topic.Name)
+		require.Equal(t, 1, strings.Count(topic.Text, "\n# ")+1, topic.Name)
+		require.True(t, strings.HasSuffix(topic.Text, "\n") && !strings.HasSuffix(topic.Text, "\n\n"), topic.Name)
+		named, ok := help.Named(topic.Name)
+		require.True(t, ok)
+		require.Equal(t, topic, named)
+	}
+	_, ok := help.Named("nothing")
+	require.False(t, ok)
+}
+
+// TestPagesFitTheTerminal: no line is longer than the terminal is wide, and each
+// word that the page has is on it whole.
+func TestPagesFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, topic := range help.Topics() {
+		for _, width := range []int{columns, 120} {
+			t.Run(fmt.Sprint(topic.Name, " ", width), func(t *testing.T) {
+				t.Parallel()
+				text, err := topic.Render(width)
+				require.NoError(t, err)
+				require.Contains(t, text, "\x1b[", "it has colours")
+				text = ansi.Strip(text)
+				for line := range strings.Lines(text) {
+					require.LessOrEqual(t, ansi.StringWidth(strings.TrimRight(line, "\n")), width, line)
+				}
+				for _, block := range regexp.MustCompile("(?ms)^```\\w*\n(.*?)^```").FindAllStringSubmatch(topic.Text, -1) {
+					for line := range strings.Lines(block[1]) {
+						require.Contains(t, text, strings.ReplaceAll(line, "\t", "  "), "a line of code")
+					}
+				}
+				left, torn := wordsOf(text), []string{}
+				for word, count := range wordsOf(topic.Text) {
+					if left[word] < count {
+						torn = append(torn, word)
+					}
+				}
+				require.Empty(t, torn, "torn or gone:\n%s", text)
+			})
+		}
+	}
+}
+
+// wordsOf counts the words of a text, without what marks it up.
+func wordsOf(text string) map[string]int {
+	text = regexp.MustCompile("(?m)^```.*$|^#+ |^ *[-•] |^[|:-]+$|[│─┼|]").ReplaceAllString(text, " ")
+	text = strings.NewReplacer("`", "", "*", "").Replace(text)
+	counts := map[string]int{}
+	for _, word := range strings.Fields(text) {
+		counts[word]++
+	}
+	return counts
+}

@@ -1,0 +1,84 @@
+// Package stack is what tests of the examples run on: a dev server, a worker in
+// the test's process and a client. [Main] is for their TestMain, then [Start].
+// Agents that call no server of Temporal's are tested without it, by package
+// testsuite.
+package stack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/devserver"
+	"everstep/worker/host"
+	"everstep/worker/host/codec"
+)
+
+// shared is the dev server of a test binary. It is started on first use.
+var shared struct {
+	once  sync.Once
+	dir   string
+	lease *devserver.Lease
+	err   error
+}
+
+// Main runs the tests, or the dev server's supervisor where the test binary was
+// started to be that.
+func Main(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == devserver.SupervisorCommand {
+		if err := devserver.Supervise(context.Background(), os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := m.Run()
+	if shared.lease != nil {
+		_ = shared.lease.Close() // it ends with this process in any case
+	}
+	_ = os.RemoveAll(shared.dir)
+	os.Exit(code)
+}
+
+// Start brings up a worker on a task queue of its own, and returns the client
+// of its agents.
+func Start(t *testing.T, config host.Config) *client.Client {
+	t.Helper()
+	shared.once.Do(func() {
+		if shared.dir, shared.err = os.MkdirTemp("", "everstep-example-"); shared.err != nil {
+			return
+		}
+		shared.lease, shared.err = devserver.Acquire(context.Background(), devserver.Config{
+			StateFile: filepath.Join(shared.dir, "dev.db"), Binary: os.Getenv("EVERSTEP_TEMPORAL"),
+		})
+	})
+	require.NoError(t, shared.err)
+	config.Connection.Address = shared.lease.Server().Address
+	config.TaskQueue = "example-" + uuid.NewString()
+	config.Dir, config.Log.Level = t.TempDir(), host.LevelError
+	temporal, err := host.Dial(t.Context(), config.Connection)
+	require.NoError(t, err)
+	t.Cleanup(temporal.Close)
+	worker, err := host.Start(t.Context(), temporal, config)
+	require.NoError(t, err)
+	t.Cleanup(worker.Stop)
+	compress, err := codec.New()
+	require.NoError(t, err)
+	return client.New(temporal, client.Config{TaskQueue: config.TaskQueue, Loopback: true, Converter: compress.DataConverter()})
+}
+
+// Script returns the model that plays a script.
+func Script(t *testing.T, script string) domain.LLMConfig {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(script), 0o600))
+	return domain.LLMConfig{Provider: "scripted", Model: path}
+}
