@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -35,10 +36,9 @@ func openDoor(p *process, at places) {
 // loopback has one address, and the port alone hides it.
 func hiddenPlace() (*net.TCPAddr, error) {
 	for range 20 {
-		at := &net.TCPAddr{
-			IP:   net.IPv4(127, byte(1+below(254)), byte(1+below(254)), byte(1+below(254))),
-			Port: firstPort + below(lastPort-firstPort),
-		}
+		ip := [4]byte{127}
+		_, _ = rand.Read(ip[1:]) // it never fails
+		at := &net.TCPAddr{IP: ip[:], Port: firstPort + below(lastPort-firstPort)}
 		if listener, err := net.ListenTCP("tcp4", at); err == nil {
 			return at, listener.Close()
 		}

@@ -92,7 +92,7 @@ func listenAnywhere() (net.Listener, error) {
 func below(n int) int {
 	i, err := rand.Int(rand.Reader, big.NewInt(int64(n)))
 	if err != nil {
-		panic(err) // it never is
+		panic(err) // it never fails
 	}
 	return int(i.Int64())
 }
