@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"encoding/json"
 	"time"
 
 	"everstep/domain"
@@ -11,9 +12,9 @@ type Fact interface{ isFact() }
 
 // A Work is an activity that a worker was asked for.
 type Work struct {
-	// ID is the activity's own within its run, Activity its name in the contract
-	// and Queue the task queue that it was given to.
-	ID, Activity, Queue string
+	// ID is the activity's own within its run, Activity its name in the contract.
+	// Queue is the task queue that it was given to, and Worker who took it last.
+	ID, Activity, Queue, Worker string
 	// Since is when it was asked for.
 	Since time.Time
 	// Attempt is the newest that is known to have begun; zero: none is. Before is
@@ -51,57 +52,164 @@ func (w Work) Step() int {
 	return 0
 }
 
-// Facts of the work that an execution asks for.
-type (
-	// Asked: work was asked for.
-	Asked struct{ Work }
-	// Attempted: a worker began an attempt.
-	Attempted struct{ Work }
-	// CancelAsked: a stop cuts the work off.
-	CancelAsked struct{ Work }
-	// ModelReplied: an inference ended with a reply, an answer or not.
-	ModelReplied struct {
-		Work
-		Reply domain.ModelReply
+// An Asked says that work was asked for.
+type Asked struct{ Work }
+
+// An Attempted says that a worker has begun an attempt.
+type Attempted struct{ Work }
+
+// A CancelAsked says that a stop cuts the work off.
+type CancelAsked struct{ Work }
+
+// A ModelReplied says that an inference ended with a reply, an answer or not.
+type ModelReplied struct {
+	Work
+	Reply domain.ModelReply
+}
+
+// A ToolReplied says that a tool call ended with a reply.
+type ToolReplied struct {
+	Work
+	Reply domain.ToolReply
+}
+
+// A Resolved says what a worker makes of the definition.
+type Resolved struct {
+	Work
+	Catalog domain.Catalog
+}
+
+// A Finished says that other work ended well.
+type Finished struct{ Work }
+
+// A Lost says that work ended without a reply.
+type Lost struct {
+	Work
+	Loss Loss
+}
+
+// An Answered takes the model's answer, as hooks have left it.
+type Answered struct {
+	Message  domain.Message
+	Response domain.Response
+	Invalid  string
+}
+
+// A Wanted takes the calls of an answer. Each gets one result.
+type Wanted struct{ Calls []domain.ToolCall }
+
+// A CutOff says that a step does not come to its own end. Reply is what had come
+// of the answer, where that is what was cut off.
+type CutOff struct {
+	By    Cut
+	Reply domain.ModelReply
+}
+
+// A Failed ends a step with an error.
+type Failed struct{ Err *domain.Error }
+
+// A RunBegan says what a run of the workflow was started with, or took over.
+type RunBegan struct {
+	Run   string
+	Input domain.SessionInput
+	// Continues is the run of the same workflow that it goes on from, if any.
+	Continues string
+	// Size is how many bytes its first event takes.
+	Size int
+}
+
+// Previous is the run that it goes on from, of an earlier workflow too; empty
+// where there is none.
+func (r RunBegan) Previous() string {
+	if r.Continues == "" && r.Input.GoOn != nil {
+		return r.Input.GoOn.RunID
 	}
-	// ToolReplied: a tool call ended with a reply.
-	ToolReplied struct {
-		Work
-		Reply domain.ToolReply
-	}
-	// Resolved: a worker said what the definition means.
-	Resolved struct {
-		Work
-		Catalog domain.Catalog
-	}
-	// Finished: other work ended well.
-	Finished struct{ Work }
-	// Lost: work ended without a reply.
-	Lost struct {
-		Work
-		Loss Loss
-	}
+	return r.Continues
+}
+
+// Readable reports whether what it began with could be read.
+func (r RunBegan) Readable() bool { return !r.Input.AgentID.IsZero() }
+
+// A RunEnded says that a run of the workflow has ended.
+type RunEnded struct {
+	How RunEnd
+	// Next is the run that goes on, where the workflow continues as new.
+	Next string
+	// Outcome is the workflow's result, where it has one.
+	Outcome *domain.Outcome
+}
+
+// A RunEnd says how a run ended.
+type RunEnd int
+
+const (
+	// Completed: the workflow came to its own end.
+	Completed RunEnd = iota
+	// Continued: another run goes on.
+	Continued
+	// Terminated: an operator ended it.
+	Terminated
+	// RanOut: it reached a time-out of the server's.
+	RanOut
+	// Aborted: it ended with an error, which no execution does.
+	Aborted
+	// CancelledByServer: it was cancelled with the server's own tools.
+	CancelledByServer
 )
 
-// Facts that follow within a step.
-type (
-	// Answered: the model's answer is taken, as hooks have left it.
-	Answered struct {
-		Message  domain.Message
-		Response domain.Response
-		Invalid  string
+// A StopAsked says that somebody asked to stop.
+type StopAsked struct{ Request domain.StopRequest }
+
+// A StopForced says that the workflow was cancelled with the server's own tools,
+// which stops the execution now.
+type StopForced struct{}
+
+// A Sent says that a message was taken. Request is nil where it cannot be read.
+type Sent struct {
+	Request *domain.SendRequest
+	Reply   domain.SendReply
+}
+
+// An Extended says that new totals were taken.
+type Extended struct{ Reply domain.ExtendReply }
+
+// An Ended says how an execution ended.
+type Ended struct{ Outcome domain.Outcome }
+
+// OutcomeOf is the outcome of an execution that a fact tells: one recorded it, or
+// a run took it over.
+func OutcomeOf(fact Fact) (domain.Outcome, bool) {
+	switch f := fact.(type) {
+	case Ended:
+		return f.Outcome, true
+	case RunEnded:
+		if f.Outcome != nil {
+			return *f.Outcome, true
+		}
+	case RunBegan:
+		if f.Input.Carry != nil && f.Input.Carry.Outcome != nil {
+			return *f.Input.Carry.Outcome, true
+		}
 	}
-	// Wanted: the calls of an answer are taken. Each gets one result.
-	Wanted struct{ Calls []domain.ToolCall }
-	// CutOff: the step does not come to its own end. Reply is what had come of
-	// the answer, where that is what was cut off.
-	CutOff struct {
-		By    Cut
-		Reply domain.ModelReply
-	}
-	// Failed: an error ends the step.
-	Failed struct{ Err *domain.Error }
-)
+	return domain.Outcome{}, false
+}
+
+// A TaskBegan says that a worker looks at the workflow. Suggested: the server
+// suggests that it continue as new.
+type TaskBegan struct{ Suggested bool }
+
+// A TaskDone says that a worker has carried the workflow on.
+type TaskDone struct{}
+
+// A TaskFailed says why a worker could not carry the workflow on.
+type TaskFailed struct{ Why string }
+
+// A ResetHere says that what came before stands in an earlier run too, from which
+// this one was reset.
+type ResetHere struct{}
+
+// An Unreadable says what cannot be read, and why.
+type Unreadable struct{ What, Why string }
 
 func (Asked) isFact()        {}
 func (Attempted) isFact()    {}
@@ -115,3 +223,60 @@ func (Answered) isFact()     {}
 func (Wanted) isFact()       {}
 func (CutOff) isFact()       {}
 func (Failed) isFact()       {}
+func (RunBegan) isFact()     {}
+func (RunEnded) isFact()     {}
+func (StopAsked) isFact()    {}
+func (StopForced) isFact()   {}
+func (Sent) isFact()         {}
+func (Extended) isFact()     {}
+func (Ended) isFact()        {}
+func (TaskBegan) isFact()    {}
+func (TaskDone) isFact()     {}
+func (TaskFailed) isFact()   {}
+func (ResetHere) isFact()    {}
+func (Unreadable) isFact()   {}
+
+// A Recorded is a fact as a history holds it.
+type Recorded struct {
+	Fact Fact
+	At   time.Time
+	// Run is the run in whose history it stands, Event the event that says it.
+	Run   string
+	Event int64
+}
+
+// ReadStop reads what a stop's signal holds. Every stop counts: one that cannot
+// be read is taken in the default mode, and says so.
+func ReadStop(data []byte) domain.StopRequest {
+	var request domain.StopRequest
+	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
+		request = domain.StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
+	}
+	if request.Mode == "" {
+		request.Mode = domain.AfterStep
+	}
+	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
+	request.Source = domain.Shorten(request.Source, domain.MaxReason)
+	return request
+}
+
+// String says it in words.
+func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Why }
+
+// Outcome is how the server itself has ended an execution in progress; ok is
+// false where it has not.
+func (e RunEnd) Outcome() (o domain.Outcome, ok bool) {
+	o = domain.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Closed: true}
+	switch e {
+	case Terminated:
+		o.Code = domain.CodeTerminated
+	case RanOut:
+		o.Code = domain.CodeTimedOut
+	case Aborted:
+	case CancelledByServer:
+		o.Status, o.StopReason = domain.StatusStopped, domain.UserRequested
+	case Completed, Continued:
+		return domain.Outcome{}, false
+	}
+	return o, true
+}

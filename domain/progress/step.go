@@ -18,8 +18,24 @@ type Step struct {
 	// Queued is how long its inferences have waited for their turns under a rate
 	// limit, as far as that is known.
 	Queued time.Duration
+	// StartedAt is when it began, SeenAt when its newest work ended, as far as
+	// history tells. They are zero in a workflow, which knows better.
+	StartedAt, SeenAt time.Time
 	// tries counts the attempts at its inferences.
 	tries int
+	// last is how its newest inference ended, as long as nothing follows from it.
+	last *inference
+	// pauses and nothings count the answers that were no whole ones.
+	pauses, nothings int
+}
+
+// An inference is how one ended.
+type inference struct {
+	summary bool
+	tries   int
+	reply   domain.ModelReply
+	// loss is set where there is no reply.
+	loss *Loss
 }
 
 // A Retry are attempts at an inference that failed one after another within one
@@ -84,7 +100,7 @@ func (s Step) With(fact Fact, at At) Step {
 			return s.called(f.Tool.Position, reply, at)
 		}
 	case Answered:
-		s.Response = &f.Response
+		s.Response, s.last = &f.Response, nil
 	case Wanted:
 		s.ToolExecutions = make([]domain.ToolExecution, len(f.Calls))
 		for i, call := range f.Calls {
@@ -123,6 +139,7 @@ func (s Step) asked(work Work) Step {
 // replied counts what an inference used and how often it was tried. What went
 // into its failed attempts is lost.
 func (s Step) replied(f ModelReplied, at At) Step {
+	s.last = lastOf(f.Work, f.Reply, nil)
 	s = s.tried(max(f.Reply.Tries, 1)).spent(f.Reply.Response.Usage, f.Reply.Spent, at.Price)
 	if n := len(s.Compactions); f.Model != nil && f.Model.Summary != nil && n > 0 {
 		s.Compactions = slices.Clone(s.Compactions)
@@ -142,6 +159,7 @@ func (s Step) replied(f ModelReplied, at At) Step {
 // lost counts what an inference without a reply may have cost. To have come to
 // a worker that has another task queue for it is no attempt.
 func (s Step) lost(f Lost, at At) Step {
+	s.last = lastOf(f.Work, domain.ModelReply{}, &f.Loss)
 	err, spent := f.Loss.Err(), f.Loss.Spent()
 	if err.Code == domain.CodeRerouted {
 		return s.spent(domain.Usage{}, spent, at.Price)
@@ -154,6 +172,14 @@ func (s Step) lost(f Lost, at At) Step {
 		return s
 	}
 	return s.retried(max(f.Attempt, 1), err, spent, at.Price)
+}
+
+func lastOf(work Work, reply domain.ModelReply, loss *Loss) *inference {
+	last := &inference{reply: reply, loss: loss, tries: max(reply.Tries, 1)}
+	if work.Model != nil {
+		last.summary, last.tries = work.Model.Summary != nil, last.tries+work.Model.Attempts
+	}
+	return last
 }
 
 // tried counts attempts at the step's inferences. One alone is not worth noting.

@@ -90,13 +90,13 @@ const (
 	NoBudget Cut = "the budget does not allow another try of the inference"
 	// NoBudgetToSumUp: nor does a summary.
 	NoBudgetToSumUp Cut = "the budget does not allow to make the conversation shorter"
-	// Ended: the server ended the workflow.
-	Ended Cut = "the workflow ended while this was under way"
+	// WorkflowEnded: the server ended the workflow.
+	WorkflowEnded Cut = "the workflow ended while this was under way"
 )
 
 // Cuts lists every cut.
 func Cuts() []Cut {
-	return []Cut{StopInInference, StopInTools, StopAtPause, StopAtNothing, HookBefore, NoBudget, NoBudgetToSumUp, Ended}
+	return []Cut{StopInInference, StopInTools, StopAtPause, StopAtNothing, HookBefore, NoBudget, NoBudgetToSumUp, WorkflowEnded}
 }
 
 // Err is the error that the cut leaves with its step.
@@ -105,7 +105,7 @@ func (c Cut) Err() *domain.Error {
 	switch c {
 	case HookBefore, NoBudget, NoBudgetToSumUp:
 		kind = domain.Denied
-	case StopInInference, StopInTools, StopAtPause, StopAtNothing, Ended:
+	case StopInInference, StopInTools, StopAtPause, StopAtNothing, WorkflowEnded:
 	}
 	return domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", string(c))
 }

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // An agent is what users call one, and its identity.
@@ -67,14 +68,14 @@ func (c *Client) snapshot(ctx context.Context, a agent) (snapshot, error) {
 
 // snapshotOf is what the server says of one run; the empty id is the newest.
 func (c *Client) snapshotOf(ctx context.Context, a agent, runID string) (snapshot, error) {
-	call, cancel := context.WithTimeout(ctx, callTimeout)
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), runID)
 	if err != nil {
 		return snapshot{}, err
 	}
 	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response}
-	if outcome, ok := c.reader().outcome(s.info().GetMemo()); ok {
+	if outcome, err := history.Outcome(c.cfg.Converter, s.info().GetMemo()); err == nil {
 		s.outcome = &outcome
 	}
 	return s, nil
@@ -114,20 +115,17 @@ func (s snapshot) execution(n int) Execution {
 
 // serverEnd says how the server itself ended the workflow, where it did. A
 // workflow that completes has an outcome of its own.
-func serverEnd(status enumspb.WorkflowExecutionStatus) (domain.Outcome, bool) {
-	o := domain.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Closed: true}
-	switch status {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		o.Code = domain.CodeTerminated
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		o.Code = domain.CodeTimedOut
-	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		o.Status, o.StopReason = domain.StatusStopped, domain.UserRequested
-	default:
+func (s snapshot) serverEnd() (domain.Outcome, bool) {
+	end, ended := history.EndOf(s.info().GetStatus())
+	if !ended {
 		return domain.Outcome{}, false
 	}
-	return o, true
+	return end.Outcome()
+}
+
+// pending is the work of ours that has not ended.
+func (c *Client) pending(s snapshot) []history.Pending {
+	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
 }
 
 // serverWord is Temporal's own word for a status.

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // attributes remembers which of our search attributes the server knows. A start
@@ -28,14 +29,14 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 	if c.known.read {
 		return c.known.names, nil
 	}
-	call, cancel := context.WithTimeout(ctx, callTimeout)
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	response, err := retried(call, func() (*operatorservice.ListSearchAttributesResponse, error) {
+	response, err := history.Retried(call, func() (*operatorservice.ListSearchAttributesResponse, error) {
 		return c.temporal.OperatorService().ListSearchAttributes(call, &operatorservice.ListSearchAttributesRequest{
 			Namespace: c.cfg.Namespace,
 		})
 	})
-	if err != nil && (away(err) || ctx.Err() != nil) {
+	if err != nil && (history.Away(err) || ctx.Err() != nil) {
 		return nil, err
 	}
 	c.known.read = true

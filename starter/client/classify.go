@@ -4,19 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/api/serviceerror"
-	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc/codes"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
-
-// callTimeout bounds one call to the server, its retries included, so that a
-// server that is not there is told within 10 s.
-const callTimeout = 8 * time.Second
 
 func errorf(class Class, cause error, format string, args ...any) *Error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Err: cause}
@@ -59,7 +54,7 @@ func fail(ctx context.Context, id, doing string, err error) error {
 		return errorf(Failed, err, "namespace: the server does not know it; create it, or name another one")
 	case code == codes.NotFound:
 		return notFound(id, err)
-	case away(err):
+	case history.Away(err):
 		return errorf(Unreachable, err, "%s: the server does not answer; see that it is up and that the address is right, or begin one with `dev`", doing)
 	case code == codes.InvalidArgument:
 		return errorf(Invalid, err, "%s: the server refused: %s", doing, err)
@@ -74,19 +69,6 @@ func said(err error) string {
 		return application.Message()
 	}
 	return err.Error()
-}
-
-// away reports whether an error means that the server could not be reached, or
-// is too busy, so that the same call may succeed later.
-func away(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || isAs[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err) {
-		return true
-	}
-	switch serviceerror.ToStatus(err).Code() {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted:
-		return true
-	}
-	return false
 }
 
 // refusalOf finds what the workflow itself said, where err comes from it.

@@ -131,7 +131,7 @@ func (r *eventReader) give(event domain.Event) bool {
 func (r *eventReader) follow(ctx context.Context, p position) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g := r.client.growing(ctx, p.snapshot, p.runID())
+	g := r.client.watchRuns(ctx, p.snapshot, p.runID())
 	done, err := g.along(ctx, p.runID(), func(runID string) (bool, error) { return r.read(ctx, runID) })
 	if done || err != nil {
 		return err

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"everstep/domain"
+	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
 // Explain says why an execution ended, or what it is doing, with each of its
@@ -18,19 +21,19 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	if err != nil {
 		return ExplainView{}, err
 	}
-	e, want := explanation{position: p, number: number}, p.executionID(number)
+	e := explanation{position: p, number: number, want: p.executionID(number), pending: c.pending(p.snapshot)}
 	outcome, err := c.outcome(ctx, p, number)
 	switch {
 	case err == nil:
 		e.outcome = &outcome
 		if !outcome.ExecutionID.IsZero() { // one of an earlier workflow has another id than it would have in this one
-			want = outcome.ExecutionID
+			e.want = outcome.ExecutionID
 		}
 	case !errors.Is(err, errUnfinished):
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, err)
 	}
 	e.older = number < p.number || c.superseded(ctx, p)
-	if e.past, err = c.history(ctx, p, want, number); err != nil {
+	if err = c.readHistory(ctx, &e); err != nil {
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
 	}
 	if err := c.askAll(ctx, &e); err != nil {
@@ -49,11 +52,21 @@ func (c *Client) superseded(ctx context.Context, p position) bool {
 type explanation struct {
 	position
 	number int
+	want   domain.ExecutionID
+	// pending is the work that has not ended.
+	pending []history.Pending
 	// older means that the agent has begun an execution after this one.
 	older bool
 	// outcome is nil while the execution is in progress.
 	outcome *domain.Outcome
-	past    *past
+
+	// then is what history tells of the agent while the execution was its newest,
+	// at of the execution; run is the newest run. gone says that runs of the
+	// execution have been deleted.
+	then progress.Agent
+	at   progress.Execution
+	run  progress.Run
+	gone bool
 
 	// told means that a worker answered: the fields below are set by it.
 	told    bool
@@ -69,6 +82,77 @@ type explanation struct {
 	missing []string
 }
 
+// readHistory reads what is recorded of the execution: the runs in which it was,
+// the oldest first, and the newest run.
+func (c *Client) readHistory(ctx context.Context, e *explanation) error {
+	runs, err := c.runsOf(ctx, e)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(runs, e.runID()) {
+		runs = append(runs, e.runID())
+	}
+	a := progress.NewAgent(e.id, e.firstRunID())
+	for _, runID := range runs {
+		for recorded, err := range c.reader(e.agent).Forwards(ctx, runID) {
+			if deleted(err) {
+				e.gone = true
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if a = a.With(recorded.Fact, recorded.At); a.Execution.Number == e.number {
+				e.then, e.at = a, a.Execution
+			}
+		}
+	}
+	e.run = a.Run
+	for _, unread := range a.Unread {
+		e.miss("%s", unread)
+	}
+	return nil
+}
+
+// runsOf finds the runs in which the execution was, the oldest first, by what
+// each took over from the one before.
+func (c *Client) runsOf(ctx context.Context, e *explanation) ([]string, error) {
+	var runs []string
+	for runID := e.runID(); runID != ""; {
+		began, err := c.reader(e.agent).First(ctx, runID)
+		if deleted(err) {
+			e.gone = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		took := progress.Carried(began.Input)
+		here := took.Number < e.number || took.Begins && took.Number == e.number
+		if here || took.Open && took.Execution == e.want {
+			runs = append(runs, runID)
+		}
+		if here {
+			break
+		}
+		runID = began.Previous()
+	}
+	slices.Reverse(runs)
+	return runs, nil
+}
+
+// recorded are the steps as history tells them, in order.
+func (e *explanation) recorded() []ExplainStep {
+	at := e.at
+	at.Running = at.Running && e.outcome == nil
+	steps, open := at.Steps(len(e.then.Open) > 0)
+	all := make([]ExplainStep, len(steps))
+	for i, s := range steps {
+		all[i] = explainRecorded(s, e.then.Price != nil, open && i == len(steps)-1)
+	}
+	return all
+}
+
 // askAll asks the workflow, where a worker answers, for all that it knows.
 func (c *Client) askAll(ctx context.Context, e *explanation) error {
 	q := question{workflowID: e.workflowID(), runID: e.runID(), deadline: askTimeout}
@@ -82,7 +166,7 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 		e.miss("no worker answers: hooks, blocked calls, and signals other than users' stops cannot be told")
 		return nil
 	}
-	if page.ExecutionID == e.past.want {
+	if page.ExecutionID == e.want {
 		e.failure = page.Error
 	}
 	if err := c.askSteps(ctx, e); err != nil {
@@ -92,7 +176,7 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 		e.heard = c.heard(ctx, e.called(), e.number)
 		return nil
 	}
-	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.past.want {
+	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.want {
 		e.status = new(c.waiting(ctx, e.snapshot, e.completing(*view)))
 	}
 	view, err := ask(ctx, c, q, domain.QueryState, domain.StateRequest{From: math.MaxInt32})
@@ -100,7 +184,7 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 		return nil //nolint:nilerr // what it would add is said to be missing
 	}
 	if state, err := domain.DecodeAgentState(view.State); err == nil {
-		if execution, ok := state.Execution(); ok && execution.ID() == e.past.want {
+		if execution, ok := state.Execution(); ok && execution.ID() == e.want {
 			e.state = &execution
 		}
 	}
@@ -137,7 +221,7 @@ func (e *explanation) view() ExplainView {
 	if e.outcome != nil {
 		v.Status = e.outcome.Status
 	}
-	v.ExecutionID = e.past.want
+	v.ExecutionID = e.want
 	v.Steps = e.allSteps()
 	v.Totals = totalsOf(v.Steps)
 	v.Waste = wasteOf(v.Steps, v.Totals)
@@ -152,7 +236,7 @@ func (e *explanation) view() ExplainView {
 		v.Doing = e.doing()
 	}
 	v.Advice = e.advice(v)
-	v.History = e.past.explainHistory(e.snapshot)
+	v.History = e.history()
 	v.Context = e.context()
 	v.Missing = append([]string{}, e.missing...)
 	return v
@@ -161,8 +245,8 @@ func (e *explanation) view() ExplainView {
 // allSteps are the workflow's steps with what history adds, and those that only
 // history has.
 func (e *explanation) allSteps() []ExplainStep {
-	recorded := e.past.ordered(e.outcome == nil)
-	if e.past.gone {
+	recorded := e.recorded()
+	if e.gone {
 		e.miss("earlier runs of the workflow have been deleted, and steps with them")
 	}
 	byNumber := map[int]ExplainStep{}
@@ -171,7 +255,7 @@ func (e *explanation) allSteps() []ExplainStep {
 	}
 	told := map[int]ExplainStep{}
 	for _, s := range e.steps {
-		step := explainStep(s, e.past.price != nil)
+		step := explainStep(s, e.then.Price != nil)
 		if h, ok := byNumber[s.Step.Number]; ok {
 			step = step.withHistory(h)
 		}
@@ -197,7 +281,7 @@ func (e *explanation) allSteps() []ExplainStep {
 
 // reported is what the execution itself has counted, where anybody tells.
 func (e *explanation) reported() *ExplainReported {
-	priced := e.past.price != nil
+	priced := e.then.Price != nil
 	switch {
 	case e.outcome != nil && !e.byServerHere():
 		return &ExplainReported{
@@ -226,7 +310,7 @@ func (e *explanation) compare(v ExplainView) {
 }
 
 func (e *explanation) times(v *ExplainView) {
-	started, ended := e.past.startedAt, e.past.endedAt
+	started, ended := e.at.StartedAt, e.at.EndedAt
 	if e.state != nil {
 		started = e.state.StartedAt()
 		if at, ok := e.state.CompletedAt(); ok {
@@ -237,4 +321,36 @@ func (e *explanation) times(v *ExplainView) {
 	if e.outcome != nil {
 		v.EndedAt, v.Milliseconds = timeOf(ended), between(started, ended)
 	}
+}
+
+// Where servers suggest to continue as new, unless they are configured
+// otherwise.
+const (
+	continueEvents = 4096
+	continueBytes  = 4 << 20
+)
+
+// explainHistory says how long the newest run's history is.
+func (e *explanation) history() ExplainHistory {
+	h := ExplainHistory{
+		Events: e.info().GetHistoryLength(), Bytes: e.info().GetHistorySizeBytes(), Runs: e.run.Before + 1,
+		Steps: e.run.Steps, ContinueEvents: continueEvents, ContinueBytes: continueBytes, Suggested: e.run.Suggested,
+	}
+	h.Share = min(max(float64(h.Events)/continueEvents, float64(h.Bytes)/continueBytes), 1)
+	if h.Steps == 0 {
+		return h
+	}
+	n := int64(h.Steps)
+	h.BytesPerStep, h.EventsPerStep = new(max(h.Bytes-e.run.Base, 0)/n), new(h.Events/n)
+	left := int64(math.MaxInt64)
+	if *h.BytesPerStep > 0 {
+		left = min(left, max(continueBytes-h.Bytes, 0) / *h.BytesPerStep)
+	}
+	if *h.EventsPerStep > 0 {
+		left = min(left, max(continueEvents-h.Events, 0) / *h.EventsPerStep)
+	}
+	if left < math.MaxInt64 {
+		h.StepsLeft = &left
+	}
+	return h
 }

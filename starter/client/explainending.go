@@ -10,7 +10,7 @@ import (
 
 // identity adds the model and what the execution goes on from.
 func (e *explanation) identity(v *ExplainView) {
-	model, origin := e.past.model, e.past.origin
+	model, origin := e.then.Model, e.at.Origin
 	if e.status != nil {
 		model, origin = e.status.Model, e.status.Origin
 	}
@@ -26,7 +26,7 @@ func (e *explanation) identity(v *ExplainView) {
 func (e *explanation) doing() *ExplainDoing {
 	view := e.status
 	if view == nil {
-		view = new(e.runningView(e.past.reader.pending(e.snapshot)))
+		view = new(e.runningView(e.pending))
 	}
 	d := &ExplainDoing{Text: view.Doing, Since: timeOf(view.Since), Paused: view.Paused, Signals: []ExplainSignal{}}
 	c, _ := e.continuation()
@@ -41,7 +41,7 @@ func (e *explanation) doing() *ExplainDoing {
 
 // context is how full the window is; nil where nobody can tell.
 func (e *explanation) context() *ExplainContext {
-	tokens, window := e.past.fill, e.past.window
+	tokens, window := e.at.Fill, e.then.Window
 	if e.status != nil && e.status.Context > 0 {
 		tokens, window = e.status.Context, max(e.status.Window, window)
 	}
@@ -125,7 +125,7 @@ func (e *explanation) error() *domain.Error {
 	if e.byServerHere() {
 		return told
 	}
-	recorded := e.past.ordered(false)
+	recorded := e.recorded()
 	if n := len(recorded); n > 0 && len(recorded[n-1].Errors) > 0 {
 		last := recorded[n-1].Errors[len(recorded[n-1].Errors)-1]
 		if e.outcome.Code == "" || e.outcome.Code == last.Code {

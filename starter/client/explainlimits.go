@@ -11,7 +11,7 @@ import (
 // limits lists the limits of the budget with what was used of them; nil where
 // nobody can tell the budget.
 func (e *explanation) limits(v ExplainView) []ExplainLimit {
-	budget, prior := e.past.budget, e.past.prior
+	budget, prior := e.at.Budget, e.at.Prior
 	if e.state != nil {
 		budget = new(e.state.Budget())
 	}
@@ -65,7 +65,7 @@ func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 			domain.LimitSeconds: time,
 		}
 	}
-	if e.past.gone {
+	if e.gone {
 		return map[domain.Limit]*int64{domain.LimitSeconds: time}
 	}
 	return map[domain.Limit]*int64{

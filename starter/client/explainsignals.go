@@ -44,7 +44,7 @@ func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 	case len(e.steps) > 0:
 		c = e.steps[len(e.steps)-1].Continuation
 	case !e.told:
-		return domain.Continuation{StopSignals: e.past.stops}, false
+		return domain.Continuation{StopSignals: e.at.Stops}, false
 	}
 	if e.heard == nil {
 		return c, false

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"slices"
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // maxExplainedArguments bounds how much of a call's arguments is told.
@@ -35,6 +37,40 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 		if tool.Outcome.begun() && tool.Outcome != ToolRunning {
 			e.prints = append(e.prints, callPrint{digest: print, tool: i})
 		}
+	}
+	return e
+}
+
+// explainRecorded is what history tells of a step. open says that it is still
+// under way: of calls that have not begun nobody knows yet whether they will.
+func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
+	e := explainStep(s.Execution(), priced)
+	e.FailedAttempts, e.QueuedMilliseconds = s.FailedAttempts(), s.Queued.Milliseconds()
+	for _, r := range s.Retries {
+		retry := ExplainRetry{Attempts: r.Attempts, Reason: "history does not say why", Usage: r.Usage.View()}
+		if r.Why != nil {
+			retry.Reason = r.Why.Message
+			if r.Why.Code != "" {
+				retry.Code = &r.Why.Code
+			}
+		}
+		if priced {
+			retry.CostNanoUSD = &r.CostNanoUSD
+		}
+		e.Retries = append(e.Retries, retry)
+	}
+	for _, c := range s.Compactions {
+		kind := CompactionCleared
+		if c.Summary {
+			kind = CompactionSummary
+		}
+		e.Compactions = append(e.Compactions, ExplainCompaction{Kind: kind, Before: c.Before, Usage: c.Usage.View()})
+	}
+	if open {
+		e.InProgress, e.Type, e.prints = true, nil, nil
+		e.Tools = slices.DeleteFunc(e.Tools, func(t ExplainTool) bool {
+			return t.Milliseconds == nil && t.Outcome != ToolRunning && t.Error == nil
+		})
 	}
 	return e
 }

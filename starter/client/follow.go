@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"iter"
+
+	"everstep/domain/progress"
 )
 
 // FollowOptions choose what Follow shows. The zero value shows the newest
@@ -45,7 +47,7 @@ func (c *Client) watcher(ctx context.Context, id string, o FollowOptions) (*watc
 	if err != nil {
 		return nil, "", err
 	}
-	w := &watcher{client: c, fold: newFold(c.reader(), p.snapshot), number: number}
+	w := &watcher{client: c, snapshot: p.snapshot, reducer: newWatchReducer(p.snapshot), number: number}
 	if o.FromNow {
 		w.number, w.quietRun, w.quietUntil = 0, p.runID(), p.info().GetHistoryLength()
 		return w, p.runID(), nil
@@ -59,16 +61,15 @@ func (c *Client) watcher(ctx context.Context, id string, o FollowOptions) (*watc
 func (c *Client) beginning(ctx context.Context, s snapshot, number int) (string, error) {
 	runID := s.runID()
 	for {
-		started, err := c.first(ctx, s.workflowID(), runID)
+		began, err := c.reader(s.agent).First(ctx, runID)
 		if err != nil {
 			return "", err
 		}
-		in, ok := c.reader().input(started)
-		before := started.GetContinuedExecutionRunId()
-		if !ok || before == "" || carried(in).number < number {
+		before := began.Continues
+		if !began.Readable() || before == "" || progress.Carried(began.Input).Number < number {
 			return runID, nil
 		}
-		if _, err := c.first(ctx, s.workflowID(), before); deleted(err) {
+		if _, err := c.reader(s.agent).First(ctx, before); deleted(err) {
 			return runID, nil
 		}
 		runID = before

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // goOn starts the workflow again in which an agent without a name goes on from
@@ -52,7 +53,7 @@ func (c *Client) closedItself(ctx context.Context, p position) error {
 	if !p.open() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	for _, err := range c.chain(ctx, p.snapshot, p.runID()) {
 		if err != nil {
@@ -74,15 +75,14 @@ func (p position) repeated(reply domain.ExtendReply) Extended {
 // inputOf reads what a run started with.
 func (c *Client) inputOf(ctx context.Context, p position) (domain.SessionInput, error) {
 	doing := "reading the history of " + p.called()
-	started, err := c.first(ctx, p.workflowID(), p.runID())
+	began, err := c.reader(p.agent).First(ctx, p.runID())
 	if err != nil {
 		return domain.SessionInput{}, fail(ctx, p.called(), doing, err)
 	}
-	in, ok := c.reader().input(started)
-	if !ok {
+	if !began.Readable() {
 		return domain.SessionInput{}, errorf(Failed, nil, "%s: what the workflow started with cannot be read", doing)
 	}
-	return in, nil
+	return began.Input, nil
 }
 
 // successor is the start of the workflow that goes on from a closed run, which

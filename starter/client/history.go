@@ -3,170 +3,197 @@ package client
 import (
 	"context"
 	"iter"
-	"time"
+	"slices"
+	"sync"
 
-	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/proto"
+	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
-// longPoll is how long one wait for new events may take; the server ends it
-// sooner by itself.
-const longPoll = 90 * time.Second
-
-// A feed reads one run's history from its beginning and then waits for more. It
-// is used by one goroutine.
-type feed struct {
-	client     *Client
-	workflowID string
-	runID      string
-	token      []byte
-	// seen is the id of the newest event given out; what comes again after a
-	// new connection is left out. Workflow tasks do not count: those of an
-	// attempt that failed are shown without being recorded.
-	seen int64
+// reader reads the histories of an agent's workflow.
+func (c *Client) reader(a agent) history.Reader {
+	return history.Reader{
+		Service: c.temporal.WorkflowService(), Converter: c.cfg.Converter, Namespace: c.cfg.Namespace, Workflow: a.workflowID(),
+	}
 }
 
-// next returns the events that follow, waiting for them, and nothing where none
-// came for a while. An error loses nothing: next may be called again.
-func (f *feed) next(ctx context.Context) ([]*historypb.HistoryEvent, error) {
-	call, cancel := context.WithTimeout(ctx, longPoll)
-	defer cancel()
-	response, err := f.client.temporal.WorkflowService().GetWorkflowExecutionHistory(call,
-		&workflowservice.GetWorkflowExecutionHistoryRequest{
-			Namespace:     f.client.cfg.Namespace,
-			Execution:     &commonpb.WorkflowExecution{WorkflowId: f.workflowID, RunId: f.runID},
-			WaitNewEvent:  true,
-			NextPageToken: f.token,
-			SkipArchival:  true,
-		})
-	if err != nil {
-		f.token = nil // it may not outlive the server that gave it
-		return nil, err
-	}
-	f.token = response.GetNextPageToken()
-	events, err := eventsOf(response)
-	if err != nil {
-		return nil, err
-	}
-	return f.fresh(events), nil
-}
-
-// fresh leaves out the events that were given out before.
-func (f *feed) fresh(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-	for len(events) > 0 && events[0].GetEventId() <= f.seen {
-		events = events[1:]
-	}
-	for _, event := range events {
-		switch event.GetEventType() {
-		case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
-		default:
-			f.seen = event.GetEventId()
+// History yields all that the histories of an agent's workflow record, the
+// oldest first, from a run on and over those that continue it; the empty run is
+// the workflow's first. It needs no worker and does not wait for more. What
+// cannot be read is among the facts; an error ends it.
+func (c *Client) History(ctx context.Context, id, runID string) iter.Seq2[progress.Recorded, error] {
+	return func(yield func(progress.Recorded, error) bool) {
+		s, err := c.describe(ctx, id)
+		if err != nil {
+			yield(progress.Recorded{}, err)
+			return
 		}
-	}
-	return events
-}
-
-// eventsOf reads a response in either form in which servers give it.
-func eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) ([]*historypb.HistoryEvent, error) {
-	events := r.GetHistory().GetEvents()
-	for _, blob := range r.GetRawHistory() {
-		var part historypb.History
-		if err := proto.Unmarshal(blob.GetData(), &part); err != nil {
-			return nil, errorf(Failed, err, "history: cannot be read: %s", err)
+		if runID == "" {
+			runID = s.firstRunID()
 		}
-		events = append(events, part.GetEvents()...)
-	}
-	return events, nil
-}
-
-// backwards yields the events of a run, the newest first.
-func (c *Client) backwards(ctx context.Context, workflowID, runID string) iter.Seq2[*historypb.HistoryEvent, error] {
-	return func(yield func(*historypb.HistoryEvent, error) bool) {
-		var token []byte
-		for {
-			response, err := c.reversePage(ctx, workflowID, runID, token)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, event := range response.GetHistory().GetEvents() {
-				if !yield(event, nil) {
+		for runID != "" {
+			next := ""
+			for recorded, err := range c.reader(s.agent).Forwards(ctx, runID) {
+				if err != nil {
+					yield(progress.Recorded{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "run %s of %s has been deleted", runID, id)))
 					return
 				}
+				if !yield(recorded, nil) {
+					return
+				}
+				if ended, ok := recorded.Fact.(progress.RunEnded); ok {
+					next = ended.Next
+				}
 			}
-			if token = response.GetNextPageToken(); len(token) == 0 {
+			runID = next
+		}
+	}
+}
+
+// previous returns the run that a run goes on from, that of an earlier workflow
+// too, empty where there is none.
+func (c *Client) previous(ctx context.Context, a agent, runID string) (string, error) {
+	began, err := c.reader(a).First(ctx, runID)
+	return began.Previous(), err
+}
+
+// chain yields the history of a run and of those that follow it, from the
+// beginning of the run on, and waits for more. It ends after the fact with
+// which the last run ended. Where the server goes away it says so once and
+// tries again until ctx ends.
+func (c *Client) chain(ctx context.Context, s snapshot, runID string) iter.Seq2[history.Item, error] {
+	return func(yield func(history.Item, error) bool) {
+		reset := false
+		for runID != "" {
+			var ended progress.RunEnded
+			for it, err := range c.reader(s.agent).Follow(ctx, runID, reset) {
+				if err != nil {
+					err = goneIfDeleted(err, "run %s of %s has been deleted", runID, s.called())
+					yield(history.Item{}, fail(ctx, s.called(), "following "+s.called(), err))
+					return
+				}
+				if !yield(it, nil) {
+					return
+				}
+				if end, ok := it.Fact.(progress.RunEnded); ok {
+					ended = end
+				}
+			}
+			var err error
+			if runID, reset, err = c.following(ctx, s, runID, ended); err != nil {
+				yield(history.Item{}, fail(ctx, s.called(), "following "+s.called(), err))
 				return
 			}
 		}
 	}
 }
 
-func (c *Client) reversePage(ctx context.Context, workflowID, runID string, token []byte) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	call, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-		return c.temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(call,
-			&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-				Namespace:       c.cfg.Namespace,
-				Execution:       &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
-				MaximumPageSize: 200,
-				NextPageToken:   token,
+// following returns the run that goes on from the one that ended, empty where
+// none does, and whether it was reset.
+func (c *Client) following(ctx context.Context, s snapshot, runID string, ended progress.RunEnded) (string, bool, error) {
+	if ended.How != progress.Terminated {
+		return ended.Next, false, nil
+	}
+	now, err := c.snapshot(ctx, s.agent)
+	if err != nil || now.firstRunID() != s.firstRunID() || now.runID() == runID {
+		return "", false, err
+	}
+	return now.runID(), true, nil
+}
+
+// connection tells Config.Progress of news of the connection.
+func (c *Client) connection(it history.Item) {
+	switch {
+	case it.Away != nil:
+		c.cfg.Progress("the server does not answer; waiting for it to come back")
+	case it.Back:
+		c.cfg.Progress("the server is back")
+	}
+}
+
+// A runWatcher tells that a chain of runs has got on, as often as it does,
+// however slow the one is who wants to know. The history tells it, by a long poll.
+type runWatcher struct {
+	client *Client
+	// news holds a token where something has happened since the last one.
+	news chan struct{}
+
+	mu sync.Mutex
+	// runs are those seen so far, in order.
+	runs []string
+	over bool
+	err  error
+}
+
+// watchRuns watches the chain that begins with a run until ctx ends.
+func (c *Client) watchRuns(ctx context.Context, s snapshot, runID string) *runWatcher {
+	w := &runWatcher{client: c, news: make(chan struct{}, 1), runs: []string{runID}}
+	go w.read(ctx, s, runID)
+	return w
+}
+
+func (w *runWatcher) read(ctx context.Context, s snapshot, runID string) {
+	for it, err := range w.client.chain(ctx, s, runID) {
+		if err != nil {
+			w.note(func() { w.err = err })
+			return
+		}
+		w.client.connection(it)
+		switch it.Fact.(type) {
+		case progress.TaskDone, progress.RunEnded:
+			// The workflow changes by workflow tasks alone, so that the many events
+			// of one need one look.
+			w.note(func() {
+				if w.runs[len(w.runs)-1] != it.Run {
+					w.runs = append(w.runs, it.Run)
+				}
 			})
-	})
-}
-
-// page reads the events that a request names, and where the next ones are.
-func (c *Client) page(ctx context.Context, request *workflowservice.GetWorkflowExecutionHistoryRequest) (events []*historypb.HistoryEvent, next []byte, err error) {
-	call, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	response, err := retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-		return c.temporal.WorkflowService().GetWorkflowExecutionHistory(call, request)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	events, err = eventsOf(response)
-	return events, response.GetNextPageToken(), err
-}
-
-// first returns the event with which a run began.
-func (c *Client) first(ctx context.Context, workflowID, runID string) (*historypb.WorkflowExecutionStartedEventAttributes, error) {
-	events, _, err := c.page(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace:       c.cfg.Namespace,
-		Execution:       &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
-		MaximumPageSize: 1,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(events) == 0 {
-		return nil, errorf(Failed, nil, "history: run %s has no events", runID)
-	}
-	return events[0].GetWorkflowExecutionStartedEventAttributes(), nil
-}
-
-// retried makes a call that changes nothing again while the server is away and
-// ctx lasts.
-func retried[T any](ctx context.Context, call func() (T, error)) (T, error) {
-	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
-		value, err := call()
-		if err == nil || !away(err) || !pause(ctx, delay) {
-			return value, err
 		}
 	}
+	w.note(func() { w.over = true })
 }
 
-// pause waits, and reports whether ctx lasted.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+func (w *runWatcher) note(change func()) {
+	w.mu.Lock()
+	change()
+	w.mu.Unlock()
 	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+// after says which run follows one, empty where there is none yet; over that
+// none will come, and why. What follows from it about the run holds for all that
+// is asked later.
+func (w *runWatcher) after(runID string) (next string, over bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.Index(w.runs, runID); i >= 0 && i+1 < len(w.runs) {
+		next = w.runs[i+1]
+	}
+	return next, w.over, w.err
+}
+
+// along looks at each run of the chain whenever it has got on, until look
+// answers true, or the chain is over: then it reports false.
+func (w *runWatcher) along(ctx context.Context, runID string, look func(runID string) (bool, error)) (bool, error) {
+	for {
+		next, over, err := w.after(runID)
+		if done, err := look(runID); done || err != nil {
+			return done, err
+		}
+		switch {
+		case next != "":
+			runID = next
+			continue
+		case err != nil || over:
+			return false, err
+		}
+		select {
+		case <-w.news:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
 	}
 }

@@ -98,7 +98,7 @@ func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield
 	if follows {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		g := c.growing(ctx, p.snapshot, p.runID())
+		g := c.watchRuns(ctx, p.snapshot, p.runID())
 		ended, err = g.along(ctx, p.runID(), func(runID string) (bool, error) { return s.look(ctx, runID) })
 	} else {
 		ended, err = s.look(ctx, p.runID())

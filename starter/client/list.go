@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // A Listed is one agent of a list.
@@ -113,7 +114,7 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 }
 
 func (c *Client) visiblePage(ctx context.Context, query string, token []byte) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-	call, cancel := context.WithTimeout(ctx, callTimeout)
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	return c.temporal.ListWorkflow(call, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: c.cfg.Namespace, Query: query, PageSize: listPage, NextPageToken: token,
@@ -130,12 +131,15 @@ func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()
 	}
-	outcome, ended := c.reader().outcome(info.GetMemo())
+	outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo())
+	ended := err == nil
 	if ended {
 		l = l.with(outcome)
-	} else if cut, byServer := serverEnd(info.GetStatus()); byServer {
-		cut.Number = 1
-		l = l.with(cut)
+	} else if end, over := history.EndOf(info.GetStatus()); over {
+		if cut, byServer := end.Outcome(); byServer {
+			cut.Number = 1
+			l = l.with(cut)
+		}
 	}
 	if ended && !l.Foreign && (a.name != "" && l.Open || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED) {
 		return c.looked(ctx, a, l)

@@ -81,13 +81,14 @@ func (c *Client) withOutput(ctx context.Context, p position, r Result) Result {
 	if r.Outcome.Status != domain.StatusCompleted || !json.Valid([]byte(r.Answer)) {
 		return r
 	}
-	started, err := c.first(ctx, p.workflowID(), r.RunID)
+	began, err := c.reader(p.agent).First(ctx, r.RunID)
 	if err != nil {
 		return r
 	}
-	in, ok := c.reader().input(started)
-	if ok && (in.Definition.Format.Type == domain.FormatJSON || in.Definition.Format.Type == domain.FormatSchema) {
+	switch began.Input.Definition.Format.Type {
+	case domain.FormatJSON, domain.FormatSchema:
 		r.Output = json.RawMessage(strings.TrimSpace(r.Answer))
+	case domain.FormatText, "":
 	}
 	return r
 }

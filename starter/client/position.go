@@ -4,9 +4,9 @@ import (
 	"context"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // A position says where an agent stands.
@@ -74,14 +74,11 @@ func (c *Client) inherit(ctx context.Context, s *snapshot) error {
 	if s.outcome != nil || s.firstRunID() == s.runID() {
 		return nil
 	}
-	started, err := c.first(ctx, s.workflowID(), s.runID())
-	if err != nil {
-		return err
+	began, err := c.reader(s.agent).First(ctx, s.runID())
+	if err == nil && began.Input.Carry != nil {
+		s.outcome = began.Input.Carry.Outcome
 	}
-	if in, ok := c.reader().input(started); ok && in.Carry != nil {
-		s.outcome = in.Carry.Outcome
-	}
-	return nil
+	return err
 }
 
 // settled reports whether the memo is the last word: the workflow came to its
@@ -93,7 +90,7 @@ func (s snapshot) settled() bool {
 // cutShort is the outcome of an execution that was in progress when the server
 // ended the workflow; nil where it did not.
 func (s snapshot) cutShort(number, step int) *domain.Outcome {
-	o, ok := serverEnd(s.info().GetStatus())
+	o, ok := s.serverEnd()
 	if !ok {
 		return nil
 	}
@@ -104,25 +101,24 @@ func (s snapshot) cutShort(number, step int) *domain.Outcome {
 // newest reads the run backwards for the execution after the one that the memo
 // knows to have ended.
 func (c *Client) newest(ctx context.Context, s snapshot) (newestScan, error) {
-	scan := newestScan{reader: c.reader()}
+	scan := newestScan{}
 	if s.outcome != nil {
 		scan.ended = s.outcome.Number
 	}
 	scan.want = s.executionID(scan.ended + 1)
-	for event, err := range c.backwards(ctx, s.workflowID(), s.runID()) {
+	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
 		if err != nil {
 			return scan, err
 		}
-		if scan.take(event) {
+		if scan.take(recorded.Fact) {
 			break
 		}
 	}
 	return scan, nil
 }
 
-// A newestScan looks at a run's events from the newest back.
+// A newestScan looks at what a run records from the newest back.
 type newestScan struct {
-	reader reader
 	// ended is the execution that is known to have ended, want the id of the next.
 	ended int
 	want  domain.ExecutionID
@@ -137,52 +133,72 @@ type newestScan struct {
 	passed  bool
 }
 
-// take reports whether the event settles the matter.
-func (n *newestScan) take(event *historypb.HistoryEvent) bool {
-	switch event.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+// take reports whether the fact settles the matter.
+func (n *newestScan) take(fact progress.Fact) bool {
+	switch f := fact.(type) {
+	case progress.TaskDone:
 		n.passed = true
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		if why, ok := troubleOf(event.GetWorkflowTaskFailedEventAttributes()); ok && !n.passed && n.trouble == "" {
-			n.trouble = why
+	case progress.TaskFailed:
+		if !n.passed && n.trouble == "" {
+			n.trouble = f.Why
 		}
-	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		return n.takeOutcome(n.reader.ending(event))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		a := n.reader.scheduled(event.GetActivityTaskScheduledEventAttributes())
-		if a.step > 0 && a.execution == n.want {
-			n.begun, n.step = true, a.step
+	case progress.Ended, progress.RunEnded:
+		outcome, ok := progress.OutcomeOf(fact)
+		if ok && outcome.Number > n.ended {
+			n.outcome = &outcome
+		}
+		return ok
+	case progress.Asked:
+		if f.Step() > 0 && f.Execution() == n.want {
+			n.begun, n.step = true, f.Step()
 		}
 		return n.begun
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
-		reply, ok := n.reader.began(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
-		if ok && reply.Number > n.ended { // and no step after it
+	case progress.Sent:
+		if f.Reply.Began && f.Reply.Number > n.ended { // and no step after it
 			n.begun, n.step = true, 1
 		}
 		return n.begun
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		n.takeStart(event.GetWorkflowExecutionStartedEventAttributes())
+	case progress.RunBegan:
+		switch took := progress.Carried(f.Input); {
+		case !f.Readable():
+		case took.Begins && took.Number == n.ended+1:
+			n.begun, n.step = true, 1
+		case took.Open && took.Execution == n.want:
+			n.begun, n.step = true, took.Steps+1
+		}
 		return true
-	default:
 	}
 	return false
 }
 
-func (n *newestScan) takeOutcome(outcome domain.Outcome, ok bool) bool {
-	if ok && outcome.Number > n.ended {
-		n.outcome = &outcome
+// earlier finds the workflow in which an agent without a name had an execution
+// before its newest. Each of its workflows has one, and knows the one before.
+func (c *Client) earlier(ctx context.Context, p position, number int) (position, error) {
+	left := func() *Error {
+		return gone("execution: nothing is left of execution %d of %s", number, p.called())
 	}
-	return ok
-}
-
-// takeStart reads what the run took over.
-func (n *newestScan) takeStart(started *historypb.WorkflowExecutionStartedEventAttributes) {
-	in, ok := n.reader.input(started)
-	if !ok {
-		return
+	for p.number > number {
+		before, err := c.previous(ctx, p.agent, p.firstRunID())
+		if deleted(err) || err == nil && before == "" {
+			return position{}, left()
+		}
+		if err != nil {
+			return position{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+		}
+		s, err := c.snapshotOf(ctx, p.agent, before)
+		if deleted(err) {
+			return position{}, left()
+		}
+		if err == nil {
+			p, err = c.position(ctx, s)
+		}
+		if err != nil {
+			return position{}, fail(ctx, s.called(), "reading the history of "+s.called(), err)
+		}
 	}
-	took := carried(in)
-	if took.begins && took.number == n.ended+1 || took.open == n.want {
-		n.begun, n.step = true, took.step+1
+	if p.number != number {
+		return position{}, left()
 	}
+	p.left = true
+	return p, nil
 }

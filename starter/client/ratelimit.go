@@ -10,16 +10,17 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // limited is the first piece of work that waits for its turn under a rate limit.
-func limited(work []pendingWork) (pendingWork, bool) {
+func limited(work []history.Pending) (history.Pending, bool) {
 	for _, w := range work {
-		if w.limited != "" {
+		if w.Limited != "" {
 			return w, true
 		}
 	}
-	return pendingWork{}, false
+	return history.Pending{}, false
 }
 
 // waiting says in a status what an inference waits for, where it does not go on:
@@ -28,14 +29,14 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v domain.StatusView) d
 	if v.Status != domain.StatusInProgress {
 		return v
 	}
-	work := c.reader().pending(s)
+	work := c.pending(s)
 	if waits, ok := limited(work); ok {
 		return c.rateLimited(ctx, waits, v)
 	}
 	for _, w := range work {
-		if w.kind == string(domain.CallModel) && w.backingOff && w.failure != nil {
+		if w.Activity == string(domain.CallModel) && w.BackingOff && w.Before != nil {
 			v.Doing = fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
-				v.StepCount+1, w.attempt, w.next.UTC().Format(time.RFC3339), domain.Shorten(w.failure.Message, maxWaitReason))
+				v.StepCount+1, w.Attempt, w.Next.UTC().Format(time.RFC3339), domain.Shorten(w.Before.Message, maxWaitReason))
 			return v
 		}
 	}
@@ -45,15 +46,15 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v domain.StatusView) d
 // maxWaitReason bounds why an attempt failed, where that is said in passing.
 const maxWaitReason = 200
 
-func (c *Client) rateLimited(ctx context.Context, waits pendingWork, v domain.StatusView) domain.StatusView {
-	v.RateLimited, v.Since = true, waits.since
-	rate := "task queue " + waits.limited + " has a rate limit"
+func (c *Client) rateLimited(ctx context.Context, waits history.Pending, v domain.StatusView) domain.StatusView {
+	v.RateLimited, v.Since = true, waits.Since
+	rate := "task queue " + waits.Limited + " has a rate limit"
 	if v.RateLimit != nil {
 		rate = v.RateLimit.String()
 	}
 	v.Doing = fmt.Sprintf("step %d: waits for its turn to ask the model (%s)", v.StepCount+1, rate)
-	if !c.served(ctx, waits.limited) {
-		v.Doing = fmt.Sprintf("step %d: %s", v.StepCount+1, unserved(waits.limited))
+	if !c.served(ctx, waits.Limited) {
+		v.Doing = fmt.Sprintf("step %d: %s", v.StepCount+1, unserved(waits.Limited))
 	}
 	return v
 }

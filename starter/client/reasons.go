@@ -41,7 +41,7 @@ func (w *watcher) callsOf(ctx context.Context, e Event) ([]domain.ToolExecution,
 		return nil, false
 	}
 	w.why.runID, w.why.step, w.why.calls = e.RunID, e.Step, nil
-	q := question{workflowID: w.fold.snapshot.workflowID(), runID: e.RunID, deadline: askTimeout}
+	q := question{workflowID: w.snapshot.workflowID(), runID: e.RunID, deadline: askTimeout}
 	page, err := within(ctx, patience, func(ctx context.Context) (domain.StepsPage, error) {
 		return ask(ctx, w.client, q, domain.QuerySteps, domain.StepsRequest{Number: e.Number, From: e.Step})
 	})

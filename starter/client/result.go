@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // Result returns how an execution ended and what it answered, without waiting:
@@ -32,7 +33,7 @@ func (c *Client) Result(ctx context.Context, id string, number int) (Result, err
 func (c *Client) result(ctx context.Context, p position, last string, outcome domain.Outcome) (Result, error) {
 	r := Result{Execution: p.execution(outcome.Number), Outcome: outcome, Source: domain.FromWorkflow}
 	r.RunID = last
-	if _, byServer := serverEnd(p.info().GetStatus()); !byServer {
+	if _, byServer := p.serverEnd(); !byServer {
 		if page, ok := c.told(ctx, p, outcome); ok {
 			r.Answer, r.Error, r.Signal = page.Answer, page.Error, page.Signal
 			return c.withOutput(ctx, p, r), nil
@@ -41,13 +42,13 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 	if outcome.Rewritten {
 		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it; start one with `starter worker` or `starter dev`", outcome.Number, p.called())
 	}
-	found, err := c.recorded(ctx, p.snapshot, last, outcome.ExecutionID)
+	answer, failure, err := c.recorded(ctx, p.snapshot, last, outcome.ExecutionID)
 	if err != nil {
 		return Result{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
 	}
-	r.Answer, r.Source = found.answer, domain.FromHistory
+	r.Answer, r.Source = answer, domain.FromHistory
 	if outcome.Status == domain.StatusFailed {
-		r.Error = found.failure
+		r.Error = failure
 		if r.Error == nil || outcome.Code != "" && r.Error.Code != outcome.Code {
 			r.Error = failureOf(outcome)
 		}
@@ -71,6 +72,34 @@ func (c *Client) told(ctx context.Context, p position, outcome domain.Outcome) (
 	})
 	held := err == nil && page.ExecutionID == outcome.ExecutionID && page.Outcome != nil
 	return page, held
+}
+
+// recorded reads history backwards, from a run on, for what the last inference
+// of an execution answered, or why it did not. Both are absent where the
+// execution made none. A summary of the conversation is no answer.
+func (c *Client) recorded(ctx context.Context, s snapshot, last string, id domain.ExecutionID) (answer string, failure *domain.Error, err error) {
+	for recorded, err := range c.reader(s.agent).BackwardsChain(ctx, last) {
+		if err != nil {
+			return "", nil, goneIfDeleted(err, "the answer of %s: its run has been deleted", s.called())
+		}
+		var work progress.Work
+		switch f := recorded.Fact.(type) {
+		case progress.ModelReplied:
+			work, failure = f.Work, f.Reply.Error
+			if f.Reply.Message != nil {
+				answer = f.Reply.Message.Text()
+			}
+		case progress.Lost:
+			work, failure = f.Work, f.Loss.Err()
+		case progress.Asked:
+			work = f.Work
+		}
+		if work.Model != nil && work.Execution() == id && work.Model.Summary == nil {
+			return answer, failure, nil
+		}
+		answer, failure = "", nil
+	}
+	return "", nil, nil
 }
 
 // failureOf says in words why an execution failed of which only the outcome is

@@ -6,22 +6,6 @@ import (
 	"everstep/domain"
 )
 
-// previous returns the run that a run goes on from, that of an earlier workflow
-// too, empty where there is none.
-func (c *Client) previous(ctx context.Context, s snapshot, runID string) (string, error) {
-	started, err := c.first(ctx, s.workflowID(), runID)
-	if err != nil {
-		return "", err
-	}
-	if before := started.GetContinuedExecutionRunId(); before != "" {
-		return before, nil
-	}
-	if in, ok := c.reader().input(started); ok && in.GoOn != nil {
-		return in.GoOn.RunID, nil
-	}
-	return "", nil
-}
-
 // read asks one run what only a worker can tell; a closed run is replayed.
 func read[In, Out any](ctx context.Context, c *Client, s snapshot, runID string, query domain.Query[In, Out], in In) (Out, error) {
 	q := question{workflowID: s.workflowID(), runID: runID, deadline: readTimeout}
@@ -65,7 +49,7 @@ func (c *Client) parts(ctx context.Context, s snapshot, lowest int, holds func(r
 				break
 			}
 		}
-		if runID, err = c.previous(ctx, s, runID); deleted(err) {
+		if runID, err = c.previous(ctx, s.agent, runID); deleted(err) {
 			break
 		} else if err != nil {
 			return nil, held, err

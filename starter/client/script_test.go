@@ -140,7 +140,9 @@ func (r *fakeRun) fallsThrough(scheduled int64, why string) {
 
 func failure(message string) *failurepb.Failure {
 	return &failurepb.Failure{Message: message, FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
-		ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: string(domain.Unavailable)},
+		ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{
+			Type: string(domain.Unavailable), Details: payloads(domain.Errorf(domain.Unavailable, "%s", message)),
+		},
 	}}
 }
 
@@ -171,7 +173,13 @@ func (r *fakeRun) sent(n int) {
 
 // closes ends the run with an event that needs no content.
 func (r *fakeRun) closes(how enumspb.EventType) {
-	r.status = statusOf(how)
+	r.status = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:  enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:     enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:  enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:   enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+	}[how]
 	r.add(&historypb.HistoryEvent{EventType: how})
 }
 

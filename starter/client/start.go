@@ -12,6 +12,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // A Start begins an execution.
@@ -91,7 +92,7 @@ func (o opening) memo() map[string]any {
 
 // begin starts a workflow. An error that one is open comes back as it is.
 func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
-	call, cancel := context.WithTimeout(ctx, callTimeout)
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),

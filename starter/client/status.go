@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // Status says what an agent is doing now. The workflow is asked and described
@@ -24,7 +26,7 @@ func (c *Client) Status(ctx context.Context, id string) (domain.StatusView, erro
 	if err != nil {
 		return domain.StatusView{}, fail(ctx, id, "asking about "+id, err)
 	}
-	if _, byServer := serverEnd(s.info().GetStatus()); !byServer {
+	if _, byServer := s.serverEnd(); !byServer {
 		if view := <-views; view != nil {
 			return c.waiting(ctx, s, s.completing(*view)), nil
 		}
@@ -64,7 +66,7 @@ func (c *Client) statusByServer(ctx context.Context, id string) (domain.StatusVi
 	if p.ended != nil {
 		return p.endedView(), nil
 	}
-	return c.waiting(ctx, p.snapshot, p.runningView(c.reader().pending(p.snapshot))), nil
+	return c.waiting(ctx, p.snapshot, p.runningView(c.pending(p.snapshot))), nil
 }
 
 // view is what all views have in common.
@@ -103,13 +105,13 @@ func (p position) endedView() domain.StatusView {
 
 // runningView shows an execution in progress by its pending work, and by the
 // step that the history names where nothing pending tells.
-func (p position) runningView(work []pendingWork) domain.StatusView {
+func (p position) runningView(work []history.Pending) domain.StatusView {
 	v := p.view()
 	v.Status, v.Source = domain.StatusInProgress, domain.FromHistory
 	step := p.step
 	for _, w := range work {
-		if w.beat != nil && w.beat.ExecutionID == v.ExecutionID && w.beat.Step >= step {
-			step, v.Source = w.beat.Step, domain.FromHeartbeat
+		if w.Beat != nil && w.Beat.ExecutionID == v.ExecutionID && w.Beat.Step >= step {
+			step, v.Source = w.Beat.Step, domain.FromHeartbeat
 		}
 	}
 	v.StepCount = max(step-1, 0)
@@ -123,7 +125,7 @@ func (p position) stuck() string {
 }
 
 // doing says in words what is going on, and since when.
-func (p position) doing(work []pendingWork, step int) (string, time.Time) {
+func (p position) doing(work []history.Pending, step int) (string, time.Time) {
 	if p.trouble != "" || len(work) == 0 {
 		text, since := "no worker says", time.Time{}
 		if task := p.GetPendingWorkflowTask(); task != nil {
@@ -134,11 +136,54 @@ func (p position) doing(work []pendingWork, step int) (string, time.Time) {
 		}
 		return text, since
 	}
-	since := work[0].since
+	since := work[0].Since
 	for _, w := range work {
-		if w.since.Before(since) {
-			since = w.since
+		if w.Since.Before(since) {
+			since = w.Since
 		}
 	}
 	return describeWork(work, step), since
+}
+
+// describeWork says in words what is pending.
+func describeWork(work []history.Pending, step int) string {
+	var tools int
+	for _, w := range work {
+		switch w.Activity {
+		case string(domain.CallModel):
+			return fmt.Sprintf("step %d: inference%s", step, how(w))
+		case string(domain.CallTool):
+			tools++
+		}
+	}
+	switch {
+	case tools == 1 && len(work) == 1:
+		return fmt.Sprintf("step %d: tool call%s", step, how(work[0]))
+	case tools > 0:
+		return fmt.Sprintf("step %d: %d tool calls", step, tools)
+	case work[0].Activity == string(domain.ListTools):
+		return "asking a worker for its tools" + how(work[0])
+	case work[0].Activity == string(domain.CallHook):
+		return "calling a hook" + how(work[0])
+	case work[0].Activity == string(domain.Record):
+		return "recording the transcript" + how(work[0])
+	}
+	return work[0].Activity
+}
+
+// how adds how far a piece of work is.
+func how(w history.Pending) string {
+	switch {
+	case w.BackingOff:
+		return fmt.Sprintf(", attempt %d waits for its time", w.Attempt)
+	case w.Limited != "":
+		return ", waits for its turn: task queue " + w.Limited + " has a rate limit"
+	case w.Waiting:
+		return ", waits for a worker"
+	case w.Beat != nil && w.Attempt > 1:
+		return fmt.Sprintf(", %s, attempt %d", w.Beat.Phase, w.Attempt)
+	case w.Beat != nil:
+		return ", " + string(w.Beat.Phase)
+	}
+	return ""
 }

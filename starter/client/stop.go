@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // StopOptions say how an execution is to stop.
@@ -35,7 +36,7 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (Execution,
 		return Execution{}, p.nothingTo("stop")
 	}
 	target := p.execution(p.number)
-	call, cancel := context.WithTimeout(ctx, callTimeout)
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(domain.SignalStop), domain.StopRequest{
 		Reason: o.Reason, Mode: o.Mode, Within: domain.Span(o.Within), ExecutionID: target.ExecutionID,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // askAgain is between two tries to reach a worker that is not there.
@@ -28,15 +29,15 @@ func tell[In, Out any](ctx context.Context, t *telling, runID string, query doma
 	until := time.Now().Add(readTimeout)
 	for {
 		out, err := read(ctx, t.client, t.snapshot, runID, query, in)
-		missing := errors.Is(err, errNoWorker) || err != nil && away(err)
-		if !missing || ctx.Err() != nil || !t.insists && (away(err) || time.Now().After(until)) {
+		missing := errors.Is(err, errNoWorker) || err != nil && history.Away(err)
+		if !missing || ctx.Err() != nil || !t.insists && (history.Away(err) || time.Now().After(until)) {
 			return out, err
 		}
 		if t.insists && !t.told {
 			t.told = true
 			t.client.cfg.Progress("no worker answers; waiting until one is up")
 		}
-		if !pause(ctx, askAgain) {
+		if !history.Pause(ctx, askAgain) {
 			return out, ctx.Err()
 		}
 	}

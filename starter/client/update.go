@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 const (
@@ -54,11 +55,11 @@ func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string
 				c.cfg.Progress("no worker has answered for 5 s; the message waits until one is up")
 				told = true
 			}
-		case away(err):
+		case history.Away(err):
 			if gone.IsZero() {
 				gone = time.Now()
 			}
-			if time.Since(gone) > updateAway || !pause(ctx, 200*time.Millisecond) {
+			if time.Since(gone) > updateAway || !history.Pause(ctx, 200*time.Millisecond) {
 				return out, err
 			}
 		default:

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // Wait waits until an execution has ended, in whatever way, and returns its
@@ -68,23 +66,21 @@ func (c *Client) outcome(ctx context.Context, p position, number int) (domain.Ou
 func (c *Client) await(ctx context.Context, p position, number int) (domain.Outcome, string, error) {
 	last := p.runID()
 	for it, err := range c.chain(ctx, p.snapshot, p.runID()) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return domain.Outcome{}, "", err
-		case it.lost != nil:
-			c.cfg.Progress("the server does not answer; waiting for it to come back")
-		case it.back:
-			c.cfg.Progress("the server is back")
-		default:
-			last = it.runID
-			outcome, ok := c.reader().ending(it.event)
-			if ok && outcome.Number == number {
-				return outcome, last, nil
-			}
-			if ok && outcome.Number > number {
-				outcome, err := c.past(ctx, p.snapshot, number)
-				return outcome, last, err
-			}
+		}
+		c.connection(it)
+		if it.Fact == nil {
+			continue
+		}
+		last = it.Run
+		outcome, ok := progress.OutcomeOf(it.Fact)
+		if ok && outcome.Number == number {
+			return outcome, last, nil
+		}
+		if ok && outcome.Number > number {
+			outcome, err := c.past(ctx, p.snapshot, number)
+			return outcome, last, err
 		}
 	}
 	outcome, err := c.closed(ctx, p, number)
@@ -104,42 +100,15 @@ func (c *Client) closed(ctx context.Context, p position, number int) (domain.Out
 	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, p.called())
 }
 
-// ending reads how an execution ended, where the event tells: one recorded it,
-// or a run took it over.
-func (r reader) ending(event *historypb.HistoryEvent) (domain.Outcome, bool) {
-	switch event.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
-		return r.outcome(event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo())
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		outcome, ok := decoded[domain.Outcome](r, event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
-		return outcome, ok && outcome.Number > 0
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		in, ok := r.input(event.GetWorkflowExecutionStartedEventAttributes())
-		if ok && in.Carry != nil && in.Carry.Outcome != nil {
-			return *in.Carry.Outcome, true
-		}
-	default:
-	}
-	return domain.Outcome{}, false
-}
-
 // past looks through the runs, the newest first, for how an earlier execution
 // ended.
 func (c *Client) past(ctx context.Context, s snapshot, number int) (domain.Outcome, error) {
-	next := s.runID()
-	for next != "" {
-		runID := next
-		next = ""
-		for event, err := range c.backwards(ctx, s.workflowID(), runID) {
-			if err != nil {
-				return domain.Outcome{}, goneIfDeleted(err, "execution %d of %s: its run has been deleted", number, s.called())
-			}
-			if outcome, ok := c.reader().ending(event); ok && outcome.Number == number {
-				return outcome, nil
-			}
-			if started := event.GetWorkflowExecutionStartedEventAttributes(); started != nil {
-				next = started.GetContinuedExecutionRunId()
-			}
+	for recorded, err := range c.reader(s.agent).BackwardsChain(ctx, s.runID()) {
+		if err != nil {
+			return domain.Outcome{}, goneIfDeleted(err, "execution %d of %s: its run has been deleted", number, s.called())
+		}
+		if outcome, ok := progress.OutcomeOf(recorded.Fact); ok && outcome.Number == number {
+			return outcome, nil
 		}
 	}
 	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, s.called())

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"everstep/starter/client/internal/history"
 )
 
 const (
@@ -20,9 +22,10 @@ const (
 
 // A watcher shows what happens in a chain of runs. It is used by one goroutine.
 type watcher struct {
-	client *Client
-	fold   *fold
-	yield  func(Event, error) bool
+	client   *Client
+	snapshot snapshot
+	reducer  *watchReducer
+	yield    func(Event, error) bool
 	// number is the execution to show; zero shows all that follows the event
 	// quietUntil of the run quietRun.
 	number     int
@@ -83,7 +86,7 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 
 // A delivery is an item on its way from the reader.
 type delivery struct {
-	item item
+	item history.Item
 	err  error
 }
 
@@ -92,7 +95,7 @@ func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
 	items := make(chan delivery)
 	go func() {
 		defer close(items)
-		for it, err := range w.client.chain(ctx, w.fold.snapshot, runID) {
+		for it, err := range w.client.chain(ctx, w.snapshot, runID) {
 			select {
 			case items <- delivery{it, err}:
 			case <-ctx.Done():
@@ -103,17 +106,17 @@ func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
 	return items
 }
 
-// item shows an event, or news of the connection.
-func (w *watcher) item(ctx context.Context, it item) {
+// item shows what happened, or news of the connection.
+func (w *watcher) item(ctx context.Context, it history.Item) {
 	switch {
-	case it.lost != nil:
-		w.give(Event{Type: EventReconnecting, Time: time.Now(), Number: w.fold.number, Reason: "the server does not answer"})
-	case it.back:
-		w.give(Event{Type: EventReconnected, Time: time.Now(), Number: w.fold.number})
+	case it.Away != nil:
+		w.give(Event{Type: EventReconnecting, Time: time.Now(), Number: w.reducer.number(), Reason: "the server does not answer"})
+	case it.Back:
+		w.give(Event{Type: EventReconnected, Time: time.Now(), Number: w.reducer.number()})
 	default:
 		w.stalled, w.looked = time.Time{}, time.Now()
-		for _, e := range w.fold.take(it.runID, it.event) {
-			if it.repeated || w.quiet(it) {
+		for _, e := range w.reducer.take(it.Recorded) {
+			if it.Repeated || w.quiet(it) {
 				continue
 			}
 			if e.Type == EventNotRun && w.wants(e) && !w.reasoned(ctx, &e) {
@@ -125,11 +128,11 @@ func (w *watcher) item(ctx context.Context, it item) {
 }
 
 // quiet reports whether an event happened before the caller wanted to know.
-func (w *watcher) quiet(it item) bool {
+func (w *watcher) quiet(it history.Item) bool {
 	if w.quietRun == "" {
 		return false
 	}
-	if it.runID == w.quietRun && it.event.GetEventId() <= w.quietUntil {
+	if it.Run == w.quietRun && it.Event <= w.quietUntil {
 		return true
 	}
 	w.quietRun = ""
@@ -162,7 +165,7 @@ func (w *watcher) give(e Event) {
 // passed reports whether a later execution began while the caller waits for the
 // end of one: that end stood in what was deleted.
 func (w *watcher) passed() bool {
-	return !w.finished && w.number != 0 && w.fold.number > w.number
+	return !w.finished && w.number != 0 && w.reducer.number() > w.number
 }
 
 // over says what it means that the chain has ended before the caller saw an end.
@@ -170,15 +173,15 @@ func (w *watcher) over() error {
 	if w.number == 0 {
 		return nil
 	}
-	return gone("execution: nothing is left of execution %d of %s", w.number, w.fold.snapshot.called())
+	return gone("execution: nothing is left of execution %d of %s", w.number, w.snapshot.called())
 }
 
 // pace is how soon pending work is to be looked at again.
 func (w *watcher) pace() time.Duration {
-	if w.fold.inferring() && w.client.cfg.Loopback {
+	if w.reducer.inferring() && w.client.cfg.Loopback {
 		return textEvery
 	}
-	if w.fold.inferring() {
+	if w.reducer.inferring() {
 		return textFar
 	}
 	return workEvery
@@ -188,17 +191,17 @@ func (w *watcher) pace() time.Duration {
 // retries, and that no worker is up. A server that is away is the reader's to
 // tell.
 func (w *watcher) look(ctx context.Context) {
-	if !w.fold.working() || w.number != 0 && w.fold.number != w.number {
+	if !w.reducer.running() || w.number != 0 && w.reducer.number() != w.number {
 		return
 	}
 	call, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	s, err := w.client.snapshot(call, w.fold.snapshot.agent)
-	if err != nil || s.runID() != w.fold.runID {
+	s, err := w.client.snapshot(call, w.snapshot.agent)
+	if err != nil || s.runID() != w.reducer.runID {
 		return
 	}
-	work := w.client.reader().pending(s)
-	for _, e := range w.fold.live(work, time.Now()) {
+	work := w.client.pending(s)
+	for _, e := range w.reducer.live(work, time.Now()) {
 		w.stalled = time.Time{}
 		w.show(e)
 	}
@@ -207,7 +210,7 @@ func (w *watcher) look(ctx context.Context) {
 
 // stall says, once until work goes on, that no worker takes what waits, and why.
 // The wait may have begun just after the look before.
-func (w *watcher) stall(ctx context.Context, s snapshot, work []pendingWork) {
+func (w *watcher) stall(ctx context.Context, s snapshot, work []history.Pending) {
 	now := time.Now()
 	switch {
 	case !stalls(s, work):
@@ -216,11 +219,11 @@ func (w *watcher) stall(ctx context.Context, s snapshot, work []pendingWork) {
 		w.stalled = w.looked
 	case now.Sub(w.stalled) >= stalledAfter && !w.told:
 		w.told = true
-		e := Event{Type: EventNoWorker, Time: now, Number: w.fold.number}
+		e := Event{Type: EventNoWorker, Time: now, Number: w.reducer.number()}
 		if waits, ok := limited(work); ok {
-			e.Reason = unserved(waits.limited)
-			if w.client.served(ctx, waits.limited) {
-				e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits.limited
+			e.Reason = unserved(waits.Limited)
+			if w.client.served(ctx, waits.Limited) {
+				e.Type, e.Reason = EventRateLimited, "it waits on task queue "+waits.Limited
 			}
 		}
 		w.show(e)
@@ -229,16 +232,16 @@ func (w *watcher) stall(ctx context.Context, s snapshot, work []pendingWork) {
 }
 
 // stalls reports whether something waits for a worker and none is at work.
-func stalls(s snapshot, work []pendingWork) bool {
+func stalls(s snapshot, work []history.Pending) bool {
 	if s.GetPendingWorkflowTask().GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED {
 		return true
 	}
 	waits := false
 	for _, w := range work {
-		if !w.waiting {
+		if !w.Waiting {
 			return false
 		}
-		waits = waits || !w.backingOff
+		waits = waits || !w.BackingOff
 	}
 	return waits
 }

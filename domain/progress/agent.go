@@ -1,0 +1,344 @@
+package progress
+
+import (
+	"slices"
+	"time"
+
+	"everstep/domain"
+)
+
+// An Agent is what the histories of an agent's runs tell of it and of its newest
+// execution, as far as they were read. It grows by facts in their order, and may
+// begin with any run.
+type Agent struct {
+	id    domain.AgentID
+	chain string
+
+	Definition domain.Definition
+	// Model, Price, Window, Limit and Hooks are those of the newest resolution.
+	Model  string
+	Price  *domain.Price
+	Window int64
+	Limit  *domain.RateLimit
+	Hooks  []domain.HookSpec
+
+	// Execution is the newest one.
+	Execution Execution
+	// Open is the work of the run that has not ended.
+	Open []Work
+	// Run is the run that is being read.
+	Run Run
+	// Unread says what could not be read.
+	Unread []Unreadable
+
+	edits domain.Edits
+	// stepped is the step that asked for work last.
+	stepped domain.StepID
+}
+
+// A Run is what is told of one run of the workflow.
+type Run struct {
+	// Before counts the runs before it, Base the bytes of its first event.
+	Before int
+	Base   int64
+	// Steps counts those that asked for work in it, of all executions.
+	Steps int
+	// Suggested says that the server suggests to continue as new.
+	Suggested bool
+}
+
+// NewAgent is an agent of which nothing is known but who it is. chain is the
+// first run of its workflow, from which the ids of its executions follow.
+func NewAgent(id domain.AgentID, chain string) Agent { return Agent{id: id, chain: chain} }
+
+func (a Agent) executionID(number int) domain.ExecutionID { return a.id.Execution(a.chain, number) }
+
+// Rewriter is a hook that may rewrite what the model says, empty where none may.
+func (a Agent) Rewriter() string { return domain.Rewriter(a.Hooks) }
+
+// With returns the agent with one more fact. One that it was made from stays as
+// it was.
+func (a Agent) With(fact Fact, at time.Time) Agent {
+	switch f := fact.(type) {
+	case RunBegan:
+		return a.runBegan(f, at)
+	case RunEnded:
+		return a.runEnded(f, at)
+	case Asked:
+		return a.asked(f, at)
+	case Attempted:
+		a = a.opened(f.Work)
+		f.Turns = a.turns(f.Work)
+		return a.worked(f.Work, f, at)
+	case CancelAsked:
+		if f.Step() > 0 && f.Execution() == a.Execution.ID {
+			a.Execution = a.Execution.halts(at)
+		}
+	case ModelReplied:
+		return a.ended(f.Work, f, at).answered(f, at)
+	case ToolReplied:
+		return a.ended(f.Work, f, at)
+	case Finished:
+		return a.ended(f.Work, f, at)
+	case Lost:
+		f.Turns = a.turns(f.Work)
+		return a.ended(f.Work, f, at)
+	case Resolved:
+		c := f.Catalog
+		a.Price, a.Window, a.Limit, a.Hooks = c.Price, c.ContextWindow, c.RateLimit, c.Hooks
+		return a.ended(f.Work, f, at)
+	case StopAsked:
+		a.Execution = a.Execution.asksToStop(f.Request, at)
+	case StopForced:
+		a.Execution = a.Execution.asksToStop(CancelledStop(), at)
+	case Sent:
+		return a.sent(f, at)
+	case Extended:
+		return a.extended(f, at)
+	case Ended:
+		return a.executionEnded(f.Outcome, at)
+	case TaskBegan:
+		a.Run.Suggested = f.Suggested
+	case Unreadable:
+		a.Unread = append(slices.Clip(a.Unread), f)
+	}
+	return a
+}
+
+// at says under which circumstances a fact came.
+func (a Agent) at(t time.Time) At {
+	return At{Time: t, Price: a.Price, Stopped: a.Execution.Halted(t)}
+}
+
+// closing is what is known where a step of the execution is over.
+func (a Agent) closing(t time.Time) closing {
+	c := closing{At: a.at(t), attempts: a.Definition.Attempts}
+	if c.attempts < 1 {
+		c.attempts = domain.DefaultAttempts
+	}
+	return c
+}
+
+// turns reports whether work has to wait for its turn under a rate limit.
+func (a Agent) turns(w Work) bool {
+	return w.Model != nil && a.Limit != nil && w.Queue == a.Limit.TaskQueue
+}
+
+// asked notes work that was asked for.
+func (a Agent) asked(f Asked, at time.Time) Agent {
+	id := f.Execution()
+	if f.Hook != nil {
+		id = f.Hook.ExecutionID
+	}
+	// It may be recorded before the answer to the message that began it.
+	if !id.IsZero() && id == a.executionID(a.Execution.Number+1) {
+		a = a.begins(a.Execution.Number+1, at)
+	}
+	a = a.opened(f.Work)
+	if f.Step() < 1 {
+		return a
+	}
+	if step := id.Step(f.Step()); step != a.stepped {
+		a.stepped = step
+		a.Run.Steps++
+	}
+	if id != a.Execution.ID {
+		return a
+	}
+	if a.Execution.StartedAt.IsZero() {
+		a.Execution.StartedAt = at
+	}
+	a.Execution = a.Execution.turnsTo(f.Step(), a.closing(at))
+	if f.Model != nil {
+		a = a.shows(f.Model.Edits)
+	}
+	a.Execution = a.Execution.with(f, a.at(at))
+	return a
+}
+
+// shows notes what an inference is no longer shown that the one before was. A
+// summary clears what it hides, which is its own matter.
+func (a Agent) shows(edits domain.Edits) Agent {
+	before := a.edits
+	a.edits = edits
+	if edits.Cleared > max(before.Cleared, edits.Hidden) {
+		s := *a.Execution.Now
+		s.Compactions = append(slices.Clip(s.Compactions), Compaction{Before: edits.Cleared})
+		a.Execution.Now = &s
+	}
+	return a
+}
+
+// opened puts work on the list of what has not ended.
+func (a Agent) opened(w Work) Agent {
+	a.Open = slices.Clone(a.Open)
+	if i := slices.IndexFunc(a.Open, func(o Work) bool { return o.ID == w.ID }); i >= 0 {
+		a.Open[i] = w
+	} else {
+		a.Open = append(a.Open, w)
+	}
+	return a
+}
+
+// ended takes work off the list, and lets its step know.
+func (a Agent) ended(w Work, fact Fact, at time.Time) Agent {
+	a.Open = slices.DeleteFunc(slices.Clone(a.Open), func(o Work) bool { return o.ID == w.ID })
+	a = a.worked(w, fact, at)
+	if now := a.Execution.Now; now != nil {
+		s := *now
+		s.SeenAt = at
+		a.Execution.Now = &s
+	}
+	return a
+}
+
+// worked lets the step that asked for work know of it.
+func (a Agent) worked(w Work, fact Fact, at time.Time) Agent {
+	if now := a.Execution.Now; now != nil && w.Execution() == a.Execution.ID && w.Step() == now.Number {
+		a.Execution = a.Execution.with(fact, a.at(at))
+	}
+	return a
+}
+
+// answered takes an answer of the execution's.
+func (a Agent) answered(f ModelReplied, at time.Time) Agent {
+	now := a.Execution.Now
+	if now == nil || f.Execution() != a.Execution.ID || f.Step() != now.Number || f.Model.Summary != nil {
+		return a
+	}
+	switch f.Reply.Outcome {
+	case domain.Answered:
+		s := now.take(f.Reply, a.at(at))
+		a.Execution.Now = &s
+		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
+	case domain.Interrupted:
+		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
+	case domain.ShutDown, domain.BilledFailure:
+	}
+	return a
+}
+
+// begins notes the beginning of an execution, which several facts may tell.
+func (a Agent) begins(number int, at time.Time) Agent {
+	if number > a.Execution.Number {
+		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at}
+	}
+	return a
+}
+
+// sent notes the execution that a message began.
+func (a Agent) sent(f Sent, at time.Time) Agent {
+	if !f.Reply.Began || f.Reply.Number < 1 {
+		return a
+	}
+	if a = a.begins(f.Reply.Number, at); a.Execution.Number == f.Reply.Number && f.Request != nil {
+		a.Execution.Budget, a.Execution.Prior = new(a.Definition.Budget.CappedBy(f.Request.Budget)), &domain.Spent{}
+		if f.Request.Model != nil {
+			a.Model = f.Request.Model.String()
+		}
+	}
+	return a
+}
+
+// extended notes other totals, and the execution that began with them.
+func (a Agent) extended(f Extended, at time.Time) Agent {
+	before := a.Execution.ID
+	if f.Reply.Began {
+		a = a.begins(f.Reply.Number, at)
+	}
+	if a.Execution.Number != f.Reply.Number {
+		return a
+	}
+	a.Execution.Budget = &f.Reply.Budget
+	if f.Reply.Began {
+		a.Execution.Prior = nil
+		if before != a.Execution.ID {
+			a.Execution.Origin = before
+		}
+	}
+	return a
+}
+
+// executionEnded notes the end of an execution, once.
+func (a Agent) executionEnded(o domain.Outcome, at time.Time) Agent {
+	if o.Number < a.Execution.Number || o.Number == a.Execution.Number && !a.Execution.Running {
+		return a
+	}
+	if o.Number > a.Execution.Number {
+		a.Execution = Execution{ID: o.ExecutionID, Number: o.Number}
+	}
+	c := a.closing(at)
+	switch o.StopReason {
+	case domain.TimeLimitReached:
+		c.Stopped = true
+	case domain.TokenLimitReached, domain.CostLimitReached:
+		c.short = true
+	}
+	a.Execution = a.Execution.settled(c)
+	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, at, &o
+	return a
+}
+
+// runEnded notes the end of a run, and of the execution that the server ended
+// with it.
+func (a Agent) runEnded(f RunEnded, at time.Time) Agent {
+	if f.How == Continued {
+		return a
+	}
+	if f.Outcome != nil {
+		return a.executionEnded(*f.Outcome, at)
+	}
+	o, byServer := f.How.Outcome()
+	if !byServer || !a.Execution.Running {
+		a.Execution.Running = false
+		return a
+	}
+	c := a.closing(at)
+	c.underWay = len(a.Open) > 0
+	a.Execution = a.Execution.settled(c)
+	o.AgentID, o.ExecutionID, o.Number, o.Steps = a.id, a.Execution.ID, a.Execution.Number, max(a.Execution.Step-1, 0)
+	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, at, &o
+	return a
+}
+
+// runBegan begins a run: with an execution of its own, or with what it took over.
+func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
+	in := f.Input
+	a.Run, a.Open, a.stepped = Run{Base: int64(f.Size)}, nil, domain.StepID{}
+	if !f.Readable() {
+		return a
+	}
+	a.Definition = in.Definition
+	if a.Model == "" && in.Definition.Model.Provider != "" {
+		a.Model = in.Definition.Model.String()
+	}
+	took := Carried(in)
+	if in.Carry != nil {
+		a.Run.Before, a.edits = in.Carry.Runs, in.Carry.Edits
+		if r := in.Carry.Resolved; r != nil {
+			a.Price, a.Window, a.Limit, a.Hooks, a.Model = r.Price, r.ContextWindow, r.RateLimit, r.Hooks, r.Definition.Model.String()
+		}
+	}
+	switch {
+	case took.Begins:
+		a.Execution = Execution{ID: a.executionID(took.Number), Number: took.Number, Running: true, StartedAt: at}
+		if in.GoOn != nil && in.Carry != nil {
+			a.Execution.Budget, a.Execution.Prior, a.Execution.Origin = &in.GoOn.Budget, &in.Carry.Prior, took.Execution
+		} else {
+			a.Execution.Budget, a.Execution.Prior = new(in.Definition.Budget.CappedBy(in.Budget)), &domain.Spent{}
+		}
+	case took.Open && took.Execution == a.Execution.ID:
+		a.Execution.Prior = &in.Carry.Prior
+	case took.Open:
+		a.Execution = Execution{
+			ID: took.Execution, Number: took.Number, Running: true, StartedAt: took.StartedAt,
+			Budget: &took.Budget, Prior: &in.Carry.Prior, Origin: took.Origin, Step: took.Steps,
+		}
+	case took.Number >= a.Execution.Number:
+		a.Execution.Number, a.Execution.Running = took.Number, false
+		if a.Execution.Outcome == nil {
+			a.Execution.Outcome = in.Carry.Outcome
+		}
+	}
+	return a
+}

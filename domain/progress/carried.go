@@ -1,0 +1,75 @@
+package progress
+
+import (
+	"encoding/json"
+	"time"
+
+	"everstep/domain"
+)
+
+// A Takeover is what a run's input says of the newest execution.
+type Takeover struct {
+	Number int
+	// Begins says that the run itself begins execution Number: the agent's first,
+	// or the one that goes on from what an earlier workflow ended.
+	Begins bool
+	// Open says that it goes on with an execution in progress.
+	Open bool
+	// Execution is the newest that was taken over, where one was, and Steps counts
+	// those of it that are over. The rest is known of one that is open.
+	Execution domain.ExecutionID
+	Steps     int
+	StartedAt time.Time
+	Budget    domain.ExecutionBudget
+	Origin    domain.ExecutionID
+}
+
+// Carried reads what a run took over. One that carries nothing begins the first
+// execution.
+func Carried(in domain.SessionInput) Takeover {
+	if in.Carry == nil {
+		return Takeover{Number: 1, Begins: true}
+	}
+	t := taken(*in.Carry)
+	if in.GoOn != nil && !t.Open {
+		t.Number, t.Begins = t.Number+1, true
+	}
+	return t
+}
+
+func taken(carry domain.Carry) Takeover {
+	var t Takeover
+	if carry.Outcome != nil {
+		t.Number, t.Execution = carry.Outcome.Number, carry.Outcome.ExecutionID
+	}
+	state, err := domain.Decode[carriedState](carry.State)
+	if err != nil {
+		return t
+	}
+	t.Number = max(t.Number, state.Count)
+	e := state.Execution
+	if e == nil {
+		return t
+	}
+	t.Execution, t.Steps, t.Open = e.ID, e.Folded.Steps+len(e.Steps), !e.Status.Terminal()
+	t.StartedAt, t.Budget = e.StartedAt, e.Budget
+	if e.Origin != nil {
+		t.Origin = e.Origin.ExecutionID
+	}
+	return t
+}
+
+// A carriedState is the part of a saved state that tells where its newest
+// execution stands. Reading the rest would cost as much as the state is long.
+type carriedState struct {
+	Count     int `json:"execution_count"`
+	Execution *struct {
+		ID        domain.ExecutionID     `json:"execution_id"`
+		Status    domain.ExecutionStatus `json:"status"`
+		StartedAt time.Time              `json:"started_at"`
+		Budget    domain.ExecutionBudget `json:"budget"`
+		Origin    *domain.Origin         `json:"origin"`
+		Folded    domain.Folded          `json:"folded"`
+		Steps     []json.RawMessage      `json:"step_executions"`
+	} `json:"execution"`
+}

@@ -1,0 +1,131 @@
+package progress
+
+import (
+	"slices"
+
+	"everstep/domain"
+)
+
+// This file is what a reader of a history concludes of a step, where a workflow
+// decides as it goes.
+
+// take takes an answer that no hook has changed.
+func (s Step) take(reply domain.ModelReply, at At) Step {
+	m, _ := Sound(reply.Message)
+	last := s.last
+	s = s.With(Answered{Message: m, Response: reply.Response, Invalid: reply.Invalid}, at)
+	switch Read(m, reply.Response) {
+	case InPart:
+		if s.pauses++; s.pauses > MaxPauses {
+			return s.With(Failed{Ending(TooManyPauses(s.pauses))}, at)
+		}
+		s.last = last
+	case Nothing:
+		switch s.nothings++; {
+		case reply.Response.Finish == domain.FinishContentFilter:
+			return s.With(Failed{Ending(Withheld())}, at)
+		case s.nothings > 1:
+			return s.With(Failed{Ending(NothingTwice())}, at)
+		}
+		s.last = last
+	case TooMany:
+		return s.With(Failed{Ending(TooManyCalls(len(m.ToolCalls)))}, at)
+	case Whole:
+		if misfit := Misfit(m, reply.Response, reply.Invalid); misfit != nil {
+			s = s.With(Failed{misfit}, at)
+		}
+		// Of the message only what makes the step's type is kept.
+		s.Output = []domain.Message{{Role: domain.RoleAssistant, ToolCalls: m.ToolCalls}}
+		return s.With(Wanted{m.ToolCalls}, at)
+	}
+	return s
+}
+
+// A closing is what is known when a step is over.
+type closing struct {
+	At
+	// attempts bounds the tries of an inference.
+	attempts int
+	// short says that the execution ended since an inference did not fit what was
+	// left of its budget.
+	short bool
+	// underWay says that the server ended the workflow while work was under way.
+	underWay bool
+}
+
+// closed returns the step as it is when nothing more comes of it: what its last
+// inference means, and the calls that were never begun.
+func (s Step) closed(c closing) Step {
+	switch last := s.last; {
+	case c.underWay:
+		s = s.With(CutOff{By: WorkflowEnded}, c.At)
+	case last != nil:
+		s = s.concluded(*last, c)
+	}
+	s.last = nil
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	for i, call := range s.ToolExecutions {
+		switch {
+		case c.underWay && call.InFlight():
+			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
+				"the workflow ended while it was under way; nobody knows what became of it")
+		case call.StartedAt.IsZero() && call.Error == nil:
+			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "it was not begun; only a worker can say why")
+		}
+	}
+	return s
+}
+
+// concluded returns the step with what followed from its last inference, after
+// which none was made any more.
+func (s Step) concluded(last inference, c closing) Step {
+	stop := CutOff{By: StopInInference}
+	switch {
+	case last.loss != nil && c.Stopped:
+		if !last.summary {
+			stop.Reply = last.loss.Kept()
+		}
+		return s.With(stop, c.At)
+	case last.loss != nil:
+		return s.With(Failed{Ending(last.loss.Err())}, c.At)
+	case last.reply.Outcome == domain.Answered && last.summary:
+		return s
+	case last.reply.Outcome == domain.Answered && c.Stopped:
+		stop.By = StopAtNothing
+		if m, _ := Sound(last.reply.Message); Read(m, last.reply.Response) == InPart {
+			stop.By = StopAtPause
+		}
+		return s.With(stop, c.At)
+	}
+	switch verdict, err := Judge(last.reply, last.tries, c.attempts, c.Stopped); verdict {
+	case Stop:
+		if !last.summary {
+			stop.Reply = last.reply
+		}
+		return s.With(stop, c.At)
+	case Fail:
+		if last.summary && last.reply.Outcome != domain.BilledFailure {
+			return s.With(stop, c.At)
+		}
+		return s.With(Failed{Ending(err)}, c.At)
+	case Again:
+		if c.short {
+			return s.With(CutOff{By: NoBudget}, c.At)
+		}
+	case Take:
+	}
+	return s
+}
+
+// unfinished reports whether a step has something left to do or to wait for,
+// its work under way aside.
+func (s Step) unfinished() bool {
+	return s.Response == nil || s.last != nil ||
+		slices.ContainsFunc(s.ToolExecutions, func(t domain.ToolExecution) bool { return t.CompletedAt.IsZero() })
+}
+
+// Execution returns the step as one that is over, by what history tells of its
+// times.
+func (s Step) Execution() domain.StepExecution {
+	return domain.StepExecution{Step: s.AgentStep, StartedAt: s.StartedAt, CompletedAt: s.SeenAt}
+}

@@ -1,0 +1,141 @@
+package progress
+
+import (
+	"slices"
+	"time"
+
+	"everstep/domain"
+)
+
+// An Execution is what facts tell of one execution, as far as they are known.
+// The zero value is one of which nothing is known.
+type Execution struct {
+	ID     domain.ExecutionID
+	Number int
+	// Running says that it is in progress, as far as facts tell.
+	Running bool
+	// StartedAt and EndedAt are zero where nothing tells them.
+	StartedAt, EndedAt time.Time
+	// Budget is nil where nothing tells it, as is Prior, which the executions have
+	// used that it goes on from.
+	Budget *domain.ExecutionBudget
+	Prior  *domain.Spent
+	// Origin is the execution that it goes on from, where it does.
+	Origin domain.ExecutionID
+	// Outcome is nil while it is in progress.
+	Outcome *domain.Outcome
+	// Stops are the requests to stop that meant it.
+	Stops []domain.StopSignal
+	// Halt is since when a stop lets nothing go on; zero: none does.
+	Halt time.Time
+	// Step is the number of its newest step, those too that no fact tells of.
+	Step int
+	// Fill is about how many tokens the newest inference read and wrote.
+	Fill int64
+
+	// Done are its steps that are over, Now is the one in progress, nil between
+	// two. They must not be changed.
+	Done []*Step
+	Now  *Step
+}
+
+// Halted reports whether a stop lets nothing go on by a time.
+func (e Execution) Halted(at time.Time) bool { return !e.Halt.IsZero() && !at.Before(e.Halt) }
+
+// halts notes a stop of all that is in flight, unless another comes before it.
+func (e Execution) halts(at time.Time) Execution {
+	if e.Halt.IsZero() || at.Before(e.Halt) {
+		e.Halt = at
+	}
+	return e
+}
+
+// Steps are the steps of which facts tell, in order. Where the execution is
+// running and its newest step has something to do or to wait for, open is true
+// and that step stands last, as it is.
+func (e Execution) Steps(busy bool) (steps []Step, open bool) {
+	for _, s := range e.Done {
+		steps = append(steps, *s)
+	}
+	switch {
+	case e.Now == nil:
+	case e.Running && (busy || e.Now.unfinished()):
+		return append(steps, *e.Now), true
+	default:
+		steps = append(steps, e.Now.closed(closing{At: At{Time: e.Now.SeenAt}}))
+	}
+	return steps, false
+}
+
+// Meant reports whether a request to stop is about the execution: it is in
+// progress, and the request names no other.
+func (e Execution) Meant(r domain.StopRequest) bool {
+	return e.Running && (r.ExecutionID.IsZero() || r.ExecutionID == e.ID)
+}
+
+// asksToStop is what a request to stop means for the execution.
+func (e Execution) asksToStop(r domain.StopRequest, at time.Time) Execution {
+	if !e.Meant(r) {
+		return e
+	}
+	if r.Mode == domain.StopNow {
+		e = e.halts(at)
+	} else if within := time.Duration(r.Within); within > 0 {
+		e = e.halts(at.Add(within))
+	}
+	source := r.Source
+	if source == "" {
+		source = "user"
+	}
+	return e.signalled(domain.StopSignal{Reason: domain.UserRequested, Message: r.Reason, Source: source})
+}
+
+// MaxStops is how many stops of one execution are kept as signals. Later ones
+// count all the same.
+const MaxStops = 100
+
+func (e Execution) signalled(signal domain.StopSignal) Execution {
+	if len(e.Stops) < MaxStops {
+		e.Stops = append(slices.Clip(e.Stops), signal)
+	}
+	return e
+}
+
+// CancelledStop is what a cancellation of the workflow asks for.
+func CancelledStop() domain.StopRequest {
+	return domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"}
+}
+
+// turnsTo makes a step the one that work belongs to.
+func (e Execution) turnsTo(number int, c closing) Execution {
+	if e.Now != nil && e.Now.Number == number {
+		return e
+	}
+	e = e.settled(c)
+	s := Begin(e.ID.Step(number), number, domain.StepInput{})
+	s.StartedAt = c.Time
+	e.Now, e.Step = &s, max(e.Step, number)
+	return e
+}
+
+// settled ends the step in progress.
+func (e Execution) settled(c closing) Execution {
+	if e.Now == nil {
+		return e
+	}
+	if c.underWay {
+		s := *e.Now
+		s.SeenAt = c.Time
+		e.Now = &s
+	}
+	s := e.Now.closed(c)
+	e.Done, e.Now = append(slices.Clip(e.Done), &s), nil
+	return e
+}
+
+// with adds a fact to the step in progress.
+func (e Execution) with(fact Fact, at At) Execution {
+	s := e.Now.With(fact, at)
+	e.Now = &s
+	return e
+}

@@ -1,0 +1,287 @@
+package history
+
+import (
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+
+	"everstep/domain"
+	"everstep/domain/progress"
+)
+
+// A decoder makes facts of the events of one run, in their order or backwards.
+// What cannot be read becomes a fact too. It is used by one goroutine.
+type decoder struct {
+	converter converter.DataConverter
+	run       string
+	backwards bool
+	// last is the id of the event before; zero at the beginning.
+	last int64
+	// open is the work that has not ended, by the event that asked for it.
+	open map[int64]progress.Work
+	// ended holds, backwards, how work ended whose request is still to come.
+	ended map[int64]func(progress.Work) []progress.Fact
+	// updates are those that were accepted, by the event that says so.
+	updates map[int64]update
+}
+
+// An update is a request that was accepted.
+type update struct {
+	name string
+	args *commonpb.Payloads
+}
+
+func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder {
+	return &decoder{
+		converter: c, run: run, backwards: backwards, open: map[int64]progress.Work{},
+		ended: map[int64]func(progress.Work) []progress.Fact{}, updates: map[int64]update{},
+	}
+}
+
+// take returns what an event tells; most tell nothing.
+func (d *decoder) take(event *historypb.HistoryEvent) []progress.Recorded {
+	var facts []progress.Fact
+	if gap := d.gap(event); gap != nil {
+		facts = append(facts, *gap)
+	}
+	facts = append(facts, d.facts(event)...)
+	recorded := make([]progress.Recorded, len(facts))
+	for i, fact := range facts {
+		recorded[i] = progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}
+	}
+	return recorded
+}
+
+// gap says that events before this one are missing.
+func (d *decoder) gap(event *historypb.HistoryEvent) *progress.Unreadable {
+	id, last := event.GetEventId(), d.last
+	d.last = id
+	// A workflow task that failed is shown without being recorded, so that its
+	// events' ids may come again.
+	switch {
+	case d.backwards && last > 0 && id < last-1:
+		id, last = last, id
+	case d.backwards || id <= last+1:
+		return nil
+	}
+	what := fmt.Sprintf("what stood between events %d and %d", last, id)
+	if last == 0 {
+		what = fmt.Sprintf("what stood before event %d", id)
+	}
+	return &progress.Unreadable{What: what, Why: "the history has a gap there"}
+}
+
+// facts are what an event by itself tells.
+func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
+	switch kind := event.GetEventType(); kind {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		return d.began(event)
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+		return one(progress.TaskBegan{Suggested: event.GetWorkflowTaskStartedEventAttributes().GetSuggestContinueAsNew()})
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		return one(progress.TaskDone{})
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+		return d.taskFailed(event.GetWorkflowTaskFailedEventAttributes())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+		in := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
+		d.updates[event.GetEventId()] = update{in.GetName(), in.GetArgs()}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+		return d.updated(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		if a := event.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == string(domain.SignalStop) {
+			return one(progress.StopAsked{Request: progress.ReadStop(d.raw(a.GetInput()))})
+		}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		return one(progress.StopForced{})
+	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
+		return d.memo(event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo())
+	default:
+		switch {
+		case activities[kind]:
+			return d.activity(event)
+		case Closes(kind):
+			return d.closed(event)
+		case enumspb.EventType_name[int32(kind)] == "" && !event.GetWorkerMayIgnore():
+			return unreadable(fmt.Sprintf("event %d", event.GetEventId()), fmt.Errorf("its type, %d, is newer than this program", kind))
+		}
+	}
+	return nil
+}
+
+func one(fact progress.Fact) []progress.Fact { return []progress.Fact{fact} }
+
+func unreadable(what string, why error) []progress.Fact {
+	return one(progress.Unreadable{What: what, Why: why.Error()})
+}
+
+// began reads with what a run began. Where that cannot be read, the run has
+// begun all the same.
+func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
+	a := event.GetWorkflowExecutionStartedEventAttributes()
+	fact := progress.RunBegan{Run: d.run, Continues: a.GetContinuedExecutionRunId(), Size: proto.Size(event)}
+	if name := a.GetWorkflowType().GetName(); name != "" && name != string(domain.Execute) {
+		return append(unreadable("the workflow", fmt.Errorf("it is a %q and no agent's", domain.Shorten(name, 64))), fact)
+	}
+	in, err := decode[domain.SessionInput](d.converter, a.GetInput())
+	if err != nil {
+		return append(unreadable("what the run began with", err), fact)
+	}
+	fact.Input = in
+	return one(fact)
+}
+
+// taskFailed says why a worker could not carry the workflow on, unless that was
+// on purpose or is usual.
+func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []progress.Fact {
+	switch a.GetCause() {
+	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW:
+		return one(progress.ResetHere{})
+	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
+		enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND,
+		enumspb.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND:
+		return nil
+	}
+	return one(progress.TaskFailed{Why: d.message(a.GetFailure())})
+}
+
+// updated reads what an update came to.
+func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttributes) []progress.Fact {
+	asked := d.updates[a.GetAcceptedEventId()]
+	delete(d.updates, a.GetAcceptedEventId())
+	answer := a.GetOutcome().GetSuccess()
+	switch asked.name {
+	case string(domain.UpdateExtend):
+		reply, err := decode[domain.ExtendReply](d.converter, answer)
+		if answer == nil || err != nil {
+			return refused(answer, "the answer to an extension", err)
+		}
+		return one(progress.Extended{Reply: reply})
+	case string(domain.UpdateSend), "": // without its request an answer tells no less
+		reply, err := decode[domain.SendReply](d.converter, answer)
+		if answer == nil || err != nil {
+			return refused(answer, "the answer to a message", err)
+		}
+		fact := progress.Sent{Reply: reply}
+		if request, err := decode[domain.SendRequest](d.converter, asked.args); err == nil {
+			fact.Request = &request
+		}
+		return one(fact)
+	}
+	return nil
+}
+
+func refused(answer *commonpb.Payloads, what string, err error) []progress.Fact {
+	if answer == nil {
+		return nil
+	}
+	return unreadable(what, err)
+}
+
+// memo reads how an execution ended.
+func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
+	if _, ok := memo.GetFields()[domain.MemoOutcome]; !ok {
+		return nil
+	}
+	outcome, err := Outcome(d.converter, memo)
+	if err != nil {
+		return unreadable("how an execution ended", err)
+	}
+	return one(progress.Ended{Outcome: outcome})
+}
+
+// Outcome reads the memo field that says how the newest execution ended.
+func Outcome(c converter.DataConverter, memo *commonpb.Memo) (domain.Outcome, error) {
+	var outcome domain.Outcome
+	err := c.FromPayload(memo.GetFields()[domain.MemoOutcome], &outcome)
+	if err == nil && outcome.Number < 1 {
+		err = domain.Errorf(domain.Invalid, "it has no execution's number")
+	}
+	return outcome, err
+}
+
+// Closes reports whether an event ends its run.
+func Closes(t enumspb.EventType) bool {
+	_, ok := ends[t]
+	return ok
+}
+
+var ends = map[enumspb.EventType]progress.RunEnd{
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        progress.Completed,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           progress.Aborted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        progress.RanOut,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         progress.CancelledByServer,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       progress.Terminated,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: progress.Continued,
+}
+
+// EndOf says how a workflow ended, by the status that a server gives it; ok is
+// false where it has not.
+func EndOf(status enumspb.WorkflowExecutionStatus) (end progress.RunEnd, ok bool) {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return progress.Completed, true
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
+		return progress.Aborted, true
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return progress.RanOut, true
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return progress.CancelledByServer, true
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return progress.Terminated, true
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		return progress.Continued, true
+	}
+	return 0, false
+}
+
+func (d *decoder) closed(event *historypb.HistoryEvent) []progress.Fact {
+	fact := progress.RunEnded{
+		How:  ends[event.GetEventType()],
+		Next: event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
+	}
+	if result := event.GetWorkflowExecutionCompletedEventAttributes().GetResult(); result != nil {
+		outcome, err := decode[domain.Outcome](d.converter, result)
+		if err != nil {
+			return append(unreadable("the workflow's result", err), fact)
+		}
+		if outcome.Number > 0 {
+			fact.Outcome = &outcome
+		}
+	}
+	return one(fact)
+}
+
+// decode reads the first of some payloads.
+func decode[T any](c converter.DataConverter, payloads *commonpb.Payloads) (T, error) {
+	var value T
+	list := payloads.GetPayloads()
+	if len(list) == 0 {
+		return value, domain.Errorf(domain.Invalid, "it is empty")
+	}
+	return value, c.FromPayload(list[0], &value)
+}
+
+// raw is the first of some payloads as its bytes; nil where there is none.
+func (d *decoder) raw(payloads *commonpb.Payloads) []byte {
+	value, err := decode[converter.RawValue](d.converter, payloads)
+	if err != nil {
+		return nil
+	}
+	return value.Payload().GetData()
+}
+
+// message is what a failure says.
+func (d *decoder) message(f *failurepb.Failure) string {
+	if f.GetEncodedAttributes() == nil {
+		return f.GetMessage()
+	}
+	told := proto.Clone(f).(*failurepb.Failure) //nolint:errcheck,forcetypeassert // a clone is of the same type
+	converter.DecodeCommonFailureAttributes(d.converter, told)
+	return told.GetMessage()
+}

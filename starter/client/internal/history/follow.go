@@ -1,0 +1,177 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/grpc/codes"
+
+	"everstep/domain/progress"
+)
+
+// An Item is a fact as it comes, or news of the connection.
+type Item struct {
+	progress.Recorded
+	// Repeated means that the fact stands in an earlier run too, from which this
+	// one was reset.
+	Repeated bool
+	// Away is why the connection went; Back says that it returned. There is no
+	// fact then.
+	Away error
+	Back bool
+}
+
+// longPoll is how long one wait for new events may take; the server ends it
+// sooner by itself.
+const longPoll = 90 * time.Second
+
+// Follow yields the facts of a run from its beginning on, and waits for more
+// until it has ended. Where the server goes away it says so once and tries again
+// until ctx ends. reset says that the run goes on from a part of an earlier one.
+func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		f := feed{Reader: r, run: run}
+		d := newDecoder(r.Converter, run, false)
+		away, delay := false, 50*time.Millisecond
+		for !f.closed {
+			events, err := f.next(ctx)
+			if err != nil {
+				if ctx.Err() != nil || !transient(err) {
+					yield(Item{}, err)
+					return
+				}
+				if !away && !yield(Item{Away: err}, nil) {
+					return
+				}
+				away = true
+				if !Pause(ctx, delay) {
+					yield(Item{}, ctx.Err())
+					return
+				}
+				delay = min(2*delay, 2*time.Second)
+				continue
+			}
+			if away && !yield(Item{Back: true}, nil) {
+				return
+			}
+			away, delay = false, 50*time.Millisecond
+			for _, event := range events {
+				for _, recorded := range d.take(event) {
+					if !yield(Item{Recorded: recorded, Repeated: reset}, nil) {
+						return
+					}
+					if _, here := recorded.Fact.(progress.ResetHere); here {
+						reset = false
+					}
+				}
+			}
+		}
+	}
+}
+
+// A feed reads one run's history from its beginning and then waits for more. It
+// is used by one goroutine.
+type feed struct {
+	Reader
+	run   string
+	token []byte
+	// seen is the id of the newest event given out; what comes again after a
+	// new connection is left out. Workflow tasks do not count: those of an
+	// attempt that failed are shown without being recorded.
+	seen   int64
+	closed bool
+}
+
+// next returns the events that follow, waiting for them, and nothing where none
+// came for a while. An error loses nothing: next may be called again.
+func (f *feed) next(ctx context.Context) ([]*historypb.HistoryEvent, error) {
+	call, cancel := context.WithTimeout(ctx, longPoll)
+	defer cancel()
+	response, err := f.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: f.Namespace, Execution: f.execution(f.run), WaitNewEvent: true, NextPageToken: f.token, SkipArchival: true,
+	})
+	if err != nil {
+		f.token = nil // it may not outlive the server that gave it
+		return nil, err
+	}
+	f.token = response.GetNextPageToken()
+	events, err := eventsOf(response)
+	if err != nil {
+		return nil, err
+	}
+	return f.fresh(events), nil
+}
+
+// fresh leaves out the events that were given out before.
+func (f *feed) fresh(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+	for len(events) > 0 && events[0].GetEventId() <= f.seen {
+		events = events[1:]
+	}
+	for _, event := range events {
+		switch event.GetEventType() {
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+		default:
+			f.seen = event.GetEventId()
+		}
+		f.closed = f.closed || Closes(event.GetEventType())
+	}
+	return events
+}
+
+// transient reports whether a wait for events may simply be tried again. A
+// server that is shutting down answers in many ways.
+func transient(err error) bool {
+	if errors.Is(err, ErrGarbled) {
+		return false
+	}
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.Canceled, codes.Unknown, codes.Internal:
+		return true
+	default:
+		return Away(err)
+	}
+}
+
+// Away reports whether an error means that the server could not be reached, or
+// is too busy, so that the same call may succeed later.
+func Away(err error) bool {
+	_, update := errors.AsType[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err)
+	if update || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted:
+		return true
+	}
+	return false
+}
+
+// Retried makes a call that changes nothing again while the server is away and
+// ctx lasts.
+func Retried[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+		value, err := call()
+		if err == nil || !Away(err) || !Pause(ctx, delay) {
+			return value, err
+		}
+	}
+}
+
+// Pause waits, and reports whether ctx lasted.
+func Pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,163 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+
+	"everstep/domain/progress"
+)
+
+// A Reader reads the runs of one workflow. It is safe for concurrent use.
+type Reader struct {
+	Service   workflowservice.WorkflowServiceClient
+	Converter converter.DataConverter
+	// Namespace and Workflow name the workflow.
+	Namespace, Workflow string
+}
+
+// Decode makes facts of a run's events, in their order.
+func Decode(c converter.DataConverter, run string, events iter.Seq[*historypb.HistoryEvent]) iter.Seq[progress.Recorded] {
+	return func(yield func(progress.Recorded) bool) {
+		d := newDecoder(c, run, false)
+		for event := range events {
+			for _, recorded := range d.take(event) {
+				if !yield(recorded) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Forwards yields the facts of a run, the oldest first, without waiting for more.
+func (r Reader) Forwards(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
+	return r.facts(newDecoder(r.Converter, run, false), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
+		events, next, err := r.page(ctx, run, token, 0)
+		if len(events) == 0 {
+			next = nil
+		}
+		return events, next, err
+	})
+}
+
+// Backwards yields the facts of a run, the newest first. What became of work is
+// told right before the request for it.
+func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
+	return r.facts(newDecoder(r.Converter, run, true), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
+		call, cancel := context.WithTimeout(ctx, CallTimeout)
+		defer cancel()
+		response, err := Retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+			return r.Service.GetWorkflowExecutionHistoryReverse(call, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+				Namespace: r.Namespace, Execution: r.execution(run), MaximumPageSize: 200, NextPageToken: token,
+			})
+		})
+		return response.GetHistory().GetEvents(), response.GetNextPageToken(), err
+	})
+}
+
+// BackwardsChain is Backwards for a run and those that it continues, as far as
+// they are still there: an error ends it.
+func (r Reader) BackwardsChain(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
+	return func(yield func(progress.Recorded, error) bool) {
+		for run != "" {
+			before := ""
+			for recorded, err := range r.Backwards(ctx, run) {
+				if !yield(recorded, err) || err != nil {
+					return
+				}
+				if began, ok := recorded.Fact.(progress.RunBegan); ok {
+					before = began.Continues
+				}
+			}
+			run = before
+		}
+	}
+}
+
+// First reads with what a run began. What of it cannot be read is absent.
+func (r Reader) First(ctx context.Context, run string) (progress.RunBegan, error) {
+	events, _, err := r.page(ctx, run, nil, 1)
+	if err != nil {
+		return progress.RunBegan{}, err
+	}
+	for recorded := range Decode(r.Converter, run, slices.Values(events)) {
+		if began, ok := recorded.Fact.(progress.RunBegan); ok {
+			return began, nil
+		}
+	}
+	return progress.RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
+}
+
+// facts yields the facts of what a call gives page by page.
+func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryEvent, []byte, error)) iter.Seq2[progress.Recorded, error] {
+	return func(yield func(progress.Recorded, error) bool) {
+		var token []byte
+		for {
+			events, next, err := page(token)
+			if err != nil {
+				yield(progress.Recorded{}, err)
+				return
+			}
+			for _, event := range events {
+				for _, recorded := range d.take(event) {
+					if !yield(recorded, nil) {
+						return
+					}
+				}
+			}
+			if token = next; len(token) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// page reads a page of a run's events, and where the next one is.
+func (r Reader) page(ctx context.Context, run string, token []byte, size int32) ([]*historypb.HistoryEvent, []byte, error) {
+	call, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	response, err := Retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+		return r.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: r.Namespace, Execution: r.execution(run), NextPageToken: token, MaximumPageSize: size, SkipArchival: true,
+		})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	events, err := eventsOf(response)
+	return events, response.GetNextPageToken(), err
+}
+
+func (r Reader) execution(run string) *commonpb.WorkflowExecution {
+	return &commonpb.WorkflowExecution{WorkflowId: r.Workflow, RunId: run}
+}
+
+// eventsOf reads a response in either form in which servers give it.
+func eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) ([]*historypb.HistoryEvent, error) {
+	events := r.GetHistory().GetEvents()
+	for _, blob := range r.GetRawHistory() {
+		var part historypb.History
+		if err := proto.Unmarshal(blob.GetData(), &part); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrGarbled, err)
+		}
+		events = append(events, part.GetEvents()...)
+	}
+	return events, nil
+}
+
+// ErrGarbled says that a server's answer is no history at all.
+var ErrGarbled = errors.New("history: cannot be read")
+
+// CallTimeout bounds one call to the server, its retries included, so that a
+// server that is not there is told within 10 s.
+const CallTimeout = 8 * time.Second

@@ -1,0 +1,369 @@
+package client
+
+import (
+	"slices"
+	"time"
+
+	"everstep/domain"
+	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
+)
+
+// A watchReducer turns what the histories of an agent's runs tell into what
+// those who watch are shown. It is used by one goroutine.
+type watchReducer struct {
+	agent progress.Agent
+	runID string
+	// shown is the work that has not ended, by its id in the run, as it was shown.
+	shown map[string]*shownWork
+	// step is the newest that was shown of the execution, cut why the inference
+	// before failed, summing that the newest is for a summary.
+	step    int
+	cut     *domain.Error
+	summing bool
+	// askedIn is the run in which the newest answer came, told counts the steps
+	// whose calls that were not run have been told of.
+	askedIn string
+	told    int
+	// withheld says that it was told that nothing of what the model says is shown.
+	withheld bool
+	out      []Event
+	now      time.Time
+}
+
+// A shownWork is an activity as far as it was shown.
+type shownWork struct {
+	progress.Work
+	live liveAnswer
+}
+
+// tries is the newest attempt that was told of, over all activities of the same
+// inference.
+func (w *shownWork) tries() int {
+	if w.Model == nil {
+		return w.Attempt
+	}
+	return w.Model.Attempts + w.Attempt
+}
+
+func newWatchReducer(s snapshot) *watchReducer {
+	return &watchReducer{agent: progress.NewAgent(s.id, s.firstRunID()), shown: map[string]*shownWork{}}
+}
+
+// number is the newest execution's.
+func (r *watchReducer) number() int { return r.agent.Execution.Number }
+
+// running reports whether anything is expected to happen by itself.
+func (r *watchReducer) running() bool { return r.agent.Execution.Running }
+
+// inferring reports whether an inference is pending.
+func (r *watchReducer) inferring() bool {
+	return slices.ContainsFunc(r.agent.Open, func(w progress.Work) bool { return w.Model != nil })
+}
+
+// emit adds an event, with what all events have.
+func (r *watchReducer) emit(e Event) {
+	e.Time, e.Number = r.now, r.number()
+	r.out = append(r.out, e)
+}
+
+// take returns what a fact means; most mean nothing.
+func (r *watchReducer) take(recorded progress.Recorded) []Event {
+	before := r.agent.Execution
+	r.out, r.now, r.runID = nil, recorded.At, recorded.Run
+	r.agent = r.agent.With(recorded.Fact, recorded.At)
+	r.begun(before, recorded.Fact)
+	r.unbegun()
+	switch f := recorded.Fact.(type) {
+	case progress.RunBegan:
+		clear(r.shown)
+	case progress.Asked:
+		r.asked(f.Work)
+	case progress.Attempted:
+		if work := r.shown[f.ID]; work != nil {
+			r.retried(work, f.Attempt, f.Before)
+		}
+	case progress.ModelReplied:
+		r.replied(r.done(f.Work), f.Reply, 0)
+	case progress.ToolReplied:
+		r.toolDone(f.Work, f.Reply.Error)
+	case progress.Finished:
+		r.done(f.Work)
+	case progress.Resolved:
+		r.done(f.Work)
+	case progress.Lost:
+		r.lost(r.done(f.Work), f.Loss)
+	case progress.StopAsked:
+		if r.agent.Execution.Meant(f.Request) {
+			r.emit(Event{Type: EventStopAsked, Mode: f.Request.Mode, Reason: f.Request.Reason})
+		}
+	case progress.TaskFailed:
+		r.emit(Event{Type: EventTrouble, Reason: "a workflow task failed: " + f.Why})
+	case progress.RunEnded:
+		if f.How == progress.Continued {
+			r.emit(Event{Type: EventContinued, RunID: f.Next})
+			break
+		}
+		r.ended(before)
+		r.emit(Event{Type: EventClosed})
+	default:
+		r.ended(before)
+	}
+	return r.out
+}
+
+// begun notes the beginning of an execution, which several facts may tell. One
+// that a run took over has begun before.
+func (r *watchReducer) begun(before progress.Execution, fact progress.Fact) {
+	now := r.agent.Execution
+	run, began := fact.(progress.RunBegan)
+	if began && !progress.Carried(run.Input).Begins {
+		r.step = max(r.step, now.Step)
+		return
+	}
+	if !now.Running || now.Number == before.Number && !began {
+		return
+	}
+	r.step, r.cut, r.told, r.withheld = 0, nil, 0, false
+	r.emit(Event{Type: EventBegan, ExecutionID: now.ID, RunID: r.runID})
+}
+
+// ended notes the end of an execution, once.
+func (r *watchReducer) ended(before progress.Execution) {
+	now := r.agent.Execution
+	if now.Outcome != nil && (before.Running || before.Number != now.Number) {
+		r.emit(Event{Type: EventEnded, ExecutionID: now.Outcome.ExecutionID, Ended: now.Outcome})
+	}
+}
+
+// unbegun notes, when a step is over, the calls that the model asked for and
+// that nobody began. History does not say why.
+func (r *watchReducer) unbegun() {
+	done := r.agent.Execution.Done
+	for _, step := range done[min(r.told, len(done)):] {
+		for i, call := range step.ToolExecutions {
+			if call.StartedAt.IsZero() {
+				r.emit(Event{Type: EventNotRun, Step: step.Number, Position: i, Tool: call.Name(), Arguments: call.Args(), RunID: r.askedIn})
+			}
+		}
+	}
+	r.told = len(done)
+}
+
+// done takes work off the list.
+func (r *watchReducer) done(w progress.Work) *shownWork {
+	work := r.shown[w.ID]
+	if work == nil {
+		work = &shownWork{Work: w}
+	}
+	delete(r.shown, w.ID)
+	return work
+}
+
+// asked notes what was begun.
+func (r *watchReducer) asked(w progress.Work) {
+	work := &shownWork{Work: w}
+	work.Attempt = 1
+	r.shown[w.ID] = work
+	switch {
+	case w.Model != nil:
+		r.inference(work)
+	case w.Hook != nil:
+		r.emit(Event{Type: EventHook, Step: w.Hook.Step, Hook: w.Hook.Hook.Name, Trigger: w.Hook.Hook.Trigger})
+	case w.Tool != nil:
+		r.emit(Event{Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments})
+	}
+}
+
+// inference notes that an inference was begun: a step's first, another try, or
+// one for a summary.
+func (r *watchReducer) inference(work *shownWork) {
+	again, summary := work.Step() == r.step, work.Model.Summary != nil
+	if !again {
+		r.step, r.cut, r.summing = work.Step(), nil, false
+		r.emit(Event{Type: EventStep, Step: r.step})
+		if hook := r.agent.Rewriter(); hook != "" && !r.withheld {
+			r.withheld = true
+			r.emit(Event{Type: EventWithheld, Step: r.step, Hook: hook})
+		}
+	}
+	switch {
+	case summary && !r.summing:
+		r.emit(Event{Type: EventSummary, Step: r.step})
+	case again && summary == r.summing && work.Model.Attempts > 0:
+		r.emit(Event{Type: EventRetry, Step: r.step, Attempt: work.Model.Attempts + 1, Reason: messageOf(r.cut), Error: r.cut})
+	}
+	r.summing = summary
+}
+
+// retried notes another attempt, once, whoever tells it first.
+func (r *watchReducer) retried(work *shownWork, attempt int, why *domain.Error) {
+	if attempt <= work.Attempt || work.Model == nil && work.Tool == nil {
+		return
+	}
+	work.Attempt = attempt
+	r.withdraw(work, why)
+	e := Event{Type: EventRetry, Step: work.Step(), Attempt: work.tries(), Reason: messageOf(why), Error: why}
+	if work.Tool != nil {
+		e.Tool, e.Position = work.Tool.Name, work.Tool.Position
+	}
+	r.emit(e)
+}
+
+// replied notes how an inference ended. lost is how much of its text before
+// what the reply has is lost.
+func (r *watchReducer) replied(work *shownWork, reply domain.ModelReply, lost int) {
+	work.Attempt = max(work.Attempt, reply.Tries)
+	e := Event{
+		Type: EventAnswered, Step: work.Step(), Attempt: work.tries(), Finish: reply.Response.Finish, Outcome: reply.Outcome,
+		Usage: reply.Response.Usage.Add(reply.Spent), Error: reply.Error, Skipped: lost,
+	}
+	if reply.Message != nil && work.Model.Summary == nil {
+		e.Text, e.Calls = reply.Message.Text(), reply.Message.ToolCalls
+	}
+	switch {
+	case reply.Outcome != domain.Answered:
+		e.Type, r.cut = EventCut, reply.Error
+	case work.Model.Summary != nil: // no answer of the agent's
+		return
+	default:
+		r.askedIn = r.runID
+	}
+	if r.agent.Rewriter() != "" {
+		e.Text, e.Skipped = "", 0
+	}
+	switch shown, ok := work.live.text.within(e.Text); {
+	case lost > 0:
+		e.Shown = len(e.Text) // the heartbeat that told it was shown
+	case !ok || reply.Outcome == domain.BilledFailure || reply.Outcome == domain.ShutDown:
+		r.withdraw(work, reply.Error)
+	default:
+		e.Shown = shown
+	}
+	r.emit(e)
+}
+
+// lost notes work that ended without a reply.
+func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
+	switch {
+	case work.Tool != nil:
+		r.toolDone(work.Work, loss.ToolReply(work.Tool.Effect).Error)
+	case work.Hook != nil && loss.How != progress.Cancelled:
+		hook := work.Hook.Hook
+		r.emit(Event{Type: EventHookFailed, Step: work.Hook.Step, Hook: hook.Name, Trigger: hook.Trigger, Error: loss.Err()})
+	case work.Model == nil:
+	case loss.Beat != nil && work.Model.Summary == nil && r.agent.Execution.Halted(r.now):
+		// A stop keeps what the worker had told before it was lost.
+		r.beat(work, *loss.Beat)
+		reply := domain.ModelReply{Outcome: domain.Interrupted, Error: loss.Err()}
+		if loss.Beat.Tail != "" {
+			reply.Message = &domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: loss.Beat.Tail}}}
+		}
+		r.replied(work, reply, max(loss.Beat.Length-len(loss.Beat.Tail), 0))
+	case loss.How == progress.Cancelled:
+		r.replied(work, domain.ModelReply{Outcome: domain.Interrupted, Error: loss.Err()}, 0)
+	default:
+		r.replied(work, domain.ModelReply{Outcome: domain.BilledFailure, Error: loss.Err()}, 0)
+	}
+}
+
+func (r *watchReducer) toolDone(w progress.Work, err *domain.Error) {
+	r.done(w)
+	r.emit(Event{Type: EventToolDone, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Error: err})
+}
+
+func messageOf(err *domain.Error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Message
+}
+
+// live returns what the description of pending work adds to the history: text
+// and reasoning as they come, and failed attempts.
+func (r *watchReducer) live(pending []history.Pending, now time.Time) []Event {
+	r.out, r.now = nil, now
+	for _, p := range pending {
+		work := r.shown[p.ID]
+		if work == nil || work.Activity != p.Activity {
+			continue
+		}
+		r.retried(work, p.Attempt, p.Before)
+		if work.Model != nil && p.Fresh {
+			r.beat(work, *p.Beat)
+		}
+	}
+	return r.out
+}
+
+// beat shows the text and the reasoning of a heartbeat. Which came first nobody
+// knows; mostly it was the reasoning.
+func (r *watchReducer) beat(work *shownWork, beat domain.Heartbeat) {
+	l := &work.live
+	if beat.Step != work.Step() || work.Model.Summary != nil || r.agent.Rewriter() != "" {
+		return
+	}
+	if beat.Attempt != l.attempt {
+		r.withdraw(work, nil)
+		l.attempt = beat.Attempt
+	}
+	if text, skipped := l.reasoning.take(beat.Reasoning, beat.ReasoningLength); text != "" {
+		r.emit(Event{Type: EventReasoning, Step: work.Step(), Attempt: l.attempt, Text: text, Skipped: skipped})
+	}
+	if text, skipped := l.text.take(beat.Tail, beat.Length); text != "" {
+		r.emit(Event{Type: EventText, Step: work.Step(), Attempt: l.attempt, Text: text, Skipped: skipped})
+	}
+}
+
+// withdraw takes back what was shown of an attempt, where anything was.
+func (r *watchReducer) withdraw(work *shownWork, why *domain.Error) {
+	l := &work.live
+	had := l.text.shown+l.reasoning.shown > 0
+	l.text, l.reasoning = liveText{}, liveText{}
+	if had {
+		r.emit(Event{Type: EventWithdrawn, Step: work.Step(), Attempt: l.attempt, Reason: messageOf(why)})
+	}
+}
+
+// A liveAnswer is an inference's answer as far as heartbeats have told it.
+type liveAnswer struct {
+	// attempt is the try whose answer it is.
+	attempt         int
+	text, reasoning liveText
+}
+
+// A liveText is a text as far as it was shown.
+type liveText struct {
+	shown int
+	// last is the end of what was shown.
+	last string
+}
+
+// within returns how many bytes of a whole text were shown. It reports false
+// where what was shown is not of that text.
+func (l *liveText) within(whole string) (int, bool) {
+	if l.shown == 0 {
+		return 0, true
+	}
+	if l.shown <= len(whole) && whole[l.shown-len(l.last):l.shown] == l.last {
+		return l.shown, true
+	}
+	return 0, false
+}
+
+// take returns what a heartbeat adds, by the end of the text and its length,
+// and how much before it was missed.
+func (l *liveText) take(end string, length int) (text string, skipped int) {
+	fresh := length - l.shown
+	if fresh <= 0 || end == "" {
+		return "", 0
+	}
+	text = end
+	if fresh <= len(text) {
+		text = text[len(text)-fresh:]
+	} else {
+		skipped = fresh - len(text)
+	}
+	l.shown, l.last = length, text
+	return text, skipped
+}
