@@ -125,12 +125,6 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestPlayedRecordings: nothing before message_stop may pass for an answer.
-func TestPlayedRecordings(t *testing.T) {
-	t.Parallel()
-	conformance.Play(t, api(), conformance.Recordings(t, "messages", true), nil)
-}
-
 // TestRecordedErrors reads the errors that the real server sent.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()

@@ -127,12 +127,6 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestPlayedRecordings: nothing but the last event makes an answer.
-func TestPlayedRecordings(t *testing.T) {
-	t.Parallel()
-	conformance.Play(t, api(), conformance.Recordings(t, "responses", true), nil)
-}
-
 // TestRecordedErrors reads the errors that real servers sent.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -123,18 +122,6 @@ func TestRecordedAnswers(t *testing.T) {
 		})
 	}
 }
-
-// TestPlayedRecordings: before the finish reason nothing may pass for an answer;
-// after it the answer is whole, whatever of the usage and the end marker is
-// missing.
-func TestPlayedRecordings(t *testing.T) {
-	t.Parallel()
-	answers := slices.DeleteFunc(conformance.Recordings(t, "chat", true), func(r conformance.Recording) bool { return noAnswers[r.ID] != "" })
-	conformance.Play(t, api(), answers, finished.MatchString)
-}
-
-// finished finds a finish reason in a stream.
-var finished = regexp.MustCompile(`"finish_reason": ?"[a-z_]+"`)
 
 // TestRecordedErrors reads the errors that real servers sent.
 func TestRecordedErrors(t *testing.T) {

@@ -1,25 +1,13 @@
-package openaichat_test
+package conformance
 
 import (
-	"testing"
-
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
 
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	conformance.Run(t, api())
-}
-
-// TestFloods measures memory, so it runs alone.
-func TestFloods(t *testing.T) { conformance.Floods(t, api()) }
-
-// api is what the suite has to know of the API.
-func api() conformance.Case {
+func openAIChatCase() Case {
 	chunked := func(delta, finish string) string {
 		if finish == "" {
 			finish = "null"
@@ -41,37 +29,37 @@ func api() conformance.Case {
 	fails := func(kind, code, message string) string {
 		return `{"error":{"message":"` + message + `","type":"` + kind + `","param":null,"code":"` + code + `"}}`
 	}
-	return conformance.Case{
+	return Case{
 		Name: openaichat.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY", BaseURLVariable: "OPENAI_BASE_URL",
 		New: func(c wire.Config) (inference.Provider, error) {
 			return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy, MaxBody: c.MaxBody})
 		},
-		Text: func(pieces ...string) conformance.Stream {
+		Text: func(pieces ...string) Stream {
 			open := chunked(role, "")
 			for _, p := range pieces {
 				open += said(p)
 			}
-			return conformance.Stream{Open: open, End: chunked(`{}`, `"stop"`), Tail: plain}
+			return Stream{Open: open, End: chunked(`{}`, `"stop"`), Tail: plain}
 		},
 		Calls: chunked(role, "") + begins("0", "call_1", "weather") + goesOn("0", `{\"city\":`) + goesOn("0", `\"Paris\"}`) +
 			begins("1", "call_2", "clock") + goesOn("1", `{\"zone\":\"UTC\"}`) + chunked(`{}`, `"tool_calls"`) + plain,
 		Call: func(arguments string) string {
-			return begins("0", "call_1", "weather") + chunked(`{"tool_calls":[{"index":0,"function":{"arguments":`+conformance.Quote(arguments)+`}}]}`, "") + chunked(`{}`, `"tool_calls"`) + plain
+			return begins("0", "call_1", "weather") + chunked(`{"tool_calls":[{"index":0,"function":{"arguments":`+Quote(arguments)+`}}]}`, "") + chunked(`{}`, `"tool_calls"`) + plain
 		},
 		CutCall:      chunked(role, "") + said("hello") + begins("0", "call_1", "weather") + goesOn("0", `{\"city\":\"Pa`) + chunked(`{}`, `"length"`) + plain,
 		Refusal:      chunked(role, "") + chunked(`{"refusal":"I will"}`, "") + chunked(`{"refusal":" not"}`, "") + chunked(`{}`, `"stop"`) + plain,
 		Filtered:     chunked(role, "") + said("hello") + chunked(`{}`, `"content_filter"`) + plain,
 		Counted:      said("hello") + chunked(`{}`, `"stop"`) + counted(`{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":20}}`),
 		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, ReasoningTokens: 20},
-		InStream:     "data: " + fails("server_error", "internal_error", "it broke for "+conformance.Key) + "\n\n",
-		Rejections: conformance.Rejections{
-			Key:        conformance.Reply{Status: 401, Body: fails("invalid_request_error", "invalid_api_key", "Incorrect API key provided: "+conformance.Key)},
-			Model:      conformance.Reply{Status: 404, Body: fails("invalid_request_error", "model_not_found", "The model does not exist")},
-			Rate:       conformance.Reply{Status: 429, Body: fails("requests", "rate_limit_exceeded", "Rate limit reached")},
-			Quota:      conformance.Reply{Status: 429, Body: fails("insufficient_quota", "insufficient_quota", "You exceeded your current quota")},
-			Broken:     conformance.Reply{Status: 500, Body: fails("server_error", "", "The server had an error")},
-			Overloaded: conformance.Reply{Status: 503, Body: fails("server_error", "", "The engine is currently overloaded")},
-			Overflow:   conformance.Reply{Status: 400, Body: fails("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 128000 tokens")},
+		InStream:     "data: " + fails("server_error", "internal_error", "it broke for "+Key) + "\n\n",
+		Rejections: Rejections{
+			Key:        Reply{Status: 401, Body: fails("invalid_request_error", "invalid_api_key", "Incorrect API key provided: "+Key)},
+			Model:      Reply{Status: 404, Body: fails("invalid_request_error", "model_not_found", "The model does not exist")},
+			Rate:       Reply{Status: 429, Body: fails("requests", "rate_limit_exceeded", "Rate limit reached")},
+			Quota:      Reply{Status: 429, Body: fails("insufficient_quota", "insufficient_quota", "You exceeded your current quota")},
+			Broken:     Reply{Status: 500, Body: fails("server_error", "", "The server had an error")},
+			Overloaded: Reply{Status: 503, Body: fails("server_error", "", "The engine is currently overloaded")},
+			Overflow:   Reply{Status: 400, Body: fails("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 128000 tokens")},
 		},
 	}
 }

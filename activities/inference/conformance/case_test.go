@@ -6,9 +6,6 @@ import (
 	"everstep/domain"
 )
 
-// Key is the key of every attempt. No error may hold it.
-const Key = "sk-conformance-0123456789abcdef"
-
 // A Case is an adapter and what its API answers. Bodies are streams unless
 // said otherwise.
 type Case struct {

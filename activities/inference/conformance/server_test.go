@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,14 +34,13 @@ type request struct {
 func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, body string)) *server {
 	t.Helper()
 	s := &server{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Server = ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		s.requests = append(s.requests, request{r.URL.String(), string(body), r.Header.Clone()})
 		s.mu.Unlock()
 		answer(w, r, string(body))
-	}))
-	t.Cleanup(s.Close)
+	})
 	return s
 }
 
@@ -55,24 +53,6 @@ func serveBody(t *testing.T, status int, header http.Header, body string) *serve
 		}
 		write(w, status, body)
 	})
-}
-
-func write(w http.ResponseWriter, status int, body string) {
-	if w.Header().Get("Content-Type") == "" {
-		w.Header().Set("Content-Type", mediaType(body))
-	}
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body)
-}
-
-func mediaType(body string) string {
-	switch {
-	case strings.HasPrefix(body, "data:"), strings.HasPrefix(body, "event:"), strings.HasPrefix(body, ":"):
-		return "text/event-stream"
-	case strings.HasPrefix(body, "<"):
-		return "text/html"
-	}
-	return "application/json"
 }
 
 func (s *server) count() int {

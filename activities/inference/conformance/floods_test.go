@@ -37,10 +37,10 @@ type flood struct {
 	packed bool
 }
 
-// Floods sends answers without end, and such of 100 MB, and looks at what they
-// cost. It measures the memory of the process, so nothing may run beside it:
+// testFloods sends answers without end, and such of 100 MB, and looks at what
+// they cost. It measures the memory of the process, so nothing may run beside it:
 // its test is not parallel.
-func Floods(t *testing.T, c Case) {
+func (c Case) testFloods(t *testing.T) {
 	t.Helper()
 	// Garbage is collected soon, so that what is measured is what is kept.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))

@@ -1,52 +1,52 @@
-package gemini_test
+package conformance
 
 import (
 	"fmt"
-	"testing"
+	"strings"
 
 	"everstep/activities/gemini"
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	conformance.Run(t, api())
-}
-
-// TestFloods measures memory, so it runs alone.
-func TestFloods(t *testing.T) { conformance.Floods(t, api()) }
-
-// api is what the suite has to know of the API.
-func api() conformance.Case {
+func geminiCase() Case {
+	event := func(candidate, usage string) string {
+		return `data: {"candidates": [` + candidate + `],"usageMetadata": ` + usage + `,"modelVersion": "gemini-3.7-flash","responseId": "WQuqavG5KbfUjMcP"}` + "\r\n\r\n"
+	}
+	says := func(finish string, parts ...string) string {
+		out := `{"content": {"parts": [` + strings.Join(parts, ",") + `],"role": "model"},`
+		if finish != "" {
+			out += `"finishReason": "` + finish + `",`
+		}
+		return out + `"index": 0}`
+	}
 	const begun, whole = `{"promptTokenCount":30,"candidatesTokenCount":2,"totalTokenCount":32}`, `{"promptTokenCount":30,"candidatesTokenCount":7,"totalTokenCount":37}`
-	words := func(text string) string { return `{"text": ` + conformance.Quote(text) + `}` }
+	words := func(text string) string { return `{"text": ` + Quote(text) + `}` }
 	call := func(id, name, arguments string) string {
 		return fmt.Sprintf(`{"functionCall": {"id": %q,"name": %q,"args": %s}}`, id, name, arguments)
 	}
-	fails := func(status int, word, message, details string) conformance.Reply {
-		return conformance.Reply{Status: status, Body: fmt.Sprintf(`{"error": {"code": %d,"message": %q,"status": %q,"details": [%s]}}`, status, message, word, details)}
+	fails := func(status int, word, message, details string) Reply {
+		return Reply{Status: status, Body: fmt.Sprintf(`{"error": {"code": %d,"message": %q,"status": %q,"details": [%s]}}`, status, message, word, details)}
 	}
 	quota := func(id string) string {
 		return `{"@type": "type.googleapis.com/google.rpc.QuotaFailure","violations": [{"quotaId": "` + id + `"}]}`
 	}
-	return conformance.Case{
+	return Case{
 		Name: gemini.Name, Model: "gemini-3.7-flash", KeyVariable: "GEMINI_API_KEY", BaseURLVariable: "GEMINI_BASE_URL",
 		New: func(c wire.Config) (inference.Provider, error) {
 			return gemini.New(gemini.Config{Config: c})
 		},
-		Text: func(pieces ...string) conformance.Stream {
+		Text: func(pieces ...string) Stream {
 			var open string
 			for _, p := range pieces {
 				open += event(says("", words(p)), begun)
 			}
-			return conformance.Stream{Open: open, End: event(says("STOP", words("")), whole)}
+			return Stream{Open: open, End: event(says("STOP", words("")), whole)}
 		},
 		Calls: event(says("", call("call_1", "weather", `{"city": "Paris"}`)), begun) + event(says("STOP", call("call_2", "clock", `{"zone": "UTC"}`)), whole),
 		Call: func(arguments string) string {
-			return conformance.Event(`{"candidates":[` + says("STOP", call("call_1", "weather", arguments)) + `],"usageMetadata":` + whole + `}`)
+			return Event(`{"candidates":[` + says("STOP", call("call_1", "weather", arguments)) + `],"usageMetadata":` + whole + `}`)
 		},
 		// The API has no parts of calls: the limit strikes after a whole one.
 		CutCall: event(says("", words("hello"), call("call_1", "weather", `{"city": "Paris"}`)), begun) + event(`{"finishReason": "MAX_TOKENS","index": 0}`, whole),
@@ -54,9 +54,9 @@ func api() conformance.Case {
 		Filtered:     event(says("", words("hello")), begun) + event(`{"finishReason": "SAFETY","index": 0}`, whole),
 		Counted:      event(says("STOP", words("hello")), `{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":30,"thoughtsTokenCount":20,"totalTokenCount":150}`),
 		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, ReasoningTokens: 20},
-		InStream:     "data: " + fails(503, "UNAVAILABLE", "The model is overloaded for "+conformance.Key, "").Body + "\r\n\r\n",
-		Rejections: conformance.Rejections{
-			Key:        fails(401, "UNAUTHENTICATED", "Request had invalid authentication credentials "+conformance.Key, ""),
+		InStream:     "data: " + fails(503, "UNAVAILABLE", "The model is overloaded for "+Key, "").Body + "\r\n\r\n",
+		Rejections: Rejections{
+			Key:        fails(401, "UNAUTHENTICATED", "Request had invalid authentication credentials "+Key, ""),
 			Model:      fails(404, "NOT_FOUND", "models/gemini-0 is not found for API version v1beta", ""),
 			Rate:       fails(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details.", quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier")),
 			Quota:      fails(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details.", quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier")),

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,24 @@ func Serve(t testing.TB, status int, header http.Header, body string) *httptest.
 		}
 		write(w, status, body)
 	})
+}
+
+func write(w http.ResponseWriter, status int, body string) {
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", mediaType(body))
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+func mediaType(body string) string {
+	switch {
+	case strings.HasPrefix(body, "data:"), strings.HasPrefix(body, "event:"), strings.HasPrefix(body, ":"):
+		return "text/event-stream"
+	case strings.HasPrefix(body, "<"):
+		return "text/html"
+	}
+	return "application/json"
 }
 
 // ServeFunc serves until the test is over.
