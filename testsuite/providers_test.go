@@ -69,7 +69,7 @@ func apiTables() map[string]apiTable {
 	return map[string]apiTable{
 		openaichat.Name: {
 			provider: func(c wire.Config) (inference.Provider, error) {
-				return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key})
+				return openaichat.New(openaichat.Config{Config: c})
 			},
 			results: `"role":"tool"`,
 			open:    func(text string) string { return chunk(fmt.Sprintf(`{"content":%q}`, text), "null") },

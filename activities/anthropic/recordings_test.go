@@ -35,7 +35,7 @@ func serveFunc(t testing.TB, handler http.HandlerFunc) string {
 	}).URL
 }
 
-func provider(t *testing.T, url string) *anthropic.Provider {
+func provider(t *testing.T, url string) *wire.Client {
 	t.Helper()
 	p, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: url, Key: wire.FixedKey(testKey)}})
 	require.NoError(t, err)

@@ -20,9 +20,9 @@ import (
 	"everstep/domain"
 )
 
-func provider(t *testing.T, url string) *openaichat.Provider {
+func provider(t *testing.T, url string) *wire.Client {
 	t.Helper()
-	p, err := openaichat.New(openaichat.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")})
+	p, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")}})
 	require.NoError(t, err)
 	return p
 }

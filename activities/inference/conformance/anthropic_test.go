@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"everstep/activities/anthropic"
-	"everstep/activities/inference"
-	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
@@ -44,10 +42,7 @@ func anthropicCase() Case {
 		return Reply{Status: status, Body: failure(kind, message)}
 	}
 	return Case{
-		Name: anthropic.Name, Model: "claude-sonnet-4-5", KeyVariable: "ANTHROPIC_API_KEY", BaseURLVariable: "ANTHROPIC_BASE_URL",
-		New: func(c wire.Config) (inference.Provider, error) {
-			return anthropic.New(anthropic.Config{Config: c})
-		},
+		API: anthropic.API(), Model: "claude-sonnet-4-5",
 		Text: func(pieces ...string) Stream {
 			open := starts(given) + begin("0", `{"type":"text","text":""}`) + event("ping", "")
 			for _, p := range pieces {

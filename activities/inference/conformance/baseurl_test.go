@@ -36,8 +36,8 @@ func (c Case) testBaseURLs(t *testing.T) {
 		"a broken escape":   "https://models.example/%zzcanary",
 		"words":             "the usual one",
 	} {
-		_, err := c.New(wire.Config{BaseURL: text})
-		c.requireBadURL(t, name, err, c.BaseURLVariable)
+		_, err := wire.New(c.API, wire.Config{BaseURL: text})
+		c.requireBadURL(t, name, err, c.API.BaseURLVariable())
 		call := c.call("hello")
 		call.Config.BaseURL = text
 		c.requireBadURL(t, name, lax.Check(t.Context(), call.Config), "base_url")
@@ -54,7 +54,7 @@ func (c Case) requireBadURL(t *testing.T, name string, err error, field string) 
 	require.Error(t, err, name)
 	failed := domain.AsError(err)
 	require.Equal(t, domain.Invalid, failed.Kind, name)
-	require.Equal(t, c.Name, failed.Source, name)
+	require.Equal(t, c.API.Name, failed.Source, name)
 	require.True(t, strings.HasPrefix(failed.Message, field+": "), "%s: %s", name, failed.Message)
 	require.NotContains(t, failed.Error()+failed.Detail, "canary", name)
 }

@@ -9,15 +9,11 @@ import (
 // A Case is an adapter and what its API answers. Bodies are streams unless
 // said otherwise.
 type Case struct {
-	// Name is the provider's name, the source of its errors.
-	Name string
+	// API is the adapter's. A config without a base URL means its own server, to
+	// which nothing is sent.
+	API wire.API
 	// Model is a model's name.
 	Model string
-	// KeyVariable and BaseURLVariable are what errors of the configuration name.
-	KeyVariable, BaseURLVariable string
-	// New returns the provider. A config without a base URL means the API's own
-	// server, to which nothing is sent.
-	New func(config wire.Config) (inference.Provider, error)
 
 	// Text is an answer of some pieces of text, which need no escapes, one or
 	// more events each: 30 tokens in, 7 out.
@@ -85,7 +81,7 @@ type Reply struct {
 
 func (c Case) call(prompt string) inference.Call {
 	return inference.Call{
-		Config:          domain.LLMConfig{Provider: c.Name, Model: c.Model},
+		Config:          domain.LLMConfig{Provider: c.API.Name, Model: c.Model},
 		System:          "be brief",
 		Messages:        []domain.Message{domain.UserMessage(prompt)},
 		Tools:           []domain.ToolSpec{tool("weather", "city"), tool("clock", "zone")},

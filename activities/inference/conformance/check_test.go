@@ -15,7 +15,7 @@ func (c Case) testCheck(t *testing.T) {
 	t.Helper()
 	s := serveBody(t, http.StatusOK, nil, c.Text("hello").whole())
 	here := wire.Config{BaseURL: s.URL, Key: wire.FixedKey(Key)}
-	model := domain.LLMConfig{Provider: c.Name, Model: c.Model}
+	model := domain.LLMConfig{Provider: c.API.Name, Model: c.Model}
 	for name, test := range map[string]struct {
 		config wire.Config
 		model  domain.LLMConfig
@@ -25,16 +25,16 @@ func (c Case) testCheck(t *testing.T) {
 	}{
 		"all there":              {config: here, model: model},
 		"no key needed":          {config: wire.Config{BaseURL: s.URL}, model: model},
-		"no key":                 {config: wire.Config{}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: c.KeyVariable},
-		"a key that is two":      {config: wire.Config{BaseURL: s.URL, Key: wire.FixedKey(Key + "\n" + Key)}, model: model, kind: domain.Invalid, says: c.KeyVariable},
+		"no key":                 {config: wire.Config{}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: c.API.KeyVariable()},
+		"a key that is two":      {config: wire.Config{BaseURL: s.URL, Key: wire.FixedKey(Key + "\n" + Key)}, model: model, kind: domain.Invalid, says: c.API.KeyVariable()},
 		"a key that is not told": {config: wire.Config{BaseURL: s.URL, Key: noKey}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: "no key today"},
-		"an empty key":           {config: wire.Config{Key: wire.FixedKey("")}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: c.KeyVariable},
-		"a key with a line end":  {config: wire.Config{Key: wire.FixedKey(Key + "\n")}, model: model, kind: domain.Invalid, says: c.KeyVariable},
-		"a key in quotes":        {config: wire.Config{Key: wire.FixedKey("\"" + Key + "\r\"")}, model: model, kind: domain.Invalid, says: c.KeyVariable},
-		"a key of spaces":        {config: wire.Config{Key: wire.FixedKey("  ")}, model: model, kind: domain.Invalid, says: c.KeyVariable},
-		"a key with a header":    {config: wire.Config{Key: wire.FixedKey(Key + "\r\nX-More: " + Key)}, model: model, kind: domain.Invalid, says: c.KeyVariable},
-		"no model":               {config: here, model: domain.LLMConfig{Provider: c.Name}, kind: domain.Invalid, code: domain.CodeModelNotFound, says: "model"},
-		"another server":         {config: here, model: domain.LLMConfig{Provider: c.Name, Model: c.Model, BaseURL: "https://elsewhere.example"}, kind: domain.Denied, says: "base_url"},
+		"an empty key":           {config: wire.Config{Key: wire.FixedKey("")}, model: model, kind: domain.Denied, code: domain.CodeAuth, says: c.API.KeyVariable()},
+		"a key with a line end":  {config: wire.Config{Key: wire.FixedKey(Key + "\n")}, model: model, kind: domain.Invalid, says: c.API.KeyVariable()},
+		"a key in quotes":        {config: wire.Config{Key: wire.FixedKey("\"" + Key + "\r\"")}, model: model, kind: domain.Invalid, says: c.API.KeyVariable()},
+		"a key of spaces":        {config: wire.Config{Key: wire.FixedKey("  ")}, model: model, kind: domain.Invalid, says: c.API.KeyVariable()},
+		"a key with a header":    {config: wire.Config{Key: wire.FixedKey(Key + "\r\nX-More: " + Key)}, model: model, kind: domain.Invalid, says: c.API.KeyVariable()},
+		"no model":               {config: here, model: domain.LLMConfig{Provider: c.API.Name}, kind: domain.Invalid, code: domain.CodeModelNotFound, says: "model"},
+		"another server":         {config: here, model: domain.LLMConfig{Provider: c.API.Name, Model: c.Model, BaseURL: "https://elsewhere.example"}, kind: domain.Denied, says: "base_url"},
 	} {
 		p := c.opened(t, test.config)
 		err := p.Check(t.Context(), test.model)
@@ -46,7 +46,7 @@ func (c Case) testCheck(t *testing.T) {
 		failed := domain.AsError(err)
 		require.Equal(t, test.kind, failed.Kind, "%s: %s", name, failed.Message)
 		require.Equal(t, test.code, failed.Code, "%s: %s", name, failed.Message)
-		require.Equal(t, c.Name, failed.Source, name)
+		require.Equal(t, c.API.Name, failed.Source, name)
 		require.Contains(t, failed.Message, test.says, name)
 		require.NotContains(t, failed.Error()+failed.Detail, Key, name)
 		require.Positive(t, p.MinOutputTokens())

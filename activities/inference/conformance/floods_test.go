@@ -156,7 +156,7 @@ func (c Case) overhear(t *testing.T, s *server, f flood) (o Outcome) {
 	require.Len(t, s.asked(), 1)
 	if err != nil {
 		o.Err = domain.AsError(err)
-		require.Equal(t, c.Name, o.Err.Source)
+		require.Equal(t, c.API.Name, o.Err.Source)
 		require.Empty(t, o.Answer.Message.ToolCalls)
 	}
 	return o

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"everstep/activities/gemini"
-	"everstep/activities/inference"
-	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
@@ -33,10 +31,7 @@ func geminiCase() Case {
 		return `{"@type": "type.googleapis.com/google.rpc.QuotaFailure","violations": [{"quotaId": "` + id + `"}]}`
 	}
 	return Case{
-		Name: gemini.Name, Model: "gemini-3.7-flash", KeyVariable: "GEMINI_API_KEY", BaseURLVariable: "GEMINI_BASE_URL",
-		New: func(c wire.Config) (inference.Provider, error) {
-			return gemini.New(gemini.Config{Config: c})
-		},
+		API: gemini.API(), Model: "gemini-3.7-flash",
 		Text: func(pieces ...string) Stream {
 			var open string
 			for _, p := range pieces {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"everstep/activities/inference"
-	"everstep/activities/inference/wire"
 	"everstep/activities/openai"
 	"everstep/domain"
 )
@@ -50,10 +48,7 @@ func openAICase() Case {
 	}
 	first, second := call("call_1", "weather", `{"city":"Paris"}`, "completed"), call("call_2", "clock", `{"zone":"UTC"}`, "completed")
 	return Case{
-		Name: openai.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY", BaseURLVariable: "OPENAI_BASE_URL",
-		New: func(c wire.Config) (inference.Provider, error) {
-			return openai.New(openai.Config{Config: c})
-		},
+		API: openai.API(), Model: "gpt-5",
 		Text: func(pieces ...string) Stream {
 			open := sse(created, added)
 			for _, p := range pieces {

@@ -1,13 +1,12 @@
 package conformance
 
 import (
-	"everstep/activities/inference"
-	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
 
-func openAIChatCase() Case {
+// openAIChatCase is that of a vendor whose servers speak chat completions.
+func openAIChatCase(d openaichat.Dialect) Case {
 	chunked := func(delta, finish string) string {
 		if finish == "" {
 			finish = "null"
@@ -30,10 +29,7 @@ func openAIChatCase() Case {
 		return `{"error":{"message":"` + message + `","type":"` + kind + `","param":null,"code":"` + code + `"}}`
 	}
 	return Case{
-		Name: openaichat.Name, Model: "gpt-5", KeyVariable: "OPENAI_API_KEY", BaseURLVariable: "OPENAI_BASE_URL",
-		New: func(c wire.Config) (inference.Provider, error) {
-			return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy, MaxBody: c.MaxBody})
-		},
+		API: d.API(), Model: "gpt-5",
 		Text: func(pieces ...string) Stream {
 			open := chunked(role, "")
 			for _, p := range pieces {

@@ -4,13 +4,21 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"everstep/activities/openaichat"
 )
 
-// cases are all adapters that have a server, by the name of their package.
+// cases are all providers that have a server, by their names. One whose package
+// is new gets its own case here, in a file with the package's name.
 func cases() map[string]Case {
-	return map[string]Case{
-		"anthropic": anthropicCase(), "gemini": geminiCase(), "openai": openAICase(), "openaichat": openAIChatCase(),
+	all := map[string]Case{}
+	for _, c := range []Case{anthropicCase(), geminiCase(), openAICase()} {
+		all[c.API.Name] = c
 	}
+	for _, d := range openaichat.Dialects() {
+		all[d.Name] = openAIChatCase(d)
+	}
+	return all
 }
 
 // TestFloods measures memory, so it runs alone.
@@ -72,7 +80,7 @@ func TestPlayedRecordings(t *testing.T) {
 		Case
 		ends func(head string) bool
 	}{
-		"chat": {openAIChatCase(), finished.MatchString}, "messages": {anthropicCase(), nil}, "responses": {openAICase(), nil},
+		"chat": {openAIChatCase(openaichat.Dialects()[0]), finished.MatchString}, "messages": {anthropicCase(), nil}, "responses": {openAICase(), nil},
 	} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()

@@ -76,7 +76,7 @@ func (c Case) provider(t *testing.T, s *server, timeouts wire.Timeouts) inferenc
 // opened returns the provider of a configuration that is right.
 func (c Case) opened(t *testing.T, config wire.Config) inference.Provider {
 	t.Helper()
-	p, err := c.New(config)
+	p, err := wire.New(c.API, config)
 	require.NoError(t, err)
 	return p
 }

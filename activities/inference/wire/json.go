@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strconv"
+	"strings"
+
+	"everstep/domain"
 )
 
 // A Text is a string that some servers write as null, a number or an object.
@@ -53,3 +57,16 @@ func Present(data json.RawMessage) bool {
 // IsNull reports whether a JSON value is null, by which an option leaves a
 // field out.
 func IsNull(data json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("null")) }
+
+// Bound reads a bound of tokens among options. Zero: there is none.
+func Bound(options map[string]json.RawMessage, key, where string) (int64, error) {
+	value, ok := options[key]
+	if !ok || IsNull(value) {
+		return 0, nil
+	}
+	bound, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
+	if err != nil || bound <= 0 {
+		return 0, domain.Errorf(domain.Invalid, "options: %s%s is not a positive whole number", where, key)
+	}
+	return bound, nil
+}
