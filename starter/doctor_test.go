@@ -126,7 +126,7 @@ func TestDoctorNamesKeys(t *testing.T) {
 		ok("openai-chat", "http://127.0.0.1:8000/v1, with no key; it may need none"),
 		ok("anthropic", "https://api.anthropic.com, with the key in %s (ANTHROPIC_API_KEY_FILE)", file),
 		ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with the key in GOOGLE_API_KEY"),
-	}, p.checkProviders(stackFlags{}))
+	}, p.checkProviders(stackFlags{})[:4])
 	require.Contains(t, p.checkProviders(stackFlags{dir: filepath.Dir(file)})[2].Detail, "where file tools would read the key")
 	p.env = environment{variables{}}
 	require.Equal(t, ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with no key").

@@ -134,7 +134,7 @@ func mockAPIs() map[string]struct {
 		provider   func(wire.Config) (inference.Provider, error)
 	}{
 		openaichat.Name: {"/v1", "/v1/chat/completions", func(c wire.Config) (inference.Provider, error) {
-			return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key})
+			return openaichat.New(openaichat.Config{Config: c})
 		}},
 		openai.Name:    {"/v1", "/v1/responses", func(c wire.Config) (inference.Provider, error) { return openai.New(openai.Config{Config: c}) }},
 		anthropic.Name: {"", "/v1/messages", func(c wire.Config) (inference.Provider, error) { return anthropic.New(anthropic.Config{Config: c}) }},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"everstep/activities/anthropic"
@@ -34,9 +35,17 @@ const (
 	costTold
 )
 
-// failureAPIs are the adapters, in the order of their names.
+// failureAPIs are the APIs that models speak, by the names of their first
+// providers and in that order. What speaks one that is there already fails alike.
 func failureAPIs() []string {
-	return []string{anthropic.Name, gemini.Name, openai.Name, openaichat.Name}
+	var names []string
+	for name, table := range apiTables() {
+		if !table.dialect {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func streams(body string) http.HandlerFunc { return serves("text/event-stream", body) }

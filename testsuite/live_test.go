@@ -139,7 +139,7 @@ func pacedStack(t *testing.T, config host.Config, provider func(wire.Config) (in
 }
 
 func pacedChat(c wire.Config) (inference.Provider, error) {
-	return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key})
+	return openaichat.New(openaichat.Config{Config: c})
 }
 
 func pacedMessages(c wire.Config) (inference.Provider, error) {

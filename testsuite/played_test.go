@@ -36,7 +36,7 @@ func playedAPIs() []playedAPI {
 		{
 			name: openaichat.Name, model: "gpt-5-run-", calls: asRecorded, play: playChat, read: readChat,
 			provider: func(c wire.Config) (inference.Provider, error) {
-				return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key, Timeouts: c.Timeouts})
+				return openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: c.BaseURL, Key: c.Key, Timeouts: c.Timeouts}})
 			},
 			inStream: `data: {"error":{"message":"the engine is overloaded","type":"server_error","code":503}}` + "\n\n",
 		},

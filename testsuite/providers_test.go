@@ -37,6 +37,8 @@ const (
 // stream tells its usage before anything else.
 type apiTable struct {
 	provider func(wire.Config) (inference.Provider, error)
+	// dialect means that another provider has the same API.
+	dialect bool
 	// results is what a request holds once for each tool result.
 	results string
 	// open begins an answer and says text; the rest of it is its end.
@@ -48,7 +50,18 @@ type apiTable struct {
 	rate, broken string
 }
 
-// apiTables are the APIs that models speak, by the name of the adapter.
+// TestEachProviderHasATable: none that a worker has goes without the tests that
+// play all of them.
+func TestEachProviderHasATable(t *testing.T) {
+	t.Parallel()
+	tables := apiTables()
+	for _, name := range host.ProviderNames()[1:] { // the first needs no server
+		require.NotNil(t, tables[name].provider, "apiTables has nothing for %s", name)
+	}
+	require.Len(t, tables, len(host.ProviderNames())-1)
+}
+
+// apiTables are the providers that have a server, by their names.
 func apiTables() map[string]apiTable {
 	named := func(name, fields string) string {
 		return "event: " + name + "\ndata: {\"type\":\"" + name + "\"" + strings.TrimSuffix(","+fields, ",") + "}\n\n"
@@ -66,10 +79,10 @@ func apiTables() map[string]apiTable {
 		return fmt.Sprintf(`data: {"candidates":[{"content":{"role":"model","parts":[%s]},%s"index":0}],"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":%d,"totalTokenCount":%d},"modelVersion":"m-1"}`+"\r\n\r\n",
 			parts, finish, tokensIn, tokensOut, tokensIn+tokensOut)
 	}
-	return map[string]apiTable{
+	all := map[string]apiTable{
 		openaichat.Name: {
 			provider: func(c wire.Config) (inference.Provider, error) {
-				return openaichat.New(openaichat.Config{BaseURL: c.BaseURL, Key: c.Key})
+				return openaichat.New(openaichat.Config{Config: c})
 			},
 			results: `"role":"tool"`,
 			open:    func(text string) string { return chunk(fmt.Sprintf(`{"content":%q}`, text), "null") },
@@ -124,6 +137,15 @@ func apiTables() map[string]apiTable {
 			broken: `{"error":{"code":500,"message":"An internal error has occurred.","status":"INTERNAL"}}`,
 		},
 	}
+	for _, d := range openaichat.Dialects()[1:] {
+		table := all[openaichat.Name]
+		table.dialect = true
+		table.provider = func(c wire.Config) (inference.Provider, error) {
+			return openaichat.New(openaichat.Config{Config: c, Dialect: d})
+		}
+		all[d.Name] = table
+	}
+	return all
 }
 
 // A longServer answers by the conversation alone: the n-th answer is that to a

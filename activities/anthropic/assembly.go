@@ -4,15 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 // assembly puts an answer together from its pieces.
 type assembly struct {
-	attempt *wire.Attempt
-	draft   *wire.Draft
-	// bound is the most tokens that the answer may have.
-	bound int64
+	*wire.Attempt
 
 	blocks []*block
 	// open finds a block by the server's number of it.
@@ -37,11 +36,13 @@ type block struct {
 	foreign, ended bool
 }
 
-// Complete reports whether both the stop reason and the end were seen.
-func (s *assembly) Complete() bool { return s.over && s.stop.Reason != "" }
-
-// Held is about how many bytes of the answer are kept.
-func (s *assembly) Held() int { return s.draft.Held() }
+// Finish is the stop reason, once the end was seen too.
+func (s *assembly) Finish() string {
+	if !s.over {
+		return ""
+	}
+	return string(s.stop.Reason)
+}
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
@@ -51,12 +52,12 @@ func (s *assembly) Whole(data []byte) error {
 		message
 	}
 	if json.Unmarshal(data, &out) != nil {
-		return s.attempt.Malformed("the answer is JSON of another form", data)
+		return s.Malformed("the answer is JSON of another form", data)
 	}
 	if out.Type == "error" || wire.Present(out.Error) {
-		return s.attempt.Inner(data)
+		return s.Inner(data)
 	}
-	s.identify(out.message)
+	s.Identify(out.ID, out.Model)
 	s.report(out.Usage)
 	for i, raw := range out.Content {
 		if err := s.begin(&i, raw); err != nil {
@@ -65,7 +66,7 @@ func (s *assembly) Whole(data []byte) error {
 	}
 	s.stop, s.over = out.stopping, true
 	s.finish()
-	s.draft.Flush()
+	s.Flush()
 	return nil
 }
 
@@ -74,12 +75,12 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	var piece event
 	if json.Unmarshal(e.Data, &piece) != nil {
 		if e.Name == "error" {
-			return false, s.attempt.Inner(e.Data)
+			return false, s.Inner(e.Data)
 		}
-		return false, s.attempt.Malformed("the stream holds something that is not an event", e.Data)
+		return false, s.Malformed("the stream holds something that is not an event", e.Data)
 	}
 	if e.Name == "error" || piece.Type == "error" || wire.Present(piece.Error) {
-		return false, s.attempt.Inner(e.Data)
+		return false, s.Inner(e.Data)
 	}
 	if piece.Type == "" {
 		piece.Type = wire.Text(e.Name)
@@ -87,7 +88,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if err := s.take(piece, e.Data); err != nil {
 		return false, err
 	}
-	s.draft.Flush()
+	s.Flush()
 	return s.over, nil
 }
 
@@ -95,7 +96,7 @@ func (s *assembly) take(piece event, data []byte) error {
 	switch piece.Type {
 	case "message_start":
 		if piece.Message != nil {
-			s.identify(*piece.Message)
+			s.Identify(piece.Message.ID, piece.Message.Model)
 			if u := piece.Message.Usage; u != nil {
 				u.Output = nil // the first tokens only: what was written in all is told at the end
 				s.report(u)
@@ -106,7 +107,7 @@ func (s *assembly) take(piece event, data []byte) error {
 	case "content_block_delta":
 		b := s.find(piece.Index, piece.Delta)
 		if b == nil {
-			return s.attempt.Malformed("the stream holds a piece of a block that never began", data)
+			return s.Malformed("the stream holds a piece of a block that never began", data)
 		}
 		s.goOn(b, piece.Delta)
 	case "content_block_stop":
@@ -125,19 +126,10 @@ func (s *assembly) take(piece event, data []byte) error {
 	return nil
 }
 
-func (s *assembly) identify(m message) {
-	if s.draft.ID == "" {
-		s.draft.ID = string(m.ID)
-	}
-	if s.draft.Model == "" {
-		s.draft.Model = string(m.Model)
-	}
-}
-
 func (s *assembly) report(u *usage) {
 	if u != nil {
 		s.usage.take(*u)
-		s.draft.Usage = s.usage.domain()
+		s.Usage = s.usage.domain()
 	}
 }
 
@@ -146,17 +138,17 @@ func (s *assembly) begin(index *int, raw json.RawMessage) error {
 	b := s.add(index)
 	b.raw = raw
 	// Once as it came, and once more read.
-	s.draft.Hold(2 * len(raw))
+	s.Hold(2 * len(raw))
 	if json.Unmarshal(raw, &b.contentBlock) != nil {
-		return s.attempt.Malformed("the answer holds a block of another form", raw)
+		return s.Malformed("the answer holds a block of another form", raw)
 	}
 	switch b.Type {
 	case "text":
-		s.draft.Text(b.place, string(b.Text))
+		s.Text(b.place, string(b.Text))
 	case "thinking":
-		s.draft.Reasoning(b.place, string(b.Thinking))
+		s.Reasoning(b.place, string(b.Thinking))
 	case "tool_use":
-		s.draft.Call(wire.Piece{Index: b.place, ID: string(b.ID), Name: string(b.Name)})
+		s.Call(wire.Piece{Index: b.place, ID: string(b.ID), Name: string(b.Name)})
 	}
 	return nil
 }
@@ -164,7 +156,7 @@ func (s *assembly) begin(index *int, raw json.RawMessage) error {
 func (s *assembly) add(index *int) *block {
 	b := &block{place: len(s.blocks)}
 	s.blocks = append(s.blocks, b)
-	s.draft.Hold(perBlock)
+	s.Hold(perBlock)
 	if s.open == nil {
 		s.open = map[int]*block{}
 	}
@@ -199,21 +191,149 @@ func (s *assembly) find(index *int, d delta) *block {
 func (s *assembly) goOn(b *block, d delta) {
 	switch d.Type {
 	case "text_delta":
-		s.draft.Text(b.place, string(d.Text))
+		s.Text(b.place, string(d.Text))
 	case "thinking_delta":
-		s.draft.Reasoning(b.place, string(d.Thinking))
+		s.Reasoning(b.place, string(d.Thinking))
 	case "signature_delta":
 		b.signed.WriteString(string(d.Signature))
-		s.draft.Hold(len(d.Signature))
+		s.Hold(len(d.Signature))
 	case "input_json_delta":
 		b.pieces.WriteString(string(d.Input))
-		s.draft.Hold(len(d.Input))
+		s.Hold(len(d.Input))
 		if b.Type == "tool_use" {
-			s.draft.Call(wire.Piece{Index: b.place, Arguments: string(d.Input)})
+			s.Call(wire.Piece{Index: b.place, Arguments: string(d.Input)})
 		}
 	case "citations_delta":
 		// Where a text is from is not kept.
 	default:
 		b.foreign = true
 	}
+}
+
+// finish ends the blocks whose end was not told.
+func (s *assembly) finish() {
+	for _, b := range s.blocks {
+		s.end(b)
+	}
+}
+
+// end keeps what the API wants back of a block. A call whose input did not come
+// in pieces has it at its beginning.
+func (s *assembly) end(b *block) {
+	if b.ended {
+		return
+	}
+	b.ended = true
+	switch b.Type {
+	case "text":
+	case "thinking":
+		s.Keep(b.place, string(b.Signature)+b.signed.String(), kept{Thinking: true}.opaque())
+	case "tool_use":
+		if b.pieces.Len() == 0 {
+			s.Call(wire.Piece{Index: b.place, Arguments: string(b.Input)})
+		}
+	default:
+		if raw := b.whole(); raw != nil {
+			s.Keep(b.place, "", kept{Block: raw}.opaque())
+		}
+	}
+}
+
+// whole is a block with the input that came in pieces; nil where it cannot be
+// told.
+func (b *block) whole() json.RawMessage {
+	if b.foreign || b.Type == "" {
+		return nil
+	}
+	if b.pieces.Len() == 0 {
+		return b.raw
+	}
+	var fields map[string]json.RawMessage
+	input := json.RawMessage(b.pieces.String())
+	if !json.Valid(input) || json.Unmarshal(b.raw, &fields) != nil {
+		return nil
+	}
+	fields["input"] = input
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// Answer returns the whole answer. Its content decides what it is, before the
+// server's word does; but what was refused holds no call that may run.
+func (s *assembly) Answer() inference.Answer {
+	word := string(s.stop.Reason)
+	finish := finishOf(word, len(s.Calls()) > 0)
+	switch finish {
+	case domain.FinishToolCalls:
+		if s.Cut(s.Bound) {
+			finish = domain.FinishLength
+		}
+	case domain.FinishRefusal:
+		if !s.speaks() {
+			s.Text(len(s.blocks), string(s.stop.Details.Explanation))
+			s.Flush()
+		}
+		refused := s.Finished(finish, word)
+		refused.Message.ToolCalls = nil
+		return refused
+	case domain.FinishOther:
+		if word == Paused {
+			s.Keep(len(s.blocks), "", kept{Paused: true}.opaque())
+		}
+	case domain.FinishStop, domain.FinishLength, domain.FinishContentFilter, domain.FinishError:
+	}
+	s.place()
+	return s.Finished(finish, word)
+}
+
+// speaks reports whether the answer has text.
+func (s *assembly) speaks() bool {
+	for _, b := range s.blocks {
+		if strings.TrimSpace(s.TextAt(b.place)) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// place notes where calls stood that were not the last of the answer: a message
+// has them behind all its parts, and the API wants thinking where it was.
+func (s *assembly) place() {
+	last := -1
+	for _, b := range s.blocks {
+		if b.Type != "tool_use" {
+			last = b.place
+		}
+	}
+	position := 0
+	for _, b := range s.blocks {
+		if b.Type != "tool_use" {
+			continue
+		}
+		if position++; b.place < last {
+			s.Keep(b.place, "", kept{Call: position}.opaque())
+		}
+	}
+}
+
+// finishOf reads the server's word for why the model stopped.
+func finishOf(word string, calls bool) domain.FinishReason {
+	switch strings.ToLower(word) {
+	case "max_tokens":
+		return domain.FinishLength
+	case "refusal":
+		return domain.FinishRefusal
+	case "end_turn", "stop_sequence", "tool_use":
+		if calls {
+			return domain.FinishToolCalls
+		}
+		return domain.FinishStop
+	}
+	if calls {
+		return domain.FinishToolCalls
+	}
+	return domain.FinishOther
 }

@@ -1,7 +1,7 @@
 // Package anthropic speaks Anthropic's Messages API, streaming, to Anthropic's
 // own server and to others that have it.
 //
-// Its main type is Provider. Its one rule: an answer counts only if both a stop
+// Its one rule: an answer counts only if both a stop
 // reason and message_stop were seen. The official SDK's parameter types write
 // the request; the response is read here.
 //
@@ -43,5 +43,5 @@
 // out such thoughts, by thinking.block_binding and its beta; an option
 // thinking.block_binding replaces that.
 //
-// Start reading at Provider.Infer.
+// Start reading at provider.go.
 package anthropic

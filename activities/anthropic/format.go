@@ -2,6 +2,9 @@ package anthropic
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,31 +15,28 @@ import (
 	"everstep/domain"
 )
 
-// CheckFormat says why the API does not take a format: it takes schemas alone,
+// checkFormat says why the API does not take a format: it takes schemas alone,
 // of a subset of JSON Schema, and with its newer models.
-func (p *Provider) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
-	given, err := p.readOptions(config.Options)
-	if err != nil {
-		return err
-	}
+func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
+	given, _ := readOptions(config.Options)
 	if own, ok := given.output["format"]; ok && !wire.IsNull(own) {
-		return domain.Errorf(domain.Invalid, "options: output_config has a format beside the definition's; leave one out").From(Name)
+		return domain.Errorf(domain.Invalid, "options: output_config has a format beside the definition's; leave one out")
 	}
 	switch format.Type {
 	case domain.FormatText, "":
 		return nil
 	case domain.FormatJSON:
 		return domain.Errorf(domain.Invalid, "response_format.type: this API has no %s of its own; give a schema, or mode %s or %s",
-			domain.FormatJSON, domain.OutputTool, domain.OutputInstruction).From(Name)
+			domain.FormatJSON, domain.OutputTool, domain.OutputInstruction)
 	case domain.FormatSchema:
 	}
 	if !structured(config.Model) {
 		return domain.Errorf(domain.Invalid, "response_format.mode: model %s is not known to take response formats; use a newer one, or give mode %s or %s",
-			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction).From(Name)
+			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction)
 	}
 	if err := subset(format.Schema); err != nil {
 		return domain.Errorf(domain.Invalid, "response_format.schema: the API does not take it: %s; change that, or give mode %s or %s",
-			err, domain.OutputTool, domain.OutputInstruction).From(Name)
+			err, domain.OutputTool, domain.OutputInstruction)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func outputConfig(call inference.Call, given options) (anthropic.OutputConfigPar
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(call.Format.Schema, &fields) != nil || fields == nil {
-			return out, domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one").From(Name)
+			return out, domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
 		}
 		schema := map[string]any{}
 		for key, value := range fields {
@@ -80,4 +80,188 @@ func outputConfig(call inference.Call, given options) (anthropic.OutputConfigPar
 		out.SetExtraFields(extra)
 	}
 	return out, nil
+}
+
+// The limits of Anthropic's guide "Structured outputs", of 2026.
+const (
+	maxOptional = 24
+	maxUnions   = 16
+	// maxLevels bounds what is looked at, not what the API takes.
+	maxLevels = 64
+)
+
+// subset says why a schema is outside of the subset of JSON Schema that the API
+// takes; nil where it is inside. It errs on the side of outside: a request with
+// a schema that the API refuses fails, and one that is told of in another way
+// does not.
+func subset(schema json.RawMessage) error {
+	w := &walk{refers: map[string][]string{}}
+	if err := w.schema(schema, "", 0); err != nil {
+		return err
+	}
+	for name := range w.refers {
+		if w.circular(name, map[string]bool{}) {
+			return fmt.Errorf("definition %q refers to itself", name)
+		}
+	}
+	switch {
+	case w.optional > maxOptional:
+		return fmt.Errorf("%d properties are not required, more than %d", w.optional, maxOptional)
+	case w.unions > maxUnions:
+		return fmt.Errorf("%d places take several types, more than %d", w.unions, maxUnions)
+	}
+	return nil
+}
+
+// walk adds up what is bounded.
+type walk struct {
+	optional, unions int
+	// refers names the definitions that each refers to; "" is the root.
+	refers map[string][]string
+}
+
+// circular reports whether a definition leads to one that is above it. Seen
+// holds those that were looked at: true while they are above.
+func (w *walk) circular(name string, seen map[string]bool) bool {
+	if above, ok := seen[name]; ok {
+		return above
+	}
+	seen[name] = true
+	for _, next := range w.refers[name] {
+		if w.circular(next, seen) {
+			return true
+		}
+	}
+	seen[name] = false
+	return false
+}
+
+// schema looks at one, which is a part of a definition.
+func (w *walk) schema(data json.RawMessage, in string, level int) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil || fields == nil {
+		return errors.New("a part of it is not an object")
+	}
+	switch {
+	case level > maxLevels:
+		return errors.New("it is nested too deep")
+	case level == 0 && !types(fields["type"], "object"):
+		return errors.New("it is not of type object at the root")
+	case fields["$ref"] != nil && len(fields) > 1:
+		return errors.New("a $ref has something beside it")
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if err := w.keyword(key, fields[key], in, level); err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc([]string{"type", "anyOf", "allOf", "$ref", "enum", "const"}, func(key string) bool { return fields[key] != nil }) {
+		return errors.New("a part of it has no type")
+	}
+	if fields["properties"] != nil || types(fields["type"], "object") {
+		return w.object(fields)
+	}
+	return nil
+}
+
+func (w *walk) object(fields map[string]json.RawMessage) error {
+	if string(fields["additionalProperties"]) != "false" {
+		return errors.New("an object does not have additionalProperties false")
+	}
+	var properties map[string]json.RawMessage
+	var required []string
+	_ = json.Unmarshal(fields["properties"], &properties)
+	_ = json.Unmarshal(fields["required"], &required)
+	for name := range properties {
+		if !slices.Contains(required, name) {
+			w.optional++
+		}
+	}
+	return nil
+}
+
+// formats are those of texts that the API knows.
+const formats = "date-time time date duration email hostname uri ipv4 ipv6 uuid"
+
+func (w *walk) keyword(key string, value json.RawMessage, in string, level int) error {
+	var text string
+	_ = json.Unmarshal(value, &text)
+	switch key {
+	case "title", "description", "const", "required", "additionalProperties":
+	case "type":
+		if text == "" {
+			w.unions++
+		}
+	case "enum":
+		if strings.ContainsAny(strings.TrimPrefix(strings.TrimSpace(string(value)), "["), "{[") {
+			return errors.New("an enum may hold an object or a list")
+		}
+	case "format":
+		if !slices.Contains(strings.Fields(formats), text) {
+			return fmt.Errorf("format %q is not known", text)
+		}
+	case "minItems":
+		if text := string(value); text != "0" && text != "1" {
+			return errors.New("minItems is neither 0 nor 1")
+		}
+	case "$schema", "$defs", "definitions":
+		if level > 0 {
+			return fmt.Errorf("%s is not at the root", key)
+		}
+		if key != "$schema" {
+			return w.members(value, level, func(name string) string { return name })
+		}
+	case "$ref":
+		name := strings.TrimPrefix(strings.TrimPrefix(text, "#/$defs/"), "#/definitions/")
+		if name == text || strings.Contains(name, "/") {
+			return errors.New("a $ref leads elsewhere than to $defs")
+		}
+		w.refers[in] = append(w.refers[in], name)
+	case "properties":
+		return w.members(value, level, func(string) string { return in })
+	case "items":
+		return w.schema(value, in, level+1)
+	case "anyOf", "allOf":
+		return w.choices(key, value, in, level)
+	default:
+		return fmt.Errorf("keyword %q is not supported", key)
+	}
+	return nil
+}
+
+func (w *walk) members(value json.RawMessage, level int, in func(name string) string) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(value, &members) != nil {
+		return errors.New("a part of it is not an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if err := w.schema(members[name], in(name), level+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) choices(key string, value json.RawMessage, in string, level int) error {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil {
+		return fmt.Errorf("%s is not a list", key)
+	}
+	if key == "anyOf" {
+		w.unions++
+	}
+	for _, choice := range list {
+		if key == "allOf" && strings.Contains(string(choice), `"$ref"`) {
+			return errors.New("allOf holds a $ref")
+		}
+		if err := w.schema(choice, in, level+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// types reports whether a schema's type is a kind, or may be.
+func types(value json.RawMessage, kind string) bool {
+	return strings.Contains(string(value), `"`+kind+`"`)
 }

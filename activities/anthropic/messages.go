@@ -1,9 +1,17 @@
 package anthropic
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -67,9 +75,6 @@ func converse(call inference.Call) (*conversation, error) {
 				t.paused = paused
 			}
 		case domain.RoleTool:
-			if m.ToolResult == nil {
-				return nil, domain.Errorf(domain.Internal, "message %d: is of a tool and has no result", i).From(Name)
-			}
 			c.user().addResult(resultBlock(m.ToolResult, pairs.Answer(m.ToolResult.CallID)))
 		}
 	}
@@ -79,7 +84,7 @@ func converse(call inference.Call) (*conversation, error) {
 // close makes sure that the user begins and has the last word.
 func (c *conversation) close() error {
 	if len(c.turns) == 0 {
-		return domain.Errorf(domain.Invalid, "messages: none has any content; give one").From(Name)
+		return domain.Errorf(domain.Invalid, "messages: none has any content; give one")
 	}
 	if c.turns[0].role != anthropic.MessageParamRoleUser {
 		first := &turn{role: anthropic.MessageParamRoleUser}
@@ -139,3 +144,190 @@ func toolName(name string) string { return wire.ToolName(name, maxToolName, "") 
 
 // blank reports whether the API would refuse a text for having no content.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// A kept is the opaque value of a reasoning part: what the API wants back in
+// its place, and the mark that it comes from here. It is recorded, so names
+// may be added and never change. One of the fields is set.
+type kept struct {
+	// Block is a content block as it came.
+	Block json.RawMessage `json:"anthropic_block,omitempty"`
+	// Thinking says that the part's text and signature are a thinking block.
+	Thinking bool `json:"anthropic_thinking,omitzero"`
+	// Call is the position of the tool call that stands here, from 1 on, where
+	// that is not behind all parts.
+	Call int `json:"anthropic_call,omitzero"`
+	// Paused says that the turn ended here because the server paused.
+	Paused bool `json:"anthropic_paused,omitzero"`
+}
+
+// opaque is the value as it is kept.
+func (k kept) opaque() json.RawMessage {
+	if len(k.Block) > 0 {
+		// Written by hand: encoding/json would change the bytes of the block.
+		return slices.Concat([]byte(`{"anthropic_block":`), k.Block, []byte("}"))
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return nil // cannot be: it has but a number and two booleans
+	}
+	return data
+}
+
+// readKept reads the opaque value of a part; all zero where it is another's.
+func readKept(p domain.Part) kept {
+	var k kept
+	if p.Type != domain.PartReasoning || json.Unmarshal(p.Opaque, &k) != nil {
+		return kept{}
+	}
+	return k
+}
+
+// assistantBlocks write a model's message: its parts and calls in the order in
+// which they came. Paused says that the server is to go on with it.
+func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
+	written := make([]bool, len(m.ToolCalls))
+	call := func(k int) {
+		if k >= 0 && k < len(written) && !written[k] {
+			written[k] = true
+			c := m.ToolCalls[k]
+			blocks = append(blocks, anthropic.NewToolUseBlock(ids[k], input(c.Arguments), toolName(c.Name)))
+		}
+	}
+	for _, p := range m.Parts {
+		k := readKept(p)
+		switch {
+		case p.Type == domain.PartText && !blank(p.Text):
+			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
+		case k.Thinking && p.Signature != "":
+			blocks = append(blocks, anthropic.NewThinkingBlock(p.Signature, p.Text))
+		case len(k.Block) > 0:
+			blocks = append(blocks, param.Override[anthropic.ContentBlockParamUnion](k.Block))
+		case k.Call > 0:
+			call(k.Call - 1)
+		}
+		paused = k.Paused
+	}
+	for k := range m.ToolCalls {
+		call(k)
+	}
+	return blocks, paused && len(m.ToolCalls) == 0
+}
+
+// input is a call's arguments as an object, which the API insists on. What is
+// none is shown to the model as it wrote it.
+func input(arguments string) any {
+	text := strings.TrimSpace(arguments)
+	if text == "" {
+		return json.RawMessage("{}")
+	}
+	if strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return map[string]string{"INVALID_JSON": arguments}
+}
+
+// userBlocks are the parts of the message at an index. Texts without content
+// are left out.
+func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion, error) {
+	var out []anthropic.ContentBlockParamUnion
+	for k, p := range m.Parts {
+		if p.Type == domain.PartText && blank(p.Text) {
+			continue
+		}
+		block, err := userBlock(p)
+		if err != nil {
+			return nil, domain.Errorf(domain.Invalid, "message %d, part %d: %s", index, k, err)
+		}
+		out = append(out, block)
+	}
+	return out, nil
+}
+
+func userBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
+	switch p.Type {
+	case domain.PartText:
+		return anthropic.NewTextBlock(p.Text), nil
+	case domain.PartImage, domain.PartFile:
+		m, err := newMedium(p)
+		if err != nil {
+			return anthropic.ContentBlockParamUnion{}, err
+		}
+		return m.block(p.Type == domain.PartImage)
+	case domain.PartAudio:
+		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is audio, which this API does not take; give its transcript as text")
+	case domain.PartReasoning:
+	}
+	return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is of type %s, which a user cannot send; leave it out", p.Type)
+}
+
+// A medium is a picture or a document, by URL or as data.
+type medium struct {
+	kind, url, name string
+	data            []byte
+}
+
+// newMedium reads the type of a part: as it says, else as its data look.
+func newMedium(p domain.Part) (medium, error) {
+	m := medium{kind: p.MediaType, url: p.URL, name: p.Filename, data: p.Data}
+	if text, ok := strings.CutPrefix(p.URL, "data:"); ok {
+		kind, encoded, _ := strings.Cut(text, ",")
+		kind, isBase64 := strings.CutSuffix(kind, ";base64")
+		data, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil || !isBase64 {
+			return m, fmt.Errorf("has a data URL that is not base64; give its data")
+		}
+		m.kind, m.url, m.data = kind, "", data
+	}
+	if len(m.data) > 0 {
+		m.url = ""
+	}
+	if m.kind == "" && m.url == "" {
+		m.kind = http.DetectContentType(m.data)
+	}
+	if kind, _, err := mime.ParseMediaType(m.kind); err == nil {
+		m.kind = kind
+	}
+	if m.kind == "image/jpg" {
+		m.kind = "image/jpeg"
+	}
+	if m.url == "" && len(m.data) == 0 {
+		return m, fmt.Errorf("is empty; give its data or a URL")
+	}
+	return m, nil
+}
+
+// pictures are the types of pictures that the API takes.
+var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+func (m medium) block(picture bool) (anthropic.ContentBlockParamUnion, error) {
+	document := &anthropic.DocumentBlockParam{}
+	if m.name != "" {
+		document.Title = anthropic.String(m.name)
+	}
+	encoded := base64.StdEncoding.EncodeToString(m.data)
+	switch {
+	case m.url != "" && (picture || strings.HasPrefix(m.kind, "image/")):
+		return anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: m.url}), nil
+	case m.url != "" && (m.kind == "" || m.kind == "application/pdf"):
+		document.Source.OfURL = &anthropic.URLPDFSourceParam{URL: m.url}
+	case m.url != "":
+		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is of media type %s, which this API takes as data only; give its data", m.kind)
+	case slices.Contains(pictures, m.kind):
+		return anthropic.NewImageBlockBase64(m.kind, encoded), nil
+	case picture:
+		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is a picture of media type %s, which this API does not take; give one of %s", m.kind, strings.Join(pictures, ", "))
+	case m.kind == "application/pdf":
+		document.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: encoded}
+	case textual(m.kind) && utf8.Valid(m.data):
+		document.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(m.data)}
+	default:
+		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", m.kind)
+	}
+	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
+}
+
+// textual reports whether a file can be sent as text.
+func textual(kind string) bool {
+	return strings.HasPrefix(kind, "text/") || slices.Contains([]string{"application/json", "application/xml", "application/yaml"}, kind) ||
+		strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
+}

@@ -1,8 +1,7 @@
 package anthropic
 
 import (
-	"context"
-	"net/http"
+	"encoding/json"
 	"net/url"
 	"strings"
 
@@ -15,84 +14,57 @@ import (
 // anthropic/claude-sonnet-4-5.
 const Name = "anthropic"
 
-// DefaultBaseURL is Anthropic's own.
-const DefaultBaseURL = "https://api.anthropic.com"
-
 // Paused is the finish word of a turn that the server will go on with when it
 // is sent back.
 const Paused = domain.WordPaused
 
-const (
-	keyVariable = "ANTHROPIC_API_KEY"
-	// version is the API's, which fixes the form of requests and answers.
-	version = "2023-06-01"
-)
+// version is the API's, which fixes the form of requests and answers.
+const version = "2023-06-01"
 
 // Config says where the models are and with which key. It lives in the worker
 // and is never recorded. The zero value is Anthropic's API without a key. The
 // base URL is the server's with or without the /v1 at its end.
 type Config struct{ wire.Config }
 
-// A Provider makes inferences at one server.
-type Provider struct{ wire *wire.Client }
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*Provider, error) {
-	client, err := wire.New(wire.API{
-		Name: Name, DefaultBaseURL: DefaultBaseURL, BaseURLVariable: "ANTHROPIC_BASE_URL", KeyVariable: keyVariable,
+func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+
+// maxTokens is the option that bounds the answer.
+const maxTokens = "max_tokens"
+
+// API is Anthropic's Messages.
+func API() wire.API {
+	return wire.API{
+		Name: Name, Server: "https://api.anthropic.com", Variables: "ANTHROPIC",
 		RequestIDs: []string{"Request-Id", "X-Request-Id"},
-	}, config.Config)
-	if err != nil {
-		return nil, err
+		// Tools that the server runs would cost what no budget knows of.
+		Reserved: []string{"messages", "model", "stream", "system", "tools"},
+		Bound:    func(options domain.Metadata) (int64, error) { return wire.Bound(options, maxTokens, "") },
+		CheckOptions: func(given domain.Metadata) error {
+			_, err := readOptions(given)
+			return err
+		},
+		CheckFormat: checkFormat, Prepare: prepare,
 	}
-	return &Provider{wire: client}, nil
 }
 
-// Check says what is wrong with a model's configuration. It makes no request.
-func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
-	if err := p.wire.Check(config, official); err != nil {
-		return err
-	}
-	_, err := p.readOptions(config.Options)
-	return err
-}
-
-// MinOutputTokens is the smallest bound of an answer that the API accepts.
-func (p *Provider) MinOutputTokens() int64 { return 1 }
-
-// Infer makes one request and returns when the answer is whole.
-func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
-	given, err := p.readOptions(call.Config.Options)
+func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
+	given, err := readOptions(call.Config.Options)
 	if err != nil {
-		return inference.Answer{}, err
+		return wire.Request{}, nil, err
 	}
-	a, err := p.wire.Begin(ctx, call)
-	if err != nil {
-		return inference.Answer{}, err
-	}
-	defer a.End()
 	if binds(call.Config.Model) && thoughtful(call.Messages) {
 		given.bind()
 	}
-	bound, thinking := given.bounds(call)
-	body, err := encode(call, given, bound, thinking)
-	if err != nil {
-		return inference.Answer{}, err
+	var thinking int64
+	a.Bound, thinking = given.bounds(a.Bound)
+	header := a.KeyIn("X-Api-Key", "")
+	header.Set("Anthropic-Version", version)
+	if len(given.betas) > 0 {
+		header.Set("Anthropic-Beta", strings.Join(given.betas, ","))
 	}
-	response, err := a.Post(path(a.Base()), nil, header(a.Key(), given.betas), body)
-	if err != nil {
-		return inference.Answer{Partial: true}, err
-	}
-	defer response.Body.Close()
-	out := &assembly{attempt: a, draft: wire.NewDraft(emit), bound: bound}
-	out.draft.RequestID = a.RequestID()
-	if err := a.Read(response, out); err != nil {
-		return out.draft.Partial(), err
-	}
-	if err := a.Overflow(string(out.stop.Reason)); err != nil {
-		return out.draft.Partial(), err
-	}
-	return out.answer(), nil
+	body, err := encode(call, given, a.Bound, thinking)
+	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a}, err
 }
 
 // path is that of the API below a base URL.
@@ -103,16 +75,103 @@ func path(base *url.URL) string {
 	return "v1/messages"
 }
 
-func header(key string, betas []string) http.Header {
-	h := http.Header{"Anthropic-Version": {version}}
-	if key != "" {
-		h.Set("X-Api-Key", key)
-	}
-	if len(betas) > 0 {
-		h.Set("Anthropic-Beta", strings.Join(betas, ","))
-	}
-	return h
+const (
+	// defaultMaxTokens bounds an answer where nobody does.
+	defaultMaxTokens = 8192
+	// minThinking is the smallest budget of thinking that the API accepts.
+	minThinking = 1024
+)
+
+// options are those of a model that mean something here. The others are sent
+// as they are.
+type options struct {
+	// thinks says that thinking is asked for, with a budget of tokens or, where
+	// that is zero, as the model likes.
+	thinks bool
+	budget int64
+	// thinking and output are the fields of these options.
+	thinking, output map[string]json.RawMessage
+	betas            []string
+	// caches says that the user places the marks for the prompt cache, or wants
+	// none.
+	caches bool
+	// rest are the options that are sent as they are.
+	rest domain.Metadata
 }
 
-// official reports whether a server is Anthropic's own, which needs a key.
-func official(base *url.URL) bool { return strings.ToLower(base.Hostname()) == "api.anthropic.com" }
+// readOptions says what is wrong with the options of a model, or reads them.
+func readOptions(given domain.Metadata) (options, error) {
+	var out options
+	out.rest = domain.Metadata{}
+	for key, value := range given {
+		if err := out.read(key, value); err != "" {
+			return options{}, domain.Errorf(domain.Invalid, "options: %s %s", key, err)
+		}
+	}
+	return out, nil
+}
+
+// read takes one option. It returns what is wrong with it.
+func (o *options) read(key string, value json.RawMessage) (wrong string) {
+	switch null := wire.IsNull(value); {
+	case key == "cache_control":
+		o.caches = true
+		if !null {
+			o.rest[key] = value
+		}
+	case null:
+		// Null leaves a field out, and all of them are left out by themselves.
+	case key == maxTokens:
+		// It is in the attempt's bound.
+	case key == "thinking":
+		return o.readThinking(value)
+	case key == "output_config":
+		if json.Unmarshal(value, &o.output) != nil {
+			return "is not an object"
+		}
+	case key == "betas":
+		if json.Unmarshal(value, &o.betas) != nil {
+			return "is not a list of names"
+		}
+		for _, name := range o.betas {
+			if name == "" || strings.Trim(name, nameCharacters+".") != "" {
+				return "has a name with characters that no name has"
+			}
+		}
+	default:
+		o.rest[key] = value
+	}
+	return ""
+}
+
+func (o *options) readThinking(value json.RawMessage) (wrong string) {
+	var thinking struct {
+		Type   string      `json:"type"`
+		Budget json.Number `json:"budget_tokens"`
+	}
+	if json.Unmarshal(value, &o.thinking) != nil || json.Unmarshal(value, &thinking) != nil {
+		return `is not an object like {"type":"adaptive"}`
+	}
+	if o.thinks = thinking.Type != "disabled"; thinking.Budget == "" {
+		return ""
+	}
+	var err error
+	if o.budget, err = thinking.Budget.Int64(); err != nil || o.budget < minThinking {
+		return "has a budget_tokens that is not a whole number from 1024 on"
+	}
+	return ""
+}
+
+// bounds returns the most tokens that an answer with a bound may have, and the
+// part of them that thinking may use; zero leaves thinking with a budget out.
+func (o *options) bounds(bound int64) (all, thinking int64) {
+	switch {
+	case bound == 0:
+		return defaultMaxTokens + o.budget, o.budget
+	case o.budget < bound:
+		return bound, o.budget
+	case bound/2 >= minThinking:
+		return bound, bound / 2
+	}
+	return bound, 0
+}

@@ -35,7 +35,7 @@ func serveFunc(t testing.TB, handler http.HandlerFunc) string {
 	}).URL
 }
 
-func provider(t *testing.T, url string) *anthropic.Provider {
+func provider(t *testing.T, url string) *wire.Client {
 	t.Helper()
 	p, err := anthropic.New(anthropic.Config{Config: wire.Config{BaseURL: url, Key: wire.FixedKey(testKey)}})
 	require.NoError(t, err)
@@ -123,12 +123,6 @@ func TestRecordedAnswers(t *testing.T) {
 			require.NotEqual(t, domain.FinishReason(""), answer.Response.Finish)
 		})
 	}
-}
-
-// TestPlayedRecordings: nothing before message_stop may pass for an answer.
-func TestPlayedRecordings(t *testing.T) {
-	t.Parallel()
-	conformance.Play(t, api(), conformance.Recordings(t, "messages", true), nil)
 }
 
 // TestRecordedErrors reads the errors that the real server sent.

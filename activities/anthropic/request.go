@@ -44,11 +44,17 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 		fields["thinking"] = given.withBudget(thinking)
 	}
 	p.SetExtraFields(fields)
-	body, err := join(p, c.turns)
+	rest, err := wire.Fields(p)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", Name, err).From(Name)
+		return nil, err
 	}
-	return body, nil
+	all := make([][]byte, len(c.turns))
+	for i, t := range c.turns {
+		if all[i], err = t.encode(); err != nil {
+			return nil, err
+		}
+	}
+	return wire.Body("messages", all, rest)
 }
 
 // withBudget is the option as it is sent.
@@ -61,25 +67,6 @@ func (o *options) withBudget(budget int64) map[string]any {
 		out["budget_tokens"] = budget
 	}
 	return out
-}
-
-// join encodes the parameters with the turns of the conversation.
-func join(p anthropic.MessageNewParams, turns []*turn) ([]byte, error) {
-	encoded, err := p.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	var rest map[string]json.RawMessage
-	if err := json.Unmarshal(encoded, &rest); err != nil {
-		return nil, err
-	}
-	all := make([][]byte, len(turns))
-	for i, t := range turns {
-		if all[i], err = t.encode(); err != nil {
-			return nil, err
-		}
-	}
-	return wire.Body("messages", all, rest)
 }
 
 func (t *turn) encode() ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/genai"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
@@ -23,8 +24,7 @@ const perPiece = 128
 
 // assembly puts an answer together from its pieces.
 type assembly struct {
-	attempt *wire.Attempt
-	draft   *wire.Draft
+	*wire.Attempt
 
 	// pieces are the parts as they came.
 	pieces []piece
@@ -37,12 +37,8 @@ type assembly struct {
 	blocked bool
 }
 
-// Complete reports whether it was said why the model stopped, or why it was not
-// asked.
-func (s *assembly) Complete() bool { return s.finish != "" }
-
-// Held is about how many bytes of the answer are kept.
-func (s *assembly) Held() int { return s.draft.Held() }
+// Finish says why the model stopped, or why it was not asked.
+func (s *assembly) Finish() string { return s.finish }
 
 // Whole reads an answer that came in one piece: as one, or as the list of the
 // pieces of a stream.
@@ -50,7 +46,7 @@ func (s *assembly) Whole(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		var list []json.RawMessage
 		if json.Unmarshal(data, &list) != nil {
-			return s.attempt.Malformed("the answer is JSON of another form", data)
+			return s.Malformed("the answer is JSON of another form", data)
 		}
 		for _, one := range list {
 			if err := s.read(one); err != nil {
@@ -79,7 +75,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		return true, nil
 	}
 	if e.Name == "error" {
-		return false, s.attempt.Inner(e.Data)
+		return false, s.Inner(e.Data)
 	}
 	return false, s.read(e.Data)
 }
@@ -88,24 +84,17 @@ func (s *assembly) read(data []byte) error {
 	var in reply
 	err := json.Unmarshal(data, &in)
 	if wire.Present(in.Error) {
-		return s.attempt.Inner(data)
+		return s.Inner(data)
 	}
 	if err != nil {
-		return s.attempt.Malformed("the stream holds something that is not a piece of an answer", data)
+		return s.Malformed("the stream holds something that is not a piece of an answer", data)
 	}
-	if s.draft.ID == "" {
-		s.draft.ID = string(in.ID)
-	}
-	if s.draft.Model == "" {
-		s.draft.Model = string(in.Model)
-	}
+	s.Identify(in.ID, in.Model)
 	if in.Usage != nil {
 		// Each piece has the count so far.
-		if reported := in.Usage.domain(); !reported.IsZero() {
-			s.draft.Usage = reported
-		}
+		s.Report(in.Usage.domain())
 	}
-	defer s.draft.Flush()
+	defer s.Flush()
 	for _, c := range in.Candidates {
 		if s.finish != "" || !s.counts(c.Index) {
 			continue
@@ -133,10 +122,10 @@ func (s *assembly) take(c candidate, data []byte) error {
 	for _, raw := range c.Content.Parts {
 		var p part
 		if json.Unmarshal(raw, &p) != nil {
-			return s.attempt.Malformed("the answer has a part of another form", data)
+			return s.Malformed("the answer has a part of another form", data)
 		}
 		if p.Call != nil && p.Call.unfinished() {
-			return s.attempt.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
+			return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
 		}
 		if wire.Present(raw) {
 			s.takePart(p, raw)
@@ -146,11 +135,11 @@ func (s *assembly) take(c candidate, data []byte) error {
 	switch genai.FinishReason(word) {
 	case "", genai.FinishReasonUnspecified:
 	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, malformedResponse:
-		said := domain.Shorten(s.attempt.Redact(string(c.FinishMessage)), maxFinishMessage)
+		said := domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
 		if said != "" {
 			said = ": " + said
 		}
-		return s.attempt.Malformed("the model wrote a tool call that the provider could not read ("+word+")"+said, data)
+		return s.Malformed("the model wrote a tool call that the provider could not read ("+word+")"+said, data)
 	case missingSignature:
 		err := domain.Errorf(domain.Invalid, "%s: the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", Name, word).From(Name)
 		err.Billed = true
@@ -177,16 +166,16 @@ func (s *assembly) takePart(p part, raw json.RawMessage) {
 		next.Call = true
 		call := domain.ToolCall{ID: string(p.Call.ID), Name: string(p.Call.Name), Arguments: p.Call.arguments()}
 		again.Call = calledWith(call, call.ID)
-		s.draft.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+		s.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 		s.calls++
 	case p.Thought:
 		next.Thought = len(text)
 		again.Text, again.Thought = &text, next.Thought > 0
-		s.draft.Reasoning(s.place(next), text)
+		s.Reasoning(s.place(next), text)
 	default:
 		next.Text = len(text)
 		again.Text = &text
-		s.draft.Text(s.place(next), text)
+		s.Text(s.place(next), text)
 	}
 	if !same(raw, again) {
 		next.Raw = string(raw)
@@ -214,8 +203,49 @@ func (s *assembly) add(next piece) {
 		}
 	}
 	s.pieces = append(s.pieces, next)
-	s.draft.Hold(len(next.Signature) + len(next.Raw) + perPiece)
+	s.Hold(len(next.Signature) + len(next.Raw) + perPiece)
 }
 
 // open reports whether a piece is a mere text, to which another can be added.
 func (p piece) open() bool { return !p.Call && p.Signature == "" && p.Raw == "" }
+
+// Answer returns the whole answer. Its content decides what it is, before the
+// server's word does.
+func (s *assembly) Answer() inference.Answer {
+	finish := s.finishReason()
+	answer := s.Finished(finish, s.finish)
+	if finish == domain.FinishContentFilter {
+		// What a filter has cut is not acted upon.
+		answer.Message.ToolCalls = nil
+		return answer
+	}
+	if m, err := keep(answer.Message, s.pieces); err == nil {
+		answer.Message = m
+	}
+	return answer
+}
+
+// finishReason reads the server's word for why the model stopped.
+func (s *assembly) finishReason() domain.FinishReason {
+	if s.blocked {
+		return domain.FinishContentFilter
+	}
+	switch genai.FinishReason(s.finish) {
+	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
+		return domain.FinishLength
+	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist,
+		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
+		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
+		return domain.FinishContentFilter
+	case genai.FinishReasonStop, unnamed:
+		if s.calls > 0 {
+			return domain.FinishToolCalls
+		}
+		return domain.FinishStop
+	default:
+		if s.calls > 0 {
+			return domain.FinishToolCalls
+		}
+		return domain.FinishOther
+	}
+}

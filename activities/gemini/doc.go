@@ -1,6 +1,6 @@
 // Package gemini speaks Google's Gemini API, by streamGenerateContent.
 //
-// Its main type is Provider. Its one rule: the model's content goes back to it
+// Its one rule: the model's content goes back to it
 // as it came, with each signature on the part that had it, unless somebody has
 // changed the message since.
 //
@@ -8,6 +8,6 @@
 // written by the package itself: the SDK decodes signatures and arguments, and
 // what it encodes again need not be the same bytes.
 //
-// Start reading at Provider.Infer; request.go writes the request, assembly.go
+// Start reading at provider.go; request.go writes the request, assembly.go
 // reads the answer, kept.go brings one back into the other.
 package gemini

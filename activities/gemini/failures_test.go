@@ -25,7 +25,7 @@ type script struct {
 	mu       sync.Mutex
 	body     string
 	request  string
-	provider *gemini.Provider
+	provider *wire.Client
 }
 
 func newScript(t *testing.T) *script {

@@ -1,10 +1,13 @@
 package gemini
 
 import (
-	"context"
+	"encoding/json"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
@@ -12,69 +15,161 @@ import (
 // Name is the provider's name in a model's full name, as in gemini/gemini-3-pro.
 const Name = "gemini"
 
-// DefaultBaseURL is Google's own.
-const DefaultBaseURL = "https://generativelanguage.googleapis.com/v1beta"
-
-const (
-	keyVariable = "GEMINI_API_KEY"
-	urlVariable = "GEMINI_BASE_URL"
-)
-
 // Config says where the models are and with which key. It lives in the worker
 // and is never recorded. The zero value is Google's API without a key.
 type Config struct {
-	// Config is what all adapters share. An empty BaseURL is DefaultBaseURL;
+	// Config is what all adapters share. An empty BaseURL is Google's own;
 	// another one is given up to but not including /models. The key goes into a
 	// header and never into the URL.
 	wire.Config
 }
 
-// A Provider makes inferences at one server.
-type Provider struct{ wire *wire.Client }
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*Provider, error) {
-	client, err := wire.New(wire.API{
-		Name: Name, DefaultBaseURL: DefaultBaseURL, BaseURLVariable: urlVariable, KeyVariable: keyVariable,
-	}, config.Config)
-	if err != nil {
-		return nil, err
+func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+
+const (
+	generationConfig = "generationConfig"
+	toolConfig       = "toolConfig"
+	maxOutputTokens  = "maxOutputTokens"
+)
+
+// API is Google's Gemini.
+func API() wire.API {
+	return wire.API{
+		Name: Name, Server: "https://generativelanguage.googleapis.com/v1beta", Variables: "GEMINI",
+		Official: func(host string) bool {
+			return host == "googleapis.com" || strings.HasSuffix(host, ".googleapis.com")
+		},
+		KeyParameter: "key",
+		Reserved:     []string{"contents", "model", "systemInstruction", "system_instruction", "tools"},
+		Bound:        tokenBound, CheckOptions: checkOptions, CheckFormat: checkFormat,
+		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
+			body, err := encode(call, a.Bound)
+			request := wire.Request{Path: path(call.Config.Model), Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
+			return request, &assembly{Attempt: a}, err
+		},
 	}
-	p := &Provider{wire: client}
-	if err := p.checkBase(domain.LLMConfig{}, urlVariable); err != nil {
-		return nil, err
-	}
-	return p, nil
 }
 
-// Check says what is wrong with a model's configuration. It makes no request.
-func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
-	if err := p.wire.Check(config, official); err != nil {
-		return err
-	}
-	if err := p.checkBase(config, "base_url"); err != nil {
-		return err
-	}
-	return p.checkOptions(config.Options)
+// tokenBound reads the bound of the answer out of the options. Zero: none.
+func tokenBound(options domain.Metadata) (int64, error) {
+	own, _ := object(options[generationConfig])
+	return wire.Bound(own, maxOutputTokens, generationConfig+".")
 }
 
-// MinOutputTokens is the smallest bound of an answer that the API accepts.
-func (p *Provider) MinOutputTokens() int64 { return 1 }
-
-// checkBase refuses a key in the URL, where proxies and servers log it.
-func (p *Provider) checkBase(config domain.LLMConfig, field string) error {
-	base, err := p.wire.BaseURL(config)
-	if err != nil {
-		return err
+// path is the method's below the base URL. A model's name with a slash says
+// what it is itself, as tunedModels/mine does.
+func path(model string) string {
+	segments := strings.Split(strings.TrimSpace(model), "/")
+	if len(segments) == 1 {
+		segments = []string{"models", segments[0]}
 	}
-	if base.Query().Has("key") {
-		return domain.Errorf(domain.Invalid, "%s: holds a key; give it in %s instead", field, keyVariable).From(Name)
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
+	}
+	return strings.Join(segments, "/") + ":streamGenerateContent"
+}
+
+// generation is the first number in the name of a Gemini model. An alias for
+// the latest one counts as 3, the first for which the rules of today hold; zero
+// is a model of which nothing is known.
+func generation(model string) int {
+	model = strings.ToLower(strings.TrimSpace(model))
+	model = model[strings.LastIndex(model, "/")+1:]
+	rest, ok := strings.CutPrefix(model, "gemini-")
+	if !ok {
+		return 0
+	}
+	number := 0
+	for i, r := range rest {
+		if r < '0' || r > '9' || i > 2 {
+			break
+		}
+		number = number*10 + int(r-'0')
+	}
+	if number == 0 && strings.HasSuffix(rest, "latest") {
+		return 3
+	}
+	return number
+}
+
+// formats are the fields of generationConfig that say what an answer must be.
+var formats = []string{"responseFormat", "responseJsonSchema", "responseMimeType", "responseSchema"}
+
+// checkOptions says what is wrong with the options of a model.
+func checkOptions(options domain.Metadata) error {
+	for wrong, right := range map[string]string{"generation_config": generationConfig, "tool_config": toolConfig} {
+		if _, ok := options[wrong]; ok {
+			return domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
+		}
+	}
+	for _, key := range []string{generationConfig, toolConfig} {
+		if _, err := object(options[key]); err != nil {
+			return domain.Errorf(domain.Invalid, "options: %s is not an object", key)
+		}
+	}
+	own, _ := object(options[generationConfig])
+	if _, ok := own["candidateCount"]; ok {
+		return domain.Errorf(domain.Invalid, "options: generationConfig.candidateCount is set by Everstep; leave it out")
+	}
+	tools, _ := object(options[toolConfig])
+	calling, err := object(tools["functionCallingConfig"])
+	if err != nil {
+		return domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig is not an object")
+	}
+	if string(calling["streamFunctionCallArguments"]) == "true" {
+		return domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig.streamFunctionCallArguments is not supported; leave it out")
 	}
 	return nil
 }
 
-// official reports whether a server is Google's, which needs a key.
-func official(base *url.URL) bool {
-	host := strings.ToLower(base.Hostname())
-	return host == "googleapis.com" || strings.HasSuffix(host, ".googleapis.com")
+// checkFormat says why the API does not take a format: where the options give
+// one too, and from models before Gemini 3 beside tools. It takes schemas of any
+// type.
+func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) error {
+	own, _ := object(config.Options[generationConfig])
+	for _, key := range formats {
+		if value, ok := own[key]; ok && !wire.IsNull(value) {
+			return domain.Errorf(domain.Invalid, "options: %s.%s is given beside the definition's response_format; leave one out", generationConfig, key)
+		}
+	}
+	if older := generation(config.Model); tools && older > 0 && older < 3 {
+		return domain.Errorf(domain.Invalid, "response_format.mode: model %s takes no response format beside tools; use a newer one, leave mode out, or give mode %s or %s",
+			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction)
+	}
+	return nil
+}
+
+// object reads a JSON object. What is absent or null is an empty one.
+func object(data json.RawMessage) (map[string]json.RawMessage, error) {
+	var out map[string]json.RawMessage
+	if len(data) == 0 {
+		return nil, nil
+	}
+	err := json.Unmarshal(data, &out)
+	return out, err
+}
+
+// merge puts the fields of options over those of an encoded value, a null one
+// by leaving the field out.
+func merge(base any, over map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	encoded, err := marshal(base)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := object(encoded)
+	if err != nil {
+		return nil, err
+	}
+	if fields == nil {
+		fields = make(map[string]json.RawMessage, len(over))
+	}
+	for _, key := range slices.Sorted(maps.Keys(over)) {
+		if wire.IsNull(over[key]) {
+			delete(fields, key)
+		} else {
+			fields[key] = over[key]
+		}
+	}
+	return fields, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // encode returns the request's body. The options were checked.
-func encode(call inference.Call) ([]byte, error) {
+func encode(call inference.Call, bound int64) ([]byte, error) {
 	native := call.OutputMode == domain.OutputNative
 	if native && len(call.Tools) > 0 && generation(call.Config.Model) < 3 {
 		// These models refuse a format beside tools. For any JSON object the
@@ -29,7 +29,7 @@ func encode(call inference.Call) ([]byte, error) {
 	}
 	options := call.Config.Options
 	own, _ := object(options[generationConfig])
-	generating, err := generating(call, own, native)
+	generating, err := generating(call, own, native, bound)
 	if err != nil {
 		return nil, err
 	}
@@ -49,20 +49,12 @@ func encode(call inference.Call) ([]byte, error) {
 		}
 	}
 	if fields[toolConfig], err = calling(call); err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
 	if fields[toolConfig] == nil {
 		delete(fields, toolConfig)
 	}
-	body, err := marshal(fields)
-	if err != nil {
-		return nil, failed(err)
-	}
-	return body, nil
-}
-
-func failed(err error) error {
-	return domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", Name, err).From(Name)
+	return marshal(fields)
 }
 
 // marshal encodes a value without the escapes that only matter inside of HTML.
@@ -76,7 +68,7 @@ func marshal(value any) ([]byte, error) {
 
 // generating is how the answer is to be made: what the definition says, with
 // the options over it, and the smallest of the bounds.
-func generating(call inference.Call, own map[string]json.RawMessage, native bool) (map[string]json.RawMessage, error) {
+func generating(call inference.Call, own map[string]json.RawMessage, native bool, bound int64) (map[string]json.RawMessage, error) {
 	var config genai.GenerationConfig
 	if t := call.Config.Temperature; t != nil {
 		config.Temperature = new(float32(*t))
@@ -90,22 +82,17 @@ func generating(call inference.Call, own map[string]json.RawMessage, native bool
 			config.ResponseMIMEType = "application/json"
 		case domain.FormatSchema:
 			if len(f.Schema) == 0 {
-				return nil, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object").From(Name)
+				return nil, wire.NeedsSchema()
 			}
 			config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", f.Schema
 		case domain.FormatText, "":
 		}
 	}
 	fields, err := merge(config, own)
-	if err != nil {
-		return nil, failed(err)
+	if err == nil && bound > 0 {
+		fields[maxOutputTokens], err = marshal(min(bound, math.MaxInt32))
 	}
-	if b := bound(call, own); b > 0 {
-		if fields[maxOutputTokens], err = marshal(min(b, math.MaxInt32)); err != nil {
-			return nil, failed(err)
-		}
-	}
-	return fields, nil
+	return fields, err
 }
 
 func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {

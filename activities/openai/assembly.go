@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 // The words for what has become of a response.
@@ -44,10 +47,9 @@ type response struct {
 
 // assembly puts an answer together from its pieces.
 type assembly struct {
-	attempt *wire.Attempt
-	// draft holds what has come before the end. The answer itself is what the
-	// end says, and what its items were when they were done.
-	draft *wire.Draft
+	// The attempt's draft holds what has come before the end. The answer itself is
+	// what the end says, and what its items were when they were done.
+	*wire.Attempt
 
 	done    []doneItem
 	summary map[wire.Count]wire.Count
@@ -64,11 +66,8 @@ type doneItem struct {
 	item item
 }
 
-// Complete reports whether the end was seen.
-func (s *assembly) Complete() bool { return s.status != "" }
-
-// Held is about how many bytes of the answer are kept.
-func (s *assembly) Held() int { return s.draft.Held() }
+// Finish is what has become of the response, as its end says.
+func (s *assembly) Finish() string { return s.status }
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error { return s.end(data, "") }
@@ -83,7 +82,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		if e.Name == "error" {
 			return false, s.failed(e.Data)
 		}
-		return false, s.attempt.Malformed("the stream holds something that is not an event", e.Data)
+		return false, s.Malformed("the stream holds something that is not an event", e.Data)
 	}
 	kind := cmp.Or(string(piece.Type), e.Name)
 	switch kind {
@@ -99,16 +98,16 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		}
 	case "response.output_item.added":
 		if i := read(piece.Item); i.Type == itemCall {
-			s.draft.Call(wire.Piece{Index: int(piece.Output), ID: string(i.CallID), Name: string(i.Name)})
+			s.Call(wire.Piece{Index: int(piece.Output), ID: string(i.CallID), Name: string(i.Name)})
 		}
 	case "response.output_item.done":
 		i := read(piece.Item)
 		i.raw = piece.Item
 		s.done = append(s.done, doneItem{piece.Output, i})
 		// Once as it came, and once more read.
-		s.draft.Hold(2*len(piece.Item) + perItem)
+		s.Hold(2*len(piece.Item) + perItem)
 	case "response.output_text.delta", "response.refusal.delta":
-		s.draft.Text(int(piece.Output), string(piece.Delta))
+		s.Text(int(piece.Output), string(piece.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		s.think(piece)
 	default:
@@ -116,7 +115,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 			return false, s.failed(e.Data)
 		}
 	}
-	s.draft.Flush()
+	s.Flush()
 	return false, nil
 }
 
@@ -126,22 +125,20 @@ func (s *assembly) think(piece event) {
 		s.summary = make(map[wire.Count]wire.Count)
 	}
 	if last, ok := s.summary[piece.Output]; ok && last != piece.Summary {
-		s.draft.Reasoning(int(piece.Output), paragraph)
+		s.Reasoning(int(piece.Output), paragraph)
 	}
 	if _, ok := s.summary[piece.Output]; !ok {
-		s.draft.Hold(perItem)
+		s.Hold(perItem)
 	}
 	s.summary[piece.Output] = piece.Summary
-	s.draft.Reasoning(int(piece.Output), string(piece.Delta))
+	s.Reasoning(int(piece.Output), string(piece.Delta))
 }
 
 // begin takes what is known of an answer from the start.
 func (s *assembly) begin(r response) {
-	s.draft.ID, s.draft.Model = cmp.Or(s.draft.ID, string(r.ID)), cmp.Or(string(r.Model), s.draft.Model)
+	s.ID, s.Model = cmp.Or(s.ID, string(r.ID)), cmp.Or(string(r.Model), s.Model)
 	if r.Usage != nil {
-		if reported := r.Usage.domain(); !reported.IsZero() {
-			s.draft.Usage = reported
-		}
+		s.Report(r.Usage.domain())
 	}
 }
 
@@ -150,7 +147,7 @@ func (s *assembly) begin(r response) {
 func (s *assembly) end(data []byte, status string) error {
 	var r response
 	if json.Unmarshal(data, &r) != nil {
-		return s.attempt.Malformed("the response has another form", data)
+		return s.Malformed("the response has another form", data)
 	}
 	s.begin(r)
 	status = cmp.Or(string(r.Status), status)
@@ -160,14 +157,14 @@ func (s *assembly) end(data []byte, status string) error {
 	case status == statusFailed, status == statusCancelled:
 		return s.failed(data)
 	case status != statusCompleted && status != statusIncomplete:
-		return s.attempt.Malformed("the response does not say that it is completed", data)
+		return s.Malformed("the response does not say that it is completed", data)
 	}
 	if r.Incomplete != nil {
 		s.reason = string(r.Incomplete.Reason)
 	}
 	s.items = s.final(r.Output)
-	if len(s.items) == 0 && s.draft.Partial().Message.Text() != "" {
-		return s.attempt.Malformed("the response has ended without the text that came before", data)
+	if len(s.items) == 0 && s.Partial().Message.Text() != "" {
+		return s.Malformed("the response has ended without the text that came before", data)
 	}
 	s.status = status
 	s.show()
@@ -176,19 +173,19 @@ func (s *assembly) end(data []byte, status string) error {
 
 // show tells what is in the items, where nothing was told on the way.
 func (s *assembly) show() {
-	if s.draft.Told() {
+	if s.Told() {
 		return
 	}
 	for k, i := range s.items {
 		switch i.Type {
 		case itemMessage:
-			s.draft.Text(k, i.Content.join(""))
+			s.Text(k, i.Content.join(""))
 		case itemReasoning:
-			s.draft.Reasoning(k, i.thoughts())
+			s.Reasoning(k, i.thoughts())
 		case itemCall:
-			s.draft.Call(wire.Piece{Index: k, Name: string(i.Name)})
+			s.Call(wire.Piece{Index: k, Name: string(i.Name)})
 		}
-		s.draft.Flush()
+		s.Flush()
 	}
 }
 
@@ -217,4 +214,141 @@ func (s *assembly) final(output []json.RawMessage) []item {
 		items = append(items, i)
 	}
 	return items
+}
+
+// paragraph stands between the parts of a summary.
+const paragraph = "\n\n"
+
+// Answer returns the whole answer. Its items decide what it is, before the
+// API's word does. Of items of other types nothing is read.
+func (s *assembly) Answer() inference.Answer {
+	out := wire.Draft{ID: s.ID, RequestID: s.RequestID, Model: s.Model, Usage: s.Usage}
+	var refused, cut bool
+	last := s.lastPart()
+	for k, i := range s.items {
+		// A part and the mark before it.
+		at, before := 2*k+1, 2*k
+		cut = cut || i.Status == statusIncomplete
+		switch i.Type {
+		case itemMessage:
+			for _, c := range i.Content {
+				refused = refused || c.Refusal != ""
+			}
+			if i.Phase != "" && i.stands() {
+				out.Keep(before, "", mark{Type: itemMessage, Phase: string(i.Phase)}.json())
+			}
+			out.Text(at, i.Content.join(""))
+		case itemReasoning:
+			out.Reasoning(at, i.thoughts())
+			if s.followed(k) && i.returnable() && utf8.Valid(i.raw) {
+				out.Keep(at, "", i.raw)
+			}
+		case itemCall:
+			if k < last {
+				out.Keep(before, "", mark{Type: itemCall}.json())
+			}
+			id := i.CallID
+			if id == "" {
+				id = i.ID
+			}
+			out.Call(wire.Piece{Index: k, ID: string(id), Name: string(i.Name), Arguments: string(i.Arguments)})
+		}
+	}
+	cut = cut || s.status == statusIncomplete || out.Cut(s.Bound)
+	return out.Finished(s.finishReason(cut, len(out.Calls()) > 0, refused), s.reason)
+}
+
+// finishReason says why the model stopped. Nothing that was cut counts as whole,
+// whatever cut it.
+func (s *assembly) finishReason(cut, calls, refused bool) domain.FinishReason {
+	switch {
+	case s.reason == "content_filter":
+		return domain.FinishContentFilter
+	case cut:
+		return domain.FinishLength
+	case calls:
+		return domain.FinishToolCalls
+	case refused:
+		return domain.FinishRefusal
+	}
+	return domain.FinishStop
+}
+
+// lastPart is the place of the last item that becomes a part: calls behind it
+// need no mark.
+func (s *assembly) lastPart() int {
+	for k := len(s.items) - 1; k >= 0; k-- {
+		if i := s.items[k]; i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
+			return k
+		}
+	}
+	return -1
+}
+
+// followed reports whether what a reasoning item was for will be sent with it.
+func (s *assembly) followed(k int) bool {
+	for _, next := range s.items[k+1:] {
+		if next.Type != itemReasoning {
+			return next.stands()
+		}
+	}
+	return false
+}
+
+// stands reports whether an item is sent back.
+func (i item) stands() bool {
+	return i.Type == itemCall || i.Type == itemMessage && i.Content.join("") != ""
+}
+
+// thoughts is what can be read of reasoning.
+func (i item) thoughts() string {
+	if text := i.Summary.join(paragraph); text != "" {
+		return text
+	}
+	return i.Content.join(paragraph)
+}
+
+// usage is what the API reports.
+type usage struct {
+	Input        wire.Count `json:"input_tokens"`
+	Output       wire.Count `json:"output_tokens"`
+	Total        wire.Count `json:"total_tokens"`
+	InputDetails struct {
+		Cached     wire.Count `json:"cached_tokens"`
+		CacheWrite wire.Count `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		Reasoning wire.Count `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+func (u usage) domain() domain.Usage {
+	return wire.Consistent(domain.Usage{
+		InputTokens:      int64(u.Input),
+		OutputTokens:     int64(u.Output),
+		CacheReadTokens:  int64(u.InputDetails.Cached),
+		CacheWriteTokens: int64(u.InputDetails.CacheWrite),
+		ReasoningTokens:  int64(u.OutputDetails.Reasoning),
+	}, int64(u.Total))
+}
+
+// failed is the error that came in place of an answer: the event's, or the
+// response's own. It may have been billed. No status says what kind it is of,
+// so the API's own codes do where asking again would end the same.
+func (s *assembly) failed(data []byte) error {
+	err := s.Inner(data)
+	typed := domain.AsError(err)
+	r := wire.ParseRejection(data)
+	if typed.Kind != domain.Unavailable || typed.Code != "" || r.Status != 0 {
+		return err
+	}
+	code := strings.ToLower(r.Code)
+	switch {
+	case code == "invalid_prompt", strings.Contains(code, "_policy"):
+		typed.Kind, typed.Code = domain.Denied, domain.CodeFiltered
+	case strings.HasPrefix(code, "failed_to_"):
+	case strings.HasPrefix(code, "invalid_"), strings.Contains(code, "image"), code == "data_residency_mismatch":
+		typed.Kind = domain.Invalid
+	}
+	return typed
 }

@@ -1,9 +1,8 @@
 // Package openai speaks OpenAI's Responses API, streaming, to any server that
 // has it.
 //
-// Its main type is Provider. Its one rule: an answer counts only when the API
-// says that the response is completed, or incomplete and why; what came before
-// that is only shown. Requests are encoded with the official SDK's types, and
+// Its one rule: an answer counts only when the API says that the response is
+// completed, or incomplete and why; what came before that is only shown. Requests are encoded with the official SDK's types, and
 // answers are read here. What is not peculiar to this API is in package wire.
 //
 // # Without state
@@ -26,5 +25,5 @@
 // text would take that away, and change with each compaction. One that fits
 // the traffic can be given among the options.
 //
-// Start reading at infer.go.
+// Start reading at provider.go.
 package openai

@@ -1,22 +1,17 @@
 package openai
 
 import (
-	"context"
-	"net/url"
+	"encoding/json"
+	"slices"
 	"strings"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
 // Name is the provider's name in a model's full name, as in openai/gpt-5.
 const Name = "openai"
-
-// DefaultBaseURL is OpenAI's own.
-const DefaultBaseURL = "https://api.openai.com/v1"
-
-// minOutputTokens is the smallest bound of an answer that OpenAI accepts.
-const minOutputTokens = 16
 
 // Config says where the models are and with which key. It lives in the worker
 // and is never recorded. The zero value is OpenAI's API without a key.
@@ -26,51 +21,119 @@ type Config struct {
 	wire.Config
 }
 
-// A Provider makes inferences at one server.
-type Provider struct{ wire *wire.Client }
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*Provider, error) {
-	client, err := wire.New(wire.API{
-		Name: Name, DefaultBaseURL: DefaultBaseURL, BaseURLVariable: "OPENAI_BASE_URL", KeyVariable: "OPENAI_API_KEY",
+func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+
+// maxOutputTokens is the option that bounds the answer.
+const maxOutputTokens = "max_output_tokens"
+
+// API is OpenAI's Responses.
+func API() wire.API {
+	return wire.API{
+		Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,
 		// Azure's own name for it stands beside the one it passes on.
 		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
-	}, config.Config)
-	if err != nil {
-		return nil, err
+		// Some of these would make the server keep the conversation.
+		Reserved:     []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
+		Bound:        func(options domain.Metadata) (int64, error) { return wire.Bound(options, maxOutputTokens, "") },
+		CheckOptions: checkOptions, CheckFormat: checkFormat,
+		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
+			body, err := encode(call, a.Bound)
+			return wire.Request{Path: "responses", Header: a.Bearer(), Body: body}, &assembly{Attempt: a}, err
+		},
 	}
-	return &Provider{wire: client}, nil
 }
 
-// Check says what is wrong with a model's configuration. It makes no request.
-func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
-	if err := p.wire.Check(config, official); err != nil {
-		return err
+// checkOptions says what is wrong with options of which a part is ours.
+func checkOptions(options domain.Metadata) error {
+	var include []string
+	var text map[string]json.RawMessage
+	if json.Unmarshal(given(options, "include"), &include) != nil {
+		return domain.Errorf(domain.Invalid, "options: include is not a list; give a list of names, or null to ask for nothing")
 	}
-	if err := p.checkOptions(config.Options); err != nil {
-		return err
+	if json.Unmarshal(given(options, "text"), &text) != nil {
+		return domain.Errorf(domain.Invalid, "options: text is not an object; write it like {\"verbosity\": \"low\"}")
 	}
-	base, err := p.wire.BaseURL(config)
-	if err != nil {
-		return err
+	return nil
+}
+
+// checkFormat says why the API does not take a format. A schema outside of the
+// subset of strict mode is sent without it.
+func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
+	var text struct {
+		Format json.RawMessage `json:"format"`
 	}
-	own, _ := tokenBound(config.Options)
-	for _, bound := range []int64{config.MaxOutputTokens, own} {
-		if bound > 0 && bound < minOutputTokens && official(base) {
-			return domain.Errorf(domain.Invalid, "max_output_tokens: %s takes no fewer than %d; raise it or leave it out", base.Host, minOutputTokens).From(Name)
+	if json.Unmarshal(given(config.Options, "text"), &text) == nil && len(text.Format) > 0 {
+		return domain.Errorf(domain.Invalid, "options: text.format is given beside the definition's response_format; leave one out")
+	}
+	return nil
+}
+
+// given is an option, null where there is none.
+func given(options domain.Metadata, key string) json.RawMessage {
+	if value, ok := options[key]; ok {
+		return value
+	}
+	return json.RawMessage("null")
+}
+
+// addOptions adds the options as they are, a null one by leaving the field
+// out. Of include and text, what is ours stays beside what is given. They were
+// checked.
+func addOptions(fields map[string]json.RawMessage, options domain.Metadata) error {
+	for key, value := range options {
+		var err error
+		switch {
+		case key == maxOutputTokens:
+			// It is in the bound already.
+		case wire.IsNull(value):
+			delete(fields, key)
+		case key == "include":
+			fields[key], err = union(fields[key], value)
+		case key == "text":
+			fields[key], err = merged(value, fields[key])
+		default:
+			fields[key] = value
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// MinOutputTokens is the smallest bound of an answer that the API accepts.
-func (p *Provider) MinOutputTokens() int64 { return minOutputTokens }
+// union is what two lists hold.
+func union(ours, given json.RawMessage) (json.RawMessage, error) {
+	var all []string
+	for _, list := range []json.RawMessage{ours, given} {
+		var names []string
+		if len(list) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(list, &names); err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return json.Marshal(all)
+}
 
-// official reports whether a server is OpenAI's own or Azure's, which need a
-// key.
-func official(base *url.URL) bool {
-	host := strings.ToLower(base.Hostname())
-	return host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
+// merged is an object with the fields of another, which win.
+func merged(given, ours json.RawMessage) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	for _, object := range []json.RawMessage{given, ours} {
+		if len(object) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(object, &fields); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(fields)
 }
 
 // reasons reports whether a model thinks before it answers. The others refuse

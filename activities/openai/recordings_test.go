@@ -20,7 +20,7 @@ import (
 
 const testKey = "sk-test-0123456789"
 
-func provider(t testing.TB, url string) *openai.Provider {
+func provider(t testing.TB, url string) *wire.Client {
 	t.Helper()
 	p, err := openai.New(openai.Config{Config: wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey(testKey)}})
 	require.NoError(t, err)
@@ -125,12 +125,6 @@ func TestRecordedAnswers(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestPlayedRecordings: nothing but the last event makes an answer.
-func TestPlayedRecordings(t *testing.T) {
-	t.Parallel()
-	conformance.Play(t, api(), conformance.Recordings(t, "responses", true), nil)
 }
 
 // TestRecordedErrors reads the errors that real servers sent.

@@ -1,10 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -13,7 +16,7 @@ import (
 )
 
 // encode returns the request's body.
-func encode(call inference.Call) ([]byte, error) {
+func encode(call inference.Call, bound int64) ([]byte, error) {
 	input, err := input(call)
 	if err != nil {
 		return nil, err
@@ -28,7 +31,7 @@ func encode(call inference.Call) ([]byte, error) {
 	if t := call.Config.TopP; t != nil {
 		p.TopP = param.NewOpt(*t)
 	}
-	if bound := bound(call); bound > 0 {
+	if bound > 0 {
 		p.MaxOutputTokens = param.NewOpt(bound)
 	}
 	if reasons(call.Config.Model) {
@@ -41,25 +44,12 @@ func encode(call inference.Call) ([]byte, error) {
 	if p.Text, err = textFormat(call); err != nil {
 		return nil, err
 	}
-	body, err := join(p, call.Config.Options, input)
+	rest, err := wire.Fields(p)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "the request cannot be encoded: %s", err).From(Name)
-	}
-	return body, nil
-}
-
-// join encodes the parameters with their options and items.
-func join(p responses.ResponseNewParams, options domain.Metadata, input [][]byte) ([]byte, error) {
-	encoded, err := p.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	var rest map[string]json.RawMessage
-	if err := json.Unmarshal(encoded, &rest); err != nil {
 		return nil, err
 	}
 	rest["stream"] = json.RawMessage("true")
-	if err := addOptions(rest, options); err != nil {
+	if err := addOptions(rest, call.Config.Options); err != nil {
 		return nil, err
 	}
 	return wire.Body("input", input, rest)
@@ -75,4 +65,146 @@ func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
 	}
 	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 	return responses.ToolUnionParam{OfFunction: &f}
+}
+
+// textFormat is the response format, where it is told in the API's own way.
+func textFormat(call inference.Call) (responses.ResponseTextConfigParam, error) {
+	var out responses.ResponseTextConfigParam
+	if call.OutputMode != domain.OutputNative {
+		return out, nil
+	}
+	switch f := call.Format; f.Type {
+	case domain.FormatJSON:
+		out.Format.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
+	case domain.FormatSchema:
+		if len(f.Schema) == 0 {
+			return out, wire.NeedsSchema()
+		}
+		own := responses.ResponseFormatTextJSONSchemaConfigParam{Name: cmp.Or(f.Name, wire.DefaultFormat), Strict: param.NewOpt(output.Strict(f.Schema) == nil)}
+		// The order of properties is the order in which the model writes them:
+		// the SDK's own field would lose it.
+		own.SetExtraFields(map[string]any{"schema": f.Schema})
+		out.Format.OfJSONSchema = &own
+	case domain.FormatText, "":
+	}
+	return out, nil
+}
+
+// promptInInput reports whether the system prompt is sent as the first item.
+// Where any JSON object is asked for, the API refuses input that does not
+// mention JSON, and does not look at the instructions.
+func promptInInput(call inference.Call) bool {
+	return call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatJSON
+}
+
+// toolChoice makes the model call the tool that stands for the response format,
+// or another where there are others.
+func toolChoice(call inference.Call) responses.ResponseNewParamsToolChoiceUnion {
+	var choice responses.ResponseNewParamsToolChoiceUnion
+	switch {
+	case call.OutputTool == "":
+	case len(call.Tools) == 1:
+		choice.OfFunctionTool = &responses.ToolChoiceFunctionParam{Name: call.OutputTool}
+	default:
+		choice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptionsRequired)
+	}
+	return choice
+}
+
+// maxCallID is the longest id of a call that the API takes back.
+const maxCallID = 64
+
+// input writes the conversation as items. The API has no place for the name of
+// a user: it is left out.
+func input(call inference.Call) ([][]byte, error) {
+	w := &writer{reasons: reasons(call.Config.Model)}
+	if call.System != "" && promptInInput(call) {
+		w.text(responses.EasyInputMessageRoleDeveloper, call.System, "")
+	}
+	pairs := wire.Pairing{Accepts: func(id string) bool { return len(id) <= maxCallID }}
+	for i, m := range call.Messages {
+		switch m.Role {
+		case domain.RoleSystem, domain.RoleDeveloper:
+			w.text(responses.EasyInputMessageRoleDeveloper, m.Text(), "")
+		case domain.RoleUser:
+			content, err := userContent(m)
+			if err != nil {
+				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+			}
+			w.add(responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleUser, Content: content})
+		case domain.RoleAssistant:
+			w.turn(m, pairs.Begin(i, m.ToolCalls))
+		case domain.RoleTool:
+			w.add(responses.ResponseInputItemFunctionCallOutputParam{
+				CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID)),
+				Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(m.ToolResult.Content)},
+			})
+		}
+	}
+	return w.items, w.err
+}
+
+// userContent is a text where that is all, else a list of parts.
+func userContent(m domain.Message) (responses.EasyInputMessageContentUnionParam, error) {
+	var out responses.EasyInputMessageContentUnionParam
+	if wire.IsPlain(m) {
+		out.OfString = param.NewOpt(m.Text())
+		return out, nil
+	}
+	for k, p := range m.Parts {
+		part, err := userPart(p)
+		if err != nil {
+			return out, fmt.Errorf("part %d: %w", k, err)
+		}
+		out.OfInputItemContentList = append(out.OfInputItemContentList, part)
+	}
+	return out, nil
+}
+
+func userPart(p domain.Part) (responses.ResponseInputContentUnionParam, error) {
+	var out responses.ResponseInputContentUnionParam
+	switch p.Type {
+	case domain.PartText:
+		return responses.ResponseInputContentParamOfInputText(p.Text), nil
+	case domain.PartImage:
+		image := &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto}
+		switch {
+		case p.URL != "":
+			image.ImageURL = param.NewOpt(p.URL)
+		case len(p.Data) > 0:
+			image.ImageURL = param.NewOpt(wire.DataURL(p))
+		default:
+			return out, fmt.Errorf("an image has neither URL nor data; give one")
+		}
+		out.OfInputImage = image
+	case domain.PartFile:
+		file := &responses.ResponseInputFileParam{}
+		switch {
+		case len(p.Data) > 0:
+			file.FileData, file.Filename = param.NewOpt(wire.DataURL(p)), param.NewOpt(filename(p))
+		case p.URL != "":
+			file.FileURL = param.NewOpt(p.URL)
+		default:
+			return out, fmt.Errorf("a file has neither URL nor data; give one")
+		}
+		out.OfInputFile = file
+	case domain.PartAudio:
+		return out, fmt.Errorf("the Responses API takes no audio; send its text, or use a model of chat completions that takes audio")
+	case domain.PartReasoning:
+		return out, fmt.Errorf("reasoning is not a user's to send; leave it out")
+	default:
+		return out, fmt.Errorf("a part of type %s cannot be sent", p.Type)
+	}
+	return out, nil
+}
+
+// filename is a file's own, or one by which the API knows what it is.
+func filename(p domain.Part) string {
+	switch {
+	case p.Filename != "":
+		return p.Filename
+	case p.MediaType == "application/pdf":
+		return "file.pdf"
+	}
+	return "file"
 }

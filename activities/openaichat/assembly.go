@@ -1,10 +1,14 @@
 package openaichat
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 // unnamed is the finish reason of a whole answer whose server gave none.
@@ -22,11 +26,7 @@ const sliceHeader = 24
 
 // assembly puts an answer together from its pieces.
 type assembly struct {
-	attempt *wire.Attempt
-	draft   *wire.Draft
-	// bound is the most tokens that the answer may have. Zero is no bound.
-	bound          int64
-	finishOptional bool
+	*wire.Attempt
 
 	// choice is the index of the one choice that counts: the first seen.
 	choice *int
@@ -37,24 +37,21 @@ type assembly struct {
 	finish  string
 }
 
-// Complete reports whether the finish reason was seen. What is missing after
-// it (usage, the end marker) does not make the answer less whole.
-func (s *assembly) Complete() bool { return s.finish != "" }
-
-// Held is about how many bytes of the answer are kept.
-func (s *assembly) Held() int { return s.draft.Held() }
+// Finish is the finish reason. What is missing after it (usage, the end marker)
+// does not make the answer less whole.
+func (s *assembly) Finish() string { return s.finish }
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
 	var out reply
 	if json.Unmarshal(data, &out) != nil {
-		return s.attempt.Malformed("the answer is JSON of another form", data)
+		return s.Malformed("the answer is JSON of another form", data)
 	}
 	if wire.Present(out.Error) {
-		return s.attempt.Inner(data)
+		return s.Inner(data)
 	}
 	if out.Choices == nil {
-		return s.attempt.Malformed("the answer has no choices", data)
+		return s.Malformed("the answer has no choices", data)
 	}
 	s.take(out)
 	if s.finish == "" {
@@ -62,7 +59,7 @@ func (s *assembly) Whole(data []byte) error {
 		s.finish = unnamed
 	}
 	if s.finish == "error" {
-		return s.attempt.Inner(data)
+		return s.Inner(data)
 	}
 	return nil
 }
@@ -70,27 +67,27 @@ func (s *assembly) Whole(data []byte) error {
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
-		if s.finish == "" && s.finishOptional {
+		if s.finish == "" && s.FinishOptional {
 			s.finish = unnamed
 		}
 		if s.finish == "" {
-			return false, s.attempt.Malformed("the stream says it is done without a finish reason", nil)
+			return false, s.Malformed("the stream says it is done without a finish reason", nil)
 		}
 		return true, nil
 	}
 	var piece reply
 	if err := json.Unmarshal(e.Data, &piece); err != nil {
 		if e.Name == "error" {
-			return false, s.attempt.Inner(e.Data)
+			return false, s.Inner(e.Data)
 		}
-		return false, s.attempt.Malformed("the stream holds something that is not a chunk", e.Data)
+		return false, s.Malformed("the stream holds something that is not a chunk", e.Data)
 	}
 	if e.Name == "error" || wire.Present(piece.Error) {
-		return false, s.attempt.Inner(e.Data)
+		return false, s.Inner(e.Data)
 	}
 	s.take(piece)
 	if s.finish == "error" {
-		return false, s.attempt.Inner(e.Data)
+		return false, s.Inner(e.Data)
 	}
 	return false, nil
 }
@@ -98,19 +95,12 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 // take adds a piece. The first finish reason counts, and nothing but usage
 // after it.
 func (s *assembly) take(piece reply) {
-	if s.draft.ID == "" {
-		s.draft.ID = string(piece.ID)
-	}
-	if s.draft.Model == "" {
-		s.draft.Model = string(piece.Model)
-	}
+	s.Identify(piece.ID, piece.Model)
 	if piece.Usage == nil && piece.Groq != nil {
 		piece.Usage = piece.Groq.Usage
 	}
 	if piece.Usage != nil {
-		if reported := piece.Usage.domain(); !reported.IsZero() {
-			s.draft.Usage = reported
-		}
+		s.Report(piece.Usage.domain())
 	}
 	if piece.Choices == nil || s.finish != "" {
 		return
@@ -128,7 +118,7 @@ func (s *assembly) take(piece reply) {
 			s.finish = string(c.FinishReason)
 		}
 	}
-	s.draft.Flush()
+	s.Flush()
 }
 
 // counts reports whether a choice is the one that is read.
@@ -143,17 +133,17 @@ func (s *assembly) counts(index *int) bool {
 }
 
 func (s *assembly) takeContent(c *content) {
-	s.draft.Text(atText, c.Content.text)
-	s.draft.Text(atRefusal, string(c.Refusal))
+	s.Text(atText, c.Content.text)
+	s.Text(atRefusal, string(c.Refusal))
 	s.takeThinking(c)
 	if c.FunctionCall != nil {
-		s.draft.Call(piece(toolCall{Index: new(int), Function: *c.FunctionCall}))
+		s.Call(piece(toolCall{Index: new(int), Function: *c.FunctionCall}))
 	}
 	for _, call := range c.ToolCalls {
 		if call.Custom != nil {
 			call.Function = function{Name: call.Custom.Name, Arguments: call.Custom.Input}
 		}
-		s.draft.Call(piece(call))
+		s.Call(piece(call))
 	}
 }
 
@@ -169,13 +159,13 @@ func (s *assembly) takeThinking(c *content) {
 	}
 	if thinking != "" {
 		s.thought = field
-		s.draft.Reasoning(atReasoning, string(thinking))
+		s.Reasoning(atReasoning, string(thinking))
 	}
 	var details []json.RawMessage
 	if wire.Present(c.ReasoningDetails) && json.Unmarshal(c.ReasoningDetails, &details) == nil {
 		for _, d := range details {
 			s.details = append(s.details, d)
-			s.draft.Hold(len(d) + sliceHeader)
+			s.Hold(len(d) + sliceHeader)
 		}
 	}
 }
@@ -187,4 +177,57 @@ func piece(call toolCall) wire.Piece {
 		index = *call.Index
 	}
 	return wire.Piece{Index: index, ID: string(call.ID), Name: string(call.Function.Name), Arguments: string(call.Function.Arguments)}
+}
+
+// Answer returns the whole answer. Its content decides what it is, before the
+// server's word does.
+func (s *assembly) Answer() inference.Answer {
+	calls := s.Calls()
+	refused := len(calls) == 0 && s.TextAt(atRefusal) != "" && strings.TrimSpace(s.TextAt(atText)) == ""
+	if refused {
+		s.DropText(atText)
+	} else {
+		s.DropText(atRefusal)
+	}
+	if s.thought != "" || len(s.details) > 0 {
+		s.Keep(atReasoning, s.thought, s.reasoningDetails())
+	}
+	finish := finishOf(s.finish, len(calls) > 0, refused)
+	if finish == domain.FinishToolCalls && s.Cut(s.Bound) {
+		finish = domain.FinishLength
+	}
+	return s.Finished(finish, s.finish)
+}
+
+// reasoningDetails are the details of the model's thinking as they came, all
+// in one list. Nil: there are none.
+func (s *assembly) reasoningDetails() json.RawMessage {
+	if len(s.details) == 0 {
+		return nil
+	}
+	return slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
+}
+
+// finishOf reads the server's word for why the model stopped.
+func finishOf(word string, calls, refused bool) domain.FinishReason {
+	switch strings.ToLower(word) {
+	case "length", "max_tokens", "model_length":
+		return domain.FinishLength
+	case "content_filter":
+		return domain.FinishContentFilter
+	case "refusal":
+		return domain.FinishRefusal
+	case "stop", "tool_calls", "function_call", "tool_use", "eos", "end_turn", "stop_sequence", unnamed:
+		switch {
+		case calls:
+			return domain.FinishToolCalls
+		case refused:
+			return domain.FinishRefusal
+		}
+		return domain.FinishStop
+	}
+	if calls {
+		return domain.FinishToolCalls
+	}
+	return domain.FinishOther
 }

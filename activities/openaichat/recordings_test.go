@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +20,9 @@ import (
 	"everstep/domain"
 )
 
-func provider(t *testing.T, url string) *openaichat.Provider {
+func provider(t *testing.T, url string) *wire.Client {
 	t.Helper()
-	p, err := openaichat.New(openaichat.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")})
+	p, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")}})
 	require.NoError(t, err)
 	return p
 }
@@ -123,18 +122,6 @@ func TestRecordedAnswers(t *testing.T) {
 		})
 	}
 }
-
-// TestPlayedRecordings: before the finish reason nothing may pass for an answer;
-// after it the answer is whole, whatever of the usage and the end marker is
-// missing.
-func TestPlayedRecordings(t *testing.T) {
-	t.Parallel()
-	answers := slices.DeleteFunc(conformance.Recordings(t, "chat", true), func(r conformance.Recording) bool { return noAnswers[r.ID] != "" })
-	conformance.Play(t, api(), answers, finished.MatchString)
-}
-
-// finished finds a finish reason in a stream.
-var finished = regexp.MustCompile(`"finish_reason": ?"[a-z_]+"`)
 
 // TestRecordedErrors reads the errors that real servers sent.
 func TestRecordedErrors(t *testing.T) {

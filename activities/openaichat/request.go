@@ -1,8 +1,9 @@
 package openaichat
 
 import (
-	"encoding/json"
-	"strconv"
+	"cmp"
+	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -22,16 +23,15 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-// encode returns the request's body. official says that the server is OpenAI's
-// own, which knows the newer names.
-func encode(call inference.Call, official bool) ([]byte, error) {
-	messages, err := messages(call, official)
+// encode returns the request's body.
+func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
+	messages, err := messages(call, d)
 	if err != nil {
 		return nil, err
 	}
-	p := openai.ChatCompletionNewParams{
-		Model:         call.Config.Model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
+	p := openai.ChatCompletionNewParams{Model: call.Config.Model}
+	if !d.NoStreamOptions {
+		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	if t := call.Config.Temperature; t != nil {
 		p.Temperature = openai.Float(*t)
@@ -51,23 +51,10 @@ func encode(call inference.Call, official bool) ([]byte, error) {
 		return nil, err
 	}
 	extra := map[string]any{"stream": true}
-	addOptions(extra, call, official)
+	addOptions(extra, call.Config.Options, d, bound)
 	p.SetExtraFields(extra)
-	body, err := join(p, messages)
+	rest, err := wire.Fields(p)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", Name, err).From(Name)
-	}
-	return body, nil
-}
-
-// join encodes the parameters with their messages.
-func join(p openai.ChatCompletionNewParams, messages []openai.ChatCompletionMessageParamUnion) ([]byte, error) {
-	encoded, err := p.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	var rest map[string]json.RawMessage
-	if err := json.Unmarshal(encoded, &rest); err != nil {
 		return nil, err
 	}
 	all := make([][]byte, len(messages))
@@ -102,22 +89,9 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 	return f
 }
 
-// ours are the fields that options may not set: they are what the loop decides.
-var ours = []string{"messages", "model", "n", "stream", "tools"}
-
-// checkOptions says what is wrong with the options of a model.
-func (p *Provider) checkOptions(options domain.Metadata) error {
-	if err := p.wire.CheckOptions(options, ours...); err != nil {
-		return err
-	}
-	_, _, err := tokenBound(options)
-	return err
-}
-
 // addOptions adds the options as they are, a null one by leaving the field
 // out, and the bound of the answer. They were checked.
-func addOptions(fields map[string]any, call inference.Call, official bool) {
-	options := call.Config.Options
+func addOptions(fields map[string]any, options domain.Metadata, d Dialect, bound int64) {
 	for key, value := range options {
 		if wire.IsNull(value) {
 			fields[key] = param.Omit
@@ -125,20 +99,9 @@ func addOptions(fields map[string]any, call inference.Call, official bool) {
 			fields[key] = value
 		}
 	}
-	key, bound, _ := tokenBound(options)
-	if key == "" {
-		key = maxTokens
-		if official {
-			key = maxCompletionTokens
-		}
-	}
-	for _, b := range []int64{call.MaxOutputTokens, call.Config.MaxOutputTokens} {
-		if b > 0 && (bound == 0 || b < bound) {
-			bound = b
-		}
-	}
 	if bound > 0 {
-		fields[key] = bound
+		key, _, _ := tokenBound(options)
+		fields[cmp.Or(key, d.MaxTokens, maxTokens)] = bound
 	}
 }
 
@@ -146,24 +109,200 @@ func addOptions(fields map[string]any, call inference.Call, official bool) {
 // the server knows, and a bound of the user's own. A field given as null only
 // says that the other one is to be used.
 func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
+	other := map[string]string{maxTokens: maxCompletionTokens, maxCompletionTokens: maxTokens}
 	for _, k := range []string{maxTokens, maxCompletionTokens} {
-		value, ok := options[k]
-		if !ok || wire.IsNull(value) {
-			continue
+		given, err := wire.Bound(options, k, "")
+		_, named := options[k]
+		switch {
+		case err != nil:
+			return "", 0, err
+		case given > 0 && bound > 0:
+			return "", 0, domain.Errorf(domain.Invalid, "options: %s and %s are both set; give one", maxTokens, maxCompletionTokens)
+		case given > 0:
+			key, bound = k, given
+		case named && bound == 0:
+			key = other[k]
 		}
-		number, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
-		if err != nil || number <= 0 {
-			return "", 0, domain.Errorf(domain.Invalid, "options: %s is not a positive whole number", k).From(Name)
-		}
-		if key != "" {
-			return "", 0, domain.Errorf(domain.Invalid, "options: %s and %s are both set; give one", maxTokens, maxCompletionTokens).From(Name)
-		}
-		key, bound = k, number
-	}
-	if _, off := options[maxCompletionTokens]; off && key == "" {
-		key = maxTokens
-	} else if _, off := options[maxTokens]; off && key == "" {
-		key = maxCompletionTokens
 	}
 	return key, bound, nil
+}
+
+// checkFormat says why the API does not take a format. A schema outside of the
+// subset of strict mode is sent without it.
+func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
+	if own, ok := config.Options["response_format"]; ok && !wire.IsNull(own) {
+		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out")
+	}
+	return nil
+}
+
+// format is the response format, where it is told in the API's own way.
+func format(call inference.Call) (openai.ChatCompletionNewParamsResponseFormatUnion, error) {
+	var out openai.ChatCompletionNewParamsResponseFormatUnion
+	if call.OutputMode != domain.OutputNative {
+		return out, nil
+	}
+	switch f := call.Format; f.Type {
+	case domain.FormatJSON:
+		out.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
+	case domain.FormatSchema:
+		if len(f.Schema) == 0 {
+			return out, wire.NeedsSchema()
+		}
+		out.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
+			Name: cmp.Or(f.Name, wire.DefaultFormat), Schema: f.Schema, Strict: openai.Bool(output.Strict(f.Schema) == nil),
+		}}
+	case domain.FormatText, "":
+	}
+	return out, nil
+}
+
+// toolChoice makes the model call the tool that stands for the response format,
+// or another where there are others.
+func toolChoice(call inference.Call) openai.ChatCompletionToolChoiceOptionUnionParam {
+	var choice openai.ChatCompletionToolChoiceOptionUnionParam
+	switch {
+	case call.OutputTool == "":
+	case len(call.Tools) == 1:
+		choice.OfFunctionToolChoice = &openai.ChatCompletionNamedToolChoiceParam{Function: openai.ChatCompletionNamedToolChoiceFunctionParam{Name: call.OutputTool}}
+	default:
+		choice.OfAuto = openai.String("required")
+	}
+	return choice
+}
+
+// messages writes the conversation in OpenAI's form.
+func messages(call inference.Call, d Dialect) ([]openai.ChatCompletionMessageParamUnion, error) {
+	out := make([]openai.ChatCompletionMessageParamUnion, 0, len(call.Messages)+1)
+	if call.System != "" {
+		out = append(out, openai.SystemMessage(call.System))
+	}
+	pairs := d.pairing()
+	for i, m := range call.Messages {
+		switch m.Role {
+		case domain.RoleSystem:
+			out = append(out, openai.SystemMessage(m.Text()))
+		case domain.RoleDeveloper:
+			if d.Developer {
+				out = append(out, openai.DeveloperMessage(m.Text()))
+			} else {
+				out = append(out, openai.SystemMessage(m.Text()))
+			}
+		case domain.RoleUser:
+			user, err := userMessage(m)
+			if err != nil {
+				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+			}
+			out = append(out, user)
+		case domain.RoleAssistant:
+			out = append(out, assistantMessage(m, pairs.Begin(i, m.ToolCalls), d))
+		case domain.RoleTool:
+			out = append(out, openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)))
+		}
+	}
+	return out, nil
+}
+
+func userMessage(m domain.Message) (openai.ChatCompletionMessageParamUnion, error) {
+	var out openai.ChatCompletionMessageParamUnion
+	if wire.IsPlain(m) {
+		out = openai.UserMessage(m.Text())
+	} else {
+		parts := make([]openai.ChatCompletionContentPartUnionParam, 0, len(m.Parts))
+		for _, p := range m.Parts {
+			part, err := userPart(p)
+			if err != nil {
+				return out, err
+			}
+			parts = append(parts, part)
+		}
+		out = openai.UserMessage(parts)
+	}
+	if m.Name != "" {
+		out.OfUser.Name = openai.String(m.Name)
+	}
+	return out, nil
+}
+
+func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error) {
+	switch p.Type {
+	case domain.PartText:
+		return openai.TextContentPart(p.Text), nil
+	case domain.PartImage:
+		url := p.URL
+		if url == "" {
+			url = wire.DataURL(p)
+		}
+		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url}), nil
+	case domain.PartAudio:
+		if len(p.Data) > 0 {
+			return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{
+				Data: base64.StdEncoding.EncodeToString(p.Data), Format: audioFormat(p.MediaType),
+			}), nil
+		}
+	case domain.PartFile:
+		if len(p.Data) > 0 {
+			file := openai.ChatCompletionContentPartFileFileParam{FileData: openai.String(wire.DataURL(p))}
+			if p.Filename != "" {
+				file.Filename = openai.String(p.Filename)
+			}
+			return openai.FileContentPart(file), nil
+		}
+	case domain.PartReasoning:
+	}
+	return openai.ChatCompletionContentPartUnionParam{}, fmt.Errorf("has a part of type %s that this provider cannot send; give its data", p.Type)
+}
+
+func audioFormat(mediaType string) string {
+	_, format, _ := strings.Cut(mediaType, "/")
+	switch format = strings.TrimPrefix(format, "x-"); format {
+	case "mpeg":
+		return "mp3"
+	default:
+		return format
+	}
+}
+
+// maxName is the longest name of a function that OpenAI takes.
+const maxName = 64
+
+func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionMessageParamUnion {
+	var out openai.ChatCompletionAssistantMessageParam
+	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 || d.EmptyContent {
+		out.Content.OfString = openai.String(text)
+	}
+	for k, c := range m.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
+			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
+				ID:       ids[k],
+				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, maxName, ""), Arguments: c.Arguments},
+			},
+		})
+	}
+	if fields := reasoningFields(m); len(fields) > 0 && !d.NoReasoning {
+		out.SetExtraFields(fields)
+	}
+	return openai.ChatCompletionMessageParamUnion{OfAssistant: &out}
+}
+
+// reasoningFields gives a server its model's reasoning back: details as they
+// came, plain text where tool calls follow on it, which is when servers ask
+// for it.
+func reasoningFields(m domain.Message) map[string]any {
+	fields := map[string]any{}
+	for _, p := range m.Parts {
+		switch {
+		case p.Type != domain.PartReasoning:
+		case len(p.Opaque) > 0:
+			// A list is this API's own; what other providers want back is not.
+			if p.Opaque[0] == '[' {
+				fields["reasoning_details"] = p.Opaque
+			}
+		case p.Signature == "reasoning_content" || p.Signature == "reasoning":
+			if len(m.ToolCalls) > 0 {
+				fields[p.Signature] = p.Text
+			}
+		}
+	}
+	return fields
 }

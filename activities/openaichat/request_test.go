@@ -11,6 +11,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/conformance"
+	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
@@ -180,4 +181,55 @@ func TestMessageForms(t *testing.T) {
 			require.Equal(t, jsonOf(t, test.want), sent(t, call)["messages"].([]any)[0])
 		})
 	}
+}
+
+// TestDialects: what a vendor's servers take otherwise than most is what differs.
+func TestDialects(t *testing.T) {
+	t.Parallel()
+	calls := []domain.ToolCall{{ID: "call_1", Name: "f", Arguments: "{}"}, {ID: "abc123XYZ", Name: "f", Arguments: "{}"}}
+	call := question()
+	call.MaxOutputTokens = 9
+	call.Messages = []domain.Message{
+		{Role: domain.RoleDeveloper, Parts: []domain.Part{{Type: domain.PartText, Text: "be brief"}}}, domain.UserMessage("hello"),
+		{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm", Signature: "reasoning"}}, ToolCalls: calls},
+		domain.ToolMessage(domain.ToolResult{CallID: "call_1", Content: "1"}), domain.ToolMessage(domain.ToolResult{CallID: "abc123XYZ", Content: "2"}),
+	}
+	const plain = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"max_tokens":9,"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hello"},
+		{"role":"assistant","reasoning":"hm","tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"abc123XYZ","type":"function","function":{"name":"f","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"call_1","content":"1"},{"role":"tool","tool_call_id":"abc123XYZ","content":"2"}]}`
+	for name, test := range map[string]struct {
+		dialect  openaichat.Dialect
+		old, new string
+	}{
+		"as most":           {old: " ", new: " "},
+		"another bound":     {openaichat.Dialect{MaxTokens: "max_out"}, `"max_tokens"`, `"max_out"`},
+		"developers":        {openaichat.Dialect{Developer: true}, `"system"`, `"developer"`},
+		"no reasoning":      {openaichat.Dialect{NoReasoning: true}, `"reasoning":"hm",`, ``},
+		"no stream options": {openaichat.Dialect{NoStreamOptions: true}, `"stream_options":{"include_usage":true},`, ``},
+		"ids of nine":       {openaichat.Dialect{CallIDs: 9}, `"call_1"`, `"000000001"`},
+		"an empty content":  {openaichat.Dialect{EmptyContent: true}, `"reasoning":"hm"`, `"content":"","reasoning":"hm"`},
+		"only its own":      {openaichat.Dialect{MaxTokens: "max_out", OfficialOnly: true}, " ", " "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var body []byte
+			server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ = io.ReadAll(r.Body)
+				_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
+			})
+			test.dialect.Name, test.dialect.Server, test.dialect.Variables = "made-up", "https://api.made-up.example/v1", "MADE_UP"
+			p, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: server.URL}, Dialect: test.dialect})
+			require.NoError(t, err)
+			call := call
+			call.Config.Provider = test.dialect.Name
+			_, failed := conformance.Infer(t, p, call)
+			require.Nil(t, failed)
+			require.JSONEq(t, strings.NewReplacer(test.old, test.new).Replace(plain), string(body))
+		})
+	}
+	p, err := openaichat.New(openaichat.Config{Dialect: openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}})
+	require.NoError(t, err)
+	err = p.Check(t.Context(), domain.LLMConfig{Provider: "made-up", Model: "m"})
+	require.EqualError(t, err, "MADE_UP_API_KEY: is not set on the worker, and api.made-up.example needs a key")
+	require.Equal(t, "made-up", domain.AsError(err).Source)
 }

@@ -32,10 +32,10 @@ type Access struct {
 func (a Access) key(v vendor, seen *secrets) (wire.Key, error) {
 	switch {
 	case a.Key != "" && a.KeyFile != "":
-		return nil, domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", v.key, v.keyFile)
+		return nil, domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", v.KeyVariable(), v.KeyFileVariable())
 	case a.Key != "":
 		seen.fix(a.Key.Reveal())
-		if err := checkKey(v.key, a.Key.Reveal()); err != nil {
+		if err := checkKey(v.KeyVariable(), a.Key.Reveal()); err != nil {
 			return nil, err
 		}
 		return wire.FixedKey(a.Key.Reveal()), nil
@@ -49,7 +49,7 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 	// The path is not repeated where there is no such file: it may be a key
 	// that was put into the wrong variable.
 	if _, err := os.Stat(a.KeyFile); err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: names no file that can be read: %s; give the path of a file that holds the key", v.keyFile, cause(err))
+		return nil, domain.Errorf(domain.Invalid, "%s: names no file that can be read: %s; give the path of a file that holds the key", v.KeyFileVariable(), cause(err))
 	}
 	source := wire.FileKey(a.KeyFile)
 	read := func() (string, error) {
@@ -58,7 +58,7 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 		return key, err
 	}
 	if _, err := read(); err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: %s", v.keyFile, err)
+		return nil, domain.Errorf(domain.Invalid, "%s: %s", v.KeyFileVariable(), err)
 	}
 	return read, nil
 }
@@ -80,7 +80,7 @@ func (a Access) outside(dir string, v vendor) error {
 	if err != nil || !filepath.IsLocal(below) {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.keyFile, dir)
+	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
 }
 
 // resolved is where a path leads.
@@ -97,16 +97,6 @@ func resolved(path string) (string, error) {
 func checkKey(variable, key string) error {
 	if _, err := wire.KeyFrom(variable, key); err != nil {
 		return domain.Errorf(domain.Invalid, "%s", err)
-	}
-	return nil
-}
-
-// checkProxy says what is wrong with the URL of a proxy, without repeating any
-// of it.
-func checkProxy(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-		return errors.New("is not an http, https or socks5 URL; write it like http://host:3128")
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Anthropic Access
 	// Gemini is for the models gemini/….
 	Gemini Access
+	// Vendors is for the models of all others, by the vendor's name.
+	Vendors map[string]Access
 	// AllowBaseURL lets definitions name a base URL of their own, which then
 	// gets the vendor's key too.
 	AllowBaseURL bool
@@ -48,7 +50,7 @@ type Config struct {
 	// FinishOptional takes the end of a stream of openai-chat for the end of a
 	// whole answer though no finish reason came, for proxies that leave it out.
 	FinishOptional bool
-	// RateLimits hold for the models of a vendor (openai, anthropic, gemini), or
+	// RateLimits hold for the models of a vendor (such as openai), or
 	// of a provider in Providers, by its name. Workers of one task queue need the
 	// same.
 	RateLimits map[string]RateLimit
@@ -101,7 +103,7 @@ func (c Config) withDefaults() Config {
 	if c.secrets == nil {
 		c.secrets = &secrets{}
 		for _, v := range vendors() {
-			c.secrets.fix(v.access(&c).Key.Reveal())
+			c.secrets.fix(v.access(c).Key.Reveal())
 		}
 		c.secrets.fix(c.Proxy.Reveal())
 		c.secrets.fix(password(c.Proxy))

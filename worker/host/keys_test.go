@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,45 +22,6 @@ func keyFile(t *testing.T, content string) string {
 	return path
 }
 
-func TestKeysOfTheEnvironment(t *testing.T) {
-	t.Parallel()
-	file := keyFile(t, "sk-file\n")
-	program := host.Config{
-		OpenAI: host.Access{BaseURL: "http://program:1/v1", Key: "sk-program"}, Gemini: host.Access{KeyFile: "program"},
-	}
-	for name, test := range map[string]struct {
-		base                      host.Config
-		values                    variables
-		openAI, anthropic, gemini host.Access
-	}{
-		"nothing":             {},
-		"the program alone":   {base: program, openAI: program.OpenAI, gemini: program.Gemini},
-		"base URLs":           {base: program, values: variables{"OPENAI_BASE_URL": "http://own:1/v1", "ANTHROPIC_BASE_URL": "http://own:2", "GEMINI_BASE_URL": "http://own:3"}, openAI: host.Access{BaseURL: "http://own:1/v1", Key: "sk-program"}, anthropic: host.Access{BaseURL: "http://own:2"}, gemini: host.Access{BaseURL: "http://own:3", KeyFile: "program"}},
-		"an empty base URL":   {base: program, values: variables{"OPENAI_BASE_URL": ""}, openAI: program.OpenAI, gemini: program.Gemini},
-		"keys":                {values: variables{"OPENAI_API_KEY": "sk-o", "ANTHROPIC_API_KEY": "sk-a", "GEMINI_API_KEY": "sk-g"}, openAI: host.Access{Key: "sk-o"}, anthropic: host.Access{Key: "sk-a"}, gemini: host.Access{Key: "sk-g"}},
-		"files":               {values: variables{"OPENAI_API_KEY_FILE": file, "ANTHROPIC_API_KEY_FILE": file, "GEMINI_API_KEY_FILE": file}, openAI: host.Access{KeyFile: file}, anthropic: host.Access{KeyFile: file}, gemini: host.Access{KeyFile: file}},
-		"a key over a file":   {base: program, values: variables{"GEMINI_API_KEY": "sk-g"}, openAI: program.OpenAI, gemini: host.Access{Key: "sk-g"}},
-		"a file over a key":   {base: program, values: variables{"OPENAI_API_KEY_FILE": file}, openAI: host.Access{BaseURL: "http://program:1/v1", KeyFile: file}, gemini: program.Gemini},
-		"Google's other name": {values: variables{"GOOGLE_API_KEY": "sk-other"}, gemini: host.Access{Key: "sk-other"}},
-		"and the first":       {values: variables{"GOOGLE_API_KEY": "sk-other", "GEMINI_API_KEY": "sk-g"}, gemini: host.Access{Key: "sk-g"}},
-		"and a file":          {values: variables{"GOOGLE_API_KEY": "sk-other", "GEMINI_API_KEY_FILE": file}, gemini: host.Access{KeyFile: file}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			config, err := read(t, test.base, test.values)
-			require.NoError(t, err)
-			require.Equal(t, test.openAI, config.OpenAI)
-			require.Equal(t, test.anthropic, config.Anthropic)
-			require.Equal(t, test.gemini, config.Gemini)
-		})
-	}
-}
-
-// keyVariables are all that hold keys.
-func keyVariables() []string {
-	return []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
-}
-
 // TestBadKeys: a key that cannot be one is refused before anything starts, by
 // the name of its variable, and not a piece of it is repeated.
 func TestBadKeys(t *testing.T) {
@@ -69,7 +29,7 @@ func TestBadKeys(t *testing.T) {
 	bad := map[string]string{
 		"empty": "", "a line end": "canary\n", "two lines": "canary\ncanary", "a control": "canary\x1b[2J", "a space": "canary canary", "another script": "canaryé",
 	}
-	for _, variable := range keyVariables() {
+	for _, variable := range host.KeyVariables() {
 		for name, value := range bad {
 			t.Run(variable+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -121,7 +81,7 @@ func TestCanariesInTheConfiguration(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-0123456789"
 	all := []variables{{"EVERSTEP_PROXY": "http://user:" + canary + "@proxy:3128"}}
-	for _, variable := range keyVariables() {
+	for _, variable := range host.KeyVariables() {
 		all = append(all, variables{variable: canary})
 	}
 	for _, variable := range host.KeyFileVariables() {
@@ -133,7 +93,7 @@ func TestCanariesInTheConfiguration(t *testing.T) {
 		require.NoError(t, host.CheckProviders(config))
 		reaches, err := host.Reaches(values, t.TempDir())
 		require.NoError(t, err)
-		shown, err := json.Marshal([]any{config.OpenAI, config.Anthropic, config.Gemini, config.Proxy, reaches})
+		shown, err := json.Marshal([]any{config.OpenAI, config.Anthropic, config.Gemini, config.Vendors, config.Proxy, reaches})
 		require.NoError(t, err)
 		texts := []string{string(shown)}
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
@@ -160,7 +120,10 @@ func TestReaches(t *testing.T) {
 		openAI, chat,
 		{Provider: "anthropic", Server: "https://api.anthropic.com", Own: true, Key: "ANTHROPIC_API_KEY_FILE", KeyFile: file, Wants: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"}},
 		{Provider: "gemini", Server: "https://generativelanguage.googleapis.com/v1beta", Own: true, Wants: []string{"GEMINI_API_KEY", "GEMINI_API_KEY_FILE", "GOOGLE_API_KEY"}},
-	}, reaches)
+	}, reaches[:4])
+	for i, r := range reaches {
+		require.Equal(t, host.ProviderNames()[i+1], r.Provider, "each but the one that needs no server")
+	}
 
 	// What is wrong with one says nothing of the others.
 	reaches, err = host.Reaches(variables{"ANTHROPIC_API_KEY": "", "GEMINI_BASE_URL": "ftp://host", "OPENAI_API_KEY": "sk"}, t.TempDir())
@@ -187,6 +150,4 @@ func TestReaches(t *testing.T) {
 	_, err = host.Reaches(variables{"EVERSTEP_IDLE_TIMEOUT": "soon"}, t.TempDir())
 	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 	require.ErrorContains(t, err, "EVERSTEP_IDLE_TIMEOUT")
-	require.Equal(t, []string{"scripted", "openai", "openai-chat", "anthropic", "gemini"}, host.ProviderNames())
-	require.False(t, slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Provider == "scripted" }))
 }

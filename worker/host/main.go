@@ -60,11 +60,7 @@ workers may serve one task queue; an agent goes on with another when one dies.
 A flag comes before its variable, a variable before a profile of Temporal's
 configuration file.
 
-Keys are never flags. OPENAI_API_KEY is the key of the server that
-OPENAI_BASE_URL names, OpenAI's own unless given; OPENAI_API_KEY_FILE names a
-file that holds the key, with permissions 0600 or stricter unless it is below
-/run/secrets, and another key in it counts at once. ANTHROPIC_… and GEMINI_… are
-the same for theirs; GOOGLE_API_KEY counts where no GEMINI_API_KEY is set.
+` + keysHelp() + `
 Requests to models go through no proxy but that of EVERSTEP_PROXY.
 
 Stops on SIGINT or SIGTERM when work in progress has finished, or has been

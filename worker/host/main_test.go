@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -88,10 +91,10 @@ func TestGather(t *testing.T) {
 	require.Len(t, described, 6)
 	require.Equal(t, "greets", described["greet"])
 	require.Equal(t, "reads otherwise", described["read_file"])
-	require.Len(t, m.providers, 6)
+	require.Len(t, m.providers, len(ProviderNames())+1)
 	require.Equal(t, own, m.providers["openai-chat"])
 	require.NotNil(t, m.storage)
-	require.Contains(t, m.describe(), "anthropic gemini mine openai openai-chat scripted")
+	require.Contains(t, m.describe(), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
 }
 
 type openAI struct{ inference.Provider }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"everstep/activities/inference/wire"
 )
 
 // kindBool is the kind of a setting whose flag needs no value.
@@ -16,9 +18,9 @@ func modelSettings() []setting {
 	return []setting{
 		// No flag: it may hold a password.
 		{"", "EVERSTEP_PROXY", "url", "the proxy that requests to models go through", func(c *Config, text string) error {
-			text = strings.TrimSpace(text)
-			c.Proxy = Secret(text)
-			return checkProxy(text)
+			c.Proxy = Secret(strings.TrimSpace(text))
+			_, err := wire.ParseProxy(text)
+			return err
 		}},
 		{"allow-base-url", "EVERSTEP_ALLOW_BASE_URL", kindBool, "let agents name a base_url of their own, which then gets the key", func(c *Config, text string) (err error) {
 			c.AllowBaseURL, err = readBool(text)

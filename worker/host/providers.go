@@ -3,9 +3,11 @@ package host
 import (
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/scripted"
 	"everstep/domain"
 )
@@ -15,8 +17,8 @@ import (
 func ProviderNames() []string {
 	names := []string{scripted.Name}
 	for _, v := range vendors() {
-		for _, o := range v.offers {
-			names = append(names, o.name)
+		for _, api := range v.apis() {
+			names = append(names, api.Name)
 		}
 	}
 	return names
@@ -24,18 +26,21 @@ func ProviderNames() []string {
 
 // providers are ours, and those that the program adds.
 func (c Config) providers() (map[string]inference.Provider, error) {
+	for name := range c.Vendors {
+		if !slices.ContainsFunc(vendors(), func(v vendor) bool { return v.Name == name && v.field == nil }) {
+			return nil, domain.Errorf(domain.Invalid, "vendors: %q is none that has no field of its own", name)
+		}
+	}
 	all := map[string]inference.Provider{scripted.Name: scripted.New()}
 	for _, v := range vendors() {
 		shared, err := v.config(c)
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range v.offers {
-			provider, err := o.open(c, shared)
-			if err != nil {
+		for _, api := range v.apis() {
+			if all[api.Name], err = wire.New(api, shared); err != nil {
 				return nil, err
 			}
-			all[o.name] = provider
 		}
 	}
 	maps.Copy(all, c.Providers)
@@ -98,27 +103,24 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 }
 
 func (v vendor) reaches(c Config, environment Environment) []Reach {
-	shared := Reach{Wants: []string{v.key, v.keyFile}}
-	if v.otherKey != "" {
-		shared.Wants = append(shared.Wants, v.otherKey)
-	}
+	shared := Reach{Wants: v.keys()}
 	var all []Reach
 	shared.Key, shared.Err = v.fromEnvironment(&c, environment)
 	config, err := v.config(c)
-	for _, err := range []error{err, v.access(&c).outside(c.Dir, v)} {
+	for _, err := range []error{err, v.access(c).outside(c.Dir, v)} {
 		if shared.Err == nil {
 			shared.Err = err
 		}
 	}
-	shared.KeyFile = v.access(&c).KeyFile
-	for _, o := range v.offers {
+	shared.KeyFile = v.access(c).KeyFile
+	for _, api := range v.apis() {
 		r := shared
-		r.Provider = o.name
+		r.Provider = api.Name
 		if r.Err == nil {
-			_, r.Err = o.open(c, config)
+			_, r.Err = wire.New(api, config)
 		}
 		if r.Err == nil {
-			r.Server, r.Own = plainURL(config.BaseURL, o.server), o.at(config.BaseURL)
+			r.Server, r.Own = plainURL(config.BaseURL, api.Server), atServer(api, config.BaseURL)
 		}
 		all = append(all, r)
 	}
@@ -140,13 +142,13 @@ func plainURL(base, otherwise string) string {
 // vendorServer reports whether a model is asked for at its vendor's own server.
 // Elsewhere a model of the same name may cost anything.
 func (c Config) vendorServer(model domain.LLMConfig) bool {
-	v, o, known := offered(model.Provider)
+	v, api, known := offered(model.Provider)
 	if _, replaced := c.Providers[model.Provider]; !known || replaced {
 		return false // only the program knows where its provider asks
 	}
 	base := model.BaseURL
 	if base == "" {
-		base = v.access(&c).BaseURL
+		base = v.access(c).BaseURL
 	}
-	return o.at(base)
+	return atServer(api, base)
 }

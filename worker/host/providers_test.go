@@ -56,8 +56,15 @@ func (h *heard) all() []string {
 
 // at is a configuration in which all vendors are at one place.
 func at(access Access) Config {
-	return Config{OpenAI: access, Anthropic: access, Gemini: access}
+	var config Config
+	for _, v := range vendors() {
+		v.grant(&config, access)
+	}
+	return config
 }
+
+// served is how many providers have a server.
+func served() int { return len(ProviderNames()) - 1 }
 
 func modelOf(provider string) domain.LLMConfig {
 	return domain.LLMConfig{Provider: provider, Model: "m"}
@@ -80,10 +87,10 @@ func each(t *testing.T, config Config, test func(t *testing.T, v vendor, name st
 	require.NoError(t, err)
 	t.Run("providers", func(t *testing.T) {
 		for _, v := range vendors() {
-			for _, o := range v.offers {
-				t.Run(o.name, func(t *testing.T) {
+			for _, api := range v.apis() {
+				t.Run(api.Name, func(t *testing.T) {
 					t.Parallel()
-					test(t, v, o.name, all[o.name])
+					test(t, v, api.Name, all[api.Name])
 				})
 			}
 		}
@@ -96,7 +103,7 @@ func TestNoKey(t *testing.T) {
 	t.Parallel()
 	each(t, Config{}, func(t *testing.T, v vendor, name string, p inference.Provider) {
 		err := p.Check(t.Context(), modelOf(name))
-		require.ErrorContains(t, err, v.key+": is not set on the worker")
+		require.ErrorContains(t, err, v.KeyVariable()+": is not set on the worker")
 		require.Equal(t, domain.Denied, domain.AsError(err).Kind)
 		require.Equal(t, domain.CodeAuth, domain.AsError(err).Code)
 	})
@@ -164,14 +171,14 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 	} {
 		for _, v := range vendors() {
 			config := Config{Dir: test.dir}.withDefaults()
-			v.access(&config).KeyFile = test.file
+			v.grant(&config, Access{KeyFile: test.file})
 			m, err := gather(t.Context(), config)
 			if !test.refused {
 				require.NoError(t, err)
 				require.NoError(t, m.close())
 				continue
 			}
-			require.ErrorContains(t, err, v.keyFile+": the file is in ")
+			require.ErrorContains(t, err, v.KeyFileVariable()+": the file is in ")
 			require.Equal(t, exitUsage, exitCode(err))
 		}
 	}
@@ -182,14 +189,17 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 func TestLogHidesWhatIsConfigured(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	config := Config{
-		OpenAI: Access{Key: `canary-"1"`}, Anthropic: Access{Key: "canary-2"}, Gemini: Access{Key: "canary-3"},
-		Proxy: "http://user:canary-4@proxy:3128", Log: Log{Writer: &log, Format: FormatJSON},
-	}.withDefaults()
-	config.logger().Error(`canary-"1" canary-2`, "key", "canary-3", "proxy", config.Proxy.Reveal(), "password", "canary-4",
-		"config", fmt.Sprintf("%+v", config))
+	config := Config{Proxy: "http://user:canary-proxy@proxy:3128", Log: Log{Writer: &log, Format: FormatJSON}}
+	var keys []any
+	for i, v := range vendors() {
+		key := fmt.Sprintf(`canary-"%d"`, i)
+		v.grant(&config, Access{Key: Secret(key)})
+		keys = append(keys, v.Name, key)
+	}
+	config = config.withDefaults()
+	config.logger().Error(fmt.Sprint(keys...), append(keys, "proxy", config.Proxy.Reveal(), "password", "canary-proxy", "config", fmt.Sprintf("%+v", config))...)
 	require.NotContains(t, log.String(), "canary")
-	require.GreaterOrEqual(t, strings.Count(log.String(), hidden), 5)
+	require.GreaterOrEqual(t, strings.Count(log.String(), hidden), len(keys)+2)
 }
 
 // TestRedirectCarriesNoKey: another host that a server names is never asked.
@@ -203,7 +213,7 @@ func TestRedirectCarriesNoKey(t *testing.T) {
 		require.Contains(t, failed.Message, "redirect")
 		require.NotContains(t, failed.Message+failed.Detail, "canary")
 	})
-	require.Len(t, server.all(), 4)
+	require.Len(t, server.all(), served())
 	require.Empty(t, elsewhere.all())
 }
 
@@ -227,7 +237,7 @@ func TestBaseURLOfADefinition(t *testing.T) {
 		require.NoError(t, p.Check(t.Context(), model))
 		require.Equal(t, domain.CodeAuth, ask(t, p, model).Code)
 	})
-	require.Len(t, server.all(), 4)
+	require.Len(t, server.all(), served())
 }
 
 // TestProxyIsUsed: only the one that is configured.
@@ -239,7 +249,7 @@ func TestProxyIsUsed(t *testing.T) {
 	each(t, config, func(t *testing.T, _ vendor, name string, p inference.Provider) {
 		require.Equal(t, domain.CodeAuth, ask(t, p, modelOf(name)).Code)
 	})
-	require.Len(t, proxy.all(), 4)
+	require.Len(t, proxy.all(), served())
 }
 
 // TestTimeoutsReachEveryProvider: a server that says nothing is given up.

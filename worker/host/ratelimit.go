@@ -77,9 +77,9 @@ func limits(quotas []quota) map[string]activities.Limit {
 func (c Config) limited(name string) []string {
 	var providers []string
 	for _, v := range vendors() {
-		if v.name == name {
-			for _, o := range v.offers {
-				providers = append(providers, o.name)
+		if v.Name == name {
+			for _, api := range v.apis() {
+				providers = append(providers, api.Name)
 			}
 			return providers
 		}
@@ -88,14 +88,6 @@ func (c Config) limited(name string) []string {
 		return []string{name}
 	}
 	return nil
-}
-
-func vendorNames() []string {
-	var names []string
-	for _, v := range vendors() {
-		names = append(names, v.name)
-	}
-	return names
 }
 
 // readRateLimits reads what --rate-limits says.

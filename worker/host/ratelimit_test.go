@@ -1,6 +1,7 @@
 package host
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ func TestReadRateLimits(t *testing.T) {
 		"":                          `"" is no limit; write it like openai=600rpm/200000tpm`,
 		"600rpm":                    `"600rpm" is no limit`,
 		"openai=600rpm,":            `"" is no limit`,
-		"opnai=600rpm":              `"opnai" is no vendor; the vendors are: openai, anthropic, gemini`,
+		"opnai=600rpm":              `"opnai" is no vendor; the vendors are: ` + strings.Join(vendorNames(), ", "),
 		"openai-chat=600rpm":        `"openai-chat" is no vendor`,
 		"openai=1rpm,openai=2rpm":   "openai has two limits; leave one out",
 		"openai=600":                `openai: "600" is neither requests a minute`,
@@ -62,7 +63,7 @@ func TestQuotas(t *testing.T) {
 	require.Equal(t, "600 requests a minute, 50000 tokens a minute and worker", all["openai"].String())
 
 	for want, wrong := range map[string]Config{
-		`rate limit: "opnai" is no vendor; the vendors are: openai, anthropic, gemini`: {RateLimits: map[string]RateLimit{"opnai": {1, 1}}},
+		`rate limit: "opnai" is no vendor; the vendors are: ` + strings.Join(vendorNames(), ", "): {RateLimits: map[string]RateLimit{"opnai": {1, 1}}},
 		"rate limit: openai: a limit cannot be negative; zero is none":                 {RateLimits: map[string]RateLimit{"openai": {RequestsPerMinute: -1}}},
 		"workers: -1; give how many workers share the tokens, at least 1":              {Workers: -1},
 	} {

@@ -1,71 +1,83 @@
 package host
 
 import (
+	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 
 	"everstep/activities/anthropic"
 	"everstep/activities/gemini"
-	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openai"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
 
-// A vendor has models, and one key for all of its APIs.
+// A vendor has models, and one key for all of its APIs. The first of them names
+// its variables.
 type vendor struct {
-	name string
-	// baseURL, key and keyFile name the variables of an Access.
-	baseURL, key, keyFile string
-	// otherKey names the variable that counts where none of key and keyFile is
-	// set. Empty: none does.
+	wire.API
+	// others are more APIs of the vendor.
+	others []wire.API
+	// otherKey names the variable that counts where none of key and file is set.
+	// Empty: none does.
 	otherKey string
-	access   func(*Config) *Access
-	offers   []offer
+	// field is the vendor's in a Config. Nil: it is in Config.Vendors.
+	field func(*Config) *Access
 }
 
-// An offer is one of a vendor's APIs, which is a provider here.
-type offer struct {
-	name string
-	// server is the vendor's own.
-	server string
-	open   func(Config, wire.Config) (inference.Provider, error)
-}
-
-// vendors lists all whose models a worker can use.
+// vendors lists all whose models a worker can use. What a worker reads, what it
+// can reach, help and doctor are derived from it, and tests hold the documents
+// against it.
 func vendors() []vendor {
-	return []vendor{
-		{
-			name: "openai", baseURL: "OPENAI_BASE_URL", key: "OPENAI_API_KEY", keyFile: "OPENAI_API_KEY_FILE",
-			access: func(c *Config) *Access { return &c.OpenAI },
-			offers: []offer{
-				{openai.Name, openai.DefaultBaseURL, func(_ Config, w wire.Config) (inference.Provider, error) {
-					return openai.New(openai.Config{Config: w})
-				}},
-				{openaichat.Name, openaichat.DefaultBaseURL, func(c Config, w wire.Config) (inference.Provider, error) {
-					return openaichat.New(openaichat.Config{
-						BaseURL: w.BaseURL, Key: w.Key, AllowBaseURL: w.AllowBaseURL, Timeouts: w.Timeouts, Proxy: w.Proxy,
-						FinishOptional: c.FinishOptional,
-					})
-				}},
-			},
-		},
-		{
-			name: "anthropic", baseURL: "ANTHROPIC_BASE_URL", key: "ANTHROPIC_API_KEY", keyFile: "ANTHROPIC_API_KEY_FILE",
-			access: func(c *Config) *Access { return &c.Anthropic },
-			offers: []offer{{anthropic.Name, anthropic.DefaultBaseURL, func(_ Config, w wire.Config) (inference.Provider, error) {
-				return anthropic.New(anthropic.Config{Config: w})
-			}}},
-		},
-		{
-			name: "gemini", baseURL: "GEMINI_BASE_URL", key: "GEMINI_API_KEY", keyFile: "GEMINI_API_KEY_FILE", otherKey: "GOOGLE_API_KEY",
-			access: func(c *Config) *Access { return &c.Gemini },
-			offers: []offer{{gemini.Name, gemini.DefaultBaseURL, func(_ Config, w wire.Config) (inference.Provider, error) {
-				return gemini.New(gemini.Config{Config: w})
-			}}},
-		},
+	all := []vendor{
+		{API: openai.API(), field: func(c *Config) *Access { return &c.OpenAI }},
+		{API: anthropic.API(), field: func(c *Config) *Access { return &c.Anthropic }},
+		{API: gemini.API(), field: func(c *Config) *Access { return &c.Gemini }, otherKey: "GOOGLE_API_KEY"},
+	}
+	for _, d := range openaichat.Dialects() {
+		if i := slices.IndexFunc(all, func(v vendor) bool { return v.Variables == d.Variables }); i >= 0 {
+			all[i].others = append(all[i].others, d.API())
+		} else {
+			all = append(all, vendor{API: d.API()})
+		}
+	}
+	return all
+}
+
+// apis are all of the vendor's, each of which is a provider.
+func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
+
+// keys are the variables that can say what the key is, the best first.
+func (v vendor) keys() []string {
+	if v.otherKey == "" {
+		return []string{v.KeyVariable(), v.KeyFileVariable()}
+	}
+	return []string{v.KeyVariable(), v.KeyFileVariable(), v.otherKey}
+}
+
+// access is what a configuration says of the vendor.
+func (v vendor) access(c Config) Access {
+	if v.field != nil {
+		return *v.field(&c)
+	}
+	return c.Vendors[v.Name]
+}
+
+// grant changes what a configuration says of the vendor, and none that it was
+// copied from.
+func (v vendor) grant(c *Config, access Access) {
+	switch {
+	case v.field != nil:
+		*v.field(c) = access
+	case access != c.Vendors[v.Name]:
+		c.Vendors = maps.Clone(c.Vendors)
+		if c.Vendors == nil {
+			c.Vendors = map[string]Access{}
+		}
+		c.Vendors[v.Name] = access
 	}
 }
 
@@ -73,25 +85,26 @@ func vendors() []vendor {
 // program has set, and returns which of them has the key. An empty key is an
 // error: whoever sets one does not mean none.
 func (v vendor) fromEnvironment(c *Config, environment Environment) (key string, err error) {
-	access := v.access(c)
-	if text, ok := environment.LookupEnv(v.baseURL); ok && text != "" {
+	access := v.access(*c)
+	defer func() { v.grant(c, access) }()
+	if text, ok := environment.LookupEnv(v.BaseURLVariable()); ok && text != "" {
 		access.BaseURL = text
 	}
-	file, filed := environment.LookupEnv(v.keyFile)
-	text, given := environment.LookupEnv(v.key)
-	key = v.key
+	file, filed := environment.LookupEnv(v.KeyFileVariable())
+	text, given := environment.LookupEnv(v.KeyVariable())
+	key = v.KeyVariable()
 	if !given && !filed && v.otherKey != "" {
 		key = v.otherKey
 		text, given = environment.LookupEnv(key)
 	}
 	switch {
 	case given && filed:
-		return "", domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", key, v.keyFile)
+		return "", domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", key, v.KeyFileVariable())
 	case filed && file == "":
-		return "", domain.Errorf(domain.Invalid, "%s: is empty; set it to the path of a file that holds the key, or unset it", v.keyFile)
+		return "", domain.Errorf(domain.Invalid, "%s: is empty; set it to the path of a file that holds the key, or unset it", v.KeyFileVariable())
 	case filed:
 		access.Key, access.KeyFile = "", file
-		return v.keyFile, nil
+		return v.KeyFileVariable(), nil
 	case given:
 		if err := checkKey(key, text); err != nil {
 			return "", err
@@ -106,39 +119,67 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 func KeyFileVariables() []string {
 	var names []string
 	for _, v := range vendors() {
-		names = append(names, v.keyFile)
+		names = append(names, v.KeyFileVariable())
+	}
+	return names
+}
+
+// vendorNames are those by which rate limits, and Config.Vendors, name them.
+func vendorNames() []string {
+	var names []string
+	for _, v := range vendors() {
+		names = append(names, v.Name)
 	}
 	return names
 }
 
 // config is what the adapters of a vendor get.
 func (v vendor) config(c Config) (wire.Config, error) {
-	access := v.access(&c)
+	access := v.access(c)
 	key, err := access.key(v, c.secrets)
 	return wire.Config{
-		BaseURL: access.BaseURL, Key: key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy.Reveal(),
+		BaseURL: access.BaseURL, Key: key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy.Reveal(), FinishOptional: c.FinishOptional,
 	}, err
 }
 
 // offered finds a provider by its name.
-func offered(name string) (vendor, offer, bool) {
+func offered(name string) (vendor, wire.API, bool) {
 	for _, v := range vendors() {
-		if i := slices.IndexFunc(v.offers, func(o offer) bool { return o.name == name }); i >= 0 {
-			return v, v.offers[i], true
+		for _, api := range v.apis() {
+			if api.Name == name {
+				return v, api, true
+			}
 		}
 	}
-	return vendor{}, offer{}, false
+	return vendor{}, wire.API{}, false
 }
 
-// at reports whether a base URL is at the vendor's own server. An empty one is.
-func (o offer) at(base string) bool {
-	if base == "" {
-		return true
-	}
-	own, err := url.Parse(o.server)
-	if err != nil {
-		return false
+// atServer reports whether a base URL is at an API's own server. An empty one is.
+func atServer(api wire.API, base string) bool {
+	own, err := url.Parse(api.Server)
+	if base == "" || err != nil {
+		return err == nil
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	return err == nil && strings.EqualFold(u.Hostname(), own.Hostname())
+}
+
+// keysHelp says in a worker's help where keys come from.
+func keysHelp() string {
+	all := vendors()
+	var same, other []string
+	for _, v := range all[1:] {
+		same = append(same, v.Variables+"_…")
+		if v.otherKey != "" {
+			other = append(other, v.otherKey+" counts where no "+v.KeyVariable()+" is set.")
+		}
+	}
+	last := len(same) - 1
+	first := all[0]
+	return fmt.Sprintf(`Keys are never flags. %s is the key of the server that
+%s names, the vendor's own unless given; %s names a
+file that holds the key, with permissions 0600 or stricter unless it is below
+/run/secrets, and another key in it counts at once. %s and %s are
+the same for theirs. %s`, first.KeyVariable(), first.BaseURLVariable(), first.KeyFileVariable(),
+		strings.Join(same[:last], ", "), same[last], strings.Join(other, " "))
 }

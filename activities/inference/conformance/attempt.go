@@ -15,6 +15,9 @@ import (
 	"everstep/domain"
 )
 
+// Key is the key of every attempt. No error may hold it.
+const Key = "sk-conformance-0123456789abcdef"
+
 // An Outcome is what came of an attempt.
 type Outcome struct {
 	Answer inference.Answer

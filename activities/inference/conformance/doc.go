@@ -1,12 +1,15 @@
-// Package conformance tests that a provider keeps what inference.Provider
-// promises: against a server on this machine that answers in the API's own
-// form, also wrongly, late or not at all.
+// Package conformance holds adapters to what inference.Provider promises: its
+// tests do, against a server on this machine that answers in an API's own form,
+// also wrongly, late or not at all.
 //
-// Its main type is Case, which holds an API's bodies. Its one rule: it asks the
-// same of every provider, so what one API has and another has not is a body that
-// is there or not, never an expectation that differs.
+// The tests' main type is Case, which holds an API's bodies; each adapter's is in
+// the file with its name. Their one rule: they ask the same of every adapter, so
+// what one API has and another has not is a body that is there or not, never an
+// expectation that differs.
 //
-// Start reading at case.go; run.go names the tests. Floods is apart, since it
-// measures memory. A provider without a server is tested attempt by attempt,
-// with Attempt.
+// What is not in its tests serves those of the adapters: servers, recorded
+// exchanges, and Attempt, which checks what is promised of every attempt, also of
+// a provider without a server.
+//
+// Start reading at run_test.go, then case_test.go.
 package conformance

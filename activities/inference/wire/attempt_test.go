@@ -19,12 +19,28 @@ import (
 	"everstep/domain"
 )
 
-var api = wire.API{Name: "test", DefaultBaseURL: "https://models.example/v1", BaseURLVariable: "THE_URL", KeyVariable: "THE_KEY"}
+// api says {"text":…}, as decoder reads it.
+func api(prepare func(*wire.Attempt) (wire.Request, wire.Decoder)) wire.API {
+	return wire.API{
+		Name: apiName, Server: "https://models.example/v1", Variables: "THE", Official: func(string) bool { return true },
+		Reserved: []string{"model"}, Bound: func(options domain.Metadata) (int64, error) { return wire.Bound(options, "most", "") },
+		CheckFormat: func(domain.LLMConfig, domain.ResponseFormat, bool) error { return nil },
+		Prepare: func(a *wire.Attempt, _ inference.Call) (wire.Request, wire.Decoder, error) {
+			request, decoder := prepare(a)
+			return request, decoder, nil
+		},
+	}
+}
 
-func everywhere(*url.URL) bool { return true }
+const apiName = "test"
+
+// says is the request of most tests.
+func says(a *wire.Attempt) (wire.Request, wire.Decoder) {
+	return wire.Request{Path: "say", Header: a.KeyIn("X-Key", ""), Body: []byte("{}")}, &decoder{Attempt: a}
+}
 
 func question() inference.Call {
-	return inference.Call{Config: domain.LLMConfig{Provider: api.Name, Model: "m"}, Messages: []domain.Message{domain.UserMessage("hello")}}
+	return inference.Call{Config: domain.LLMConfig{Provider: apiName, Model: "m"}, Messages: []domain.Message{domain.UserMessage("hello")}}
 }
 
 func serve(t *testing.T, handler http.HandlerFunc) string {
@@ -39,7 +55,7 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 
 func newClient(t *testing.T, config wire.Config) *wire.Client {
 	t.Helper()
-	client, err := wire.New(api, config)
+	client, err := wire.New(api(says), config)
 	require.NoError(t, err)
 	return client
 }
@@ -52,20 +68,22 @@ func failure(t *testing.T, err error) *domain.Error {
 }
 
 // attempt makes one attempt and returns its failure, nil where it has none.
-func attempt(t *testing.T, config wire.Config, d *decoder) (*domain.Error, *wire.Attempt) {
+func attempt(t *testing.T, config wire.Config) (inference.Answer, *domain.Error) {
 	t.Helper()
-	a, err := newClient(t, config).Begin(t.Context(), question())
+	answer, err := newClient(t, config).Infer(t.Context(), question(), nil)
+	if err == nil {
+		return answer, nil
+	}
+	return answer, failure(t, err)
+}
+
+// ask makes one attempt of an API.
+func ask(t *testing.T, config wire.Config, call inference.Call, prepare func(*wire.Attempt) (wire.Request, wire.Decoder)) error {
+	t.Helper()
+	client, err := wire.New(api(prepare), config)
 	require.NoError(t, err)
-	defer a.End()
-	d.attempt = a
-	response, err := a.Post("say", nil, nil, []byte("{}"))
-	if err == nil {
-		err = a.Read(response, d)
-	}
-	if err == nil {
-		return nil, a
-	}
-	return failure(t, err), a
+	_, err = client.Infer(t.Context(), call, nil)
+	return err
 }
 
 // TestOneRequest: whatever an SDK tries, an attempt is one request.
@@ -81,18 +99,25 @@ func TestOneRequest(t *testing.T) {
 			})
 			call := question()
 			call.Sent = func() { sent.Add(1) }
-			a, err := newClient(t, wire.Config{BaseURL: server}).Begin(t.Context(), call)
-			require.NoError(t, err)
-			defer a.End()
-			_, first := a.Post("say", nil, nil, nil)
-			_, again := a.Post("say", nil, nil, nil)
-			failed := failure(t, again)
+			var first error
+			err := ask(t, wire.Config{BaseURL: server}, call, func(a *wire.Attempt) (wire.Request, wire.Decoder) {
+				post := func() (*http.Response, error) {
+					request, err := http.NewRequestWithContext(a.Context(), http.MethodPost, a.Base.String(), nil)
+					require.NoError(t, err)
+					return a.HTTPClient().Do(request)
+				}
+				return wire.Request{Send: func() (*http.Response, error) {
+					_, first = post()
+					return post()
+				}}, &decoder{Attempt: a}
+			})
+			failed := failure(t, err)
 			if status == 200 {
 				require.NoError(t, first)
 				require.Equal(t, domain.Internal, failed.Kind)
 				require.True(t, failed.Billed)
 			} else {
-				require.Equal(t, first, again)
+				require.Equal(t, failure(t, first), failed)
 			}
 			require.EqualValues(t, 1, count.Load())
 			require.EqualValues(t, 1, sent.Load())
@@ -100,27 +125,57 @@ func TestOneRequest(t *testing.T) {
 	}
 }
 
-func TestPost(t *testing.T) {
+func TestRequest(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) { got = r.Clone(r.Context()) })
-	a, err := newClient(t, wire.Config{BaseURL: server + "/v1?api-version=1"}).Begin(t.Context(), question())
-	require.NoError(t, err)
-	defer a.End()
-	_, err = a.Post("models/a%2Fb:say", url.Values{"alt": {"sse"}}, http.Header{"x-key": {"k"}}, []byte("{}"))
-	require.NoError(t, err)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Clone(r.Context())
+		_, _ = io.WriteString(w, `{"text":"hello"}`)
+	})
+	require.NoError(t, ask(t, wire.Config{BaseURL: server + "/v1?api-version=1"}, question(), func(a *wire.Attempt) (wire.Request, wire.Decoder) {
+		return wire.Request{Path: "models/a%2Fb:say", Query: url.Values{"alt": {"sse"}}, Header: http.Header{"x-key": {"k"}}, Body: []byte("{}")}, &decoder{Attempt: a}
+	}))
 	require.Equal(t, "/v1/models/a%2Fb:say?alt=sse&api-version=1", got.URL.String())
 	require.Equal(t, "k", got.Header.Get("X-Key"))
 	require.Equal(t, "application/json", got.Header.Get("Content-Type"))
 }
 
-func TestPostStaysBelowTheBaseURL(t *testing.T) {
+func TestRequestStaysBelowTheBaseURL(t *testing.T) {
 	t.Parallel()
-	a, err := newClient(t, wire.Config{BaseURL: "http://127.0.0.1:1/v1"}).Begin(t.Context(), question())
-	require.NoError(t, err)
-	defer a.End()
-	_, err = a.Post("models/../admin", nil, nil, nil)
+	err := ask(t, wire.Config{BaseURL: "http://127.0.0.1:1/v1"}, question(), func(a *wire.Attempt) (wire.Request, wire.Decoder) {
+		return wire.Request{Path: "models/../admin"}, &decoder{Attempt: a}
+	})
 	require.Equal(t, domain.Invalid, failure(t, err).Kind)
+}
+
+// TestBound: the least bound that anybody says holds.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		call, definition int64
+		option           string
+		want             int64
+	}{
+		"none": {option: "null"}, "the call's": {3, 4, "5", 3}, "the definition's": {4, 3, "5", 3}, "the options'": {4, 5, "3", 3}, "the options' alone": {0, 0, "3", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := question()
+			call.MaxOutputTokens, call.Config.MaxOutputTokens, call.Config.Options = test.call, test.definition, domain.Metadata{"most": []byte(test.option)}
+			bound := int64(-1)
+			err := ask(t, wire.Config{BaseURL: "http://127.0.0.1:1"}, call, func(a *wire.Attempt) (wire.Request, wire.Decoder) {
+				bound = a.Bound
+				return says(a)
+			})
+			require.Error(t, err)
+			require.Equal(t, test.want, bound)
+		})
+	}
+	for _, option := range []string{"0", "-1", "1.5", `"3"`, "[]"} {
+		call := question()
+		call.Config.Options = domain.Metadata{"most": []byte(option)}
+		require.ErrorContains(t, ask(t, wire.Config{}, call, says), "options: most is not a positive whole number")
+	}
 }
 
 // TestNoConnection: a server that never ends its handshake has got nothing.
@@ -129,7 +184,7 @@ func TestNoConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
-	failed, _ := attempt(t, wire.Config{BaseURL: "https://" + listener.Addr().String(), Timeouts: wire.Timeouts{Connect: 20 * time.Millisecond}}, &decoder{})
+	_, failed := attempt(t, wire.Config{BaseURL: "https://" + listener.Addr().String(), Timeouts: wire.Timeouts{Connect: 20 * time.Millisecond}})
 	require.Equal(t, domain.CodeTimeout, failed.Code)
 	require.Equal(t, domain.Unavailable, failed.Kind)
 	require.False(t, failed.Billed)
@@ -148,12 +203,12 @@ func TestProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", proxy)
 	t.Setenv("http_proxy", proxy)
 	config := wire.Config{BaseURL: "http://192.0.2.1/v1", Timeouts: wire.Timeouts{Connect: 100 * time.Millisecond}}
-	failed, _ := attempt(t, config, &decoder{})
+	_, failed := attempt(t, config)
 	require.NotNil(t, failed)
 	require.False(t, failed.Billed)
 	require.Nil(t, through.Load())
 	config.Proxy = proxy
-	failed, _ = attempt(t, config, &decoder{})
+	_, failed = attempt(t, config)
 	require.Nil(t, failed)
 	require.Equal(t, "http://192.0.2.1/v1/say", *through.Load())
 }
@@ -161,7 +216,7 @@ func TestProxy(t *testing.T) {
 func TestProxyIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"host:3128", "ftp://host", "http://user:canary@", "://canary"} {
-		_, err := wire.New(api, wire.Config{Proxy: text})
+		_, err := wire.New(api(says), wire.Config{Proxy: text})
 		require.ErrorContains(t, err, "proxy")
 		require.NotContains(t, err.Error(), "canary")
 	}
@@ -189,8 +244,8 @@ func TestRequestID(t *testing.T) {
 				w.WriteHeader(http.StatusInternalServerError)
 				_, _ = io.WriteString(w, test.body)
 			})
-			failed, a := attempt(t, wire.Config{BaseURL: server}, &decoder{})
-			require.Equal(t, test.want, a.RequestID())
+			_, failed := attempt(t, wire.Config{BaseURL: server})
+			require.Equal(t, test.want != "", strings.HasPrefix(failed.Detail, "request "), failed.Detail)
 			if test.want != "" {
 				require.Contains(t, failed.Detail, "request "+test.want+": ")
 			}

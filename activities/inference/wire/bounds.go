@@ -1,6 +1,13 @@
 package wire
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
 
 const (
 	// maxBody bounds a response in bytes. Servers spend up to 320 of them on a
@@ -17,6 +24,9 @@ const (
 	perPart = 1 << 10
 	// maxHeader bounds the header of a response.
 	maxHeader = 1 << 20
+	// trailerTimeout bounds the wait for what may follow a whole answer: its
+	// usage and the end of the stream.
+	trailerTimeout = 5 * time.Second
 )
 
 // errEvent is the error of an event that is too long.
@@ -29,3 +39,66 @@ type tooLong struct {
 }
 
 func (t *tooLong) Error() string { return fmt.Sprintf("%s has more than %d bytes", t.what, t.most) }
+
+var errQuiet = errors.New("the server sent nothing for too long")
+
+// quiet ends an attempt when nothing is heard for a time. Its time begins with
+// the first call of heard.
+type quiet struct {
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	timer *time.Timer
+	done  bool
+}
+
+// heard starts the wait anew.
+func (q *quiet) heard(next time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.done:
+	case q.timer == nil:
+		q.timer = time.AfterFunc(next, func() { q.cancel(errQuiet) })
+	default:
+		q.timer.Reset(next)
+	}
+}
+
+func (q *quiet) stop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.done = true
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+}
+
+// guarded is a response's body, bounded in bytes and in the time between them.
+type guarded struct {
+	body  io.ReadCloser
+	quiet *quiet
+	idle  time.Duration
+	// most is how many bytes it may have, left how many are still to come.
+	most, left int64
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		return 0, &tooLong{"the response", g.most}
+	}
+	n, err := g.body.Read(p[:min(int64(len(p)), g.left)])
+	g.left -= int64(n)
+	if n > 0 {
+		g.quiet.heard(g.idle)
+	}
+	return n, err
+}
+
+func (g *guarded) Close() error { return g.body.Close() }
+
+// trail bounds the wait for what may follow a whole answer.
+func (g *guarded) trail() {
+	g.idle = min(trailerTimeout, g.idle)
+	g.quiet.heard(g.idle)
+}

@@ -22,7 +22,7 @@ func TestCallInManyPieces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			draft, next := wire.NewDraft(nil), head
+			draft, next := &wire.Draft{}, head
 			next.Name = ""
 			head.Arguments = `{"text":"`
 			draft.Call(head)

@@ -1,26 +1,78 @@
 package wire
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"everstep/activities/inference"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
-// An API is what tells one adapter from another. It never changes.
+// An API is what an adapter has of its own. It never changes. What its functions
+// return as errors need not name a source.
 type API struct {
 	// Name is the provider's name, the source of its errors.
 	Name string
-	// DefaultBaseURL is used where none is configured, and shown as the example.
-	DefaultBaseURL string
-	// BaseURLVariable and KeyVariable are what the user sets; errors name them.
-	BaseURLVariable, KeyVariable string
+	// Server is the base URL where none is configured, and shown as the example.
+	Server string
+	// Variables begin the names of the variables that the user sets.
+	Variables string
+	// Official reports whether a server is the vendor's own, which needs a key, by
+	// its host in lower case. Nil: it is where its host is Server's.
+	Official func(host string) bool
 	// RequestIDs are the headers in which the provider tells its id of a
 	// request, the best first. None: X-Request-Id and Request-Id.
 	RequestIDs []string
+	// KeyParameter is what a key is called in a query, where proxies and servers
+	// would log it: a base URL with one is refused. Empty: nothing.
+	KeyParameter string
+	// MinOutputTokens is the smallest bound of an answer that the vendor's own
+	// servers accept. Zero is one.
+	MinOutputTokens int64
+	// ObjectsOnly means that the vendor's own servers take only formats of type
+	// object.
+	ObjectsOnly bool
+	// Reserved are the options that may not be given: what the loop decides.
+	Reserved []string
+
+	// Bound is the bound of the answer that the options give. Zero: none.
+	Bound func(options domain.Metadata) (int64, error)
+	// CheckOptions says what else is wrong with the options. Nil: nothing is.
+	CheckOptions func(options domain.Metadata) error
+	// CheckFormat says why the API does not take a format: see
+	// inference.Formatter. The options were checked.
+	CheckFormat func(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
+	// Prepare makes the one request of an attempt, and what reads its answer. The
+	// options were checked.
+	Prepare func(a *Attempt, call inference.Call) (Request, Decoder, error)
+}
+
+// BaseURLVariable names the variable of a base URL.
+func (a API) BaseURLVariable() string { return a.Variables + "_BASE_URL" }
+
+// KeyVariable names the variable of a key.
+func (a API) KeyVariable() string { return a.Variables + "_API_KEY" }
+
+// KeyFileVariable names the variable of the path of a file that holds a key.
+func (a API) KeyFileVariable() string { return a.KeyVariable() + "_FILE" }
+
+func (a API) official(base *url.URL) bool {
+	host := strings.ToLower(base.Hostname())
+	if a.Official != nil {
+		return a.Official(host)
+	}
+	own, err := url.Parse(a.Server)
+	return err == nil && host == own.Hostname()
 }
 
 // Config says where the models are, with which key and how patiently. It lives
@@ -42,9 +94,38 @@ type Config struct {
 	// MaxBody bounds a response in bytes, most of which is not kept. Zero is
 	// 128 MiB.
 	MaxBody int64
+	// FinishOptional takes the end marker of a stream of chat completions for the
+	// end of a whole answer though no finish reason came, for proxies that leave
+	// it out.
+	FinishOptional bool
 }
 
-// A Client makes attempts at one server. It is used by many at once.
+// Timeouts bound the parts of an attempt. The whole of it is bounded by its
+// context. A zero one is its default.
+type Timeouts struct {
+	// Connect bounds the wait for a connection that is ready, its handshake
+	// included. The default is ten seconds.
+	Connect time.Duration
+	// FirstByte bounds the wait from then to the first byte of the answer's
+	// body, the sending of the request included. The default is five minutes,
+	// for models that reason before they speak.
+	FirstByte time.Duration
+	// Idle bounds the wait between two pieces of the answer, of which a comment
+	// is one. The default is two minutes.
+	Idle time.Duration
+}
+
+// defaultTimeouts stand where none is set.
+var defaultTimeouts = Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute}
+
+// or returns the time-outs with others in the place of those that are not set.
+func (t Timeouts) or(other Timeouts) Timeouts {
+	return Timeouts{
+		Connect: cmp.Or(max(t.Connect, 0), other.Connect), FirstByte: cmp.Or(max(t.FirstByte, 0), other.FirstByte), Idle: cmp.Or(max(t.Idle, 0), other.Idle),
+	}
+}
+
+// A Client is a provider: an API and where it is. It is used by many at once.
 type Client struct {
 	api       API
 	config    Config
@@ -53,23 +134,26 @@ type Client struct {
 	secrets   secrets
 }
 
-// New checks the configuration and returns the client. It makes no request and
+var (
+	_ inference.Provider  = (*Client)(nil)
+	_ inference.Formatter = (*Client)(nil)
+)
+
+// New checks the configuration and returns the provider. It makes no request and
 // does not ask for the key.
 func New(api API, config Config) (*Client, error) {
-	if config.BaseURL == "" {
-		config.BaseURL = api.DefaultBaseURL
-	}
+	config.BaseURL = cmp.Or(config.BaseURL, api.Server)
 	if config.MaxBody <= 0 {
 		config.MaxBody = maxBody
 	}
 	if len(api.RequestIDs) == 0 {
 		api.RequestIDs = []string{"X-Request-Id", "Request-Id"}
 	}
-	config.Timeouts = config.Timeouts.withDefaults()
+	config.Timeouts = config.Timeouts.or(defaultTimeouts)
 	c := &Client{api: api, config: config}
 	var err error
-	if c.base, err = c.parseBase(api.BaseURLVariable, config.BaseURL); err != nil {
-		return nil, err
+	if c.base, err = c.parseBase(api.BaseURLVariable(), config.BaseURL); err != nil {
+		return nil, c.own(err)
 	}
 	c.transport = http.DefaultTransport.(*http.Transport).Clone()
 	c.transport.MaxIdleConnsPerHost = 64
@@ -78,25 +162,71 @@ func New(api API, config Config) (*Client, error) {
 	abandoned := max(2*config.Timeouts.Connect, 2*time.Minute)
 	c.transport.TLSHandshakeTimeout = abandoned
 	c.transport.DialContext = (&net.Dialer{Timeout: abandoned}).DialContext
-	if c.transport.Proxy, err = c.proxy(config.Proxy); err != nil {
-		return nil, err
+	c.transport.Proxy = nil
+	if config.Proxy == "" {
+		return c, nil
 	}
+	proxy, err := ParseProxy(config.Proxy)
+	if err != nil {
+		return nil, c.own(domain.Errorf(domain.Invalid, "proxy: %s", err))
+	}
+	if password, ok := proxy.User.Password(); ok {
+		c.secrets.add(password)
+	}
+	c.transport.Proxy = http.ProxyURL(proxy)
 	return c, nil
 }
 
-// proxy is where requests go through. Nil: to the server itself.
-func (c *Client) proxy(text string) (func(*http.Request) (*url.URL, error), error) {
-	if text == "" {
-		return nil, nil
+// own makes the provider the source of an error. One that is not typed is that a
+// request could not be written.
+func (c *Client) own(err error) error {
+	typed, ok := errors.AsType[*domain.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		typed = domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", c.api.Name, err)
 	}
+	return typed.From(c.api.Name)
+}
+
+// ParseProxy reads the URL of a proxy. Its error repeats none of it, as it may
+// hold a password.
+func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-		return nil, domain.Errorf(domain.Invalid, "proxy: is not an http, https or socks5 URL; write it like http://host:3128").From(c.api.Name)
+		return nil, errors.New("is not an http, https or socks5 URL; write it like http://host:3128")
 	}
-	if password, ok := u.User.Password(); ok {
-		c.secrets.add(password)
+	return u, nil
+}
+
+// baseURL is the definition's where it names one and may, else the worker's.
+func (c *Client) baseURL(config domain.LLMConfig) (*url.URL, error) {
+	if config.BaseURL == "" || config.BaseURL == c.config.BaseURL {
+		return c.base, nil
 	}
-	return http.ProxyURL(u), nil
+	if !c.config.AllowBaseURL {
+		return nil, domain.Errorf(domain.Denied, "base_url: this worker sends its key to its own base URL only; leave base_url out or allow it on the worker")
+	}
+	return c.parseBase("base_url", config.BaseURL)
+}
+
+// parseBase checks a base URL. The text itself is not repeated in errors, as it
+// may hold a credential.
+func (c *Client) parseBase(field, text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(text))
+	switch {
+	case err != nil:
+		return nil, domain.Errorf(domain.Invalid, "%s: cannot be read as a URL; write it like %s", field, c.api.Server)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, domain.Errorf(domain.Invalid, "%s: is not an http or https URL; write it like %s", field, c.api.Server)
+	case u.User != nil:
+		return nil, domain.Errorf(domain.Invalid, "%s: holds a user or password; give the key in %s instead", field, c.api.KeyVariable())
+	case c.api.KeyParameter != "" && u.Query().Has(c.api.KeyParameter):
+		return nil, domain.Errorf(domain.Invalid, "%s: holds a key; give it in %s instead", field, c.api.KeyVariable())
+	}
+	u.Fragment = ""
+	return u, nil
 }
 
 // key asks for the key and makes sure that it can be sent.
@@ -106,31 +236,87 @@ func (c *Client) key() (string, error) {
 	}
 	key, err := c.config.Key()
 	if err == nil && key != "" {
-		err = checkKey(c.api.KeyVariable, key)
+		err = checkKey(c.api.KeyVariable(), key)
 	}
 	if err != nil {
-		return "", domain.AsError(err).From(c.api.Name)
+		return "", domain.AsError(err)
 	}
 	c.secrets.add(key)
 	return key, nil
 }
 
-// Check says what is wrong with a model's configuration: its base URL, its
-// name, and the key where the server needs one. It makes no request.
-func (c *Client) Check(config domain.LLMConfig, needsKey func(base *url.URL) bool) error {
-	base, err := c.BaseURL(config)
+// Check says what is wrong with a model's configuration: its base URL, its name,
+// the key where the server needs one, and its options. It makes no request.
+func (c *Client) Check(_ context.Context, config domain.LLMConfig) error {
+	return c.own(c.check(config))
+}
+
+func (c *Client) check(config domain.LLMConfig) error {
+	base, err := c.baseURL(config)
 	if err != nil {
 		return err
 	}
 	if strings.TrimSpace(config.Model) == "" {
-		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "model: has no name; write it as %s/MODEL", c.api.Name).From(c.api.Name)
+		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "model: has no name; write it as %s/MODEL", c.api.Name)
 	}
 	key, err := c.key()
 	if err != nil {
 		return err
 	}
-	if key == "" && needsKey(base) {
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: is not set on the worker, and %s needs a key", c.api.KeyVariable, base.Host).From(c.api.Name)
+	official := c.api.official(base)
+	if key == "" && official {
+		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: is not set on the worker, and %s needs a key", c.api.KeyVariable(), base.Host)
+	}
+	given, err := c.checkOptions(config.Options)
+	if err != nil {
+		return err
+	}
+	for _, bound := range []int64{config.MaxOutputTokens, given} {
+		if bound > 0 && bound < c.api.MinOutputTokens && official {
+			return domain.Errorf(domain.Invalid, "max_output_tokens: %s takes no fewer than %d; raise it or leave it out", base.Host, c.api.MinOutputTokens)
+		}
 	}
 	return nil
 }
+
+// checkOptions says what is wrong with the options of a model, or returns the
+// bound of the answer that they give.
+func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if slices.Contains(c.api.Reserved, key) {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", key)
+		}
+		if !json.Valid(options[key]) {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key)
+		}
+	}
+	if c.api.CheckOptions != nil {
+		if err := c.api.CheckOptions(options); err != nil {
+			return 0, err
+		}
+	}
+	if c.api.Bound == nil {
+		return 0, nil
+	}
+	return c.api.Bound(options)
+}
+
+// CheckFormat says why the API does not take a format, beside tools where there
+// are any. Of servers that are not the vendor's own nothing is known.
+func (c *Client) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error {
+	base, err := c.baseURL(config)
+	if err == nil {
+		_, err = c.checkOptions(config.Options)
+	}
+	if err == nil {
+		err = c.api.CheckFormat(config, format, tools)
+	}
+	if err == nil && c.api.ObjectsOnly && c.api.official(base) && !output.IsObject(format) {
+		err = domain.Errorf(domain.Invalid, "response_format.schema: %s takes only schemas of type object; put the value into a property of an object, or use mode %s",
+			base.Host, domain.OutputInstruction)
+	}
+	return c.own(err)
+}
+
+// MinOutputTokens is the smallest bound of an answer that the API accepts.
+func (c *Client) MinOutputTokens() int64 { return max(c.api.MinOutputTokens, 1) }

@@ -13,7 +13,7 @@ import (
 func TestDraft(t *testing.T) {
 	t.Parallel()
 	var deltas []inference.Delta
-	d := wire.NewDraft(func(delta inference.Delta) { deltas = append(deltas, delta) })
+	d := &wire.Draft{Emit: func(delta inference.Delta) { deltas = append(deltas, delta) }}
 	d.ID, d.Model, d.Usage = "1", "m-1", domain.Usage{OutputTokens: 3}
 	d.Flush()
 	d.Text(2, "hel")
@@ -35,7 +35,7 @@ func TestDraft(t *testing.T) {
 	require.Equal(t, inference.PartialMessage("hm", "hello\xff"), partial.Message)
 	require.Equal(t, domain.Response{ID: "1", Model: "m-1", Usage: d.Usage}, partial.Response)
 
-	answer := d.Answer(domain.FinishToolCalls, "tool_use")
+	answer := d.Finished(domain.FinishToolCalls, "tool_use")
 	require.Equal(t, domain.Message{
 		Role: domain.RoleAssistant,
 		Parts: []domain.Part{
@@ -50,17 +50,23 @@ func TestDraft(t *testing.T) {
 
 	d.DropText(2)
 	require.Empty(t, d.TextAt(2))
-	require.Empty(t, d.Answer(domain.FinishStop, "stop").Response.FinishWord)
+	require.Empty(t, d.Finished(domain.FinishStop, "stop").Response.FinishWord)
 }
 
 func TestCut(t *testing.T) {
 	t.Parallel()
-	broken := []domain.ToolCall{{Arguments: `{}`}, {Arguments: `{"x`}}
-	require.True(t, wire.Cut(broken, 16, 16))
-	require.False(t, wire.Cut(broken, 15, 16), "it had more to say it in")
-	require.False(t, wire.Cut(broken, 16, 0), "there is no bound")
-	require.False(t, wire.Cut(broken[:1], 16, 16), "the last call is whole")
-	require.False(t, wire.Cut(nil, 16, 16))
+	cut := func(output, bound int64, arguments ...string) bool {
+		d := wire.Draft{Usage: domain.Usage{OutputTokens: output}}
+		for k, text := range arguments {
+			d.Call(wire.Piece{Index: k, Name: "f", Arguments: text})
+		}
+		return d.Cut(bound)
+	}
+	require.True(t, cut(16, 16, `{}`, `{"x`))
+	require.False(t, cut(15, 16, `{}`, `{"x`), "it had more to say it in")
+	require.False(t, cut(16, 0, `{}`, `{"x`), "there is no bound")
+	require.False(t, cut(16, 16, `{}`), "the last call is whole")
+	require.False(t, cut(16, 16))
 }
 
 // TestPairingRewrites: ids that the API would refuse are replaced, in calls and

@@ -1,6 +1,14 @@
 package wire
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
 	"everstep/domain"
 )
 
@@ -34,4 +42,92 @@ func checkKey(where, key string) error {
 		}
 	}
 	return nil
+}
+
+// maxKeyFile bounds a file with a key.
+const maxKeyFile = 8 << 10
+
+// secretsFolder is where container runtimes mount secrets. A path below
+// /var/run, its older name, leads here too.
+const secretsFolder = "/run/secrets"
+
+// FileKey is the key that a file holds: one line of at most 8 KiB, in a regular
+// file that belongs to the worker's user or root and that nobody else may read;
+// below /run/secrets, where Docker and Kubernetes mount secrets for all of a
+// container to read, it is enough that nobody else may write to it.
+// The file is checked and read anew each time, so one that was rotated counts
+// at once; to rotate, write another file and rename it over the old one, so
+// that no half of a key is ever read. Errors name the file, never its content.
+func FileKey(path string) Key {
+	return func() (string, error) {
+		key, err := readKey(path)
+		if err != nil {
+			return "", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "key file %s: %s", path, err)
+		}
+		return key, nil
+	}
+}
+
+func readKey(path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", unreadable(err)
+	}
+	mounted := strings.HasPrefix(path, secretsFolder+"/") || strings.HasPrefix(path, "/var"+secretsFolder+"/")
+	// Asked before it is opened, since opening a pipe may wait for ever.
+	if info, err := os.Stat(path); err != nil {
+		return "", unreadable(err)
+	} else if err := checkKeyFile(info, mounted); err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", unreadable(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", unreadable(err)
+	}
+	if err := checkKeyFile(info, mounted); err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
+	if err != nil {
+		return "", unreadable(err)
+	}
+	if len(data) > maxKeyFile {
+		return "", fmt.Errorf("has more than %d bytes; a key is one line", maxKeyFile)
+	}
+	return oneLine(string(data))
+}
+
+// checkKeyFile says whether a key may be in a file like that.
+func checkKeyFile(info fs.FileInfo, mounted bool) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("is not a regular file; name the file that holds the key")
+	}
+	return checkOwner(info, mounted)
+}
+
+// oneLine is a file's only line, without its end and the spaces around it.
+func oneLine(text string) (string, error) {
+	key := strings.TrimSpace(text)
+	switch {
+	case key == "":
+		return "", errors.New("is empty; write the key into it")
+	case strings.ContainsAny(key, "\r\n"):
+		return "", errors.New("has more than one line; leave only the key")
+	case checkKey("", key) != nil:
+		return "", errors.New("has characters that no key has; write the key again without quotes")
+	}
+	return key, nil
+}
+
+// unreadable leaves the path out, which is named already.
+func unreadable(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return fmt.Errorf("cannot be read: %w", err)
 }

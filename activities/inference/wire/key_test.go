@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,12 +24,12 @@ func TestKeyFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := wire.KeyFrom("THE_KEY", value)
-			require.ErrorContains(t, err, "THE_KEY")
+			_, err := wire.KeyFrom("THE_API_KEY", value)
+			require.ErrorContains(t, err, "THE_API_KEY")
 			require.NotContains(t, err.Error(), "canary")
 		})
 	}
-	source, err := wire.KeyFrom("THE_KEY", "sk-1")
+	source, err := wire.KeyFrom("THE_API_KEY", "sk-1")
 	require.NoError(t, err)
 	key, err := source()
 	require.NoError(t, err)
@@ -45,13 +46,13 @@ func TestKeyOfASource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, err := wire.New(api, wire.Config{Key: source})
+			client, err := wire.New(api(says), wire.Config{Key: source})
 			require.NoError(t, err)
-			_, err = client.Begin(t.Context(), question())
+			_, err = client.Infer(t.Context(), question(), nil)
 			require.Error(t, err)
-			require.Equal(t, api.Name, domain.AsError(err).Source)
+			require.Equal(t, apiName, domain.AsError(err).Source)
 			require.NotContains(t, err.Error(), "canary")
-			require.Error(t, client.Check(question().Config, everywhere))
+			require.Error(t, client.Check(t.Context(), question().Config))
 		})
 	}
 }
@@ -60,19 +61,16 @@ func TestKeyOfASource(t *testing.T) {
 // use by the time the answer comes, and so is that other, in all their forms.
 func TestRotatedKeyIsHidden(t *testing.T) {
 	t.Parallel()
+	var client *wire.Client
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = client.Check(context.Background(), question().Config) // asks for the next key
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":{"message":"bad: `+r.Header.Get("X-Key")+` canary\u003c2 canary<2 canary%3C1","code":"canary<1","param":"canary<2"}}`)
 	})
 	var asked atomic.Int32
-	client := newClient(t, wire.Config{BaseURL: server, Key: func() (string, error) { return fmt.Sprintf("canary<%d", asked.Add(1)), nil }})
-	first, err := client.Begin(t.Context(), question())
-	require.NoError(t, err)
-	defer first.End()
-	second, err := client.Begin(t.Context(), question())
-	require.NoError(t, err)
-	second.End()
-	_, err = first.Post("say", nil, http.Header{"X-Key": {first.Key()}}, []byte("{}"))
+	client = newClient(t, wire.Config{BaseURL: server, Key: func() (string, error) { return fmt.Sprintf("canary<%d", asked.Add(1)), nil }})
+	_, err := client.Infer(t.Context(), question(), nil)
+	require.EqualValues(t, 2, asked.Load())
 	failed := failure(t, err)
 	require.NotContains(t, failed.Message+failed.Detail, "canary")
 	require.Contains(t, failed.Message, "[key]")
@@ -86,7 +84,7 @@ func TestKeyAtTheBorder(t *testing.T) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "<"+strings.Repeat("x", 1015)+"canary-0123456789")
 		})
-		failed, _ := attempt(t, wire.Config{BaseURL: server, Key: wire.FixedKey("canary-0123456789")}, &decoder{})
+		_, failed := attempt(t, wire.Config{BaseURL: server, Key: wire.FixedKey("canary-0123456789")})
 		require.NotContains(t, failed.Detail, "canary")
 		require.Contains(t, failed.Detail, "xxx")
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+
+	"everstep/activities/inference"
 )
 
 // A Decoder knows one API's answers. Its errors are those of Attempt.Malformed
@@ -15,20 +17,18 @@ type Decoder interface {
 	Event(e Event) (done bool, err error)
 	// Whole takes a body in one piece. It is valid JSON.
 	Whole(data []byte) error
-	// Complete reports whether the answer is whole: the API's own mark of its
-	// end was seen. Once true it stays so. Events that follow are still given,
-	// for the usage in them, and what is missing of them is no failure.
-	Complete() bool
-	// Held is about how many bytes of the answer it keeps, as Draft.Held counts
-	// them.
-	Held() int
+	// Finish is the API's own word for why the model stopped. It is empty until the
+	// API's own mark of the end was seen: then the answer is whole, and stays so.
+	// Events that follow are still given, for the usage in them, and what is missing
+	// of them is no failure.
+	Finish() string
+	// Answer is the answer, once it is whole.
+	Answer() inference.Answer
 }
 
-// Read gives a response of status 200 to the decoder, whatever its form, and
-// closes it. It returns nil only for an answer that is complete; else a
-// *domain.Error, and the decoder holds what had come.
-func (a *Attempt) Read(response *http.Response, d Decoder) error {
-	defer response.Body.Close()
+// read gives a response of status 200 to the decoder, whatever its form. It returns nil only for an answer that is complete; else a
+// *domain.Error, and the draft holds what had come.
+func (a *Attempt) read(response *http.Response, d Decoder) error {
 	stream := NewStream(response.Body)
 	var err error
 	switch stream.Form() {
@@ -39,7 +39,7 @@ func (a *Attempt) Read(response *http.Response, d Decoder) error {
 	case FormStream:
 		err = a.readStream(stream, d)
 	}
-	return a.Explain(err)
+	return a.explain(err)
 }
 
 func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
@@ -56,7 +56,7 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 	if err := d.Whole(data); err != nil {
 		return err
 	}
-	if !d.Complete() {
+	if d.Finish() == "" {
 		return a.malformed("the answer is not whole", data)
 	}
 	return nil
@@ -82,10 +82,10 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		if err != nil {
 			return err
 		}
-		if d.Held() > maxHeld {
+		if a.Held() > maxHeld {
 			return &tooLong{"the answer", maxHeld}
 		}
-		if !complete && d.Complete() {
+		if !complete && d.Finish() != "" {
 			complete = true
 			a.body.trail()
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
@@ -16,14 +17,18 @@ import (
 // decoder reads a little API: events and bodies are {"text":…}, {"error":…} or
 // {"end":true}; the data "bye" is behind the last event.
 type decoder struct {
-	attempt  *wire.Attempt
-	text     strings.Builder
+	*wire.Attempt
 	complete bool
 }
 
-func (d *decoder) Complete() bool { return d.complete }
+func (d *decoder) Finish() string {
+	if d.complete {
+		return "end"
+	}
+	return ""
+}
 
-func (d *decoder) Held() int { return d.text.Len() }
+func (d *decoder) Answer() inference.Answer { return d.Finished(domain.FinishStop, "end") }
 
 func (d *decoder) Whole(data []byte) error {
 	d.complete = true
@@ -44,12 +49,12 @@ func (d *decoder) take(data []byte) error {
 		End   bool            `json:"end"`
 	}
 	if json.Unmarshal(data, &piece) != nil {
-		return d.attempt.Malformed("no piece", data)
+		return d.Malformed("no piece", data)
 	}
 	if wire.Present(piece.Error) {
-		return d.attempt.Inner(data)
+		return d.Inner(data)
 	}
-	d.text.WriteString(string(piece.Text))
+	d.Text(0, string(piece.Text))
 	d.complete = d.complete || piece.End
 	return nil
 }
@@ -82,11 +87,10 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, test.body) })
-			var d decoder
-			failed, _ := attempt(t, wire.Config{BaseURL: server, MaxBody: 5000}, &d)
+			answer, failed := attempt(t, wire.Config{BaseURL: server, MaxBody: 5000})
 			if test.kind == "" {
 				require.Nil(t, failed)
-				require.Equal(t, "hello", d.text.String())
+				require.Equal(t, "hello", answer.Message.Text())
 				return
 			}
 			require.NotNil(t, failed)
@@ -94,7 +98,7 @@ func TestRead(t *testing.T) {
 			require.Equal(t, test.code, failed.Code)
 			require.Contains(t, failed.Message, test.says)
 			require.True(t, failed.Billed)
-			require.Equal(t, api.Name, failed.Source)
+			require.Equal(t, apiName, failed.Source)
 		})
 	}
 }

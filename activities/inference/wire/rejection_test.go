@@ -56,7 +56,7 @@ func TestParseRejection(t *testing.T) {
 func TestNoModelSaysWhere(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
-	failed, _ := attempt(t, wire.Config{BaseURL: server + "/v1?key=canary"}, &decoder{})
+	_, failed := attempt(t, wire.Config{BaseURL: server + "/v1?key=canary"})
 	require.Equal(t, domain.CodeModelNotFound, failed.Code)
 	require.Contains(t, failed.Message, "no model m at "+server+"/v1;")
 	require.NotContains(t, failed.Message+failed.Detail, "canary")

@@ -2,6 +2,10 @@ package wire
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -50,4 +54,55 @@ func (s *secrets) redact(text string) string {
 		return text
 	}
 	return s.replace.Replace(text)
+}
+
+// leastEncoded is the length from which on a secret that was encoded can be
+// told from anything else.
+const leastEncoded = 8
+
+// SecretForms are a secret, and what becomes of it where it was quoted once or
+// twice on the way, escaped for a URL, or encoded together with other text.
+func SecretForms(secret string) []string {
+	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
+	for range 2 {
+		for _, form := range slices.Clone(forms) {
+			forms = append(forms, quoted(form, true), quoted(form, false))
+		}
+		slices.Sort(forms)
+		forms = slices.Compact(forms)
+	}
+	if len(secret) < leastEncoded {
+		return forms
+	}
+	inHex := hex.EncodeToString([]byte(secret))
+	forms = append(forms, inHex, strings.ToUpper(inHex))
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		forms = append(forms, inBase64(encoding, secret)...)
+	}
+	return forms
+}
+
+// inBase64 are the forms that a secret has in base64, one for each place that
+// it may begin at: without the characters that its neighbours decide too.
+func inBase64(encoding *base64.Encoding, secret string) []string {
+	var forms []string
+	for before := range 3 {
+		encoded := encoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
+		first := (before*8 + 5) / 6
+		last := (before + len(secret)) * 8 / 6
+		forms = append(forms, encoded[first:last])
+	}
+	return forms
+}
+
+// quoted is a text as it stands inside a JSON string.
+func quoted(text string, html bool) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(html)
+	if encoder.Encode(text) != nil {
+		return text
+	}
+	inside := strings.TrimSuffix(b.String(), "\n")
+	return inside[1 : len(inside)-1]
 }

@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"everstep/domain"
+)
+
+// A Pairing makes the ids of calls and results consistent in what is sent:
+// models repeat ids within a message and over turns, and servers refuse that.
+// What is recorded stays as it came. The zero value takes any id that is not
+// empty. The same conversation gets the same ids each time.
+type Pairing struct {
+	// Accepts reports whether the API takes an id of that form, as one that
+	// comes from another provider may not have. Nil takes all.
+	Accepts func(id string) bool
+	// Make returns the n-th id of the API's own form. Nil: any form will do.
+	Make func(n int) string
+
+	made int
+
+	used    map[string]bool
+	waiting []waitingCall
+}
+
+type waitingCall struct {
+	recorded, sent string
+	answered       bool
+}
+
+// Begin returns the ids under which the calls of the message at an index are
+// sent.
+func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
+	if len(calls) == 0 {
+		return nil
+	}
+	if p.used == nil {
+		p.used = make(map[string]bool)
+	}
+	p.waiting = p.waiting[:0]
+	ids := make([]string, len(calls))
+	for k, c := range calls {
+		ids[k] = p.fresh(c.ID, message, k)
+		p.waiting = append(p.waiting, waitingCall{recorded: c.ID, sent: ids[k]})
+	}
+	return ids
+}
+
+func (p *Pairing) fresh(id string, message, position int) string {
+	if id != "" && p.Accepts != nil && !p.Accepts(id) {
+		id = ""
+	}
+	for try := 0; id == "" || p.used[id]; try++ {
+		switch {
+		case p.Make != nil:
+			p.made++
+			id = p.Make(p.made)
+		case try > 0:
+			id = fmt.Sprintf("call_%d_%d_%d", message, position, try)
+		default:
+			id = fmt.Sprintf("call_%d_%d", message, position)
+		}
+	}
+	p.used[id] = true
+	return id
+}
+
+// Answer returns the id under which a result is sent: that of the first call
+// with the recorded id that has none yet, else of the first call that has none.
+func (p *Pairing) Answer(recorded string) string {
+	found := -1
+	for k, w := range p.waiting {
+		if w.answered {
+			continue
+		}
+		if w.recorded == recorded {
+			found = k
+			break
+		}
+		if found < 0 {
+			found = k
+		}
+	}
+	if found < 0 {
+		return recorded
+	}
+	p.waiting[found].answered = true
+	return p.waiting[found].sent
+}
+
+// ToolName is the name under which a call is sent back, of at most so many
+// bytes: letters, digits, _ and -, and the characters that the API takes beside
+// them. Models call tools by names that APIs refuse, even as history.
+func ToolName(name string, most int, also string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', strings.ContainsRune(also, r):
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "unnamed"
+	}
+	return name[:min(len(name), most)]
+}
+
+// Body writes a request's body: a list under its name, and then the other
+// fields, of which one of that name is left out. The SDKs would go over a long
+// list once for each level of nesting, and write what is to go back byte for
+// byte in their own way: so its entries are encoded one by one, and what is
+// around them apart.
+func Body(name string, list [][]byte, rest map[string]json.RawMessage) ([]byte, error) {
+	size := 64
+	for _, one := range list {
+		size += len(one) + 1
+	}
+	for key, value := range rest {
+		size += len(key) + len(value) + 4
+	}
+	var body bytes.Buffer
+	body.Grow(size)
+	body.WriteByte('{')
+	if err := writeName(&body, name); err != nil {
+		return nil, err
+	}
+	body.WriteByte('[')
+	for i, one := range list {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.Write(one)
+	}
+	body.WriteByte(']')
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		if key == name {
+			continue
+		}
+		body.WriteByte(',')
+		if err := writeName(&body, key); err != nil {
+			return nil, err
+		}
+		body.Write(rest[key])
+	}
+	body.WriteByte('}')
+	return body.Bytes(), nil
+}
+
+func writeName(body *bytes.Buffer, name string) error {
+	text, err := json.Marshal(name)
+	if err != nil {
+		return err
+	}
+	body.Write(text)
+	body.WriteByte(':')
+	return nil
+}
+
+// Fields are the parameters of an SDK as JSON, field by field.
+func Fields(parameters json.Marshaler) (map[string]json.RawMessage, error) {
+	encoded, err := parameters.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(encoded, &fields)
+	return fields, err
+}
+
+// IsPlain reports whether a message has nothing but text.
+func IsPlain(m domain.Message) bool {
+	return !slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return p.Type != domain.PartText })
+}
+
+// DataURL is the data of a part as a URL.
+func DataURL(p domain.Part) string {
+	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+}
+
+// NeedsSchema is the error of a format that has none.
+func NeedsSchema() error {
+	return domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object")
+}

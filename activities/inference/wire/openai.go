@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"everstep/domain"
+)
+
+// What OpenAI's two APIs share.
+
+// OfOpenAI reports whether a host is OpenAI's own or Azure's.
+func OfOpenAI(host string) bool {
+	return host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
+}
+
+// DefaultFormat is the name of a format that has none: the APIs want one.
+const DefaultFormat = "answer"
+
+// Parameters is a tool's schema as OpenAI's APIs want it: they refuse one of
+// type object that does not say which properties it has, be it none.
+func Parameters(schema json.RawMessage) json.RawMessage {
+	if len(schema) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(schema, &fields) != nil || fields["properties"] != nil || string(fields["type"]) != `"object"` {
+		return schema
+	}
+	fields["properties"] = json.RawMessage("{}")
+	whole, err := json.Marshal(fields)
+	if err != nil {
+		return schema
+	}
+	return whole
+}
+
+// Consistent returns a usage in OpenAI's form whose parts are parts: cached is
+// part of input, reasoning part of output. Servers are known to count them
+// beside, which the total tells, or that a part is more than the whole.
+func Consistent(u domain.Usage, total int64) domain.Usage {
+	if u.ReasoningTokens > u.OutputTokens || u.ReasoningTokens > 0 && total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
+		u.OutputTokens += u.ReasoningTokens
+	}
+	if cached := u.CacheReadTokens + u.CacheWriteTokens; cached > u.InputTokens {
+		u.InputTokens += cached
+	}
+	return u
+}
