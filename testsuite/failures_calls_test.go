@@ -175,12 +175,12 @@ func callPieces() []failureCase {
 func badArguments() []failureCase {
 	var all []failureCase
 	for name, test := range map[string]struct{ arguments, says string }{
-		"cut":                {`{"text":"bad argum`, "not valid JSON"},
-		"words":              {`bad arguments`, "not valid JSON"},
-		"two objects":        {`{"text":"bad arguments"}{"text":"bad arguments"}`, "not valid JSON"},
-		"a list":             {`["bad arguments"]`, "one JSON object, not"},
-		"a text":             {`"bad arguments"`, "one JSON object, not"},
-		"null":               {`null`, "one JSON object, not"},
+		"cut":                {`{"text":"bad argum`, "the text is not JSON"},
+		"words":              {`bad arguments`, "the text is not JSON"},
+		"two objects":        {`{"text":"bad arguments"}{"text":"bad arguments"}`, "the text is not JSON"},
+		"a list":             {`["bad arguments"]`, "must be of type object"},
+		"a text":             {`"bad arguments"`, "must be of type object"},
+		"null":               {`null`, "must be of type object"},
 		"another type":       {`{"text":7}`, "text"},
 		"a key too many":     {`{"text":"bad arguments","loud":true}`, "loud"},
 		"a key that lacks":   {`{"times":2}`, "text"},
