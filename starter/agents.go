@@ -126,8 +126,9 @@ and checks keys with it, where the file's first line names it:
 		Example: `  starter agents schema > agents/agent.schema.json`,
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			p.out.printf("%s", agentfile.Schema())
-			return nil
+			schema, err := agentfile.Schema()
+			p.out.printf("%s\n", schema)
+			return err
 		},
 	}
 }

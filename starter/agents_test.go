@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/document"
 	"everstep/domain"
 	"everstep/starter/agentfile"
 	"everstep/starter/client"
@@ -113,9 +114,9 @@ func TestAgentsCheck(t *testing.T) {
 	code, stdout, stderr = c.call(t.Context(), "agents", "check", "--json", "--quiet")
 	require.Equal(t, exitOther, code)
 	require.Empty(t, stderr)
-	var problems []agentfile.Problem
+	var problems []document.Problem
 	require.NoError(t, json.Unmarshal([]byte(stdout), &problems))
-	require.Equal(t, []agentfile.Problem{
+	require.Equal(t, []document.Problem{
 		{File: broken, Line: 1, Column: 1, Field: "modell", Message: "there is no such key; did you mean model?"},
 		{File: broken, Line: 3, Column: 14, Field: "budget.max_steps", Message: `"ten" is a text, not a whole number`},
 	}, problems)
@@ -137,7 +138,9 @@ func TestAgentsSchema(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := newCaller(t).call(t.Context(), "agents", "schema")
 	require.Equal(t, exitDone, code, stderr)
-	require.Equal(t, string(agentfile.Schema()), stdout)
+	schema, err := agentfile.Schema()
+	require.NoError(t, err)
+	require.Equal(t, string(schema)+"\n", stdout)
 }
 
 func TestAgentsThatAreWrong(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/activities/document"
 	"everstep/activities/files"
 	"everstep/domain/spelling"
 	"everstep/starter/agentfile"
@@ -45,16 +46,16 @@ model is known to the worker alone.`,
 }
 
 // checkAgents is all that is wrong with agents, which are named by file or name.
-func (p *program) checkAgents(dir string, named []string) agentfile.Problems {
-	all := agentfile.Problems{}
+func (p *program) checkAgents(dir string, named []string) document.Problems {
+	all := document.Problems{}
 	for _, text := range named {
 		path, err := agentfile.Find(p.agentsIn(dir), text)
 		if err != nil {
-			all = append(all, agentfile.Problem{File: text, Message: err.Error()})
+			all = append(all, document.Problem{File: text, Message: err.Error()})
 			continue
 		}
 		file, err := agentfile.Load(path)
-		problems, _ := errors.AsType[agentfile.Problems](err)
+		problems, _ := errors.AsType[document.Problems](err)
 		if len(problems) == 0 {
 			p.say("%s: nothing is wrong", path)
 		}
@@ -81,7 +82,7 @@ func (p *program) noteTools(path string, tools []string) {
 	}
 }
 
-func (p *program) showProblems(problems agentfile.Problems) error {
+func (p *program) showProblems(problems document.Problems) error {
 	if p.flags.json {
 		if err := p.json(problems); err != nil {
 			return err

@@ -155,7 +155,7 @@ func TestDoctorNamesPrices(t *testing.T) {
 	require.Greater(t, len(wrong), 2, "a line a problem")
 	for i, c := range wrong {
 		require.Equal(t, verdictFail, c.Verdict)
-		require.Regexp(t, `^EVERSTEP_PRICES: .*prices\.yaml:[23]: `, c.Detail, i)
+		require.Regexp(t, `^EVERSTEP_PRICES: .*prices\.yaml:[23]:[0-9]+: `, c.Detail, i)
 		require.NotContains(t, c.Detail, "\n")
 	}
 }

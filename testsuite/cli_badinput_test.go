@@ -69,7 +69,7 @@ func TestCLIBadInput(t *testing.T) {
 		{"provider unknown", model("nosuch/x"), []string{"model:", `"nosuch"`, "scripted, openai, openai-chat"}},
 		{"provider misspelt", model("opnai-chat/x"), []string{"model:", "did you mean openai-chat/x"}},
 		{"script missing", model("scripted/none.yaml"), []string{"model:", "none.yaml", "check the path"}},
-		{"script with an unknown key", model("scripted/key.yaml"), []string{"model:", "key.yaml:3:", `did you mean "text"`}},
+		{"script with an unknown key", model("scripted/key.yaml"), []string{"model:", "key.yaml:3:", "did you mean text?"}},
 		{"script with broken syntax", model("scripted/syntax.yaml"), []string{"model:", "syntax.yaml:"}},
 		{"script empty", model("scripted/empty.yaml"), []string{"model:", "empty", "give it turns"}},
 		{"script not UTF-8", model("scripted/utf8.yaml"), []string{"model:", "UTF-8", "convert"}},

@@ -2,16 +2,31 @@ package modelfacts
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
+	"math/big"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"everstep/activities/document"
 	"everstep/domain"
+)
+
+const (
+	nanos = 1_000_000_000
+	// maxDollars for a million tokens: what is above is a mistake of units.
+	maxDollars = 10_000
+	// minNanos, a hundredth of a cent for a million tokens: what is below and
+	// not free is a mistake of units too.
+	minNanos = 100_000
+	// maxNumber is the longest text of a number that is read at all.
+	maxNumber = 40
+	// maxTokens bounds windows; none comes near it.
+	maxTokens = 1_000_000_000
+	// maxMistakes bounds how many are listed.
+	maxMistakes = 100
 )
 
 // readFile reads a user's file of models and reports all that is wrong with it.
@@ -20,124 +35,131 @@ func readFile(path string, data []byte) (map[name]Facts, error) {
 		// A tab is no string's in JSON, and YAML takes none as space.
 		data = bytes.ReplaceAll(data, []byte{'\t'}, []byte{' '})
 	}
-	r := &reader{path: path, models: make(map[name]Facts)}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var document yaml.Node
-	switch err := decoder.Decode(&document); {
-	case errors.Is(err, io.EOF):
-		return nil, domain.Errorf(domain.Invalid, "%s: is empty; it needs models: and under it PROVIDER/MODEL with input and output", path)
-	case err != nil:
-		return nil, domain.Errorf(domain.Invalid, "%s: is neither YAML nor JSON: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	r := &document.Reader{File: path, Form: document.Form{
+		MaxSize: maxFile, Loose: true,
+		Needs:  "it needs models: and under it PROVIDER/MODEL with input and output",
+		Second: "put all models into the first",
+	}}
+	models := make(map[name]Facts)
+	if text, ok := r.Text(data); ok {
+		r.Read(text, document.Keys{{Name: "models", Value: modelsOf(path, models), Needed: "put every PROVIDER/MODEL under it"}})
 	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, domain.Errorf(domain.Invalid, "%s: has a second document; put all models into the first", path)
+	if r.Err() == nil {
+		return models, nil
 	}
-	r.file(&document)
-	if len(r.wrong) > 0 {
-		return nil, domain.Errorf(domain.Invalid, "%s", strings.Join(r.wrong, "\n"))
+	var lines []string // one a problem
+	for _, p := range r.Problems[:min(len(r.Problems), maxMistakes)] {
+		lines = append(lines, p.String())
 	}
-	return r.models, nil
+	if more := len(r.Problems) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("%s: and %d more", path, more))
+	}
+	return nil, domain.Errorf(domain.Invalid, "%s", strings.Join(lines, "\n"))
 }
 
-// A reader walks through a file and gathers mistakes.
-type reader struct {
-	path   string
-	models map[name]Facts
-	wrong  []string
-}
-
-// maxMistakes bounds how many are listed.
-const maxMistakes = 100
-
-func (r *reader) failf(node *yaml.Node, format string, args ...any) {
-	switch {
-	case len(r.wrong) < maxMistakes:
-		r.wrong = append(r.wrong, fmt.Sprintf("%s:%d: ", r.path, node.Line)+fmt.Sprintf(format, args...))
-	case len(r.wrong) == maxMistakes:
-		r.wrong = append(r.wrong, r.path+": and more")
+// modelsOf are the models of a file by their names.
+func modelsOf(path string, into map[name]Facts) document.Value {
+	one := document.Mapping(keys(new(Facts)))
+	return document.Value{
+		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one.Schema},
+		Read: func(r *document.Reader, field string, node *yaml.Node) {
+			r.Entries(field, node, func(field string, key, value *yaml.Node) {
+				provider, model, ok := strings.Cut(key.Value, "/")
+				if !ok || strings.TrimSpace(provider) == "" || strings.TrimSpace(model) == "" {
+					r.Problem(key, field, "is not PROVIDER/MODEL, as in openai-chat/llama-4-70b")
+					return
+				}
+				facts := Facts{Source: path, Price: new(domain.Price)}
+				r.Mapping(field, value, keys(&facts))
+				if w, o := facts.ContextWindow, facts.MaxOutputTokens; w > 0 && o > w {
+					r.Problem(key, document.Join(field, "max_output_tokens"), "is %d, more than context_window, which is %d; the window holds input and output", o, w)
+				}
+				into[name{provider, model}] = facts
+			})
+		},
 	}
 }
 
-// file reads the top of the document.
-func (r *reader) file(document *yaml.Node) {
-	top := document
-	if top.Kind == yaml.DocumentNode && len(top.Content) == 1 {
-		top = top.Content[0]
+// keys are all that is said of a model.
+func keys(f *Facts) document.Keys {
+	if f.Price == nil {
+		f.Price = new(domain.Price)
 	}
-	found := false
-	r.entries(top, "the file", "models: and under it PROVIDER/MODEL", func(key, value *yaml.Node) {
-		if key.Value != "models" {
-			r.failf(key, "%s: unknown key%s", key.Value, suggest(key.Value, []string{"models"}))
-			return
-		}
-		found = true
-		r.entries(value, "models", "PROVIDER/MODEL and under it input and output", r.model)
+	can := func(name string, into **bool) document.Key {
+		return document.Key{Name: name, Value: document.Truth(func(yes bool) { *into = &yes })}
+	}
+	return append(PriceKeys(f.Price, minNanos),
+		tokens("context_window", "What the model can look at, in tokens.", &f.ContextWindow),
+		tokens("max_output_tokens", "The longest answer, in tokens.", &f.MaxOutputTokens),
+		can("tools", &f.Tools), can("images", &f.Images), can("json_schema", &f.JSONSchema),
+	)
+}
+
+// PriceKeys are those of a price, in dollars for a million tokens. What is
+// less than the least, in nano-dollars, and not free is a mistake of units.
+func PriceKeys(p *domain.Price, least int64) document.Keys {
+	var l domain.LongPrice
+	above := tokens("above_tokens", "The number of input tokens above which these prices hold.", &l.Above)
+	above.Needed = "give the number of input tokens above which these prices hold"
+	return append(sums(least, &p.Input, &p.Output, &p.CacheRead, &p.CacheWrite), document.Key{
+		Name: "long", Doc: "The price of calls with more input tokens than above_tokens.",
+		Value: document.Mapping(append(sums(least, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite), above)).
+			Then(func(*document.Reader, string, *yaml.Node) { p.Long = &l }),
 	})
-	if !found && len(r.wrong) == 0 {
-		r.failf(top, "models: is missing; put every PROVIDER/MODEL under it")
+}
+
+func sums(least int64, input, output *int64, cacheRead, cacheWrite **int64) document.Keys {
+	const unit, needed = "dollars for a million tokens", "give dollars for a million tokens, 0 for a free model"
+	read := func(text string) (int64, string) { return dollars(text, least) }
+	sum := func(then func(int64)) document.Value { return document.Dollars(unit, read, then) }
+	return document.Keys{
+		{Name: "input", Value: sum(func(n int64) { *input = n }), Needed: needed},
+		{Name: "output", Value: sum(func(n int64) { *output = n }), Needed: needed},
+		{Name: "cache_read", Doc: "Input tokens read from the provider's cache; what input costs unless given.", Value: sum(func(n int64) { *cacheRead = &n })},
+		{Name: "cache_write", Doc: "Input tokens written to the provider's cache; what input costs unless given.", Value: sum(func(n int64) { *cacheWrite = &n })},
 	}
 }
 
-// entries calls read for each key of a mapping, once each.
-func (r *reader) entries(node *yaml.Node, what, want string, read func(key, value *yaml.Node)) {
-	node = target(node)
-	if node.Kind != yaml.MappingNode {
-		r.failf(node, "%s: is %s; give %s", what, kindOf(node), want)
-		return
+func tokens(name, doc string, into *int64) document.Key {
+	return document.Key{Name: name, Doc: doc, Value: document.Count(1, maxTokens, func(n int64) { *into = n })}
+}
+
+// dollars reads dollars for a million tokens, exactly, as nano-dollars.
+func dollars(text string, least int64) (nano int64, wrong string) {
+	text = strings.TrimSpace(text)
+	if !decimal(text) {
+		text = ""
 	}
-	seen := make(map[string]int, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if key.Kind != yaml.ScalarNode {
-			r.failf(key, "%s: has a key that is %s; give %s", what, kindOf(key), want)
-			continue
+	amount, ok := new(big.Rat).SetString(text)
+	switch {
+	case !ok:
+		return 0, "; give dollars for a million tokens as a number, as in 1.25, or 0 for a free model"
+	case amount.Sign() < 0:
+		return 0, "; a price cannot be negative: give dollars for a million tokens, 0 for a free model"
+	case amount.Cmp(big.NewRat(maxDollars, 1)) > 0:
+		if amount.IsInt() && amount.Num().IsInt64() && amount.Num().Int64() >= nanos/1000 {
+			return 0, "; that looks like nano-dollars: give dollars for a million tokens, which would be " + domain.USD(amount.Num().Int64())
 		}
-		if line, twice := seen[key.Value]; twice {
-			r.failf(key, "%s: stands there twice, first in line %d; leave one out", key.Value, line)
-			continue
-		}
-		seen[key.Value] = key.Line
-		read(key, value)
+		return 0, fmt.Sprintf("; no model costs more than %d dollars for a million tokens: give dollars for a million tokens", maxDollars)
+	case amount.Sign() > 0 && amount.Cmp(big.NewRat(least, nanos)) < 0:
+		return 0, "; that looks like dollars for one token: give dollars for a million tokens"
 	}
+	places, _ := amount.FloatPrec() // every decimal number has an end
+	nano, err := domain.ParseUSD(amount.FloatString(places))
+	if err != nil {
+		return 0, ", which " + err.Error()
+	}
+	return nano, ""
 }
 
-// model reads one model.
-func (r *reader) model(key, value *yaml.Node) {
-	provider, model, ok := strings.Cut(key.Value, "/")
-	if !ok || strings.TrimSpace(provider) == "" || strings.TrimSpace(model) == "" {
-		r.failf(key, "%s: is not PROVIDER/MODEL, as in openai-chat/llama-4-70b", key.Value)
-		return
+// decimal reports whether a text is a decimal number that is cheap to read.
+func decimal(text string) bool {
+	if text == "" || len(text) > maxNumber {
+		return false
 	}
-	m := &modelReader{reader: r, name: key.Value, key: key}
-	facts := Facts{Source: r.path}
-	price := m.read(value, &facts)
-	if price != nil {
-		facts.Price = price
-		r.models[name{provider, model}] = facts
+	mantissa, exponent, scientific := strings.Cut(strings.ToLower(text), "e")
+	if scientific && (len(exponent) > 3 || strings.Trim(exponent, "+-0123456789") != "") {
+		return false
 	}
-}
-
-// target is where an alias points.
-func target(node *yaml.Node) *yaml.Node {
-	if node.Kind == yaml.AliasNode && node.Alias != nil {
-		return node.Alias
-	}
-	return node
-}
-
-// kindOf says what a node is, for people.
-func kindOf(node *yaml.Node) string {
-	switch node.Kind {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.ScalarNode:
-		if node.Tag == "!!null" {
-			return "empty"
-		}
-		return strconv.Quote(domain.Shorten(node.Value, 64))
-	case yaml.DocumentNode, yaml.AliasNode:
-	}
-	return "empty"
+	return mantissa != "" && strings.Trim(mantissa, "+-.0123456789") == "" && strings.ContainsAny(mantissa, "0123456789")
 }

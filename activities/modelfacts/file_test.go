@@ -53,52 +53,52 @@ models:
 func TestFileMistakes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, entry, says string }{
-		{"no input", `{output: 2}`, "p/m: input: is missing; give dollars for a million tokens, 0 for a free model"},
-		{"no output", `{input: 1}`, "p/m: output: is missing"},
-		{"neither", `{}`, "p/m: input: is missing"},
-		{"empty model", ``, "p/m: is empty; give input, output"},
-		{"a number for a model", `3`, `p/m: is "3"; give input, output`},
-		{"a list for a model", `[1, 2]`, "p/m: is a list; give input, output"},
-		{"negative", `{input: -0.5, output: 2}`, "p/m: input: is -0.5; a price cannot be negative"},
-		{"a word", `{input: cheap, output: 2}`, `p/m: input: is "cheap"; give dollars for a million tokens as a number, as in 1.25`},
-		{"a currency", `{input: $1.25, output: 2}`, `p/m: input: is "$1.25"; give dollars`},
-		{"a comma", `{input: "1,25", output: 2}`, `p/m: input: is "1,25"; give dollars`},
-		{"nothing", `{input: , output: 2}`, "p/m: input: is empty; give dollars"},
-		{"not a number", `{input: .nan, output: 2}`, `p/m: input: is ".nan"; give dollars`},
-		{"without end", `{input: .inf, output: 2}`, `p/m: input: is ".inf"; give dollars`},
-		{"a fraction", `{input: 1/3, output: 2}`, `p/m: input: is "1/3"; give dollars`},
-		{"two numbers", `{input: 1-2, output: 2}`, `p/m: input: is "1-2"; give dollars`},
-		{"hexadecimal", `{input: 0x10, output: 2}`, `p/m: input: is "0x10"; give dollars`},
-		{"a truth", `{input: true, output: 2}`, `p/m: input: is "true"; give dollars`},
-		{"a list of prices", `{input: [1, 2], output: 2}`, "p/m: input: is a list; give dollars"},
-		{"nano-dollars", `{input: 1250000000, output: 2}`, "p/m: input: is 1250000000; that looks like nano-dollars: files take dollars for a million tokens, which would be 1.25"},
-		{"nano-dollars of a cheap one", `{input: 50000000, output: 2}`, "that looks like nano-dollars: files take dollars for a million tokens, which would be 0.05"},
-		{"too dear", `{input: 10000.5, output: 2}`, "p/m: input: is 10000.5; no model costs more than 10000 dollars for a million tokens"},
-		{"far too dear", `{input: 1e300, output: 2}`, "p/m: input: is 1e300; no model costs more"},
-		{"dollars a token", `{input: 0.00000125, output: 2}`, "p/m: input: is 0.00000125; that looks like dollars for one token: give dollars for a million tokens"},
+		{"no input", `{output: 2}`, "models.p/m.input: is missing; give dollars for a million tokens, 0 for a free model"},
+		{"no output", `{input: 1}`, "models.p/m.output: is missing"},
+		{"neither", `{}`, "models.p/m.input: is missing"},
+		{"empty model", ``, "models.p/m: is empty; give it a value or leave the key out"},
+		{"a number for a model", `3`, "models.p/m: is a number, not a mapping of keys to values"},
+		{"a list for a model", `[1, 2]`, "models.p/m: is a list, not a mapping of keys to values"},
+		{"negative", `{input: -0.5, output: 2}`, `models.p/m.input: is "-0.5"; a price cannot be negative`},
+		{"a word", `{input: cheap, output: 2}`, `models.p/m.input: is "cheap"; give dollars for a million tokens as a number, as in 1.25`},
+		{"a currency", `{input: $1.25, output: 2}`, `models.p/m.input: is "$1.25"; give dollars`},
+		{"a comma", `{input: "1,25", output: 2}`, `models.p/m.input: is "1,25"; give dollars`},
+		{"nothing", `{input: , output: 2}`, "models.p/m.input: is empty; give it a value or leave the key out"},
+		{"not a number", `{input: .nan, output: 2}`, `models.p/m.input: is ".nan"; give dollars`},
+		{"without end", `{input: .inf, output: 2}`, `models.p/m.input: is ".inf"; give dollars`},
+		{"a fraction", `{input: 1/3, output: 2}`, `models.p/m.input: is "1/3"; give dollars`},
+		{"two numbers", `{input: 1-2, output: 2}`, `models.p/m.input: is "1-2"; give dollars`},
+		{"hexadecimal", `{input: 0x10, output: 2}`, `models.p/m.input: is "0x10"; give dollars`},
+		{"a truth", `{input: true, output: 2}`, `models.p/m.input: is "true"; give dollars`},
+		{"a list of prices", `{input: [1, 2], output: 2}`, "models.p/m.input: is a list; give dollars for a million tokens such as 0.5"},
+		{"nano-dollars", `{input: 1250000000, output: 2}`, `models.p/m.input: is "1250000000"; that looks like nano-dollars: give dollars for a million tokens, which would be 1.25`},
+		{"nano-dollars of a cheap one", `{input: 50000000, output: 2}`, "that looks like nano-dollars: give dollars for a million tokens, which would be 0.05"},
+		{"too dear", `{input: 10000.5, output: 2}`, `models.p/m.input: is "10000.5"; no model costs more than 10000 dollars for a million tokens`},
+		{"far too dear", `{input: 1e300, output: 2}`, `models.p/m.input: is "1e300"; no model costs more`},
+		{"dollars a token", `{input: 0.00000125, output: 2}`, `models.p/m.input: is "0.00000125"; that looks like dollars for one token: give dollars for a million tokens`},
 		{"dollars a token, scientific", `{input: 1.25e-06, output: 2}`, "that looks like dollars for one token"},
-		{"too exact", `{input: 0.1234567891, output: 2}`, "p/m: input: is 0.1234567891, which has more than 9 decimals; round it to a thousand-millionth of a dollar"},
-		{"cache read", `{input: 1, output: 2, cache_read: -1}`, "p/m: cache_read: is -1"},
-		{"a key misspelt", `{imput: 1, output: 2}`, "p/m: imput: unknown key; did you mean input?"},
-		{"another table's key", `{input_cost_per_token: 1, input: 1, output: 2}`, "p/m: input_cost_per_token: unknown key; did you mean input?"},
-		{"an unknown key", `{colour: red, input: 1, output: 2}`, "p/m: colour: unknown key; the keys are input, output, cache_read, cache_write, long, context_window, max_output_tokens, tools, images, json_schema"},
-		{"a key twice", `{input: 1, output: 2, input: 3}`, "input: stands there twice, first in line 3; leave one out"},
-		{"no window", `{input: 1, output: 2, context_window: 0}`, `p/m: context_window: is "0"; give a whole number of tokens from 1 to 1000000000`},
-		{"a window in words", `{input: 1, output: 2, context_window: 128k}`, `p/m: context_window: is "128k"; give a whole number`},
-		{"half a token", `{input: 1, output: 2, max_output_tokens: 0.5}`, `p/m: max_output_tokens: is "0.5"; give a whole number`},
-		{"an answer longer than the window", `{input: 1, output: 2, context_window: 100, max_output_tokens: 200}`, "p/m: max_output_tokens: is 200, more than context_window, which is 100"},
-		{"an ability in words", `{input: 1, output: 2, tools: maybe}`, `p/m: tools: is "maybe"; give true or false`},
-		{"an ability in quotes", `{input: 1, output: 2, images: "true"}`, `p/m: images: is "true"; give true or false`},
-		{"long without a bound", `{input: 1, output: 2, long: {input: 2, output: 3}}`, "p/m: long.above_tokens: is missing"},
-		{"long without a price", `{input: 1, output: 2, long: {above_tokens: 200000, input: 2}}`, "p/m: long.output: is missing"},
-		{"long negative", `{input: 1, output: 2, long: {above_tokens: 200000, input: -2, output: 3}}`, "p/m: long.input: is -2"},
-		{"long of nothing", `{input: 1, output: 2, long: 5}`, `p/m: long: is "5"; give input, output, cache_read, cache_write, above_tokens`},
-		{"a key of long misspelt", `{input: 1, output: 2, long: {above: 3, above_tokens: 200000, input: 2, output: 3}}`, "p/m: long.above: unknown key; did you mean above_tokens?"},
+		{"too exact", `{input: 0.1234567891, output: 2}`, `models.p/m.input: is "0.1234567891", which has more than 9 decimals; round it to a thousand-millionth of a dollar`},
+		{"cache read", `{input: 1, output: 2, cache_read: -1}`, `models.p/m.cache_read: is "-1"`},
+		{"a key misspelt", `{imput: 1, output: 2}`, "models.p/m.imput: there is no such key; did you mean input?"},
+		{"another table's key", `{input_cost_per_token: 1, input: 1, output: 2}`, "models.p/m.input_cost_per_token: there is no such key; did you mean input?"},
+		{"an unknown key", `{colour: red, input: 1, output: 2}`, "models.p/m.colour: there is no such key; there are input, output, cache_read, cache_write, long, context_window, max_output_tokens, tools, images, json_schema"},
+		{"a key twice", `{input: 1, output: 2, input: 3}`, "models.p/m.input: is given twice, first in line 3; keep one"},
+		{"no window", `{input: 1, output: 2, context_window: 0}`, "models.p/m.context_window: is 0; give a whole number from 1 to 1000000000, in digits alone"},
+		{"a window in words", `{input: 1, output: 2, context_window: 128k}`, `models.p/m.context_window: "128k" is a text, not a whole number`},
+		{"half a token", `{input: 1, output: 2, max_output_tokens: 0.5}`, "models.p/m.max_output_tokens: is 0.5; give a whole number from 1"},
+		{"an answer longer than the window", `{input: 1, output: 2, context_window: 100, max_output_tokens: 200}`, "models.p/m.max_output_tokens: is 200, more than context_window, which is 100"},
+		{"an ability in words", `{input: 1, output: 2, tools: maybe}`, "models.p/m.tools: is a text; give true or false"},
+		{"an ability in quotes", `{input: 1, output: 2, images: "true"}`, "models.p/m.images: is a text; give true or false"},
+		{"long without a bound", `{input: 1, output: 2, long: {input: 2, output: 3}}`, "models.p/m.long.above_tokens: is missing"},
+		{"long without a price", `{input: 1, output: 2, long: {above_tokens: 200000, input: 2}}`, "models.p/m.long.output: is missing"},
+		{"long negative", `{input: 1, output: 2, long: {above_tokens: 200000, input: -2, output: 3}}`, `models.p/m.long.input: is "-2"`},
+		{"long of nothing", `{input: 1, output: 2, long: 5}`, "models.p/m.long: is a number, not a mapping of keys to values"},
+		{"a key of long misspelt", `{input: 1, output: 2, long: {above: 3, above_tokens: 200000, input: 2, output: 3}}`, "models.p/m.long.above: there is no such key; did you mean above_tokens?"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := modelfacts.Table{}.WithData("prices.yaml", []byte("models:\n  ok/m: {input: 1, output: 2}\n  p/m: "+test.entry+"\n"))
-			require.ErrorContains(t, err, "prices.yaml:3: ")
+			require.ErrorContains(t, err, "prices.yaml:3:")
 			require.ErrorContains(t, err, test.says)
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 			require.NotContains(t, err.Error(), "ok/m")
@@ -110,15 +110,15 @@ func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, says string }{
 		{"empty", "", "prices.yaml: is empty; it needs models:"},
-		{"no models", "{}", "prices.yaml:1: models: is missing"},
-		{"a key misspelt", "model:\n  p/m: {input: 1, output: 2}\n", "prices.yaml:1: model: unknown key; did you mean models?"},
-		{"a list", "- 1\n", "prices.yaml:1: the file: is a list; give models:"},
-		{"prose", "the prices are high\n", "prices.yaml:1: the file: is \"the prices are high\"; give models:"},
-		{"no YAML", "models: [\n", "prices.yaml: is neither YAML nor JSON: line"},
-		{"a name without a provider", "models:\n  gpt-5: {input: 1, output: 2}\n", "prices.yaml:2: gpt-5: is not PROVIDER/MODEL"},
-		{"a provider without a name", "models:\n  openai/: {input: 1, output: 2}\n", "prices.yaml:2: openai/: is not PROVIDER/MODEL"},
-		{"a model twice", "models:\n  p/m: {input: 1, output: 2}\n  p/m: {input: 3, output: 4}\n", "prices.yaml:3: p/m: stands there twice, first in line 2"},
-		{"two documents", "models: {}\n---\nmodels: {}\n", "prices.yaml: has a second document"},
+		{"no models", "{}", "prices.yaml:1:1: models: is missing"},
+		{"a key misspelt", "model:\n  p/m: {input: 1, output: 2}\n", "prices.yaml:1:1: model: there is no such key; did you mean models?"},
+		{"a list", "- 1\n", "prices.yaml:1:1: is a list, not a mapping of keys to values"},
+		{"prose", "the prices are high\n", "prices.yaml:1:1: is a text, not a mapping of keys to values"},
+		{"no YAML", "models: [\n", "prices.yaml:2:1: is no YAML from here on"},
+		{"a name without a provider", "models:\n  gpt-5: {input: 1, output: 2}\n", "prices.yaml:2:3: models.gpt-5: is not PROVIDER/MODEL"},
+		{"a provider without a name", "models:\n  openai/: {input: 1, output: 2}\n", "prices.yaml:2:3: models.openai/: is not PROVIDER/MODEL"},
+		{"a model twice", "models:\n  p/m: {input: 1, output: 2}\n  p/m: {input: 3, output: 4}\n", "prices.yaml:3:3: models.p/m: is given twice, first in line 2"},
+		{"two documents", "models: {}\n---\nmodels: {}\n", "prices.yaml:2:1: begins a second document; put all models into the first"},
 		{"a key that is a list", "models:\n  ? [a]\n  : {input: 1, output: 2}\n", "models: has a key that is a list"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -134,13 +134,13 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	_, err := modelfacts.Table{}.WithData("p.yaml", []byte("models:\n  a/b: {input: x}\n  c: {}\n  d/e:\n    input: -1\n    output: 2\n    colour: 1\n"))
 	lines := strings.Split(err.Error(), "\n")
 	require.Len(t, lines, 5)
-	for i, want := range []string{"p.yaml:2: a/b: input: ", "p.yaml:2: a/b: output: is missing", "p.yaml:3: c: is not", "p.yaml:5: d/e: input: is -1", "p.yaml:7: d/e: colour: "} {
+	for i, want := range []string{"p.yaml:2:8: models.a/b.output: is missing", "p.yaml:2:16: models.a/b.input: ", "p.yaml:3:3: models.c: is not", `p.yaml:5:12: models.d/e.input: is "-1"`, "p.yaml:7:5: models.d/e.colour: "} {
 		require.Contains(t, lines[i], want)
 	}
 	many := "models:\n" + strings.Repeat("  c: {}\n", 500)
 	_, err = modelfacts.Table{}.WithData("p.yaml", []byte(many))
 	require.LessOrEqual(t, strings.Count(err.Error(), "\n"), 101)
-	require.ErrorContains(t, err, "p.yaml: and more")
+	require.ErrorContains(t, err, "p.yaml: and 400 more")
 }
 
 func FuzzFile(f *testing.F) {

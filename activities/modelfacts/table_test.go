@@ -150,7 +150,7 @@ func TestLoad(t *testing.T) {
 
 	_, err = modelfacts.Load(filepath.Join(dir, "none.yaml"), bad, dir, good)
 	require.ErrorContains(t, err, "none.yaml: cannot be read: no such file or directory")
-	require.ErrorContains(t, err, bad+":2: p/m: input: is -1")
+	require.ErrorContains(t, err, bad+":2:16: models.p/m.input: is \"-1\"")
 	require.ErrorContains(t, err, dir+": is a directory")
 	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 }

@@ -57,9 +57,9 @@ turns:
 func TestJSONAnswersAreEitherOr(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"turns:\n  - {text: x, json: {}}":             ":2: a turn has either text or json",
-		"turns:\n  - {text: '{{ prompt }}', json: 1}": ":2: a turn has either text or json",
-		"turns:\n  - json: .nan":                      `".nan" is not a number that JSON has`,
+		"turns:\n  - {text: x, json: {}}":             ":2:5: turns[0]: has text and json; give one of them",
+		"turns:\n  - {text: '{{ prompt }}', json: 1}": ":2:5: turns[0]: has text and json; give one of them",
+		"turns:\n  - json: .nan":                      "is .nan, which JSON cannot hold",
 		"turns:\n  - json: {a: 1, a: 2}":              "twice",
 	} {
 		path := scriptFile(t, text)

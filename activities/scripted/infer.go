@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"everstep/activities/inference"
@@ -94,11 +94,9 @@ func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, 
 		return "", nil, err
 	}
 	if t.json != nil {
-		var b strings.Builder
-		if err := t.json.render(&b, s); err != nil {
+		if text, err = t.json.render(s); err != nil {
 			return "", nil, fmt.Errorf("json: %w", err)
 		}
-		text = b.String()
 	}
 	calls := make([]domain.ToolCall, len(t.calls))
 	for k, c := range t.calls {
@@ -109,13 +107,26 @@ func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, 
 		if c.arguments == nil {
 			continue
 		}
-		var b strings.Builder
-		if err := c.arguments.render(&b, s); err != nil {
+		if calls[k].Arguments, err = c.arguments.render(s); err != nil {
 			return "", nil, fmt.Errorf("call of %s: %w", c.name, err)
 		}
-		calls[k].Arguments = b.String()
 	}
 	return text, calls, nil
+}
+
+// formatted makes a turn's JSON what a model would make of it: a call of the
+// tool that stands for the response format, where there is one, else the text.
+func (t turn) formatted(call inference.Call, text string, calls []domain.ToolCall) (string, []domain.ToolCall, domain.FinishReason) {
+	if t.json == nil || call.OutputTool == "" {
+		return text, calls, t.finish
+	}
+	id := fmt.Sprintf("call_%d_%d", call.Inference, len(calls))
+	calls = append(slices.Clip(calls), domain.ToolCall{ID: id, Name: call.OutputTool, Arguments: text})
+	finish := t.finish
+	if finish == domain.FinishStop {
+		finish = domain.FinishToolCalls
+	}
+	return "", calls, finish
 }
 
 // A performance is a turn being played.

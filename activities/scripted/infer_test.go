@@ -175,7 +175,7 @@ func TestCheckFile(t *testing.T) {
 		"relative": {"a.yaml", "is not an absolute path"},
 		"missing":  {filepath.Join(folder, "none.yaml"), "none.yaml: there is no such file"},
 		"a folder": {folder, "is not a file"},
-		"broken":   {scriptFile(t, "turns:\n  - txet: x"), ":2: a turn has no key"},
+		"broken":   {scriptFile(t, "turns:\n  - txet: x"), ":2:5: turns[0].txet: there is no such key"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

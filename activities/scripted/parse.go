@@ -1,189 +1,163 @@
 package scripted
 
 import (
-	"bytes"
-	"errors"
-	"io"
-	"regexp"
-	"slices"
+	"fmt"
 	"time"
-	"unicode/utf8"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"everstep/activities/document"
 	"everstep/domain"
 )
 
 const (
 	// maxScript bounds a file, in bytes.
 	maxScript = 1 << 20
-	// maxNodes bounds the values in a file, aliases followed.
-	maxNodes = 1 << 18
 	// maxDelay bounds how long an answer takes.
 	maxDelay = 24 * time.Hour
+	// maxCount bounds numbers in a script.
+	maxCount = 1 << 40
 )
 
-// parse reads a script. Its errors name the file and the line.
+// parse reads a script. Its errors name the file, and each mistake with its line.
 func parse(path string, data []byte) (*script, error) {
-	if len(data) > maxScript {
-		return nil, domain.Errorf(domain.TooLarge, "script %s: has more than %d bytes; make it smaller", path, maxScript)
-	}
-	if !utf8.Valid(data) {
-		return nil, domain.Errorf(domain.Invalid, "script %s: is not valid UTF-8; convert it", path)
-	}
-	r := &reader{path: path, budget: maxNodes}
-	root, err := r.document(data)
-	if err != nil {
-		return nil, err
-	}
+	r := &document.Reader{File: path, Form: document.Form{
+		MaxSize: maxScript, Loose: true, Needs: "give it turns", Second: "keep one",
+	}}
 	s := &script{path: path}
-	var has bool
-	err = r.mapping(root, "the script", field{"turns", func(node *yaml.Node) error {
-		has = true
-		return r.list(node, "turns", func(node *yaml.Node) error {
-			t, err := r.turn(node)
-			s.turns = append(s.turns, t)
-			return err
+	if text, ok := r.Text(data); ok {
+		r.Read(text, document.Keys{
+			{Name: "turns", Value: document.ListOf(&s.turns, turnValue), Needed: "give one for each inference"},
+			{Name: "summaries", Value: document.ListOf(&s.summaries, summaryValue)},
 		})
-	}}, field{"summaries", func(node *yaml.Node) error {
-		return r.list(node, "summaries", func(node *yaml.Node) error {
-			t, err := r.summary(node)
-			s.summaries = append(s.summaries, t)
-			return err
-		})
-	}})
-	if err == nil && !has {
-		err = r.errorf(root, "the script has no turns")
 	}
-	if err != nil {
-		return nil, err
+	if err := r.Err(); err != nil {
+		kind := domain.Invalid
+		if len(data) > maxScript {
+			kind = domain.TooLarge
+		}
+		return nil, domain.Errorf(kind, "script %s", err)
 	}
 	return s, nil
 }
 
-// place finds the line in an error of the YAML parser.
-var place = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
-
-func (r *reader) document(data []byte) (root *yaml.Node, err error) {
-	var document, more yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	switch err := decoder.Decode(&document); {
-	case errors.Is(err, io.EOF):
-		return nil, domain.Errorf(domain.Invalid, "script %s: is empty; give it turns", r.path)
-	case err != nil:
-		found := place.FindStringSubmatch(err.Error())
-		if found == nil || found[1] == "" {
-			return nil, domain.Errorf(domain.Invalid, "script %s: %s", r.path, err)
-		}
-		return nil, domain.Errorf(domain.Invalid, "script %s:%s: %s", r.path, found[1], found[2])
-	}
-	if document.Kind != yaml.DocumentNode || len(document.Content) == 0 {
-		return nil, domain.Errorf(domain.Invalid, "script %s: is empty; give it turns", r.path)
-	}
-	if decoder.Decode(&more) == nil {
-		return nil, r.errorf(&more, "the script has a second document; keep one")
-	}
-	return document.Content[0], nil
-}
-
-func (r *reader) turn(node *yaml.Node) (turn, error) {
-	t := turn{line: node.Line}
+func turnValue(t *turn) document.Value {
 	t.text = &quoting{}
-	var finish string
-	err := r.mapping(node, "a turn",
-		r.quoted("text", &t.text),
-		field{"json", func(node *yaml.Node) error {
-			v, err := r.value(node)
-			t.json = &v
-			return err
-		}},
-		r.text("reasoning", &t.reasoning),
-		field{"tool_calls", func(node *yaml.Node) error {
-			return r.list(node, "tool_calls", func(node *yaml.Node) error {
-				c, err := r.call(node)
-				t.calls = append(t.calls, c)
-				return err
-			})
-		}},
-		field{"usage", func(node *yaml.Node) error { return r.usage(node, &t.usage) }},
-		r.text("finish_reason", &finish),
-		r.duration("delay", func(d time.Duration) { t.delay = min(d, maxDelay) }),
-		r.failures(&t),
-	)
-	if err != nil {
-		return t, err
+	keys := document.Keys{
+		{Name: "text", Value: quoted(&t.text)},
+		{Name: "json", Value: document.Value{Schema: &jsonschema.Schema{}, Read: t.json.read}},
+		{Name: "reasoning", Value: document.Text(&t.reasoning)},
+		{Name: "tool_calls", Value: document.ListOf(&t.calls, callValue)},
+		{Name: "finish_reason", Value: document.Word(&t.finish, domain.FinishReasons())},
 	}
-	if t.json != nil && (t.text.plain != "" || t.text.template != nil) {
-		return t, r.errorf(node, "a turn has either text or json")
-	}
-	t.finish, err = r.finish(node, finish, len(t.calls) > 0)
-	return t, err
+	return document.Mapping(append(keys, t.shared()...)).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		t.line = node.Line
+		if t.json != nil && (t.text.plain != "" || t.text.template != nil) {
+			r.Problem(node, field, "has text and json; give one of them")
+		}
+		switch {
+		case t.finish != "":
+		case len(t.calls) > 0:
+			t.finish = domain.FinishToolCalls
+		default:
+			t.finish = domain.FinishStop
+		}
+	})
 }
 
-// summary reads what answers a call that sums up: it quotes nothing and calls
+// summaryValue is what answers a call that sums up: it quotes nothing and calls
 // no tools.
-func (r *reader) summary(node *yaml.Node) (turn, error) {
-	t := turn{line: node.Line, text: &quoting{}, finish: domain.FinishStop}
-	err := r.mapping(node, "a summary",
-		r.text("text", &t.text.plain),
-		field{"usage", func(node *yaml.Node) error { return r.usage(node, &t.usage) }},
-		r.duration("delay", func(d time.Duration) { t.delay = min(d, maxDelay) }),
-		r.failures(&t),
-	)
-	return t, err
+func summaryValue(t *turn) document.Value {
+	t.text, t.finish = &quoting{}, domain.FinishStop
+	keys := document.Keys{{Name: "text", Value: document.Text(&t.text.plain)}}
+	return document.Mapping(append(keys, t.shared()...)).Then(func(_ *document.Reader, _ string, node *yaml.Node) { t.line = node.Line })
 }
 
-// failures returns a field that reads what the first attempts of a turn meet.
-func (r *reader) failures(t *turn) field {
-	return field{"failures", func(node *yaml.Node) error {
-		return r.list(node, "failures", func(node *yaml.Node) error {
-			f, err := r.fault(node)
-			t.failures = append(t.failures, f)
-			return err
-		})
-	}}
-}
-
-func (r *reader) finish(node *yaml.Node, word string, calls bool) (domain.FinishReason, error) {
-	switch {
-	case word == "" && calls:
-		return domain.FinishToolCalls, nil
-	case word == "":
-		return domain.FinishStop, nil
-	case !slices.Contains(domain.FinishReasons(), domain.FinishReason(word)):
-		return "", r.errorf(node, "finish_reason is %q; give one of %v", word, domain.FinishReasons())
+// shared are the keys of turns and summaries.
+func (t *turn) shared() document.Keys {
+	tokens := func(name string, into *int64) document.Key {
+		return document.Key{Name: name, Value: document.Count(0, maxCount, func(n int64) { *into = n })}
 	}
-	return domain.FinishReason(word), nil
-}
-
-func (r *reader) usage(node *yaml.Node, u *domain.Usage) error {
-	*u = domain.Usage{}
-	err := r.mapping(node, "usage",
-		r.number("input_tokens", func(n int64) { u.InputTokens = n }),
-		r.number("output_tokens", func(n int64) { u.OutputTokens = n }),
-		r.number("cache_read_tokens", func(n int64) { u.CacheReadTokens = n }),
-		r.number("cache_write_tokens", func(n int64) { u.CacheWriteTokens = n }),
-		r.number("reasoning_tokens", func(n int64) { u.ReasoningTokens = n }),
-	)
-	return err
-}
-
-func (r *reader) fault(node *yaml.Node) (fault, error) {
-	var f fault
-	err := r.mapping(node, "a failure",
-		r.number("status", func(n int64) { f.status = int(n) }),
-		r.number("cut_after", func(n int64) { f.cut, f.cutAfter = true, int(n) }),
-		r.duration("retry_after", func(d time.Duration) { f.retryAfter, f.asked = d, true }),
-		r.text("message", &f.message),
-		r.text("code", &f.code),
-	)
-	switch {
-	case err != nil:
-		return f, err
-	case f.cut == (f.status != 0):
-		return f, r.errorf(node, "a failure has either a status or cut_after")
-	case !f.cut && (f.status < 400 || f.status > 599):
-		return f, r.errorf(node, "status is %d; give one from 400 to 599", f.status)
+	return document.Keys{
+		{Name: "usage", Value: document.Mapping(document.Keys{
+			tokens("input_tokens", &t.usage.InputTokens), tokens("output_tokens", &t.usage.OutputTokens),
+			tokens("cache_read_tokens", &t.usage.CacheReadTokens), tokens("cache_write_tokens", &t.usage.CacheWriteTokens),
+			tokens("reasoning_tokens", &t.usage.ReasoningTokens),
+		})},
+		{Name: "delay", Value: document.Duration(func(d time.Duration) { t.delay = min(d, maxDelay) })},
+		{Name: "failures", Value: document.ListOf(&t.failures, faultValue)},
 	}
-	return f, nil
+}
+
+func faultValue(f *fault) document.Value {
+	return document.Mapping(document.Keys{
+		{Name: "status", Value: document.Count(400, 599, func(n int64) { f.status = int(n) })},
+		{Name: "cut_after", Value: document.Count(0, maxCount, func(n int64) { f.cut, f.cutAfter = true, int(n) })},
+		{Name: "retry_after", Value: document.Duration(func(d time.Duration) { f.retryAfter, f.asked = d, true })},
+		{Name: "message", Value: document.Text(&f.message)},
+		{Name: "code", Value: document.Text(&f.code)},
+	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		if f.cut == (f.status != 0) {
+			r.Problem(node, field, "has to have either a status or cut_after")
+		}
+	})
+}
+
+func callValue(c *call) document.Value {
+	c.text = "{}"
+	return document.Mapping(document.Keys{
+		{Name: "id", Value: document.Text(&c.id)},
+		{Name: "name", Value: document.Text(&c.name), Needed: "name the tool"},
+		{Name: "arguments", Value: document.Either(
+			document.Text(&c.text), // sent as it is, be it JSON or not
+			document.Value{Schema: &jsonschema.Schema{Type: "object"}, Read: c.arguments.read},
+		)},
+	})
+}
+
+// quoted is a text that may quote results.
+func quoted(into **quoting) document.Value {
+	return document.TextThen(func(text string) (wrong string) {
+		q, err := quote(text)
+		if err != nil {
+			return err.Error()
+		}
+		*into = q
+		return ""
+	})
+}
+
+// read reads any node as JSON.
+func (v *value) read(r *document.Reader, field string, node *yaml.Node) {
+	for _, p := range r.Pieces(field, node) {
+		if p.Text == nil {
+			*v = append(*v, piece{raw: p.Raw})
+			continue
+		}
+		q, err := quote(p.Text.Value)
+		if err != nil {
+			r.Problem(p.Text, field, "%s", err)
+		}
+		*v = append(*v, piece{text: q})
+	}
+}
+
+// render writes the value as JSON.
+func (v value) render(s *scene) (string, error) {
+	var b bounded
+	for _, p := range v {
+		text := p.raw
+		if p.text != nil {
+			rendered, err := p.text.render(s)
+			if err != nil {
+				return "", err
+			}
+			text = document.Quote(rendered)
+		}
+		if _, err := fmt.Fprint(&b, text); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
 }

@@ -42,7 +42,7 @@ type turn struct {
 	text *quoting
 	// json is a value that takes the place of the text: where the model is told
 	// of a response format as a tool, the arguments of a call of that tool.
-	json      *value
+	json      value
 	reasoning string
 	calls     []call
 	// usage is zero where the file gives none: unknown, so that whoever plays
@@ -59,7 +59,7 @@ type turn struct {
 type call struct {
 	id, name string
 	// arguments is nil where text is sent as it is.
-	arguments *value
+	arguments value
 	text      string
 }
 
@@ -79,11 +79,11 @@ type quoting struct {
 	template *template.Template
 }
 
-// A value is a JSON value whose strings may quote the results of tools.
-type value struct {
-	raw    string // a number, true, false or null
-	text   *quoting
-	object bool
-	keys   []string
-	items  []value
+// A value is a JSON value whose texts may quote the results of tools: JSON, and
+// such texts in between.
+type value []piece
+
+type piece struct {
+	raw  string
+	text *quoting // nil: raw
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/document"
 	"everstep/starter/agentfile"
 )
 
@@ -41,7 +42,7 @@ func TestBrokenAgents(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			f, err := agentfile.Parse(filepath.Join(folder, b.file), []byte(b.text))
-			problems, ok := errors.AsType[agentfile.Problems](err)
+			problems, ok := errors.AsType[document.Problems](err)
 			require.True(t, ok, "%v", err)
 			var says []string
 			for _, p := range problems {
@@ -64,7 +65,7 @@ func TestTextOfProblems(t *testing.T) {
 	_, err = agentfile.Parse("a.yaml", []byte("hooks: {}\n"))
 	require.EqualError(t, err, "a.yaml:1:8: hooks: is a mapping, not a list")
 	_, err = agentfile.Parse("a.yaml", []byte("tools: ["+strings.Repeat("1, ", 60)+"]\n"))
-	problems, _ := errors.AsType[agentfile.Problems](err)
+	problems, _ := errors.AsType[document.Problems](err)
 	require.Len(t, problems, 60)
 	require.ErrorContains(t, err, "tools[49]: ")
 	require.NotContains(t, err.Error(), "tools[50]: ")

@@ -21,7 +21,7 @@ type broken struct {
 func brokenAgents() []broken {
 	return []broken{
 		{"empty file", inYAML, "", []string{
-			"a.yaml: is empty; give it at least a model: `model: PROVIDER/NAME`",
+			"a.yaml: is empty; give it at least `model: PROVIDER/NAME`",
 		}},
 		{"nothing but comments", inYAML, "# to do\n", []string{
 			"a.yaml:1:1: has no keys; give it at least `model: PROVIDER/NAME`",
@@ -30,7 +30,7 @@ func brokenAgents() []broken {
 			"a.yaml:1:1: has no keys; give it at least `model: PROVIDER/NAME`",
 		}},
 		{"nothing but blanks", inMarkdown, " \n\n", []string{
-			"a.md: is empty; give it at least a model: `model: PROVIDER/NAME`",
+			"a.md: is empty; give it at least `model: PROVIDER/NAME`",
 		}},
 		{"UTF-16", inYAML, "\xff\xfem\x00", []string{
 			`a.yaml: is in UTF-16; save it as UTF-8`,
@@ -185,8 +185,8 @@ func brokenAgents() []broken {
 		{"a window of nothing", inYAML, "model: {provider: p, name: n, context_window: 0}\n", []string{
 			`a.yaml:1:47: model.context_window: is 0; give a whole number from 1 to 1000000000, in digits alone`,
 		}},
-		{"a window with an underscore", inYAML, "model: {provider: p, name: n, context_window: 16_000}\n", []string{
-			`a.yaml:1:47: model.context_window: is 16_000; give a whole number from 1 to 1000000000, in digits alone`,
+		{"a window in hexadecimal", inYAML, "model: {provider: p, name: n, context_window: 0x3e80}\n", []string{
+			`a.yaml:1:47: model.context_window: is 0x3e80; give a whole number from 1 to 1000000000, in digits alone`,
 		}},
 		{"a temperature below zero", inYAML, "model: {provider: p, name: n, temperature: -1}\n", []string{
 			`a.yaml:1:44: model.temperature: is -1; give a number from 0 to 100`,
@@ -204,19 +204,19 @@ func brokenAgents() []broken {
 			`a.yaml:1:47: model.options.seed: is .inf, which JSON cannot hold; give another, or put it in quotes`,
 		}},
 		{"a price without output", inYAML, "model: {provider: p, name: n, price: {input: 3}}\n", []string{
-			`a.yaml:1:38: model.price.output: is missing; a price needs input, output`,
+			`a.yaml:1:38: model.price.output: is missing; give dollars for a million tokens, 0 for a free model`,
 		}},
 		{"a price below zero", inYAML, "model: {provider: p, name: n, price: {input: -3, output: 1}}\n", []string{
-			`a.yaml:1:46: model.price.input: is "-3", which is negative; give dollars from 0 on, such as 0.5`,
+			`a.yaml:1:46: model.price.input: is "-3"; a price cannot be negative: give dollars for a million tokens, 0 for a free model`,
 		}},
 		{"a price in the wrong unit", inYAML, "model: {provider: p, name: n, price: {input: 3000000000, output: 1}}\n", []string{
-			`a.yaml:1:46: model.price.input: is "3000000000", which is too much; give at most 10000 dollars for a million tokens`,
+			`a.yaml:1:46: model.price.input: is "3000000000"; that looks like nano-dollars: give dollars for a million tokens, which would be 3`,
 		}},
 		{"a price in words", inYAML, "model: {provider: p, name: n, price: {input: $3, output: 1}}\n", []string{
-			`a.yaml:1:46: model.price.input: is "$3"; give dollars for a million tokens from 0 on as a plain decimal such as 0.5`,
+			`a.yaml:1:46: model.price.input: is "$3"; give dollars for a million tokens as a number, as in 1.25, or 0 for a free model`,
 		}},
 		{"a price for long calls from nowhere", inYAML, "model: {provider: p, name: n, price: {input: 3, output: 1, long: {input: 6, output: 2}}}\n", []string{
-			`a.yaml:1:66: model.price.long.above_tokens: is missing; a price needs above_tokens, input, output`,
+			`a.yaml:1:66: model.price.long.above_tokens: is missing; give the number of input tokens above which these prices hold`,
 		}},
 		{"a wildcard", inYAML, "tools: [read_*]\n", []string{
 			`a.yaml:1:9: tools[0]: "read_*" is a wildcard, which is not supported; name each tool`,
@@ -228,7 +228,7 @@ func brokenAgents() []broken {
 			`a.md:2:8: tools: has a comma without a name beside it; leave it out`,
 		}},
 		{"a tool twice", inYAML, "tools:\n  - read_file\n  - list_files\n  - read_file\n", []string{
-			`a.yaml:4:5: tools[2]: read_file is listed twice; keep one`,
+			`a.yaml:4:5: tools[2]: the tool "read_file" is listed twice; keep one`,
 		}},
 		{"a tool that is empty", inYAML, "tools: [read_file, ]\nhooks:\n  -\n", []string{
 			`a.yaml:3:4: hooks[0]: is empty; give it a value or leave the item out`,
@@ -408,7 +408,6 @@ func brokenAgents() []broken {
 			`a.yaml:1:12: subagents: this version cannot run sub-agents; leave the key out`,
 		}},
 		{"sub-agents in another form", inYAML, "subagents: {helper: helper.yaml}\n", []string{
-			`a.yaml:1:12: subagents: is a mapping, not a list`,
 			`a.yaml:1:12: subagents: this version cannot run sub-agents; leave the key out`,
 		}},
 		{"all at once", inMarkdown, "---\nname: two words\nmodell: openai-chat/gpt-5-mini\ntools: [read_file, read_*]\nbudget:\n  max_steps: ten\n  max_cost: -1\ntimeouts:\n  tool: 5\n---\nYou review code.\n", []string{

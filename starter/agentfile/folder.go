@@ -3,14 +3,95 @@ package agentfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"everstep/activities/document"
 	"everstep/domain/spelling"
 )
+
+// MaxSize bounds an agent's file, in bytes.
+const MaxSize = 1 << 20
+
+// endings are those of agents' files.
+func endings() []string { return []string{".yaml", ".yml", ".md", ".markdown"} }
+
+func markdown(path string) bool {
+	return slices.Contains(endings()[2:], strings.ToLower(filepath.Ext(path)))
+}
+
+// IsPath reports whether a text that names an agent is a file's path, by its
+// ending or its folder, and not an agent's name.
+func IsPath(text string) bool {
+	return strings.ContainsAny(text, `/\`) || slices.Contains(endings(), strings.ToLower(filepath.Ext(text)))
+}
+
+// read returns what a file holds. Its errors do not name the file.
+func read(path string) ([]byte, error) {
+	if !slices.Contains(endings(), strings.ToLower(filepath.Ext(path))) {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", strings.Join(endings(), ", "))
+		}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("there is no such file" + near(path))
+	case err != nil:
+		return nil, fmt.Errorf("cannot be read: %w", bare(err))
+	case info.IsDir():
+		return nil, errors.New("is a folder; name a file in it")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is not a regular file; copy what it gives to one")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", bare(err))
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", bare(err))
+	}
+	return data, nil
+}
+
+// near suggests a file that is there for one that is not.
+func near(path string) string {
+	folder := filepath.Dir(path)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return ", and no folder " + folder
+	}
+	var names []string
+	for _, entry := range entries {
+		if slices.Contains(endings(), strings.ToLower(filepath.Ext(entry.Name()))) {
+			names = append(names, entry.Name())
+		}
+	}
+	base := filepath.Base(path)
+	for _, name := range names {
+		if stem(name) == stem(base) {
+			return "; did you mean " + filepath.Join(folder, name) + "?"
+		}
+	}
+	if name, ok := spelling.Nearest(base, names); ok {
+		return "; did you mean " + filepath.Join(folder, name) + "?"
+	}
+	return "; `starter agents list` lists those in ./agents and ./.everstep/agents"
+}
+
+// bare is an error less the path, which is told already.
+func bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
 
 // Folders are where agents are looked for by name, in this order.
 func Folders() []string { return []string{"agents", filepath.Join(".everstep", "agents")} }
@@ -18,7 +99,7 @@ func Folders() []string { return []string{"agents", filepath.Join(".everstep", "
 // A Listed is a file that List found, with what is wrong with it.
 type Listed struct {
 	File     File
-	Problems Problems
+	Problems document.Problems
 }
 
 // List loads the agents in the Folders of a folder, sorted by file. A file
@@ -39,7 +120,7 @@ func List(folder string) ([]Listed, error) {
 				continue
 			}
 			f, err := Load(filepath.Join(folder, inner, name))
-			problems, _ := errors.AsType[Problems](err)
+			problems, _ := errors.AsType[document.Problems](err)
 			listed = append(listed, Listed{f, problems})
 		}
 	}
@@ -67,15 +148,15 @@ func Find(folder, text string) (string, error) {
 	case len(paths) == 1:
 		return paths[0], nil
 	case len(paths) > 1:
-		return "", fmt.Errorf("%s is the name of several: %s; give the file", shorten(text), strings.Join(paths, ", "))
+		return "", fmt.Errorf("%s is the name of several: %s; give the file", document.Shorten(text), strings.Join(paths, ", "))
 	}
 	const where = "in ./agents and ./.everstep/agents"
 	if near, ok := spelling.Nearest(text, names); ok {
-		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", shorten(text), where, near)
+		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", document.Shorten(text), where, near)
 	}
 	if len(names) == 0 {
-		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", shorten(text), where)
+		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", document.Shorten(text), where)
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("there is no agent %q %s; there are %s", shorten(text), where, strings.Join(slices.Compact(names), ", "))
+	return "", fmt.Errorf("there is no agent %q %s; there are %s", document.Shorten(text), where, strings.Join(slices.Compact(names), ", "))
 }

@@ -14,14 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"everstep/activities/document"
 	"everstep/domain"
 	"everstep/starter/agentfile"
 )
 
 func editorSchema(t *testing.T) (*jsonschema.Schema, *jsonschema.Resolved) {
 	t.Helper()
+	raw, err := agentfile.Schema()
+	require.NoError(t, err)
 	var schema jsonschema.Schema
-	require.NoError(t, json.Unmarshal(agentfile.Schema(), &schema))
+	require.NoError(t, json.Unmarshal(raw, &schema))
 	resolved, err := schema.Resolve(nil)
 	require.NoError(t, err)
 	return &schema, resolved
@@ -78,7 +81,7 @@ func beyondTheSchema() []string {
 		"a schema file that is not there", "a schema file above", "a schema file by its full path",
 		"a schema file behind a link", "a schema file that is a folder", "a schema file that is broken",
 		"a schema file that is too large", "a compiler that is none", "sections without their compiler",
-		"a compiler without its sections", "a target above the trigger", "a window with an underscore", "a tag",
+		"a compiler without its sections", "a target above the trigger", "a window in hexadecimal", "a tag",
 		"a date for a text",
 	}
 }
@@ -136,7 +139,7 @@ func resolvedKeys(of reflect.Type, at string, into map[string]bool) {
 func readerKeys(t *testing.T, at, before, after string, into map[string]bool) {
 	t.Helper()
 	_, err := agentfile.Parse("a.yaml", []byte(before+"qqqqqqqq: 1"+after))
-	problems, _ := errors.AsType[agentfile.Problems](err)
+	problems, _ := errors.AsType[document.Problems](err)
 	for _, p := range problems {
 		list, ok := strings.CutPrefix(p.Message, "there is no such key; there are ")
 		if !ok {

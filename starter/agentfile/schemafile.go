@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"everstep/activities/document"
 	"everstep/activities/output"
 	"everstep/domain"
 	"everstep/domain/spelling"
@@ -22,11 +23,11 @@ const maxSchemaFile = 4 * output.MaxSchema
 
 // schemaFile reads a schema's file, which lies in the agent's folder or below:
 // nothing else of the machine gets into a definition, links or not.
-func (r *reader) schemaFile(path string) (json.RawMessage, error) {
+func (a *agent) schemaFile(path string) (json.RawMessage, error) {
 	if !filepath.IsLocal(path) {
-		return nil, fmt.Errorf("%s is outside of the agent file's folder; copy it there and give its path from there", shorten(path))
+		return nil, fmt.Errorf("%s is outside of the agent file's folder; copy it there and give its path from there", document.Shorten(path))
 	}
-	folder, err := os.OpenRoot(r.folder)
+	folder, err := os.OpenRoot(a.folder)
 	if err != nil {
 		return nil, fmt.Errorf("the agent file's folder cannot be read: %w", bare(err))
 	}
@@ -34,31 +35,31 @@ func (r *reader) schemaFile(path string) (json.RawMessage, error) {
 	info, err := folder.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", shorten(path), nearSchema(folder, path))
+		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", document.Shorten(path), nearSchema(folder, path))
 	case err != nil:
-		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", shorten(path), bare(err))
+		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", document.Shorten(path), bare(err))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file; name one that holds a JSON Schema", shorten(path))
+		return nil, fmt.Errorf("%s is not a regular file; name one that holds a JSON Schema", document.Shorten(path))
 	}
 	file, err := folder.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", shorten(path), bare(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", document.Shorten(path), bare(err))
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxSchemaFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", shorten(path), bare(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", document.Shorten(path), bare(err))
 	}
 	if len(data) > maxSchemaFile {
-		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", shorten(path), maxSchemaFile)
+		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", document.Shorten(path), maxSchemaFile)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", placed(shorten(path), data, err), err)
+		return nil, fmt.Errorf("%s is no JSON: %w", placed(document.Shorten(path), data, err), err)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", shorten(path), err)
+		return nil, fmt.Errorf("%s is no JSON: %w", document.Shorten(path), err)
 	}
 	return compact.Bytes(), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/document"
 	"everstep/domain"
 	"everstep/starter/agentfile"
 )
@@ -154,7 +155,7 @@ func FuzzParse(f *testing.F) {
 			requireSameAgain(t, file)
 			return
 		}
-		problems := err.(agentfile.Problems) //nolint:errorlint,forcetypeassert // the type is promised
+		problems := err.(document.Problems) //nolint:errorlint,forcetypeassert // the type is promised
 		last := 0
 		for _, p := range problems {
 			require.Equal(t, path, p.File)

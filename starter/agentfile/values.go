@@ -1,112 +1,223 @@
 package agentfile
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"everstep/activities/document"
+	"everstep/activities/modelfacts"
+	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/spelling"
 )
 
-// options reads what is sent to the provider as it is.
-func (r *reader) options(field string, node *yaml.Node) domain.Metadata {
-	if !r.is(field, node, yaml.MappingNode) {
-		return nil
-	}
-	var options domain.Metadata
-	before := len(r.problems)
-	raw := r.json(field, node)
-	if len(r.problems) > before {
-		return nil
-	}
-	if err := json.Unmarshal(raw, &options); err != nil {
-		r.problem(node, field, "cannot be written as JSON: %s", err)
-	}
-	return options
+const (
+	modelForm = "write it as PROVIDER/NAME, such as openai-chat/gpt-5-mini"
+	// DefaultFormatName is the name of a response format that a file gives none.
+	DefaultFormatName = "answer"
+	// maxTokens bounds numbers of tokens: what is above is a mistake.
+	maxTokens = 1_000_000_000
+	// maxTemperature is above what any provider takes.
+	maxTemperature = 100
+
+	validTool     = `^[a-zA-Z0-9_-]{1,64}$`
+	validCompiler = `^[a-z0-9_]{1,64}$`
+)
+
+// model is provider/name, or a mapping that says more.
+func (a *agent) model(m *domain.LLMConfig) document.Value {
+	const needed = "a model that is a mapping needs provider and name"
+	tokens := func(into *int64) document.Value { return document.Count(1, maxTokens, func(n int64) { *into = n }) }
+	var price domain.Price
+	return document.Either(a.modelText(m), document.Mapping(document.Keys{
+		{Name: "provider", Doc: "The adapter.", Needed: needed,
+			Value: document.Text(&m.Provider, checkProvider).Pattern(`^[^/]*[^/\s][^/]*$`).Example("openai-chat", "scripted")},
+		{Name: "name", Doc: "The provider's name of the model; for scripted, a file, from the agent's folder on.", Needed: needed,
+			Value: document.Text(&m.Model)},
+		{Name: "base_url", Doc: "The address in place of the worker's, where the worker allows it.",
+			Value: document.Text(&m.BaseURL, domain.CheckBaseURL).Pattern(`^https?://`)},
+		{Name: "max_output_tokens", Doc: "At most so many tokens in one answer.", Value: tokens(&m.MaxOutputTokens)},
+		{Name: "context_window", Doc: "The model's context window, in tokens, where the worker does not know it.", Value: tokens(&m.ContextWindow)},
+		{Name: "temperature", Value: document.Number(maxTemperature, func(t float64) { m.Temperature = &t })},
+		{Name: "top_p", Value: document.Number(1, func(p float64) { m.TopP = &p })},
+		{Name: "options", Doc: "Sent as they are, by the provider's own keys.", Value: document.JSON(func(raw json.RawMessage) string {
+			return failure(json.Unmarshal(raw, &m.Options))
+		})},
+		{Name: "price", Doc: "What the model costs, in place of the worker's table: dollars for a million tokens.",
+			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(*document.Reader, string, *yaml.Node) { m.Price = &price })},
+	}).Then(func(*document.Reader, string, *yaml.Node) { m.Model = a.script(m.Provider, m.Model) }))
 }
 
-// json writes a value as JSON, keys in the order of the file.
-func (r *reader) json(field string, node *yaml.Node) json.RawMessage {
-	var b bytes.Buffer
-	r.write(&b, field, node)
-	return b.Bytes()
+func (a *agent) modelText(m *domain.LLMConfig) document.Value {
+	return document.TextThen(func(text string) string {
+		provider, name, ok := strings.Cut(text, "/")
+		if !ok || provider == "" || name == "" {
+			return fmt.Sprintf("%q is no model; %s", document.Shorten(text), modelForm)
+		}
+		m.Provider, m.Model = provider, a.script(provider, name)
+		return ""
+	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml")
 }
 
-func (r *reader) write(b *bytes.Buffer, field string, node *yaml.Node) {
-	switch node.Kind {
-	case yaml.MappingNode:
-		r.writeMapping(b, field, node)
-	case yaml.SequenceNode:
-		b.WriteByte('[')
-		for i, item := range node.Content {
-			if i > 0 {
-				b.WriteByte(',')
+// failure is what an error says, if it is one.
+func failure(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func checkProvider(text string) string {
+	if strings.Contains(text, "/") {
+		return "has a slash; give the provider here, and the model's name as name"
+	}
+	return ""
+}
+
+// script makes the path of a script absolute, since workers have other current
+// directories. It is relative to the agent's file.
+func (a *agent) script(provider, name string) string {
+	if provider != scripted.Name || name == "" {
+		return name
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(a.folder, name)
+	}
+	if path, err := filepath.Abs(name); err == nil {
+		return path
+	}
+	return name
+}
+
+// fallback is provider/name, or a mapping that says when it takes over.
+func (a *agent) fallback(f *domain.Fallback) document.Value {
+	return document.Either(a.modelText(&f.Model), document.Mapping(document.Keys{
+		{Name: "model", Doc: "Who takes over, as the key model of the agent.", Value: a.model(&f.Model), Needed: modelForm},
+		{Name: "on", Doc: "The failures that it takes over from.", Value: failures(f)},
+	}))
+}
+
+// failures are those that a fallback takes over from, each once. An empty list
+// is a problem, since to leave it out means many and not none.
+func failures(f *domain.Fallback) document.Value {
+	word := func(f *domain.Failure) document.Value { return document.Word(f, domain.Failures()) }
+	list := document.ListOf(&f.On, word).Default(takes(domain.Fallback{})).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		if len(f.On) == 0 {
+			r.Problem(node, field, "is empty; name a failure or leave the key out")
+		}
+		for i, failure := range f.On {
+			if slices.Contains(f.On[:i], failure) {
+				r.Problem(node.Content[i], fmt.Sprintf("%s[%d]", field, i), "%s is listed twice; keep one", failure)
 			}
-			r.write(b, field+"["+strconv.Itoa(i)+"]", item)
 		}
-		b.WriteByte(']')
-	case yaml.ScalarNode:
-		r.writeScalar(b, field, node)
-	case yaml.DocumentNode, yaml.AliasNode: // told already
-		b.WriteString("null")
-	}
+	})
+	list.Schema.MinItems, list.Schema.UniqueItems = new(1), true
+	return list
 }
 
-func (r *reader) writeMapping(b *bytes.Buffer, field string, node *yaml.Node) {
-	b.WriteByte('{')
-	seen := make(map[string]int, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name, value := node.Content[i], node.Content[i+1]
-		inner := join(field, shorten(name.Value))
-		if name.Kind != yaml.ScalarNode {
-			r.problem(name, field, "has a key that is %s; keys are texts", describe(name))
-			continue
-		}
-		if line, twice := seen[name.Value]; twice {
-			r.problem(name, inner, "is given twice, first in line %d; keep one", line+r.offset)
-			continue
-		}
-		if len(seen) > 0 {
-			b.WriteByte(',')
-		}
-		seen[name.Value] = name.Line
-		b.Write(quoted(name.Value))
-		b.WriteByte(':')
-		r.write(b, inner, value)
-	}
-	b.WriteByte('}')
+// takes are all failures that a fallback takes over from.
+func takes(f domain.Fallback) []domain.Failure {
+	return slices.DeleteFunc(domain.Failures(), func(failure domain.Failure) bool { return !f.Takes(failure) })
 }
 
-func (r *reader) writeScalar(b *bytes.Buffer, field string, node *yaml.Node) {
-	switch node.ShortTag() {
-	case tagNull:
-		b.WriteString("null")
-	case tagBool, tagInt, tagFloat:
-		if json.Valid([]byte(node.Value)) { // as it is written, so nothing is rounded
-			b.WriteString(node.Value)
-			return
-		}
-		var value any
-		err := node.Decode(&value)
-		if err == nil {
-			var raw []byte
-			if raw, err = json.Marshal(value); err == nil {
-				b.Write(raw)
-				return
+// tools are a list, a text with commas, or what is allowed less what is denied.
+// The result is nil only where it cannot be read.
+func tools(into *[]string) document.Value {
+	list := func(into *[]string) document.Value { return document.Names(into, "tool", validTool, checkTool) }
+	var allow, deny []string
+	var denied *yaml.Node
+	return document.Either(list(into), document.Mapping(document.Keys{
+		{Name: "allow", Value: list(&allow), Needed: "an agent has the tools that are allowed, so there is nothing to deny"},
+		{Name: "deny", Doc: "Taken from those that are allowed.",
+			Value: list(&deny).Then(func(_ *document.Reader, _ string, node *yaml.Node) { denied = node })},
+	}).Then(func(r *document.Reader, field string, _ *yaml.Node) {
+		for i, name := range deny {
+			at := denied
+			if denied.Kind == yaml.SequenceNode {
+				at = denied.Content[i]
+			}
+			if !slices.Contains(allow, name) {
+				r.Problem(at, document.Join(field, "deny"), "%s is not allowed in the first place%s", name, mean(name, allow))
 			}
 		}
-		r.problem(node, field, "is %s, which JSON cannot hold; give another, or put it in quotes", shorten(node.Value))
-	default:
-		b.Write(quoted(node.Value))
-	}
+		*into = slices.DeleteFunc(allow, func(name string) bool { return slices.Contains(deny, name) })
+	}))
 }
 
-func quoted(text string) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a text cannot fail
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+func checkTool(name string) string {
+	if strings.ContainsAny(name, "*?") {
+		return fmt.Sprintf("%q is a wildcard, which is not supported; name each tool", document.Shorten(name))
+	}
+	return matches(validTool, name, "name of a tool; use 1 to 64 letters, digits, dashes and underscores")
+}
+
+func mean(name string, names []string) string {
+	if near, ok := spelling.Nearest(name, names); ok {
+		return "; did you mean " + near + "?"
+	}
+	return "; leave it out"
+}
+
+// format is text, json_object, or a schema.
+func (a *agent) format(into *domain.ResponseFormat) document.Value {
+	plain := []domain.FormatType{domain.FormatText, domain.FormatJSON}
+	short := document.Word(&into.Type, plain)
+	short.Read = document.TextThen(func(text string) string {
+		if !slices.Contains(plain, domain.FormatType(text)) {
+			return fmt.Sprintf("%q is not known; give %s, %s, or a mapping with a schema", document.Shorten(text), plain[0], plain[1])
+		}
+		into.Type = domain.FormatType(text)
+		return ""
+	}).Read
+	f := domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName}
+	return document.Either(short, document.Mapping(document.Keys{
+		{Name: "name", Value: document.Text(&f.Name, checkFormatName).Pattern(validTool).Default(DefaultFormatName)},
+		{Name: "schema", Doc: "A JSON Schema, or the path of a JSON file that holds one, in the agent's folder or below.",
+			Value: a.schema(&f.Schema), Needed: "give a JSON Schema, or the path of a file that holds one"},
+		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: document.Word(&f.Mode, domain.OutputModes())},
+	}).Then(func(*document.Reader, string, *yaml.Node) { *into = f }))
+}
+
+func checkFormatName(name string) string {
+	return matches(validTool, name, "name of a format; use 1 to 64 letters, digits, dashes and underscores")
+}
+
+// schema is a JSON Schema in the file itself, or in one beside it.
+func (a *agent) schema(into *json.RawMessage) document.Value {
+	take := func(raw json.RawMessage) string {
+		*into = raw
+		return failure(checkFormat(raw))
+	}
+	return document.Either(document.TextThen(func(path string) string {
+		raw, err := a.schemaFile(path)
+		if err != nil {
+			return err.Error()
+		}
+		return take(raw)
+	}), document.JSON(take))
+}
+
+// compiler is the name of one of ours, or of a worker's own.
+func compiler(into *domain.Compiler) document.Value {
+	var builtin []string
+	var examples []any
+	for _, c := range domain.Compilers() {
+		builtin, examples = append(builtin, string(c)), append(examples, c)
+	}
+	return document.TextThen(func(text string) string {
+		var c domain.Compiler
+		if err := c.UnmarshalText([]byte(text)); err != nil {
+			return fmt.Sprintf("%q is no name of a compiler; use lower-case letters, digits and underscores, %d at most", document.Shorten(text), domain.MaxCompilerName)
+		}
+		if near, ok := spelling.Nearest(text, builtin); ok && !c.Builtin() {
+			return fmt.Sprintf("%q is too like one of ours; did you mean %s?", text, near)
+		}
+		*into = c
+		return ""
+	}).Pattern(validCompiler).Example(examples...).Default(domain.CurrentTrace)
 }

@@ -1,4 +1,4 @@
-package agentfile
+package document
 
 import (
 	"cmp"
@@ -60,24 +60,25 @@ func (p Problems) Error() string {
 	return b.String()
 }
 
-// err is nil where nothing is wrong.
-func (r *reader) err() error {
-	if len(r.problems) == 0 {
+// Err is nil where nothing is wrong.
+func (r *Reader) Err() error {
+	if len(r.Problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.problems, func(a, b Problem) int {
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return r.problems
+	return r.Problems
 }
 
-// problem notes what is wrong with a node.
-func (r *reader) problem(node *yaml.Node, field, format string, args ...any) {
-	r.problemAt(max(node.Line, 1)+r.offset, max(node.Column, 1), field, format, args...)
+// Problem notes what is wrong with a node.
+func (r *Reader) Problem(node *yaml.Node, field, format string, args ...any) {
+	r.ProblemAt(max(node.Line, 1)+r.Offset, max(node.Column, 1), field, format, args...)
 }
 
-func (r *reader) problemAt(line, column int, field, format string, args ...any) {
-	r.problems = append(r.problems, Problem{
-		File: r.file, Line: line, Column: column, Field: field, Message: fmt.Sprintf(format, args...),
+// ProblemAt notes what is wrong at a line and a column of the file.
+func (r *Reader) ProblemAt(line, column int, field, format string, args ...any) {
+	r.Problems = append(r.Problems, Problem{
+		File: r.File, Line: line, Column: column, Field: field, Message: fmt.Sprintf(format, args...),
 	})
 }

@@ -1,0 +1,389 @@
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v3"
+
+	"everstep/domain"
+)
+
+// A Key is a key of a mapping.
+type Key struct {
+	Name string
+	// Doc says what it is for, to people.
+	Doc   string
+	Value Value
+	// Needed says why the key has to be there, where it has to.
+	Needed string
+}
+
+// Keys are all that a mapping may have, in the order in which people are told.
+type Keys []Key
+
+// Schema is the JSON Schema of a mapping with these keys.
+func (k Keys) Schema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
+	for _, key := range k {
+		property := *key.Value.Schema
+		if key.Doc != "" {
+			property.Description = key.Doc
+		}
+		s.Properties[key.Name] = &property
+		s.PropertyOrder = append(s.PropertyOrder, key.Name)
+		if key.Needed != "" {
+			s.Required = append(s.Required, key.Name)
+		}
+	}
+	return s
+}
+
+// A Value reads what stands at a place of a file, never an alias or nothing, and
+// says as JSON Schema what it takes. A file that fits the schema may still have
+// problems that only Read finds.
+type Value struct {
+	Schema *jsonschema.Schema
+	Read   func(r *Reader, field string, node *yaml.Node)
+}
+
+// Default returns the value with what holds where it is not given.
+func (v Value) Default(value any) Value {
+	s := *v.Schema
+	s.Default, _ = json.Marshal(value) // a value of our own
+	return Value{&s, v.Read}
+}
+
+// Example returns the value with what may stand there.
+func (v Value) Example(values ...any) Value {
+	s := *v.Schema
+	s.Examples = values
+	return Value{&s, v.Read}
+}
+
+// Not returns the value without one that is in its range.
+func (v Value) Not(value any) Value {
+	s := *v.Schema
+	s.Not = &jsonschema.Schema{Const: &value}
+	return Value{&s, v.Read}
+}
+
+// Never is a value that is known and not taken.
+func Never(why string) Value {
+	return Value{&jsonschema.Schema{Not: &jsonschema.Schema{}}, func(r *Reader, field string, node *yaml.Node) { r.Problem(node, field, "%s", why) }}
+}
+
+// Then returns the value with what is read after it, if nothing was wrong with it.
+func (v Value) Then(read func(r *Reader, field string, node *yaml.Node)) Value {
+	return Value{v.Schema, func(r *Reader, field string, node *yaml.Node) {
+		before := len(r.Problems)
+		if v.Read(r, field, node); len(r.Problems) == before {
+			read(r, field, node)
+		}
+	}}
+}
+
+// Mapping is a mapping with these keys.
+func Mapping(keys Keys) Value {
+	return Value{keys.Schema(), func(r *Reader, field string, node *yaml.Node) { r.Mapping(field, node, keys) }}
+}
+
+// Either is a mapping that says all, or something shorter.
+func Either(short, mapping Value) Value {
+	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{short.Schema, mapping.Schema}}, func(r *Reader, field string, node *yaml.Node) {
+		if node.Kind == yaml.MappingNode {
+			mapping.Read(r, field, node)
+			return
+		}
+		short.Read(r, field, node)
+	}}
+}
+
+// ListOf is a list of values.
+func ListOf[T any](into *[]T, item func(*T) Value) Value {
+	return Value{&jsonschema.Schema{Type: "array", Items: item(new(T)).Schema}, func(r *Reader, field string, node *yaml.Node) {
+		r.Items(field, node, func(field string, node *yaml.Node) {
+			var v T
+			item(&v).Read(r, field, node)
+			*into = append(*into, v)
+		})
+	}}
+}
+
+// Names is a list of names, or a text with commas, each once. Kind is what they
+// are names of; a check, which may be nil, returns what is wrong
+// with one. The
+// result is not nil, except where it cannot be read.
+func Names(into *[]string, kind, pattern string, check func(string) string) Value {
+	one := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
+	if pattern == "" {
+		pattern, one = `\S`, `[^,\s][^,]*`
+	}
+	schema := &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: pattern}, UniqueItems: true},
+		{Type: "string", Pattern: `^\s*` + one + `\s*(,\s*` + one + `\s*)*$`},
+	}}
+	return Value{schema, func(r *Reader, field string, node *yaml.Node) {
+		names := []string{}
+		take := func(field string, node *yaml.Node, name string) {
+			wrong := ""
+			if check != nil {
+				wrong = check(name)
+			}
+			switch {
+			case name == "":
+				r.Problem(node, field, "has a comma without a name beside it; leave it out")
+			case wrong != "":
+				r.Problem(node, field, "%s", wrong)
+			case slices.Contains(names, name):
+				r.Problem(node, field, "the %s %q is listed twice; keep one", kind, Shorten(name))
+			default:
+				names = append(names, name)
+			}
+		}
+		if node.Kind != yaml.ScalarNode {
+			r.Items(field, node, func(field string, node *yaml.Node) {
+				if name, ok := r.text(field, node); ok {
+					take(field, node, name)
+				}
+			})
+		} else if text, ok := r.text(field, node); ok {
+			for name := range strings.SplitSeq(text, ",") {
+				take(field, node, strings.TrimSpace(name))
+			}
+		}
+		if node.Kind != yaml.MappingNode {
+			*into = names
+		}
+	}}
+}
+
+// text returns the text of a node that is one and not blank.
+func (r *Reader) text(field string, node *yaml.Node) (string, bool) {
+	switch {
+	case node.Kind != yaml.ScalarNode:
+		r.Problem(node, field, "is %s, not a text", Describe(node))
+	case r.Loose:
+		return node.Value, true
+	case node.ShortTag() != tagText:
+		r.Problem(node, field, "is %s, not a text; put it in quotes", Describe(node))
+	case strings.TrimSpace(node.Value) == "":
+		r.Problem(node, field, "is empty; "+give, "key")
+	default:
+		return node.Value, true
+	}
+	return "", false
+}
+
+// TextThen is a text that is handed on; what comes back is wrong with it.
+func TextThen(then func(string) string) Value {
+	return Value{&jsonschema.Schema{Type: "string", Pattern: `\S`}, func(r *Reader, field string, node *yaml.Node) {
+		if text, ok := r.text(field, node); ok {
+			if wrong := then(text); wrong != "" {
+				r.Problem(node, field, "%s", wrong)
+			}
+		}
+	}}
+}
+
+// Text is a text. A check returns what is wrong with it.
+func Text(into *string, checks ...func(string) string) Value {
+	return TextThen(func(text string) string {
+		for _, check := range checks {
+			if wrong := check(text); wrong != "" {
+				return wrong
+			}
+		}
+		*into = text
+		return ""
+	})
+}
+
+// Pattern returns a text with the pattern that its check has.
+func (v Value) Pattern(pattern string) Value {
+	s := *v.Schema
+	s.Pattern = pattern
+	return Value{&s, v.Read}
+}
+
+// Word is one of a few words.
+func Word[E ~string](into *E, among []E) Value {
+	s, names := &jsonschema.Schema{}, make([]string, len(among))
+	for i, e := range among {
+		s.Enum, names[i] = append(s.Enum, string(e)), string(e)
+	}
+	return Value{s, TextThen(func(text string) string {
+		if !slices.Contains(names, text) {
+			return fmt.Sprintf("%q is not known; %s", Shorten(text), Suggest(text, names))
+		}
+		*into = E(text)
+		return ""
+	}).Read}
+}
+
+// Off is the word off, which some editors take for false. What else may stand
+// there is a mapping, which the hint names.
+func Off(then func(), hint string) Value {
+	return Value{&jsonschema.Schema{Enum: []any{"off", false}}, func(r *Reader, field string, node *yaml.Node) {
+		switch {
+		case node.Kind != yaml.ScalarNode:
+			r.is(field, node, yaml.MappingNode)
+		case node.Value == "off" && node.ShortTag() == tagText, node.Value == "false" && node.ShortTag() == tagBool:
+			then()
+		default:
+			r.Problem(node, field, "is %q; give off, or %s", Shorten(node.Value), hint)
+		}
+	}}
+}
+
+// numeral returns the text of a node that is a number.
+func (r *Reader) numeral(field string, node *yaml.Node, what string) (string, bool) {
+	tag := node.ShortTag()
+	_, err := strconv.ParseFloat(node.Value, 64)
+	switch {
+	case node.Kind != yaml.ScalarNode:
+		r.Problem(node, field, "is %s, not %s", Describe(node), what)
+	case tag == tagInt, tag == tagFloat, r.Loose && err == nil:
+		return node.Value, true
+	default:
+		hint := ""
+		if err == nil {
+			hint = "; leave the quotes out"
+		}
+		r.Problem(node, field, "%q is %s, not %s%s", Shorten(node.Value), Describe(node), what, hint)
+	}
+	return "", false
+}
+
+// Count is a whole number in a range.
+func Count(least, most int64, then func(int64)) Value {
+	s := &jsonschema.Schema{Type: "integer", Minimum: new(float64(least))}
+	if most < math.MaxInt64 {
+		s.Maximum = new(float64(most))
+	}
+	return Value{s, func(r *Reader, field string, node *yaml.Node) {
+		text, ok := r.numeral(field, node, "a whole number")
+		if !ok {
+			return
+		}
+		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+		if err != nil || n < least || n > most {
+			bound := "on"
+			if most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
+				bound = fmt.Sprintf("to %d", most)
+			}
+			r.Problem(node, field, "is %s; give a whole number from %d %s, in digits alone", Shorten(text), least, bound)
+			return
+		}
+		then(n)
+	}}
+}
+
+// Number is a number in a range.
+func Number(most float64, then func(float64)) Value {
+	s := &jsonschema.Schema{Type: "number", Minimum: new(0.0), Maximum: &most}
+	return Value{s, func(r *Reader, field string, node *yaml.Node) {
+		text, ok := r.numeral(field, node, "a number")
+		if !ok {
+			return
+		}
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(n) || n < 0 || n > most {
+			r.Problem(node, field, "is %s; give a number from 0 to %s", Shorten(text), strconv.FormatFloat(most, 'f', -1, 64))
+			return
+		}
+		then(n)
+	}}
+}
+
+// Truth is true or false.
+func Truth(then func(bool)) Value {
+	return Value{&jsonschema.Schema{Type: "boolean"}, func(r *Reader, field string, node *yaml.Node) {
+		var truth bool
+		if node.Kind != yaml.ScalarNode || node.ShortTag() != tagBool || node.Decode(&truth) != nil {
+			r.Problem(node, field, "is %s; give true or false", Describe(node))
+			return
+		}
+		then(truth)
+	}}
+}
+
+// scalar is a scalar of a form of its own, of which read returns what is wrong.
+func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) error) Value {
+	return Value{s, func(r *Reader, field string, node *yaml.Node) {
+		if node.Kind != yaml.ScalarNode {
+			r.Problem(node, field, "is %s; %s", Describe(node), fix)
+		} else if err := read(r, node.Value); err != nil {
+			r.Problem(node, field, "is %q; %s", Shorten(node.Value), fix)
+		}
+	}}
+}
+
+// Duration is a time such as 30s that is not zero; in loose files it may be, and
+// may be a number of seconds.
+func Duration(then func(time.Duration)) Value {
+	s := &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
+	return scalar(s, "give a duration with its unit, such as 30s or 5m", func(r *Reader, text string) error {
+		d, err := time.ParseDuration(text)
+		if seconds, e := strconv.ParseFloat(text, 64); e == nil && r.Loose && seconds >= 0 && seconds < 1e9 {
+			d, err = time.Duration(seconds*float64(time.Second)), nil
+		}
+		if err != nil || d < 0 || d == 0 && !r.Loose {
+			return errors.New("no duration")
+		}
+		then(d)
+		return nil
+	})
+}
+
+// Time is a time of the form of RFC 3339.
+func Time(then func(time.Time)) Value {
+	s := &jsonschema.Schema{Type: "string", Format: "date-time"}
+	return scalar(s, "give a time with its zone, such as 2030-01-31T12:00:00Z", func(_ *Reader, text string) error {
+		t, err := time.Parse(time.RFC3339, text)
+		if err == nil {
+			then(t.UTC())
+		}
+		return err
+	}).Example("2030-01-31T12:00:00Z")
+}
+
+// Dollars is a sum of money, exactly: 0.5, or the same in quotes. The sum that
+// is handed on is in nano-dollars. Read returns it, and what is wrong with it.
+func Dollars(unit string, read func(text string) (nano int64, wrong string), then func(int64)) Value {
+	s := &jsonschema.Schema{
+		Description: "An exact decimal with up to nine places; in quotes nothing on the way can round it.",
+		OneOf:       []*jsonschema.Schema{{Type: "number", Minimum: new(0.0)}, {Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?$`}},
+	}
+	return Value{s, func(r *Reader, field string, node *yaml.Node) {
+		if node.Kind != yaml.ScalarNode {
+			r.Problem(node, field, "is %s; give %s such as 0.5", Describe(node), unit)
+			return
+		}
+		nano, wrong := read(node.Value)
+		if wrong != "" {
+			r.Problem(node, field, "is %q%s", Shorten(node.Value), wrong)
+			return
+		}
+		then(nano)
+	}}
+}
+
+// USD reads a sum of dollars without a currency's sign.
+func USD(text string) (nano int64, wrong string) {
+	nano, err := domain.ParseUSD(text)
+	switch {
+	case strings.HasPrefix(text, "$"):
+		return 0, "; give dollars from 0 on as a plain decimal such as 0.5"
+	case err != nil:
+		return 0, ", which " + err.Error()
+	}
+	return nano, ""
+}
