@@ -130,7 +130,7 @@ func (d *demo) bringUp(ctx context.Context) error {
 
 func (d *demo) script() string { return filepath.Join(d.scratch, "demo.yaml") }
 
-// demoPrompt is what the agent is asked. The script takes the folder's name from it.
+// demoPrompt is what the agent is asked.
 func demoPrompt(dir string) string {
 	return fmt.Sprintf("Look through the files in the folder %s and report what is there.", oneLine(filepath.Base(dir)))
 }

@@ -119,7 +119,9 @@ func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution)
 }
 
 // answer prints an answer alone on standard output: as it is into a file or a
-// pipe, made safe on a terminal.
+// pipe, made safe on a terminal. It is not laid out as Markdown, since nobody
+// knows that it is meant so: 2*3*4, __init__ and vector<int> would lose
+// characters that count.
 func (p *program) answer(text string) {
 	if text == "" {
 		return

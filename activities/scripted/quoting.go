@@ -72,15 +72,6 @@ func (s *scene) functions() template.FuncMap {
 		"last":     func(list any) (any, error) { return pick(list, true) },
 		"contains": func(part, text string) bool { return strings.Contains(text, part) },
 		"join":     join,
-
-		"matching": matching,
-		"captures": captures,
-		"largest":  largest,
-		"tally":    tally,
-		"sum":      sum,
-		"size":     size,
-		"plural":   plural,
-		"bar":      bar,
 	}
 }
 
@@ -137,12 +128,6 @@ func items(list any) ([]any, error) {
 	case []any:
 		return list, nil
 	case []string:
-		out := make([]any, len(list))
-		for i, item := range list {
-			out[i] = item
-		}
-		return out, nil
-	case []tallied:
 		out := make([]any, len(list))
 		for i, item := range list {
 			out[i] = item

@@ -28,16 +28,20 @@ func (t Topic) Render(width int) (string, error) {
 }
 
 // A line may be broken after any of these marks, which would tear flags, names
-// and paths apart. So those inside a word are hidden, as characters of no
-// meaning, until the lines are made. What is a mark to Markdown stands in no
-// word.
+// and paths apart. So those of a word are hidden, as characters of no meaning,
+// until the lines are made. What is a mark to Markdown stands in no word, but
+// for the numbers of a list.
 var (
-	inside = regexp.MustCompile(`\S*[0-9A-Za-z]\S*`)
+	words  = regexp.MustCompile(`\S*[0-9A-Za-z]\S*`)
+	number = regexp.MustCompile(`^[0-9]+\.$`)
 	hidden = strings.NewReplacer("-", "\ue000", ".", "\ue001", ",", "\ue002", ";", "\ue003", "+", "\ue004")
 	shown  = strings.NewReplacer("\ue000", "-", "\ue001", ".", "\ue002", ",", "\ue003", ";", "\ue004", "+")
 )
 
 const fence = "```"
+
+// goesOn is where an item of a list goes on in the next line.
+var goesOn = regexp.MustCompile(`\n {2,}`)
 
 // prepared is a page that the renderer makes good lines of: those of the items
 // of a list are joined, since they would stay as they are in the file, and code
@@ -46,11 +50,16 @@ func prepared(page string) string {
 	parts := strings.Split(page, fence)
 	for i := range parts {
 		if prose := i%2 == 0; prose {
-			parts[i] = strings.ReplaceAll(parts[i], "\n  ", " ")
+			parts[i] = goesOn.ReplaceAllString(parts[i], " ")
 		} else {
 			parts[i] = strings.ReplaceAll(parts[i], "\t", "  ")
 		}
-		parts[i] = inside.ReplaceAllStringFunc(parts[i], hidden.Replace)
+		parts[i] = words.ReplaceAllStringFunc(parts[i], func(word string) string {
+			if number.MatchString(word) {
+				return word
+			}
+			return hidden.Replace(word)
+		})
 	}
 	return strings.Join(parts, fence)
 }

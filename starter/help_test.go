@@ -1,0 +1,186 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"everstep/starter/help"
+	"everstep/worker/host"
+)
+
+func TestHelpOfTopics(t *testing.T) {
+	t.Parallel()
+	code, listed, stderr := newCaller(t).call(t.Context(), "help")
+	require.Equal(t, exitDone, code, stderr)
+	_, completed, _ := newCaller(t).call(t.Context(), "__complete", "help", "")
+	root := newRoot(&program{env: environment{variables{}}})
+	for _, topic := range help.Topics() {
+		require.Contains(t, listed, "  "+topic.Name+" ")
+		require.Contains(t, listed, " "+topic.Title+"\n")
+		require.Contains(t, completed, topic.Name+"\t"+topic.Title+"\n")
+		code, page, stderr := newCaller(t).call(t.Context(), "help", topic.Name)
+		require.Equal(t, exitDone, code, stderr)
+		require.Equal(t, topic.Text, page, "raw where nobody is known to read it")
+		command, _, err := root.Find([]string{topic.Name})
+		require.True(t, err != nil || command == root, "%s is a command too", topic.Name)
+	}
+	for args, says := range map[string]string{
+		"help budgts":     "did you mean `starter help budgets`?",
+		"help xtend":      "did you mean `starter help extend`?",
+		"help zzzzzz":     "`starter help` lists both",
+		"help run faster": "\"run faster\" is neither a topic nor a command",
+		"budgets":         "did you mean `starter help budgets`?",
+	} {
+		code, stdout, stderr := newCaller(t).call(t.Context(), strings.Fields(args)...)
+		require.Equal(t, exitUsage, code, args)
+		require.Empty(t, stdout, args)
+		require.Contains(t, stderr, says, args)
+	}
+	_, completed, _ = newCaller(t).call(t.Context(), "__complete", "help", "agents", "ch")
+	require.Contains(t, completed, "check\t")
+	_, deep, _ := newCaller(t).call(t.Context(), "help", "agents", "check")
+	require.Contains(t, deep, "starter agents check")
+}
+
+// TestHelpOnATerminal: a page is laid out for the terminal's width.
+func TestHelpOnATerminal(t *testing.T) {
+	t.Parallel()
+	topic, ok := help.Named("stops")
+	require.True(t, ok)
+	for _, width := range []int{60, 100} {
+		var written strings.Builder
+		out := plainOutput(&written)
+		out.terminal, out.width = true, func() int { return width }
+		require.NoError(t, (&program{out: out}).page(topic))
+		page := ansi.Strip(written.String())
+		require.NotContains(t, page, "|---|")
+		longest := 0
+		for line := range strings.Lines(page) {
+			longest = max(longest, ansi.StringWidth(strings.TrimSuffix(line, "\n")))
+		}
+		require.Equal(t, width, longest)
+	}
+}
+
+// manuals are the documents that users read, by their names.
+func manuals(t *testing.T) map[string]string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	require.NoError(t, err)
+	all := map[string]string{"README.md": string(readme)}
+	for _, topic := range help.Topics() {
+		all["help "+topic.Name] = topic.Text
+	}
+	return all
+}
+
+// commandsOf are a command and all below it.
+func commandsOf(command *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{command}
+	for _, below := range command.Commands() {
+		all = append(all, commandsOf(below)...)
+	}
+	return all
+}
+
+func flagsOf(command *cobra.Command) map[string]bool {
+	names := map[string]bool{"help": true}
+	add := func(flag *pflag.Flag) { names[flag.Name] = true }
+	command.Flags().VisitAll(add)
+	command.InheritedFlags().VisitAll(add)
+	return names
+}
+
+var (
+	shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+	anyBlock   = regexp.MustCompile("(?ms)^```.*?^```")
+	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
+)
+
+// TestManualsNameCommandsThatExist: each command line in a manual is one, and
+// each flag of ours that is named exists.
+func TestManualsNameCommandsThatExist(t *testing.T) {
+	t.Parallel()
+	root := newRoot(&program{env: environment{variables{}}})
+	root.InitDefaultHelpCmd()
+	programs := map[string]*cobra.Command{"starter": root, "worker": host.Command(host.Config{})}
+	known := map[string]bool{"name": true, "type": true, "build": true, "detach": true} // of Temporal's and Docker's tools
+	for _, program := range programs {
+		for _, command := range commandsOf(program) {
+			for name := range flagsOf(command) {
+				known[name] = true
+			}
+		}
+	}
+	for manual, text := range manuals(t) {
+		for _, block := range shellBlock.FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", " ")) {
+				line = strings.TrimPrefix(strings.TrimPrefix(line, "go run ./"), "bin/")
+				words := strings.Fields(strings.SplitN(line, "#", 2)[0])
+				if len(words) > 0 && programs[words[0]] != nil {
+					requireCommandLine(t, manual, programs[words[0]], words)
+				}
+			}
+		}
+		for _, span := range codeSpan.FindAllStringSubmatch(anyBlock.ReplaceAllString(text, ""), -1) {
+			words := strings.Fields(span[1])
+			if words[0] == "starter" && len(words) > 1 && words[1] != "COMMAND" {
+				requireCommandLine(t, manual, root, words)
+			}
+			for _, word := range words {
+				if name, ok := strings.CutPrefix(word, "--"); ok && words[0] != "go" {
+					require.True(t, known[name], "%s: %s: there is no flag --%s", manual, span[1], name)
+				}
+			}
+		}
+	}
+}
+
+func requireCommandLine(t *testing.T, manual string, program *cobra.Command, words []string) {
+	t.Helper()
+	line := strings.Join(words, " ")
+	command, _, err := program.Find(words[1:])
+	require.NoError(t, err, "%s: %s", manual, line)
+	require.True(t, command != program || program.Runnable(), "%s: %s", manual, line)
+	if command.Name() == "help" && len(words) > 2 && words[2] != "TOPIC" {
+		_, ok := help.Named(words[2])
+		require.True(t, ok, "%s: %s", manual, line)
+	}
+	flags := flagsOf(command)
+	for _, word := range words {
+		if name, ok := strings.CutPrefix(word, "--"); ok {
+			require.True(t, flags[name], "%s: %s: there is no flag --%s", manual, line, name)
+		}
+	}
+}
+
+// TestManualsMissNothing: each command, and each flag of a worker, is in the
+// page about it.
+func TestManualsMissNothing(t *testing.T) {
+	t.Parallel()
+	commands, _ := help.Named("commands")
+	root := newRoot(&program{env: environment{variables{}}})
+	root.InitDefaultHelpCmd()
+	for _, command := range root.Commands() {
+		require.True(t, command.Hidden || regexp.MustCompile("[|,] `"+command.Name()+"\\b").MatchString(commands.Text),
+			"starter/help/commands.md lacks %s", command.Name())
+	}
+	configuration, _ := help.Named("configuration")
+	worker := flagsOf(host.Command(host.Config{}))
+	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) { worker[flag.Name] = true })
+	for name := range worker {
+		if slices.Contains([]string{"help", "json", "quiet"}, name) {
+			continue // none of them configures anything
+		}
+		require.Contains(t, configuration.Text, "`--"+name+"`", "starter/help/configuration.md")
+	}
+}
