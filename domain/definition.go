@@ -61,6 +61,11 @@ type ResponseFormat struct {
 	Mode OutputMode `json:"mode,omitzero"`
 }
 
+// Equal reports whether both mean the same.
+func (f ResponseFormat) Equal(other ResponseFormat) bool {
+	return f.Type == other.Type && f.Name == other.Name && f.Mode == other.Mode && string(f.Schema) == string(other.Schema)
+}
+
 // A FormatType is the kind of a response format. The zero value is FormatText.
 type FormatType string
 

@@ -17,7 +17,9 @@
 // which are the life of an execution in order; contract.go holds every name that
 // is on the wire, error.go the one error type, wire.go how a saved state looks.
 //
-// What may be put into the loop of an agent is in package hook below; Trigger
+// What the loop reckons of a transcript (tokens, windows, what is shown, when it
+// is made shorter) is package conversation below. What may be put into the loop
+// of an agent is in package hook; Trigger
 // names its points, HookSpec is what is recorded of it. Guards and Compaction
 // are what an agent can set of what is built in, Price what a model costs, Edits
 // what of the transcript is hidden from the model, and each Event a type of its

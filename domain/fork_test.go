@@ -3,8 +3,10 @@ package domain_test
 import (
 	"encoding/json"
 	"go/ast"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +105,7 @@ func forks(t *testing.T) map[string]fork {
 			return must(t)(s.WithContinuationRequested(after(20 + n)))
 		}},
 		"WithStepsFolded":  {endedState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsFolded(n == 0) }},
+		"WithStepsWithin":  {longState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsWithin(4000 * (n + 1)) }},
 		"WithStepsTrimmed": {longState(t), func(_ *testing.T, s state, n int) state { return s.WithStepsTrimmed(4000 * (n + 1)) }},
 		"Evaluate": {busyState(t), func(_ *testing.T, s state, n int) state {
 			s, _ = s.Evaluate(after(20 + n))
@@ -146,11 +149,12 @@ func TestForksMissNone(t *testing.T) {
 	for i := range reflect.TypeFor[domain.AgentState]().NumMethod() {
 		method := reflect.TypeFor[domain.AgentState]().Method(i)
 		if method.Type.NumOut() > 0 && method.Type.Out(0) == reflect.TypeFor[domain.AgentState]() {
-			require.Contains(t, rows, method.Name)
+			_, ok := rows[method.Name]
+			require.True(t, ok, "%s has no row in forks", method.Name)
 			delete(rows, method.Name)
 		}
 	}
-	require.Empty(t, rows, "rows without a method")
+	require.Empty(t, slices.Collect(maps.Keys(rows)), "rows without a method")
 }
 
 // TestWhatIsReadIsACopy changes all that accessors hand out for changing.

@@ -1,5 +1,7 @@
 package domain
 
+import "slices"
+
 // Resolved is a definition with what only a worker knows: all that decides how
 // an agent runs, kept with the session so that no later edit changes it.
 type Resolved struct {
@@ -38,6 +40,26 @@ func (r Resolved) Tool(name string) (ToolSpec, bool) {
 		}
 	}
 	return ToolSpec{}, false
+}
+
+// Compacts reports whether the conversation may be made shorter at all. Where an
+// agent selects its sections without those of a compaction, it would lose what
+// they hold.
+func (r Resolved) Compacts() bool {
+	if r.Compaction == nil || r.Compaction.Off {
+		return false
+	}
+	d := r.Definition
+	return d.Compiler != SelectedSections ||
+		slices.Contains(d.Sections, SectionSummary) && slices.Contains(d.Sections, SectionBuffer)
+}
+
+// AnswerBound is how long an answer can get, budgets aside; zero: unknown.
+func (r Resolved) AnswerBound() int64 {
+	if bound := r.Definition.Model.MaxOutputTokens; bound > 0 {
+		return bound
+	}
+	return r.MaxOutputTokens
 }
 
 // A CatalogRequest asks a worker to resolve a definition.

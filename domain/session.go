@@ -74,6 +74,8 @@ type Carry struct {
 	// Sketch is what compaction has to know of the messages just before Base:
 	// for each its estimated tokens and, in the lowest bits, what it is.
 	Sketch []int64 `json:"sketch,omitempty"`
+	// NewestRole is who said the last message; empty: nobody knows.
+	NewestRole Role `json:"newest_role,omitzero"`
 	// Prior is what the execution's origins have spent of its budget.
 	Prior Spent `json:"prior,omitzero"`
 	// Waited is how long the execution has waited for people.

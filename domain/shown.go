@@ -12,3 +12,6 @@ func (e *Entry) Shown(c Compiler, chain []ExecutionID) bool {
 	tags := e.tags()
 	return !tags.trace || slices.Contains(chain, tags.execution)
 }
+
+// Trace reports whether the message is trace.
+func (e *Entry) Trace() bool { return e.tags().trace }

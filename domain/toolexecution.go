@@ -57,6 +57,12 @@ func (t ToolExecution) Duration() time.Duration {
 	return t.CompletedAt.Sub(t.StartedAt)
 }
 
+// SameOutcome reports whether two executions came to the same value or error.
+func (t ToolExecution) SameOutcome(other ToolExecution) bool {
+	a, b := t.Error, other.Error
+	return t.Value == other.Value && (a == b || a != nil && b != nil && *a == *b)
+}
+
 func (t ToolExecution) hasCode(code Code) bool { return t.Error != nil && t.Error.Code == code }
 
 // kept returns the tool execution as a state keeps it.

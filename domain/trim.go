@@ -80,6 +80,28 @@ func cut(text string, longest int) string {
 	return fmt.Sprintf("%s… [cut, %d bytes in all]", Shorten(text, longest), len(text))
 }
 
+// roomBeside is what a state takes beside its steps: its signals, errors and
+// context.
+const roomBeside = 64 << 10
+
+// WithStepsWithin returns the state such that its steps take at most about limit
+// bytes when encoded: as it is, else with all but the last folded and that one
+// trimmed. Totals stay. It reckons and does not encode: a state may be many
+// times as long as what fits.
+func (s AgentState) WithStepsWithin(limit int) AgentState {
+	size := 0
+	for _, step := range s.StepExecutions() {
+		size += step.Size()
+	}
+	if current, ok := s.CurrentStep(); ok {
+		size += current.Size()
+	}
+	if size <= limit {
+		return s
+	}
+	return s.WithStepsFolded(true).WithStepsTrimmed(max(limit-roomBeside, limit/2))
+}
+
 // WithStepsTrimmed returns the state with its steps in memory trimmed, each to
 // its share of limit bytes. Nothing happened to the agent, so UpdatedAt stays.
 func (s AgentState) WithStepsTrimmed(limit int) AgentState {

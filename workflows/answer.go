@@ -10,7 +10,7 @@ import (
 
 // answered takes a whole answer. It answers false where there is nothing in it
 // and the model is to be asked once more.
-func (s *session) answered(step *turn, reply domain.ModelReply, room reservation, again bool) bool {
+func (s *session) answered(step *turn, reply domain.ModelReply, room prepared, again bool) bool {
 	m, _ := progress.Sound(reply.Message)
 	given := hook.Answer{Message: m.Clone(), Response: reply.Response}
 	made := fire(s, domain.TriggerAfterInference, given)
@@ -31,7 +31,7 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	case progress.InPart:
 		return s.answeredInPart(step, m, digest)
 	case progress.Nothing:
-		return s.answeredNothing(step, response.Finish, room, room.bound(reply), again)
+		return s.answeredNothing(step, response.Finish, room.Reservation, room.Bound(reply), again)
 	case progress.TooMany:
 		s.stepFailed(step, progress.TooManyCalls(calls))
 		return true
@@ -40,13 +40,13 @@ func (s *session) answered(step *turn, reply domain.ModelReply, room reservation
 	if misfit := progress.Misfit(m, response, invalid); misfit != nil {
 		s.answeredInvalid(step, misfit, invalid)
 	}
-	step.at = s.log.Len()
+	step.at = s.conversation.Len()
 	if len(m.Parts)+calls > 0 {
 		s.say(step, "", m, digest, domain.Tag{Trace: calls > 0 || step.invalid})
 	}
 	step.calls = m.ToolCalls
-	if response.Finish == domain.FinishLength && room.bound(reply) && calls == 0 {
-		s.signalShort(room.clamp())
+	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
+		s.signalShort(room.Limit())
 	}
 	return true
 }
@@ -69,13 +69,13 @@ func (s *session) answeredInPart(step *turn, m domain.Message, digest domain.Dig
 }
 
 // answeredNothing takes an answer with neither text nor tool calls.
-func (s *session) answeredNothing(step *turn, finish domain.FinishReason, room reservation, bound, again bool) bool {
+func (s *session) answeredNothing(step *turn, finish domain.FinishReason, room domain.Reservation, bound, again bool) bool {
 	switch {
 	case finish == domain.FinishContentFilter:
 		s.stepFailed(step, progress.Withheld())
 	case finish == domain.FinishLength && bound:
 		// What the budget left went into reasoning; asking again would too.
-		s.signalShort(room.clamp())
+		s.signalShort(room.Limit())
 	case s.mail.NoTools() || step.halts > 0:
 		s.learn(step, progress.CutOff{By: progress.StopAtNothing})
 	case again:

@@ -63,7 +63,7 @@ func adopt[At any](s *session, spec domain.HookSpec, at At, reply domain.HookRep
 		stops = append(stops, stop)
 	}
 	if reply.Answer != nil {
-		if err := readable("answer", *reply.Answer, domain.MaxMessage); err != nil {
+		if err := hook.CheckAt(hook.Answer{}, hook.Answer{Message: *reply.Answer}); err != nil {
 			return at, err
 		}
 	}

@@ -55,7 +55,7 @@ func runHook[At any](s *session, spec domain.HookSpec, at At) (At, error) {
 	if err != nil {
 		return at, err
 	}
-	if err := atHand(at, made.At); err != nil {
+	if err := hook.CheckAt(at, made.At); err != nil {
 		return at, err
 	}
 	if err := s.take(spec, given.State, made.State, made.Stops(), made.Continues()); err != nil {
@@ -88,7 +88,7 @@ func (s *session) requireHooks() {
 
 // take makes what a hook did to the state that of the session.
 func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stops []domain.StopSignal, goOn bool) error {
-	if err := onlyChangedWhatItMay(given, made); err != nil {
+	if err := hook.CheckChange(given, made); err != nil {
 		return err
 	}
 	if budget, _ := made.Budget(); budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && s.resolved.Price == nil {
@@ -102,7 +102,7 @@ func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stop
 			return err
 		}
 	}
-	if err := acceptable(given, made); err != nil {
+	if err := hook.CheckState(given, made); err != nil {
 		return err
 	}
 	if goOn {
@@ -131,32 +131,10 @@ func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stop
 // whole is the state with the messages that this run holds. They are gathered
 // once for as long as the transcript stays the same.
 func (s *session) whole() domain.AgentState {
-	if ref := s.log.Ref(); s.gathered.ref != ref || ref.Length == 0 {
-		s.gathered.ref, s.gathered.store = ref, domain.StoreOf(s.log)
+	if ref := s.conversation.Log().Ref(); s.gathered.ref != ref || ref.Length == 0 {
+		s.gathered.ref, s.gathered.store = ref, domain.StoreOf(s.conversation.Log())
 	}
 	return s.state.WithMessageStore(s.gathered.store)
-}
-
-// onlyChangedWhatItMay refuses a state that is no later one of the same
-// execution at the same point.
-func onlyChangedWhatItMay(given, made domain.AgentState) error {
-	before, _ := given.Execution()
-	after, _ := made.Execution()
-	current, _ := given.CurrentStep()
-	now, _ := made.CurrentStep()
-	switch {
-	case made.AgentID() != given.AgentID() || after.ID() != before.ID():
-		return domain.Errorf(domain.Invalid, "it returned the state of another agent or execution; return the context that was given, changed")
-	case made.ExecutionCount() != given.ExecutionCount() || after.Status() != before.Status():
-		return domain.Errorf(domain.Invalid, "it began or ended the execution; use Stop or Continue")
-	case !made.Extends(given):
-		return domain.Errorf(domain.Invalid, "it took messages away or changed them; a hook may only add some")
-	case len(made.StopSignals()) < len(given.StopSignals()):
-		return domain.Errorf(domain.Invalid, "it took a stop signal away; use Continue, which overrides those that may be")
-	case after.StepCount() != before.StepCount() || now.ID != current.ID:
-		return domain.Errorf(domain.Invalid, "it began or completed a step; the loop does that")
-	}
-	return nil
 }
 
 // follow brings the rest of the session in line with a state that a hook has

@@ -16,12 +16,12 @@ import (
 func (s *session) infer(step *turn) {
 	tries, empty := 0, false
 	for {
-		room, ok := s.room(step)
+		room, ok := s.prepareInference(step)
 		if !ok {
 			return
 		}
 		s.note(fmt.Sprintf("step %d: waiting for the model", step.number))
-		reply, err := s.ask(step, room.permit, s.request(step, room, tries), tries)
+		reply, err := s.ask(step, room.permit, s.request(step, room.Reservation, tries), tries)
 		if err != nil {
 			if s.overflowed(step, err) {
 				if step.ended {
@@ -53,7 +53,6 @@ func (s *session) infer(step *turn) {
 			}
 			continue
 		}
-		s.tally.inferences++
 		paused := step.paused
 		if s.answered(step, reply, room, empty) {
 			return
@@ -63,29 +62,32 @@ func (s *session) infer(step *turn) {
 	}
 }
 
-// room compacts the conversation where it nears the model's window, and
-// reserves what the next try may use. It answers false where that ends the step.
-func (s *session) room(step *turn) (reservation, bool) {
+// A prepared inference is one that may be made: what it may use, and the permit.
+type prepared struct {
+	domain.Reservation
+	permit mailbox.Permit
+}
+
+// prepareInference compacts the conversation where it nears the model's window,
+// and reserves what the next try may use. It answers false where that ends the
+// step.
+func (s *session) prepareInference(step *turn) (prepared, bool) {
 	if _, ok := s.mail.Permit(mailbox.ForInference); ok && !s.compact(step) {
-		return reservation{}, false
+		return prepared{}, false
 	}
 	// A pause or a stop may have come meanwhile.
 	permit, ok := s.mail.Permit(mailbox.ForInference)
 	if !ok {
 		s.interrupted(step, domain.ModelReply{})
-		return reservation{}, false
+		return prepared{}, false
 	}
 	room, reason := s.reserve()
 	if reason != "" {
 		s.signalShort(reason)
 		s.learn(step, progress.CutOff{By: progress.NoBudget})
-		return reservation{}, false
+		return prepared{}, false
 	}
-	room.permit = permit
-	if bound := step.outputBound; bound > 0 && (room.output == 0 || bound < room.output) {
-		room.output, room.foreign = bound, true
-	}
-	return room, true
+	return prepared{room.Within(step.outputBound), permit}, true
 }
 
 // ask makes one inference activity, counts what it used and tells of it.
@@ -117,7 +119,7 @@ func (s *session) ask(step *turn, permit mailbox.Permit, request domain.ModelReq
 		return reply, nil
 	}
 	if request.Summary == nil {
-		s.corrected(reply.Response.Usage)
+		s.conversation = s.conversation.WithInference(reply.Response.Usage, s.resolved)
 	}
 	return reply, nil
 }
@@ -128,12 +130,12 @@ func (s *session) unanswered(err *domain.Error, usage domain.Usage) {
 }
 
 // request names what the model is to answer.
-func (s *session) request(step *turn, room reservation, tries int) domain.ModelRequest {
+func (s *session) request(step *turn, room domain.Reservation, tries int) domain.ModelRequest {
 	left, limited := s.callsLeft()
 	return domain.ModelRequest{
-		ExecutionID: step.execution, Step: step.number, Log: s.log.Ref(), Resolved: s.resolved.Digest,
-		Inference: s.tally.inferences, Attempts: tries, Edits: s.edits, Origins: s.origins(),
-		MaxOutputTokens: room.output, TokensLeft: room.left, CostLeftNanoUSD: room.cost,
+		ExecutionID: step.execution, Step: step.number, Log: s.conversation.Log().Ref(), Resolved: s.resolved.Digest,
+		Inference: s.conversation.Inferences(), Attempts: tries, Edits: s.conversation.Edits(), Origins: s.conversation.Origins(),
+		MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: step.withoutTools || limited && left == 0,
 	}
 }

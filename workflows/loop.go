@@ -70,16 +70,15 @@ func (s *session) beginExecution() {
 	if next.GoesOn {
 		budget, prior = next.Budget, s.inherit()
 		s.startHere()
-	} else {
-		s.forgetTraces()
 	}
 	id := s.nextExecutionID()
 	s.mail.Begin()
 	s.agent.begin(id, budget, prior)
+	s.conversation = s.conversation.WithExecution(s.state.Chain(), next.GoesOn, s.resolved)
 	if next.GoesOn {
-		s.nudgeOn(id)
+		s.conversation = s.conversation.WithGoOn(id, s.now())
 	} else {
-		s.joinPrompt(id, next.Prompt)
+		s.conversation = s.conversation.WithPrompt(id, next.Prompt, s.now())
 	}
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.
@@ -88,25 +87,6 @@ func (s *session) beginExecution() {
 	execution, _ := s.state.Execution()
 	origin, _ := execution.Origin()
 	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID})
-}
-
-// forgetTraces makes what the executions before did on their way invisible, as
-// far as the compiler does not show it all the same.
-func (s *session) forgetTraces() {
-	before := int64(0)
-	if s.resolved != nil {
-		before = s.rawInput()
-	}
-	if s.in.Definition.Compiler.ShowsTraces() {
-		s.tally.visible += s.tally.traces
-	} else {
-		s.guarded.Results, s.guarded.ResultTokens = 0, 0
-		s.forgetSketch()
-	}
-	s.tally.traces = 0
-	if s.resolved != nil {
-		s.shrunk(before)
-	}
 }
 
 // inherit is what the execution that goes on finds spent of its budget. Where

@@ -30,11 +30,7 @@ func (s *session) changed() bool {
 		return true
 	}
 	of := s.resolved.Definition
-	return !of.Model.Equal(s.state.LLMConfig()) || !sameFormat(of.Format, s.state.ResponseFormat())
-}
-
-func sameFormat(a, b domain.ResponseFormat) bool {
-	return a.Type == b.Type && a.Name == b.Name && a.Mode == b.Mode && string(a.Schema) == string(b.Schema)
+	return !of.Model.Equal(s.state.LLMConfig()) || !of.Format.Equal(s.state.ResponseFormat())
 }
 
 // list makes the definition the one in force, with what a worker adds to it.
@@ -69,8 +65,7 @@ func (s *session) list(permit mailbox.Permit) {
 		return
 	}
 	if s.resolved == nil || !s.resolved.Definition.Model.Equal(definition.Model) {
-		// What another model counted, or refused, says nothing of this one.
-		s.guarded.Excess, s.guarded.Window = 0, 0
+		s.conversation = s.conversation.WithOtherModel()
 	}
 	s.resolved, s.outdated = &resolved, false
 	s.requireHooks()

@@ -113,7 +113,7 @@ func (s *session) afterCall(step *turn, r *round, i int) {
 		shown.Error = new(*given.Error)
 	}
 	made := fire(s, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
-	if made.Value == given.Value && sameError(made.Error, given.Error) {
+	if made.SameOutcome(given) {
 		return
 	}
 	execution, reply := &step.content.ToolExecutions[i], &r.replies[i]
@@ -126,10 +126,6 @@ func (s *session) afterCall(step *turn, r *round, i int) {
 	reply.Content = domain.Shorten(reply.Content, domain.MaxToolResult)
 	execution.Value = reply.Content
 	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
-}
-
-func sameError(a, b *domain.Error) bool {
-	return a == b || a != nil && b != nil && *a == *b
 }
 
 // mayCall is the permit for a call, or why nothing more of the step may begin.

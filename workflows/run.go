@@ -103,8 +103,8 @@ func (s *session) carriable(permit mailbox.Permit) bool {
 		s.run.handOver(in)
 		return true
 	}
-	if s.resolved != nil && s.state.HasActiveExecution() && s.compacts() && !s.resolved.Storage && !s.squeezed {
-		s.squeeze, s.squeezed = true, true
+	if s.resolved != nil && s.state.HasActiveExecution() && s.resolved.Compacts() && !s.resolved.Storage && !s.compactionForced {
+		s.forceCompaction, s.compactionForced = true, true
 		return false
 	}
 	if unstored != nil {
@@ -135,11 +135,11 @@ func (s *session) contextLost(why *domain.Error) {
 // in this run's memory, so that it can still be asked for them when it is over.
 // A stop cuts it off, and whatever wakes an idle session: the run goes on.
 func (s *session) storeSegment(permit mailbox.Permit) *domain.Error {
-	if s.log.Len() == s.run.stored {
+	if s.conversation.Len() == s.run.stored {
 		return nil
 	}
 	s.note("continuing as new")
-	request := domain.RecordRequest{From: s.run.stored, Log: s.log.Ref()}
+	request := domain.RecordRequest{From: s.run.stored, Log: s.conversation.Log().Ref()}
 	segment, err := mailbox.Await(permit, s.activity(recording, "record the transcript", 0), domain.Record, request)
 	if err != nil {
 		return failureOf(err)
@@ -176,11 +176,7 @@ func (s *session) copyMessages() {
 // handed is the input of the next run, if it can be handed on. Where the rest
 // leaves little room, the state is made to fit.
 func (s *session) handed() (domain.SessionInput, *domain.Error) {
-	size := 0
-	for _, e := range s.log.From(s.carried()) {
-		size += e.Size()
-	}
-	if size > domain.MaxCarriedMessages {
+	if s.conversation.SizeFrom(s.carried()) > domain.MaxCarriedMessages {
 		return domain.SessionInput{}, domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
@@ -202,30 +198,27 @@ func (s *session) handed() (domain.SessionInput, *domain.Error) {
 // carry is what the next run needs of this one, its state within a limit. The
 // last step stays, as it holds the answer so far.
 func (s *session) carry(limit int) (domain.Carry, error) {
-	state, err := json.Marshal(fit(s.state.WithStepsFolded(true), limit))
+	state, err := json.Marshal(s.state.WithStepsFolded(true).WithStepsWithin(limit))
 	if err != nil {
 		return domain.Carry{}, err
 	}
-	from := s.carried()
-	chain, _ := s.log.ChainAt(from)
-	return s.mail.Carried(domain.Carry{
+	carry := domain.Carry{
 		State: state, Resolved: s.resolved, Segments: s.run.segments,
-		Entries: s.log.From(from), Base: from, Chain: chain,
-		Inferences: s.tally.inferences, ToolCalls: s.toolCalls,
-		Visible: s.tally.visible, Traces: s.tally.traces,
-		Edits: s.edits, Sketch: s.sketched(from), Prior: s.prior, Waited: s.waited,
+		ToolCalls: s.toolCalls, Prior: s.prior, Waited: s.waited,
 		Sequence: s.last, Guarded: s.guarded, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
-	}), nil
+	}
+	s.conversation.Carry(&carry, s.carried(), s.resolved)
+	return s.mail.Carried(carry), nil
 }
 
 // carried is the index of the first message that the next run needs: the first
 // in no segment or, with no storage at all, the first that a summary does not
-// hide. Earlier runs keep what is hidden.
+// hide.
 func (s *session) carried() int {
 	if len(s.run.segments) > 0 || s.resolved != nil && s.resolved.Storage {
 		return s.run.stored
 	}
-	return max(s.run.stored, min(s.edits.Hidden, s.log.Len()))
+	return s.conversation.Needed(s.run.stored)
 }
 
 // continueAsNew hands the session to a new run of the same workflow.

@@ -1,12 +1,12 @@
 package workflows
 
 import (
-	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/conversation"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -19,15 +19,11 @@ type session struct {
 	run     *run
 	archive *archive
 
-	log domain.Log
-	// sketch are the outlines of messages before the log's base that may still
-	// be shown.
-	sketch   []int64
-	resolved *domain.Resolved
+	// conversation is what was said, and what of it the model is shown.
+	conversation conversation.Conversation
+	resolved     *domain.Resolved
 	// outdated says that a worker has to say again what the definition means.
 	outdated bool
-	tally    tally
-	edits    domain.Edits
 	guarded  domain.Guarded
 	// gathered are the transcript's messages as hooks see them.
 	gathered struct {
@@ -36,9 +32,9 @@ type session struct {
 	}
 	// step is the one in progress.
 	step *turn
-	// squeeze says that the conversation has to become shorter to be carried to
-	// the next run, and squeezed that this was tried.
-	squeeze, squeezed bool
+	// forceCompaction says that the conversation has to become shorter to be
+	// carried to the next run, and compactionForced that this was tried.
+	forceCompaction, compactionForced bool
 }
 
 // given is what the run starts from. It never changes.
@@ -93,24 +89,22 @@ func (s *session) begin() error {
 			return err
 		}
 	}
-	s.agent.state = state
+	s.agent.state, s.conversation = state, conversation.New(s.in.Definition.Compiler)
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget})
 	return nil
 }
 
 // resume takes over what the run before handed on.
 func (s *session) resume(carry domain.Carry) error {
-	log, err := domain.LogAt(carry.Base, carry.Chain).Join(carry.Entries...)
+	err := s.agent.resume(carry)
 	if err != nil {
 		return err
 	}
-	if err := s.agent.resume(carry); err != nil {
+	if s.conversation, err = conversation.FromCarry(carry, s.in.Definition.Compiler, s.state.Chain()); err != nil {
 		return err
 	}
-	s.log = log
 	s.resolved = carry.Resolved
-	s.tally = tally{inferences: carry.Inferences, visible: carry.Visible, traces: carry.Traces}
-	s.edits, s.guarded, s.sketch = carry.Edits, carry.Guarded, slices.Clone(carry.Sketch)
+	s.guarded = carry.Guarded
 	s.archive.conclude(carry.Outcome)
 	s.requireHooks()
 	return nil
@@ -136,13 +130,13 @@ func (s *session) goOn(carry domain.Carry) error {
 	s.run.copyFirst(g.Copy)
 	if g.Copy != nil {
 		// What is to be copied comes before all that this run says.
-		log, err := domain.LogAt(g.Copy.Log.Length, g.Copy.Log.Digest).Join(carry.Entries...)
+		c, err := s.conversation.WithBase(g.Copy.Log, carry.Entries)
 		if err != nil {
 			return err
 		}
-		s.log, s.sketch = log, nil
+		s.conversation = c
 	}
-	if err := s.edits.Check(s.log.Len()); err != nil {
+	if err := s.conversation.Check(); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true})

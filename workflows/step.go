@@ -81,7 +81,7 @@ func (s *session) beginStep() *turn {
 	number := s.state.StepCount() + 1
 	step := &turn{
 		number: number, execution: execution.ID(), id: execution.ID().Step(number),
-		content: progress.Begin(execution.ID().Step(number), number, s.input()),
+		content: progress.Begin(execution.ID().Step(number), number, s.conversation.StepInput()),
 	}
 	s.step = step
 	s.startStep(step.id, number)
@@ -105,19 +105,6 @@ func (s *session) completeStep(step *turn) {
 	s.agent.completeStep()
 }
 
-// input says what goes into the step: a reference, never a copy.
-func (s *session) input() domain.StepInput {
-	compiler := s.resolved.Definition.Compiler
-	if compiler == "" {
-		compiler = domain.CurrentTrace
-	}
-	input := domain.StepInput{Compiler: compiler, Messages: s.log.Len(), Digest: s.log.Chain(), Edits: s.edits}
-	if s.edits.Summary > 0 {
-		input.Sections = s.sections()
-	}
-	return input
-}
-
 // keep writes the step as it stands into the state.
 func (s *session) keep(step *turn) {
 	s.agent.keep(step.content.AgentStep)
@@ -131,6 +118,15 @@ func (s *session) say(step *turn, section string, m domain.Message, digest domai
 	step.content.Output = append(step.content.Output, s.join(section, m, digest, tag))
 }
 
+// join adds a message to a section of the conversation, tagged. The empty
+// section is the default one.
+func (s *session) join(section string, m domain.Message, digest domain.Digest, tag domain.Tag) domain.Message {
+	m.CreatedAt = s.now()
+	tagged := tag.Apply(m)
+	s.conversation = s.conversation.Append(section, tagged, digest)
+	return tagged
+}
+
 // interject adds a message that a hook or guard has made, as a trace of the
 // step where there is one. It waits where it would part a call from its result.
 func (s *session) interject(m domain.Message, section string) {
@@ -140,13 +136,13 @@ func (s *session) interject(m domain.Message, section string) {
 	}
 	m.ID = domain.MessageID{}
 	if s.step != nil {
-		s.say(s.step, section, m, fingerprint(m, s.log.Chain()), domain.Tag{Trace: true})
+		s.say(s.step, section, m, fingerprint(m, s.conversation.Log().Chain()), domain.Tag{Trace: true})
 		s.keep(s.step)
 		return
 	}
 	execution, _ := s.state.Execution()
-	m.ID = execution.ID().Message(s.log.Len())
-	s.join(section, m, fingerprint(m, s.log.Chain()), domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true})
+	m.ID = execution.ID().Message(s.conversation.Len())
+	s.join(section, m, fingerprint(m, s.conversation.Log().Chain()), domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true})
 }
 
 // learn adds a fact to the step. What follows from it is decided there.

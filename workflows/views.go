@@ -59,7 +59,7 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 	}
 	if s.resolved != nil {
 		view.RateLimit = s.resolved.RateLimit
-		view.Window, view.Context = s.window(), s.estimatedInput()
+		view.Window, view.Context = s.conversation.Window(s.resolved), s.conversation.Input(s.resolved)
 	}
 	view.StopReason, _ = s.state.StopReason()
 	view.StopSignals = append(view.StopSignals, s.state.StopSignals()...)
@@ -77,7 +77,7 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 	for i, e := range page.Entries {
 		messages[i] = e.Message
 	}
-	state, err := fit(s.state, domain.MaxPage).WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
+	state, err := s.state.WithStepsWithin(domain.MaxPage).WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
 	if err != nil {
 		return domain.StateView{}, refusal(err)
 	}
@@ -85,7 +85,7 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 	if err != nil {
 		return domain.StateView{}, refusal(err)
 	}
-	view := domain.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.log.Len()}
+	view := domain.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.conversation.Len()}
 	if !s.state.HasActiveExecution() && s.in.Name == "" {
 		carry, err := s.carry(domain.MaxCarriedState)
 		if err != nil {
@@ -232,32 +232,17 @@ func closes(event domain.Event) bool {
 
 // messages is a page of the transcript that this run holds.
 func (s *session) messages(request domain.MessagesRequest) (domain.MessagesPage, error) {
-	from := request.From
-	if request.Chain != nil {
-		if held, ok := s.log.ChainAt(from); !ok || held != *request.Chain {
-			from = s.log.Base()
-		}
+	r, size := s.resolved, 0
+	wanted := r != nil && request.Resolved != nil && *request.Resolved != r.Digest
+	if wanted {
+		size = sizeOfResolved(*r)
 	}
-	from = min(max(from, s.log.Base()), s.log.Len())
-	before, _ := s.log.ChainAt(from)
-	page := domain.MessagesPage{
-		From: from, Before: before, Base: s.log.Base(), Length: s.log.Len(), Entries: []domain.Entry{},
-	}
-	if from == s.log.Base() {
+	page := s.conversation.Page(request, size)
+	if page.From == page.Base {
 		page.Segments = s.run.inherited
 	}
-	size := 0
-	if r := s.resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {
+	if wanted {
 		page.Resolved = r
-		size += sizeOfResolved(*r)
-	}
-	for _, e := range s.log.From(from) {
-		size += e.Size()
-		full := size > domain.MaxPage || request.Limit > 0 && len(page.Entries) >= request.Limit
-		if len(page.Entries) > 0 && full {
-			break
-		}
-		page.Entries = append(page.Entries, e)
 	}
 	return page, nil
 }

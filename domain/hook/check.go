@@ -1,10 +1,9 @@
-package workflows
+package hook
 
 import (
 	"encoding/json"
 
 	"everstep/domain"
-	"everstep/domain/hook"
 )
 
 // What a hook makes is recorded with the state, carried to the next run and
@@ -20,8 +19,30 @@ const (
 	maxModel = 64 << 10
 )
 
-// acceptable says why what a hook has made of the state cannot be kept.
-func acceptable(given, made domain.AgentState) error {
+// CheckChange refuses a state that is no later one of the same execution at the
+// same point.
+func CheckChange(given, made domain.AgentState) error {
+	before, _ := given.Execution()
+	after, _ := made.Execution()
+	current, _ := given.CurrentStep()
+	now, _ := made.CurrentStep()
+	switch {
+	case made.AgentID() != given.AgentID() || after.ID() != before.ID():
+		return domain.Errorf(domain.Invalid, "it returned the state of another agent or execution; return the context that was given, changed")
+	case made.ExecutionCount() != given.ExecutionCount() || after.Status() != before.Status():
+		return domain.Errorf(domain.Invalid, "it began or ended the execution; use Stop or Continue")
+	case !made.Extends(given):
+		return domain.Errorf(domain.Invalid, "it took messages away or changed them; a hook may only add some")
+	case len(made.StopSignals()) < len(given.StopSignals()):
+		return domain.Errorf(domain.Invalid, "it took a stop signal away; use Continue, which overrides those that may be")
+	case after.StepCount() != before.StepCount() || now.ID != current.ID:
+		return domain.Errorf(domain.Invalid, "it began or completed a step; the loop does that")
+	}
+	return nil
+}
+
+// CheckState says why what a hook has made of the state cannot be kept.
+func CheckState(given, made domain.AgentState) error {
 	for _, e := range made.AddedSince(given) {
 		if m := e.Message; m.Role == domain.RoleTool || m.ToolResult != nil || len(m.ToolCalls) > 0 {
 			return domain.Errorf(domain.Invalid, "its message is a tool's or asks for tools; only the model does")
@@ -62,7 +83,7 @@ func acceptable(given, made domain.AgentState) error {
 			return err
 		}
 	}
-	if format := made.ResponseFormat(); !sameFormat(format, given.ResponseFormat()) {
+	if format := made.ResponseFormat(); !format.Equal(given.ResponseFormat()) {
 		if err := (domain.Definition{Model: made.LLMConfig(), Format: format}).Check(); err != nil {
 			return err
 		}
@@ -71,11 +92,11 @@ func acceptable(given, made domain.AgentState) error {
 	return nil
 }
 
-// atHand says why what a hook has made of what is at hand cannot be kept.
-func atHand(given, made any) error {
+// CheckAt says why what a hook has made of what is at hand cannot be kept.
+func CheckAt(given, made any) error {
 	switch made := made.(type) {
-	case hook.Answer:
-		given, _ := given.(hook.Answer)
+	case Answer:
+		given, _ := given.(Answer)
 		if made.Response != given.Response {
 			if err := readable("response", made.Response, maxSignal); err != nil {
 				return err
@@ -85,14 +106,14 @@ func atHand(given, made any) error {
 			return nil
 		}
 		return readable("answer", made.Message, domain.MaxMessage)
-	case hook.Call:
-		if given, ok := given.(hook.Call); ok && made.Call == given.Call {
+	case Call:
+		if given, ok := given.(Call); ok && made.Call == given.Call {
 			return nil
 		}
 		return readable("call", made.Call, domain.MaxMessage)
-	case hook.Result:
-		given, _ := given.(hook.Result)
-		if made.Execution.Value == given.Execution.Value && sameError(made.Execution.Error, given.Execution.Error) {
+	case Result:
+		given, _ := given.(Result)
+		if made.Execution.SameOutcome(given.Execution) {
 			return nil
 		}
 		return readable("result", made.Execution, domain.MaxMessage)

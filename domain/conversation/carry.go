@@ -1,0 +1,61 @@
+package conversation
+
+import "everstep/domain"
+
+// FromCarry takes the conversation over that the run before has handed on, of an
+// agent whose compiler is given. chain is that of the execution in progress, or
+// of the one that ended last.
+func FromCarry(carry domain.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (Conversation, error) {
+	log, err := domain.LogAt(carry.Base, carry.Chain).Join(carry.Entries...)
+	if err != nil {
+		return Conversation{}, err
+	}
+	g := carry.Guarded
+	return Conversation{
+		log: log, edits: carry.Edits, messageSummaries: carry.Sketch, newest: carry.NewestRole, compiler: compiler, chain: chain,
+		inferences: carry.Inferences, visible: carry.Visible, traces: carry.Traces,
+		results: g.Results, resultTokens: g.ResultTokens, window: g.Window, excess: g.Excess,
+	}, nil
+}
+
+// WithBase returns the conversation in which other messages come before those
+// that are given, all that it holds; of those before only the reference is known.
+func (c Conversation) WithBase(before domain.LogRef, entries []domain.Entry) (Conversation, error) {
+	log, err := domain.LogAt(before.Length, before.Digest).Join(entries...)
+	if err != nil {
+		return c, err
+	}
+	c.log, c.messageSummaries = log, nil
+	return c, nil
+}
+
+// Needed is the index of the first message that the next run needs where there
+// is no storage, of those from an index on: the first that a summary does not
+// hide. Earlier runs keep what is hidden.
+func (c Conversation) Needed(stored int) int { return max(stored, min(c.edits.Hidden, c.log.Len())) }
+
+// SizeFrom is about how many bytes the messages from an index on take.
+func (c Conversation) SizeFrom(index int) int {
+	size := 0
+	for _, e := range c.log.From(index) {
+		size += e.Size()
+	}
+	return size
+}
+
+// Carry writes what the next run needs of the conversation, whose messages from
+// an index on it will hold. r is the definition in force, if any.
+func (c Conversation) Carry(carry *domain.Carry, from int, r *domain.Resolved) {
+	carry.Chain, _ = c.log.ChainAt(from)
+	carry.Entries, carry.Base, carry.Edits = c.log.From(from), from, c.edits
+	carry.Inferences, carry.Visible, carry.Traces = c.inferences, c.visible, c.traces
+	carry.NewestRole = c.newestRole()
+	g := &carry.Guarded
+	g.Results, g.ResultTokens, g.Window, g.Excess = c.results, c.resultTokens, c.window, c.excess
+	if r == nil || !r.Compacts() {
+		return
+	}
+	for i := c.from(c.edits.Hidden); i < from; i++ {
+		carry.Sketch = append(carry.Sketch, c.summary(i).recorded())
+	}
+}

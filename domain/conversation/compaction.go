@@ -1,0 +1,235 @@
+package conversation
+
+import "everstep/domain"
+
+const (
+	// learnedPercent is the share of what was refused that is taken for the window.
+	learnedPercent = 80
+	// answerShare bounds what of the window is kept free for the answer, as a
+	// divisor, and answerTokens where nobody knows how long answers get.
+	answerShare  = 4
+	answerTokens = 4096
+	// A summary takes at most an eighth of the window, and summaryTokens.
+	summaryShare  = 8
+	summaryTokens = 4096
+	minSummary    = 128
+	// noteTokens is what the note in place of a cleared result takes.
+	noteTokens = 12
+	// maxHalved is how often a summary is asked for again, of half as much text,
+	// where the provider finds it too long.
+	maxHalved = 4
+)
+
+// Crowded reports whether the next inference nears the window, so that the
+// conversation has to become shorter, where it may; force says that it has to
+// for another reason.
+func (c Conversation) Crowded(r *domain.Resolved, force bool) bool {
+	if !r.Compacts() {
+		return false
+	}
+	window := c.Window(r)
+	if window == 0 {
+		return force
+	}
+	answer := int64(answerTokens)
+	if bound := r.AnswerBound(); bound > 0 {
+		answer = bound
+	}
+	answer = min(answer, window/answerShare)
+	return force || c.Input(r) > min(c.share(r.Compaction.TriggerPercent, r), window-answer)
+}
+
+// Roomy reports whether the conversation is short enough again, once results
+// are cleared.
+func (c Conversation) Roomy(r *domain.Resolved) bool {
+	return c.Input(r) <= c.share((r.Compaction.TriggerPercent+r.Compaction.TargetPercent)/2, r)
+}
+
+// WithRefused returns the conversation with what a provider teaches that finds
+// it too long: the model's window is smaller.
+func (c Conversation) WithRefused(r *domain.Resolved) Conversation {
+	c.window = max(c.Input(r)*learnedPercent/100, 1)
+	return c
+}
+
+// WithResultsCleared returns the conversation with old tool results shown by a
+// note in their place. The newest ones stay, as far as they fit half of what a
+// compaction leaves; those that the model has not seen yet always do.
+func (c Conversation) WithResultsCleared(r *domain.Resolved) Conversation {
+	keep := c.own(c.share(r.Compaction.TargetPercent, r) / 2)
+	unseen, _ := c.unread()
+	from := max(c.edits.Cleared, c.edits.Hidden)
+	kept, count := int64(0), int64(0)
+	for i := c.log.Len() - 1; i >= c.from(from); i-- {
+		m := c.summary(i)
+		if !m.result || !m.shown {
+			continue
+		}
+		if kept+m.tokens > keep && i < unseen {
+			return c.clearedUpTo(i+1, kept, count, r)
+		}
+		kept, count = kept+m.tokens, count+1
+	}
+	if c.known() > from {
+		// Of what came before nothing is known but the sum.
+		return c.clearedUpTo(c.known(), kept, count, r)
+	}
+	return c
+}
+
+// clearedUpTo clears the results before an index; count results of so many
+// tokens are left.
+func (c Conversation) clearedUpTo(index int, kept, count int64, r *domain.Resolved) Conversation {
+	cleared := c.results - count
+	if index <= c.edits.Cleared || cleared <= 0 {
+		return c
+	}
+	before := c.rawInput(r)
+	c.edits.Cleared = index
+	c.traces -= max(c.resultTokens-kept-cleared*noteTokens, 0)
+	if c.traces < 0 {
+		// A compiler that shows all has them among what every execution sees.
+		c.visible, c.traces = max(c.visible+c.traces, 0), 0
+	}
+	c.results, c.resultTokens = count, kept
+	return c.shrunk(before, r)
+}
+
+// unread is the index of the first message that the model has yet to answer,
+// its own calls with their results included, and what they all take.
+func (c *Conversation) unread() (index int, tokens int64) {
+	index = c.log.Len()
+	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
+		m := c.summary(i)
+		if m.assistant && !m.calls || c.standsFirst(m) {
+			break
+		}
+		index, tokens = i, tokens+c.shownTokens(m)
+		if m.assistant {
+			break
+		}
+	}
+	return index, tokens
+}
+
+// A SummaryPlan is which part of the conversation a summary is to stand for.
+type SummaryPlan struct {
+	to        int
+	maxTokens int64
+	// window is the provider's, of which excess is not counted in estimates;
+	// zero is unknown.
+	window, excess int64
+	halved         int
+}
+
+// PlanSummary says what to sum up. It answers false where a summary is not
+// worth its price.
+func (c Conversation) PlanSummary(r *domain.Resolved) (SummaryPlan, bool) {
+	plan := SummaryPlan{to: c.boundary(r), maxTokens: c.summaryBound(r), window: c.Window(r), excess: c.excess}
+	return plan, c.tokensBefore(plan.to) >= plan.maxTokens/2
+}
+
+// Request asks for the summary.
+func (p SummaryPlan) Request() domain.SummaryRequest {
+	request := domain.SummaryRequest{To: p.to, MaxTokens: p.maxTokens}
+	if p.window > 0 {
+		request.Window = max(p.window-p.excess, 1)
+	}
+	return request
+}
+
+// Halved is the plan with half as much to read, for a provider that finds it too
+// long. It answers false where that was tried often enough.
+func (p SummaryPlan) Halved() (SummaryPlan, bool) {
+	if p.window == 0 || p.halved == maxHalved {
+		return p, false
+	}
+	p.window, p.halved = p.window/2, p.halved+1
+	return p, true
+}
+
+// WithSummary returns the conversation in which its newest message, the summary
+// that was planned, stands for all that it sums up.
+func (c Conversation) WithSummary(plan SummaryPlan, r *domain.Resolved) Conversation {
+	before, to := c.rawInput(r), plan.to
+	// The one before may be recent enough to be kept, and is shown no more.
+	c.messageSummaries = without(c.messageSummaries, c.edits.Summary-1-c.known())
+	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.log.Len()-1, c.log.Len()
+	c.edits.Cleared = max(c.edits.Cleared, to)
+	c.visible, c.traces, c.results, c.resultTokens = 0, 0, 0, 0
+	for i := c.from(to); i < c.log.Len(); i++ {
+		m := c.summary(i)
+		first := c.standsFirst(m)
+		if !first && !m.shown {
+			continue
+		}
+		tokens := c.shownTokens(m)
+		// The summary outlives its execution.
+		if m.trace && !first {
+			c.traces += tokens
+		} else {
+			c.visible += tokens
+		}
+		if m.result && i >= c.edits.Cleared {
+			c.results++
+			c.resultTokens += tokens
+		}
+	}
+	return c.shrunk(before, r)
+}
+
+// boundary is the index before which all is summed up: what comes after fits
+// what a compaction leaves beside the summary. It parts no call from its
+// result, and what the model has yet to answer stays if the window can hold it.
+func (c *Conversation) boundary(r *domain.Resolved) int {
+	keep := c.own(c.share(r.Compaction.TargetPercent, r)-c.summaryBound(r)) - fixedTokens(r)
+	unseen, tokens := c.unread()
+	if room := c.own(c.Window(r)-c.summaryBound(r)) - fixedTokens(r); c.Window(r) > 0 && tokens > room {
+		unseen = c.log.Len()
+	}
+	to, kept := c.log.Len(), int64(0)
+	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
+		m := c.summary(i)
+		if c.standsFirst(m) || !m.shown {
+			continue
+		}
+		if kept += c.shownTokens(m); kept > keep && i < unseen {
+			break
+		}
+		if !m.result {
+			to = i
+		}
+	}
+	return to
+}
+
+// tokensBefore estimates what would be hidden by a boundary, an earlier summary
+// aside. Only then is a summary worth its price.
+func (c *Conversation) tokensBefore(to int) int64 {
+	sum, held := int64(0), int64(0)
+	for i := c.from(c.edits.Hidden); i < c.log.Len(); i++ {
+		m := c.summary(i)
+		first := c.standsFirst(m)
+		if !first && !m.shown {
+			continue
+		}
+		tokens := c.shownTokens(m)
+		if held += tokens; i < to && !first {
+			sum += tokens
+		}
+	}
+	if c.edits.Hidden < c.known() {
+		// What nothing is known of is shown all the same, and can be hidden.
+		sum += max(c.visible+c.traces-held, 0)
+	}
+	return sum
+}
+
+// summaryBound is how long a summary may get.
+func (c *Conversation) summaryBound(r *domain.Resolved) int64 {
+	bound := int64(summaryTokens)
+	if window := c.Window(r); window > 0 {
+		bound = max(min(bound, window/summaryShare), minSummary)
+	}
+	return max(bound, r.MinOutputTokens)
+}

@@ -1,0 +1,176 @@
+package conversation
+
+import (
+	"slices"
+	"time"
+
+	"everstep/domain"
+)
+
+// A Conversation is an agent's transcript with what the loop has to know of it.
+// It is a value that alone writes its fields. Begin with New or FromCarry.
+type Conversation struct {
+	log   domain.Log
+	edits domain.Edits
+	// messageSummaries are those of messages before the log's base that may
+	// still be shown, each as it is recorded.
+	messageSummaries []int64
+	// newest is the role of the newest message when it left memory; empty: nobody
+	// said.
+	newest domain.Role
+	// compiler and chain decide which traces the model is shown.
+	compiler domain.Compiler
+	chain    []domain.ExecutionID
+	// inferences counts the completed ones.
+	inferences int
+	// visible and traces are estimated tokens: of what every execution sees, and
+	// of what only this one and its origins do.
+	visible, traces int64
+	// results counts the tool results that are shown whole, resultTokens
+	// estimates what they take.
+	results, resultTokens int64
+	// window is the model's as its provider has taught it by refusing what was
+	// longer; zero: it has not.
+	window int64
+	// excess is how many tokens more the provider has counted for the newest
+	// inference than were estimated.
+	excess int64
+}
+
+// New returns the conversation in which nothing was said yet, of an agent whose
+// compiler is given.
+func New(compiler domain.Compiler) Conversation { return Conversation{compiler: compiler} }
+
+// Log is the transcript, as far as it is in memory.
+func (c Conversation) Log() domain.Log { return c.log }
+
+// Len is the number of messages, those that have left memory included.
+func (c Conversation) Len() int { return c.log.Len() }
+
+// Edits are what hides or replaces parts of the transcript.
+func (c Conversation) Edits() domain.Edits { return c.edits }
+
+// Inferences counts the completed ones, over all executions.
+func (c Conversation) Inferences() int { return c.inferences }
+
+// Origins are the executions that the one in progress goes on from. The caller
+// must not change them.
+func (c Conversation) Origins() []domain.ExecutionID {
+	if len(c.chain) < 2 {
+		return nil
+	}
+	return slices.Clip(c.chain[1:])
+}
+
+// Check says which edit cannot be one of this transcript.
+func (c Conversation) Check() error { return c.edits.Check(c.log.Len()) }
+
+// WithExecution returns the conversation in which the newest of a chain of
+// executions begins, r being what was resolved until now, if anything. Unless
+// it goes on from the one before, what those before did on their way is shown
+// no more, as far as the compiler does not show it all the same.
+func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *domain.Resolved) Conversation {
+	c.chain = chain
+	if goesOn {
+		return c
+	}
+	before := c
+	if c.compiler.ShowsTraces() {
+		c.visible += c.traces
+	} else {
+		c.results, c.resultTokens = 0, 0
+		c.messageSummaries = withoutTraces(c.messageSummaries)
+	}
+	c.traces = 0
+	if r == nil {
+		return c
+	}
+	return c.shrunk(before.rawInput(r), r)
+}
+
+// Append returns the conversation with one more message, tagged as it joins.
+// The empty section is the default one.
+func (c Conversation) Append(section string, tagged domain.Message, digest domain.Digest) Conversation {
+	c.log = c.log.Append(section, tagged, digest)
+	added, _ := c.log.At(c.log.Len() - 1)
+	tokens := domain.EstimateTokens(tagged)
+	if added.Trace() {
+		c.traces += tokens
+	} else {
+		c.visible += tokens
+	}
+	if tagged.Role == domain.RoleTool {
+		c.results++
+		c.resultTokens += tokens
+	}
+	return c
+}
+
+// WithPrompt returns the conversation with the message that begins an execution.
+func (c Conversation) WithPrompt(id domain.ExecutionID, prompt string, now time.Time) Conversation {
+	m := domain.UserMessage(prompt)
+	m.ID, m.CreatedAt = id.Prompt(), now
+	// The digest is of what the history holds: the id follows from it, the
+	// text is the client's own.
+	return c.Append("", domain.Tag{ExecutionID: id}.Apply(m), domain.DigestOf([]byte(m.ID.String()), []byte(prompt)))
+}
+
+// WithGoOn returns the conversation as it begins an execution that goes on from
+// the one before. A model is never asked to answer its own words, so it is told
+// to go on after them.
+func (c Conversation) WithGoOn(id domain.ExecutionID, now time.Time) Conversation {
+	if role := c.newestRole(); role != "" && role != domain.RoleAssistant {
+		return c
+	}
+	m := domain.UserMessage("Go on where you stopped.")
+	m.ID, m.CreatedAt = id.Prompt(), now
+	return c.Append("", domain.Tag{ExecutionID: id, Trace: true}.Apply(m), domain.DigestOf([]byte(m.ID.String())))
+}
+
+// newestRole is who said the last message; empty where nobody knows.
+func (c *Conversation) newestRole() domain.Role {
+	if last, ok := c.log.At(c.log.Len() - 1); ok {
+		return last.Message.Role
+	}
+	return c.newest
+}
+
+// StepInput names what the next inference reads: a reference, never a copy.
+func (c Conversation) StepInput() domain.StepInput {
+	input := domain.StepInput{Compiler: c.compiler, Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits}
+	if input.Compiler == "" {
+		input.Compiler = domain.CurrentTrace
+	}
+	if c.edits.Summary > 0 {
+		start := max(c.edits.Buffered, c.edits.Hidden)
+		input.Sections = []domain.SectionLength{
+			{Name: domain.SectionSummary, Messages: 1},
+			{Name: domain.SectionBuffer, Messages: start - c.edits.Hidden},
+			{Name: domain.SectionMessages, Messages: c.log.Len() - start - 1},
+		}
+	}
+	return input
+}
+
+// Page is a part of the messages that are in memory, at least one where there
+// are any. size is what the page has to hold beside them.
+func (c Conversation) Page(request domain.MessagesRequest, size int) domain.MessagesPage {
+	from := request.From
+	if request.Chain != nil {
+		if held, ok := c.log.ChainAt(from); !ok || held != *request.Chain {
+			from = c.log.Base()
+		}
+	}
+	from = min(max(from, c.log.Base()), c.log.Len())
+	before, _ := c.log.ChainAt(from)
+	page := domain.MessagesPage{From: from, Before: before, Base: c.log.Base(), Length: c.log.Len(), Entries: []domain.Entry{}}
+	for _, e := range c.log.From(from) {
+		size += e.Size()
+		full := size > domain.MaxPage || request.Limit > 0 && len(page.Entries) >= request.Limit
+		if len(page.Entries) > 0 && full {
+			break
+		}
+		page.Entries = append(page.Entries, e)
+	}
+	return page
+}

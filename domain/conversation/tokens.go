@@ -1,0 +1,84 @@
+package conversation
+
+import "everstep/domain"
+
+// formatTokens is what telling a model of a response format takes beside the
+// schema.
+const formatTokens = 60
+
+// Input is about how many tokens the next inference will read: what its texts
+// are estimated at, and what the provider counted more than that for the one
+// before.
+func (c Conversation) Input(r *domain.Resolved) int64 {
+	return max(c.rawInput(r)+c.excess, fixedTokens(r))
+}
+
+// rawInput estimates what the next inference will read by its texts alone.
+func (c Conversation) rawInput(r *domain.Resolved) int64 {
+	return c.visible + c.traces + fixedTokens(r)
+}
+
+// fixedTokens estimates what every request has beside the conversation.
+func fixedTokens(r *domain.Resolved) int64 {
+	format := r.Definition.Format
+	tokens := domain.EstimateText(r.Definition.SystemPrompt) + domain.EstimateText(string(format.Schema))
+	if format.Type == domain.FormatJSON || format.Type == domain.FormatSchema {
+		tokens += formatTokens
+	}
+	for _, tool := range r.Tools {
+		tokens += domain.EstimateText(tool.Name) + domain.EstimateText(tool.Description) + domain.EstimateText(string(tool.Schema))
+	}
+	return tokens
+}
+
+// WithInference returns the conversation after one more completed inference,
+// with what its provider says it has read: how much more that is than was
+// estimated, or less where a compiler shows only a part. Each answer corrects it.
+func (c Conversation) WithInference(usage domain.Usage, r *domain.Resolved) Conversation {
+	c.inferences++
+	if usage.Estimated {
+		return c
+	}
+	c.excess = usage.InputTokens - c.rawInput(r)
+	if c.compiler == "" || c.compiler == domain.CurrentTrace || c.compiler == domain.AllSections {
+		// Only others show less than is counted here.
+		c.excess = max(c.excess, 0)
+	}
+	return c
+}
+
+// WithOtherModel forgets what a provider counted, or refused: it says nothing
+// of another model.
+func (c Conversation) WithOtherModel() Conversation {
+	c.excess, c.window = 0, 0
+	return c
+}
+
+// shrunk lets what a provider counted more than was estimated shrink as the
+// conversation did.
+func (c Conversation) shrunk(before int64, r *domain.Resolved) Conversation {
+	if after := c.rawInput(r); after < before {
+		c.excess = c.excess * max(after, 0) / before
+	}
+	return c
+}
+
+// own turns tokens as a provider counts them into estimated ones.
+func (c Conversation) own(tokens int64) int64 { return max(tokens-c.excess, 0) }
+
+// Window is the model's, as far as it is known; zero is unknown.
+func (c Conversation) Window(r *domain.Resolved) int64 {
+	window := r.ContextWindow
+	if own := r.Definition.Model.ContextWindow; own > 0 {
+		window = own
+	}
+	if c.window > 0 && (window == 0 || c.window < window) {
+		window = c.window
+	}
+	return window
+}
+
+// share is a percentage of the window.
+func (c Conversation) share(percent int, r *domain.Resolved) int64 {
+	return c.Window(r) * int64(percent) / 100
+}
