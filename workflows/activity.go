@@ -1,22 +1,13 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
-)
-
-// A task is what an activity is for, which decides its time-outs and retries.
-type task int
-
-const (
-	listing task = iota
-	recording
-	inferring
-	checking
 )
 
 // Time-outs that no definition sets.
@@ -33,34 +24,39 @@ const (
 	maxSummary = 200
 )
 
-// activity are the options of an activity that may be made again, after a
-// number of tries that were made already. The summary tells the story in
-// Temporal's own UI and holds no user text.
-func (s *session) activity(what task, summary string, tried int) workflow.ActivityOptions {
-	var timeout time.Duration
-	switch what {
-	case listing, checking:
-		timeout = listTimeout
-	case recording:
-		timeout = recordTimeout
-	case inferring:
-		timeout = s.resolved.Definition.InferenceTimeout
-		if timeout == 0 {
-			timeout = domain.DefaultInferenceTimeout
-		}
+// listOptions are those of work that is quick, and has nothing to tell when it
+// is cut off. The summary tells the story in Temporal's own UI and holds no user
+// text.
+func (s session) listOptions(summary string) workflow.ActivityOptions {
+	options := s.activityOptions(listTimeout, s.tryLimit(), summary)
+	options.WaitForCancellation = false
+	return options
+}
+
+// recordOptions are those of what is written to storage.
+func (s session) recordOptions(summary string) workflow.ActivityOptions {
+	options := s.activityOptions(recordTimeout, s.tryLimit(), summary)
+	options.WaitForCancellation = false
+	return options
+}
+
+// modelOptions are those of an inference, after a number of tries that were made
+// already.
+func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
+	timeout := s.resolved.Definition.InferenceTimeout
+	if timeout == 0 {
+		timeout = domain.DefaultInferenceTimeout
 	}
-	options := s.activityOptions(timeout, max(s.attempts()-tried, 1), summary)
-	// What is only listed or stored has nothing to tell when it is cut off.
-	options.WaitForCancellation = what == inferring
-	if what == inferring && s.resolved.RateLimit != nil {
+	options := s.activityOptions(timeout, max(s.tryLimit()-tried, 1), summary)
+	if s.resolved.RateLimit != nil {
 		options.TaskQueue = s.resolved.RateLimit.TaskQueue
 	}
 	return options
 }
 
-// toolActivity are the options of one tool call. A call that may not be
-// repeated has one attempt.
-func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
+// toolOptions are those of one tool call. A call that may not be repeated has
+// one attempt.
+func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
 	timeout, attempts := tool.Timeout, 1
 	if timeout == 0 {
 		timeout = s.resolved.Definition.ToolTimeout
@@ -69,12 +65,23 @@ func (s *session) toolActivity(tool domain.ToolSpec, summary string) workflow.Ac
 		timeout = domain.DefaultToolTimeout
 	}
 	if tool.Effect.Repeatable() {
-		attempts = s.attempts()
+		attempts = s.tryLimit()
 	}
 	return s.activityOptions(timeout, attempts, summary)
 }
 
-func (s *session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+// hookOptions are those of a hook that is an activity.
+func (s session) hookOptions(spec domain.HookSpec) workflow.ActivityOptions {
+	timeout := spec.Timeout
+	if timeout == 0 {
+		timeout = domain.DefaultHookTimeout
+	}
+	options := s.activityOptions(timeout, max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+	options.WaitForCancellation = false
+	return options
+}
+
+func (s session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + spare,
 		HeartbeatTimeout:    s.heartbeat(),
@@ -95,8 +102,8 @@ const (
 	longestBackoff = 30 * time.Second
 )
 
-// attempts bounds the tries of an inference or a repeatable call.
-func (s *session) attempts() int {
+// tryLimit bounds the tries of an inference or a repeatable call.
+func (s session) tryLimit() int {
 	if n := s.in.Definition.Attempts; n > 0 {
 		return n
 	}
@@ -104,7 +111,7 @@ func (s *session) attempts() int {
 }
 
 // backoff is the delay after a number of tries.
-func (s *session) backoff(tries int) time.Duration {
+func (s session) backoff(tries int) time.Duration {
 	delay := s.firstRetry()
 	for range min(tries-1, 20) {
 		delay = min(delay*backoffFactor, longestBackoff)
@@ -112,14 +119,14 @@ func (s *session) backoff(tries int) time.Duration {
 	return delay
 }
 
-func (s *session) heartbeat() time.Duration {
+func (s session) heartbeat() time.Duration {
 	if d := s.in.Timing.Heartbeat; d > 0 {
 		return min(d, longestTimeout)
 	}
 	return 30 * time.Second
 }
 
-func (s *session) firstRetry() time.Duration {
+func (s session) firstRetry() time.Duration {
 	if d := s.in.Timing.FirstRetry; d > 0 {
 		return min(d, longestBackoff)
 	}

@@ -22,6 +22,27 @@ type agent struct {
 	prior     domain.Spent
 	waited    time.Duration
 	since     time.Time
+	// rewritten says that a hook has changed the newest answer.
+	rewritten bool
+}
+
+func newAgent(root workflow.Context, listen func(domain.Event), carry domain.Carry) *agent {
+	a := &agent{
+		eventLog: &eventLog{root: root, listen: listen}, root: root,
+		toolCalls: carry.ToolCalls, prior: carry.Prior, waited: carry.Waited, rewritten: carry.Guarded.Rewritten,
+	}
+	a.note("starting")
+	return a
+}
+
+// create makes the state of an agent that has done nothing yet.
+func (a *agent) create(in domain.SessionInput) (err error) {
+	a.state = domain.NewAgentState(in.AgentID, domain.AgentID{}, a.now(), in.Definition.Model).
+		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
+	if in.Definition.Format.Type != "" {
+		a.state, err = a.state.WithResponseFormat(in.Definition.Format, a.now())
+	}
+	return err
 }
 
 // resume takes over what an earlier run handed on.
@@ -30,7 +51,7 @@ func (a *agent) resume(carry domain.Carry) error {
 	if err != nil {
 		return err
 	}
-	a.state, a.toolCalls, a.prior, a.waited = state, carry.ToolCalls, carry.Prior, carry.Waited
+	a.state = state
 	a.eventLog.resume(carry.Sequence, state)
 	return nil
 }
@@ -40,10 +61,14 @@ func (a *agent) State() domain.AgentState { return a.state }
 
 func (a *agent) now() time.Time { return workflow.Now(a.root).UTC() }
 
-// begin makes an execution the one in progress, of whose budget its origins have
+// wait blocks until the condition holds. It cannot fail: the root context is
+// never cancelled.
+func (a *agent) wait(condition func() bool) { _ = workflow.Await(a.root, condition) }
+
+// enterExecution makes an execution the one in progress, of whose budget its origins have
 // spent so much.
-func (a *agent) begin(id domain.ExecutionID, budget domain.ExecutionBudget, prior domain.Spent) {
-	a.prior, a.toolCalls, a.waited = prior, 0, 0
+func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, prior domain.Spent) {
+	a.prior, a.toolCalls, a.waited, a.rewritten = prior, 0, 0, false
 	a.state = must(a.state.BeginExecution(id, budget, a.now()))
 }
 
@@ -86,6 +111,15 @@ func (a *agent) Wait(on bool) {
 	}
 	a.waited += a.now().Sub(a.since)
 	a.since = time.Time{}
+}
+
+// rewrite notes whether a hook has changed the newest answer.
+func (a *agent) rewrite(changed bool) { a.rewritten = changed }
+
+// carryOver writes down what the next run needs.
+func (a *agent) carryOver(to *domain.Carry) {
+	to.ToolCalls, to.Prior, to.Waited, to.Sequence = a.toolCalls, a.prior, a.waited, a.last
+	to.Guarded.Rewritten = a.rewritten
 }
 
 // counted adds a tool call to those that count, or takes one off.

@@ -1,101 +1,157 @@
 package workflows
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
-// answered takes a whole answer. It answers false where there is nothing in it
-// and the model is to be asked once more.
-func (s *session) answered(step *turn, reply domain.ModelReply, room prepared, again bool) bool {
+// answered takes a whole answer, as hooks leave it, or has the model asked once
+// more where there is nothing in it.
+func (i *inference) answered(permit mailbox.Permit, room domain.Reservation, reply domain.ModelReply) course {
 	m, _ := progress.Sound(reply.Message)
-	given := hook.Answer{Message: m.Clone(), Response: reply.Response}
-	made := fire(s, domain.TriggerAfterInference, given)
+	made := fire(i.session, i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m.Clone(), Response: reply.Response})
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
-	s.guarded.Rewritten = !made.Message.Equal(m)
-	if s.guarded.Rewritten {
+	rewritten := !made.Message.Equal(m)
+	if i.rewrite(rewritten); rewritten {
 		m, _ = progress.Sound(&made.Message)
-		m.ToolCalls = distinct(step, m.ToolCalls)
+		m.ToolCalls = i.distinct(m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
-		invalid = s.checkOutput(room.permit, m)
+		invalid = i.checkOutput(permit, m)
 	}
-	s.learn(step, progress.Answered{Message: m, Response: response, Invalid: invalid})
+	i.learn(progress.Answered{Message: m, Response: response, Invalid: invalid})
 	calls := len(m.ToolCalls)
-	s.emit(domain.InferenceResponseReceived{
-		EventHeader: s.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
+	i.emit(domain.InferenceResponseReceived{
+		EventHeader: i.head(), FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
 	switch progress.Read(m, response) {
 	case progress.InPart:
-		return s.answeredInPart(step, m, digest)
+		return i.answeredInPart(m, digest)
 	case progress.Nothing:
-		return s.answeredNothing(step, response.Finish, room.Reservation, room.Bound(reply), again)
+		return i.answeredNothing(response.Finish, room, reply)
 	case progress.TooMany:
-		s.stepFailed(step, progress.TooManyCalls(calls))
-		return true
+		return i.failed(progress.TooManyCalls(calls))
 	case progress.Whole:
 	}
 	if misfit := progress.Misfit(m, response, invalid); misfit != nil {
-		s.answeredInvalid(step, misfit, invalid)
+		i.answeredInvalid(misfit, invalid)
 	}
-	step.at = s.conversation.Len()
+	at := i.talk.Len()
 	if len(m.Parts)+calls > 0 {
-		s.say(step, "", m, digest, domain.Tag{Trace: calls > 0 || step.invalid})
+		i.say("", m, digest, domain.Tag{Trace: calls > 0 || i.repeat == inTheFormat})
 	}
-	step.calls = m.ToolCalls
+	i.takeCalls(m.ToolCalls, at)
 	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
-		s.signalShort(room.Limit())
+		i.signalShort(room.Limit())
 	}
-	return true
+	return taken
+}
+
+// restart lets what is asked next be another inference.
+func (i *inference) restart() course {
+	i.tries = 0
+	return again
 }
 
 // answeredInPart takes a part of an answer after which the provider wants to be
 // asked to go on.
-func (s *session) answeredInPart(step *turn, m domain.Message, digest domain.Digest) bool {
+func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
 	if len(m.Parts) > 0 {
-		s.say(step, "", m, digest, domain.Tag{Trace: true})
+		i.say("", m, digest, domain.Tag{Trace: true})
 	}
-	switch step.paused++; {
-	case s.mail.NoTools() || step.halts > 0:
-		s.learn(step, progress.CutOff{By: progress.StopAtPause})
-	case step.paused > progress.MaxPauses:
-		s.stepFailed(step, progress.TooManyPauses(step.paused))
-	default:
-		return false
+	switch pauses := i.pause(); {
+	case i.noMore():
+		i.learn(progress.CutOff{By: progress.StopAtPause})
+		return over
+	case pauses > progress.MaxPauses:
+		return i.failed(progress.TooManyPauses(pauses))
 	}
-	return true
+	return i.restart()
 }
 
 // answeredNothing takes an answer with neither text nor tool calls.
-func (s *session) answeredNothing(step *turn, finish domain.FinishReason, room domain.Reservation, bound, again bool) bool {
+func (i *inference) answeredNothing(finish domain.FinishReason, room domain.Reservation, reply domain.ModelReply) course {
+	twice := i.giveNothing()
 	switch {
 	case finish == domain.FinishContentFilter:
-		s.stepFailed(step, progress.Withheld())
-	case finish == domain.FinishLength && bound:
+		return i.failed(progress.Withheld())
+	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
-		s.signalShort(room.Limit())
-	case s.mail.NoTools() || step.halts > 0:
-		s.learn(step, progress.CutOff{By: progress.StopAtNothing})
-	case again:
-		s.stepFailed(step, progress.NothingTwice())
-	default:
-		return false
+		i.signalShort(room.Limit())
+		return over
+	case i.noMore():
+		i.learn(progress.CutOff{By: progress.StopAtNothing})
+		return over
+	case twice:
+		return i.failed(progress.NothingTwice())
 	}
-	return true
+	return i.restart()
 }
 
 // distinct gives the calls that a hook has made ids of their own, where they
 // have none or share one: by it a result finds its call.
-func distinct(step *turn, calls []domain.ToolCall) []domain.ToolCall {
-	taken := make(map[string]bool, len(calls))
+func (i *inference) distinct(calls []domain.ToolCall) []domain.ToolCall {
+	known := make(map[string]bool, len(calls))
 	calls = slices.Clone(calls)
-	for i, call := range calls {
-		if call.ID == "" || taken[call.ID] {
-			calls[i].ID = step.id.Tool(i).String()
+	for n, call := range calls {
+		if call.ID == "" || known[call.ID] {
+			calls[n].ID = i.content.ID.Tool(n).String()
 		}
-		taken[calls[i].ID] = true
+		known[calls[n].ID] = true
 	}
 	return calls
+}
+
+// checkOutput asks a worker whether a message that a hook has made fits the
+// response format. Nothing fails open: what cannot be checked does not fit.
+func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string {
+	format := i.resolved.Definition.Format
+	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || progress.Blank(m) {
+		return ""
+	}
+	request := domain.OutputRequest{Format: format, Text: m.Text()}
+	reply, err := mailbox.Await(permit, i.listOptions("check the answer"), domain.CheckOutput, request)
+	if err != nil {
+		return "the answer could not be checked: " + failureOf(err).Message
+	}
+	return reply.Invalid
+}
+
+// answeredInvalid takes an answer that does not fit the response format. It is
+// an error of its step, and so trace; the guard decides what follows.
+func (i *inference) answeredInvalid(err *domain.Error, problems string) {
+	i.repeatFor(inTheFormat)
+	i.learn(progress.Failed{Err: err})
+	if i.guards.misfit() > i.outputRetries() {
+		return
+	}
+	i.interject("", domain.UserMessage(fmt.Sprintf(
+		"Your answer does not fit the required format:\n%s\n\nAnswer again, with the whole corrected answer and nothing else.",
+		strings.TrimSpace(problems))))
+}
+
+// summarised joins a summary to the transcript. Where there is none the step
+// fails: going on without would forget what was said.
+func (i *inference) summarised(reply domain.ModelReply) course {
+	var m domain.Message
+	if reply.Message != nil {
+		m = *reply.Message
+	}
+	m.Role, m.ToolCalls, m.ToolResult = domain.RoleUser, nil, nil
+	i.emit(domain.InferenceResponseReceived{
+		EventHeader: i.head(), FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
+	})
+	if len(m.Parts) == 0 || progress.Blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
+		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
+			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.resolved)))
+	}
+	i.say(domain.SectionSummary, m, reply.Digest, domain.Tag{})
+	i.talk.summed(*i.plan, i.resolved)
+	i.keep()
+	return taken
 }

@@ -13,6 +13,13 @@
 // the worker's code: an execution records which it uses, by name and version,
 // and its tasks fail on a worker that has others, until one comes that has them.
 //
+// A session is made of parts of which each alone writes what it holds: the agent's
+// state with its events, the mailbox of what arrives, the transcript, the
+// definition in force, what guards remember, the run. Whoever wants to start
+// something asks the mailbox for a permit.
+//
 // Start reading at execute.go, which reads as a table of contents; loop.go is
-// one execution, step.go one step of it, hooks.go how hooks are run.
+// one execution, inference.go and tools.go are the two halves of a step, hooks.go
+// is how hooks are run. Calls go down through the files, in the order of
+// parts_test.go.
 package workflows

@@ -84,3 +84,35 @@ func (l *eventLog) told(state domain.AgentState) { l.announced = len(state.StopS
 
 // maxEventText bounds what an event holds of names that others choose.
 const maxEventText = 128
+
+// An archive holds the executions that have ended in this run, the newest last,
+// and how the newest of all ended.
+type archive struct {
+	ended   []endedExecution
+	outcome *domain.Outcome
+}
+
+// An endedExecution is what can be asked of an execution of this run.
+type endedExecution struct {
+	state  domain.AgentState
+	events []domain.RecordedEvent
+	priced bool
+}
+
+func newArchive(carry domain.Carry) *archive { return &archive{outcome: carry.Outcome} }
+
+// keep adds an execution, before the next one begins.
+func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
+
+// conclude notes how the newest execution ended.
+func (a *archive) conclude(outcome *domain.Outcome) { a.outcome = outcome }
+
+// result is the outcome of the newest execution, where the session is over.
+func (a *archive) result(agent domain.AgentID) domain.Outcome {
+	if a.outcome == nil {
+		return domain.Outcome{AgentID: agent, Status: domain.StatusPending, Closed: true}
+	}
+	out := *a.outcome
+	out.Closed = true
+	return out
+}

@@ -38,7 +38,7 @@ func Execute(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, erro
 // the outcome is its result. It returns an error only where its input cannot
 // be read, or to continue as new.
 func (o Options) execute(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
-	s, err := open(ctx, in, o)
+	s, err := newSession(ctx, in, o)
 	if err != nil {
 		return domain.Outcome{}, refusal(err)
 	}
@@ -59,7 +59,7 @@ func (o Options) execute(ctx workflow.Context, in domain.SessionInput) (domain.O
 }
 
 // serve registers all handlers, before the first wait.
-func (s *session) serve(ctx workflow.Context) error {
+func (s session) serve(ctx workflow.Context) error {
 	if err := s.answerQueries(); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *session) serve(ctx workflow.Context) error {
 
 // awaitWork waits until there is an execution to run. It answers false where
 // there is none to come, because the session is over or because the run is.
-func (s *session) awaitWork() bool {
+func (s session) awaitWork() bool {
 	for {
 		switch {
 		case s.state.HasActiveExecution() || s.mail.Posted():
@@ -91,13 +91,4 @@ func (s *session) awaitWork() bool {
 		s.note("idle")
 		s.wait(func() bool { return s.mail.Posted() || s.mail.Closed() || s.wantsNewRun() })
 	}
-}
-
-// wait blocks until the condition holds. It cannot fail: the root context is
-// never cancelled.
-func (s *session) wait(condition func() bool) { _ = workflow.Await(s.root, condition) }
-
-// awaitHandlers lets every handler answer before the run ends.
-func (s *session) awaitHandlers() {
-	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
 }

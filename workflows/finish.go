@@ -10,10 +10,10 @@ import (
 
 // finish lets the last hooks run, gives the execution its terminal status and
 // says so to the outside.
-func (s *session) finish() {
+func (s session) finish() {
 	s.mail.Finish()
 	if err := s.failing(); err != nil {
-		fire(s, domain.TriggerOnError, hook.Failure{Error: *err})
+		fire(s, nil, domain.TriggerOnError, hook.Failure{Error: *err})
 	}
 	s.fire(domain.TriggerOnStop)
 	if len(s.state.StopSignals()) == 0 {
@@ -24,8 +24,8 @@ func (s *session) finish() {
 	counted := len(s.state.StopSignals())
 	s.fire(domain.TriggerAfterExecution)
 	s.complete(counted)
-	outcome := describe(s.in.AgentID, s.state, s.priced())
-	outcome.Rewritten = s.guarded.Rewritten
+	outcome := describe(s.in.AgentID, s.state, s.price() != nil)
+	outcome.Rewritten = s.rewritten
 	s.archive.conclude(&outcome)
 	s.emitEnd(outcome)
 	s.publish(outcome)
@@ -37,7 +37,7 @@ func (s *session) finish() {
 }
 
 // failing is the error that ends the execution, if one does.
-func (s *session) failing() *domain.Error {
+func (s session) failing() *domain.Error {
 	signal, _ := s.state.StopSignal()
 	if signal.Reason != domain.ErrorForbade {
 		return nil
@@ -49,7 +49,7 @@ func (s *session) failing() *domain.Error {
 }
 
 // emitEnd closes the execution's events.
-func (s *session) emitEnd(outcome domain.Outcome) {
+func (s session) emitEnd(outcome domain.Outcome) {
 	if outcome.Status != domain.StatusFailed {
 		s.emit(domain.AgentExecutionCompleted{
 			EventHeader: s.head(), Status: outcome.Status, StopReason: outcome.StopReason,
@@ -103,7 +103,7 @@ func executionError(state domain.AgentState) *domain.Error {
 }
 
 // publish sets the search attributes that the server knows.
-func (s *session) publish(outcome domain.Outcome) {
+func (s session) publish(outcome domain.Outcome) {
 	var updates []temporal.SearchAttributeUpdate
 	for _, name := range s.in.Attributes {
 		key := temporal.NewSearchAttributeKeyKeyword(name)

@@ -6,6 +6,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
 // The sources of what guards signal. They are recorded, and must never change.
@@ -16,26 +17,174 @@ const (
 	guardCalls    = "misguided_calls"
 )
 
-// guardStep is what the guards say after a step, when the hooks have spoken.
-func (s *session) guardStep(step *turn) {
-	if guards := s.resolved.Guards; guards != nil {
-		s.guardBy(step, guards)
-	}
-	// Last: it asks to go on only where nothing asks to stop.
-	s.guardOutputs(step)
-	if _, signalled := s.state.StopSignal(); step.failedOver && !signalled {
-		s.requestContinuation()
+// guards is what they remember of an execution between its steps, each of its own.
+type guards struct {
+	repetition repetition
+	failover   failover
+	// misguided counts the steps in a row whose calls all were of unknown tools
+	// or had arguments that no tool takes.
+	misguided int
+	// misfits counts the answers that did not fit the response format.
+	misfits int
+}
+
+// A repetition is the newest step's tool calls and results, and how many steps
+// in a row had the same.
+type repetition struct {
+	calls domain.Digest
+	steps int
+}
+
+// A failover counts the fallbacks that have taken over. The first model is that
+// which the execution began with, where one has.
+type failover struct {
+	used  int
+	first *domain.LLMConfig
+}
+
+// newGuards remember what an earlier run did.
+func newGuards(g domain.Guarded) *guards {
+	return &guards{
+		repetition: repetition{g.Calls, g.Repeated}, failover: failover{g.Fallback, g.Primary},
+		misguided: g.Misguided, misfits: g.Invalid,
 	}
 }
 
-func (s *session) guardBy(step *turn, guards *domain.Guards) {
-	if r := step.content.Response; r != nil && slices.Contains(guards.FinishReasons, r.Finish) {
-		s.signal(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
-			"the model ended with %q, which guards.finish_reasons lists", r.Finish))
+// carried writes down what the next run needs.
+func (g *guards) carried(to *domain.Guarded) {
+	to.Calls, to.Repeated = g.repetition.calls, g.repetition.steps
+	to.Fallback, to.Primary = g.failover.used, g.failover.first
+	to.Misguided, to.Invalid = g.misguided, g.misfits
+}
+
+// forget begins another execution. It answers with the model that the one before
+// began with, where another has taken over.
+func (g *guards) forget() (restored *domain.LLMConfig) {
+	restored = g.failover.first
+	*g = guards{}
+	return restored
+}
+
+// misfit counts an answer that does not fit the response format.
+func (g *guards) misfit() int {
+	g.misfits++
+	return g.misfits
+}
+
+// sawMisguided counts steps in a row whose calls were all in vain.
+func (g *guards) sawMisguided(step bool) int {
+	if !step {
+		g.misguided = 0
+		return 0
 	}
-	s.guardCalls(step)
-	if guards.Repetition != nil {
-		s.guardRepetition(step, *guards.Repetition)
+	g.misguided++
+	return g.misguided
+}
+
+// sawCalls counts steps in a row that made the same calls; the zero digest is of
+// none.
+func (g *guards) sawCalls(calls domain.Digest) int {
+	switch {
+	case calls == domain.Digest{}:
+		g.repetition = repetition{}
+	case calls != g.repetition.calls:
+		g.repetition = repetition{calls, 1}
+	default:
+		g.repetition.steps++
+	}
+	return g.repetition.steps
+}
+
+// next finds the fallback that takes over from a model for an error.
+func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
+	for i := g.failover.used; i < len(fallbacks); i++ {
+		if !fallbacks[i].Takes(failure) {
+			continue
+		}
+		if g.failover.first == nil {
+			g.failover.first = &now
+		}
+		g.failover.used = i + 1
+		return fallbacks[i].Model, true
+	}
+	return domain.LLMConfig{}, false
+}
+
+// guardBudget checks the budget before a step, unless the loop stops anyway:
+// what is used up, and whether the next inference fits at all.
+func (s session) guardBudget() {
+	if s.mail.Stopped() {
+		return
+	}
+	if use, reached := s.budget().Reached(s.Spent(), s.now()); reached {
+		s.limited(use.ReachedSignal())
+		return
+	}
+	if _, short := s.reserve(); short != "" {
+		s.signalShort(short)
+	}
+}
+
+// reserve sets aside what the next inference may use; see Reserve.
+func (s session) reserve() (domain.Reservation, domain.Limit) {
+	return s.budget().Reserve(s.Spent(), s.talk.Input(s.resolved), s.resolved)
+}
+
+// signalShort says that the next inference does not fit what is left of a
+// limit; the empty one is that which lost attempts had taken of.
+func (s session) signalShort(limit domain.Limit) {
+	budget := s.budget()
+	if limit == "" {
+		limit = domain.LimitTokens
+		if budget.MaxTokens == nil {
+			limit = domain.LimitCost
+		}
+	}
+	use, _ := budget.UseOf(limit, s.Spent(), s.now())
+	s.limited(use.TooShortSignal(s.talk.Input(s.resolved)))
+}
+
+// limited adds the stop by a limit.
+func (s session) limited(signal domain.StopSignal) {
+	signal.Source = mailbox.SourceBudget
+	s.Signal(signal)
+}
+
+// callsLeft is how many tool calls the budget still has; ok is false where it
+// sets no limit.
+func (s session) callsLeft() (left int64, ok bool) {
+	limit := s.budget().MaxToolCalls
+	if limit == nil {
+		return 0, false
+	}
+	return max(*limit-s.Spent().ToolCalls, 0), true
+}
+
+// guard is what the guards say after a step, when the hooks have spoken.
+func (t *stepRun) guard() {
+	if limits := t.resolved.Guards; limits != nil {
+		t.guardFinish(limits.FinishReasons)
+		t.guardCalls()
+		if limits.Repetition != nil {
+			t.guardRepetition(*limits.Repetition)
+		}
+	}
+	if retries := t.outputRetries(); t.repeat == inTheFormat && t.guards.misfits > retries {
+		t.signal(domain.RetryLimitReached, guardOutput, fmt.Sprintf(
+			"%d answers in this execution did not fit the response format, and output_retries is %d; "+
+				"make the schema or the instruction clearer, or raise guards.output_retries", t.guards.misfits, retries))
+	}
+	// Last: it asks to go on only where nothing asks to stop.
+	if _, signalled := t.state.StopSignal(); t.repeat != unrepeated && !signalled {
+		t.requestContinuation()
+	}
+}
+
+// guardFinish stops where the model ended in a way that the agent lists.
+func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
+	if r := t.content.Response; r != nil && slices.Contains(reasons, r.Finish) {
+		t.signal(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
+			"the model ended with %q, which guards.finish_reasons lists", r.Finish))
 	}
 }
 
@@ -44,53 +193,39 @@ const maxMisguided = 3
 
 // guardCalls stops a model that asks, time and again, for tools that there are
 // not or with arguments that cannot be read. Each time it was told what is wrong.
-func (s *session) guardCalls(step *turn) {
-	for _, e := range step.content.ToolExecutions {
-		misguided := e.Error != nil && e.Error.Kind == domain.Invalid &&
-			(e.Error.Code == domain.CodeUnknownTool || e.Error.Code == domain.CodeMalformed)
-		if !misguided {
-			s.guarded.Misguided = 0
-			return
-		}
-	}
-	if len(step.content.ToolExecutions) == 0 {
-		s.guarded.Misguided = 0
-		return
-	}
-	if s.guarded.Misguided++; s.guarded.Misguided >= maxMisguided {
-		s.signal(domain.StopRequested, guardCalls, fmt.Sprintf(
-			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)",
-			s.guarded.Misguided, toolNames(step.calls)))
+func (t *stepRun) guardCalls() {
+	taken := slices.ContainsFunc(t.content.ToolExecutions, func(e domain.ToolExecution) bool {
+		return e.Error == nil || e.Error.Kind != domain.Invalid ||
+			e.Error.Code != domain.CodeUnknownTool && e.Error.Code != domain.CodeMalformed
+	})
+	if n := t.guards.sawMisguided(len(t.content.ToolExecutions) > 0 && !taken); n >= maxMisguided {
+		t.signal(domain.StopRequested, guardCalls, fmt.Sprintf(
+			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", n, t.toolNames()))
 	}
 }
 
 // guardRepetition watches for steps in a row that make the same calls and get
 // the same results.
-func (s *session) guardRepetition(step *turn, limits domain.Repetition) {
-	if len(step.content.ToolExecutions) == 0 {
-		s.guarded.Calls, s.guarded.Repeated = domain.Digest{}, 0
-		return
-	}
-	calls := digestOfCalls(step.content.ToolExecutions)
-	if calls != s.guarded.Calls {
-		s.guarded.Calls, s.guarded.Repeated = calls, 1
-		return
-	}
-	s.guarded.Repeated++
-	switch n := s.guarded.Repeated; {
+func (t *stepRun) guardRepetition(limits domain.Repetition) {
+	switch n := t.guards.sawCalls(digestOfCalls(t.content.ToolExecutions)); {
+	case n < 2:
 	case limits.Stop > 0 && n >= limits.Stop:
-		s.signal(domain.StopRequested, guardRepeated, fmt.Sprintf(
+		t.signal(domain.StopRequested, guardRepeated, fmt.Sprintf(
 			"%d steps in a row made the same tool calls (%s) and got the same results; "+
-				"guards.repeated_calls.stop_after is %d", n, toolNames(step.calls), limits.Stop))
+				"guards.repeated_calls.stop_after is %d", n, t.toolNames(), limits.Stop))
 	case n == limits.Nudge:
-		s.interject(domain.UserMessage(fmt.Sprintf(
+		t.interject("", domain.UserMessage(fmt.Sprintf(
 			"The last %d steps made the same tool calls with the same arguments and got the same results. "+
-				"Repeating them will not help: try something else, or answer with what you have.", n)), "")
+				"Repeating them will not help: try something else, or answer with what you have.", n)))
 	}
 }
 
-// digestOfCalls is of what was called, with what, and what came of it.
+// digestOfCalls is of what was called, with what, and what came of it; zero
+// where nothing was.
 func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
+	if len(executions) == 0 {
+		return domain.Digest{}
+	}
 	parts := make([][]byte, 0, 4*len(executions))
 	for _, e := range executions {
 		failed := ""
@@ -102,13 +237,38 @@ func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 	return domain.DigestOf(parts...)
 }
 
+// outputRetries is how often an invalid answer is asked for again.
+func (t *stepRun) outputRetries() int {
+	if g := t.resolved.Guards; g != nil && g.OutputRetries != nil {
+		return *g.OutputRetries
+	}
+	return domain.DefaultOutputRetries
+}
+
 // takeGrace withholds the tools at the last step that max_steps allows, where
 // the agent wants that, and tells the model to answer.
-func (s *session) takeGrace(step *turn) {
-	limit, guards := s.budget().MaxSteps, s.resolved.Guards
-	if guards == nil || !guards.FinalAnswer || limit == nil || s.Spent().Steps < *limit || len(s.resolved.Tools) == 0 {
+func (t *stepRun) takeGrace() {
+	limit, guards := t.budget().MaxSteps, t.resolved.Guards
+	if guards == nil || !guards.FinalAnswer || limit == nil || t.Spent().Steps < *limit || len(t.resolved.Tools) == 0 {
 		return
 	}
-	step.withoutTools = true
-	s.interject(domain.UserMessage("This is the last step that the budget allows, so no tools are available any more. Answer now with what you have."), "")
+	t.request.WithoutTools = true
+	t.interject("", domain.UserMessage("This is the last step that the budget allows, so no tools are available any more. Answer now with what you have."))
+}
+
+// failOver lets the next model take over that is set to do so for an error. The
+// step is over and stays as it is; the next one begins with the other model. It
+// answers false where none takes over.
+func (t *stepRun) failOver(err *domain.Error) bool {
+	failure, ok := domain.FailureOf(err)
+	if !ok || t.noMore() {
+		return false
+	}
+	model, found := t.guards.next(t.resolved.Definition.Fallbacks, failure, t.state.LLMConfig())
+	if !found {
+		return false
+	}
+	t.useModel(model)
+	t.repeatFor(byAnotherModel)
+	return true
 }

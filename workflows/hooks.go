@@ -1,12 +1,12 @@
 package workflows
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/hook"
@@ -15,8 +15,9 @@ import (
 
 // fire runs the hooks of a trigger, each on what the one before it made, and
 // returns what is at hand then. A hook that fails ends the execution and is the
-// last one that runs; so is one that forbids a call.
-func fire[At any](s *session, trigger domain.Trigger, at At) At {
+// last one that runs; so is one that forbids a call. Between two steps there is
+// no step.
+func fire[At any](s session, step *stepRun, trigger domain.Trigger, at At) At {
 	if s.resolved == nil {
 		return at
 	}
@@ -24,15 +25,15 @@ func fire[At any](s *session, trigger domain.Trigger, at At) At {
 		if spec.Trigger != trigger {
 			continue
 		}
-		next, err := runHook(s, spec, at)
+		next, err := runHook(hookRun{s, step, spec}, at)
 		if err != nil {
-			s.hookFailed(spec, err)
+			s.hookFailed(step, spec, err)
 			return at
 		}
 		at = next
 		if call, ok := any(at).(hook.Call); ok {
 			if _, blocked := call.Blocked(); blocked {
-				s.step.blocker = spec.Name
+				step.blockedBy(spec.Name)
 				return at
 			}
 		}
@@ -40,121 +41,11 @@ func fire[At any](s *session, trigger domain.Trigger, at At) At {
 	return at
 }
 
-// runHook runs one hook and takes over what it did.
-func runHook[At any](s *session, spec domain.HookSpec, at At) (At, error) {
-	h := s.hook(spec)
-	if spec.IO {
-		reply, err := s.askHook(spec, at)
-		if err != nil {
-			return at, err
-		}
-		return adopt(s, spec, at, reply)
-	}
-	given := hook.Context[At]{Trigger: spec.Trigger, Now: s.now(), State: s.whole(), At: at}
-	made, err := hook.Run(h, given)
-	if err != nil {
-		return at, err
-	}
-	if err := hook.CheckAt(at, made.At); err != nil {
-		return at, err
-	}
-	if err := s.take(spec, given.State, made.State, made.Stops(), made.Continues()); err != nil {
-		return at, err
-	}
-	return made.At, nil
-}
-
-// hook finds the hook that the execution recorded. A worker that has another
-// one must not go on: the panic fails the workflow task, with a message that
-// says what is missing, and a worker that has it goes on.
-func (s *session) hook(spec domain.HookSpec) hook.Hook {
-	h, err := s.options.Hooks.Find(spec)
-	if err != nil {
-		panic(err)
-	}
-	return h
-}
-
-// requireHooks fails the workflow task unless the worker has all the hooks of
-// the execution, before any of them is due.
-func (s *session) requireHooks() {
-	if s.resolved == nil {
-		return
-	}
-	for _, spec := range s.resolved.Hooks {
-		s.hook(spec)
-	}
-}
-
-// take makes what a hook did to the state that of the session.
-func (s *session) take(spec domain.HookSpec, given, made domain.AgentState, stops []domain.StopSignal, goOn bool) error {
-	if err := hook.CheckChange(given, made); err != nil {
-		return err
-	}
-	if budget, _ := made.Budget(); budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && s.resolved.Price == nil {
-		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", s.state.LLMConfig())
-	}
-	var err error
-	for _, signal := range stops {
-		signal.Source = spec.Name
-		signal.Message = domain.Shorten(signal.Message, domain.MaxReason)
-		if made, err = made.WithStopSignal(signal, s.now()); err != nil {
-			return err
-		}
-	}
-	if err := hook.CheckState(given, made); err != nil {
-		return err
-	}
-	if goOn {
-		if made, err = made.WithContinuationRequested(s.now()); err != nil {
-			return err
-		}
-	}
-	if added := made.StopSignals()[len(given.StopSignals()):]; len(added) > 0 {
-		for _, signal := range added {
-			made = made.WithErrorOf(signal, s.now())
-		}
-		if s.step != nil {
-			s.step.halts++
-		}
-	}
-	before := s.state
-	s.adopt(made)
-	for _, e := range made.AddedSince(given) {
-		s.interject(e.Message, e.Section)
-	}
-	s.announce(s.state)
-	s.follow(before)
-	return nil
-}
-
-// whole is the state with the messages that this run holds. They are gathered
-// once for as long as the transcript stays the same.
-func (s *session) whole() domain.AgentState {
-	if ref := s.conversation.Log().Ref(); s.gathered.ref != ref || ref.Length == 0 {
-		s.gathered.ref, s.gathered.store = ref, domain.StoreOf(s.conversation.Log())
-	}
-	return s.state.WithMessageStore(s.gathered.store)
-}
-
-// follow brings the rest of the session in line with a state that a hook has
-// changed: the time limits, and the system prompt in force. Another model or
-// response format is resolved before the next step.
-func (s *session) follow(before domain.AgentState) {
-	if was, _ := before.Budget(); !sameTime(was, s.budget()) {
-		s.mail.WatchTime()
-	}
-	prompt := s.state.SystemPrompt()
-	if r := s.resolved; r != nil && prompt != before.SystemPrompt() {
-		changed := *r
-		changed.Definition.SystemPrompt = prompt
-		changed.Digest = domain.DigestOf([]byte(r.Digest.String()), []byte(prompt))
-		s.resolved = &changed
-	}
-}
+// fire runs the hooks of a trigger at which nothing but the state is at hand.
+func (s session) fire(trigger domain.Trigger) { fire(s, nil, trigger, hook.Nothing{}) }
 
 // hookFailed ends the execution: the error is its own, and nothing more starts.
-func (s *session) hookFailed(spec domain.HookSpec, err error) {
+func (s session) hookFailed(step *stepRun, spec domain.HookSpec, err error) {
 	// Whoever wrote the hook wrote its error.
 	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
 	if typed, ok := errors.AsType[*domain.Error](err); ok {
@@ -162,62 +53,214 @@ func (s *session) hookFailed(spec domain.HookSpec, err error) {
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, own.Message), domain.MaxReason)
-	if s.step != nil {
-		s.step.halts++
-		s.step.hookFailed = true
-	}
+	step.hookFailed()
 	s.fail(&own)
 }
 
-// askHook runs a hook that is an activity. One that a stop cut off has no say.
-func (s *session) askHook(spec domain.HookSpec, at any) (domain.HookReply, error) {
-	s.note(fmt.Sprintf("hook %s at %s", spec.Name, spec.Trigger))
-	request := s.hookRequest(spec, at)
-	if err := s.weigh(request); err != nil {
-		return domain.HookReply{}, err
-	}
-	permit, _ := s.mail.Permit(mailbox.ForHook)
-	reply, err := mailbox.Await(permit, s.hookActivity(spec), domain.CallHook, request)
-	s.mail.Drain()
-	switch {
-	case err == nil:
-		return reply, s.weigh(reply)
-	case temporal.IsCanceledError(err) && s.mail.Interrupted():
-		return domain.HookReply{}, nil
-	}
-	return domain.HookReply{}, failureOf(err)
+// A hookRun is one hook that runs, within a step where there is one.
+type hookRun struct {
+	session
+	step *stepRun
+	spec domain.HookSpec
 }
 
-// maxHooked bounds what the hooks of one step that are activities may put into
-// history, which only a new run takes off. Nothing is left out to stay below it:
-// a hook that sees a part only would let the rest pass.
-const maxHooked = 8 << 20
+// runHook runs one hook and takes over what it did.
+func runHook[At any](r hookRun, at At) (At, error) {
+	h := r.hook(r.spec)
+	if r.spec.IO {
+		reply, err := r.ask(at)
+		if err != nil {
+			return at, err
+		}
+		return adopt(r, at, reply)
+	}
+	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.whole(), At: at}
+	made, err := hook.Run(h, given)
+	if err != nil {
+		return at, err
+	}
+	if err := hook.CheckAt(at, made.At); err != nil {
+		return at, err
+	}
+	if err := r.take(given.State, made.State, made.Stops(), made.Continues()); err != nil {
+		return at, err
+	}
+	return made.At, nil
+}
 
-// weigh counts what a hook that is an activity gets or answers.
-func (s *session) weigh(value any) error {
-	encoded, err := json.Marshal(value)
-	if err != nil || s.step == nil {
+// whole is the state with the messages that this run holds.
+func (r hookRun) whole() domain.AgentState { return r.state.WithMessageStore(r.talk.store()) }
+
+// take makes what a hook did to the state that of the session.
+func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, goOn bool) error {
+	if err := hook.CheckChange(given, made); err != nil {
 		return err
 	}
-	if s.step.hooked += len(encoded); s.step.hooked > maxHooked {
-		return domain.Errorf(domain.TooLarge, "the hooks of one step that are activities may get and answer %d bytes together; let a hook that needs no I/O do it, or make results smaller", maxHooked)
+	if budget, _ := made.Budget(); budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && r.resolved.Price == nil {
+		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.state.LLMConfig())
 	}
+	var err error
+	for _, signal := range stops {
+		signal.Source = r.spec.Name
+		signal.Message = domain.Shorten(signal.Message, domain.MaxReason)
+		if made, err = made.WithStopSignal(signal, r.now()); err != nil {
+			return err
+		}
+	}
+	if err := hook.CheckState(given, made); err != nil {
+		return err
+	}
+	if goOn {
+		if made, err = made.WithContinuationRequested(r.now()); err != nil {
+			return err
+		}
+	}
+	if added := made.StopSignals()[len(given.StopSignals()):]; len(added) > 0 {
+		for _, signal := range added {
+			made = made.WithErrorOf(signal, r.now())
+		}
+		r.step.halt()
+	}
+	before := r.state
+	r.adopt(made)
+	for _, e := range made.AddedSince(given) {
+		if r.step != nil {
+			r.step.interject(e.Section, e.Message)
+		} else {
+			r.interject(e.Section, e.Message)
+		}
+	}
+	r.announce(r.state)
+	r.follow(before)
 	return nil
 }
 
-// hookActivity are the options of a hook that is an activity.
-func (s *session) hookActivity(spec domain.HookSpec) workflow.ActivityOptions {
-	timeout := spec.Timeout
-	if timeout == 0 {
-		timeout = domain.DefaultHookTimeout
+// follow brings the rest of the session in line with a state that a hook has
+// changed: the time limits, and the system prompt in force. Another model or
+// response format is resolved before the next step.
+func (r hookRun) follow(before domain.AgentState) {
+	if was, _ := before.Budget(); !sameTime(was, r.budget()) {
+		r.mail.WatchTime()
 	}
-	options := s.activityOptions(timeout, max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
-	options.WaitForCancellation = false
-	return options
+	if prompt := r.state.SystemPrompt(); prompt != before.SystemPrompt() {
+		r.prompted(prompt)
+	}
 }
 
 // sameTime reports whether two budgets have the same time limits.
 func sameTime(a, b domain.ExecutionBudget) bool {
 	same := a.MaxSeconds == b.MaxSeconds || a.MaxSeconds != nil && b.MaxSeconds != nil && *a.MaxSeconds == *b.MaxSeconds
 	return same && (a.Deadline == b.Deadline || a.Deadline != nil && b.Deadline != nil && a.Deadline.Equal(*b.Deadline))
+}
+
+// ask runs a hook that is an activity. One that a stop cut off has no say.
+func (r hookRun) ask(at any) (domain.HookReply, error) {
+	r.note(fmt.Sprintf("hook %s at %s", r.spec.Name, r.spec.Trigger))
+	request := r.request(at)
+	if err := r.step.weigh(request); err != nil {
+		return domain.HookReply{}, err
+	}
+	permit, _ := r.mail.Permit(mailbox.ForHook)
+	reply, err := mailbox.Await(permit, r.hookOptions(r.spec), domain.CallHook, request)
+	r.mail.Drain()
+	switch {
+	case err == nil:
+		return reply, r.step.weigh(reply)
+	case temporal.IsCanceledError(err) && r.mail.Interrupted():
+		return domain.HookReply{}, nil
+	}
+	return domain.HookReply{}, failureOf(err)
+}
+
+// request is what a hook that is an activity gets to know.
+func (r hookRun) request(at any) domain.HookRequest {
+	execution, _ := r.state.Execution()
+	request := domain.HookRequest{
+		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID(), Number: r.state.ExecutionCount(),
+		Metadata: r.state.Metadata(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
+	}
+	if r.step != nil {
+		request.Step = r.step.content.Number
+	}
+	if signal, ok := r.state.StopSignal(); ok {
+		request.Signal = &signal
+	}
+	switch at := at.(type) {
+	case hook.Answer:
+		request.Answer, request.Response = &at.Message, &at.Response
+	case hook.Call:
+		request.Call, request.ToolExecutionID = &at.Call, r.step.content.ID.Tool(at.Position)
+	case hook.Result:
+		request.Result = &at.Execution
+	case hook.Failure:
+		request.Error = &at.Error
+	}
+	return request
+}
+
+// adopt does what a hook that is an activity wants done.
+func adopt[At any](r hookRun, at At, reply domain.HookReply) (At, error) {
+	given := r.whole()
+	made := given
+	var err error
+	if len(reply.Say) > 0 {
+		if made, err = made.WithMessages(domain.SectionMessages, reply.Say, r.now()); err != nil {
+			return at, err
+		}
+	}
+	for _, key := range sortedKeys(reply.Note) {
+		value := reply.Note[key]
+		if string(bytes.TrimSpace(value)) == "null" {
+			value = nil
+		}
+		if made, err = made.WithMetadata(key, value, r.now()); err != nil {
+			return at, err
+		}
+	}
+	var stops []domain.StopSignal
+	if reply.Stop != nil {
+		stop := *reply.Stop
+		if stop.Reason == "" {
+			stop.Reason = domain.StopRequested
+		}
+		stops = append(stops, stop)
+	}
+	if reply.Answer != nil {
+		if err := hook.CheckAt(hook.Answer{}, hook.Answer{Message: *reply.Answer}); err != nil {
+			return at, err
+		}
+	}
+	if err := r.take(given, made, stops, reply.Continue); err != nil {
+		return at, err
+	}
+	switch at := any(&at).(type) {
+	case *hook.Answer:
+		if reply.Answer != nil {
+			at.Message = *reply.Answer
+		}
+	case *hook.Call:
+		if reply.Call != nil {
+			at.Call = *reply.Call
+		}
+		if reply.Block != "" {
+			*at = at.Block(reply.Block)
+		}
+	case *hook.Result:
+		if reply.Content != nil {
+			at.Execution.Value, at.Execution.Error = *reply.Content, nil
+		}
+	}
+	return at, nil
+}
+
+// sortedKeys makes an order of what has none.
+func sortedKeys(m domain.Metadata) []string {
+	keys := make([]string, 0, len(m))
+	// They are sorted right after.
+	//workflowcheck:ignore
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }

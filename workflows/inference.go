@@ -1,197 +1,164 @@
 package workflows
 
 import (
-	"fmt"
-
 	"everstep/domain"
+	"everstep/domain/conversation"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
-// infer asks the model, as often as the budget and the kind of failure allow,
-// and joins its answer to the transcript.
+// An inference asks the model, as often as the budget and the kind of failure
+// allow: for the step's answer, or for a summary on the way to it.
 //
 // Temporal retries what cannot have been billed; what may have been comes back
 // as a reply, and is decided here with the budget in hand.
-func (s *session) infer(step *turn) {
-	tries, empty := 0, false
+type inference struct {
+	*stepRun
+	*attempts
+	// plan is the summary's, nil where the step's answer is asked for.
+	plan *conversation.SummaryPlan
+	// tries counts those of this request.
+	tries int
+}
+
+// A course says how an inference goes on.
+type course int
+
+const (
+	// again: the model is asked once more.
+	again course = iota
+	// taken: its answer was taken.
+	taken
+	// over: the step is over without.
+	over
+)
+
+// infer asks for the step's answer and joins it to the transcript.
+func (t *stepRun) infer() { (&inference{stepRun: t, attempts: &attempts{}}).run() }
+
+// run asks until the answer is taken or the step is over.
+func (i *inference) run() course {
 	for {
-		room, ok := s.prepareInference(step)
+		permit, room, ok := i.prepare()
 		if !ok {
-			return
+			return over
 		}
-		s.note(fmt.Sprintf("step %d: waiting for the model", step.number))
-		reply, err := s.ask(step, room.permit, s.request(step, room.Reservation, tries), tries)
-		if err != nil {
-			if s.overflowed(step, err) {
-				if step.ended {
-					return
-				}
-				continue
-			}
-			if s.rerouted(step, err) {
-				continue
-			}
-			s.inferenceFailed(step, err)
-			return
+		if c := i.attempt(permit, room); c != again {
+			return c
 		}
-		tries += max(reply.Tries, 1)
-		if reply.Outcome == domain.BilledFailure {
-			if s.overflowed(step, progress.WhyUnanswered(reply)) {
-				if step.ended {
-					return
-				}
-				continue
-			}
-			if s.rerouted(step, progress.WhyUnanswered(reply)) {
-				continue
-			}
-		}
-		if reply.Outcome != domain.Answered {
-			if !s.tryAgain(step, reply, tries) {
-				return
-			}
-			continue
-		}
-		paused := step.paused
-		if s.answered(step, reply, room, empty) {
-			return
-		}
-		// What is asked next is another inference.
-		tries, empty = 0, empty || step.paused == paused
 	}
 }
 
-// A prepared inference is one that may be made: what it may use, and the permit.
-type prepared struct {
-	domain.Reservation
-	permit mailbox.Permit
-}
-
-// prepareInference compacts the conversation where it nears the model's window,
-// and reserves what the next try may use. It answers false where that ends the
-// step.
-func (s *session) prepareInference(step *turn) (prepared, bool) {
-	if _, ok := s.mail.Permit(mailbox.ForInference); ok && !s.compact(step) {
-		return prepared{}, false
+// prepare compacts the conversation where it nears the model's window, and
+// reserves what the next try may use. It answers false where that ends the step.
+func (i *inference) prepare() (mailbox.Permit, domain.Reservation, bool) {
+	bound, noBudget := i.request.MaxOutputTokens, progress.NoBudget
+	if i.plan != nil {
+		bound, noBudget = i.plan.Request().MaxTokens, progress.NoBudgetToSumUp
+	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && i.compact() == over {
+		return mailbox.Permit{}, domain.Reservation{}, false
 	}
 	// A pause or a stop may have come meanwhile.
-	permit, ok := s.mail.Permit(mailbox.ForInference)
+	permit, ok := i.mail.Permit(mailbox.ForInference)
 	if !ok {
-		s.interrupted(step, domain.ModelReply{})
-		return prepared{}, false
+		i.interrupted(domain.ModelReply{})
+		return permit, domain.Reservation{}, false
 	}
-	room, reason := s.reserve()
-	if reason != "" {
-		s.signalShort(reason)
-		s.learn(step, progress.CutOff{By: progress.NoBudget})
-		return prepared{}, false
+	room, short := i.reserve()
+	if short != "" {
+		i.signalShort(short)
+		i.learn(progress.CutOff{By: noBudget})
+		return permit, room, false
 	}
-	return prepared{room.Within(step.outputBound), permit}, true
+	return permit, room.Within(bound), true
 }
 
-// ask makes one inference activity, counts what it used and tells of it.
-func (s *session) ask(step *turn, permit mailbox.Permit, request domain.ModelRequest, tries int) (domain.ModelReply, error) {
-	what := "model"
-	if request.Summary != nil {
-		what = "summary"
-	}
-	s.emit(domain.InferenceRequestStarted{
-		EventHeader: s.head(), Model: domain.Shorten(s.resolved.Definition.Model.String(), maxEventText), Attempts: tries, Summary: request.Summary != nil,
-	})
-	options := s.activity(inferring, fmt.Sprintf("step %d · %s", step.number, what), tries)
-	reply, err := mailbox.Await(permit, options, domain.CallModel, request)
-	s.mail.Drain()
-	work := progress.Work{Model: &request}
-	if err != nil {
-		loss := lossOf(err)
-		s.learn(step, progress.Lost{Work: work, Loss: loss})
-		s.keep(step)
-		s.unanswered(loss.Err(), domain.Usage{})
-		return reply, err
-	}
-	// Whoever asks sees at once what was used, and the budget counts it before
-	// anything else is reserved.
-	s.learn(step, progress.ModelReplied{Work: work, Reply: reply})
-	s.keep(step)
-	if reply.Outcome != domain.Answered {
-		s.unanswered(progress.WhyUnanswered(reply), reply.Response.Usage.Add(reply.Spent))
-		return reply, nil
-	}
-	if request.Summary == nil {
-		s.conversation = s.conversation.WithInference(reply.Response.Usage, s.resolved)
-	}
-	return reply, nil
-}
-
-// unanswered closes a request that got no answer, for the events.
-func (s *session) unanswered(err *domain.Error, usage domain.Usage) {
-	s.emit(domain.InferenceResponseReceived{EventHeader: s.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
-}
-
-// request names what the model is to answer.
-func (s *session) request(step *turn, room domain.Reservation, tries int) domain.ModelRequest {
-	left, limited := s.callsLeft()
-	return domain.ModelRequest{
-		ExecutionID: step.execution, Step: step.number, Log: s.conversation.Log().Ref(), Resolved: s.resolved.Digest,
-		Inference: s.conversation.Inferences(), Attempts: tries, Edits: s.conversation.Edits(), Origins: s.conversation.Origins(),
-		MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
-		WithoutTools: step.withoutTools || limited && left == 0,
-	}
-}
-
-// inferenceFailed ends the step with the activity's failure.
-func (s *session) inferenceFailed(step *turn, err error) {
-	if s.mail.CutOff() {
-		s.interrupted(step, lossOf(err).Kept())
-		return
-	}
-	s.stepFailed(step, failureOf(err))
-}
-
-// stepFailed records an unrecoverable error of the inference.
-func (s *session) stepFailed(step *turn, err *domain.Error) {
-	err = progress.Ending(err)
-	s.learn(step, progress.Failed{Err: err})
-	if s.failOver(step, err) {
-		return
-	}
-	s.signal(domain.ErrorForbade, err.Source, err.Message)
-}
-
-// interrupted keeps what had come of an answer that a stop cut off.
-func (s *session) interrupted(step *turn, reply domain.ModelReply) {
-	s.learn(step, progress.CutOff{By: progress.StopInInference, Reply: reply})
-	m, written := progress.Remains(reply)
+// attempt makes one inference activity and decides what follows from its end.
+func (i *inference) attempt(permit mailbox.Permit, room domain.Reservation) course {
+	reply, err := i.ask(permit, i.demand(room))
+	var why *domain.Error
 	switch {
-	case !written:
-	// Nothing stays where a hook might have taken out of it what nobody may read.
-	case domain.Rewriter(s.resolved.Hooks) != "":
-		s.guarded.Rewritten = true
-	default:
-		s.say(step, "", m, reply.Digest, domain.Tag{Trace: true})
+	case err != nil:
+		why = failureOf(err)
+	case reply.Outcome == domain.BilledFailure:
+		why = progress.WhyUnanswered(reply)
 	}
+	if err == nil {
+		i.tries += max(reply.Tries, 1)
+	}
+	if why != nil {
+		if c, shorter := i.overflowed(why, err == nil); shorter {
+			return c
+		}
+		if i.rerouted(why) {
+			return again
+		}
+	}
+	switch {
+	case err != nil && i.mail.CutOff():
+		return i.interrupted(lossOf(err).Kept())
+	case err != nil:
+		return i.failed(why)
+	case reply.Outcome != domain.Answered:
+		return i.unanswered(reply)
+	case i.plan != nil:
+		return i.summarised(reply)
+	}
+	return i.answered(permit, room, reply)
 }
 
-// tryAgain decides about an inference that was not answered. It answers false
-// where that ends the step.
-func (s *session) tryAgain(step *turn, reply domain.ModelReply, tries int) bool {
-	verdict, err := progress.Judge(reply, tries, s.attempts(), s.mail.CutOff())
+// compact makes the conversation shorter for the model where it nears the
+// window: old tool results first, then a summary.
+func (i *inference) compact() course {
+	if !i.talk.crowded(i.resolved) {
+		return again
+	}
+	if i.talk.clear(i.resolved) && i.talk.forcing != forced {
+		return again
+	}
+	c := i.summarise()
+	if c != again {
+		i.talk.unforce()
+	}
+	return c
+}
+
+// overflowed takes a provider's word that the conversation is too long: it is
+// made shorter, once a step; a summary is asked for of half as much text. It
+// answers false where that is not possible.
+func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 	switch {
-	case verdict == progress.Stop:
-		s.interrupted(step, reply)
-		return false
-	case verdict == progress.Fail:
-		s.stepFailed(step, err)
-		return false
-	case reply.Outcome != domain.BilledFailure:
-		return true
+	case err.Code != domain.CodeContextOverflow:
+		return again, false
+	case i.plan != nil:
+		smaller, ok := i.plan.Halved()
+		if ok = ok && !billed; ok {
+			i.plan = &smaller
+		}
+		return again, ok
+	case i.shortened || !i.resolved.Compacts() || i.mail.CutOff():
+		return again, false
 	}
-	delay := progress.Delay(reply, s.backoff(tries))
-	s.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", step.number, progress.WhyUnanswered(reply).Kind, delay))
-	if !s.mail.BackOff(delay) {
-		s.interrupted(step, domain.ModelReply{})
-		return false
+	i.shorten()
+	before := i.talk.Input(i.resolved)
+	i.talk.refused(i.resolved)
+	if i.talk.clear(i.resolved) {
+		return again, true
 	}
-	return true
+	c := i.summarise()
+	if c == taken {
+		return again, true
+	}
+	return c, c == over || i.talk.Input(i.resolved) < before
+}
+
+// summarise asks the model for a summary of what comes before the boundary, as
+// a part of the step: its usage counts there. It answers again where that is not
+// worth its price.
+func (i *inference) summarise() course {
+	plan, worth := i.talk.PlanSummary(i.resolved)
+	if !worth {
+		return again
+	}
+	return (&inference{stepRun: i.stepRun, attempts: i.attempts, plan: &plan}).run()
 }

@@ -3,12 +3,13 @@ package workflows
 import (
 	"everstep/domain"
 	"everstep/domain/hook"
+	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
 // runExecution begins the next execution, or goes on with the one in progress,
 // and runs it to its end or to that of the run.
-func (s *session) runExecution() {
+func (s session) runExecution() {
 	fresh := !s.state.HasActiveExecution()
 	if fresh {
 		s.beginExecution()
@@ -30,7 +31,7 @@ func (s *session) runExecution() {
 }
 
 // loop runs steps until something stops it, or the run has to continue as new.
-func (s *session) loop() {
+func (s session) loop() {
 	for {
 		if s.outgrown() {
 			if permit, ok := s.mail.Permit(mailbox.BetweenSteps); ok && s.carriable(permit) {
@@ -42,44 +43,59 @@ func (s *session) loop() {
 		}
 		s.runStep()
 		s.mail.Drain()
-		over := s.concluded()
-		if s.step = nil; over {
+		if s.concluded() {
 			return
 		}
 	}
 }
 
-// beginExecution begins the one that waits.
-func (s *session) beginExecution() {
-	next := s.mail.Take()
-	ended := s.restart()
-	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(endedExecution{s.state, ended, s.priced()})
+// runStep is one turn of the loop: an inference, then the tool calls that it
+// asked for, with the hooks around them.
+func (s session) runStep() {
+	step := s.startStep()
+	step.takeGrace()
+	step.want(fire(s, step, domain.TriggerBeforeInference, step.request))
+	step.enter(open)
+	if step.halted {
+		step.learn(progress.CutOff{By: progress.HookBefore})
+	} else {
+		step.infer()
 	}
-	s.guarded.Calls, s.guarded.Repeated = domain.Digest{}, 0
-	s.guarded.Invalid, s.guarded.Misguided, s.guarded.Rewritten = 0, 0, false
-	s.restoreModel()
-	// A limit holds for as long as the workers have it.
-	s.outdated = s.resolved != nil && s.resolved.RateLimit != nil
+	step.keep()
+	if len(step.calls) > 0 {
+		step.runTools()
+	}
+	step.settle()
+	fire(s, step, domain.TriggerAfterStep, hook.Nothing{})
+	step.guard()
+	step.keep()
+	s.completeStep()
+}
+
+// beginExecution begins the one that waits.
+func (s session) beginExecution() {
+	next := s.mail.Take()
+	events := s.restart()
+	if s.state.ExecutionCount() > 0 {
+		s.archive.keep(endedExecution{s.state, events, s.price() != nil})
+	}
+	if restored := s.guards.forget(); restored != nil {
+		s.useModel(*restored)
+	}
+	s.recheckLimit()
 	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig()) {
 		s.useModel(*next.Model)
-		s.resolved = nil
+		s.drop()
 	}
-	budget := s.in.Definition.Budget.CappedBy(next.Budget)
-	prior := domain.Spent{}
+	budget, prior := s.in.Definition.Budget.CappedBy(next.Budget), domain.Spent{}
 	if next.GoesOn {
 		budget, prior = next.Budget, s.inherit()
 		s.startHere()
 	}
 	id := s.nextExecutionID()
 	s.mail.Begin()
-	s.agent.begin(id, budget, prior)
-	s.conversation = s.conversation.WithExecution(s.state.Chain(), next.GoesOn, s.resolved)
-	if next.GoesOn {
-		s.conversation = s.conversation.WithGoOn(id, s.now())
-	} else {
-		s.conversation = s.conversation.WithPrompt(id, next.Prompt, s.now())
-	}
+	s.enterExecution(id, budget, prior)
+	s.talk.begin(id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(domain.Outcome{Status: domain.StatusInProgress})
@@ -91,22 +107,19 @@ func (s *session) beginExecution() {
 
 // inherit is what the execution that goes on finds spent of its budget. Where
 // the one before was another workflow's, the carry has said so.
-func (s *session) inherit() domain.Spent {
+func (s session) inherit() domain.Spent {
 	if s.in.GoOn != nil {
 		return s.prior
 	}
 	return s.Spent()
 }
 
-// fire runs the hooks of a trigger at which nothing but the state is at hand.
-func (s *session) fire(trigger domain.Trigger) { fire(s, trigger, hook.Nothing{}) }
-
 // mayBegin reports whether the next step may begin: hooks have a say, then the
 // budget, then the check. A stop here leaves no step behind.
-func (s *session) mayBegin() bool {
+func (s session) mayBegin() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
 		s.fire(domain.TriggerBeforeStep)
-		if (len(s.resolved.Hooks) > 0 || s.guarded.Fallback > 0) && s.stale() {
+		if (len(s.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
 			s.resolve(permit)
 		}
 		s.guardBudget()
@@ -115,7 +128,7 @@ func (s *session) mayBegin() bool {
 }
 
 // goesOn is the check between steps, after all that has arrived.
-func (s *session) goesOn() bool {
+func (s session) goesOn() bool {
 	s.mail.Drain()
 	return s.mayGoOn()
 }

@@ -2,13 +2,60 @@ package workflows
 
 import (
 	"everstep/domain"
+	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
 )
+
+// A definition is what is in force of the agent's: with the model and the
+// response format of its state, and with what a worker has added to it. It alone
+// changes what is resolved.
+type definition struct {
+	// resolved is nil where no worker has said yet what it means.
+	resolved *domain.Resolved
+	// outdated says that a worker has to say it again.
+	outdated bool
+}
+
+// recheckLimit is for another execution: a limit holds for as long as the workers
+// have it.
+func (d *definition) recheckLimit() { d.outdated = d.resolved != nil && d.resolved.RateLimit != nil }
+
+// drop is for another model.
+func (d *definition) drop() { d.resolved = nil }
+
+// expire has a worker say again what the definition means.
+func (d *definition) expire() { d.outdated = true }
+
+// limit changes nothing but the model's rate limit.
+func (d *definition) limit(limit *domain.RateLimit) {
+	kept := *d.resolved
+	kept.RateLimit = limit
+	d.take(&kept)
+}
+
+// take makes a definition the one in force.
+func (d *definition) take(resolved *domain.Resolved) { d.resolved, d.outdated = resolved, false }
+
+// prompted puts another system prompt in force.
+func (d *definition) prompted(prompt string) {
+	changed := *d.resolved
+	changed.Definition.SystemPrompt = prompt
+	changed.Digest = domain.DigestOf([]byte(changed.Digest.String()), []byte(prompt))
+	d.resolved = &changed
+}
+
+// price is the model's, nil where it has none.
+func (d *definition) price() *domain.Price {
+	if d.resolved == nil {
+		return nil
+	}
+	return d.resolved.Price
+}
 
 // resolve asks a worker what the definition means, once a session and again
 // where its model changes or a rate limit may have. Every execution's budget is
 // looked at, resolved or not.
-func (s *session) resolve(permit mailbox.Permit) {
+func (s session) resolve(permit mailbox.Permit) {
 	if s.stale() {
 		s.list(permit)
 	}
@@ -18,14 +65,21 @@ func (s *session) resolve(permit mailbox.Permit) {
 	}
 }
 
-// stale reports whether the definition has to be resolved: it was not, or for
-// another model or response format, or what a worker said may be no longer true.
-func (s *session) stale() bool {
-	return s.outdated || s.changed()
+// resolveAgain has a worker say again what the definition means, and reports
+// whether that went well.
+func (s session) resolveAgain(permit mailbox.Permit) bool {
+	s.expire()
+	signals := len(s.state.StopSignals())
+	s.resolve(permit)
+	return !s.outdated && len(s.state.StopSignals()) == signals
 }
 
+// stale reports whether the definition has to be resolved: it was not, or for
+// another model or response format, or what a worker said may be no longer true.
+func (s session) stale() bool { return s.outdated || s.changed() }
+
 // changed reports whether what is resolved is another definition, or nothing.
-func (s *session) changed() bool {
+func (s session) changed() bool {
 	if s.resolved == nil {
 		return true
 	}
@@ -34,12 +88,12 @@ func (s *session) changed() bool {
 }
 
 // list makes the definition the one in force, with what a worker adds to it.
-func (s *session) list(permit mailbox.Permit) {
+func (s session) list(permit mailbox.Permit) {
 	definition := s.in.Definition
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
 	s.note("resolving the definition")
-	catalog, err := mailbox.Await(permit, s.activity(listing, "resolve", 0), domain.ListTools, domain.CatalogRequest{Definition: definition})
+	catalog, err := mailbox.Await(permit, s.listOptions("resolve"), domain.ListTools, domain.CatalogRequest{Definition: definition})
 	if err != nil {
 		if !s.mail.Stopped() {
 			s.fail(failureOf(err))
@@ -48,9 +102,7 @@ func (s *session) list(permit mailbox.Permit) {
 	}
 	if !s.changed() {
 		// Only the limit may be another: tools and all else stay as they were.
-		kept := *s.resolved
-		kept.RateLimit = catalog.RateLimit
-		s.resolved, s.outdated = &kept, false
+		s.limit(catalog.RateLimit)
 		return
 	}
 	resolved := domain.Resolved{
@@ -65,8 +117,30 @@ func (s *session) list(permit mailbox.Permit) {
 		return
 	}
 	if s.resolved == nil || !s.resolved.Definition.Model.Equal(definition.Model) {
-		s.conversation = s.conversation.WithOtherModel()
+		s.talk.forget()
 	}
-	s.resolved, s.outdated = &resolved, false
+	s.take(&resolved)
 	s.requireHooks()
+}
+
+// requireHooks fails the workflow task unless the worker has all the hooks of
+// the execution, before any of them is due.
+func (s session) requireHooks() {
+	if s.resolved == nil {
+		return
+	}
+	for _, spec := range s.resolved.Hooks {
+		s.hook(spec)
+	}
+}
+
+// hook finds the hook that the execution recorded. A worker that has another
+// one must not go on: the panic fails the workflow task, with a message that
+// says what is missing, and a worker that has it goes on.
+func (s session) hook(spec domain.HookSpec) hook.Hook {
+	h, err := s.options.Hooks.Find(spec)
+	if err != nil {
+		panic(err)
+	}
+	return h
 }

@@ -28,14 +28,13 @@ type run struct {
 	successor domain.SessionInput
 }
 
-// A continuation says how a run ends.
+// A continuation says how a run ends; zero: it is not decided.
 type continuation int
 
 const (
-	undecided continuation = iota
 	// cannotContinueAsNew is an idle session's that should: its next execution
 	// will say why.
-	cannotContinueAsNew
+	cannotContinueAsNew continuation = iota + 1
 	continueAsNew
 )
 
@@ -73,12 +72,12 @@ func (r *run) recorded(segment domain.Segment) {
 func (r *run) handOver(in domain.SessionInput) { r.continuation, r.successor = continueAsNew, in }
 
 // outgrown reports whether the run has become long enough to end.
-func (s *session) outgrown() bool {
+func (s session) outgrown() bool {
 	return s.info.GetContinueAsNewSuggested() || s.mail.Full()
 }
 
 // wantsNewRun reports whether an idle session is to continue as new.
-func (s *session) wantsNewRun() bool {
+func (s session) wantsNewRun() bool {
 	return s.run.continuation != cannotContinueAsNew && s.outgrown()
 }
 
@@ -87,7 +86,7 @@ func (s *session) wantsNewRun() bool {
 // that this run has to see to, and where the conversation cannot be carried,
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
-func (s *session) carriable(permit mailbox.Permit) bool {
+func (s session) carriable(permit mailbox.Permit) bool {
 	var unstored *domain.Error
 	if s.resolved != nil && s.resolved.Storage {
 		unstored = s.storeSegment(permit)
@@ -103,8 +102,7 @@ func (s *session) carriable(permit mailbox.Permit) bool {
 		s.run.handOver(in)
 		return true
 	}
-	if s.resolved != nil && s.state.HasActiveExecution() && s.resolved.Compacts() && !s.resolved.Storage && !s.compactionForced {
-		s.forceCompaction, s.compactionForced = true, true
+	if s.resolved != nil && s.state.HasActiveExecution() && s.resolved.Compacts() && !s.resolved.Storage && s.talk.force() {
 		return false
 	}
 	if unstored != nil {
@@ -114,8 +112,13 @@ func (s *session) carriable(permit mailbox.Permit) bool {
 	return false
 }
 
+// awaitHandlers lets every handler answer before the run ends.
+func (s session) awaitHandlers() {
+	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
+}
+
 // quiet reports whether nothing wants to be done in this run first.
-func (s *session) quiet() bool {
+func (s session) quiet() bool {
 	stopped := s.mail.Stopped()
 	if s.state.HasActiveExecution() {
 		return !stopped
@@ -124,7 +127,7 @@ func (s *session) quiet() bool {
 }
 
 // contextLost ends the execution in progress. An idle session just stays.
-func (s *session) contextLost(why *domain.Error) {
+func (s session) contextLost(why *domain.Error) {
 	if s.state.HasActiveExecution() {
 		s.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost,
 			"the conversation outgrew one run and could not be carried to the next: %s", why.Message))
@@ -134,13 +137,13 @@ func (s *session) contextLost(why *domain.Error) {
 // storeSegment writes the messages that no segment holds to storage. They stay
 // in this run's memory, so that it can still be asked for them when it is over.
 // A stop cuts it off, and whatever wakes an idle session: the run goes on.
-func (s *session) storeSegment(permit mailbox.Permit) *domain.Error {
-	if s.conversation.Len() == s.run.stored {
+func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
+	if s.talk.Len() == s.run.stored {
 		return nil
 	}
 	s.note("continuing as new")
-	request := domain.RecordRequest{From: s.run.stored, Log: s.conversation.Log().Ref()}
-	segment, err := mailbox.Await(permit, s.activity(recording, "record the transcript", 0), domain.Record, request)
+	request := domain.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
+	segment, err := mailbox.Await(permit, s.recordOptions("record the transcript"), domain.Record, request)
 	if err != nil {
 		return failureOf(err)
 	}
@@ -150,7 +153,7 @@ func (s *session) storeSegment(permit mailbox.Permit) *domain.Error {
 
 // copyMessages writes the messages that the earlier workflow holds to storage,
 // where they are too long to be carried.
-func (s *session) copyMessages() {
+func (s session) copyMessages() {
 	if s.run.copying == nil || s.resolved == nil {
 		return
 	}
@@ -164,7 +167,7 @@ func (s *session) copyMessages() {
 		return
 	}
 	s.note("copying the conversation")
-	segment, err := mailbox.Await(permit, s.activity(recording, "copy the transcript", 0), domain.Record, *s.run.copying)
+	segment, err := mailbox.Await(permit, s.recordOptions("copy the transcript"), domain.Record, *s.run.copying)
 	switch {
 	case err == nil:
 		s.run.copied(segment)
@@ -175,8 +178,8 @@ func (s *session) copyMessages() {
 
 // handed is the input of the next run, if it can be handed on. Where the rest
 // leaves little room, the state is made to fit.
-func (s *session) handed() (domain.SessionInput, *domain.Error) {
-	if s.conversation.SizeFrom(s.carried()) > domain.MaxCarriedMessages {
+func (s session) handed() (domain.SessionInput, *domain.Error) {
+	if s.talk.SizeFrom(s.carriedFrom()) > domain.MaxCarriedMessages {
 		return domain.SessionInput{}, domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
@@ -197,32 +200,34 @@ func (s *session) handed() (domain.SessionInput, *domain.Error) {
 
 // carry is what the next run needs of this one, its state within a limit. The
 // last step stays, as it holds the answer so far.
-func (s *session) carry(limit int) (domain.Carry, error) {
+func (s session) carry(limit int) (domain.Carry, error) {
 	state, err := json.Marshal(s.state.WithStepsFolded(true).WithStepsWithin(limit))
 	if err != nil {
 		return domain.Carry{}, err
 	}
 	carry := domain.Carry{
-		State: state, Resolved: s.resolved, Segments: s.run.segments,
-		ToolCalls: s.toolCalls, Prior: s.prior, Waited: s.waited,
-		Sequence: s.last, Guarded: s.guarded, Copy: s.run.copying, Runs: s.run.number, Outcome: s.archive.outcome,
+		State: state, Resolved: s.resolved, Segments: s.run.segments, Copy: s.run.copying,
+		Runs: s.run.number, Outcome: s.archive.outcome,
 	}
-	s.conversation.Carry(&carry, s.carried(), s.resolved)
-	return s.mail.Carried(carry), nil
+	s.carryOver(&carry)
+	s.mail.Carry(&carry)
+	s.guards.carried(&carry.Guarded)
+	s.talk.Carry(&carry, s.carriedFrom(), s.resolved)
+	return carry, nil
 }
 
-// carried is the index of the first message that the next run needs: the first
+// carriedFrom is the index of the first message that the next run needs: the first
 // in no segment or, with no storage at all, the first that a summary does not
 // hide.
-func (s *session) carried() int {
+func (s session) carriedFrom() int {
 	if len(s.run.segments) > 0 || s.resolved != nil && s.resolved.Storage {
 		return s.run.stored
 	}
-	return s.conversation.Needed(s.run.stored)
+	return s.talk.Needed(s.run.stored)
 }
 
 // continueAsNew hands the session to a new run of the same workflow.
-func (s *session) continueAsNew(ctx workflow.Context) error {
+func (s session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.mail.Disarm()
 	return workflow.NewContinueAsNewError(ctx, string(domain.Execute), s.run.successor)

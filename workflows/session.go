@@ -6,35 +6,21 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
-	"everstep/domain/conversation"
 	"everstep/workflows/internal/mailbox"
 )
 
-// A session is one run of an agent's workflow, made of parts of which each alone
-// writes what it holds. All of it follows from the run's input and history.
+// A session is one run of an agent's workflow: a few parts, of which each alone
+// writes what it holds. All of it follows from the run's input and history. It is
+// passed by value, so nothing that has it can put another part in one's place.
 type session struct {
-	given
+	*given
 	*agent
+	*definition
 	mail    *mailbox.Mailbox
+	talk    *transcript
+	guards  *guards
 	run     *run
 	archive *archive
-
-	// conversation is what was said, and what of it the model is shown.
-	conversation conversation.Conversation
-	resolved     *domain.Resolved
-	// outdated says that a worker has to say again what the definition means.
-	outdated bool
-	guarded  domain.Guarded
-	// gathered are the transcript's messages as hooks see them.
-	gathered struct {
-		ref   domain.LogRef
-		store domain.MessageStore
-	}
-	// step is the one in progress.
-	step *turn
-	// forceCompaction says that the conversation has to become shorter to be
-	// carried to the next run, and compactionForced that this was tried.
-	forceCompaction, compactionForced bool
 }
 
 // given is what the run starts from. It never changes.
@@ -44,24 +30,25 @@ type given struct {
 	info    *workflow.Info
 }
 
-// open makes the session that the input describes: a new one, or the one that
-// an earlier run handed over.
-func open(ctx workflow.Context, in domain.SessionInput, options Options) (*session, error) {
-	root, _ := workflow.NewDisconnectedContext(ctx)
-	s := &session{archive: &archive{}}
-	root = workflow.WithValue(root, transcriptKey{}, s)
-	s.given = given{in, options, workflow.GetInfo(ctx)}
+// newSession makes the session that the input describes: a new one, or the one
+// that an earlier run handed over.
+func newSession(ctx workflow.Context, in domain.SessionInput, options Options) (session, error) {
 	if err := checkOwnID(ctx, in); err != nil {
-		return nil, err
+		return session{}, err
 	}
 	carry := domain.Carry{}
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
-	s.agent = &agent{root: root, eventLog: &eventLog{root: root, listen: options.Emit}}
-	s.mail = mailbox.New(root, s.agent, carry)
-	s.run = newRun(carry)
-	s.note("starting")
+	talk, definition := newTranscript(in.Definition.Compiler), &definition{resolved: carry.Resolved}
+	root, _ := workflow.NewDisconnectedContext(ctx)
+	root = workflow.WithValue(root, sourceKey{}, source{talk, definition})
+	agent := newAgent(root, options.Emit, carry)
+	s := session{
+		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
+		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
+		run: newRun(carry), archive: newArchive(carry),
+	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
 		return s, s.goOn(carry)
@@ -73,39 +60,29 @@ func open(ctx workflow.Context, in domain.SessionInput, options Options) (*sessi
 		}
 		return s, nil
 	}
-	return s, s.begin()
+	return s, s.create()
 }
 
-// begin makes the session of an agent that has done nothing yet.
-func (s *session) begin() error {
+// create makes the session of an agent that has done nothing yet.
+func (s session) create() error {
 	if err := checkInput(s.in); err != nil {
 		return err
 	}
-	state := domain.NewAgentState(s.in.AgentID, domain.AgentID{}, s.now(), s.in.Definition.Model).
-		WithSystemPrompt(s.in.Definition.SystemPrompt, s.now())
-	if s.in.Definition.Format.Type != "" {
-		var err error
-		if state, err = state.WithResponseFormat(s.in.Definition.Format, s.now()); err != nil {
-			return err
-		}
+	if err := s.agent.create(s.in); err != nil {
+		return err
 	}
-	s.agent.state, s.conversation = state, conversation.New(s.in.Definition.Compiler)
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget})
 	return nil
 }
 
 // resume takes over what the run before handed on.
-func (s *session) resume(carry domain.Carry) error {
-	err := s.agent.resume(carry)
-	if err != nil {
+func (s session) resume(carry domain.Carry) error {
+	if err := s.agent.resume(carry); err != nil {
 		return err
 	}
-	if s.conversation, err = conversation.FromCarry(carry, s.in.Definition.Compiler, s.state.Chain()); err != nil {
+	if err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain()); err != nil {
 		return err
 	}
-	s.resolved = carry.Resolved
-	s.guarded = carry.Guarded
-	s.archive.conclude(carry.Outcome)
 	s.requireHooks()
 	return nil
 }
@@ -113,7 +90,7 @@ func (s *session) resume(carry domain.Carry) error {
 // goOn begins the execution that goes on from the one that an earlier workflow
 // of the agent has ended with, whose carry the session takes over. The input is
 // a client's: what is wrong with it is refused.
-func (s *session) goOn(carry domain.Carry) error {
+func (s session) goOn(carry domain.Carry) error {
 	g := *s.in.GoOn
 	if err := checkAgent(s.in); err != nil {
 		return err
@@ -130,13 +107,11 @@ func (s *session) goOn(carry domain.Carry) error {
 	s.run.copyFirst(g.Copy)
 	if g.Copy != nil {
 		// What is to be copied comes before all that this run says.
-		c, err := s.conversation.WithBase(g.Copy.Log, carry.Entries)
-		if err != nil {
+		if err := s.talk.rebase(g.Copy.Log, carry.Entries); err != nil {
 			return err
 		}
-		s.conversation = c
 	}
-	if err := s.conversation.Check(); err != nil {
+	if err := s.talk.Check(); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true})
@@ -195,6 +170,6 @@ func checkStart(prompt string, budget domain.ExecutionBudget) error {
 }
 
 // nextExecutionID derives the id of the execution that would begin next.
-func (s *session) nextExecutionID() domain.ExecutionID {
+func (s session) nextExecutionID() domain.ExecutionID {
 	return s.in.AgentID.Execution(s.info.FirstRunID, s.state.ExecutionCount()+1)
 }

@@ -1,163 +1,219 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"everstep/domain"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
 )
 
-// runStep is one turn of the loop: an inference, then the tool calls that it
-// asked for, with the hooks around them.
-func (s *session) runStep() {
-	step := s.beginStep()
-	s.takeGrace(step)
-	request := fire(s, domain.TriggerBeforeInference, hook.Request{WithoutTools: step.withoutTools})
-	step.withoutTools, step.outputBound = request.WithoutTools, request.MaxOutputTokens
-	step.open = true
-	if step.halts > 0 {
-		s.learn(step, progress.CutOff{By: progress.HookBefore})
-	} else {
-		s.infer(step)
-	}
-	s.keep(step)
-	if len(step.calls) > 0 {
-		s.runTools(step)
-	}
-	s.settle(step)
-	s.fire(domain.TriggerAfterStep)
-	s.guardStep(step)
-	s.completeStep(step)
-}
-
-// A turn is the step in progress.
-type turn struct {
-	number    int
+// A stepRun is the step in progress. It alone writes what it holds.
+type stepRun struct {
+	session
 	execution domain.ExecutionID
-	id        domain.StepID
 	content   progress.Step
-	calls     []domain.ToolCall
+	phase     phase
+	// request is what hooks and guards want of its inference.
+	request hook.Request
+	calls   []domain.ToolCall
 	// at is the index of the message that holds the calls.
 	at int
-	// messages counts the step's messages, for their ids.
-	messages int
-	// halts counts the hooks and tools that asked to stop: with one, nothing
-	// of the step begins any more. halted are those of tools that became signals.
-	halts, halted int
-	// reroutes counts how often the model was found to have come under a rate
-	// limit.
-	reroutes int
-	// failedOver says that another model takes over with the next step.
-	failedOver bool
-	// paused counts how often the provider paused in its answer.
-	paused int
-	// hookFailed says that a hook has failed, after which no other one runs at
-	// its trigger.
-	hookFailed bool
-	// hooked is how many bytes hooks that are activities got and answered.
-	hooked int
-	// blocker is the hook that forbade a call last.
-	blocker string
-	// withoutTools offers no tools, outputBound bounds the answer further.
-	withoutTools bool
-	outputBound  int64
-	// open means that the model's answer or results are still to come: what
-	// hooks say meanwhile waits in pending, so that it parts no call from its
-	// result.
-	open    bool
+	// halted says that a hook or a tool has asked to stop: nothing of the step
+	// begins any more.
+	halted bool
+	repeat repeat
+	hooked hooked
+	// pending are messages of hooks that wait for the step to be settled.
 	pending []domain.Entry
-	// invalid says that the answer does not fit the response format.
-	invalid bool
-	// compacted says that an overflow has made the conversation shorter once,
-	// and ended that it could not.
-	compacted, ended bool
 }
 
-// beginStep numbers the step and makes it the one in progress.
-func (s *session) beginStep() *turn {
+// A phase is how far a step has come.
+type phase int
+
+const (
+	// beforeModel: hooks and guards have their say.
+	beforeModel phase = iota
+	// open: the model is asked. What hooks say from here on waits, so that it
+	// parts no call from its result.
+	open
+	// inTools: calls are made.
+	inTools
+	// settled: the answer and all results are there.
+	settled
+)
+
+// A repeat says why a step asks for another one, where nothing asks to stop.
+type repeat int
+
+const (
+	unrepeated repeat = iota
+	// byAnotherModel: one takes over.
+	byAnotherModel
+	// inTheFormat: the answer does not fit the response format.
+	inTheFormat
+)
+
+// hooked is what a step knows of its hooks.
+type hooked struct {
+	// failed says that one has failed, after which no other one runs.
+	failed bool
+	// bytes counts what those that are activities got and answered.
+	bytes int
+	// blocker is the hook that forbade a call last.
+	blocker string
+}
+
+// startStep numbers the next step and makes it the one in progress.
+func (s session) startStep() *stepRun {
 	execution, _ := s.state.Execution()
 	number := s.state.StepCount() + 1
-	step := &turn{
-		number: number, execution: execution.ID(), id: execution.ID().Step(number),
-		content: progress.Begin(execution.ID().Step(number), number, s.conversation.StepInput()),
-	}
-	s.step = step
-	s.startStep(step.id, number)
+	id := execution.ID().Step(number)
+	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput()), phase: beforeModel}
+	s.agent.startStep(id, number)
 	return step
 }
 
-// settle ends the time in which messages wait: the answer and all results are
-// there.
-func (s *session) settle(step *turn) {
-	step.open = false
-	for _, e := range step.pending {
-		s.interject(e.Message, e.Section)
+// enter lets the step come further.
+func (t *stepRun) enter(p phase) { t.phase = p }
+
+// want notes what hooks and guards want of the inference.
+func (t *stepRun) want(request hook.Request) { t.request = request }
+
+// settle ends the time in which messages wait.
+func (t *stepRun) settle() {
+	t.phase = settled
+	for _, e := range t.pending {
+		t.interject(e.Section, e.Message)
 	}
-	step.pending = nil
-	s.keep(step)
+	t.pending = nil
+	t.keep()
 }
 
-// completeStep makes the step one of the completed ones.
-func (s *session) completeStep(step *turn) {
-	s.keep(step)
-	s.agent.completeStep()
+// learn adds a fact to the step. What follows from it is decided there.
+func (t *stepRun) learn(fact progress.Fact) {
+	t.content = t.content.With(fact, progress.At{Time: t.now(), Price: t.price(), Stopped: t.mail.CutOff()})
 }
 
 // keep writes the step as it stands into the state.
-func (s *session) keep(step *turn) {
-	s.agent.keep(step.content.AgentStep)
-}
+func (t *stepRun) keep() { t.agent.keep(t.content.AgentStep) }
 
 // say adds a message of the step to the transcript and to the step's output.
-func (s *session) say(step *turn, section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
-	m.ID = step.id.Message(step.messages)
-	step.messages++
-	tag.AgentID, tag.ExecutionID, tag.StepID = s.in.AgentID, step.execution, step.id
-	step.content.Output = append(step.content.Output, s.join(section, m, digest, tag))
+func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
+	m.ID = t.content.ID.Message(len(t.content.Output))
+	tag.AgentID, tag.ExecutionID, tag.StepID = t.in.AgentID, t.execution, t.content.ID
+	t.content.Output = append(t.content.Output, t.talk.add(section, m, digest, tag, t.now()))
 }
 
-// join adds a message to a section of the conversation, tagged. The empty
-// section is the default one.
-func (s *session) join(section string, m domain.Message, digest domain.Digest, tag domain.Tag) domain.Message {
-	m.CreatedAt = s.now()
-	tagged := tag.Apply(m)
-	s.conversation = s.conversation.Append(section, tagged, digest)
-	return tagged
+// takeCalls makes the calls of the newest message those of the step.
+func (t *stepRun) takeCalls(calls []domain.ToolCall, at int) { t.calls, t.at = calls, at }
+
+// callAs makes a call what a hook has made of it.
+func (t *stepRun) callAs(i int, call domain.ToolCall) { t.content.ToolExecutions[i].Call = call }
+
+// callStarted notes that a call begins.
+func (t *stepRun) callStarted(i int) { t.content.ToolExecutions[i].StartedAt = t.now() }
+
+// callChanged makes a call's outcome what a hook has made of it.
+func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
+	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error = value, err
+}
+
+// repeatFor asks for another step, where nothing asks to stop.
+func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
+
+// halt lets nothing of the step begin any more.
+func (t *stepRun) halt() {
+	if t != nil {
+		t.halted = true
+	}
+}
+
+// hookFailed lets no other hook run at a call's end.
+func (t *stepRun) hookFailed() {
+	if t != nil {
+		t.halted, t.hooked.failed = true, true
+	}
+}
+
+// blockedBy notes which hook has forbidden a call.
+func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
+
+// maxHooked bounds what the hooks of one step that are activities may put into
+// history, which only a new run takes off. Nothing is left out to stay below it:
+// a hook that sees a part only would let the rest pass.
+const maxHooked = 8 << 20
+
+// weigh counts what a hook that is an activity gets or answers.
+func (t *stepRun) weigh(value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil || t == nil {
+		return err
+	}
+	if t.hooked.bytes += len(encoded); t.hooked.bytes > maxHooked {
+		return domain.Errorf(domain.TooLarge, "the hooks of one step that are activities may get and answer %d bytes together; let a hook that needs no I/O do it, or make results smaller", maxHooked)
+	}
+	return nil
 }
 
 // interject adds a message that a hook or guard has made, as a trace of the
 // step where there is one. It waits where it would part a call from its result.
-func (s *session) interject(m domain.Message, section string) {
-	if s.step != nil && s.step.open {
-		s.step.pending = append(s.step.pending, domain.Entry{Section: section, Message: m})
+func (t *stepRun) interject(section string, m domain.Message) {
+	if t.phase == open || t.phase == inTools {
+		t.pending = append(t.pending, domain.Entry{Section: section, Message: m})
 		return
 	}
 	m.ID = domain.MessageID{}
-	if s.step != nil {
-		s.say(s.step, section, m, fingerprint(m, s.conversation.Log().Chain()), domain.Tag{Trace: true})
-		s.keep(s.step)
-		return
-	}
-	execution, _ := s.state.Execution()
-	m.ID = execution.ID().Message(s.conversation.Len())
-	s.join(section, m, fingerprint(m, s.conversation.Log().Chain()), domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true})
+	t.say(section, m, fingerprint(m, t.talk.Log().Chain()), domain.Tag{Trace: true})
+	t.keep()
 }
 
-// learn adds a fact to the step. What follows from it is decided there.
-func (s *session) learn(step *turn, fact progress.Fact) {
-	step.content = step.content.With(fact, progress.At{Time: s.now(), Price: s.resolved.Price, Stopped: s.mail.CutOff()})
+// interject adds a message that a hook has made between two steps.
+func (s session) interject(section string, m domain.Message) {
+	execution, _ := s.state.Execution()
+	m.ID = execution.ID().Message(s.talk.Len())
+	tag := domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true}
+	s.talk.add(section, m, fingerprint(m, s.talk.Log().Chain()), tag, s.now())
 }
+
+// fingerprint is the digest of a message that a hook has made. The message
+// follows from what history holds, so its encoding may change with a version:
+// a transcript that is read back with another digest is fetched anew.
+func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
+	encoded, err := json.Marshal(m)
+	if err != nil {
+		encoded = []byte(m.Text())
+	}
+	return domain.DigestOf([]byte(beside.String()), encoded)
+}
+
+// callPermit is the permission for a call, or why nothing more of the step may
+// begin.
+func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
+	permit, ok := t.mail.Permit(mailbox.ForCall)
+	switch {
+	case !ok:
+		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
+	case t.halted:
+		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a hook or a tool has stopped the execution")
+	}
+	return permit, nil
+}
+
+// noMore reports whether nothing more of the step may begin.
+func (t *stepRun) noMore() bool { return t.mail.NoTools() || t.halted }
 
 // toolNames lists up to three names, for the one line that says what goes on.
-func toolNames(calls []domain.ToolCall) string {
+func (t *stepRun) toolNames() string {
 	const shown = 3
 	names := make([]string, 0, shown)
-	for _, call := range calls[:min(len(calls), shown)] {
+	for _, call := range t.calls[:min(len(t.calls), shown)] {
 		names = append(names, domain.Shorten(call.Name, 64))
 	}
-	if more := len(calls) - shown; more > 0 {
+	if more := len(t.calls) - shown; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
 	}
 	return strings.Join(names, ", ")

@@ -7,19 +7,130 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/hook"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
+// A toolBatch is the tool calls of one step, made all at once. Every call gets
+// exactly one result, whatever befell it.
+type toolBatch struct {
+	*stepRun
+	results []toolResult
+	// allowed and denied count the calls that the budget has room for, and
+	// those that it has not.
+	allowed, denied int64
+	// limit is max_tool_calls as it was when a call was denied.
+	limit domain.LimitUse
+	// running counts the calls that were begun, ended those of them that are over.
+	running, ended int
+	// tools is the list that the model is told in place of an unknown one.
+	tools string
+}
+
+// A toolResult is what came of a call.
+type toolResult struct {
+	domain.ToolReply
+	// began says that the call was begun.
+	began bool
+}
+
+// runTools makes the step's calls and joins their results in call order.
+func (t *stepRun) runTools() {
+	t.enter(inTools)
+	b := &toolBatch{stepRun: t, results: make([]toolResult, len(t.calls))}
+	b.learn(progress.Wanted{Calls: b.calls})
+	for i := range b.calls {
+		b.begin(i)
+	}
+	if b.denied > 0 {
+		use := b.limit
+		use.Used = domain.Count(use.Rule.Unit, b.Spent().ToolCalls-b.allowed)
+		b.limited(use.DeniedSignal(b.allowed + b.denied))
+	}
+	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
+	b.keep()
+	for seen := 0; b.ended < b.running; seen = b.ended {
+		b.wait(func() bool { return b.ended > seen })
+		b.keep()
+	}
+	for i := range b.results {
+		b.review(i)
+	}
+	b.join()
+}
+
+// begin lets hooks and the budget have their say about a call, and begins it.
+func (b *toolBatch) begin(i int) {
+	call := b.calls[i]
+	permit, verdict := b.callPermit()
+	if verdict == nil {
+		made := fire(b.session, b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
+		call = made.Call
+		call.ID = b.calls[i].ID
+		b.callAs(i, call)
+		permit, verdict = b.callPermit()
+		if message, blocked := made.Blocked(); blocked {
+			verdict = domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(b.hooked.blocker)
+		} else if verdict == nil {
+			verdict = b.judge(i, call)
+		}
+	}
+	name := domain.Shorten(call.Name, maxEventText)
+	if verdict != nil {
+		b.end(i, toolResult{ToolReply: progress.Unanswered(verdict)})
+		b.emit(domain.ToolCallBlocked{
+			EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: name, Code: verdict.Code, Source: verdict.Source,
+		})
+		return
+	}
+	b.running++
+	b.counted(1)
+	b.callStarted(i)
+	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: name})
+	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
+		b.end(i, toolResult{ToolReply: b.call(ctx, permit, i, call), began: true})
+		b.emitCompleted(b.content.ToolExecutions[i])
+		b.ended++
+	})
+}
+
+// judge decides whether a call may run; what it returns is why it may not.
+func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
+	left, limited := b.callsLeft()
+	_, known := b.resolved.Tool(call.Name)
+	switch {
+	case b.content.Response.Finish == domain.FinishLength:
+		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
+	case b.content.Response.Finish == domain.FinishContentFilter:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the provider's filter cut the answer in which it stood")
+	case b.request.WithoutTools:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
+	case i >= domain.MaxToolCalls:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxToolCalls)
+	case !known:
+		if b.tools == "" {
+			b.tools = b.toolList()
+		}
+		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.tools)
+	case limited && left <= 0:
+		b.denied++
+		b.limit, _ = b.budget().UseOf(domain.LimitToolCalls, b.Spent(), b.now())
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
+	}
+	b.allowed++
+	return nil
+}
+
 // maxToolList bounds the names that the model is told in place of an unknown one.
 const maxToolList = 1000
 
-func (s *session) toolList() string {
-	if len(s.resolved.Tools) == 0 {
+func (b *toolBatch) toolList() string {
+	if len(b.resolved.Tools) == 0 {
 		return "none"
 	}
-	names := make([]string, len(s.resolved.Tools))
-	for i, tool := range s.resolved.Tools {
+	names := make([]string, len(b.resolved.Tools))
+	for i, tool := range b.resolved.Tools {
 		names[i] = tool.Name
 	}
 	list := strings.Join(names, ", ")
@@ -32,22 +143,22 @@ func (s *session) toolList() string {
 // unstarted bounds how often a call is made after it surely did not begin.
 const unstarted = 3
 
-// runTool makes one call and waits for it, in a coroutine of its own.
-func (s *session) runTool(ctx workflow.Context, permit mailbox.Permit, step *turn, position int, wanted domain.ToolCall) domain.ToolReply {
-	tool, _ := s.resolved.Tool(wanted.Name)
+// call makes one call and waits for it, in a coroutine of its own.
+func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) domain.ToolReply {
+	tool, _ := b.resolved.Tool(wanted.Name)
 	request := domain.ToolRequest{
-		ExecutionID: step.execution, Step: step.number, Position: position, Name: wanted.Name, Effect: tool.Effect,
+		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
 	}
 	// What a hook has changed stands nowhere in the transcript.
-	own := wanted.Arguments == step.calls[position].Arguments
+	own := wanted.Arguments == b.calls[position].Arguments
 	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
-		request.Reference = &domain.ArgumentsRef{Message: step.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
+		request.Reference = &domain.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	} else {
 		request.Arguments = wanted.Arguments
 	}
-	summary := fmt.Sprintf("step %d · %s", step.number, wanted.Name)
+	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	for try := 1; ; try++ {
-		scheduled, err := mailbox.Call(permit, s.toolActivity(tool, summary), domain.CallTool, request)
+		scheduled, err := mailbox.Call(permit, options, domain.CallTool, request)
 		if err != nil {
 			return progress.Unanswered(domain.AsError(err))
 		}
@@ -58,7 +169,7 @@ func (s *session) runTool(ctx workflow.Context, permit mailbox.Permit, step *tur
 		if !reply.NotStarted || try == unstarted {
 			return reply
 		}
-		again, ok := s.mail.BackOffCall(ctx, s.backoff(try), func() bool { return step.halts > 0 })
+		again, ok := b.mail.BackOffCall(ctx, b.backoff(try), func() bool { return b.halted })
 		if !ok {
 			return reply
 		}
@@ -66,37 +177,73 @@ func (s *session) runTool(ctx workflow.Context, permit mailbox.Permit, step *tur
 	}
 }
 
-// toolEnded writes a call's outcome into the step as it ends. The state follows
+// end writes what came of a call into the step as it ends. The state follows
 // with the next keep, once for all that end together. A call that never ran uses
 // up no budget.
-func (s *session) toolEnded(step *turn, position int, reply domain.ToolReply, began bool) {
-	if began && !progress.Began(reply) {
-		s.counted(-1)
+func (b *toolBatch) end(i int, result toolResult) {
+	b.results[i] = result
+	if result.began && !progress.Began(result.ToolReply) {
+		b.counted(-1)
 	}
-	s.learn(step, progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: position}}, Reply: reply})
-	if reply.Stop != nil {
-		step.halts++
+	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: i}}, Reply: result.ToolReply})
+	if result.Stop != nil {
+		b.halt()
 	}
+}
+
+func (b *toolBatch) emitCompleted(execution domain.ToolExecution) {
+	event := domain.ToolCallCompleted{
+		EventHeader: b.head(), ToolExecutionID: execution.ID, Tool: domain.Shorten(execution.Call.Name, maxEventText), Milliseconds: execution.Duration().Milliseconds(),
+	}
+	if err := execution.Error; err != nil {
+		event.Kind, event.Code = err.Kind, err.Code
+	}
+	b.emit(event)
+}
+
+// review lets hooks change what came of a call that was begun.
+func (b *toolBatch) review(i int) {
+	result, given := b.results[i], b.content.ToolExecutions[i]
+	if !result.began || b.hooked.failed {
+		return
+	}
+	shown := given
+	if given.Error != nil {
+		shown.Error = new(*given.Error)
+	}
+	made := fire(b.session, b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
+	if made.SameOutcome(given) {
+		return
+	}
+	result.Content, result.Error = domain.Shorten(made.Value, domain.MaxToolResult), nil
+	if made.Error != nil {
+		result.Content, result.Error = "", progress.Bounded(made.Error)
+	}
+	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
+	b.results[i] = result
+	b.callChanged(i, result.Content, result.Error)
 }
 
 // maxToolStops is how many requests to stop one step keeps as signals. One
 // stops the execution as well as a thousand.
 const maxToolStops = 20
 
-// joinResult adds a call's result to the transcript.
-func (s *session) joinResult(step *turn, position int, reply domain.ToolReply) {
-	call := step.calls[position]
-	content := reply.Content
-	if reply.Error != nil && content == "" {
-		content = reply.Error.Message
-	}
-	result := domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: reply.Error != nil}
-	s.say(step, "", domain.ToolMessage(result), reply.Digest, domain.Tag{Trace: true, ToolExecutionID: step.id.Tool(position)})
-	if reply.Stop != nil && step.halted < maxToolStops {
-		step.halted++
-		s.Signal(domain.StopSignal{
-			Reason: domain.StopRequested, Message: domain.Shorten(reply.Stop.Message, domain.MaxReason),
-			Context: reply.Stop.Context, Source: call.Name,
-		})
+// join adds the results to the transcript, in call order.
+func (b *toolBatch) join() {
+	stops := 0
+	for i, result := range b.results {
+		call, content := b.calls[i], result.Content
+		if result.Error != nil && content == "" {
+			content = result.Error.Message
+		}
+		answer := domain.ToolResult{CallID: call.ID, Name: call.Name, Content: content, IsError: result.Error != nil}
+		b.say("", domain.ToolMessage(answer), result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
+		if result.Stop != nil && stops < maxToolStops {
+			stops++
+			b.Signal(domain.StopSignal{
+				Reason: domain.StopRequested, Message: domain.Shorten(result.Stop.Message, domain.MaxReason),
+				Context: result.Stop.Context, Source: call.Name,
+			})
+		}
 	}
 }

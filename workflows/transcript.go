@@ -1,21 +1,140 @@
 package workflows
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/conversation"
+	"everstep/workflows/internal/mailbox"
 )
 
-// transcriptKey finds the session in the context of its activities.
-type transcriptKey struct{}
+// A transcript is the session's conversation, which it alone changes.
+type transcript struct {
+	conversation.Conversation
+	forcing forcing
+	// gathered are its messages as hooks see them.
+	gathered struct {
+		ref   domain.LogRef
+		store domain.MessageStore
+	}
+}
+
+// A forcing says whether the conversation has to become shorter, to be carried
+// to the next run, whatever the model's window holds. A run tries it once.
+type forcing int
+
+const (
+	unforced forcing = iota
+	forced
+	tried
+)
+
+func newTranscript(compiler domain.Compiler) *transcript {
+	return &transcript{Conversation: conversation.New(compiler)}
+}
+
+// resume takes over what an earlier run handed on.
+func (t *transcript) resume(carry domain.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
+	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
+	return err
+}
+
+// rebase puts other messages before those that are given, all that it holds.
+func (t *transcript) rebase(before domain.LogRef, entries []domain.Entry) (err error) {
+	t.Conversation, err = t.WithBase(before, entries)
+	return err
+}
+
+// begin makes an execution the one in progress, with its first message.
+func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *domain.Resolved, now time.Time) {
+	t.Conversation = t.WithExecution(chain, next.GoesOn, r)
+	if next.GoesOn {
+		t.Conversation = t.WithGoOn(id, now)
+	} else {
+		t.Conversation = t.WithPrompt(id, next.Prompt, now)
+	}
+}
+
+// add joins a message to a section, tagged. The empty section is the default one.
+func (t *transcript) add(section string, m domain.Message, digest domain.Digest, tag domain.Tag, now time.Time) domain.Message {
+	m.CreatedAt = now
+	tagged := tag.Apply(m)
+	t.Conversation = t.Append(section, tagged, digest)
+	return tagged
+}
+
+// answered corrects the estimates by what a provider has counted.
+func (t *transcript) answered(usage domain.Usage, r *domain.Resolved) {
+	t.Conversation = t.WithInference(usage, r)
+}
+
+// forget is for another model: what one has counted, or refused, says nothing of
+// the next.
+func (t *transcript) forget() { t.Conversation = t.WithOtherModel() }
+
+// force has the conversation made shorter before the next inference. It answers
+// false where that was tried.
+func (t *transcript) force() bool {
+	if t.forcing != unforced {
+		return false
+	}
+	t.forcing = forced
+	return true
+}
+
+// crowded reports whether the next inference nears the window, or whether the
+// conversation has to become shorter.
+func (t *transcript) crowded(r *domain.Resolved) bool { return t.Crowded(r, t.forcing == forced) }
+
+// clear has old tool results shown by a note in their place, and reports whether
+// that is enough.
+func (t *transcript) clear(r *domain.Resolved) bool {
+	t.Conversation = t.WithResultsCleared(r)
+	return t.Roomy(r)
+}
+
+// refused takes a provider's word that the conversation is too long.
+func (t *transcript) refused(r *domain.Resolved) { t.Conversation = t.WithRefused(r) }
+
+// summed makes the newest message stand for those before it.
+func (t *transcript) summed(plan conversation.SummaryPlan, r *domain.Resolved) {
+	t.Conversation = t.WithSummary(plan, r)
+}
+
+// unforce ends what force began.
+func (t *transcript) unforce() {
+	if t.forcing == forced {
+		t.forcing = tried
+	}
+}
+
+// store returns the messages in memory, gathered once for as long as they stay
+// the same.
+func (t *transcript) store() domain.MessageStore {
+	if ref := t.Log().Ref(); t.gathered.ref != ref || ref.Length == 0 {
+		t.gathered.ref, t.gathered.store = ref, domain.StoreOf(t.Log())
+	}
+	return t.gathered.store
+}
+
+// sourceKey finds what activities refer to in their context.
+type sourceKey struct{}
+
+// A source is what activities refer to.
+type source struct {
+	*transcript
+	*definition
+}
 
 // Transcript returns what an activity scheduled with ctx refers to: the
 // transcript and the definition in force. It is for the worker's interceptor,
 // which feeds a cache with it; nothing flows back.
 func Transcript(ctx workflow.Context) (domain.Log, domain.Resolved, bool) {
-	s, ok := ctx.Value(transcriptKey{}).(*session)
+	s, ok := ctx.Value(sourceKey{}).(source)
 	if !ok || s.resolved == nil {
 		return domain.Log{}, domain.Resolved{}, false
 	}
-	return s.conversation.Log(), *s.resolved, true
+	return s.Log(), *s.resolved, true
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // acceptUpdates registers what can be asked of the session.
-func (s *session) acceptUpdates() error {
+func (s session) acceptUpdates() error {
 	if err := accept(s.root, domain.UpdateSend, s.checkSend, s.send); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func accept[In, Out any](
 }
 
 // checkSend refuses a message that cannot begin an execution.
-func (s *session) checkSend(ctx workflow.Context, request domain.SendRequest) error {
+func (s session) checkSend(ctx workflow.Context, request domain.SendRequest) error {
 	if _, repeated := s.mail.Sent(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (s *session) checkSend(ctx workflow.Context, request domain.SendRequest) er
 }
 
 // idleFor refuses what only an idle, open session takes.
-func (s *session) idleFor(what string) error {
+func (s session) idleFor(what string) error {
 	switch {
 	case s.in.Name == "":
 		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
@@ -71,7 +71,7 @@ func (s *session) idleFor(what string) error {
 }
 
 // sameDefinition refuses a definition other than the session's.
-func (s *session) sameDefinition(given *domain.Definition) error {
+func (s session) sameDefinition(given *domain.Definition) error {
 	if given == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s *session) sameDefinition(given *domain.Definition) error {
 
 // send begins the next execution. The loop takes it up when the handler has
 // returned.
-func (s *session) send(ctx workflow.Context, request domain.SendRequest) (domain.SendReply, error) {
+func (s session) send(ctx workflow.Context, request domain.SendRequest) (domain.SendReply, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	if reply, repeated := s.mail.Sent(id); repeated {
 		return reply, nil
@@ -99,26 +99,26 @@ func (s *session) send(ctx workflow.Context, request domain.SendRequest) (domain
 }
 
 // checkClose refuses to close a session that is at work.
-func (s *session) checkClose(workflow.Context, domain.CloseRequest) error {
+func (s session) checkClose(workflow.Context, domain.CloseRequest) error {
 	return refusal(s.idleFor("close"))
 }
 
 // closeSession ends the session.
-func (s *session) closeSession(workflow.Context, domain.CloseRequest) (domain.CloseReply, error) {
+func (s session) closeSession(workflow.Context, domain.CloseRequest) (domain.CloseReply, error) {
 	s.mail.Took()
 	s.mail.Close()
 	return domain.CloseReply{Executions: s.state.ExecutionCount()}, nil
 }
 
 // checkExtend refuses new totals that make no sense, or that nothing takes.
-func (s *session) checkExtend(ctx workflow.Context, request domain.ExtendRequest) error {
+func (s session) checkExtend(ctx workflow.Context, request domain.ExtendRequest) error {
 	if _, repeated := s.mail.Extended(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
 		return nil
 	}
 	return refusal(s.extendable(request))
 }
 
-func (s *session) extendable(request domain.ExtendRequest) error {
+func (s session) extendable(request domain.ExtendRequest) error {
 	execution, _ := s.state.Execution()
 	active := s.state.HasActiveExecution()
 	budget := s.budget().Extended(request.Budget, request.Lift)
@@ -152,7 +152,7 @@ func (s *session) extendable(request domain.ExtendRequest) error {
 
 // extend gives the execution in progress new totals, or begins the next one,
 // which goes on from the one that ended.
-func (s *session) extend(ctx workflow.Context, request domain.ExtendRequest) (domain.ExtendReply, error) {
+func (s session) extend(ctx workflow.Context, request domain.ExtendRequest) (domain.ExtendReply, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	if reply, repeated := s.mail.Extended(id); repeated {
 		return reply, nil
@@ -176,7 +176,7 @@ func (s *session) extend(ctx workflow.Context, request domain.ExtendRequest) (do
 }
 
 // checkPause refuses what is not about the execution in progress.
-func (s *session) checkPause(_ workflow.Context, request domain.PauseRequest) error {
+func (s session) checkPause(_ workflow.Context, request domain.PauseRequest) error {
 	execution, _ := s.state.Execution()
 	switch {
 	case !s.state.HasActiveExecution() || s.mail.Ending():
@@ -188,7 +188,7 @@ func (s *session) checkPause(_ workflow.Context, request domain.PauseRequest) er
 }
 
 // pause lets nothing new start, or ends that.
-func (s *session) pause(on bool) func(workflow.Context, domain.PauseRequest) (domain.PauseReply, error) {
+func (s session) pause(on bool) func(workflow.Context, domain.PauseRequest) (domain.PauseReply, error) {
 	return func(workflow.Context, domain.PauseRequest) (domain.PauseReply, error) {
 		s.mail.Took()
 		execution, _ := s.state.Execution()

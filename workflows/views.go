@@ -9,7 +9,7 @@ import (
 )
 
 // answerQueries registers what the session can be asked.
-func (s *session) answerQueries() error {
+func (s session) answerQueries() error {
 	if err := answer(s.root, domain.QueryStatus, s.status); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func answer[In, Out any](ctx workflow.Context, query domain.Query[In, Out], hand
 }
 
 // status says what the agent is doing now.
-func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
+func (s session) status(domain.StatusRequest) (domain.StatusView, error) {
 	doing, paused := s.doingNow()
 	view := domain.StatusView{
 		AgentID: s.in.AgentID, Name: s.in.Name,
@@ -52,14 +52,14 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 	view.ExecutionID = execution.ID()
 	view.Budget = s.budget()
 	view.BudgetLeft = view.Budget.Remaining(s.Spent())
-	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.priced()
+	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.price() != nil
 	view.Paused, view.Prior = paused, s.prior
 	if origin, ok := execution.Origin(); ok {
 		view.Origin = origin.ExecutionID
 	}
 	if s.resolved != nil {
 		view.RateLimit = s.resolved.RateLimit
-		view.Window, view.Context = s.conversation.Window(s.resolved), s.conversation.Input(s.resolved)
+		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
 	view.StopReason, _ = s.state.StopReason()
 	view.StopSignals = append(view.StopSignals, s.state.StopSignals()...)
@@ -71,7 +71,7 @@ func (s *session) status(domain.StatusRequest) (domain.StatusView, error) {
 
 // stateView is the agent's state in full form, with a page of its messages, and
 // with as many of its steps as fit beside them.
-func (s *session) stateView(request domain.StateRequest) (domain.StateView, error) {
+func (s session) stateView(request domain.StateRequest) (domain.StateView, error) {
 	page, _ := s.messages(domain.MessagesRequest{From: request.From})
 	messages := make([]domain.Message, len(page.Entries))
 	for i, e := range page.Entries {
@@ -85,7 +85,7 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 	if err != nil {
 		return domain.StateView{}, refusal(err)
 	}
-	view := domain.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.conversation.Len()}
+	view := domain.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
 	if !s.state.HasActiveExecution() && s.in.Name == "" {
 		carry, err := s.carry(domain.MaxCarriedState)
 		if err != nil {
@@ -101,7 +101,7 @@ func (s *session) stateView(request domain.StateRequest) (domain.StateView, erro
 }
 
 // steps is a page of what this run holds of an execution's steps.
-func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
+func (s session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 	found, ok := s.execution(request.Number)
 	if !ok {
 		return domain.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}, nil
@@ -140,11 +140,8 @@ func (s *session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
 	return page, nil
 }
 
-// priced reports whether the model in force has a price.
-func (s *session) priced() bool { return s.resolved != nil && s.resolved.Price != nil }
-
 // doingNow is what the session does, which waits while it is paused.
-func (s *session) doingNow() (now doing, paused bool) {
+func (s session) doingNow() (now doing, paused bool) {
 	since, paused := s.mail.Paused()
 	if since.IsZero() {
 		return s.doing, paused
@@ -152,42 +149,12 @@ func (s *session) doingNow() (now doing, paused bool) {
 	return doing{"paused", since}, paused
 }
 
-// An archive holds the executions that have ended in this run, the newest last,
-// and how the newest of all ended.
-type archive struct {
-	ended   []endedExecution
-	outcome *domain.Outcome
-}
-
-// An endedExecution is what can be asked of an execution of this run.
-type endedExecution struct {
-	state  domain.AgentState
-	events []domain.RecordedEvent
-	priced bool
-}
-
-// keep adds an execution, before the next one begins.
-func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
-
-// conclude notes how the newest execution ended.
-func (a *archive) conclude(outcome *domain.Outcome) { a.outcome = outcome }
-
-// result is the outcome of the newest execution, where the session is over.
-func (a *archive) result(agent domain.AgentID) domain.Outcome {
-	if a.outcome == nil {
-		return domain.Outcome{AgentID: agent, Status: domain.StatusPending, Closed: true}
-	}
-	out := *a.outcome
-	out.Closed = true
-	return out
-}
-
 // execution finds the agent's n-th execution, as it ended or is now; zero is the
 // newest.
-func (s *session) execution(n int) (endedExecution, bool) {
+func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return endedExecution{s.state, s.events, s.priced()}, ok
+		return endedExecution{s.state, s.events, s.price() != nil}, ok
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount() == n {
@@ -198,7 +165,7 @@ func (s *session) execution(n int) (endedExecution, bool) {
 }
 
 // eventsOf is a page of what this run holds of an execution's events.
-func (s *session) eventsOf(request domain.EventsRequest) (domain.EventsPage, error) {
+func (s session) eventsOf(request domain.EventsRequest) (domain.EventsPage, error) {
 	found, ok := s.execution(request.Number)
 	page := domain.EventsPage{Number: request.Number, Events: []domain.RecordedEvent{}}
 	if !ok {
@@ -231,13 +198,13 @@ func closes(event domain.Event) bool {
 }
 
 // messages is a page of the transcript that this run holds.
-func (s *session) messages(request domain.MessagesRequest) (domain.MessagesPage, error) {
+func (s session) messages(request domain.MessagesRequest) (domain.MessagesPage, error) {
 	r, size := s.resolved, 0
 	wanted := r != nil && request.Resolved != nil && *request.Resolved != r.Digest
 	if wanted {
 		size = sizeOfResolved(*r)
 	}
-	page := s.conversation.Page(request, size)
+	page := s.talk.Page(request, size)
 	if page.From == page.Base {
 		page.Segments = s.run.inherited
 	}

@@ -62,8 +62,7 @@ func newest[Update any](all []Update, one Update) []Update {
 	return all[max(len(all)-remembered, 0):]
 }
 
-// Carried is what the next run needs of the mailbox.
-func (m *Mailbox) Carried(carry domain.Carry) domain.Carry {
-	carry.Answered, carry.Extended, carry.Paused = m.memory.answered, m.memory.extended, m.pause.on
-	return carry
+// Carry writes down what the next run needs of the mailbox.
+func (m *Mailbox) Carry(to *domain.Carry) {
+	to.Answered, to.Extended, to.Paused = m.memory.answered, m.memory.extended, m.pause.on
 }

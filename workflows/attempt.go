@@ -1,0 +1,164 @@
+package workflows
+
+import (
+	"fmt"
+
+	"everstep/domain"
+	"everstep/domain/progress"
+	"everstep/workflows/internal/mailbox"
+)
+
+// attempts are what all inferences of a step share.
+type attempts struct {
+	// reroutes counts how often the model was found to have come under a rate
+	// limit, pauses how often the provider paused in its answer.
+	reroutes, pauses int
+	// nothing says that an answer had neither text nor tool calls.
+	nothing bool
+	// shortened says that an overflow has made the conversation shorter once.
+	shortened bool
+}
+
+// reroute, pause and shorten count one more of each.
+func (a *attempts) reroute()   { a.reroutes++ }
+func (a *attempts) pause() int { a.pauses++; return a.pauses }
+func (a *attempts) shorten()   { a.shortened = true }
+
+// giveNothing notes an answer with nothing in it, and reports whether one was
+// before.
+func (a *attempts) giveNothing() (twice bool) {
+	twice, a.nothing = a.nothing, true
+	return twice
+}
+
+// demand names what the model is to answer.
+func (i *inference) demand(room domain.Reservation) domain.ModelRequest {
+	left, limited := i.callsLeft()
+	request := domain.ModelRequest{
+		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.resolved.Digest,
+		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(),
+		MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
+		WithoutTools: i.request.WithoutTools || limited && left == 0,
+	}
+	if i.plan != nil {
+		summary := i.plan.Request()
+		request.WithoutTools, request.Summary = true, &summary
+	}
+	return request
+}
+
+// ask makes one inference activity, counts what it used and tells of it.
+func (i *inference) ask(permit mailbox.Permit, request domain.ModelRequest) (domain.ModelReply, error) {
+	what, doing := "model", "waiting for the model"
+	if i.plan != nil {
+		what, doing = "summary", "making the conversation shorter"
+	}
+	i.note(fmt.Sprintf("step %d: %s", i.content.Number, doing))
+	i.emit(domain.InferenceRequestStarted{
+		EventHeader: i.head(), Model: domain.Shorten(i.resolved.Definition.Model.String(), maxEventText), Attempts: i.tries, Summary: i.plan != nil,
+	})
+	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
+	reply, err := mailbox.Await(permit, options, domain.CallModel, request)
+	work := progress.Work{Model: &request}
+	if err != nil {
+		loss := lossOf(err)
+		i.learn(progress.Lost{Work: work, Loss: loss})
+		i.keep()
+		i.emitUnanswered(loss.Err(), domain.Usage{})
+		return reply, err
+	}
+	// Whoever asks sees at once what was used, and the budget counts it before
+	// anything else is reserved.
+	i.learn(progress.ModelReplied{Work: work, Reply: reply})
+	i.keep()
+	switch {
+	case reply.Outcome != domain.Answered:
+		i.emitUnanswered(progress.WhyUnanswered(reply), reply.Response.Usage.Add(reply.Spent))
+	case i.plan == nil:
+		i.talk.answered(reply.Response.Usage, i.resolved)
+	}
+	return reply, nil
+}
+
+// emitUnanswered closes a request that got no answer, for the events.
+func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
+	i.emit(domain.InferenceResponseReceived{EventHeader: i.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
+}
+
+// unanswered decides about an inference that ended without an answer.
+func (i *inference) unanswered(reply domain.ModelReply) course {
+	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
+	if i.plan != nil && verdict == progress.Fail && (reply.Outcome == domain.Interrupted || reply.Outcome == domain.ShutDown) {
+		// What workers cut off time and again is as if a stop had: histories hold
+		// it so.
+		verdict = progress.Stop
+	}
+	switch {
+	case verdict == progress.Stop:
+		return i.interrupted(reply)
+	case verdict == progress.Fail:
+		return i.failed(err)
+	case reply.Outcome != domain.BilledFailure:
+		return again
+	}
+	delay := progress.Delay(reply, i.backoff(i.tries))
+	i.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", i.content.Number, progress.WhyUnanswered(reply).Kind, delay))
+	if !i.mail.BackOff(delay) {
+		return i.interrupted(domain.ModelReply{})
+	}
+	return again
+}
+
+// failed ends the step with an unrecoverable error, unless another model takes
+// over.
+func (i *inference) failed(err *domain.Error) course {
+	err = progress.Ending(err)
+	i.learn(progress.Failed{Err: err})
+	if !i.failOver(err) {
+		i.signal(domain.ErrorForbade, err.Source, err.Message)
+	}
+	return over
+}
+
+// interrupted keeps what had come of an answer that a stop cut off. The text of
+// a summary so far is no answer of the agent's.
+func (i *inference) interrupted(reply domain.ModelReply) course {
+	if i.plan != nil {
+		reply = domain.ModelReply{}
+	}
+	i.learn(progress.CutOff{By: progress.StopInInference, Reply: reply})
+	m, written := progress.Remains(reply)
+	switch {
+	case !written:
+	// Nothing stays where a hook might have taken out of it what nobody may read.
+	case domain.Rewriter(i.resolved.Hooks) != "":
+		i.rewrite(true)
+	default:
+		i.say("", m, reply.Digest, domain.Tag{Trace: true})
+	}
+	return over
+}
+
+// rerouted looks for the model's rate limit anew where a worker says that one
+// has come, which holds on a queue of its own. While workers are replaced it may
+// be another one that is asked, which does not have the limit yet: then it is
+// looked for again, after a while. It answers false where an error is another
+// one, or where that does not help.
+func (i *inference) rerouted(err *domain.Error) bool {
+	if err.Code != domain.CodeRerouted || i.reroutes >= i.tryLimit() || i.mail.CutOff() {
+		return false
+	}
+	if i.reroutes > 0 {
+		delay := i.backoff(i.reroutes)
+		i.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.content.Number, delay))
+		if !i.mail.BackOff(delay) {
+			return false
+		}
+	}
+	permit, ok := i.mail.Permit(mailbox.WithinStep)
+	if !ok {
+		return false
+	}
+	i.reroute()
+	return i.resolveAgain(permit)
+}
