@@ -72,7 +72,7 @@ func TestCLIBadInput(t *testing.T) {
 		{"script with an unknown key", model("scripted/key.yaml"), []string{"model:", "key.yaml:3:", "did you mean text?"}},
 		{"script with broken syntax", model("scripted/syntax.yaml"), []string{"model:", "syntax.yaml:"}},
 		{"script empty", model("scripted/empty.yaml"), []string{"model:", "empty", "give it turns"}},
-		{"script not UTF-8", model("scripted/utf8.yaml"), []string{"model:", "UTF-8", "convert"}},
+		{"script not UTF-8", model("scripted/utf8.yaml"), []string{"model:", "UTF-8", "save the file as UTF-8"}},
 		{"script above 1 MB", model("scripted/big.yaml"), []string{"model:", "1048576", "smaller"}},
 		{"script is a folder", model("scripted/folder.yaml"), []string{"model:", "not a file"}},
 		{"script is a device", model("scripted//dev/zero"), []string{"model:", "not a file"}},
