@@ -299,3 +299,97 @@ func TestMemory(t *testing.T) {
 		require.True(t, next.Full())
 	})
 }
+
+// TestTheEarliestEscalation counts, whichever stop comes first.
+func TestTheEarliestEscalation(t *testing.T) {
+	t.Parallel()
+	for name, within := range map[string][]time.Duration{
+		"the first": {time.Minute, time.Hour}, "the second": {time.Hour, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay()
+			for _, d := range within {
+				p.sends(time.Second, domain.StopRequest{Within: domain.Span(d)})
+			}
+			p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
+				require.False(t, p.BackOff(3*time.Hour))
+				require.InDelta(t, 61, p.agent.Spent().Seconds, 1)
+			})
+		})
+	}
+}
+
+// TestTimeAfterAPause is watched again, and a pause also holds back a call that
+// is made again.
+func TestTimeAfterAPause(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	seconds := 60.0
+	p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
+	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(workflow.Context) {
+		p.Pause(true)
+		_, ok := p.Permit(mailbox.ForStep)
+		require.True(t, ok)
+		require.False(t, p.BackOff(time.Hour))
+		require.InDelta(t, 60, p.agent.Spent().Seconds, 1)
+	})
+	p = newPlay()
+	p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		p.Pause(true)
+		_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false })
+		require.True(t, ok)
+		require.InDelta(t, 3600, p.agent.Spent().Seconds, 1)
+		p.Pause(true)
+		p.End()
+		_, on := p.Paused()
+		require.False(t, on, "a pause is of one execution")
+	})
+}
+
+// TestTimeThatIsOverAlready cuts off nothing: the check before the next step
+// finds it.
+func TestTimeThatIsOverAlready(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	none := 0.0
+	p.perform(t, domain.ExecutionBudget{MaxSeconds: &none}, func(workflow.Context) {
+		require.True(t, p.BackOff(time.Minute))
+		require.Empty(t, p.state.StopSignals())
+	})
+}
+
+// TestACancellationCounts once, also where the session is closed later.
+func TestACancellationCounts(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	p.env.RegisterDelayedCallback(p.env.CancelWorkflow, time.Second)
+	p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
+		require.False(t, p.BackOff(time.Minute))
+		p.Close()
+		p.Drain()
+		require.Len(t, p.state.StopSignals(), 1)
+	})
+}
+
+// TestWhatWakesAnIdleSession cuts off what it is at.
+func TestWhatWakesAnIdleSession(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		p.Post(mailbox.NextExecution{Prompt: "more"})
+		require.False(t, p.Interrupted(), "what is at work is left alone")
+		require.Equal(t, "more", p.Take().Prompt)
+		require.False(t, p.Posted())
+		now := workflow.Now(ctx)
+		p.state, _ = p.state.WithCurrentStepCompleted(now)
+		p.Signal(domain.StopSignal{Reason: domain.Completed})
+		p.state, _ = p.state.WithExecutionCompleted(now)
+		permit, ok := p.Permit(mailbox.WhileIdle)
+		require.True(t, ok)
+		p.Post(mailbox.NextExecution{})
+		require.True(t, p.Interrupted())
+		require.Error(t, lists(permit))
+	})
+}
