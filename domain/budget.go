@@ -109,11 +109,17 @@ func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) Executio
 
 // clone returns a budget that shares no memory with b, its deadline in UTC.
 func (b ExecutionBudget) clone() ExecutionBudget {
-	var clone ExecutionBudget
-	for _, rule := range limitRules {
-		rule.field.take(&clone, &b)
+	if b.IsEmpty() {
+		return b
 	}
-	return clone
+	return b.copied()
+}
+
+func (b ExecutionBudget) copied() ExecutionBudget {
+	for _, rule := range limitRules {
+		rule.field.take(&b, &b)
+	}
+	return b
 }
 
 // A budgetField is where a budget keeps a limit, and Spent what was used of it.

@@ -64,7 +64,7 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 	if len(m.Parts) > 0 {
 		i.say("", m, digest, domain.Tag{Trace: true})
 	}
-	switch pauses := i.pause(); {
+	switch pauses := i.pauseOnce(); {
 	case i.noMore():
 		i.learn(progress.CutOff{By: progress.StopAtPause})
 		return over

@@ -19,10 +19,10 @@ type attempts struct {
 	shortened bool
 }
 
-// reroute, pause and shorten count one more of each.
-func (a *attempts) reroute()   { a.reroutes++ }
-func (a *attempts) pause() int { a.pauses++; return a.pauses }
-func (a *attempts) shorten()   { a.shortened = true }
+// reroute, pauseOnce and shorten count one more of each.
+func (a *attempts) reroute()       { a.reroutes++ }
+func (a *attempts) pauseOnce() int { a.pauses++; return a.pauses }
+func (a *attempts) shorten()       { a.shortened = true }
 
 // giveNothing notes an answer with nothing in it, and reports whether one was
 // before.

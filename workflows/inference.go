@@ -14,7 +14,6 @@ import (
 // as a reply, and is decided here with the budget in hand.
 type inference struct {
 	*stepRun
-	*attempts
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
 	// tries counts those of this request.
@@ -34,7 +33,7 @@ const (
 )
 
 // infer asks for the step's answer and joins it to the transcript.
-func (t *stepRun) infer() { (&inference{stepRun: t, attempts: &attempts{}}).run() }
+func (t *stepRun) infer() { (&inference{stepRun: t}).run() }
 
 // run asks until the answer is taken or the step is over.
 func (i *inference) run() course {
@@ -160,5 +159,5 @@ func (i *inference) summarise() course {
 	if !worth {
 		return again
 	}
-	return (&inference{stepRun: i.stepRun, attempts: i.attempts, plan: &plan}).run()
+	return (&inference{stepRun: i.stepRun, plan: &plan}).run()
 }

@@ -17,6 +17,7 @@ type stepRun struct {
 	execution domain.ExecutionID
 	content   progress.Step
 	phase     phase
+	attempts
 	// request is what hooks and guards want of its inference.
 	request hook.Request
 	calls   []domain.ToolCall

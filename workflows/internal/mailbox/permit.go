@@ -11,7 +11,7 @@ import (
 // A Permit allows its holder to start what it was asked for, and what belongs to
 // that: the check of an answer belongs to its inference. A stop that comes later
 // does not take it back, but cuts off what it has started. Only a mailbox makes
-// permits; the zero one schedules nothing.
+// permits; with the zero one the workflow task fails.
 type Permit struct{ scope workflow.Context }
 
 // A Purpose is what a permit is asked for.

@@ -63,11 +63,9 @@ func (m *Mailbox) Drain() {
 		m.wake()
 		m.take(domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"})
 	}
-	for {
+	for m.signals.Len() > 0 {
 		var raw converter.RawValue
-		if !m.signals.ReceiveAsync(&raw) {
-			break
-		}
+		m.signals.ReceiveAsync(&raw)
 		m.take(readStop(raw))
 	}
 	for _, a := range m.stop.alarms {

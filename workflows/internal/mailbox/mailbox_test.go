@@ -1,0 +1,395 @@
+package mailbox_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/workflows/internal/mailbox"
+)
+
+// An agent is in the first step of its first execution, unless a test says
+// otherwise.
+type agent struct {
+	state  domain.AgentState
+	ctx    workflow.Context
+	waited time.Duration
+	since  time.Time
+}
+
+func (a *agent) State() domain.AgentState { return a.state }
+
+func (a *agent) Spent() domain.Spent {
+	spent := a.state.Spent(workflow.Now(a.ctx), 0)
+	spent.Seconds -= a.waited.Seconds()
+	return spent
+}
+
+func (a *agent) Signal(signal domain.StopSignal) {
+	a.state, _ = a.state.WithStopSignal(signal, workflow.Now(a.ctx))
+}
+
+func (a *agent) Wait(on bool) {
+	if on {
+		a.since = workflow.Now(a.ctx)
+		return
+	}
+	a.waited += workflow.Now(a.ctx).Sub(a.since)
+}
+
+// A play is a workflow that has a mailbox.
+type play struct {
+	*mailbox.Mailbox
+	*agent
+	env *testsuite.TestWorkflowEnvironment
+	// began counts activities.
+	began int
+}
+
+func newPlay() *play {
+	var suite testsuite.WorkflowTestSuite
+	p := &play{agent: &agent{}, env: suite.NewTestWorkflowEnvironment()}
+	p.env.RegisterActivityWithOptions(func(context.Context, domain.CatalogRequest) (domain.Catalog, error) {
+		p.began++
+		return domain.Catalog{Storage: true}, nil
+	}, activity.RegisterOptions{Name: string(domain.ListTools)})
+	return p
+}
+
+// perform runs a workflow, whose agent is within a step of an execution with a
+// budget.
+func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx workflow.Context)) {
+	t.Helper()
+	p.env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		root, _ := workflow.NewDisconnectedContext(ctx)
+		id, err := domain.AgentIDOf("ann")
+		require.NoError(t, err)
+		now := workflow.Now(ctx)
+		p.ctx, p.state = root, domain.NewAgentState(id, domain.AgentID{}, now, domain.LLMConfig{Provider: "scripted", Model: "/x"})
+		p.state, err = p.state.BeginExecution(id.Execution("first", 1), budget, now)
+		require.NoError(t, err)
+		p.state, err = p.state.WithStepStarted(id.Execution("first", 1).Step(1), now)
+		require.NoError(t, err)
+		p.Mailbox = mailbox.New(root, p.agent, domain.Carry{})
+		p.Listen(ctx)
+		p.WatchTime()
+		do(root)
+		p.Disarm()
+		return nil
+	}, workflow.RegisterOptions{Name: "play"})
+	p.env.ExecuteWorkflow("play")
+	require.True(t, p.env.IsWorkflowCompleted())
+	require.NoError(t, p.env.GetWorkflowError())
+}
+
+// sends has a stop arrive at a time.
+func (p *play) sends(at time.Duration, stop any) {
+	p.env.RegisterDelayedCallback(func() { p.env.SignalWorkflow(string(domain.SignalStop), stop) }, at)
+}
+
+// lists asks for an activity with a permit.
+func lists(permit mailbox.Permit) error {
+	options := workflow.ActivityOptions{StartToCloseTimeout: time.Minute}
+	_, err := mailbox.Await(permit, options, domain.ListTools, domain.CatalogRequest{})
+	return err
+}
+
+func TestWhatAStopRefuses(t *testing.T) {
+	t.Parallel()
+	all := map[string]mailbox.Purpose{
+		"a step": mailbox.ForStep, "between": mailbox.BetweenSteps, "an inference": mailbox.ForInference,
+		"within": mailbox.WithinStep, "a call": mailbox.ForCall, "a hook": mailbox.ForHook, "idle": mailbox.WhileIdle,
+	}
+	other := domain.AgentID{}.Execution("other", 1)
+	for name, test := range map[string]struct {
+		arrives func(p *play)
+		refused []string
+		cut     bool
+	}{
+		"nothing":          {func(*play) {}, nil, false},
+		"after the step":   {func(p *play) { p.sends(time.Second, domain.StopRequest{Mode: domain.AfterStep}) }, []string{"a step", "between"}, false},
+		"no mode":          {func(p *play) { p.sends(time.Second, domain.StopRequest{}) }, []string{"a step", "between"}, false},
+		"what is no stop":  {func(p *play) { p.sends(time.Second, []int{1}) }, []string{"a step", "between"}, false},
+		"after the answer": {func(p *play) { p.sends(time.Second, domain.StopRequest{Mode: domain.AfterInference}) }, []string{"a step", "between", "a call"}, false},
+		"now":              {func(p *play) { p.sends(time.Second, domain.StopRequest{Mode: domain.StopNow}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
+		"within no time":   {func(p *play) { p.sends(time.Second, domain.StopRequest{Within: domain.Span(time.Second)}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
+		"a cancellation":   {func(p *play) { p.env.RegisterDelayedCallback(p.env.CancelWorkflow, time.Second) }, []string{"a step", "between", "an inference", "within", "a call", "idle"}, true},
+		"another's":        {func(p *play) { p.sends(time.Second, domain.StopRequest{ExecutionID: other}) }, nil, false},
+		"a message":        {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Post(mailbox.NextExecution{}) }, time.Second) }, []string{"idle"}, false},
+		"a close":          {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Close() }, time.Second) }, []string{"idle"}, false},
+		"a gentle one more": {func(p *play) {
+			p.sends(time.Second, domain.StopRequest{Mode: domain.AfterInference})
+			p.sends(2*time.Second, domain.StopRequest{})
+		}, []string{"a step", "between", "a call"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay()
+			test.arrives(p)
+			p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+				_ = workflow.Sleep(ctx, time.Minute)
+				p.Drain()
+				require.Equal(t, test.cut, p.Interrupted())
+				var refused []string
+				for what, purpose := range all {
+					permit, ok := p.Permit(purpose)
+					if !ok {
+						refused = append(refused, what)
+						require.Equal(t, mailbox.Permit{}, permit)
+					}
+				}
+				require.ElementsMatch(t, test.refused, refused)
+			})
+		})
+	}
+}
+
+// TestAStopCutsOff what was begun with a permit, which it does not take back.
+func TestAStopCutsOff(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	p.sends(time.Second, domain.StopRequest{Mode: domain.StopNow})
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		early, ok := p.Permit(mailbox.WithinStep)
+		require.True(t, ok)
+		require.NoError(t, lists(early))
+		require.False(t, p.BackOff(time.Minute), "it does not wait")
+		require.Less(t, p.agent.Spent().Seconds, 30.0)
+		require.Error(t, lists(early))
+		_, ok = p.Permit(mailbox.ForHook)
+		require.True(t, ok)
+		p.Finish()
+		late, ok := p.Permit(mailbox.ForHook)
+		require.True(t, ok)
+		require.NoError(t, lists(late), "the last hooks are no work that a stop cuts off")
+		p.End()
+		p.Begin()
+		again, ok := p.Permit(mailbox.WithinStep)
+		require.True(t, ok, "a stop is of one execution")
+		require.NoError(t, lists(again))
+	})
+	require.Equal(t, 3, p.began)
+}
+
+func TestAPauseHoldsBack(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arrives func(p *play)
+		ok      bool
+		waited  time.Duration
+	}{
+		"until it ends":  {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour) }, true, time.Hour},
+		"until a stop":   {func(p *play) { p.sends(time.Minute, domain.StopRequest{}) }, false, time.Minute},
+		"a deadline too": {func(*play) {}, false, 2 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay()
+			seconds, deadline := 60.0, p.env.Now().Add(2*time.Hour)
+			test.arrives(p)
+			p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds, Deadline: &deadline}, func(workflow.Context) {
+				require.True(t, p.Pause(true))
+				require.False(t, p.Pause(true))
+				_, ok := p.Permit(mailbox.ForStep)
+				require.Equal(t, test.ok, ok)
+				require.InDelta(t, test.waited, p.waited, float64(time.Second))
+				since, _ := p.Paused()
+				require.Zero(t, since)
+			})
+		})
+	}
+}
+
+// TestTimeIsOver: what is in flight is cut off, also where a new limit leaves
+// nothing.
+func TestTimeIsOver(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	seconds, fewer := 60.0, 10.0
+	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(ctx workflow.Context) {
+		require.True(t, p.BackOff(30*time.Second))
+		p.state, _ = p.state.WithBudget(domain.ExecutionBudget{MaxSeconds: &fewer}, workflow.Now(ctx))
+		p.WatchTime()
+		p.CheckTime()
+		require.True(t, p.CutOff())
+		signal, _ := p.state.StopSignal()
+		require.Equal(t, domain.TimeLimitReached, signal.Reason)
+		require.Equal(t, mailbox.SourceBudget, signal.Source)
+	})
+	p = newPlay()
+	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(workflow.Context) {
+		require.False(t, p.BackOff(time.Hour))
+		require.InDelta(t, 60, p.agent.Spent().Seconds, 1)
+		require.True(t, p.Stopped())
+	})
+}
+
+// TestACallIsMadeAgain only while nothing halts its step.
+func TestACallIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	halted := false
+	p.env.RegisterDelayedCallback(func() { halted = true }, 90*time.Second)
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		permit, ok := p.BackOffCall(ctx, time.Minute, func() bool { return halted })
+		require.True(t, ok)
+		require.NoError(t, lists(permit))
+		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted })
+		require.False(t, ok)
+		require.Less(t, p.agent.Spent().Seconds, 100.0)
+		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted })
+		require.False(t, ok)
+		require.Less(t, p.agent.Spent().Seconds, 100.0)
+	})
+}
+
+// TestManyStops: each counts, a hundred are kept.
+func TestManyStops(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	for range 150 {
+		p.sends(time.Second, domain.StopRequest{})
+	}
+	p.sends(2*time.Second, domain.StopRequest{Mode: domain.StopNow})
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		_ = workflow.Sleep(ctx, time.Minute)
+		require.True(t, p.CutOff())
+		require.Len(t, p.state.StopSignals(), 100)
+	})
+}
+
+// TestMemory is of the newest updates, and is carried.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		for n := range 150 {
+			p.RememberSent(fmt.Sprint("s", n), domain.SendReply{Number: n})
+			p.RememberExtended(fmt.Sprint("e", n), domain.ExtendReply{Number: n})
+		}
+		p.Pause(true)
+		var carry domain.Carry
+		p.Carry(&carry)
+		require.Len(t, carry.Answered, 100)
+		require.Len(t, carry.Extended, 100)
+		next := mailbox.New(ctx, p.agent, carry)
+		_, on := next.Paused()
+		require.True(t, on)
+		for id, known := range map[int]bool{49: false, 50: true, 149: true} {
+			sent, ok := next.Sent(fmt.Sprint("s", id))
+			require.Equal(t, known, ok)
+			extended, ok := next.Extended(fmt.Sprint("e", id))
+			require.Equal(t, known, ok)
+			if known {
+				require.Equal(t, []int{id, id}, []int{sent.Number, extended.Number})
+			}
+		}
+		for range 1799 {
+			next.Took()
+		}
+		require.False(t, next.Full())
+		next.Took()
+		require.True(t, next.Full())
+	})
+}
+
+// TestTheEarliestEscalation counts, whichever stop comes first.
+func TestTheEarliestEscalation(t *testing.T) {
+	t.Parallel()
+	for name, within := range map[string][]time.Duration{
+		"the first": {time.Minute, time.Hour}, "the second": {time.Hour, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay()
+			for _, d := range within {
+				p.sends(time.Second, domain.StopRequest{Within: domain.Span(d)})
+			}
+			p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
+				require.False(t, p.BackOff(3*time.Hour))
+				require.InDelta(t, 61, p.agent.Spent().Seconds, 1)
+			})
+		})
+	}
+}
+
+// TestTimeAfterAPause is watched again, and a pause also holds back a call that
+// is made again.
+func TestTimeAfterAPause(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	seconds := 60.0
+	p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
+	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(workflow.Context) {
+		p.Pause(true)
+		_, ok := p.Permit(mailbox.ForStep)
+		require.True(t, ok)
+		require.False(t, p.BackOff(time.Hour))
+		require.InDelta(t, 60, p.agent.Spent().Seconds, 1)
+	})
+	p = newPlay()
+	p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		p.Pause(true)
+		_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false })
+		require.True(t, ok)
+		require.InDelta(t, 3600, p.agent.Spent().Seconds, 1)
+		p.Pause(true)
+		p.End()
+		_, on := p.Paused()
+		require.False(t, on, "a pause is of one execution")
+	})
+}
+
+// TestTimeThatIsOverAlready cuts off nothing: the check before the next step
+// finds it.
+func TestTimeThatIsOverAlready(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	none := 0.0
+	p.perform(t, domain.ExecutionBudget{MaxSeconds: &none}, func(workflow.Context) {
+		require.True(t, p.BackOff(time.Minute))
+		require.Empty(t, p.state.StopSignals())
+	})
+}
+
+// TestACancellationCounts once, also where the session is closed later.
+func TestACancellationCounts(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	p.env.RegisterDelayedCallback(p.env.CancelWorkflow, time.Second)
+	p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
+		require.False(t, p.BackOff(time.Minute))
+		p.Close()
+		p.Drain()
+		require.Len(t, p.state.StopSignals(), 1)
+	})
+}
+
+// TestWhatWakesAnIdleSession cuts off what it is at.
+func TestWhatWakesAnIdleSession(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+		p.Post(mailbox.NextExecution{Prompt: "more"})
+		require.False(t, p.Interrupted(), "what is at work is left alone")
+		require.Equal(t, "more", p.Take().Prompt)
+		require.False(t, p.Posted())
+		now := workflow.Now(ctx)
+		p.state, _ = p.state.WithCurrentStepCompleted(now)
+		p.Signal(domain.StopSignal{Reason: domain.Completed})
+		p.state, _ = p.state.WithExecutionCompleted(now)
+		permit, ok := p.Permit(mailbox.WhileIdle)
+		require.True(t, ok)
+		p.Post(mailbox.NextExecution{})
+		require.True(t, p.Interrupted())
+		require.Error(t, lists(permit))
+	})
+}
