@@ -265,7 +265,7 @@ func (b *block) whole() json.RawMessage {
 // server's word does; but what was refused holds no call that may run.
 func (s *assembly) Answer() inference.Answer {
 	word := string(s.stop.Reason)
-	finish := finishOf(word, len(s.Calls()) > 0)
+	finish := finishOf(word, s.Called())
 	switch finish {
 	case domain.FinishToolCalls:
 		if s.Cut(s.Bound) {

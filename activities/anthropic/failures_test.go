@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/anthropic"
 	"everstep/activities/inference"
+	"everstep/activities/inference/conformance"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
@@ -100,84 +101,51 @@ func TestNoAnswers(t *testing.T) {
 	call := begin("1", toolF) + arguments("1", `{"x":`)
 	stop := event("message_delta", `"delta":{"stop_reason":"end_turn"}`)
 	fails := func(kind string) string { return "event: error\ndata: " + failure(kind, "words") + "\n\n" }
-	tests := map[string]struct {
-		body string
-		kind domain.Kind
-		code domain.Code
-		text string
-	}{
-		"empty":                    {code: domain.CodeMalformed},
-		"white space":              {body: "\n \n", code: domain.CodeMalformed},
-		"a page":                   {body: "<html>sign in</html>", code: domain.CodeMalformed},
-		"words":                    {body: "hello", code: domain.CodeMalformed},
-		"cut JSON":                 {body: `{"content":[{"type":"te`, code: domain.CodeMalformed},
-		"other JSON":               {body: `{"data":[]}`, code: domain.CodeMalformed},
-		"a list":                   {body: `[]`, code: domain.CodeMalformed},
-		"JSON without a reason":    {body: `{"content":[{"type":"text","text":"hello"}],"stop_reason":null}`, code: domain.CodeMalformed, text: "hello"},
-		"blocks that are none":     {body: `{"content":[1],"stop_reason":"end_turn"}`, code: domain.CodeMalformed},
-		"an error in the body":     {body: failure("overloaded_error", "busy"), kind: domain.Unavailable},
-		"an error of another form": {body: `{"error":"busy"}`, kind: domain.Unavailable},
-		"overloaded":               {body: hello + fails("overloaded_error"), kind: domain.Unavailable, text: "hello"},
-		"rate":                     {body: hello + fails("rate_limit_error"), kind: domain.Throttled, text: "hello"},
-		"invalid":                  {body: hello + fails("invalid_request_error"), kind: domain.Invalid, text: "hello"},
-		"key":                      {body: fails("authentication_error"), kind: domain.Denied, code: domain.CodeAuth},
-		"billing":                  {body: fails("billing_error"), kind: domain.Denied, code: domain.CodeQuota},
-		"too large":                {body: fails("request_too_large"), kind: domain.TooLarge, code: domain.CodeContextOverflow},
-		"an unnamed error":         {body: hello + "data: " + failure("api_error", "x") + "\n\n", kind: domain.Unavailable, text: "hello"},
-		"an error of words":        {body: hello + "event: error\ndata: overloaded\n\n", kind: domain.Unavailable, text: "hello"},
-		"an error behind the stop": {body: hello + stop + fails("api_error"), kind: domain.Unavailable, text: "hello"},
-		"the end without a reason": {body: hello + event("message_stop", ""), code: domain.CodeMalformed, text: "hello"},
-		"a reason without the end": {body: hello + stop, code: domain.CodeMalformed, text: "hello"},
-		"a null reason":            {body: hello + ended("null"), code: domain.CodeMalformed, text: "hello"},
-		"cut inside arguments":     {body: hello + call, code: domain.CodeMalformed, text: "hello"},
-		"a piece of nothing":       {body: hello + arguments("3", `{}`) + ended(`"tool_use"`), code: domain.CodeMalformed, text: "hello"},
-		"an event that is no JSON": {body: hello + "data: {oops\n\n", code: domain.CodeMalformed, text: "hello"},
-		"another API's stream":     {body: "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", code: domain.CodeMalformed},
-		"comments alone":           {body: ": wait\n\n: wait\n\n", code: domain.CodeMalformed},
+	tests := map[string]conformance.Failure{
+		"empty":                    {Code: domain.CodeMalformed},
+		"white space":              {Body: "\n \n", Code: domain.CodeMalformed},
+		"a page":                   {Body: "<html>sign in</html>", Code: domain.CodeMalformed},
+		"words":                    {Body: "hello", Code: domain.CodeMalformed},
+		"cut JSON":                 {Body: `{"content":[{"type":"te`, Code: domain.CodeMalformed},
+		"other JSON":               {Body: `{"data":[]}`, Code: domain.CodeMalformed},
+		"a list":                   {Body: `[]`, Code: domain.CodeMalformed},
+		"JSON without a reason":    {Body: `{"content":[{"type":"text","text":"hello"}],"stop_reason":null}`, Code: domain.CodeMalformed, Text: "hello"},
+		"blocks that are none":     {Body: `{"content":[1],"stop_reason":"end_turn"}`, Code: domain.CodeMalformed},
+		"an error in the body":     {Body: failure("overloaded_error", "busy"), Kind: domain.Unavailable},
+		"an error of another form": {Body: `{"error":"busy"}`, Kind: domain.Unavailable},
+		"overloaded":               {Body: hello + fails("overloaded_error"), Kind: domain.Unavailable, Text: "hello"},
+		"rate":                     {Body: hello + fails("rate_limit_error"), Kind: domain.Throttled, Text: "hello"},
+		"invalid":                  {Body: hello + fails("invalid_request_error"), Kind: domain.Invalid, Text: "hello"},
+		"key":                      {Body: fails("authentication_error"), Kind: domain.Denied, Code: domain.CodeAuth},
+		"billing":                  {Body: fails("billing_error"), Kind: domain.Denied, Code: domain.CodeQuota},
+		"too large":                {Body: fails("request_too_large"), Kind: domain.TooLarge, Code: domain.CodeContextOverflow},
+		"an unnamed error":         {Body: hello + "data: " + failure("api_error", "x") + "\n\n", Kind: domain.Unavailable, Text: "hello"},
+		"an error of words":        {Body: hello + "event: error\ndata: overloaded\n\n", Kind: domain.Unavailable, Text: "hello"},
+		"an error behind the stop": {Body: hello + stop + fails("api_error"), Kind: domain.Unavailable, Text: "hello"},
+		"the end without a reason": {Body: hello + event("message_stop", ""), Code: domain.CodeMalformed, Text: "hello"},
+		"a reason without the end": {Body: hello + stop, Code: domain.CodeMalformed, Text: "hello"},
+		"a null reason":            {Body: hello + ended("null"), Code: domain.CodeMalformed, Text: "hello"},
+		"cut inside arguments":     {Body: hello + call, Code: domain.CodeMalformed, Text: "hello"},
+		"a piece of nothing":       {Body: hello + arguments("3", `{}`) + ended(`"tool_use"`), Code: domain.CodeMalformed, Text: "hello"},
+		"an event that is no JSON": {Body: hello + "data: {oops\n\n", Code: domain.CodeMalformed, Text: "hello"},
+		"another API's stream":     {Body: "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", Code: domain.CodeMalformed},
+		"comments alone":           {Body: ": wait\n\n: wait\n\n", Code: domain.CodeMalformed},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			answer, err := infer(t, serve(t, 200, nil, test.body), question())
-			require.NotNil(t, err)
-			if test.kind == "" {
-				test.kind = domain.Unavailable
-			}
-			require.Equal(t, test.kind, err.Kind, err.Message)
-			require.Equal(t, test.code, err.Code, err.Message)
-			require.True(t, err.Billed, "what began to answer may be billed")
-			require.True(t, answer.Partial)
-			require.Equal(t, test.text, answer.Message.Text())
-			require.Empty(t, answer.Message.ToolCalls)
-			switch used := answer.Response.Usage; name {
-			case "a null reason":
-			case "cut inside arguments":
-				require.True(t, used.Estimated, "a call is not in the message, and is counted")
-				require.Positive(t, used.OutputTokens)
-			default:
-				require.Zero(t, used.OutputTokens, "what was written is not known before the end")
-			}
-		})
-	}
-}
-
-// hanging sends some events and then waits for the other side to hang up.
-func hanging(t *testing.T, body string) (url string, closed <-chan struct{}) {
-	t.Helper()
-	gone := make(chan struct{})
-	return serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		if body != "" {
-			_, _ = io.WriteString(w, body)
-			_ = http.NewResponseController(w).Flush()
+	conformance.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
+		switch used := answer.Response.Usage; name {
+		case "a null reason":
+		case "cut inside arguments":
+			require.True(t, used.Estimated, "a call is not in the message, and is counted")
+			require.Positive(t, used.OutputTokens)
+		default:
+			require.Zero(t, used.OutputTokens, "what was written is not known before the end")
 		}
-		<-r.Context().Done()
-		close(gone)
-	}), gone
+	})
 }
 
 func TestCancelKeepsWhatCame(t *testing.T) {
 	t.Parallel()
-	url, closed := hanging(t, start+begin("0", toolF)+arguments("0", "{}")+text("1", "hello"))
+	url, closed := conformance.Stall(t, start+begin("0", toolF)+arguments("0", "{}")+text("1", "hello"))
 	ctx, cancel := context.WithCancel(t.Context())
 	answer, err := provider(t, url).Infer(ctx, question(), func(d inference.Delta) {
 		if d.Text != "" {

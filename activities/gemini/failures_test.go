@@ -161,15 +161,8 @@ func TestNoAnswers(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel()
 	for _, cancelled := range []bool{true, false} {
-		gone := make(chan struct{})
-		server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			_, _ = io.WriteString(w, event(says("", `{"text": "hello"}`, `{"functionCall": {"name": "f"}}`), ""))
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			close(gone)
-		})
-		config := wire.Config{BaseURL: server.URL}
+		url, gone := conformance.Stall(t, event(says("", `{"text": "hello"}`, `{"functionCall": {"name": "f"}}`), ""))
+		config := wire.Config{BaseURL: url}
 		if !cancelled {
 			config.Timeouts.Idle = 20 * time.Millisecond
 		}

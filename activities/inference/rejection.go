@@ -2,7 +2,9 @@ package inference
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -175,4 +177,151 @@ func contains(text string, any []string) bool {
 // which may have done its work all the same.
 func gateway(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout || status >= 520 && status <= 524
+}
+
+// An Advice is a provider's word on whether to try again, beside the status.
+type Advice string
+
+const (
+	// AdviceNone: it says nothing, so the status decides.
+	AdviceNone Advice = ""
+	// AdviceRetry: the same request may succeed, whatever the status.
+	AdviceRetry Advice = "retry"
+	// AdviceGiveUp: the same request fails again, whatever the status.
+	AdviceGiveUp Advice = "give_up"
+)
+
+// AdviceOf reads the header in which Anthropic, and OpenAI to its own SDKs, say
+// it. What is neither true nor false says nothing.
+func AdviceOf(header http.Header) Advice {
+	switch strings.ToLower(strings.TrimSpace(header.Get("X-Should-Retry"))) {
+	case "true":
+		return AdviceRetry
+	case "false":
+		return AdviceGiveUp
+	}
+	return AdviceNone
+}
+
+// heed follows the provider's advice where nothing is known but a status. An
+// error whose code says what happened stays as it is: no advice makes a try of
+// what is about money, a key, a model's name, a filter, or the length of the
+// conversation.
+func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Error {
+	switch {
+	case err.Code != "" || r.Again == AdviceNone:
+	case r.Again == AdviceRetry && err.Kind == domain.Invalid:
+		err.Kind = domain.Unavailable
+	case r.Again == AdviceGiveUp && err.Kind == domain.Throttled:
+		return domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: there are too many requests, and the provider says that waiting does not help%s", config.Provider, r.said())
+	case r.Again == AdviceGiveUp && err.Kind == domain.Unavailable:
+		return domain.CodedErrorf(domain.Denied, domain.CodeGivenUp, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
+	}
+	return err
+}
+
+// The words that providers use, found in recorded traffic and their public
+// documentation. All are compared in lower case.
+
+// quota reports whether it is about money rather than pace: waiting a while
+// does not help.
+func (r Rejection) quota() bool {
+	switch r.Status {
+	case http.StatusPaymentRequired:
+		return !r.Asked // with a delay it is a budget in flight, which comes back
+	case 0, http.StatusBadRequest, http.StatusForbidden, http.StatusTooManyRequests:
+	default:
+		return false
+	}
+	if r.has("insufficient_quota", "credit_balance", "billing", "spend_limit", "usage_limit", "insufficient_credit",
+		"insufficient_balance", "insufficient_funds", "payment_required") {
+		return true
+	}
+	if r.says("perday", "prepayment credits") {
+		return true // a day's quota, or money, does not come back while one waits
+	}
+	if r.has("resource_exhausted") || r.Asked && !r.says("credit") {
+		return false
+	}
+	return r.says("exceeded your current quota", "credit balance is too low", "insufficient balance", "insufficient credits",
+		"insufficient_quota", "spend limit", "spending limit", "usage limits", "run out of credits", "used all available credits")
+}
+
+// auth reports whether the key is what was refused.
+func (r Rejection) auth() bool {
+	switch r.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return true
+	case 0, http.StatusBadRequest:
+		return r.has("invalid_api_key", "authentication_error", "permission_error", "unauthorized", "unauthenticated") ||
+			r.says("incorrect api key", "invalid api key", "api key not valid", "api key is invalid", "api key expired", "api key not found", "api_key_invalid")
+	}
+	return false
+}
+
+// overflow reports whether the conversation is longer than the model's window.
+func (r Rejection) overflow() bool {
+	switch r.Status {
+	case http.StatusRequestEntityTooLarge:
+		return true
+	case 0, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+	default:
+		return false
+	}
+	return r.has("context_length_exceeded", "too_many_prompt_tokens", "too_many_tokens", "request_too_large",
+		"context_window_exceeded", "exceed_context_size") ||
+		r.says("maximum context length", "max context length", "maximum model length", "prompt is too long", "prompt too long",
+			"input is too long", "reduce the length of the", "context_length_exceeded", "exceeds the context", "exceed context limit", "context window",
+			"input token count", "total length of all messages is too long", "exceeds the model's maximum", "maximum prompt length", "available context size")
+}
+
+// filtered reports whether a content filter refused the request.
+func (r Rejection) filtered() bool {
+	if r.Status >= 500 || r.Status == http.StatusUnauthorized || r.Status == http.StatusTooManyRequests {
+		return false
+	}
+	return r.has("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed") ||
+		r.says("responsibleaipolicyviolation", "content management policy", "flagged by moderation", "requires moderation")
+}
+
+// notFound reports whether there is no such model, or nothing at the URL.
+func (r Rejection) notFound() bool {
+	if r.Status == http.StatusNotFound || r.Status == http.StatusGone {
+		return true
+	}
+	return r.Status < 500 && (r.has("model_not_found", "deploymentnotfound", "model_not_available", "not_found_error") ||
+		r.says("is not a valid model id", "model does not exist"))
+}
+
+// maxAsked bounds a delay that was asked for, before anything is reckoned with it.
+const maxAsked = 30 * 24 * time.Hour
+
+// RetryAfter reads the delay that a response asks for, in all the forms that
+// are found: milliseconds before seconds before a date. What cannot be read or
+// is negative counts as not asked for.
+func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
+	for _, form := range []struct {
+		name string
+		unit time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		if delay, ok := Delay(header.Get(form.name), form.unit); ok {
+			return delay, true
+		}
+	}
+	if at, err := http.ParseTime(strings.TrimSpace(header.Get("Retry-After"))); err == nil {
+		return min(max(at.Sub(now), 0), maxAsked), true
+	}
+	return 0, false
+}
+
+// Delay reads a number of units, fractions allowed.
+func Delay(text string, unit time.Duration) (time.Duration, bool) {
+	number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if math.IsNaN(number) || number < 0 || err != nil && !math.IsInf(number, 1) {
+		return 0, false
+	}
+	if number >= float64(maxAsked)/float64(unit) {
+		return maxAsked, true
+	}
+	return time.Duration(number * float64(unit)), true
 }

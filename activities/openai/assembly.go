@@ -255,7 +255,7 @@ func (s *assembly) Answer() inference.Answer {
 		}
 	}
 	cut = cut || s.status == statusIncomplete || out.Cut(s.Bound)
-	return out.Finished(s.finishReason(cut, len(out.Calls()) > 0, refused), s.reason)
+	return out.Finished(s.finishReason(cut, out.Called(), refused), s.reason)
 }
 
 // finishReason says why the model stopped. Nothing that was cut counts as whole,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/inference"
 	"everstep/activities/inference/conformance"
 	"everstep/domain"
 )
@@ -18,45 +19,26 @@ func TestRefusals(t *testing.T) {
 	openAI := func(kind, code string) string {
 		return `{"error":{"message":"words","type":"` + kind + `","param":null,"code":"` + code + `"}}`
 	}
-	tests := map[string]struct {
-		status int
-		header http.Header
-		body   string
-		kind   domain.Kind
-		code   domain.Code
-		billed bool
-		after  time.Duration
-	}{
-		"rate":                    {status: 429, header: http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"2"}}, body: openAI("tokens", "rate_limit_exceeded"), kind: domain.Throttled, after: 1500 * time.Millisecond},
-		"money":                   {status: 429, body: openAI("insufficient_quota", "insufficient_quota"), kind: domain.Denied, code: domain.CodeQuota},
-		"key":                     {status: 401, body: openAI("invalid_request_error", "invalid_api_key"), kind: domain.Denied, code: domain.CodeAuth},
-		"region":                  {status: 403, body: openAI("request_forbidden", "unsupported_country_region_territory"), kind: domain.Denied, code: domain.CodeAuth},
-		"model":                   {status: 404, body: openAI("invalid_request_error", "model_not_found"), kind: domain.Invalid, code: domain.CodeModelNotFound},
-		"Azure, deployment":       {status: 404, body: `{"error":{"code":"DeploymentNotFound","message":"x"}}`, kind: domain.Invalid, code: domain.CodeModelNotFound},
-		"context":                 {status: 400, body: openAI("invalid_request_error", "context_length_exceeded"), kind: domain.TooLarge, code: domain.CodeContextOverflow},
-		"context, words":          {status: 400, body: `{"error":{"message":"Your input exceeds the context window of this model. Please adjust your input and try again.","type":"invalid_request_error","param":"input","code":null}}`, kind: domain.TooLarge, code: domain.CodeContextOverflow},
-		"Azure, filter":           {status: 400, body: `{"error":{"code":"content_filter","message":"filtered","innererror":{"code":"ResponsibleAIPolicyViolation"}}}`, kind: domain.Denied, code: domain.CodeFiltered},
-		"reasoning without item":  {status: 400, body: `{"error":{"message":"Item 'rs_1' of type 'reasoning' was provided without its required following item.","type":"invalid_request_error","param":"input","code":null}}`, kind: domain.Invalid},
-		"call without its result": {status: 400, body: `{"error":{"message":"No tool output found for function call call_a.","type":"invalid_request_error","param":"input","code":null}}`, kind: domain.Invalid},
-		"500":                     {status: 500, body: openAI("server_error", "server_error"), kind: domain.Unavailable},
-		"502":                     {status: 502, body: `<html>`, kind: domain.Unavailable, billed: true},
-		"503":                     {status: 503, body: openAI("server_error", "overloaded"), kind: domain.Unavailable},
-		"504":                     {status: 504, kind: domain.Unavailable, billed: true},
-		"a redirect":              {status: 307, header: http.Header{"Location": {"https://elsewhere"}}, kind: domain.Invalid},
-		"204":                     {status: 204, kind: domain.Unavailable, code: domain.CodeMalformed, billed: true},
+	tests := map[string]conformance.Failure{
+		"rate":                    {Status: 429, Header: http.Header{"Retry-After-Ms": {"1500"}, "Retry-After": {"2"}}, Body: openAI("tokens", "rate_limit_exceeded"), Kind: domain.Throttled, After: 1500 * time.Millisecond},
+		"money":                   {Status: 429, Body: openAI("insufficient_quota", "insufficient_quota"), Kind: domain.Denied, Code: domain.CodeQuota},
+		"key":                     {Status: 401, Body: openAI("invalid_request_error", "invalid_api_key"), Kind: domain.Denied, Code: domain.CodeAuth},
+		"region":                  {Status: 403, Body: openAI("request_forbidden", "unsupported_country_region_territory"), Kind: domain.Denied, Code: domain.CodeAuth},
+		"model":                   {Status: 404, Body: openAI("invalid_request_error", "model_not_found"), Kind: domain.Invalid, Code: domain.CodeModelNotFound},
+		"Azure, deployment":       {Status: 404, Body: `{"error":{"code":"DeploymentNotFound","message":"x"}}`, Kind: domain.Invalid, Code: domain.CodeModelNotFound},
+		"context":                 {Status: 400, Body: openAI("invalid_request_error", "context_length_exceeded"), Kind: domain.TooLarge, Code: domain.CodeContextOverflow},
+		"context, words":          {Status: 400, Body: `{"error":{"message":"Your input exceeds the context window of this model. Please adjust your input and try again.","type":"invalid_request_error","param":"input","code":null}}`, Kind: domain.TooLarge, Code: domain.CodeContextOverflow},
+		"Azure, filter":           {Status: 400, Body: `{"error":{"code":"content_filter","message":"filtered","innererror":{"code":"ResponsibleAIPolicyViolation"}}}`, Kind: domain.Denied, Code: domain.CodeFiltered},
+		"reasoning without item":  {Status: 400, Body: `{"error":{"message":"Item 'rs_1' of type 'reasoning' was provided without its required following item.","type":"invalid_request_error","param":"input","code":null}}`, Kind: domain.Invalid},
+		"call without its result": {Status: 400, Body: `{"error":{"message":"No tool output found for function call call_a.","type":"invalid_request_error","param":"input","code":null}}`, Kind: domain.Invalid},
+		"500":                     {Status: 500, Body: openAI("server_error", "server_error"), Kind: domain.Unavailable},
+		"502":                     {Status: 502, Body: `<html>`, Kind: domain.Unavailable, Billed: true},
+		"503":                     {Status: 503, Body: openAI("server_error", "overloaded"), Kind: domain.Unavailable},
+		"504":                     {Status: 504, Kind: domain.Unavailable, Billed: true},
+		"a redirect":              {Status: 307, Header: http.Header{"Location": {"https://elsewhere"}}, Kind: domain.Invalid},
+		"204":                     {Status: 204, Kind: domain.Unavailable, Code: domain.CodeMalformed, Billed: true},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, test.status, test.header, test.body).URL, question())
-			require.NotNil(t, err)
-			require.Equal(t, test.kind, err.Kind, err.Message)
-			require.Equal(t, test.code, err.Code, err.Message)
-			require.Equal(t, test.billed, err.Billed)
-			require.Equal(t, test.after, err.RetryAfter)
-			require.True(t, answer.Partial)
-		})
-	}
+	conformance.Fails(t, tests, ask, nil)
 }
 
 // TestNoAnswers reads responses of status 200 that hold none.
@@ -67,64 +49,44 @@ func TestNoAnswers(t *testing.T) {
 		return head + sse(ended("failed", `,"usage":`+used+`,"error":{"code":"`+code+`","message":"words"}`))
 	}
 	calling := `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"x\":"}`
-	tests := map[string]struct {
-		header http.Header
-		body   string
-		kind   domain.Kind
-		code   domain.Code
-		text   string
-	}{
-		"nothing":                     {code: domain.CodeMalformed},
-		"a page":                      {header: http.Header{"Content-Type": {"text/html"}}, body: "<html>gateway</html>", code: domain.CodeMalformed},
-		"JSON cut":                    {body: `{"status":"completed","output":[`, code: domain.CodeMalformed},
-		"another API's answer":        {body: `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, code: domain.CodeMalformed},
-		"JSON, not finished":          {body: `{"status":"in_progress","output":[` + hello + `]}`, code: domain.CodeMalformed},
-		"JSON, cancelled":             {body: `{"status":"cancelled","output":[` + hello + `]}`},
-		"JSON, failed":                {body: `{"status":"failed","error":{"code":"rate_limit_exceeded","message":"x"},"output":[]}`, kind: domain.Throttled},
-		"JSON, an error":              {body: `{"error":{"code":"insufficient_quota","message":"x"}}`, kind: domain.Denied, code: domain.CodeQuota},
-		"items that are no list":      {body: `{"status":"completed","output":{}}`, code: domain.CodeMalformed},
-		"an error event":              {body: head + sse(`{"type":"error","code":"server_error","message":"x","param":null,"sequence_number":3}`), text: "hel"},
-		"an error event, nested":      {body: head + sse(`{"type":"error","error":{"type":"tokens","code":"rate_limit_exceeded","message":"x"}}`), kind: domain.Throttled, text: "hel"},
-		"an error event of words":     {body: head + "event: error\ndata: overloaded\n\n", text: "hel"},
-		"an error without a type":     {body: head + `data: {"error":{"message":"x","code":"context_length_exceeded"}}` + "\n\n", kind: domain.TooLarge, code: domain.CodeContextOverflow, text: "hel"},
-		"failed, server":              {body: failure("server_error"), text: "hel"},
-		"failed, rate":                {body: failure("rate_limit_exceeded"), kind: domain.Throttled, text: "hel"},
-		"failed, money":               {body: failure("insufficient_quota"), kind: domain.Denied, code: domain.CodeQuota, text: "hel"},
-		"failed, prompt":              {body: failure("invalid_prompt"), kind: domain.Denied, code: domain.CodeFiltered, text: "hel"},
-		"failed, policy":              {body: failure("bio_policy"), kind: domain.Denied, code: domain.CodeFiltered, text: "hel"},
-		"failed, picture":             {body: failure("image_too_large"), kind: domain.Invalid, text: "hel"},
-		"failed, picture elsewhere":   {body: failure("failed_to_download_image"), text: "hel"},
-		"failed, nobody says why":     {body: head + sse(ended("failed", `,"error":null`)), text: "hel"},
-		"completed with an error":     {body: head + sse(ended("completed", `,"error":{"code":"server_error","message":"x"}`, hello)), text: "hel"},
-		"completed without its text":  {body: head + sse(ended("completed", "")), code: domain.CodeMalformed, text: "hel"},
-		"completed without response":  {body: head + sse(`{"type":"response.completed"}`), code: domain.CodeMalformed, text: "hel"},
-		"a stream that ends":          {body: head, code: domain.CodeMalformed, text: "hel"},
-		"a stream that ends in JSON":  {body: head + `data: {"type":"response.comple`, code: domain.CodeMalformed, text: "hel"},
-		"created and nothing else":    {body: sse(created), code: domain.CodeMalformed},
-		"items done and no end":       {body: head + sse(lo, itemDone(0, hello)), code: domain.CodeMalformed, text: "hello"},
-		"done without an end":         {body: head + "data: [DONE]\n\n", code: domain.CodeMalformed, text: "hel"},
-		"cut inside arguments":        {body: head + sse(calling), code: domain.CodeMalformed, text: "hel"},
-		"an event that is no JSON":    {body: head + "data: {oops\n\n", code: domain.CodeMalformed, text: "hel"},
-		"comments and nothing else":   {body: ": wait\n\n: wait\n\n", code: domain.CodeMalformed},
-		"JSON though a stream is due": {header: http.Header{"Content-Type": {"text/event-stream"}}, body: `{"error":{"message":"no","code":500}}`},
+	tests := map[string]conformance.Failure{
+		"nothing":                     {Code: domain.CodeMalformed},
+		"a page":                      {Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>gateway</html>", Code: domain.CodeMalformed},
+		"JSON cut":                    {Body: `{"status":"completed","output":[`, Code: domain.CodeMalformed},
+		"another API's answer":        {Body: `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, Code: domain.CodeMalformed},
+		"JSON, not finished":          {Body: `{"status":"in_progress","output":[` + hello + `]}`, Code: domain.CodeMalformed},
+		"JSON, cancelled":             {Body: `{"status":"cancelled","output":[` + hello + `]}`},
+		"JSON, failed":                {Body: `{"status":"failed","error":{"code":"rate_limit_exceeded","message":"x"},"output":[]}`, Kind: domain.Throttled},
+		"JSON, an error":              {Body: `{"error":{"code":"insufficient_quota","message":"x"}}`, Kind: domain.Denied, Code: domain.CodeQuota},
+		"items that are no list":      {Body: `{"status":"completed","output":{}}`, Code: domain.CodeMalformed},
+		"an error event":              {Body: head + sse(`{"type":"error","code":"server_error","message":"x","param":null,"sequence_number":3}`), Text: "hel"},
+		"an error event, nested":      {Body: head + sse(`{"type":"error","error":{"type":"tokens","code":"rate_limit_exceeded","message":"x"}}`), Kind: domain.Throttled, Text: "hel"},
+		"an error event of words":     {Body: head + "event: error\ndata: overloaded\n\n", Text: "hel"},
+		"an error without a type":     {Body: head + `data: {"error":{"message":"x","code":"context_length_exceeded"}}` + "\n\n", Kind: domain.TooLarge, Code: domain.CodeContextOverflow, Text: "hel"},
+		"failed, server":              {Body: failure("server_error"), Text: "hel"},
+		"failed, rate":                {Body: failure("rate_limit_exceeded"), Kind: domain.Throttled, Text: "hel"},
+		"failed, money":               {Body: failure("insufficient_quota"), Kind: domain.Denied, Code: domain.CodeQuota, Text: "hel"},
+		"failed, prompt":              {Body: failure("invalid_prompt"), Kind: domain.Denied, Code: domain.CodeFiltered, Text: "hel"},
+		"failed, policy":              {Body: failure("bio_policy"), Kind: domain.Denied, Code: domain.CodeFiltered, Text: "hel"},
+		"failed, picture":             {Body: failure("image_too_large"), Kind: domain.Invalid, Text: "hel"},
+		"failed, picture elsewhere":   {Body: failure("failed_to_download_image"), Text: "hel"},
+		"failed, nobody says why":     {Body: head + sse(ended("failed", `,"error":null`)), Text: "hel"},
+		"completed with an error":     {Body: head + sse(ended("completed", `,"error":{"code":"server_error","message":"x"}`, hello)), Text: "hel"},
+		"completed without its text":  {Body: head + sse(ended("completed", "")), Code: domain.CodeMalformed, Text: "hel"},
+		"completed without response":  {Body: head + sse(`{"type":"response.completed"}`), Code: domain.CodeMalformed, Text: "hel"},
+		"a stream that ends":          {Body: head, Code: domain.CodeMalformed, Text: "hel"},
+		"a stream that ends in JSON":  {Body: head + `data: {"type":"response.comple`, Code: domain.CodeMalformed, Text: "hel"},
+		"created and nothing else":    {Body: sse(created), Code: domain.CodeMalformed},
+		"items done and no end":       {Body: head + sse(lo, itemDone(0, hello)), Code: domain.CodeMalformed, Text: "hello"},
+		"done without an end":         {Body: head + "data: [DONE]\n\n", Code: domain.CodeMalformed, Text: "hel"},
+		"cut inside arguments":        {Body: head + sse(calling), Code: domain.CodeMalformed, Text: "hel"},
+		"an event that is no JSON":    {Body: head + "data: {oops\n\n", Code: domain.CodeMalformed, Text: "hel"},
+		"comments and nothing else":   {Body: ": wait\n\n: wait\n\n", Code: domain.CodeMalformed},
+		"JSON though a stream is due": {Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: `{"error":{"message":"no","code":500}}`},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			answer, err := infer(t, conformance.Serve(t, 200, test.header, test.body).URL, question())
-			require.NotNil(t, err)
-			if test.kind == "" {
-				test.kind = domain.Unavailable
-			}
-			require.Equal(t, test.kind, err.Kind, err.Message)
-			require.Equal(t, test.code, err.Code, err.Message)
-			require.True(t, err.Billed, "what began to answer may be billed")
-			require.True(t, answer.Partial)
-			require.Equal(t, test.text, answer.Message.Text())
-			require.Empty(t, answer.Message.ToolCalls)
-			if strings.Contains(test.body, used) {
-				require.EqualValues(t, 7, answer.Response.Usage.OutputTokens, "what failed has its price")
-			}
-		})
-	}
+	conformance.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
+		if strings.Contains(tests[name].Body, used) {
+			require.EqualValues(t, 7, answer.Response.Usage.OutputTokens, "what failed has its price")
+		}
+	})
 }

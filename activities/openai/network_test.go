@@ -17,23 +17,6 @@ import (
 	"everstep/domain"
 )
 
-// stream sends some events and then waits for the other side to hang up.
-func stream(t *testing.T, body string) (url string, closed <-chan struct{}) {
-	t.Helper()
-	gone := make(chan struct{})
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		if body != "" {
-			_, _ = io.WriteString(w, body)
-			_ = http.NewResponseController(w).Flush()
-		}
-		<-r.Context().Done()
-		close(gone)
-	})
-	return server.URL, gone
-}
-
 // TestRequestID: the provider's id of the request is kept, of a failure too.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
@@ -53,7 +36,7 @@ func TestRequestID(t *testing.T) {
 func TestCancelKeepsWhatCame(t *testing.T) {
 	t.Parallel()
 	thinking := `{"type":"response.reasoning_summary_text.delta","output_index":1,"summary_index":0,"delta":"hm"}`
-	url, closed := stream(t, sse(created, itemDone(0, called), itemDone(1, rs))+sse(thinking, strings.Replace(hel, `"output_index":0`, `"output_index":2`, 1)))
+	url, closed := conformance.Stall(t, sse(created, itemDone(0, called), itemDone(1, rs))+sse(thinking, strings.Replace(hel, `"output_index":0`, `"output_index":2`, 1)))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	answer, err := provider(t, url).Infer(ctx, question(), func(d inference.Delta) {
 		if d.Text != "" {

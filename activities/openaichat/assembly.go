@@ -182,8 +182,7 @@ func piece(call toolCall) wire.Piece {
 // Answer returns the whole answer. Its content decides what it is, before the
 // server's word does.
 func (s *assembly) Answer() inference.Answer {
-	calls := s.Calls()
-	refused := len(calls) == 0 && s.TextAt(atRefusal) != "" && strings.TrimSpace(s.TextAt(atText)) == ""
+	refused := !s.Called() && s.TextAt(atRefusal) != "" && strings.TrimSpace(s.TextAt(atText)) == ""
 	if refused {
 		s.DropText(atText)
 	} else {
@@ -192,7 +191,7 @@ func (s *assembly) Answer() inference.Answer {
 	if s.thought != "" || len(s.details) > 0 {
 		s.Keep(atReasoning, s.thought, s.reasoningDetails())
 	}
-	finish := finishOf(s.finish, len(calls) > 0, refused)
+	finish := finishOf(s.finish, s.Called(), refused)
 	if finish == domain.FinishToolCalls && s.Cut(s.Bound) {
 		finish = domain.FinishLength
 	}

@@ -16,26 +16,9 @@ import (
 	"everstep/domain"
 )
 
-// stream sends some events and then waits for the other side to hang up.
-func stream(t *testing.T, body string) (url string, closed <-chan struct{}) {
-	t.Helper()
-	gone := make(chan struct{})
-	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		if body != "" {
-			_, _ = io.WriteString(w, body)
-			_ = http.NewResponseController(w).Flush()
-		}
-		<-r.Context().Done()
-		close(gone)
-	})
-	return server.URL, gone
-}
-
 func TestCancelKeepsWhatCame(t *testing.T) {
 	t.Parallel()
-	url, closed := stream(t, chunk(`{"index":0,"delta":{"content":"hello","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}`))
+	url, closed := conformance.Stall(t, chunk(`{"index":0,"delta":{"content":"hello","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}`))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	answer, err := provider(t, url).Infer(ctx, question(), func(inference.Delta) { cancel(stop) })

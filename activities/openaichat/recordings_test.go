@@ -39,6 +39,12 @@ func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *do
 	return conformance.Infer(t, provider(t, url), call)
 }
 
+// ask asks the server at a URL the question.
+func ask(t *testing.T, url string) (inference.Answer, *domain.Error) {
+	t.Helper()
+	return infer(t, url, question())
+}
+
 // A said is what both decoders must agree on.
 type said struct {
 	Text, Finish  string

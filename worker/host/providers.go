@@ -8,6 +8,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/modelfacts"
 	"everstep/activities/scripted"
 	"everstep/domain"
 )
@@ -151,4 +152,19 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 		base = v.access(c).BaseURL
 	}
 	return atServer(api, base)
+}
+
+// facts returns what is known of models on this worker.
+func (c Config) facts() (func(domain.LLMConfig) (modelfacts.Facts, bool), error) {
+	var files []string
+	if c.Prices != "" {
+		files = append(files, c.Prices)
+	}
+	table, err := modelfacts.Load(files...)
+	if err != nil {
+		return nil, err
+	}
+	return func(model domain.LLMConfig) (modelfacts.Facts, bool) {
+		return table.Find(model.Provider, model.Model, c.vendorServer(model))
+	}, nil
 }

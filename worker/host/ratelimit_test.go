@@ -64,8 +64,8 @@ func TestQuotas(t *testing.T) {
 
 	for want, wrong := range map[string]Config{
 		`rate limit: "opnai" is no vendor; the vendors are: ` + strings.Join(vendorNames(), ", "): {RateLimits: map[string]RateLimit{"opnai": {1, 1}}},
-		"rate limit: openai: a limit cannot be negative; zero is none":                 {RateLimits: map[string]RateLimit{"openai": {RequestsPerMinute: -1}}},
-		"workers: -1; give how many workers share the tokens, at least 1":              {Workers: -1},
+		"rate limit: openai: a limit cannot be negative; zero is none":                            {RateLimits: map[string]RateLimit{"openai": {RequestsPerMinute: -1}}},
+		"workers: -1; give how many workers share the tokens, at least 1":                         {Workers: -1},
 	} {
 		_, err := wrong.quotas()
 		require.EqualError(t, err, want)

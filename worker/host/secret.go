@@ -39,7 +39,7 @@ type secrets struct {
 	// fixed are those of the configuration, latest those that files have held.
 	fixed, latest []string
 	// all is for the log, said for what others say.
-	all, said hiding
+	all, said wire.Hiding
 }
 
 // maxSecrets bounds how many are kept of those that files have held.
@@ -71,15 +71,9 @@ func (s *secrets) add(text string) {
 
 // spell makes the forms of all. The lock is the caller's.
 func (s *secrets) spell() {
-	var all, said []string
-	for _, secret := range slices.Concat(s.fixed, s.latest) {
-		forms := wire.SecretForms(secret)
-		all = append(all, forms...)
-		if len(secret) >= leastSaid {
-			said = append(said, forms...)
-		}
-	}
-	s.all, s.said = hidingOf(all), hidingOf(said)
+	all := slices.Concat(s.fixed, s.latest)
+	s.all = wire.NewHiding(hidden, all...)
+	s.said = wire.NewHiding(hidden, slices.DeleteFunc(all, func(secret string) bool { return len(secret) < leastSaid })...)
 }
 
 func (s *secrets) has(text string) bool {
@@ -92,7 +86,7 @@ func (s *secrets) has(text string) bool {
 func (s *secrets) hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.all.hide(text)
+	return s.all.Hide(text)
 }
 
 // leastSaid is the length from which on a secret is hidden in conversations.
@@ -105,7 +99,7 @@ const leastSaid = 16
 func (s *secrets) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.said.hide(text)
+	return s.said.Hide(text)
 }
 
 // Begun is how many bytes at the end of a text may be the beginning of what
@@ -113,7 +107,7 @@ func (s *secrets) Hide(text string) string {
 func (s *secrets) Begun(text string) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.said.begun(text)
+	return s.said.Begun(text)
 }
 
 // A redactor writes on what it is given, without the secrets. A line is written

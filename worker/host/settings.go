@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"everstep/activities/inference/wire"
 	"everstep/activities/modelfacts"
 	"everstep/domain"
 )
@@ -24,35 +25,17 @@ type setting struct {
 
 func connectionSettings() []setting {
 	return []setting{
-		{"address", "TEMPORAL_ADDRESS", "host:port", "the Temporal server", func(c *Config, text string) error {
-			c.Connection.Address = text
-			return checkAddress(text)
-		}},
-		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", func(c *Config, text string) error {
-			c.Connection.Namespace = text
-			return CheckName(text)
-		}},
-		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", func(c *Config, text string) error {
-			c.Connection.Profile = text
-			return CheckName(text)
-		}},
+		{"address", "TEMPORAL_ADDRESS", "host:port", "the Temporal server", into(func(c *Config) *string { return &c.Connection.Address }, checked(checkAddress))},
+		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", into(func(c *Config) *string { return &c.Connection.Namespace }, checked(CheckName))},
+		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", into(func(c *Config) *string { return &c.Connection.Profile }, checked(CheckName))},
 	}
 }
 
 func workerSettings() []setting {
 	return []setting{
-		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", func(c *Config, text string) error {
-			c.TaskQueue = text
-			return CheckName(text)
-		}},
-		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; the current directory unless given", func(c *Config, text string) error {
-			c.Dir = text
-			return checkDirectory(text)
-		}},
-		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", func(c *Config, text string) error {
-			c.Storage = text
-			return checkStorage(text)
-		}},
+		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
+		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; the current directory unless given", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
+		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
 		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
 			c.Prices = text
 			_, err := modelfacts.Table{}.With(text)
@@ -64,19 +47,23 @@ func workerSettings() []setting {
 		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", func(c *Config, text string) error {
 			return c.Log.Format.UnmarshalText([]byte(text))
 		}},
-		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", func(c *Config, text string) (err error) {
-			c.MaxActivities, err = readCount(text, 10_000)
-			return err
-		}},
-		{"cache-size", "EVERSTEP_CACHE_SIZE", "size", "memory for conversations, as in 256MiB", func(c *Config, text string) (err error) {
-			c.CacheBytes, err = readSize(text)
-			return err
-		}},
-		{"stop-timeout", "EVERSTEP_STOP_TIMEOUT", "duration", "what work in progress has to finish when the worker stops, as in 10s", func(c *Config, text string) (err error) {
-			c.StopTimeout, err = readDuration(text, time.Hour)
-			return err
-		}},
+		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(func(c *Config) *int { return &c.MaxActivities }, count(10_000))},
+		{"cache-size", "EVERSTEP_CACHE_SIZE", "size", "memory for conversations, as in 256MiB", into(func(c *Config) *int64 { return &c.CacheBytes }, readSize)},
+		{"stop-timeout", "EVERSTEP_STOP_TIMEOUT", "duration", "what work in progress has to finish when the worker stops, as in 10s", into(func(c *Config) *time.Duration { return &c.StopTimeout }, upTo(time.Hour))},
 	}
+}
+
+// into reads a value of the configuration.
+func into[T any](of func(*Config) *T, read func(string) (T, error)) func(*Config, string) error {
+	return func(c *Config, text string) (err error) {
+		*of(c), err = read(text)
+		return err
+	}
+}
+
+// checked takes a text as it is, unless something is wrong with it.
+func checked(check func(string) error) func(string) (string, error) {
+	return func(text string) (string, error) { return text, check(text) }
 }
 
 // apply reads the setting from the flags, else from the environment. An empty
@@ -135,20 +122,26 @@ func checkDirectory(path string) error {
 	return nil
 }
 
-func readCount(text string, most int) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, fmt.Errorf("%q is no whole number from 1 to %d", text, most)
+// count reads a whole number from 1 on.
+func count(most int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("%q is no whole number from 1 to %d", text, most)
+		}
+		return n, nil
 	}
-	return n, nil
 }
 
-func readDuration(text string, most time.Duration) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 || d > most {
-		return 0, fmt.Errorf("%q is no duration above 0 and up to %s, as in 10s", text, most)
+// upTo reads a duration above zero.
+func upTo(most time.Duration) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 || d > most {
+			return 0, fmt.Errorf("%q is no duration above 0 and up to %s, as in 10s", text, most)
+		}
+		return d, nil
 	}
-	return d, nil
 }
 
 // readSize reads a number of bytes, in decimal or binary units.
@@ -169,4 +162,35 @@ func readSize(text string) (int64, error) {
 		break
 	}
 	return 0, fmt.Errorf("%q is no size above 0, as in 256MiB", text)
+}
+
+// kindBool is the kind of a setting whose flag needs no value.
+const kindBool = "bool"
+
+// modelSettings are those that all requests to models share. Base URLs and keys
+// are the vendors'.
+func modelSettings() []setting {
+	return []setting{
+		// No flag: it may hold a password.
+		{"", "EVERSTEP_PROXY", "url", "the proxy that requests to models go through", func(c *Config, text string) error {
+			c.Proxy = Secret(strings.TrimSpace(text))
+			_, err := wire.ParseProxy(text)
+			return err
+		}},
+		{"allow-base-url", "EVERSTEP_ALLOW_BASE_URL", kindBool, "let agents name a base_url of their own, which then gets the key", into(func(c *Config) *bool { return &c.AllowBaseURL }, readBool)},
+		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take answers of openai-chat/… that end without a finish reason, as some proxies send them", into(func(c *Config) *bool { return &c.FinishOptional }, readBool)},
+		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm,anthropic=50rpm; the same for all workers of a task queue", into(func(c *Config) *map[string]RateLimit { return &c.RateLimits }, readRateLimits)},
+		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(func(c *Config) *int { return &c.Workers }, count(10_000))},
+		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Connect }, upTo(time.Hour))},
+		{"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", "duration", "what a model has to begin its answer; 5m unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.FirstByte }, upTo(24*time.Hour))},
+		{"idle-timeout", "EVERSTEP_IDLE_TIMEOUT", "duration", "how long a model may pause inside an answer; 2m unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Idle }, upTo(24*time.Hour))},
+	}
+}
+
+func readBool(text string) (bool, error) {
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%q is neither true nor false", text)
+	}
+	return value, nil
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,4 +77,58 @@ func Told(call inference.Call, mode domain.OutputMode, format domain.ResponseFor
 		call.Tools, call.OutputTool = slices.Concat(tools, []domain.ToolSpec{tool}), tool.Name
 	}
 	return call
+}
+
+// Stall sends a body and then waits for the other side to hang up.
+func Stall(t testing.TB, body string) (url string, closed <-chan struct{}) {
+	t.Helper()
+	gone := make(chan struct{})
+	s := ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		write(w, http.StatusOK, body)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	return s.URL, gone
+}
+
+// A Failure is a response that is no answer, and what comes of it.
+type Failure struct {
+	// Status is 200 where it is zero. What began to answer may be billed.
+	Status int
+	Header http.Header
+	Body   string
+	// Kind is that of the error. Empty: Unavailable.
+	Kind   domain.Kind
+	Code   domain.Code
+	Billed bool
+	After  time.Duration
+	// Text is what had come of an answer, Says is in the error's message.
+	Text, Says string
+}
+
+// Fails sends each of some failures to a provider that infer asks. Then, which may
+// be nil, sees what is peculiar to one.
+func Fails(t *testing.T, failures map[string]Failure, infer func(t *testing.T, url string) (inference.Answer, *domain.Error), then func(t *testing.T, name string, answer inference.Answer)) {
+	t.Helper()
+	for name, f := range failures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status := cmp.Or(f.Status, http.StatusOK)
+			answer, err := infer(t, Serve(t, status, f.Header, f.Body).URL)
+			require.NotNil(t, err)
+			require.Equal(t, cmp.Or(f.Kind, domain.Unavailable), err.Kind, err.Message)
+			require.Equal(t, f.Code, err.Code, err.Message)
+			require.Equal(t, f.Billed || status == http.StatusOK, err.Billed)
+			require.Equal(t, f.After, err.RetryAfter)
+			require.Contains(t, err.Message, f.Says)
+			require.True(t, answer.Partial)
+			require.Equal(t, f.Text, answer.Message.Text())
+			require.Empty(t, answer.Message.ToolCalls)
+			if then != nil {
+				then(t, name, answer)
+			}
+		})
+	}
 }

@@ -138,6 +138,9 @@ func (d *Draft) DropText(at int) {
 	d.parts = slices.DeleteFunc(d.parts, func(p *draftPart) bool { return p.at == at && p.kind == domain.PartText })
 }
 
+// Called reports whether there are tool calls.
+func (d *Draft) Called() bool { return len(d.calls.list) > 0 }
+
 // Calls are the tool calls, in their order.
 func (d *Draft) Calls() []domain.ToolCall { return d.calls.Done() }
 
@@ -299,6 +302,9 @@ func (c *Calls) Done() []domain.ToolCall {
 // say otherwise: the output is as long as it may be, and the arguments are not
 // JSON.
 func (d *Draft) Cut(bound int64) bool {
+	if !d.Called() || bound <= 0 || d.Usage.OutputTokens < bound {
+		return false
+	}
 	calls := d.Calls()
-	return len(calls) > 0 && bound > 0 && d.Usage.OutputTokens >= bound && !json.Valid([]byte(calls[len(calls)-1].Arguments))
+	return !json.Valid([]byte(calls[len(calls)-1].Arguments))
 }

@@ -14,9 +14,9 @@ import (
 // secrets are the texts that are never shown: the keys that were in use of
 // late, so that an attempt whose key was rotated meanwhile still hides its own.
 type secrets struct {
-	mu      sync.RWMutex
-	latest  []string
-	replace *strings.Replacer
+	mu     sync.RWMutex
+	latest []string
+	hiding Hiding
 }
 
 // maxSecrets bounds how many are kept.
@@ -33,27 +33,59 @@ func (s *secrets) add(secret string) {
 	}
 	s.latest = append(s.latest, secret)
 	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
-	var forms []string
-	for _, secret := range s.latest {
-		forms = append(forms, SecretForms(secret)...)
-	}
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	var pairs []string
-	for _, form := range slices.Compact(forms) {
-		pairs = append(pairs, form, "[key]")
-	}
-	s.replace = strings.NewReplacer(pairs...)
+	s.hiding = NewHiding("[key]", s.latest...)
 }
 
-// redact takes the secrets out of a text that comes from elsewhere, in all of
-// their forms.
+// redact takes the secrets out of a text that comes from elsewhere.
 func (s *secrets) redact(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.replace == nil {
+	return s.hiding.Hide(text)
+}
+
+// A Hiding takes secrets out of texts, in all of their forms. The zero value
+// hides nothing.
+type Hiding struct {
+	forms   []string
+	replace *strings.Replacer
+}
+
+// NewHiding puts a word where one of the secrets was.
+func NewHiding(word string, secrets ...string) Hiding {
+	var forms []string
+	for _, secret := range secrets {
+		forms = append(forms, SecretForms(secret)...)
+	}
+	// A text that holds another one is replaced as a whole.
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	forms = slices.Compact(forms)
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range forms {
+		pairs = append(pairs, form, word)
+	}
+	return Hiding{forms: forms, replace: strings.NewReplacer(pairs...)}
+}
+
+// Hide takes the secrets out of a text.
+func (h Hiding) Hide(text string) string {
+	if len(h.forms) == 0 {
 		return text
 	}
-	return s.replace.Replace(text)
+	return h.replace.Replace(text)
+}
+
+// Begun is how many bytes at the end of a text may be the beginning of a secret.
+func (h Hiding) Begun(text string) int {
+	if len(h.forms) == 0 {
+		return 0
+	}
+	for n := min(len(text), len(h.forms[0])-1); n > 0; n-- {
+		end := text[len(text)-n:]
+		if slices.ContainsFunc(h.forms, func(form string) bool { return strings.HasPrefix(form, end) }) {
+			return n
+		}
+	}
+	return 0
 }
 
 // leastEncoded is the length from which on a secret that was encoded can be
