@@ -30,22 +30,25 @@ type verdict struct {
 // judge holds a trial against the undisturbed run, the ledger and the server's
 // histories.
 func (p *proof) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
-	var inFlight map[domain.ToolExecutionID]int
+	var lost map[domain.ToolExecutionID]int
 	if t.agent.anyOnce() {
 		var err error
-		if inFlight, err = p.inFlight(ctx, got); err != nil {
+		if lost, err = inFlight(ctx, l.agents, got); err != nil {
 			return verdict{}, err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return p.hold(t, got, base, inFlight)
+	return p.hold(t, got, base, lost)
 }
 
 // hold is judge with what the histories say of calls that were lost.
 func (p *proof) hold(t *trial, got played, base *baseline, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
 	v := verdict{trial: t, unknown: make(map[int]int)}
 	p.judgeSteps(&v, got, base)
+	for _, difference := range got.told {
+		p.broke(PromiseAccount, t, "%s", difference)
+	}
 	unknown := p.judgeUnknown(&v, got, inFlight)
 	p.judgeTranscript(&v, got, base, unknown)
 	p.judgeEvents(&v, got, base, unknown)
