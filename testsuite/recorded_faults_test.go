@@ -82,9 +82,9 @@ const stallIdle = 4 * time.Second
 // play runs it in memory.
 func (p *playedRun) play(t *testing.T, server *playedServer, name string, tools []tool.Tool) testsuite.Run {
 	t.Helper()
-	run := testsuite.RunPlayed(t, testsuite.Config{
-		Definition: p.definition(server, name), Tools: tools, Hooks: []hook.Hook{p.user()},
-	}, server.provider, p.prompt)
+	run := testsuite.New(t, testsuite.Config{
+		Definition: p.definition(server, name), Provider: server.provider, Tools: tools, Hooks: []hook.Hook{p.user()},
+	}).Run(p.prompt)
 	p.requireSound(t)
 	require.Equal(t, domain.StatusCompleted, run.Outcome.Status, "%+v", run.Error)
 	return run

@@ -116,7 +116,7 @@ func (p *playedRun) chat(t *testing.T, server *playedServer, name string) {
 	for _, tool := range p.toolNames {
 		tools = append(tools, testsuite.NewFake(domain.ToolSpec{Name: tool, Schema: json.RawMessage(anySchema)}, p.newest).Tool())
 	}
-	run := testsuite.RunPlayed(t, testsuite.Config{Definition: definition, Tools: tools}, server.provider, p.prompt, events...)
+	run := testsuite.New(t, testsuite.Config{Definition: definition, Provider: server.provider, Tools: tools}).Run(p.prompt, events...)
 	p.requireSound(t)
 	require.Len(t, run.Executions, len(events)+1)
 	for n, e := range run.Executions {
