@@ -2,6 +2,7 @@ package whole_test
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -75,7 +76,10 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 	case noStorage:
 		config.Storage = ""
 	}
-	config.Log.Level = host.LevelError
+	// What the SDK logs hides what a failed test says.
+	if config.Log.Level = host.LevelError; !testing.Verbose() {
+		config.Log.Writer = io.Discard
+	}
 	w, err := host.Start(context.Background(), s.temporal, config)
 	require.NoError(t, err)
 	return w
