@@ -210,6 +210,22 @@ func TestSummaryFits(t *testing.T) {
 	})
 }
 
+// TestSummaryFitsManyShortResults: what frames results counts too. They once came
+// to a token more than the window.
+func TestSummaryFitsManyShortResults(t *testing.T) {
+	t.Parallel()
+	b, k, request := summing("x")
+	for _, text := range append(make([]string, 14), strings.Repeat("é", 16), strings.Repeat("é", 32), "xxxxxxxx", strings.Repeat("x", 15), strings.Repeat("x", 63)) {
+		k.tool(text)
+	}
+	b.log = k.Log
+	request.Log, request.Summary.To = k.Ref(), k.Len()
+	request.Summary.Window = 1000
+	_, err := b.call(t, request)
+	require.NoError(t, err)
+	require.LessOrEqual(t, b.called.InputTokens()+b.called.MaxOutputTokens, request.Summary.Window)
+}
+
 // TestSummaryCutsResultsFirst: the longest results lose their middles, the rest
 // stays word for word.
 func TestSummaryCutsResultsFirst(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"everstep/activities/scripted"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/testsuite/golden"
 )
 
 // playDemo plays the demo's script with the real file tools in a folder, and
@@ -67,8 +67,6 @@ func writeFiles(t *testing.T, dir string, contents map[string]string) {
 	}
 }
 
-var updateDemo = flag.Bool("update-demo", false, "write the demo's golden report anew")
-
 // TestDemoReport plays the demo in a small project.
 func TestDemoReport(t *testing.T) {
 	t.Parallel()
@@ -83,13 +81,7 @@ func TestDemoReport(t *testing.T) {
 		"docs/sheep.bin": "\x00\x01",
 	})
 	report := playDemo(t, dir)
-	golden := filepath.Join("testdata", "demo-report.golden")
-	if *updateDemo {
-		require.NoError(t, os.WriteFile(golden, []byte(report), 0o600))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), report)
+	golden.Compare(t, filepath.Join("testdata", "demo-report.golden"), report, *update)
 }
 
 // TestDemoReportAnywhere plays the demo where there is nothing, too much, or

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/testsuite/golden"
 	"everstep/starter/client"
 )
 
@@ -261,13 +261,7 @@ func liveOn(s *screen, ui string) *liveView {
 
 func requireGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "run the test with -update")
-	require.Equal(t, string(want), got)
+	golden.Compare(t, filepath.Join("testdata", name+".golden"), got, *update)
 }
 
 // A screen is a terminal that knows what a live view may send, and nothing else.

@@ -32,6 +32,6 @@
 // nothing; a delay that a provider asks for is not kept, the attempt comes by
 // the retry policy. For crashes there is the command chaos.
 //
-// Start reading at [New] and [Env.Run]. The files that end in _test.go are the
-// tests of Everstep as a whole, on a real server.
+// Start reading at [New] and [Env.Run]. The folders guards and whole hold tests of
+// Everstep itself.
 package testsuite

@@ -9,6 +9,7 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/files"
+	"everstep/activities/inference"
 	"everstep/activities/scripted"
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -22,8 +23,12 @@ type Config struct {
 	Definition domain.Definition
 	// Script is what the model says, in the YAML of the models scripted/FILE.
 	Script string
-	// Turns are the same as values. Give either Script or Turns.
+	// Turns are the same as values. Give Script, Turns or Provider.
 	Turns []Turn
+	// Provider is the model in place of both, by the name that the definition
+	// gives it: a real one, say, that speaks to a server of the test's. What it is
+	// asked is not in Run.Asked, and RealTime goes without saying.
+	Provider inference.Provider
 	// Tools are those that the worker has: real ones, or a Fake's.
 	Tools []tool.Tool
 	// Hooks are those that the worker has. The agent uses those that its
@@ -57,6 +62,7 @@ type Env struct {
 func New(t *testing.T, config Config) *Env {
 	t.Helper()
 	env := &Env{t: t, config: config, script: scripted.New(), tools: slices.Clone(config.Tools)}
+	env.config.RealTime = config.RealTime || config.Provider != nil
 	if config.Dir != "" {
 		root, err := files.Open(config.Dir)
 		if err != nil {
@@ -75,15 +81,16 @@ func New(t *testing.T, config Config) *Env {
 		t.Fatalf("testsuite: Hooks: %v", err)
 	}
 	env.definition = config.Definition
-	env.definition.Model.Provider = scripted.Name
-	env.definition.Model.Model = writeScript(t, config)
+	if path := writeScript(t, config); path != "" {
+		env.definition.Model.Provider, env.definition.Model.Model = scripted.Name, path
+		if err := env.script.Check(t.Context(), env.definition.Model); err != nil {
+			t.Fatalf("testsuite: %v", err)
+		}
+	}
 	if env.definition.Tools == nil {
 		for _, added := range env.tools {
 			env.definition.Tools = append(env.definition.Tools, added.Spec().Name)
 		}
-	}
-	if err := env.script.Check(t.Context(), env.definition.Model); err != nil {
-		t.Fatalf("testsuite: %v", err)
 	}
 	if err := env.definition.Check(); err != nil {
 		t.Fatalf("testsuite: Definition: %v", err)
@@ -92,14 +99,18 @@ func New(t *testing.T, config Config) *Env {
 }
 
 // writeScript puts the script into a file of the test's own, where the provider
-// reads it as any worker's does.
+// reads it as any worker's does. Beside another provider there is none.
 func writeScript(t *testing.T, config Config) string {
 	t.Helper()
 	text := []byte(config.Script)
-	switch {
+	switch given := config.Script != "" || config.Turns != nil; {
 	case config.Script != "" && config.Turns != nil:
 		t.Fatal("testsuite: Script, Turns: both are given; give one")
-	case config.Script == "" && config.Turns == nil:
+	case config.Provider != nil && given:
+		t.Fatal("testsuite: Provider: is given beside a script; give one")
+	case config.Provider != nil:
+		return ""
+	case !given:
 		t.Fatal("testsuite: Script: is missing; say what the model answers, here or in Turns")
 	case config.Turns != nil:
 		var err error

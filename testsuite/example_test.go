@@ -12,6 +12,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/testsuite"
+	"everstep/testsuite/internal/kept"
 )
 
 // forecast is a tool as a program would have it.
@@ -111,7 +112,7 @@ func TestExampleSession(t *testing.T) {
 func TestExampleReplay(t *testing.T) {
 	t.Parallel()
 	testsuite.ReplayFiles(t, "testdata/histories/ho*.json", testsuite.ReplayConfig{
-		Hooks: historyHooks(),
+		Hooks: kept.HistoryHooks(),
 		// Workers write a field more than the one that recorded this.
 		Known: []testsuite.Known{{
 			Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about",

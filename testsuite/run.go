@@ -18,7 +18,6 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/inference"
-	"everstep/activities/scripted"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/workflows"
@@ -77,9 +76,13 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	suite.SetLogger(silent{})
 	s := &stage{env: suite.NewTestWorkflowEnvironment()}
 	model := &recorder{Provider: e.script}
+	provider := e.config.Provider
+	if provider == nil {
+		provider = model
+	}
 	bridge := newBridge()
 	acts, err := activities.New(activities.Config{
-		Providers:   map[string]inference.Provider{scripted.Name: model},
+		Providers:   map[string]inference.Provider{e.definition.Model.Provider: provider},
 		Tools:       e.tools,
 		Transcripts: &transcript.Source{Cache: bridge.cache, Client: nobody{}},
 		Hooks:       e.hooks,
@@ -88,11 +91,13 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	if err != nil {
 		return Run{}, err
 	}
-	s.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{bridge}})
-	s.env.SetTestTimeout(skippedPatience)
+	// In real time a busy machine must not look like a deadlock.
+	patience := skippedPatience
 	if e.config.RealTime {
-		s.env.SetTestTimeout(realPatience)
+		patience = realPatience
 	}
+	s.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{bridge}, DeadlockDetectionTimeout: patience})
+	s.env.SetTestTimeout(patience)
 	workflows.Register(s.env, workflows.Options{Hooks: e.hooks, Emit: s.hear})
 	acts.Register(s.env)
 

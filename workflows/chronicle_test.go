@@ -206,6 +206,6 @@ func (c *chronicle) replays() (out domain.Outcome) {
 		out, err = workflows.Execute(ctx, in)
 		return out, err
 	}, workflow.RegisterOptions{Name: string(domain.Execute)})
-	require.NoError(c.t, r.ReplayWorkflowHistory(nil, &historypb.History{Events: c.events}))
+	require.NoError(c.t, r.ReplayWorkflowHistory(quiet(), &historypb.History{Events: c.events}))
 	return out
 }

@@ -251,7 +251,7 @@ func (c *chronicle) along(hooks ...hook.Hook) error {
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{})
 	require.NoError(c.t, err)
 	workflows.Register(r, workflows.Options{Hooks: set})
-	return r.ReplayWorkflowHistory(nil, &historypb.History{Events: c.events})
+	return r.ReplayWorkflowHistory(quiet(), &historypb.History{Events: c.events})
 }
 
 // nothing is a hook that is an activity, whose reply stands in the history.

@@ -19,12 +19,39 @@ import (
 	"everstep/domain"
 )
 
+// An item is one of an answer's. Its value is what is drawn of it: the encrypted
+// reasoning, or a call's id.
+type item struct{ kind, value string }
+
 // TestTurnsGoBackAsTheyCame: of any conversation, whatever items its answers
 // were made of, what is sent keeps the order of the items; reasoning is the
 // same bytes and stands right before what followed it; each call has an id of
 // its own and one result behind it.
 func TestTurnsGoBackAsTheyCame(t *testing.T) {
 	t.Parallel()
+	play := turns(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		play(rt, rapid.SliceOfN(rapid.Custom(drawTurn), 1, 4).Draw(rt, "turns"))
+	})
+}
+
+// TestTurnsThatWentBackOtherwise are those that once did.
+func TestTurnsThatWentBackOtherwise(t *testing.T) {
+	t.Parallel()
+	play := turns(t)
+	for name, played := range map[string][][]item{
+		"a call before a text":              {{{kind: "call"}, {kind: "message"}}},
+		"an id that is too long":            {{{"call", strings.Repeat("c", 65)}}},
+		"reasoning that nothing follows":    {{{"reasoning", "+"}}, {{"reasoning", "+"}, {kind: "message"}}},
+		"reasoning before what is left out": {{{"reasoning", "+"}}, {{"reasoning", "+"}, {kind: "empty"}, {kind: "message"}}},
+	} {
+		t.Run(name, func(t *testing.T) { play(t, played) })
+	}
+}
+
+// turns plays answers, one a turn, and checks what is sent of them.
+func turns(t *testing.T) func(require.TestingT, [][]item) {
+	t.Helper()
 	var answer, request atomic.Pointer[string]
 	server := conformance.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -32,14 +59,14 @@ func TestTurnsGoBackAsTheyCame(t *testing.T) {
 		_, _ = io.WriteString(w, *answer.Load())
 	})
 	p := provider(t, server.URL)
-	rapid.Check(t, func(rt *rapid.T) {
+	return func(rt require.TestingT, played [][]item) {
 		call := question()
 		call.Messages = nil
 		var want []string
-		for turn := range rapid.IntRange(1, 4).Draw(rt, "turns") {
+		for turn, drawn := range played {
 			call.Messages = append(call.Messages, domain.UserMessage("go on"))
 			want = append(want, `{"content":"go on","role":"user"}`)
-			items, sentBack := drawItems(rt, turn)
+			items, sentBack := itemsOf(turn, drawn)
 			answer.Store(new(`{"status":"completed","output":[` + strings.Join(items, ",") + `]}`))
 			got, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
 			require.NoError(rt, err)
@@ -62,20 +89,34 @@ func TestTurnsGoBackAsTheyCame(t *testing.T) {
 		}
 		require.NoError(rt, json.Unmarshal([]byte(*request.Load()), &body))
 		require.Equal(rt, want, checked(rt, body.Input))
-	})
+	}
 }
 
-// drawItems draws the items of an answer, and says in what form they go back,
-// ids of calls left out.
-func drawItems(rt *rapid.T, turn int) (items, sentBack []string) {
-	var held []string
-	for k, kind := range rapid.SliceOfN(rapid.SampledFrom([]string{"reasoning", "bare", "message", "empty", "call", "search"}), 0, 7).Draw(rt, "items") {
-		id := fmt.Sprintf("%d_%d", turn, k)
+func drawTurn(rt *rapid.T) []item {
+	var drawn []item
+	for _, kind := range rapid.SliceOfN(rapid.SampledFrom([]string{"reasoning", "bare", "message", "empty", "call", "search"}), 0, 7).Draw(rt, "items") {
+		one := item{kind: kind}
 		switch kind {
 		case "reasoning":
-			secret := rapid.StringMatching(`[A-Za-z0-9+/_=-]{1,40}`).Draw(rt, "encrypted")
-			item := `{"summary":[{"text":"é\u2028 \"x\"","type":"summary_text"}],"id":"rs_` + id + `","type":"reasoning","encrypted_content":"` + secret + `"}`
-			items, held = append(items, item), append(held, item)
+			one.value = rapid.StringMatching(`[A-Za-z0-9+/_=-]{1,40}`).Draw(rt, "encrypted")
+		case "call":
+			one.value = rapid.SampledFrom([]string{"", "a", "b", strings.Repeat("c", 65)}).Draw(rt, "call_id")
+		}
+		drawn = append(drawn, one)
+	}
+	return drawn
+}
+
+// itemsOf makes the items of an answer, and says in what form they go back, ids
+// of calls left out.
+func itemsOf(turn int, drawn []item) (items, sentBack []string) {
+	var held []string
+	for k, one := range drawn {
+		id := fmt.Sprintf("%d_%d", turn, k)
+		switch one.kind {
+		case "reasoning":
+			text := `{"summary":[{"text":"é\u2028 \"x\"","type":"summary_text"}],"id":"rs_` + id + `","type":"reasoning","encrypted_content":"` + one.value + `"}`
+			items, held = append(items, text), append(held, text)
 		case "bare":
 			items = append(items, `{"type":"reasoning","id":"rs_`+id+`","summary":[]}`)
 		case "message":
@@ -85,8 +126,7 @@ func drawItems(rt *rapid.T, turn int) (items, sentBack []string) {
 		case "empty":
 			items, held = append(items, `{"type":"message","id":"msg_`+id+`","content":[]}`), nil
 		case "call":
-			callID := rapid.SampledFrom([]string{"", "a", "b", strings.Repeat("c", 65)}).Draw(rt, "call_id")
-			items = append(items, `{"type":"function_call","id":"","call_id":"`+callID+`","name":"f_`+id+`","arguments":"{}"}`)
+			items = append(items, `{"type":"function_call","id":"","call_id":"`+one.value+`","name":"f_`+id+`","arguments":"{}"}`)
 			sentBack = append(append(sentBack, held...), `{"arguments":"{}","name":"f_`+id+`","type":"function_call"}`)
 			held = nil
 		case "search":
@@ -98,7 +138,7 @@ func drawItems(rt *rapid.T, turn int) (items, sentBack []string) {
 
 // checked checks the ids of calls and results and returns the items without
 // them; reasoning as its bytes are.
-func checked(rt *rapid.T, input []json.RawMessage) []string {
+func checked(rt require.TestingT, input []json.RawMessage) []string {
 	var out, calls, results []string
 	for _, raw := range input {
 		var item map[string]any

@@ -328,6 +328,21 @@ func TestFetchIsRight(t *testing.T) {
 	})
 }
 
+// TestFetchOfALogThatLeftWhole: the cache was fed with a log of which the run
+// holds nothing any more.
+func TestFetchOfALogThatLeftWhole(t *testing.T) {
+	t.Parallel()
+	log := conversation(1, 1, "")
+	storage := memory(t)
+	f := &fakeWorkflow{log: log}
+	f.leave(t, storage, 1)
+	s := sourceOf(f, storage)
+	s.Cache.Feed(testRun.ID, f.log, f.resolved)
+	got, err := s.fetch(t.Context(), testRun, request{ref: log.Ref()})
+	require.NoError(t, err)
+	require.Equal(t, texts(log.Entries()), texts(got.Entries))
+}
+
 func mustUpto(t *testing.T, log domain.Log, n int) domain.Log {
 	t.Helper()
 	head, ok := log.Upto(n)

@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
+	"everstep/testsuite/golden"
 	"everstep/starter/agentfile"
 )
 
@@ -35,19 +36,14 @@ func TestValidAgents(t *testing.T) {
 			f, err := agentfile.Load(path)
 			require.NoError(t, err)
 			require.Equal(t, path, f.Definition.Source)
-			type golden struct {
+			type whole struct {
 				Definition domain.Definition  `json:"definition"`
 				Resolved   agentfile.Resolved `json:"resolved"`
 			}
-			got, err := json.MarshalIndent(golden{f.Definition, f.Resolve()}, "", "  ")
+			got, err := json.MarshalIndent(whole{f.Definition, f.Resolve()}, "", "  ")
 			require.NoError(t, err)
 			want := filepath.Join("testdata", "golden", filepath.Base(path)+".json")
-			if *update {
-				require.NoError(t, os.WriteFile(want, append(got, '\n'), 0o600))
-			}
-			text, err := os.ReadFile(want)
-			require.NoError(t, err)
-			require.Equal(t, string(text), string(got)+"\n")
+			golden.Compare(t, want, string(got)+"\n", *update)
 			requireSameAgain(t, f)
 		})
 	}

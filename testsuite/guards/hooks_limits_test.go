@@ -1,0 +1,92 @@
+package guards_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+	"everstep/testsuite"
+)
+
+// TestAHookThatMakesTooMuch has failed: what it made could neither be read back
+// nor handed to the next run.
+func TestAHookThatMakesTooMuch(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long ", 600_000)
+	for name, h := range map[string]hook.Hook{
+		"to say": hook.BeforeStep("doer", func(c hook.Point) (hook.Point, error) { return c.Say(domain.RoleUser, long), nil }),
+		"of an answer": hook.AfterInference("doer", func(c hook.Reply) (hook.Reply, error) {
+			c.At.Message = saying(long)
+			return c, nil
+		}),
+		"of arguments": hook.BeforeToolUse("doer", func(c hook.ToolUse) (hook.ToolUse, error) {
+			c.At.Call.Arguments = `{"a":"` + long + `"}`
+			return c, nil
+		}),
+		"of a result": hook.AfterToolUse("doer", func(c hook.ToolResult) (hook.ToolResult, error) {
+			c.At.Execution.Value = long
+			return c, nil
+		}),
+		"of a prompt": hook.BeforeExecution("doer", func(c hook.Point) (hook.Point, error) {
+			c.State = c.State.WithSystemPrompt(long, c.Now)
+			return c, nil
+		}),
+		"to note": hook.BeforeStep("doer", func(c hook.Point) (hook.Point, error) { return c.Note("k", long) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := meets(t, h.Trigger(), nil, h)
+			require.Equal(t, domain.StatusFailed, m.Outcome.Status)
+			require.Equal(t, domain.CodeHookFailed, m.Error.Code)
+			require.Contains(t, m.Error.Message, "doer")
+		})
+	}
+}
+
+// TestAHookThatLimitsMoney without a price ends the execution: no limit is one
+// that nobody keeps.
+func TestAHookThatLimitsMoney(t *testing.T) {
+	t.Parallel()
+	price := domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
+	for _, trigger := range []domain.Trigger{domain.TriggerBeforeExecution, domain.TriggerBeforeStep, domain.TriggerAfterStep} {
+		for name, priced := range map[string]bool{"with a price": true, "without": false} {
+			t.Run(string(trigger)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				m := meets(t, trigger, func(c *testsuite.Config) {
+					if priced {
+						c.Definition.Model.Price = &price
+					}
+				}, at(trigger, "doer", func(c hook.Point) (hook.Point, error) {
+					var err error
+					c.State, err = c.State.WithBudget(domain.ExecutionBudget{MaxCostNanoUSD: new(int64(1))}, c.Now)
+					return c, err
+				}))
+				require.Equal(t, reached(trigger), m.reach())
+				if priced {
+					require.Equal(t, domain.CostLimitReached, m.Outcome.StopReason)
+					return
+				}
+				require.Equal(t, domain.StatusFailed, m.Outcome.Status)
+				require.Contains(t, m.Error.Message, "max_cost")
+			})
+		}
+	}
+}
+
+// TestAHookThatFailsFailsOnce: it ends the execution, and is not run for the
+// calls that follow.
+func TestAHookThatFailsFailsOnce(t *testing.T) {
+	t.Parallel()
+	for _, trigger := range []domain.Trigger{domain.TriggerBeforeToolUse, domain.TriggerAfterToolUse} {
+		ran := 0
+		m := meets(t, trigger, nil, at(trigger, "doer", func(c hook.Point) (hook.Point, error) {
+			ran++
+			return c, domain.Errorf(domain.Denied, "no")
+		}))
+		require.Equal(t, domain.StatusFailed, m.Outcome.Status)
+		require.Equal(t, 1, ran, trigger)
+	}
+}

@@ -1,0 +1,114 @@
+package guards_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+	"everstep/testsuite"
+	"everstep/testsuite/internal/kept"
+	"everstep/worker/host/codec"
+	"everstep/workflows"
+)
+
+func keptFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(kept.Histories, "*.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, "there is no history to replay; record some with -run TestRecordHistories -update")
+	return files
+}
+
+func newReplayer(t *testing.T) worker.WorkflowReplayer {
+	t.Helper()
+	compress, err := codec.New()
+	require.NoError(t, err)
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: compress.DataConverter()})
+	require.NoError(t, err)
+	return r
+}
+
+func readHistory(t *testing.T, path string) *historypb.History {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	history, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
+	require.NoError(t, err)
+	return history
+}
+
+// known are the differences between what older workers recorded and what is
+// recorded now. What is running somewhere was recorded by either.
+func known() []testsuite.Known {
+	const newestStays = "the newest step goes along, so that rules of stopping can read it; it was folded with the others"
+	return []testsuite.Known{
+		{Of: "carry", Path: "/carry/newest_role", Why: "an execution that goes on in a later run is told to go on only after an answer"},
+		{Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about"},
+		{Of: "carry", Path: "/carry/event_sequence", Why: "events are numbered over all runs"},
+		{Of: "carry", Path: "/carry/guarded", Why: "what guards remember goes along"},
+		{Of: "carry", Path: "/carry/state/execution/step_executions", Why: newestStays},
+		{Of: "carry", Path: "/carry/state/execution/folded/steps", From: "5", To: "4", Why: newestStays},
+		{Of: "carry", Path: "/carry/state/execution/folded/usage/input_tokens", From: "50", To: "40", Why: newestStays},
+		{Of: "carry", Path: "/carry/state/execution/folded/usage/output_tokens", From: "10", To: "8", Why: newestStays},
+	}
+}
+
+// TestReplay replays every kept history against the workflow as it is now, and
+// compares what the workflow hands on.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	testsuite.ReplayFiles(t, filepath.Join(kept.Histories, "*.json"), testsuite.ReplayConfig{Hooks: kept.HistoryHooks(), Known: known()})
+}
+
+// TestReplayUnderAnyID replays every kept history without its workflow id:
+// agents that began under any id, before that was refused, go on.
+func TestReplayUnderAnyID(t *testing.T) {
+	t.Parallel()
+	for _, path := range keptFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+			t.Parallel()
+			r := newReplayer(t)
+			hooks, err := hook.NewSet(kept.HistoryHooks()...)
+			require.NoError(t, err)
+			workflows.Register(r, workflows.Options{Hooks: hooks})
+			require.NoError(t, r.ReplayWorkflowHistory(quiet(), readHistory(t, path)))
+		})
+	}
+}
+
+// quiet drops what the SDK logs of an error that is expected: it has a stack
+// trace for each history, under which other tests' failures would be lost.
+func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
+
+// TestReplayCatchesAChange changes the workflow's commands and expects every
+// history to notice.
+func TestReplayCatchesAChange(t *testing.T) {
+	t.Parallel()
+	for _, path := range keptFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+			t.Parallel()
+			r := newReplayer(t)
+			changed := func(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
+				if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
+					return domain.Outcome{}, err
+				}
+				return workflows.Execute(ctx, in)
+			}
+			r.RegisterWorkflowWithOptions(changed, workflow.RegisterOptions{Name: string(domain.Execute)})
+			require.Error(t, r.ReplayWorkflowHistory(quiet(), readHistory(t, path)))
+		})
+	}
+}

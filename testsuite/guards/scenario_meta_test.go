@@ -1,0 +1,60 @@
+package guards_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/testsuite/internal/kept"
+)
+
+// What no scenario can show, and why.
+var (
+	noScenarioOfStatus = map[domain.ExecutionStatus]string{
+		domain.StatusPending: "an execution that exists is never pending",
+	}
+	noScenarioOfEvent = map[domain.EventType]string{
+		domain.EventSubagentSpawning:  "there are no sub-agents yet",
+		domain.EventSubagentCompleted: "there are no sub-agents yet",
+	}
+)
+
+// TestScenariosShowAll: each status, stop reason, trigger and type of event has
+// a scenario whose expectation holds it.
+func TestScenariosShowAll(t *testing.T) {
+	t.Parallel()
+	var expected strings.Builder
+	for _, s := range kept.Scenarios(t) {
+		expected.WriteString(s.Expected)
+	}
+	shows := func(kind, value, line string) {
+		t.Helper()
+		require.Regexp(t, `(?m)^ +(- )?`+line, expected.String(), "no scenario shows the %s %s", kind, value)
+	}
+	for _, status := range domain.ExecutionStatuses() {
+		switch {
+		case noScenarioOfStatus[status] != "":
+		case status.Terminal():
+			shows("status", string(status), fmt.Sprintf("status: %s$", status))
+		default:
+			shows("status", string(status), fmt.Sprintf("before_execution %s,", status))
+		}
+	}
+	for _, reason := range domain.StopReasons() {
+		shows("stop reason", string(reason), fmt.Sprintf("stop_reason: %s$", reason))
+	}
+	for _, trigger := range domain.Triggers() {
+		shows("trigger", string(trigger), string(trigger)+"( |$)")
+	}
+	for _, kind := range domain.EventTypes() {
+		if noScenarioOfEvent[kind] == "" {
+			shows("type of event", string(kind), string(kind)+"( |$)")
+		}
+	}
+	for _, kind := range domain.StepTypes() {
+		require.Regexp(t, `(?m)^ +steps: \[.*\b`+string(kind)+`\b`, expected.String(), "no scenario shows the type of step %s", kind)
+	}
+}

@@ -1,0 +1,101 @@
+package kept
+
+import (
+	"fmt"
+	"strings"
+
+	"everstep/domain"
+)
+
+// EventLines writes events as a person reads them, those within a step indented.
+func EventLines(events []domain.Event) []string {
+	lines := make([]string, len(events))
+	within := false
+	for i, event := range events {
+		line := strings.TrimRight(strings.Join(strings.Fields(string(event.Type())+" "+eventWords(event)), " "), " ,")
+		if event.Type() == domain.EventStepCompleted {
+			within = false
+		}
+		if within {
+			line = "  " + line
+		}
+		if event.Type() == domain.EventStepStarted {
+			within = true
+		}
+		lines[i] = line
+	}
+	return lines
+}
+
+// eventWords is what an event says beside its type.
+func eventWords(event domain.Event) string {
+	by := func(source string) string {
+		if source == "" {
+			return ""
+		}
+		return "by " + source
+	}
+	switch e := event.(type) {
+	case domain.AgentExecutionStarted:
+		if !e.Origin.IsZero() {
+			return fmt.Sprintf("%d, going on", e.Number)
+		}
+		return fmt.Sprint(e.Number)
+	case domain.AgentStepStarted:
+		return fmt.Sprint(e.Step)
+	case domain.InferenceRequestStarted:
+		words := ""
+		if e.Attempts > 0 {
+			words = fmt.Sprint("after ", e.Attempts)
+		}
+		if e.Summary {
+			words += " for a summary"
+		}
+		return words
+	case domain.InferenceResponseReceived:
+		words := fmt.Sprintf("%s %s %s", e.FinishReason, e.Kind, e.Code)
+		if e.ToolCalls > 0 {
+			words += fmt.Sprintf(" calls: %d", e.ToolCalls)
+		}
+		return words
+	case domain.ToolCallStarted:
+		return e.Tool
+	case domain.ToolCallCompleted:
+		return fmt.Sprintf("%s %s %s", e.Tool, e.Kind, e.Code)
+	case domain.ToolCallBlocked:
+		return fmt.Sprintf("%s %s %s", e.Tool, e.Code, by(e.Source))
+	case domain.AgentStepCompleted:
+		return fmt.Sprintf("%d %s, finish: %s, calls: %d, errors: %d", e.Step, e.StepType, e.FinishReason, e.ToolCalls, e.Errors)
+	case domain.TokenUsageReported:
+		return spentWords(e.Usage, e.CostNanoUSD)
+	case domain.ContinuationEvaluated:
+		words := "goes on"
+		if e.Stops {
+			words = fmt.Sprint("stops ", e.Reason)
+		}
+		if e.Overridden > 0 {
+			words += fmt.Sprintf(", overridden: %d", e.Overridden)
+		}
+		return words
+	case domain.StopSignalReceived:
+		return fmt.Sprintf("%s %s", e.Reason, by(e.Source))
+	case domain.AgentExecutionStopped:
+		return fmt.Sprintf("%s %s", e.Reason, by(e.Source))
+	case domain.AgentExecutionCompleted:
+		return fmt.Sprintf("%s %s, steps: %d, %s", e.Status, e.StopReason, e.Steps, spentWords(e.Usage, e.CostNanoUSD))
+	case domain.AgentExecutionFailed:
+		return fmt.Sprintf("%s: %s %s %s, steps: %d, %s", e.StopReason, e.Kind, e.Code, by(e.Source), e.Steps, spentWords(e.Usage, e.CostNanoUSD))
+	}
+	return "?"
+}
+
+func spentWords(usage domain.Usage, cost int64) string {
+	words := fmt.Sprintf("tokens: %d", usage.TotalTokens())
+	if usage.Estimated {
+		words = fmt.Sprintf("tokens: about %d", usage.TotalTokens())
+	}
+	if cost > 0 {
+		words += ", $" + domain.USD(cost)
+	}
+	return words
+}

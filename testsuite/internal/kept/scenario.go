@@ -1,0 +1,180 @@
+package kept
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/testsuite"
+)
+
+// scenarios is where the conversations lie, one a file, each with all that it
+// comes to below the line "expect:". That part is written by
+// go test ./testsuite/guards -run TestScenarios -update, and read before it is
+// kept.
+const scenarios = "../testdata/scenarios"
+
+// expectLine is where a file's second part begins.
+const expectLine = "\nexpect:\n"
+
+// A Scenario is an agent, the world that it meets and what happens to it.
+type Scenario struct {
+	Name, Path string
+	// OnlyInMemory says why the scenario is not played on a server as well.
+	OnlyInMemory string
+	// Definition is the agent, but for its model and tools.
+	Definition domain.Definition
+	Prompt     string
+	Script     string
+	Tools      []tool.Tool
+	Events     []testsuite.Event
+	// Expect is what it comes to; Head and Expected are the file's two parts.
+	Expect         yaml.Node
+	Head, Expected string
+}
+
+type scenarioFile struct {
+	Description  string `yaml:"description"`
+	OnlyInMemory string `yaml:"only_in_memory"`
+	// Definition is the agent, by the keys of domain.Definition.
+	Definition yaml.Node `yaml:"definition"`
+	// DeadlineAfter sets the budget's deadline to so much after the beginning.
+	DeadlineAfter time.Duration           `yaml:"deadline_after"`
+	Prompt        string                  `yaml:"prompt"`
+	Script        yaml.Node               `yaml:"script"`
+	Tools         map[string]scenarioTool `yaml:"tools"`
+	Events        []scenarioEvent         `yaml:"events"`
+	Expect        yaml.Node               `yaml:"expect"`
+}
+
+// Scenarios reads all of them.
+func Scenarios(t testing.TB) []Scenario {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(scenarios, "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	all := make([]Scenario, len(paths))
+	for i, path := range paths {
+		all[i] = readScenario(t, path)
+	}
+	return all
+}
+
+func readScenario(t testing.TB, path string) Scenario {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var file scenarioFile
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	require.NoError(t, decoder.Decode(&file), path)
+	require.NotEmpty(t, file.Description, path)
+	head, expected, _ := strings.Cut(string(data), expectLine)
+	s := Scenario{
+		Name: strings.TrimSuffix(filepath.Base(path), ".yaml"), Path: path, OnlyInMemory: file.OnlyInMemory,
+		Prompt: file.Prompt, Expect: file.Expect, Head: strings.TrimRight(head, "\n") + "\n" + expectLine, Expected: expected,
+	}
+	if s.Prompt == "" {
+		s.Prompt = "go"
+	}
+	fromYAML(t, file.Definition, &s.Definition)
+	if file.DeadlineAfter > 0 {
+		// Every bubble of synctest begins at this time.
+		deadline := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(file.DeadlineAfter)
+		s.Definition.Budget.Deadline = &deadline
+	}
+	script, err := yaml.Marshal(&file.Script)
+	require.NoError(t, err)
+	s.Script = string(script)
+	for _, name := range slices.Sorted(maps.Keys(file.Tools)) {
+		s.Tools = append(s.Tools, file.Tools[name].tool(name))
+	}
+	for _, e := range file.Events {
+		s.Events = append(s.Events, e.event(t))
+	}
+	return s
+}
+
+// fromYAML reads a part of a file by the JSON keys of its type.
+func fromYAML(t testing.TB, node yaml.Node, into any) {
+	t.Helper()
+	if node.IsZero() {
+		return
+	}
+	var value any
+	require.NoError(t, node.Decode(&value))
+	encoded, err := json.Marshal(value)
+	require.NoError(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(into))
+}
+
+// A scenarioTool answers every call in the same way.
+type scenarioTool struct {
+	Reply string        `yaml:"reply"`
+	Fails string        `yaml:"fails"`
+	Stops string        `yaml:"stops"`
+	Takes time.Duration `yaml:"takes"`
+}
+
+// A scenarioEvent comes from outside. One of the fields beside At is set.
+type scenarioEvent struct {
+	At     time.Duration   `yaml:"at"`
+	Stop   domain.StopMode `yaml:"stop"`
+	Pause  bool            `yaml:"pause"`
+	Resume bool            `yaml:"resume"`
+	Extend yaml.Node       `yaml:"extend"`
+	GoOn   yaml.Node       `yaml:"go_on"`
+	Send   string          `yaml:"send"`
+}
+
+func (t scenarioTool) tool(name string) tool.Tool {
+	return tool.FromSpec(domain.ToolSpec{Name: name}, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
+		select {
+		case <-ctx.Done():
+			return tool.Result{}, context.Cause(ctx)
+		case <-time.After(t.Takes):
+		}
+		result := tool.Result{Content: t.Reply}
+		if t.Stops != "" {
+			result.Stop = &domain.StopSignal{Message: t.Stops}
+		}
+		if t.Fails != "" {
+			return tool.Result{}, domain.Errorf(domain.Invalid, "%s", t.Fails)
+		}
+		return result, nil
+	})
+}
+
+func (e scenarioEvent) event(t testing.TB) testsuite.Event {
+	t.Helper()
+	var totals domain.ExecutionBudget
+	switch {
+	case e.Stop != "":
+		return testsuite.StopAt(e.At, e.Stop)
+	case e.Pause:
+		return testsuite.PauseAt(e.At)
+	case e.Resume:
+		return testsuite.ResumeAt(e.At)
+	case e.Send != "":
+		return testsuite.SendAt(e.At, e.Send)
+	case !e.Extend.IsZero():
+		fromYAML(t, e.Extend, &totals)
+		return testsuite.ExtendAt(e.At, totals)
+	}
+	fromYAML(t, e.GoOn, &totals)
+	return testsuite.GoOnAt(e.At, totals)
+}

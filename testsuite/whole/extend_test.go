@@ -1,0 +1,172 @@
+package whole_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// steps is a budget of so many steps.
+func steps(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSteps: &n} }
+
+// TestExtendOfAnEndedAgent goes on with an agent without a name, twice, and
+// reads all three executions afterwards.
+func TestExtendOfAnEndedAgent(t *testing.T) {
+	t.Parallel()
+	for _, server := range []string{"plain", "continuing"} {
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			s := startOn(t, server, map[string]map[string]string{"continuing": continuing}[server], host.Config{Tools: []tool.Tool{echo()}})
+			ctx, id := within(t), uuid.NewString()
+			_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo"), Budget: steps(10)})
+			require.NoError(t, err)
+			first, err := s.agents.Wait(ctx, id, 0)
+			require.NoError(t, err)
+			require.Equal(t, domain.StepsLimitReached, first.Outcome.StopReason)
+
+			request := uuid.NewString()
+			second, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(25), RequestID: request})
+			require.NoError(t, err)
+			require.True(t, second.Began)
+			require.Equal(t, 2, second.Number)
+			require.Equal(t, int64(25), *second.Budget.MaxSteps)
+			result, err := s.agents.Wait(ctx, id, 2)
+			require.NoError(t, err)
+			require.Equal(t, domain.StepsLimitReached, result.Outcome.StopReason, "%v", result.Error)
+			require.Equal(t, 15, result.Outcome.Steps, "what the first used counts")
+			require.Equal(t, second.ExecutionID, result.ExecutionID)
+
+			again, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(25), RequestID: request})
+			require.NoError(t, err)
+			require.Equal(t, second.ExecutionID, again.ExecutionID, "the same request begins nothing again")
+
+			third, err := s.agents.Extend(ctx, id, client.ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}})
+			require.NoError(t, err)
+			require.Equal(t, 3, third.Number)
+			result, err = s.agents.Wait(ctx, id, 0)
+			require.NoError(t, err)
+			require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+			require.Equal(t, "All done. echo: call 30", result.Answer)
+			_, err = s.agents.Extend(ctx, id, client.ExtendOptions{})
+			require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+			require.ErrorContains(t, err, "`run`")
+
+			requireAllThree(t, s, id, []int{10, 15, 6})
+			messages := collect(t, s.agents.Messages(ctx, id))
+			roles := map[domain.Role]int{}
+			for i, m := range messages {
+				require.Equal(t, i, m.Index)
+				roles[m.Message.Role]++
+			}
+			require.Equal(t, 31, roles[domain.RoleAssistant])
+			require.Equal(t, 30, roles[domain.RoleTool])
+			status, err := s.agents.Status(ctx, id)
+			require.NoError(t, err)
+			require.Equal(t, second.ExecutionID, status.Origin)
+			require.Equal(t, int64(25), status.Prior.Steps)
+		})
+	}
+}
+
+// requireAllThree reads the executions of an agent that went on.
+func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
+	t.Helper()
+	ctx := within(t)
+	for i, count := range counts {
+		result, err := s.agents.Result(ctx, id, i+1)
+		require.NoError(t, err)
+		require.Equal(t, count, result.Outcome.Steps)
+		held := collect(t, s.agents.Steps(ctx, id, i+1))
+		require.Len(t, held, count)
+		require.Equal(t, 1, held[0].Step.Number)
+		events := collect(t, s.agents.Events(ctx, id, client.EventsOptions{Number: i + 1}))
+		started := events[0].(domain.AgentExecutionStarted)
+		require.Equal(t, i+1, started.Number)
+		require.Equal(t, result.ExecutionID, started.ExecutionID)
+		var types []client.EventType
+		for event, err := range s.agents.Follow(ctx, id, client.FollowOptions{Number: i + 1}) {
+			require.NoError(t, err)
+			types = append(types, event.Type)
+		}
+		require.Equal(t, client.EventBegan, types[0])
+		require.Equal(t, client.EventEnded, types[len(types)-1])
+	}
+}
+
+// TestExtendOfASession goes on in the open session of a named agent.
+func TestExtendOfASession(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	ctx, id := within(t), s.named("going-on")
+	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 4, 1), "echo"), Budget: steps(2)})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(ctx, id, 1)
+	require.NoError(t, err)
+	second, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
+	require.True(t, second.Began)
+	result, err := s.agents.Wait(ctx, id, 2)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, second.ExecutionID, result.ExecutionID)
+	_, err = s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(20)})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.ErrorContains(t, err, "`send ")
+	_, err = s.agents.Close(ctx, id)
+	require.NoError(t, err)
+	_, err = s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(20)})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+}
+
+// TestExtendWhileRunning raises a limit before it is reached.
+func TestExtendWhileRunning(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop()
+	s := start(t, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
+	ctx := within(t)
+	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work"), Budget: steps(1)})
+	require.NoError(t, err)
+	<-w.began
+	_, err = s.agents.Extend(ctx, begun.ID, client.ExtendOptions{})
+	require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
+	extended, err := s.agents.Extend(ctx, begun.ID, client.ExtendOptions{Budget: steps(2)})
+	require.NoError(t, err)
+	require.False(t, extended.Began)
+	require.Equal(t, begun.ExecutionID, extended.ExecutionID)
+	close(w.release)
+	result, err := s.agents.Wait(ctx, begun.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
+	require.Equal(t, 2, result.Outcome.Steps)
+}
+
+// TestExtendOfATerminatedAgent has no end to go on from.
+func TestExtendOfATerminatedAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	ctx := within(t)
+	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, slowScript))})
+	require.NoError(t, err)
+	for event, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
+		require.NoError(t, err)
+		if event.Type() == domain.EventStepStarted {
+			break
+		}
+	}
+	require.NoError(t, s.temporal.TerminateWorkflow(ctx, begun.WorkflowID, "", "test"))
+	_, err = s.agents.Extend(ctx, begun.ID, client.ExtendOptions{})
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.ErrorContains(t, err, "by the server")
+	var last error
+	for _, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
+		last = err
+	}
+	require.ErrorIs(t, last, &client.Error{Class: client.Failed})
+	require.ErrorContains(t, last, "terminated")
+}

@@ -1,0 +1,230 @@
+package whole_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/hook"
+	"everstep/starter/client"
+	"everstep/worker/host"
+	"everstep/worker/host/codec"
+)
+
+// versioned says, at each step of the model, which version it is.
+func versioned(n int) hook.Hook {
+	h := hook.BeforeStep("versioned", func(c hook.Point) (hook.Point, error) {
+		return c.Say(domain.RoleUser, fmt.Sprint("version ", n)), nil
+	})
+	h.Version = n
+	return h
+}
+
+// workScript calls the tool of a workshop, then answers.
+const workScript = `
+turns:
+  - tool_calls: [{name: work}]
+  - text: 'done'
+`
+
+// midway starts an agent with the hooks of a worker, and stops that worker when
+// the agent is paused after its first step.
+func (s *stack) midway(t *testing.T, definition domain.Definition, hooks ...hook.Hook) client.Execution {
+	t.Helper()
+	shop := newWorkshop()
+	first := s.work(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}, Hooks: hooks})
+	definition.Model, definition.Tools = scripted(writeScript(t, workScript)).Model, []string{"work"}
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	<-shop.began
+	_, err = s.agents.Pause(within(t), begun.ID)
+	require.NoError(t, err)
+	shop.open()
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), begun.ID)
+		return err == nil && status.Doing == "paused" && status.StepCount == 1
+	}, patience, 20*time.Millisecond)
+	first.Stop()
+	return begun
+}
+
+// goesOn resumes an agent in the background: the update is taken by a worker
+// that can run it.
+func (s *stack) goesOn(t *testing.T, id string) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	ctx := within(t)
+	go func() {
+		_, err := s.agents.Resume(ctx, id)
+		done <- err
+	}()
+	return done
+}
+
+// failedTask waits until a workflow task has failed or timed out, and returns why.
+func (s *stack) failedTask(t *testing.T, of client.Execution) string {
+	t.Helper()
+	compress, err := codec.New()
+	require.NoError(t, err)
+	failures := temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: compress.DataConverter()})
+	var message string
+	require.Eventually(t, func() bool {
+		events := s.temporal.GetWorkflowHistory(within(t), of.WorkflowID, of.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				return false
+			}
+			if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil {
+				message = failures.FailureToError(failed.GetFailure()).Error()
+				return true
+			}
+			if event.GetWorkflowTaskTimedOutEventAttributes().GetTimeoutType() == enumspb.TIMEOUT_TYPE_START_TO_CLOSE {
+				message = "timed out"
+				return true
+			}
+		}
+		return false
+	}, patience, 50*time.Millisecond)
+	return message
+}
+
+// TestAnExecutionKeepsItsVersionOfAHook, on a worker that has a newer one too.
+func TestAnExecutionKeepsItsVersionOfAHook(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	begun := s.midway(t, domain.Definition{Hooks: []string{"versioned"}}, versioned(1))
+	second := s.work(t, host.Config{Tools: []tool.Tool{newWorkshop().tool(domain.AtMostOnce)}, Hooks: []hook.Hook{versioned(2), versioned(1)}})
+	defer second.Stop()
+	require.NoError(t, <-s.goesOn(t, begun.ID))
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, []string{"version 1", "version 1"}, s.said(t, begun.ID))
+
+	definition := scripted(writeScript(t, "turns: [{text: new}]"))
+	definition.Hooks = []string{"versioned"}
+	fresh, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(within(t), fresh.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"version 2"}, s.said(t, fresh.ID))
+}
+
+// said is what hooks have said to the model.
+func (s *stack) said(t *testing.T, id string) []string {
+	t.Helper()
+	var texts []string
+	for _, entry := range collect(t, s.agents.Messages(within(t), id)) {
+		if m := entry.Message; m.Role == domain.RoleUser && m.Text() != "go" {
+			texts = append(texts, m.Text())
+		}
+	}
+	return texts
+}
+
+// TestAWorkerWithoutTheHook says what is missing, and harms nothing: a worker
+// that has it goes on.
+func TestAWorkerWithoutTheHook(t *testing.T) {
+	t.Parallel()
+	io := func(name string) hook.Hook {
+		return hook.IO(domain.TriggerBeforeStep, name, func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+			return domain.HookReply{}, nil
+		})
+	}
+	for name, test := range map[string]struct {
+		has  []hook.Hook
+		says string
+	}{
+		"none":            {nil, `hook "versioned", version 1, at before_step: the execution uses it, and this worker has none of that name there; run a worker that has it`},
+		"another version": {[]hook.Hook{versioned(2)}, "this worker has version 2"},
+		"an activity":     {[]hook.Hook{io("versioned")}, "this worker has it as an activity"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := connect(t, "plain", nil)
+			begun := s.midway(t, domain.Definition{Hooks: []string{"versioned"}}, versioned(1))
+			tools := []tool.Tool{newWorkshop().tool(domain.AtMostOnce)}
+			bad := s.work(t, host.Config{Tools: tools, Hooks: test.has})
+			resumed := s.goesOn(t, begun.ID)
+			require.Contains(t, s.failedTask(t, begun), test.says)
+			bad.Stop()
+			good := s.work(t, host.Config{Tools: tools, Hooks: []hook.Hook{versioned(1)}})
+			defer good.Stop()
+			require.NoError(t, <-resumed)
+			result, err := s.agents.Wait(within(t), begun.ID, 0)
+			require.NoError(t, err)
+			require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+			require.Equal(t, "done", result.Answer)
+			require.Equal(t, []string{"version 1", "version 1"}, s.said(t, begun.ID))
+		})
+	}
+}
+
+// TestAHookThatDoesNotReturn is noticed by the SDK's deadlock detector, or by the
+// server where that is sooner: the workflow task fails and is tried again, and
+// nothing is lost. The first call waits for the end of the test, as a loop
+// without an end would.
+func TestAHookThatDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	var ran atomic.Int32
+	stuck := hook.BeforeInference("stuck", func(c hook.Inference) (hook.Inference, error) {
+		if ran.Add(1) == 1 {
+			<-release
+		}
+		return c, nil
+	})
+	stuck.Always = true
+	s := start(t, host.Config{Hooks: []hook.Hook{stuck}})
+	begun := s.begin(t, "turns: [{text: done}]")
+	require.Contains(t, s.failedTask(t, begun), "deadlock")
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, "done", result.Answer)
+}
+
+// TestHooksThatAreActivitiesOnAServer: replaced, blocked and noted, with a retry.
+func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int32
+	flaky := hook.IO(domain.TriggerBeforeExecution, "flaky", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+		if tries.Add(1) == 1 {
+			return domain.HookReply{}, domain.Errorf(domain.Unavailable, "not yet")
+		}
+		return domain.HookReply{Say: []domain.Message{domain.UserMessage("I am here")}}, nil
+	})
+	flaky.Attempts = 2
+	content := "replaced"
+	hooks := []hook.Hook{
+		flaky,
+		hook.IO(domain.TriggerAfterToolUse, "replace", replies(domain.HookReply{Content: &content})),
+		hook.IO(domain.TriggerOnStop, "late", replies(domain.HookReply{Note: domain.Metadata{"ended": []byte("true")}})),
+	}
+	for i := range hooks {
+		hooks[i].Always = true
+	}
+	s := start(t, host.Config{Hooks: hooks, Tools: []tool.Tool{echo()}})
+	begun := s.begin(t, "turns: [{tool_calls: [{name: echo, arguments: {text: hi}}]}, {text: '{{ result \"echo\" }}'}]", "echo")
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "replaced", result.Answer, "%v", result.Error)
+	require.Equal(t, []string{"I am here"}, s.said(t, begun.ID))
+	state, err := s.agents.State(within(t), begun.ID)
+	require.NoError(t, err)
+	require.JSONEq(t, "true", string(state.Metadata()["ended"]))
+}
+
+func replies(reply domain.HookReply) hook.Activity {
+	return func(context.Context, domain.HookRequest) (domain.HookReply, error) { return reply, nil }
+}

@@ -1,0 +1,138 @@
+package whole_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// TestIterate yields a state for each step, also over several runs, and again
+// when all is over.
+func TestIterate(t *testing.T) {
+	t.Parallel()
+	const calls = 40
+	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	ctx, id := within(t), s.named("iterated")
+	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, calls, 1), "echo")})
+	require.NoError(t, err)
+	live := collect(t, s.agents.Iterate(ctx, id, client.IterateOptions{}))
+	requireStates(t, live, calls+1)
+	status, err := s.agents.Status(ctx, id)
+	require.NoError(t, err)
+	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
+
+	afterwards := collect(t, s.agents.Iterate(ctx, id, client.IterateOptions{}))
+	requireStates(t, afterwards, calls+1)
+	require.Equal(t, live[len(live)-1].Messages(), afterwards[len(afterwards)-1].Messages())
+	require.Len(t, collect(t, s.agents.Iterate(ctx, id, client.IterateOptions{After: calls - 1})), 2)
+	state, err := s.agents.State(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, "All done. echo: call 40", state.Answer())
+	require.Len(t, state.Steps(), calls+1)
+}
+
+// requireStates checks that each state is the one after its step.
+func requireStates(t *testing.T, states []domain.AgentState, n int) {
+	t.Helper()
+	require.Equal(t, n, len(states))
+	for i, state := range states {
+		require.Equal(t, i+1, state.StepCount())
+		require.Len(t, state.Steps(), i+1)
+		require.Equal(t, int64(12*(i+1)), state.Usage().TotalTokens())
+		require.Equal(t, i == n-1, state.Status().Terminal())
+		want := 1 + 2*(i+1)
+		if i == n-1 {
+			want--
+		}
+		require.Equal(t, want, len(state.Messages()), "after step %d", i+1)
+	}
+}
+
+// TestIterateWithoutSteps yields the final state alone.
+func TestIterateWithoutSteps(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	ctx := within(t)
+	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, hello)), Budget: steps(0)})
+	require.NoError(t, err)
+	states := collect(t, s.agents.Iterate(ctx, begun.ID, client.IterateOptions{}))
+	require.Len(t, states, 1)
+	require.Equal(t, domain.StatusStopped, states[0].Status())
+}
+
+// TestIterateAsItHappens gives a step's state as soon as the next has begun, and
+// goes with its context.
+func TestIterateAsItHappens(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop()
+	s := start(t, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	script := writeScript(t, "turns:\n  - {text: one, tool_calls: [{name: echo, arguments: {}}]}\n  - {text: two, tool_calls: [{name: work, arguments: {}}]}\n  - {text: three}\n")
+	definition := scripted(script, "work")
+	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	var last error
+	count := 0
+	for state, err := range s.agents.Iterate(ctx, begun.ID, client.IterateOptions{}) {
+		if last = err; err == nil {
+			count++
+			require.Equal(t, 1, state.StepCount())
+			require.Equal(t, domain.StatusInProgress, state.Status())
+			cancel()
+		}
+	}
+	require.Equal(t, 1, count)
+	require.ErrorIs(t, last, &client.Error{Class: client.Cancelled})
+	close(w.release)
+	result, err := s.agents.Wait(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, 3, result.Outcome.Steps)
+}
+
+// TestExecute runs to the end and returns the final state, a failure's too.
+func TestExecute(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	ctx := within(t)
+	state, err := s.agents.Execute(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, hello))})
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, state.Status())
+	require.Equal(t, "Hello.", state.Answer())
+	require.Len(t, state.Messages(), 2)
+	state, err = s.agents.Execute(ctx, client.Start{Prompt: "go", Definition: scripted("/nowhere.yaml")})
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusFailed, state.Status())
+	require.NotEmpty(t, state.Errors())
+}
+
+// TestOutput reads an answer as a value of a Go type.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	type city struct {
+		Name       string `json:"name"`
+		Population int    `json:"population"`
+	}
+	s := start(t, host.Config{})
+	ctx := within(t)
+	definition := scripted(writeScript(t, "turns:\n  - text: '{\"name\": \"Ghent\", \"population\": 270000}'\n"))
+	var err error
+	definition.Format, err = client.FormatOf[city]("")
+	require.NoError(t, err)
+	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	value, err := client.Output[city](ctx, s.agents, begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, city{"Ghent", 270000}, value)
+	result, err := s.agents.Result(ctx, begun.ID, 0)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"name": "Ghent", "population": 270000}`, string(result.Output))
+	_, err = client.Output[[]int](ctx, s.agents, begun.ID, 0)
+	require.ErrorIs(t, err, &client.Error{Class: client.Failed})
+}

@@ -1,0 +1,93 @@
+package whole_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"everstep/starter/chaos"
+	"everstep/starter/devserver"
+)
+
+// TestMain lets the test binary be what its tests start: the supervisor of the
+// dev server, and the workers that are killed.
+func TestMain(m *testing.M) {
+	commands := map[string]func(context.Context, []string) error{
+		devserver.SupervisorCommand: devserver.Supervise,
+		chaos.WorkerCommand:         chaos.Work,
+	}
+	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
+		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	sideBySide()
+	code := m.Run()
+	servers.close()
+	os.Exit(code)
+}
+
+// sideBySide lets twice as many tests run at a time, where no number was asked
+// for: those of this package wait for servers more than they compute.
+func sideBySide() {
+	const name = "test.parallel"
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
+	if !asked {
+		_ = flag.Set(name, strconv.Itoa(2*runtime.GOMAXPROCS(0))) // it is a number
+	}
+}
+
+// servers are the dev servers of this package's tests: one for most of them,
+// and one that asks for continue-as-new early.
+var servers serverSet
+
+type serverSet struct {
+	mu     sync.Mutex
+	dir    string
+	leases map[string]*devserver.Lease
+}
+
+// server returns the dev server of a name, which is started on first use.
+func (s *serverSet) server(t testing.TB, name string, dynamic map[string]string) devserver.Server {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leases == nil {
+		dir, err := os.MkdirTemp("", "everstep-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.dir, s.leases = dir, map[string]*devserver.Lease{}
+	}
+	if lease, ok := s.leases[name]; ok {
+		return lease.Server()
+	}
+	lease, err := devserver.Acquire(context.Background(), devserver.Config{
+		StateFile: filepath.Join(s.dir, name+".db"), Dynamic: dynamic, Binary: os.Getenv("EVERSTEP_TEMPORAL"),
+		Progress: func(line string) { fmt.Fprintln(os.Stderr, "dev server:", line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.leases[name] = lease
+	return lease.Server()
+}
+
+func (s *serverSet) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, lease := range s.leases {
+		_ = lease.Close()
+	}
+	_ = os.RemoveAll(s.dir)
+}

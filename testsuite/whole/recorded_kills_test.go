@@ -1,0 +1,150 @@
+package whole_test
+
+import (
+	"encoding/json"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/chaos"
+)
+
+// TestKillsOverRecordedRuns kills workers over real models' runs, and over runs
+// made from them in which calls that came one after the other come at once, with
+// hooks, guards and a window that is too small for them. EVERSTEP_KILLS says how
+// many kills; the default is one at each boundary that these runs reach.
+func TestKillsOverRecordedRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: no kills over recorded runs")
+	}
+	var agents []chaos.Agent
+	for _, run := range recordedRuns(t) {
+		// Shorter ones never continue as new.
+		if len(run.tools()) > 1 && run.steps() >= 12 {
+			agents = append(agents, run.underKills(t), run.merged().crowdedUnderKills(t))
+		}
+	}
+	kills := len(chaos.Reached(agents))
+	if text := os.Getenv("EVERSTEP_KILLS"); text != "" {
+		var err error
+		kills, err = strconv.Atoi(text)
+		require.NoError(t, err, "EVERSTEP_KILLS")
+	}
+	t.Parallel()
+	report, err := chaos.Run(t.Context(), chaos.Config{
+		Address: servers.server(t, "continuing", continuing).Address, Dir: t.TempDir(), Kills: kills, Agents: agents, Seed: 7,
+		Progress: func(line string) { t.Log(line) },
+	})
+	t.Logf("%d agents\n%s", len(agents), report.Table())
+	require.NoError(t, err)
+	require.Empty(t, report.Broken)
+	require.Empty(t, report.Unreached)
+	require.Equal(t, kills, report.Total.Kills)
+	require.Equal(t, kills, report.Total.TranscriptsEqual)
+	require.Equal(t, kills, report.Total.EventsEqual)
+	require.Positive(t, report.Summaries)
+}
+
+// crowdedUnderKills is the agent with all that a run which was recorded without can have: no
+// format, since its answers are free, and no stop for calls that it repeats. The
+// window is too small for all that was said.
+func (r recordedRun) crowdedUnderKills(t testing.TB) chaos.Agent {
+	t.Helper()
+	a := r.underKills(t)
+	const dollar = 1_000_000_000
+	said := int64(0)
+	for _, e := range r.Executions {
+		said += domain.EstimateText(e.Prompt)
+		for _, m := range e.Messages {
+			said += domain.EstimateText(m.Content)
+		}
+	}
+	a.Definition = domain.Definition{
+		Model:  domain.LLMConfig{ContextWindow: domain.EstimateText(r.System) + said*2/3, Price: &domain.Price{Input: dollar, Output: dollar}},
+		Hooks:  []string{chaos.SteerHook, chaos.WatchHook(domain.TriggerBeforeToolUse), chaos.WatchHook(domain.TriggerAfterStep)},
+		Guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishContentFilter}, Repetition: &domain.Repetition{Nudge: 2}},
+		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100 * dollar))},
+	}
+	return a
+}
+
+func (r recordedRun) steps() int {
+	n := 0
+	for _, e := range r.Executions {
+		n += e.steps()
+	}
+	return n
+}
+
+// merged is the run with each series of steps that only call tools made into
+// one step with parallel calls.
+func (r recordedRun) merged() recordedRun {
+	out := recordedRun{ID: r.ID + "-merged", System: r.System}
+	for _, e := range r.Executions {
+		var calls, results []recordedMessage
+		merged := recordedExecution{Prompt: e.Prompt, Cut: e.Cut}
+		flush := func() {
+			if len(calls) == 0 {
+				return
+			}
+			all := recordedMessage{Role: "assistant"}
+			for _, m := range calls {
+				all.Content += m.Content
+				all.ToolCalls = append(all.ToolCalls, m.ToolCalls...)
+			}
+			merged.Messages = append(append(merged.Messages, all), results...)
+			calls, results = nil, nil
+		}
+		for _, m := range e.Messages {
+			switch {
+			case m.Role == "tool":
+				results = append(results, m)
+			case len(m.ToolCalls) > 0:
+				calls = append(calls, m)
+			default:
+				flush()
+				merged.Messages = append(merged.Messages, m)
+			}
+		}
+		flush()
+		out.Executions = append(out.Executions, merged)
+	}
+	return out
+}
+
+// underKills is the run as an agent of the proof. Its tools are idempotent.
+func (r recordedRun) underKills(t testing.TB) chaos.Agent {
+	t.Helper()
+	script, err := os.ReadFile(r.script(t, t.TempDir()))
+	require.NoError(t, err)
+	require.True(t, json.Valid(script))
+	agent := chaos.Agent{Name: r.ID, Script: script, System: r.System}
+	for _, name := range r.tools() {
+		agent.Tools = append(agent.Tools, chaos.Tool{Name: name, Effect: domain.Idempotent})
+	}
+	for _, e := range r.Executions {
+		execution := chaos.Execution{Prompt: e.Prompt, Results: e.results()}
+		if e.Cut {
+			execution.MaxSteps = int64(e.steps())
+		}
+		agent.Executions = append(agent.Executions, execution)
+	}
+	return agent
+}
+
+// results are what the tools returned, by step and position.
+func (e recordedExecution) results() [][]string {
+	results := [][]string{}
+	for _, m := range e.Messages {
+		if m.Role == "assistant" {
+			results = append(results, []string{})
+			continue
+		}
+		last := len(results) - 1
+		results[last] = append(results[last], m.Content)
+	}
+	return results
+}

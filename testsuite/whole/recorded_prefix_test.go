@@ -1,0 +1,214 @@
+package whole_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/activities/openaichat"
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/testsuite"
+)
+
+// sent are the requests that openai-chat makes of calls, as providers read
+// them: tools first, then the system prompt and the messages. What else a
+// request says has to stay the same.
+func sent(t *testing.T, calls []inference.Call) [][]byte {
+	t.Helper()
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		streamed("stop", `{"role":"assistant","content":"."}`)(w, r)
+	}))
+	defer server.Close()
+	provider, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: server.URL + "/v1"}})
+	require.NoError(t, err)
+	var requests [][]byte
+	var same string
+	for i, call := range calls {
+		call.Config = domain.LLMConfig{Provider: openaichat.Name, Model: "m"}
+		_, err := provider.Infer(t.Context(), call, func(inference.Delta) {})
+		require.NoError(t, err)
+		var fields map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(body, &fields))
+		var messages []json.RawMessage
+		require.NoError(t, json.Unmarshal(fields["messages"], &messages))
+		request := slices.Clone([]byte(fields["tools"]))
+		for _, m := range messages {
+			request = append(append(request, '\n'), m...)
+		}
+		requests = append(requests, request)
+		for _, own := range []string{"tools", "messages", "max_tokens"} {
+			delete(fields, own)
+		}
+		rest, err := json.Marshal(fields)
+		require.NoError(t, err)
+		if i > 0 {
+			require.Equal(t, same, string(rest), "request %d", i)
+		}
+		same = string(rest)
+	}
+	return requests
+}
+
+// commonPrefix is how many bytes two requests begin with alike.
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// shares gathers which part of each request its predecessor began with too.
+type shares struct {
+	mu     sync.Mutex
+	values []float64
+	broken int
+}
+
+// add compares each request with the one before it, and says where the prefix
+// breaks: where a request does not begin with the whole one before.
+func (s *shares) add(requests [][]byte) (breaks []int) {
+	breaks = []int{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 1; i < len(requests); i++ {
+		s.values = append(s.values, float64(commonPrefix(requests[i-1], requests[i]))/float64(len(requests[i])))
+		if !bytes.HasPrefix(requests[i], requests[i-1]) {
+			breaks = append(breaks, i)
+		}
+	}
+	s.broken += len(breaks)
+	return breaks
+}
+
+// report logs the shares and returns their median.
+func (s *shares) report(t *testing.T, what string) float64 {
+	t.Helper()
+	require.NotEmpty(t, s.values, what)
+	slices.Sort(s.values)
+	at := func(p int) float64 { return s.values[(len(s.values)-1)*p/100] }
+	t.Logf("%s: %d requests after another; bytes that are a common prefix with the one before: median %.1f %%, p10 %.1f %%, least %.1f %%; %d do not begin with the whole one before",
+		what, len(s.values), 100*at(50), 100*at(10), 100*at(0), s.broken)
+	return at(50)
+}
+
+// TestRequestsKeepTheirPrefix: what a provider's prompt cache can take of the
+// recorded runs' requests. Within an execution each request begins with the
+// whole one before it; only a compaction breaks that.
+func TestRequestsKeepTheirPrefix(t *testing.T) {
+	t.Parallel()
+	var long, chats, all, small shares
+	eachRecorded(t, func(t *testing.T, run wholeRun, _ *rand.Rand) {
+		played := run.play(t, run.guarded())
+		require.Equal(t, domain.StatusCompleted, played.Outcome.Status, "%+v", played.Error)
+		require.Empty(t, long.add(sent(t, played.Asked)), "the prefix breaks without a compaction")
+
+		chat := run.chat(t, "")
+		for n, from := 0, 0; n < len(chat.Executions); n++ {
+			to := from + len(chat.Executions[n].Steps)
+			require.Empty(t, chats.add(sent(t, chat.Asked[from:to])), "execution %d", n+1)
+			from = to
+		}
+		require.Empty(t, all.add(sent(t, run.chat(t, domain.AllSections).Asked)), "with all that was ever said shown")
+
+		crowded := run.uncounted().play(t, domain.Definition{Model: domain.LLMConfig{ContextWindow: crowdedWindow}})
+		require.Equal(t, domain.StatusCompleted, crowded.Outcome.Status, "%+v", crowded.Error)
+		requests, compacted := crowdedRequests(crowded)
+		for i, call := range requests {
+			if last := call.Messages[len(call.Messages)-1].ToolResult; last != nil {
+				said := run.steps[i-1].results
+				require.True(t, last.Content == said[len(said)-1], "step %d: the newest result is shown as %.40q", i+1, last.Content)
+			}
+		}
+		breaks := small.add(sent(t, requests))
+		// Whether the last one was compacted no later step says.
+		breaks = slices.DeleteFunc(breaks, func(i int) bool { return i == len(requests)-1 })
+		require.Equal(t, compacted, breaks, "the prefix breaks at compactions, and nowhere else")
+	})
+	if t.Failed() {
+		return
+	}
+	long.report(t, "one execution a run")
+	chats.report(t, "chats, within each execution")
+	all.report(t, "chats over all executions, all_sections")
+	median := small.report(t, "a window of 5,000 tokens")
+	require.Positive(t, small.broken, "the window is too large to compact")
+	require.Less(t, small.broken, len(small.values)/3, "a compaction leaves room for several steps")
+	require.Greater(t, median, 0.8, "most requests stay cached even in a small window")
+}
+
+// crowdedWindow is such that many recorded runs outgrow it, and every result of
+// theirs fits it.
+const crowdedWindow = 5000
+
+// uncounted is the run with a model that reports no usage: what it would report
+// is not known of a conversation that was compacted.
+func (w wholeRun) uncounted() wholeRun {
+	w.steps = slices.Clone(w.steps)
+	for i := range w.steps {
+		w.steps[i].usage = domain.Usage{}
+	}
+	return w
+}
+
+// crowdedRequests are the inferences that go on with the conversation, and the
+// indexes of those before which it was compacted.
+func crowdedRequests(run testsuite.Run) (calls []inference.Call, compacted []int) {
+	compacted = []int{}
+	for _, call := range run.Asked {
+		if !call.Summary {
+			calls = append(calls, call)
+		}
+	}
+	for i := 1; i < len(calls); i++ {
+		// A step notes the edits that it found; those that it made are what the
+		// next one found.
+		if i+1 < len(run.Steps) && run.Steps[i].Step.Input.Edits != run.Steps[i+1].Step.Input.Edits {
+			compacted = append(compacted, i)
+		}
+	}
+	return calls, compacted
+}
+
+// chat plays the run as it was recorded: an execution for each message of the user.
+func (w wholeRun) chat(t *testing.T, compiler domain.Compiler) testsuite.Run {
+	t.Helper()
+	replies := map[string][]testsuite.Reply{}
+	var events []testsuite.Event
+	for i, s := range w.steps {
+		for k, c := range s.calls {
+			replies[c.Function.Name] = append(replies[c.Function.Name], testsuite.Returns(s.results[k]))
+		}
+		if s.user != "" {
+			events = append(events, testsuite.SendAt(time.Duration(i+1)*time.Minute, s.user))
+		}
+	}
+	var tools []tool.Tool
+	for _, name := range w.toolNames {
+		spec := domain.ToolSpec{Name: name, Schema: json.RawMessage(anySchema), Effect: domain.Idempotent}
+		tools = append(tools, testsuite.NewFake(spec, testsuite.InTurn(replies[name]...)).Tool())
+	}
+	env := testsuite.New(t, testsuite.Config{
+		Definition: domain.Definition{SystemPrompt: w.system, Compiler: compiler}, Script: w.script(t), Tools: tools,
+	})
+	run := env.Run(w.prompt, events...)
+	require.Len(t, run.Executions, len(events)+1)
+	for n, e := range run.Executions {
+		require.Equal(t, domain.StatusCompleted, e.Outcome.Status, "execution %d: %+v", n+1, e.Error)
+	}
+	return run
+}

@@ -1,0 +1,143 @@
+package whole_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// TestRecordedRunsWithAllGuards drives recorded runs on a real server with every
+// guard on, at limits that no execution of theirs reaches.
+func TestRecordedRunsWithAllGuards(t *testing.T) {
+	t.Parallel()
+	const every = 4
+	recorded := recordedRuns(t)
+	var runs []recordedRun
+	for i := 0; i < len(recorded); i += every {
+		runs = append(runs, recorded[i].finished())
+	}
+	if testing.Short() {
+		runs = runs[:4]
+	}
+	replay := &replayer{running: map[string]recordedExecution{}}
+	s := start(t, host.Config{Tools: replay.tools(runs)})
+	dir := t.TempDir()
+	var group errgroup.Group
+	group.SetLimit(16)
+	for _, run := range runs {
+		group.Go(func() error {
+			definition := scripted(run.script(t, dir), run.tools()...)
+			guarded := limited(run.mostly())
+			definition.Model.Price, definition.Guards, definition.Budget = guarded.Model.Price, guarded.Guards, guarded.Budget
+			definition.Guards.FinalAnswer, definition.Guards.OutputRetries = true, new(0)
+			if _, _, err := s.driveRecorded(within(t), replay, run, definition); err != nil {
+				return fmt.Errorf("run %s: %w", run.ID, err)
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
+// mostly is a budget that none of the run's executions reaches.
+func (r recordedRun) mostly() domain.ExecutionBudget {
+	steps, calls := 0, 0
+	for _, e := range r.Executions {
+		asked := 0
+		for _, m := range e.Messages {
+			asked += len(m.ToolCalls)
+		}
+		steps, calls = max(steps, e.steps()), max(calls, asked)
+	}
+	return domain.ExecutionBudget{
+		MaxSteps: new(int64(steps + 1)), MaxToolCalls: new(int64(calls + 1)), MaxTokens: new(int64(50_000)),
+		MaxCostNanoUSD: new(int64(500_000_000)), MaxSeconds: new(600.0), Deadline: new(time.Now().Add(time.Hour)),
+	}
+}
+
+// TestRecordedRunsStopOnAServer drives recorded runs into limits on a real
+// server that continues them as new on the way.
+func TestRecordedRunsStopOnAServer(t *testing.T) {
+	t.Parallel()
+	recorded := recordedRuns(t)
+	var runs []wholeRun
+	config := host.Config{}
+	replay := &replayer{running: map[string]recordedExecution{}}
+	for i := 3; i < len(recorded); i += 20 {
+		run := recorded[i].whole(31)
+		runs = append(runs, run)
+		config.Hooks = append(config.Hooks, run.user())
+	}
+	config.Tools = replay.tools(recorded)
+	s := startOn(t, "continuing", continuing, config)
+	dir := t.TempDir()
+	var group errgroup.Group
+	group.SetLimit(8)
+	var continued atomic.Int64
+	for i, run := range runs {
+		draw := rand.New(rand.NewPCG(444, uint64(i)))
+		limits := run.limits(draw)
+		draw.Shuffle(len(limits), func(a, b int) { limits[a], limits[b] = limits[b], limits[a] })
+		if testing.Short() {
+			limits = limits[:2]
+		}
+		for n, budget := range limits[:min(len(limits), 8)] {
+			group.Go(func() error {
+				want := run.foresee(budget)
+				id := s.named(fmt.Sprintf("%s-limit-%d", run.id, n))
+				script := filepath.Join(dir, id+".json")
+				if err := os.WriteFile(script, []byte(want.played.script(t)), 0o600); err != nil {
+					return err
+				}
+				definition := limited(budget)
+				definition.Model.Provider, definition.Model.Model = "scripted", script
+				definition.SystemPrompt, definition.Tools, definition.Hooks = run.system, run.toolNames, []string{run.user().Name}
+				replay.expect(domain.WorkflowID(id), run.recorded())
+				ctx := within(t)
+				if _, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: run.prompt, Definition: definition}); err != nil {
+					return err
+				}
+				got, err := s.agents.Wait(ctx, id, 1)
+				if err != nil {
+					return err
+				}
+				is := [...]any{got.Outcome.Status, got.Outcome.StopReason, got.Outcome.Steps, got.Outcome.Usage.TotalTokens(), got.Outcome.CostNanoUSD}
+				if err := s.audited(ctx, id, 1); err != nil {
+					return err
+				}
+				if should := [...]any{want.status, want.reason, want.steps, want.tokens, want.cost}; is != should {
+					return fmt.Errorf("%s, limits:%s: %v; want %v", run.id, budgetText(budget), is, should)
+				}
+				if _, before := s.runInfo(t, domain.WorkflowID(id), ""); before != "" {
+					continued.Add(1)
+				}
+				return nil
+			})
+		}
+	}
+	require.NoError(t, group.Wait())
+	t.Logf("%d of the executions were continued as new", continued.Load())
+	require.Positive(t, continued.Load())
+}
+
+// recorded is the run as one execution, for the tools to answer as they did.
+func (w wholeRun) recorded() recordedExecution {
+	var e recordedExecution
+	for _, m := range w.messages(len(w.steps))[1:] {
+		if m.Role != "user" {
+			e.Messages = append(e.Messages, m)
+		}
+	}
+	return e
+}

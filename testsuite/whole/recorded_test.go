@@ -1,0 +1,177 @@
+package whole_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A recordedRun is a real model's run: a chat of several executions.
+type recordedRun struct {
+	ID         string
+	System     string
+	Executions []recordedExecution
+}
+
+// A recordedExecution is what followed one message of the user.
+type recordedExecution struct {
+	Prompt string
+	// Messages are the assistant's and the tools', in order.
+	Messages []recordedMessage
+	// Cut says that the recording ends on a tool's result.
+	Cut bool
+}
+
+type recordedMessage struct {
+	Role      string         `json:"role"`
+	Content   string         `json:"content"`
+	ToolCalls []recordedCall `json:"tool_calls"`
+}
+
+type recordedCall struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// steps counts the execution's inferences.
+func (e recordedExecution) steps() int {
+	n := 0
+	for _, m := range e.Messages {
+		if m.Role == "assistant" {
+			n++
+		}
+	}
+	return n
+}
+
+// result is what the tool at a position of a step returned.
+func (e recordedExecution) result(step, position int) (string, bool) {
+	at := 0
+	for i, m := range e.Messages {
+		if m.Role != "assistant" {
+			continue
+		}
+		if at++; at == step && i+1+position < len(e.Messages) {
+			return e.Messages[i+1+position].Content, true
+		}
+	}
+	return "", false
+}
+
+// tools lists the tools that the run calls.
+func (r recordedRun) tools() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, e := range r.Executions {
+		for _, m := range e.Messages {
+			for _, c := range m.ToolCalls {
+				if !seen[c.Function.Name] {
+					seen[c.Function.Name] = true
+					names = append(names, c.Function.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// script writes the run's assistant messages as a script.
+func (r recordedRun) script(t testing.TB, dir string) string {
+	t.Helper()
+	type call struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	type turn struct {
+		Text  string         `json:"text,omitempty"`
+		Calls []call         `json:"tool_calls,omitempty"`
+		Usage map[string]int `json:"usage"`
+	}
+	turns := []turn{}
+	for _, e := range r.Executions {
+		for _, m := range e.Messages {
+			if m.Role != "assistant" {
+				continue
+			}
+			next := turn{Text: m.Content, Usage: map[string]int{"input_tokens": 100, "output_tokens": 10}}
+			for _, c := range m.ToolCalls {
+				next.Calls = append(next.Calls, call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+			}
+			turns = append(turns, next)
+		}
+	}
+	encoded, err := json.Marshal(map[string]any{"turns": turns})
+	require.NoError(t, err)
+	path := filepath.Join(dir, r.ID+".json")
+	require.NoError(t, os.WriteFile(path, encoded, 0o600))
+	return path
+}
+
+// dataFolder is the folder of recordings, or the test is skipped aloud.
+func dataFolder(t testing.TB) string {
+	t.Helper()
+	folder := os.Getenv("EVERSTEP_DATA")
+	if folder == "" {
+		t.Skip("EVERSTEP_DATA is not set: the recorded runs are not tested")
+	}
+	return folder
+}
+
+// recordedRuns reads agent-runs.jsonl.gz.
+func recordedRuns(t testing.TB) []recordedRun {
+	t.Helper()
+	file, err := os.Open(filepath.Join(dataFolder(t), "agent-runs.jsonl.gz"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	unzipped, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	var runs []recordedRun
+	lines := bufio.NewScanner(unzipped)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var line struct {
+			ID       string            `json:"id"`
+			Messages []recordedMessage `json:"messages"`
+		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		runs = append(runs, runOf(line.ID, line.Messages))
+	}
+	require.NoError(t, lines.Err())
+	require.NotEmpty(t, runs)
+	return runs
+}
+
+// runOf splits a recording at the user's messages. A message that nothing
+// followed is left out.
+func runOf(id string, messages []recordedMessage) recordedRun {
+	run := recordedRun{ID: id}
+	for _, m := range messages {
+		switch m.Role {
+		case "system":
+			run.System = m.Content
+		case "user":
+			run.Executions = append(run.Executions, recordedExecution{Prompt: m.Content})
+		default:
+			last := &run.Executions[len(run.Executions)-1]
+			last.Messages = append(last.Messages, m)
+		}
+	}
+	kept := run.Executions[:0]
+	for _, e := range run.Executions {
+		if n := len(e.Messages); n > 0 {
+			e.Cut = e.Messages[n-1].Role == "tool"
+			kept = append(kept, e)
+		}
+	}
+	run.Executions = kept
+	return run
+}

@@ -1,0 +1,133 @@
+package whole_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	agents "everstep/starter/client"
+	"everstep/testsuite/internal/kept"
+	"everstep/worker/host"
+)
+
+var update = flag.Bool("update", false, "record the kept histories anew")
+
+// TestRecordHistories records histories of the kinds that must go on replaying.
+func TestRecordHistories(t *testing.T) {
+	if !*update {
+		t.Skip("histories are recorded with -update only")
+	}
+	require.NoError(t, os.MkdirAll(kept.Histories, 0o750))
+	t.Run("plain", func(t *testing.T) {
+		s := start(t, host.Config{})
+		s.keep(t, "plain", s.ended(t, s.begin(t, "turns: [{text: hello}]")))
+	})
+	t.Run("foreign", func(t *testing.T) {
+		s := start(t, host.Config{})
+		refused, _ := s.beginForeign(t, "foreign")
+		s.keep(t, "foreign", refused)
+	})
+	t.Run("parallel-tools", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		s.keep(t, "parallel-tools", s.ended(t, s.begin(t, `
+turns:
+  - text: 'looking'
+    tool_calls: [{name: echo, arguments: {text: a}}, {name: echo, arguments: {text: b}}, {name: nothing, arguments: {}}, {name: echo, arguments: {text: c}}]
+  - text: 'done'
+`, "echo")))
+	})
+	t.Run("budget", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		steps := int64(2)
+		begun, err := s.agents.Start(within(t), agents.Start{
+			Prompt: "go", Definition: scripted(longScript(t, 3, 1), "echo"), Budget: domain.ExecutionBudget{MaxSteps: &steps},
+		})
+		require.NoError(t, err)
+		s.keep(t, "budget", s.ended(t, begun))
+	})
+	for _, mode := range domain.StopModes() {
+		t.Run("stop-"+string(mode), func(t *testing.T) {
+			shop := newWorkshop()
+			shop.open()
+			s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
+			begun := s.begin(t, toolScript, "work")
+			s.textSeen(t, begun.ID)
+			_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: mode, Within: time.Hour, Reason: "enough"})
+			require.NoError(t, err)
+			s.keep(t, "stop-"+string(mode), s.ended(t, begun))
+		})
+	}
+	t.Run("session", func(t *testing.T) {
+		s := start(t, host.Config{})
+		begun, err := s.agents.Start(within(t), agents.Start{
+			ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]")),
+		})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		second, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more"})
+		require.NoError(t, err)
+		s.ended(t, second)
+		_, err = s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "session", second)
+	})
+	t.Run("worker-shutdown", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		first := s.work(t, host.Config{})
+		begun := s.begin(t, "turns: [{text: 'one two three four five six seven eight', delay: 2s}]")
+		s.textSeen(t, begun.ID)
+		first.Stop()
+		second := s.work(t, host.Config{})
+		defer second.Stop()
+		s.keep(t, "worker-shutdown", s.ended(t, begun))
+	})
+	recordAgents(t)
+	t.Run("continue-as-new", func(t *testing.T) {
+		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})
+		require.NoError(t, err)
+		s.keep(t, "continue-as-new-first", begun)
+		last := s.ended(t, begun)
+		last.RunID = ""
+		s.keep(t, "continue-as-new-last", last)
+	})
+}
+
+// ended waits for an execution.
+func (s *stack) ended(t *testing.T, begun agents.Execution) agents.Execution {
+	t.Helper()
+	_, err := s.agents.Wait(within(t), begun.ID, begun.Number)
+	require.NoError(t, err)
+	return begun
+}
+
+// keep writes a run's history, once it is closed.
+func (s *stack) keep(t *testing.T, name string, of agents.Execution) {
+	t.Helper()
+	history := &historypb.History{}
+	events := s.temporal.GetWorkflowHistory(within(t), of.WorkflowID, of.RunID, true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(t, err)
+		history.Events = append(history.Events, event)
+		if event.GetWorkflowExecutionContinuedAsNewEventAttributes() != nil {
+			break
+		}
+	}
+	encoded, err := protojson.Marshal(history)
+	require.NoError(t, err)
+	machine, err := os.Hostname()
+	require.NoError(t, err)
+	encoded = bytes.ReplaceAll(encoded, []byte(machine), []byte("machine"))
+	require.NoError(t, os.WriteFile(filepath.Join(kept.Histories, name+".json"), encoded, 0o600))
+}

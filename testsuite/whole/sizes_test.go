@@ -1,0 +1,51 @@
+package whole_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// TestAStepOfManyMegabytes: 128 calls with results of 64 KB at once. All of it
+// can be asked for, and the run hands over what follows.
+func TestAStepOfManyMegabytes(t *testing.T) {
+	t.Parallel()
+	const calls = 128
+	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	var script strings.Builder
+	script.WriteString("turns:\n  - text: 'looking'\n    tool_calls:\n")
+	for i := range calls {
+		fmt.Fprintf(&script, "      - {name: echo, arguments: {text: 'call <%d>', times: 4500}}\n", i)
+	}
+	script.WriteString("  - text: 'done'\n")
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(writeScript(t, script.String()), "echo")})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, "done", result.Answer)
+
+	steps := collect(t, s.agents.Steps(within(t), begun.ID, 0))
+	require.Len(t, steps, 2)
+	require.Len(t, steps[0].Step.ToolExecutions, calls)
+	require.Contains(t, steps[0].Step.ToolExecutions[7].Value, "[cut, ", "what is left out is said")
+	messages := collect(t, s.agents.Messages(within(t), begun.ID))
+	require.Len(t, messages, calls+3)
+	require.Greater(t, len(messages[9].Message.ToolResult.Content), 60<<10, "the transcript has all of it")
+	for _, run := range []string{begun.RunID, ""} {
+		value, err := s.temporal.QueryWorkflow(within(t), begun.WorkflowID, run, string(domain.QueryState), domain.StateRequest{})
+		require.NoError(t, err)
+		var view domain.StateView
+		require.NoError(t, value.Get(&view))
+		state, err := domain.DecodeAgentState(view.State)
+		require.NoError(t, err)
+		require.Positive(t, state.StepCount())
+	}
+}

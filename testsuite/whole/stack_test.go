@@ -1,0 +1,127 @@
+package whole_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+	"everstep/worker/host/codec"
+)
+
+// A stack is a real server, a worker in this process and a client.
+type stack struct {
+	temporal sdk.Client
+	agents   *client.Client
+	queue    string
+	address  string
+	worker   *host.Worker
+}
+
+// noStorage as a worker's storage means none; empty is a folder of the test's.
+const noStorage = "none"
+
+// patience bounds every wait of these tests; none of them is about speed.
+const patience = 2 * time.Minute
+
+// continuing is a server that suggests continue-as-new after a few steps.
+var continuing = map[string]string{"limit.historyCount.suggestContinueAsNew": "60"}
+
+// start brings up a stack on a task queue of its own.
+func start(t testing.TB, config host.Config) *stack {
+	t.Helper()
+	return startOn(t, "plain", nil, config)
+}
+
+func startOn(t testing.TB, server string, dynamic map[string]string, config host.Config) *stack {
+	t.Helper()
+	s := connect(t, server, dynamic)
+	s.worker = s.work(t, config)
+	t.Cleanup(s.worker.Stop)
+	return s
+}
+
+// connect makes a stack without a worker.
+func connect(t testing.TB, server string, dynamic map[string]string) *stack {
+	t.Helper()
+	address := servers.server(t, server, dynamic).Address
+	temporal, err := host.Dial(context.Background(), host.Connection{Address: address})
+	require.NoError(t, err)
+	t.Cleanup(temporal.Close)
+	s := &stack{temporal: temporal, queue: "test-" + uuid.NewString(), address: address}
+	compress, err := codec.New()
+	require.NoError(t, err)
+	s.agents = client.New(temporal, client.Config{TaskQueue: s.queue, Loopback: true, Converter: compress.DataConverter()})
+	return s
+}
+
+// work starts a worker in this process on the stack's queue.
+func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
+	t.Helper()
+	config.Connection.Address = s.address
+	config.TaskQueue = s.queue
+	if config.Dir == "" {
+		config.Dir = t.TempDir()
+	}
+	switch config.Storage {
+	case "":
+		config.Storage = t.TempDir()
+	case noStorage:
+		config.Storage = ""
+	}
+	// What the SDK logs hides what a failed test says.
+	if config.Log.Level = host.LevelError; !testing.Verbose() {
+		config.Log.Writer = io.Discard
+	}
+	w, err := host.Start(context.Background(), s.temporal, config)
+	require.NoError(t, err)
+	return w
+}
+
+// named makes an agent's name the stack's own: tests share servers, and may run
+// more than once.
+func (s *stack) named(name string) string { return name + "-" + s.queue[len(s.queue)-12:] }
+
+// within bounds a test's waiting.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// collect reads a sequence to its end.
+func collect[T any](t testing.TB, seq func(func(T, error) bool)) []T {
+	t.Helper()
+	var all []T
+	for value, err := range seq {
+		require.NoError(t, err)
+		all = append(all, value)
+	}
+	return all
+}
+
+// scripted is the definition of an agent that plays a script.
+func scripted(path string, tools ...string) domain.Definition {
+	return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: path}, Tools: tools}
+}
+
+// audited fails where what history alone tells of an ended execution is not what
+// the workflow has kept of it. That is the law of package progress: one account
+// of what happened, whoever reads it.
+func (s *stack) audited(ctx context.Context, id string, number int) error {
+	differences, err := s.agents.Audit(ctx, id, number)
+	if err == nil && len(differences) > 0 {
+		err = fmt.Errorf("history and the workflow tell two stories of execution %d of %s:\n%s", number, id, strings.Join(differences, "\n"))
+	}
+	return err
+}

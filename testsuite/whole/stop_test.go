@@ -1,0 +1,324 @@
+package whole_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// slowScript streams its first turn for a long time.
+const slowScript = `
+turns:
+  - text: 'one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen'
+    delay: 60s
+    usage: {input_tokens: 50, output_tokens: 20}
+  - text: 'second'
+`
+
+// toolScript asks for a tool after a moment, then answers.
+const toolScript = `
+turns:
+  - text: 'let me look at this for a while'
+    delay: 1500ms
+    tool_calls: [{name: work, arguments: {}}, {name: work, arguments: {}}]
+    usage: {input_tokens: 50, output_tokens: 20}
+  - text: 'answered'
+`
+
+// A workshop is a tool that tells when it began and works until it is let go
+// or cancelled.
+type workshop struct {
+	began   chan struct{}
+	release chan struct{}
+}
+
+func newWorkshop() *workshop {
+	return &workshop{began: make(chan struct{}, 16), release: make(chan struct{})}
+}
+
+func (w *workshop) tool(effect domain.Effect) tool.Tool {
+	return tool.New("work", "Works.", effect, func(ctx context.Context, _ struct{}) (string, error) {
+		w.began <- struct{}{}
+		select {
+		case <-w.release:
+			return "worked", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+}
+
+// open lets all work end at once.
+func (w *workshop) open() { close(w.release) }
+
+// textSeen follows an agent until live text of the model arrives.
+func (s *stack) textSeen(t *testing.T, id string) {
+	t.Helper()
+	for event, err := range s.agents.Follow(within(t), id, client.FollowOptions{}) {
+		require.NoError(t, err)
+		if event.Type == client.EventText {
+			return
+		}
+	}
+	t.Fatal("the execution ended without live text")
+}
+
+func (s *stack) begin(t *testing.T, script string, tools ...string) client.Execution {
+	t.Helper()
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(writeScript(t, script), tools...)})
+	require.NoError(t, err)
+	return begun
+}
+
+func (s *stack) stopped(t *testing.T, id string) client.Result {
+	t.Helper()
+	result, err := s.agents.Wait(within(t), id, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, result.Outcome.Status, "%v", result.Error)
+	require.Equal(t, domain.UserRequested, result.Outcome.StopReason)
+	require.NoError(t, s.audited(within(t), id, 0))
+	return result
+}
+
+func TestStopNowInAStream(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	begun := s.begin(t, slowScript)
+	s.textSeen(t, begun.ID)
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow, Reason: "enough"})
+	require.NoError(t, err)
+
+	result := s.stopped(t, begun.ID)
+	require.NotEmpty(t, result.Answer, "the partial text is kept")
+	require.Less(t, len(result.Answer), len("one two three"), "only what had come: %q", result.Answer)
+	require.Positive(t, result.Outcome.Usage.TotalTokens(), "the usage is kept")
+	require.True(t, result.Outcome.Usage.Estimated)
+	steps := collect(t, s.agents.Steps(within(t), begun.ID, 0))
+	require.Len(t, steps, 1)
+	require.True(t, steps[0].Step.Interrupted)
+	require.Equal(t, domain.StepError, steps[0].Step.Type())
+}
+
+func TestStopAfterStepEscalates(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	begun := s.begin(t, slowScript)
+	s.textSeen(t, begun.ID)
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Within: 300 * time.Millisecond})
+	require.NoError(t, err)
+	require.NotContains(t, s.stopped(t, begun.ID).Answer, "sixteen")
+}
+
+func TestStopAfterInferenceStartsNoTool(t *testing.T) {
+	t.Parallel()
+	shop := newWorkshop()
+	s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
+	begun := s.begin(t, toolScript, "work")
+	s.textSeen(t, begun.ID)
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.AfterInference})
+	require.NoError(t, err)
+
+	result := s.stopped(t, begun.ID)
+	require.Equal(t, 1, result.Outcome.Steps)
+	require.Empty(t, shop.began, "no tool was started")
+	messages := collect(t, s.agents.Messages(within(t), begun.ID))
+	require.Len(t, messages, 4, "every call has its result")
+	require.Equal(t, "let me look at this for a while", messages[1].Message.Text(), "the inference finished")
+	require.True(t, messages[2].Message.ToolResult.IsError)
+}
+
+func TestStopAfterStepLetsToolsFinish(t *testing.T) {
+	t.Parallel()
+	shop := newWorkshop()
+	s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
+	begun := s.begin(t, toolScript, "work")
+	<-shop.began
+	<-shop.began
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{})
+	require.NoError(t, err)
+	shop.open()
+
+	result := s.stopped(t, begun.ID)
+	require.Equal(t, 1, result.Outcome.Steps)
+	messages := collect(t, s.agents.Messages(within(t), begun.ID))
+	require.Len(t, messages, 4)
+	for _, m := range messages[2:] {
+		require.Equal(t, "worked", m.Message.ToolResult.Content)
+	}
+}
+
+func TestStopNowInATool(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		effect domain.Effect
+		code   domain.Code
+	}{{domain.ReadOnly, domain.CodeInterrupted}, {domain.AtMostOnce, domain.CodeOutcomeUnknown}} {
+		t.Run(string(test.effect), func(t *testing.T) {
+			t.Parallel()
+			shop := newWorkshop()
+			s := start(t, host.Config{Tools: []tool.Tool{shop.tool(test.effect)}})
+			begun := s.begin(t, toolScript, "work")
+			<-shop.began
+			<-shop.began
+			_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow})
+			require.NoError(t, err)
+			s.stopped(t, begun.ID)
+			steps := collect(t, s.agents.Steps(within(t), begun.ID, 0))
+			require.Len(t, steps, 1)
+			for _, execution := range steps[0].Step.ToolExecutions {
+				require.Equal(t, test.code, execution.Error.Code)
+			}
+		})
+	}
+}
+
+func TestStopWithNoWorkerUp(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	begun := s.begin(t, toolScript, "work")
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{})
+	require.NoError(t, err)
+	shop := newWorkshop()
+	worker := s.work(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
+	defer worker.Stop()
+	result := s.stopped(t, begun.ID)
+	require.Zero(t, result.Outcome.Steps, "nothing was started")
+	require.Empty(t, shop.began)
+}
+
+// TestAWorkerThatShutsDownStopsNothing: the inference is made again by the
+// next worker, and what it cost before is counted.
+func TestAWorkerThatShutsDownStopsNothing(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	first := s.work(t, host.Config{})
+	begun := s.begin(t, `
+turns:
+  - text: 'one two three four five six seven eight nine ten'
+    delay: 3s
+    usage: {input_tokens: 50, output_tokens: 20}
+`)
+	s.textSeen(t, begun.ID)
+	first.Stop()
+	second := s.work(t, host.Config{})
+	defer second.Stop()
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
+	require.Equal(t, "one two three four five six seven eight nine ten", result.Answer)
+	require.Equal(t, 1, result.Outcome.Steps)
+	require.Greater(t, result.Outcome.Usage.TotalTokens(), int64(70), "the attempt before is counted")
+}
+
+// TestEveryStopArrives: whatever the payload, the execution stops.
+func TestEveryStopArrives(t *testing.T) {
+	t.Parallel()
+	odd := map[string]*commonpb.Payload{
+		"nothing": nil,
+		"null":    {Metadata: map[string][]byte{"encoding": []byte("binary/null")}},
+		"text":    {Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"stop it"`)},
+		"broken":  {Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`{"mode": `)},
+		"mode":    {Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`{"mode": "faster"}`)},
+		"bytes":   {Metadata: map[string][]byte{"encoding": []byte("binary/plain")}, Data: []byte{0xff, 0}},
+		"unknown": {Metadata: map[string][]byte{"encoding": []byte("martian")}, Data: []byte(`x`)},
+		"no zstd": {Metadata: map[string][]byte{"encoding": []byte("binary/zstd")}, Data: []byte(`x`)},
+		"bare":    {Data: []byte(`x`)},
+	}
+	s := start(t, host.Config{})
+	for name, payload := range odd {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begun := s.begin(t, "turns: [{text: 'one two three four', delay: 1s}, {text: more}]")
+			var argument any
+			if payload != nil {
+				argument = converter.NewRawValue(payload)
+			}
+			require.NoError(t, s.temporal.SignalWorkflow(within(t), begun.WorkflowID, "", string(domain.SignalStop), argument))
+			s.stopped(t, begun.ID)
+		})
+	}
+}
+
+func TestCancelFromTheServersOwnTools(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	begun, err := s.agents.Start(within(t), client.Start{ID: s.named("cancelled"), Prompt: "go", Definition: scripted(writeScript(t, slowScript))})
+	require.NoError(t, err)
+	s.textSeen(t, begun.ID)
+	require.NoError(t, s.temporal.CancelWorkflow(within(t), begun.WorkflowID, ""))
+	result := s.stopped(t, begun.ID)
+	require.Equal(t, 1, result.Outcome.Steps)
+	require.NotEmpty(t, result.Answer)
+	status, err := s.agents.Status(within(t), begun.ID)
+	require.NoError(t, err)
+	require.Equal(t, "server", status.StopSignals[0].Source)
+	require.False(t, status.Open, "the session is closed")
+}
+
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	const script = `
+turns:
+  - {text: a, tool_calls: [{name: echo, arguments: {text: x}}, {name: echo, arguments: {text: y}}], usage: {input_tokens: 100, output_tokens: 50}}
+  - {text: b, tool_calls: [{name: echo, arguments: {text: x}}], usage: {input_tokens: 100, output_tokens: 50}}
+  - {text: c, usage: {input_tokens: 100, output_tokens: 50}}
+`
+	number := func(n int64) *int64 { return &n }
+	seconds := func(n float64) *float64 { return &n }
+	for _, test := range []struct {
+		name   string
+		budget domain.ExecutionBudget
+		status domain.ExecutionStatus
+		reason domain.StopReason
+		steps  int
+	}{
+		{"none", domain.ExecutionBudget{}, domain.StatusCompleted, domain.Completed, 3},
+		{"no steps", domain.ExecutionBudget{MaxSteps: number(0)}, domain.StatusStopped, domain.StepsLimitReached, 0},
+		{"two steps", domain.ExecutionBudget{MaxSteps: number(2)}, domain.StatusStopped, domain.StepsLimitReached, 2},
+		{"three steps are enough", domain.ExecutionBudget{MaxSteps: number(3)}, domain.StatusCompleted, domain.Completed, 3},
+		{"no tokens", domain.ExecutionBudget{MaxTokens: number(0)}, domain.StatusStopped, domain.TokenLimitReached, 0},
+		{"tokens for two steps", domain.ExecutionBudget{MaxTokens: number(300)}, domain.StatusStopped, domain.TokenLimitReached, 2},
+		{"no seconds", domain.ExecutionBudget{MaxSeconds: seconds(0)}, domain.StatusStopped, domain.TimeLimitReached, 0},
+		{"one call of two", domain.ExecutionBudget{MaxToolCalls: number(1)}, domain.StatusStopped, domain.ToolCallLimitReached, 1},
+		{"three calls are enough", domain.ExecutionBudget{MaxToolCalls: number(3)}, domain.StatusCompleted, domain.Completed, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+			begun, err := s.agents.Start(within(t), client.Start{
+				Prompt: "go", Definition: scripted(writeScript(t, script), "echo"), Budget: test.budget,
+			})
+			require.NoError(t, err)
+			result, err := s.agents.Wait(within(t), begun.ID, 0)
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(test.status, test.reason, test.steps),
+				fmt.Sprint(result.Outcome.Status, result.Outcome.StopReason, result.Outcome.Steps), "%v", result.Error)
+		})
+	}
+}
+
+// TestTimeInterruptsACall: max_seconds ends an inference that is under way.
+func TestTimeInterruptsACall(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{})
+	limit := 1.5
+	begun, err := s.agents.Start(within(t), client.Start{
+		Prompt: "go", Definition: scripted(writeScript(t, slowScript)), Budget: domain.ExecutionBudget{MaxSeconds: &limit},
+	})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
+	require.Equal(t, domain.TimeLimitReached, result.Outcome.StopReason)
+	require.Equal(t, 1, result.Outcome.Steps, "the step that was cut off is kept")
+}
