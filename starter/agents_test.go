@@ -83,7 +83,7 @@ func TestAgentsShow(t *testing.T) {
 	require.Equal(t, exitDone, code)
 	var resolved agentfile.Resolved
 	require.NoError(t, json.Unmarshal([]byte(stdout), &resolved))
-	require.Equal(t, "0.5", resolved.Budget.MaxCost)
+	require.JSONEq(t, `"0.5"`, string(resolved.Budget[domain.LimitCost]))
 
 	_, stdout, _ = c.call(t.Context(), "agents", "show", "writer")
 	require.Contains(t, stdout, "\n# model: none; name one with --model or EVERSTEP_MODEL\n")

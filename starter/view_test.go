@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
-	"everstep/testsuite/golden"
 	"everstep/starter/client"
+	"everstep/testsuite/golden"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

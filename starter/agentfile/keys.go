@@ -163,16 +163,26 @@ func (a *agent) whole(d domain.Definition) {
 
 // budget holds the limits of an execution.
 func budget(b *domain.ExecutionBudget) document.Value {
-	const most = math.MaxInt64
-	return document.Mapping(document.Keys{
-		{Name: "max_steps", Value: document.Count(0, most, func(n int64) { b.MaxSteps = &n })},
-		{Name: "max_tokens", Doc: "Input and output, failed attempts included.", Value: document.Count(0, most, func(n int64) { b.MaxTokens = &n })},
-		{Name: "max_seconds", Value: document.Number(domain.MaxBudgetSeconds, func(s float64) { b.MaxSeconds = &s })},
-		{Name: "max_cost", Doc: "Dollars: an exact decimal with up to nine places; in quotes nothing on the way can round it.",
-			Value: document.Dollars("dollars", document.USD, func(n int64) { b.MaxCostNanoUSD = &n })},
-		{Name: "deadline", Doc: "Over by then.", Value: document.Time(func(t time.Time) { b.Deadline = &t })},
-		{Name: "max_tool_calls", Value: document.Count(0, most, func(n int64) { b.MaxToolCalls = &n })},
-	})
+	var keys document.Keys
+	for _, rule := range domain.LimitRules() {
+		keys = append(keys, document.Key{Name: string(rule.Limit), Doc: rule.Help + ".", Value: limit(b, rule)})
+	}
+	return document.Mapping(keys)
+}
+
+// limit is one limit, in the words of its unit.
+func limit(b *domain.ExecutionBudget, rule domain.LimitRule) document.Value {
+	then := func(total domain.Amount) { *b = rule.With(*b, total) }
+	switch rule.Unit {
+	case domain.UnitNanoUSD:
+		return document.Dollars("dollars", document.USD, func(n int64) { then(domain.Count(rule.Unit, n)) })
+	case domain.UnitMilliseconds:
+		return document.Number(domain.MaxBudgetSeconds, func(s float64) { then(domain.Seconds(s)) })
+	case domain.UnitTime:
+		return document.Time(func(t time.Time) { then(domain.Moment(t)) })
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	}
+	return document.Count(0, math.MaxInt64, func(n int64) { then(domain.Count(rule.Unit, n)) })
 }
 
 // guards are the built-in hooks.

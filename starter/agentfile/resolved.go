@@ -23,7 +23,7 @@ type Resolved struct {
 	SystemPrompt string     `json:"system_prompt,omitzero"`
 	Tools        []string   `json:"tools"`
 	Hooks        []string   `json:"hooks"`
-	Budget       *Budget    `json:"budget,omitempty"`
+	Budget       Budget     `json:"budget,omitempty"`
 	Guards       Guards     `json:"guards"`
 	Format       any        `json:"response_format"`
 	Compiler     string     `json:"compiler"`
@@ -71,15 +71,9 @@ type LongPrice struct {
 	CacheWrite string `json:"cache_write,omitzero"`
 }
 
-// A Budget is the key budget, its cost in dollars as an exact decimal.
-type Budget struct {
-	MaxSteps     *int64     `json:"max_steps,omitempty"`
-	MaxTokens    *int64     `json:"max_tokens,omitempty"`
-	MaxSeconds   *float64   `json:"max_seconds,omitempty"`
-	MaxCost      string     `json:"max_cost,omitzero"`
-	Deadline     *time.Time `json:"deadline,omitempty"`
-	MaxToolCalls *int64     `json:"max_tool_calls,omitempty"`
-}
+// A Budget is the key budget: the limits that are set, as a file gives them, the
+// cost in dollars as an exact decimal.
+type Budget map[domain.Limit]json.RawMessage
 
 // Guards is the key guards. RepeatedCalls is a Repetition, or off.
 type Guards struct {
@@ -237,14 +231,26 @@ func usd(nano *int64) string {
 	return domain.USD(*nano)
 }
 
-func resolveBudget(b domain.ExecutionBudget) *Budget {
-	if b.IsEmpty() {
-		return nil
+func resolveBudget(b domain.ExecutionBudget) Budget {
+	budget := Budget{}
+	for _, rule := range domain.LimitRules() {
+		total, limited := rule.Total(b)
+		if !limited {
+			continue
+		}
+		var value any = total.Int()
+		switch rule.Unit {
+		case domain.UnitNanoUSD:
+			value = domain.USD(total.Int())
+		case domain.UnitMilliseconds:
+			value = total.Seconds()
+		case domain.UnitTime:
+			value = total.Time()
+		case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+		}
+		budget[rule.Limit], _ = json.Marshal(value)
 	}
-	return &Budget{
-		MaxSteps: b.MaxSteps, MaxTokens: b.MaxTokens, MaxSeconds: b.MaxSeconds, MaxCost: usd(b.MaxCostNanoUSD),
-		Deadline: b.Deadline, MaxToolCalls: b.MaxToolCalls,
-	}
+	return budget
 }
 
 func resolveGuards(g domain.Guards) Guards {

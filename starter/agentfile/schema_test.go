@@ -170,6 +170,9 @@ func TestSchemaHasTheReadersKeys(t *testing.T) {
 
 	shown := map[string]bool{}
 	resolvedKeys(reflect.TypeFor[agentfile.Resolved](), "", shown)
+	for _, limit := range domain.Limits() { // a map: each one that is set
+		shown["budget."+string(limit)] = true
+	}
 	resolvedKeys(reflect.TypeFor[agentfile.Repetition](), "guards.repeated_calls", shown)
 	resolvedKeys(reflect.TypeFor[agentfile.Format](), "response_format", shown)
 	resolvedKeys(reflect.TypeFor[agentfile.Compaction](), "compaction", shown)

@@ -13,8 +13,8 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
-	"everstep/testsuite/golden"
 	"everstep/starter/agentfile"
+	"everstep/testsuite/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

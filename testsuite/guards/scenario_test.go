@@ -4,8 +4,8 @@ import (
 	"flag"
 	"testing"
 
-	"everstep/testsuite/golden"
 	"everstep/testsuite"
+	"everstep/testsuite/golden"
 	"everstep/testsuite/internal/kept"
 )
 
