@@ -50,12 +50,12 @@ func (a *agent) keys() document.Keys {
 			Value: document.Names(&d.Sections, "section", "", nil)},
 		{Name: "compaction", Doc: "When a conversation is made shorter for the model, in percent of its context window. off never does it.",
 			Value: compaction(&d.Compaction)},
-		{Name: "retry", Value: document.Mapping(document.Keys{
+		{Name: "retry", Doc: "How often a try that failed is made again.", Value: document.Mapping(document.Keys{
 			{Name: "attempts", Doc: "At most so many tries of one inference or repeatable tool call.",
 				Value: document.Count(1, maxAttempts, func(n int64) { d.Attempts = int(n) }).Default(domain.DefaultAttempts)},
 		})},
 		{Name: "timeouts", Doc: "Bounds of one attempt, as durations such as 30s or 5m.", Value: document.Mapping(document.Keys{
-			{Name: "inference", Value: duration(&d.InferenceTimeout).Default(span(domain.DefaultInferenceTimeout))},
+			{Name: "inference", Doc: "For one answer of the model.", Value: duration(&d.InferenceTimeout).Default(span(domain.DefaultInferenceTimeout))},
 			{Name: "tool", Doc: "For tools that set no bound themselves.", Value: duration(&d.ToolTimeout).Default(span(domain.DefaultToolTimeout))},
 			{Name: "connect", Doc: "Until a connection to the model is ready; the worker's unless given.", Value: duration(&a.timeouts.Connect)},
 			{Name: "first_byte", Doc: "Until the model's answer begins; the worker's unless given.", Value: duration(&a.timeouts.FirstByte)},
@@ -165,13 +165,13 @@ func (a *agent) whole(d domain.Definition) {
 func budget(b *domain.ExecutionBudget) document.Value {
 	const most = math.MaxInt64
 	return document.Mapping(document.Keys{
-		{Name: "max_steps", Value: document.Count(0, most, func(n int64) { b.MaxSteps = &n })},
+		{Name: "max_steps", Doc: "Answers of the model, each with its tool calls.", Value: document.Count(0, most, func(n int64) { b.MaxSteps = &n })},
 		{Name: "max_tokens", Doc: "Input and output, failed attempts included.", Value: document.Count(0, most, func(n int64) { b.MaxTokens = &n })},
-		{Name: "max_seconds", Value: document.Number(domain.MaxBudgetSeconds, func(s float64) { b.MaxSeconds = &s })},
+		{Name: "max_seconds", Doc: "From the beginning on, waiting for people aside.", Value: document.Number(domain.MaxBudgetSeconds, func(s float64) { b.MaxSeconds = &s })},
 		{Name: "max_cost", Doc: "Dollars: an exact decimal with up to nine places; in quotes nothing on the way can round it.",
 			Value: document.Dollars("dollars", document.USD, func(n int64) { b.MaxCostNanoUSD = &n })},
 		{Name: "deadline", Doc: "Over by then.", Value: document.Time(func(t time.Time) { b.Deadline = &t })},
-		{Name: "max_tool_calls", Value: document.Count(0, most, func(n int64) { b.MaxToolCalls = &n })},
+		{Name: "max_tool_calls", Doc: "Tool calls that are run.", Value: document.Count(0, most, func(n int64) { b.MaxToolCalls = &n })},
 	})
 }
 
@@ -223,8 +223,8 @@ func compaction(into *domain.Compaction) document.Value {
 	return document.Either(
 		document.Off(func() { into.Off = true }, "a mapping with trigger_percent and target_percent"),
 		document.Mapping(document.Keys{
-			{Name: "trigger_percent", Value: document.Count(10, 95, func(n int64) { c.TriggerPercent = int(n) }).Default(defaults.TriggerPercent)},
-			{Name: "target_percent", Value: document.Count(1, 94, func(n int64) { c.TargetPercent = int(n) }).Default(defaults.TargetPercent)},
+			{Name: "trigger_percent", Doc: "What a conversation has to fill before it is made shorter.", Value: document.Count(10, 95, func(n int64) { c.TriggerPercent = int(n) }).Default(defaults.TriggerPercent)},
+			{Name: "target_percent", Doc: "What it fills afterwards, about; below trigger_percent.", Value: document.Count(1, 94, func(n int64) { c.TargetPercent = int(n) }).Default(defaults.TargetPercent)},
 		}).Then(func(r *document.Reader, field string, node *yaml.Node) {
 			if d := c.WithDefaults(); d.TargetPercent >= d.TriggerPercent {
 				r.Problem(node, field, "target_percent is %d and trigger_percent %d; the target has to be below", d.TargetPercent, d.TriggerPercent)
