@@ -92,7 +92,7 @@ var limitRules = [...]LimitRule{
 	},
 	{
 		Limit: LimitDeadline, Key: "deadline", Unit: UnitTime, Reason: TimeLimitReached, Exhausts: true,
-		Noun: "deadline", Done: "over", Help: "over by then: a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s",
+		Noun: "deadline", Done: "over", Help: "over by then",
 		field: deadlineField{},
 	},
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -126,8 +127,8 @@ and checks keys with it, where the file's first line names it:
 		Example: `  starter agents schema > agents/agent.schema.json`,
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			schema, err := agentfile.Schema()
-			p.out.printf("%s\n", schema)
+			text, err := json.MarshalIndent(agentfile.Schema(), "", "  ")
+			p.out.printf("%s\n", text)
 			return err
 		},
 	}

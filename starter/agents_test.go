@@ -138,9 +138,9 @@ func TestAgentsSchema(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := newCaller(t).call(t.Context(), "agents", "schema")
 	require.Equal(t, exitDone, code, stderr)
-	schema, err := agentfile.Schema()
+	schema, err := json.Marshal(agentfile.Schema())
 	require.NoError(t, err)
-	require.Equal(t, string(schema)+"\n", stdout)
+	require.JSONEq(t, string(schema), stdout)
 }
 
 func TestAgentsThatAreWrong(t *testing.T) {

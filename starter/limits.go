@@ -22,8 +22,16 @@ type limits struct {
 func (l *limits) register(set *pflag.FlagSet, now func() time.Time) {
 	l.now = now
 	for _, rule := range domain.LimitRules() {
-		set.Var(limitFlag{limits: l, rule: rule}, rule.Limit.Flag(), rule.Help)
+		set.Var(limitFlag{limits: l, rule: rule}, rule.Limit.Flag(), limitHelp(rule, rule.Help))
 	}
+}
+
+// limitHelp is what the help of a flag says of a limit.
+func limitHelp(rule domain.LimitRule, help string) string {
+	if rule.Unit == domain.UnitTime {
+		return help + ": a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
+	}
+	return help
 }
 
 // A limitFlag is the flag of one limit.

@@ -24,11 +24,10 @@ func (t *totals) register(set *pflag.FlagSet, now func() time.Time) {
 	t.limits.now = now
 	for _, rule := range domain.LimitRules() {
 		help, _, _ := strings.Cut(rule.Help, ",")
-		if rule.Unit == domain.UnitTime {
-			help = rule.Help
-		} else {
+		if rule.Unit != domain.UnitTime {
 			help += " in all"
 		}
+		help = limitHelp(rule, help)
 		set.Var(total{limitFlag{limits: &t.limits, rule: rule}, t}, rule.Limit.Flag(), help)
 	}
 }

@@ -358,10 +358,7 @@ func Time(then func(time.Time)) Value {
 // Dollars is a sum of money, exactly: 0.5, or the same in quotes. The sum that
 // is handed on is in nano-dollars. Read returns it, and what is wrong with it.
 func Dollars(unit string, read func(text string) (nano int64, wrong string), then func(int64)) Value {
-	s := &jsonschema.Schema{
-		Description: "An exact decimal with up to nine places; in quotes nothing on the way can round it.",
-		OneOf:       []*jsonschema.Schema{{Type: "number", Minimum: new(0.0)}, {Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?$`}},
-	}
+	s := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number", Minimum: new(0.0)}, {Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?$`}}}
 	return Value{s, func(r *Reader, field string, node *yaml.Node) {
 		if node.Kind != yaml.ScalarNode {
 			r.Problem(node, field, "is %s; give %s such as 0.5", Describe(node), unit)

@@ -113,8 +113,8 @@ func sums(least int64, input, output *int64, cacheRead, cacheWrite **int64) docu
 	read := func(text string) (int64, string) { return dollars(text, least) }
 	sum := func(then func(int64)) document.Value { return document.Dollars(unit, read, then) }
 	return document.Keys{
-		{Name: "input", Value: sum(func(n int64) { *input = n }), Needed: needed},
-		{Name: "output", Value: sum(func(n int64) { *output = n }), Needed: needed},
+		{Name: "input", Doc: "Dollars for a million input tokens, exactly: up to nine decimals.", Value: sum(func(n int64) { *input = n }), Needed: needed},
+		{Name: "output", Doc: "Dollars for a million output tokens.", Value: sum(func(n int64) { *output = n }), Needed: needed},
 		{Name: "cache_read", Doc: "Input tokens read from the provider's cache; what input costs unless given.", Value: sum(func(n int64) { *cacheRead = &n })},
 		{Name: "cache_write", Doc: "Input tokens written to the provider's cache; what input costs unless given.", Value: sum(func(n int64) { *cacheWrite = &n })},
 	}

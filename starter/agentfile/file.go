@@ -1,9 +1,10 @@
 package agentfile
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"everstep/activities/document"
 	"everstep/domain"
@@ -49,11 +50,11 @@ func Parse(path string, data []byte) (File, error) {
 
 // Schema is the JSON Schema of an agent's file in YAML, for editors. A file
 // that fits it may still have problems that only Load finds.
-func Schema() ([]byte, error) {
+func Schema() *jsonschema.Schema {
 	s := new(agent).keys().Schema()
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "Everstep agent"
 	s.Description = "An agent in a file: YAML, or the front matter of Markdown, where the text below is the system prompt."
-	return json.MarshalIndent(s, "", "  ")
+	return s
 }
 
 const fence = "---"

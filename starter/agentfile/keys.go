@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -50,12 +51,12 @@ func (a *agent) keys() document.Keys {
 			Value: document.Names(&d.Sections, "section", "", nil)},
 		{Name: "compaction", Doc: "When a conversation is made shorter for the model, in percent of its context window. off never does it.",
 			Value: compaction(&d.Compaction)},
-		{Name: "retry", Value: document.Mapping(document.Keys{
+		{Name: "retry", Doc: "How often a try that failed is made again.", Value: document.Mapping(document.Keys{
 			{Name: "attempts", Doc: "At most so many tries of one inference or repeatable tool call.",
 				Value: document.Count(1, maxAttempts, func(n int64) { d.Attempts = int(n) }).Default(domain.DefaultAttempts)},
 		})},
 		{Name: "timeouts", Doc: "Bounds of one attempt, as durations such as 30s or 5m.", Value: document.Mapping(document.Keys{
-			{Name: "inference", Value: duration(&d.InferenceTimeout).Default(span(domain.DefaultInferenceTimeout))},
+			{Name: "inference", Doc: "For one answer of the model.", Value: duration(&d.InferenceTimeout).Default(span(domain.DefaultInferenceTimeout))},
 			{Name: "tool", Doc: "For tools that set no bound themselves.", Value: duration(&d.ToolTimeout).Default(span(domain.DefaultToolTimeout))},
 			{Name: "connect", Doc: "Until a connection to the model is ready; the worker's unless given.", Value: duration(&a.timeouts.Connect)},
 			{Name: "first_byte", Doc: "Until the model's answer begins; the worker's unless given.", Value: duration(&a.timeouts.FirstByte)},
@@ -165,7 +166,7 @@ func (a *agent) whole(d domain.Definition) {
 func budget(b *domain.ExecutionBudget) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
-		keys = append(keys, document.Key{Name: string(rule.Limit), Doc: rule.Help + ".", Value: limit(b, rule)})
+		keys = append(keys, document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)})
 	}
 	return document.Mapping(keys)
 }
@@ -233,8 +234,8 @@ func compaction(into *domain.Compaction) document.Value {
 	return document.Either(
 		document.Off(func() { into.Off = true }, "a mapping with trigger_percent and target_percent"),
 		document.Mapping(document.Keys{
-			{Name: "trigger_percent", Value: document.Count(10, 95, func(n int64) { c.TriggerPercent = int(n) }).Default(defaults.TriggerPercent)},
-			{Name: "target_percent", Value: document.Count(1, 94, func(n int64) { c.TargetPercent = int(n) }).Default(defaults.TargetPercent)},
+			{Name: "trigger_percent", Doc: "What a conversation has to fill before it is made shorter.", Value: document.Count(10, 95, func(n int64) { c.TriggerPercent = int(n) }).Default(defaults.TriggerPercent)},
+			{Name: "target_percent", Doc: "What it fills afterwards, about; below trigger_percent.", Value: document.Count(1, 94, func(n int64) { c.TargetPercent = int(n) }).Default(defaults.TargetPercent)},
 		}).Then(func(r *document.Reader, field string, node *yaml.Node) {
 			if d := c.WithDefaults(); d.TargetPercent >= d.TriggerPercent {
 				r.Problem(node, field, "target_percent is %d and trigger_percent %d; the target has to be below", d.TargetPercent, d.TriggerPercent)

@@ -1,6 +1,7 @@
 package agentfile_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -21,7 +22,7 @@ import (
 
 func editorSchema(t *testing.T) (*jsonschema.Schema, *jsonschema.Resolved) {
 	t.Helper()
-	raw, err := agentfile.Schema()
+	raw, err := json.Marshal(agentfile.Schema())
 	require.NoError(t, err)
 	var schema jsonschema.Schema
 	require.NoError(t, json.Unmarshal(raw, &schema))
@@ -235,4 +236,54 @@ func TestSchemaHasTheDefaults(t *testing.T) {
 	is(d.Fallbacks[0].On, schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"])
 	is(d.Compiler, schema.Properties["compiler"])
 	is(agentfile.DefaultFormatName, schema.Properties["response_format"].OneOf[1].Properties["name"])
+}
+
+// keyList is the list of all keys in the help page, one an item: what a key is
+// for, and what holds where it is not given. A model's keys stand there once.
+func keyList(s *jsonschema.Schema, at string, b *strings.Builder) {
+	for _, one := range s.OneOf {
+		keyList(one, at, b)
+	}
+	if s.Items != nil {
+		keyList(s.Items, at, b)
+	}
+	names := slices.SortedFunc(maps.Keys(s.Properties), func(x, y string) int {
+		return cmp.Compare(slices.Index(s.PropertyOrder, x), slices.Index(s.PropertyOrder, y))
+	})
+	for _, name := range names {
+		property := s.Properties[name]
+		line := "- `" + at + name + "`"
+		if property.Description != "" {
+			line += ": " + property.Description
+		}
+		if property.Default != nil {
+			line += " Unless given: `" + string(property.Default) + "`."
+		}
+		for len(line) > 118 {
+			end := strings.LastIndex(line[:118], " ")
+			b.WriteString(line[:end] + "\n")
+			line = "  " + line[end+1:]
+		}
+		b.WriteString(line + "\n")
+		if at+name != "fallbacks.model" {
+			keyList(property, at+name+".", b)
+		}
+	}
+}
+
+// TestHelpHasTheKeys: the help page lists what the table of keys says of each.
+func TestHelpHasTheKeys(t *testing.T) {
+	t.Parallel()
+	const page, title = "../help/agent-files.md", "## Every key\n\n"
+	var list strings.Builder
+	keyList(agentfile.Schema(), "", &list)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	before, after, ok := strings.Cut(string(text), title)
+	require.True(t, ok)
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(before+title+list.String()), 0o600))
+		return
+	}
+	require.Equal(t, list.String(), after, "write it anew with -update")
 }

@@ -43,8 +43,8 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 			Value: document.Text(&m.BaseURL, domain.CheckBaseURL).Pattern(`^https?://`)},
 		{Name: "max_output_tokens", Doc: "At most so many tokens in one answer.", Value: tokens(&m.MaxOutputTokens)},
 		{Name: "context_window", Doc: "The model's context window, in tokens, where the worker does not know it.", Value: tokens(&m.ContextWindow)},
-		{Name: "temperature", Value: document.Number(maxTemperature, func(t float64) { m.Temperature = &t })},
-		{Name: "top_p", Value: document.Number(1, func(p float64) { m.TopP = &p })},
+		{Name: "temperature", Doc: "How freely the model chooses its words; the provider's unless given.", Value: document.Number(maxTemperature, func(t float64) { m.Temperature = &t })},
+		{Name: "top_p", Doc: "The share of likely words that it chooses among; the provider's unless given.", Value: document.Number(1, func(p float64) { m.TopP = &p })},
 		{Name: "options", Doc: "Sent as they are, by the provider's own keys.", Value: document.JSON(func(raw json.RawMessage) string {
 			return failure(json.Unmarshal(raw, &m.Options))
 		})},
@@ -132,7 +132,7 @@ func tools(into *[]string) document.Value {
 	var allow, deny []string
 	var denied *yaml.Node
 	return document.Either(list(into), document.Mapping(document.Keys{
-		{Name: "allow", Value: list(&allow), Needed: "an agent has the tools that are allowed, so there is nothing to deny"},
+		{Name: "allow", Doc: "A list, or a text with commas.", Value: list(&allow), Needed: "an agent has the tools that are allowed, so there is nothing to deny"},
 		{Name: "deny", Doc: "Taken from those that are allowed.",
 			Value: list(&deny).Then(func(_ *document.Reader, _ string, node *yaml.Node) { denied = node })},
 	}).Then(func(r *document.Reader, field string, _ *yaml.Node) {
@@ -176,7 +176,7 @@ func (a *agent) format(into *domain.ResponseFormat) document.Value {
 	}).Read
 	f := domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName}
 	return document.Either(short, document.Mapping(document.Keys{
-		{Name: "name", Value: document.Text(&f.Name, checkFormatName).Pattern(validTool).Default(DefaultFormatName)},
+		{Name: "name", Doc: "What the provider is told that the answer is called.", Value: document.Text(&f.Name, checkFormatName).Pattern(validTool).Default(DefaultFormatName)},
 		{Name: "schema", Doc: "A JSON Schema, or the path of a JSON file that holds one, in the agent's folder or below.",
 			Value: a.schema(&f.Schema), Needed: "give a JSON Schema, or the path of a file that holds one"},
 		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: document.Word(&f.Mode, domain.OutputModes())},
