@@ -90,7 +90,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case StopAsked:
 		a.Execution = a.Execution.asksToStop(f.Request, at)
 	case StopForced:
-		a.Execution = a.Execution.asksToStop(CancelledStop(), at)
+		a.Execution = a.Execution.asksToStop(ServerStop(), at)
 	case Sent:
 		return a.sent(f, at)
 	case Extended:
@@ -268,12 +268,8 @@ func (a Agent) executionEnded(o domain.Outcome, at time.Time) Agent {
 		a.Execution = Execution{ID: o.ExecutionID, Number: o.Number}
 	}
 	c := a.closing(at)
-	switch o.StopReason {
-	case domain.TimeLimitReached:
-		c.Stopped = true
-	case domain.TokenLimitReached, domain.CostLimitReached:
-		c.short = true
-	}
+	c.Stopped = c.Stopped || o.StopReason == domain.TimeLimitReached
+	c.short = o.StopReason == domain.TokenLimitReached || o.StopReason == domain.CostLimitReached
 	a.Execution = a.Execution.settled(c)
 	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, at, &o
 	return a

@@ -83,27 +83,10 @@ func (e Execution) asksToStop(r domain.StopRequest, at time.Time) Execution {
 	} else if within := time.Duration(r.Within); within > 0 {
 		e = e.halts(at.Add(within))
 	}
-	source := r.Source
-	if source == "" {
-		source = "user"
-	}
-	return e.signalled(domain.StopSignal{Reason: domain.UserRequested, Message: r.Reason, Source: source})
-}
-
-// MaxStops is how many stops of one execution are kept as signals. Later ones
-// count all the same.
-const MaxStops = 100
-
-func (e Execution) signalled(signal domain.StopSignal) Execution {
 	if len(e.Stops) < MaxStops {
-		e.Stops = append(slices.Clip(e.Stops), signal)
+		e.Stops = append(slices.Clip(e.Stops), StopOf(r))
 	}
 	return e
-}
-
-// CancelledStop is what a cancellation of the workflow asks for.
-func CancelledStop() domain.StopRequest {
-	return domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"}
 }
 
 // turnsTo makes a step the one that work belongs to.

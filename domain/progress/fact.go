@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"encoding/json"
 	"time"
 
 	"everstep/domain"
@@ -243,21 +242,6 @@ type Recorded struct {
 	// Run is the run in whose history it stands, Event the event that says it.
 	Run   string
 	Event int64
-}
-
-// ReadStop reads what a stop's signal holds. Every stop counts: one that cannot
-// be read is taken in the default mode, and says so.
-func ReadStop(data []byte) domain.StopRequest {
-	var request domain.StopRequest
-	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
-		request = domain.StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
-	}
-	if request.Mode == "" {
-		request.Mode = domain.AfterStep
-	}
-	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
-	request.Source = domain.Shorten(request.Source, domain.MaxReason)
-	return request
 }
 
 // String says it in words.

@@ -30,16 +30,16 @@ type verdict struct {
 // judge holds a trial against the undisturbed run, the ledger and the server's
 // histories.
 func (p *proof) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
-	var inFlight map[domain.ToolExecutionID]int
+	var lost map[domain.ToolExecutionID]int
 	if t.agent.anyOnce() {
 		var err error
-		if inFlight, err = p.inFlight(ctx, got); err != nil {
+		if lost, err = inFlight(ctx, l.agents, got); err != nil {
 			return verdict{}, err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return p.hold(t, got, base, inFlight)
+	return p.hold(t, got, base, lost)
 }
 
 // hold is judge with what the histories say of calls that were lost.

@@ -213,22 +213,22 @@ func TestStatusIsHeldAgainstWhatWasSeen(t *testing.T) {
 	view := func(number, steps int, status domain.ExecutionStatus) domain.StatusView {
 		return domain.StatusView{Number: number, StepCount: steps, Status: status}
 	}
-	second := progress{execution: 1, requested: 2}
+	second := standing{execution: 1, requested: 2}
 	for name, test := range map[string]struct {
 		earlier       newest
 		view          domain.StatusView
-		before, after progress
+		before, after standing
 		broken        bool
 	}{
 		"one step done":               {view: view(1, 1, domain.StatusInProgress), before: second, after: second},
 		"the step has just ended":     {view: view(1, 2, domain.StatusInProgress), before: second, after: second},
 		"nothing seen yet":            {view: view(1, 0, domain.StatusPending)},
-		"ended":                       {view: view(1, 3, domain.StatusCompleted), before: progress{1, 3}, after: progress{1, 3}},
+		"ended":                       {view: view(1, 3, domain.StatusCompleted), before: standing{1, 3}, after: standing{1, 3}},
 		"back":                        {earlier: newest{1, 2}, view: view(1, 1, domain.StatusInProgress), before: second, after: second, broken: true},
 		"too few":                     {view: view(1, 0, domain.StatusInProgress), before: second, after: second, broken: true},
 		"too many":                    {view: view(1, 3, domain.StatusInProgress), before: second, after: second, broken: true},
 		"ended too early":             {view: view(1, 2, domain.StatusCompleted), before: second, after: second, broken: true},
-		"ended as it never":           {view: view(1, 3, domain.StatusFailed), before: progress{1, 3}, after: progress{1, 3}, broken: true},
+		"ended as it never":           {view: view(1, 3, domain.StatusFailed), before: standing{1, 3}, after: standing{1, 3}, broken: true},
 		"an execution that never was": {view: view(2, 0, domain.StatusInProgress), before: second, after: second, broken: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -216,10 +216,10 @@ func (l *lane) kill(t *trial, h hit, now time.Time) {
 }
 
 // seen is how far the agent was seen to be.
-func (l *lane) seen(t *trial) progress {
+func (l *lane) seen(t *trial) standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return t.progress()
+	return t.standing()
 }
 
 func (l *lane) close() {

@@ -166,15 +166,15 @@ func (t *trial) killed(h hit, boundary domain.Boundary, now time.Time) {
 	t.kills, t.down = append(t.kills, k), k
 }
 
-// A progress is how far the trial was seen to be.
-type progress struct {
+// A standing is how far the trial was seen to be.
+type standing struct {
 	// execution is the newest one's number, requested the newest of its steps
 	// whose inference was seen.
 	execution, requested int
 }
 
-func (t *trial) progress() progress {
-	p := progress{execution: len(t.executions)}
+func (t *trial) standing() standing {
+	p := standing{execution: len(t.executions)}
 	if p.execution == 0 {
 		return p
 	}

@@ -41,7 +41,7 @@ func TestGoingOn(t *testing.T) {
 	now := time.Now()
 	require.False(t, trial.reached(at(domain.BeforeRequest), now), "nothing to go on from")
 	require.True(t, trial.released(at(domain.BeforeRequest)))
-	require.Equal(t, progress{execution: 1, requested: 1}, trial.progress())
+	require.Equal(t, standing{execution: 1, requested: 1}, trial.standing())
 	trial.killed(at(domain.InStream), domain.InStream, now)
 	require.False(t, trial.reached(at(domain.BetweenSteps), now.Add(time.Second)))
 	require.True(t, trial.reached(at(domain.BeforeRequest), now.Add(3*time.Second)))

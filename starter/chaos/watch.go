@@ -89,7 +89,7 @@ func (w *statusWatch) poll(ctx context.Context) {
 
 // check holds an answer against what was seen before it was asked for and after
 // it came.
-func (w *statusWatch) check(view domain.StatusView, before, after progress) {
+func (w *statusWatch) check(view domain.StatusView, before, after standing) {
 	if view.Number < w.number || view.Number == w.number && view.StepCount < w.steps {
 		w.broke("it went back from step %d of execution %d to step %d of execution %d (told by %s)",
 			w.steps, w.number, view.StepCount, view.Number, view.Source)

@@ -1,13 +1,13 @@
 package mailbox
 
 import (
-	"encoding/json"
 	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
 
 // stopping is what stops do to the work of one execution. What they do to its
@@ -23,10 +23,6 @@ type stopping struct {
 	// deadline are those of the time limits.
 	escalation, seconds, deadline *alarm
 }
-
-// maxStops is how many stops of one execution are kept as signals. Later ones
-// count all the same, and are logged.
-const maxStops = 100
 
 // noTools reports whether no further tool call may start.
 func (t stopping) noTools() bool { return t.mode == domain.StopNow || t.mode == domain.AfterInference }
@@ -61,37 +57,18 @@ func (m *Mailbox) Drain() {
 	if m.cancelled() {
 		m.door = cut
 		m.wake()
-		m.take(domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"})
+		m.take(progress.ServerStop())
 	}
 	for m.signals.Len() > 0 {
 		var raw converter.RawValue
 		m.signals.ReceiveAsync(&raw)
-		m.take(readStop(raw))
+		m.take(progress.ReadStop(raw.Payload().GetData()))
 	}
 	for _, a := range m.stop.alarms {
 		if a.due() {
 			a.ring()
 		}
 	}
-}
-
-// readStop reads a stop's payload. Every stop counts: one that cannot be read
-// is taken in the default mode, and says so.
-func readStop(raw converter.RawValue) domain.StopRequest {
-	payload := raw.Payload()
-	if payload == nil || len(payload.GetData()) == 0 {
-		return domain.StopRequest{Mode: domain.AfterStep}
-	}
-	var request domain.StopRequest
-	if err := json.Unmarshal(payload.GetData(), &request); err != nil {
-		return domain.StopRequest{Mode: domain.AfterStep, Reason: "the stop's payload could not be read; taken as after_step"}
-	}
-	if request.Mode == "" {
-		request.Mode = domain.AfterStep
-	}
-	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
-	request.Source = domain.Shorten(request.Source, domain.MaxReason)
-	return request
 }
 
 // take applies a stop to the execution in progress. One that meets an idle
@@ -108,12 +85,8 @@ func (m *Mailbox) take(request domain.StopRequest) {
 		log.Info("stop dropped: it names another execution", "execution_id", request.ExecutionID)
 		return
 	}
-	source := request.Source
-	if source == "" {
-		source = "user"
-	}
-	if m.stop.asked++; m.stop.asked <= maxStops {
-		m.agent.Signal(domain.StopSignal{Reason: domain.UserRequested, Source: source, Message: request.Reason})
+	if m.stop.asked++; m.stop.asked <= progress.MaxStops {
+		m.agent.Signal(progress.StopOf(request))
 	} else {
 		log.Info("one stop of many: it counts, and is not kept", "mode", request.Mode, "stops", m.stop.asked)
 	}

@@ -281,7 +281,7 @@ func (d *decoder) message(f *failurepb.Failure) string {
 	if f.GetEncodedAttributes() == nil {
 		return f.GetMessage()
 	}
-	told := proto.Clone(f).(*failurepb.Failure) //nolint:errcheck,forcetypeassert // a clone is of the same type
+	told := proto.Clone(f).(*failurepb.Failure)
 	converter.DecodeCommonFailureAttributes(d.converter, told)
 	return told.GetMessage()
 }

@@ -1,0 +1,41 @@
+package progress
+
+import (
+	"encoding/json"
+
+	"everstep/domain"
+)
+
+// MaxStops is how many stops of one execution are kept as signals. Later ones
+// count all the same.
+const MaxStops = 100
+
+// ReadStop reads what a stop's signal holds. Every stop counts: one that cannot
+// be read is taken in the default mode, and says so.
+func ReadStop(data []byte) domain.StopRequest {
+	var request domain.StopRequest
+	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
+		request = domain.StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
+	}
+	if request.Mode == "" {
+		request.Mode = domain.AfterStep
+	}
+	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
+	request.Source = domain.Shorten(request.Source, domain.MaxReason)
+	return request
+}
+
+// ServerStop is what a cancellation of the workflow with the server's own tools
+// asks for.
+func ServerStop() domain.StopRequest {
+	return domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"}
+}
+
+// StopOf is the signal that a request to stop adds.
+func StopOf(r domain.StopRequest) domain.StopSignal {
+	signal := domain.StopSignal{Reason: domain.UserRequested, Message: r.Reason, Source: r.Source}
+	if signal.Source == "" {
+		signal.Source = "user"
+	}
+	return signal
+}
