@@ -224,6 +224,7 @@ func (s *stack) requireAsPlayed(t *testing.T, p *playedRun, got client.Result) f
 		messages = append(messages, entry.Message)
 	}
 	p.requireRecorded(t, messages)
+	require.NoError(t, s.audited(within(t), s.named(p.id), 0))
 	want := p.reckon(messages)
 	require.Equal(t, want.used, got.Outcome.Usage)
 	require.Equal(t, want.cost, got.Outcome.CostNanoUSD)

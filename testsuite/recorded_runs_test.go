@@ -122,6 +122,9 @@ func (s *stack) driveRecorded(ctx context.Context, replay *replayer, run recorde
 		if err := compareResult(want, result); err != nil {
 			return executions, inferences, fmt.Errorf("execution %d: %w", n+1, err)
 		}
+		if err := s.audited(ctx, id, n+1); err != nil {
+			return executions, inferences, err
+		}
 		executions, inferences = executions+1, inferences+want.steps()
 	}
 	return executions, inferences, s.compareTranscript(ctx, id, run)

@@ -73,6 +73,8 @@ func (s scenario) playOnServer(t *testing.T) {
 	result, err := at.agents.Wait(within(t), begun.ID, 0)
 	require.NoError(t, err)
 
+	require.NoError(t, at.audited(within(t), begun.ID, 0))
+
 	want := expected.Executions[0]
 	require.Equal(t, want.Status, result.Outcome.Status, "%v", result.Error)
 	require.Equal(t, want.Reason, result.Outcome.StopReason)
