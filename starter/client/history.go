@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
@@ -196,4 +199,13 @@ func (w *runWatcher) along(ctx context.Context, runID string, look func(runID st
 			return false, ctx.Err()
 		}
 	}
+}
+
+// FactsOf makes facts of a run's history as it was exported, in its order.
+func FactsOf(exported *historypb.History, c converter.DataConverter) iter.Seq[progress.Recorded] {
+	id := ""
+	if events := exported.GetEvents(); len(events) > 0 {
+		id = events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	}
+	return history.Decode(c, id, slices.Values(exported.GetEvents()))
 }
