@@ -46,6 +46,9 @@ func (p *proof) judge(ctx context.Context, l *lane, t *trial, got played, base *
 func (p *proof) hold(t *trial, got played, base *baseline, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
 	v := verdict{trial: t, unknown: make(map[int]int)}
 	p.judgeSteps(&v, got, base)
+	for _, difference := range got.told {
+		p.broke(PromiseAccount, t, "%s", difference)
+	}
 	unknown := p.judgeUnknown(&v, got, inFlight)
 	p.judgeTranscript(&v, got, base, unknown)
 	p.judgeEvents(&v, got, base, unknown)

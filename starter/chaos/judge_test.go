@@ -102,6 +102,7 @@ func TestJudge(t *testing.T) {
 		"in flight, and no effect": {
 			mutate: func(p *played) { p.unknownCall(1) }, kills: []*kill{atWork}, inFlight: lost, entries: []int{0}, unknown: 1,
 		},
+		"two accounts":      {mutate: func(p *played) { p.told = []string{"step 1: usage"} }, want: []Promise{PromiseAccount}},
 		"a step is missing": {mutate: func(p *played) { p.steps[0] = p.steps[0][:2] }, want: []Promise{PromiseSteps}},
 		"a step is counted twice": {
 			mutate: func(p *played) { p.results[0].Outcome.Steps = 4 }, want: []Promise{PromiseSteps},

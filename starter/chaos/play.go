@@ -28,6 +28,9 @@ type played struct {
 	// steps and events are the executions', in order.
 	steps  [][]domain.StepExecution
 	events [][]domain.Event
+	// told are the differences between what history alone tells of the executions
+	// and what they have kept.
+	told []string
 	// hooks counts the effects of hooks that are activities, by key.
 	hooks map[string]int
 }
@@ -161,6 +164,14 @@ func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id 
 			return err
 		}
 		got.events = append(got.events, events)
+		var told []string
+		if err := patiently(ctx, func() (err error) {
+			told, err = agents.Audit(ctx, id, i+1)
+			return err
+		}); err != nil {
+			return err
+		}
+		got.told = append(got.told, told...)
 	}
 	entered, err := effects(p.ledger, domain.WorkflowID(id))
 	if got.hooks = entered.hooks; err != nil || !a.session() {

@@ -34,13 +34,15 @@ const (
 	PromiseRequests Promise = "requests"
 	// PromiseStatus: status and step count are right throughout.
 	PromiseStatus Promise = "status"
+	// PromiseAccount: history alone tells of the steps what the execution has kept.
+	PromiseAccount Promise = "account"
 )
 
 // Promises lists every promise.
 func Promises() []Promise {
 	return []Promise{
 		PromiseGoesOn, PromiseSteps, PromiseEffects, PromiseUnknown, PromiseTranscript, PromiseEvents,
-		PromiseOutcome, PromiseRequests, PromiseStatus,
+		PromiseOutcome, PromiseRequests, PromiseStatus, PromiseAccount,
 	}
 }
 
