@@ -27,8 +27,16 @@ type Reader struct {
 
 // Decode makes facts of a run's events, in their order.
 func Decode(c converter.DataConverter, run string, events iter.Seq[*historypb.HistoryEvent]) iter.Seq[progress.Recorded] {
+	return decoded(newDecoder(c, run, false), events)
+}
+
+// DecodeBackwards makes facts of a run's events, the newest first.
+func DecodeBackwards(c converter.DataConverter, run string, events iter.Seq[*historypb.HistoryEvent]) iter.Seq[progress.Recorded] {
+	return decoded(newDecoder(c, run, true), events)
+}
+
+func decoded(d *decoder, events iter.Seq[*historypb.HistoryEvent]) iter.Seq[progress.Recorded] {
 	return func(yield func(progress.Recorded) bool) {
-		d := newDecoder(c, run, false)
 		for event := range events {
 			for _, recorded := range d.take(event) {
 				if !yield(recorded) {
