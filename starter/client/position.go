@@ -149,8 +149,11 @@ func (n *newestScan) take(fact progress.Fact) bool {
 		}
 		return ok
 	case progress.Asked:
-		if f.Step() > 0 && f.Execution() == n.want {
+		switch {
+		case f.Step() > 0 && f.Execution() == n.want:
 			n.begun, n.step = true, f.Step()
+		case f.Hook != nil && f.Hook.ExecutionID == n.want: // it may be the first of a step that is between two
+			n.begun, n.step = true, f.Hook.Steps+1
 		}
 		return n.begun
 	case progress.Sent:
