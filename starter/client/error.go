@@ -1,8 +1,17 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
+
+	"everstep/domain"
+	"everstep/starter/client/internal/history"
 )
 
 // A Class says what kind of trouble an error is. Programs branch on it; the
@@ -65,4 +74,114 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Class == e.Class && t.Message == "" && t.Err == nil
+}
+
+func errorf(class Class, cause error, format string, args ...any) *Error {
+	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Err: cause}
+}
+
+// notFound is the error for an agent that the server does not know.
+func notFound(id string, cause error) *Error {
+	return errorf(NotFound, cause, "id: there is no agent %q; `list` shows those that there are", id)
+}
+
+// gone is the error for what existed once.
+func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
+
+// goneIfDeleted says of a run that was there and is no more that it is gone;
+// another error it leaves as it is.
+func goneIfDeleted(err error, format string, args ...any) error {
+	if deleted(err) {
+		return errorf(Gone, err, format, args...)
+	}
+	return err
+}
+
+// deleted reports whether an error says that a run does not exist.
+func deleted(err error) bool { return isAs[*serviceerror.NotFound](err) }
+
+// fail turns the error of a call about an agent into an Error. ctx is the
+// caller's own context, without the call's deadline.
+func fail(ctx context.Context, id, doing string, err error) error {
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
+	}
+	if ctx.Err() != nil {
+		return errorf(Cancelled, ctx.Err(), "%s: gave up waiting; what was started goes on", doing)
+	}
+	if refusal, ok := refusalOf(err); ok {
+		return ofDomain(refusal)
+	}
+	switch code := serviceerror.ToStatus(err).Code(); {
+	case isAs[*serviceerror.NamespaceNotFound](err):
+		return errorf(Failed, err, "namespace: the server does not know it; create it, or name another one")
+	case code == codes.NotFound:
+		return notFound(id, err)
+	case history.Away(err):
+		return errorf(Unreachable, err, "%s: the server does not answer; see that it is up and that the address is right, or begin one with `dev`", doing)
+	case code == codes.InvalidArgument:
+		return errorf(Invalid, err, "%s: the server refused: %s", doing, err)
+	}
+	return errorf(Failed, err, "%s: %s", doing, said(err))
+}
+
+// said is the text of an error without what the SDK writes behind it for
+// programs.
+func said(err error) string {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return application.Message()
+	}
+	return err.Error()
+}
+
+// refusalOf finds what the workflow itself said, where err comes from it.
+func refusalOf(err error) (*domain.Error, bool) {
+	if own, ok := errors.AsType[*domain.Error](err); ok {
+		return own, true
+	}
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return nil, false
+	}
+	var told domain.Error
+	if application.HasDetails() && application.Details(&told) == nil && told.Message != "" {
+		return &told, true
+	}
+	var kind domain.Kind
+	if kind.UnmarshalText([]byte(application.Type())) != nil {
+		return nil, false
+	}
+	return domain.Errorf(kind, "%s", application.Message()), true
+}
+
+// ofDomain gives an error of the domain its class.
+func ofDomain(err *domain.Error) *Error {
+	class := Failed
+	switch err.Kind {
+	case domain.Invalid, domain.TooLarge:
+		class = Invalid
+	case domain.Denied:
+		class = Refused
+	case domain.Unavailable, domain.Throttled:
+		class = Unreachable
+	case domain.Internal:
+	}
+	return errorf(class, err, "%s", err.Message)
+}
+
+// invalid turns the error of a check into an Error.
+func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
+
+func isAs[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// applicationType is the type of an application error, where err is one.
+func applicationType(err error) (string, bool) {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return "", false
+	}
+	return application.Type(), true
 }

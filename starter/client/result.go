@@ -3,9 +3,15 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
+	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"everstep/activities/output"
 	"everstep/domain"
 	"everstep/domain/progress"
 )
@@ -115,4 +121,213 @@ func failureOf(o domain.Outcome) *domain.Error {
 	default:
 		return domain.CodedErrorf(cmp.Or(o.Kind, domain.Internal), o.Code, "the execution failed: %s; explain says more", o.Code)
 	}
+}
+
+// Wait waits until an execution has ended, in whatever way, and returns its
+// result. Number zero is the newest execution at the time of the call. It
+// polls nothing and needs no worker; it outlives restarts of the server.
+func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
+	p, number, err := c.locateExecution(ctx, id, number)
+	if err != nil {
+		return Result{}, err
+	}
+	outcome, err := c.outcome(ctx, p, number)
+	last := p.runID()
+	if errors.Is(err, errUnfinished) {
+		outcome, last, err = c.await(ctx, p, number)
+	}
+	if err != nil {
+		return Result{}, fail(ctx, id, "waiting for "+id, err)
+	}
+	return c.result(ctx, p, last, outcome)
+}
+
+// locateExecution locates an agent and the execution that a caller means; zero
+// is the newest.
+func (c *Client) locateExecution(ctx context.Context, id string, number int) (position, int, error) {
+	if number < 0 {
+		return position{}, 0, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
+	}
+	p, err := c.locate(ctx, id)
+	switch {
+	case err != nil:
+		return position{}, 0, err
+	case number > p.number:
+		return position{}, 0, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, p.number)
+	case number == 0:
+		number = p.number
+	case number < p.number && p.name == "":
+		p, err = c.earlier(ctx, p, number)
+		return p, number, err
+	}
+	return p, number, nil
+}
+
+// errUnfinished says that an execution is in progress.
+var errUnfinished = errors.New("the execution is in progress")
+
+// outcome returns how an execution ended, or errUnfinished.
+func (c *Client) outcome(ctx context.Context, p position, number int) (domain.Outcome, error) {
+	switch {
+	case number < p.number:
+		return c.past(ctx, p.snapshot, number)
+	case p.ended == nil:
+		return domain.Outcome{}, errUnfinished
+	}
+	return *p.ended, nil
+}
+
+// await follows the history until an execution has ended, and says in which run.
+func (c *Client) await(ctx context.Context, p position, number int) (domain.Outcome, string, error) {
+	last := p.runID()
+	for it, err := range c.chain(ctx, p.snapshot, p.runID()) {
+		if err != nil {
+			return domain.Outcome{}, "", err
+		}
+		c.connection(it)
+		if it.Fact == nil {
+			continue
+		}
+		last = it.Run
+		outcome, ok := progress.OutcomeOf(it.Fact)
+		if ok && outcome.Number == number {
+			return outcome, last, nil
+		}
+		if ok && outcome.Number > number {
+			outcome, err := c.past(ctx, p.snapshot, number)
+			return outcome, last, err
+		}
+	}
+	outcome, err := c.closed(ctx, p, number)
+	return outcome, last, err
+}
+
+// closed returns the outcome of an execution whose workflow has ended without
+// saying it.
+func (c *Client) closed(ctx context.Context, p position, number int) (domain.Outcome, error) {
+	now, err := c.locate(ctx, p.called())
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	if now.firstRunID() == p.firstRunID() && now.number == number && now.ended != nil {
+		return *now.ended, nil
+	}
+	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, p.called())
+}
+
+// past looks through the runs, the newest first, for how an earlier execution
+// ended.
+func (c *Client) past(ctx context.Context, s snapshot, number int) (domain.Outcome, error) {
+	for recorded, err := range c.reader(s.agent).BackwardsChain(ctx, s.runID()) {
+		if err != nil {
+			return domain.Outcome{}, goneIfDeleted(err, "execution %d of %s: its run has been deleted", number, s.called())
+		}
+		if outcome, ok := progress.OutcomeOf(recorded.Fact); ok && outcome.Number == number {
+			return outcome, nil
+		}
+	}
+	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, s.called())
+}
+
+// FormatOf returns the response format whose answers are values of a Go type:
+// its JSON Schema under a name of letters, digits, _ and -. The empty name is
+// the type's own. The fields of structs are described by their tags json and
+// jsonschema, as package jsonschema of google/jsonschema-go says. A type that
+// has no schema, a recursive one among them, is an error of class Invalid.
+func FormatOf[T any](name string) (domain.ResponseFormat, error) {
+	if name == "" {
+		name = plainName(reflect.TypeFor[T]().Name())
+	}
+	schema, err := jsonschema.For[T](nil)
+	if err != nil {
+		return domain.ResponseFormat{}, errorf(Invalid, err, "response_format: %s has no JSON Schema: %s", reflect.TypeFor[T](), err)
+	}
+	text, err := json.Marshal(schema)
+	if err != nil {
+		return domain.ResponseFormat{}, errorf(Invalid, err, "response_format: the schema of %s cannot be written: %s", reflect.TypeFor[T](), err)
+	}
+	format := domain.ResponseFormat{Type: domain.FormatSchema, Name: name, Schema: text}
+	if _, err := output.Compile(format); err != nil {
+		return domain.ResponseFormat{}, invalid(err)
+	}
+	return format, nil
+}
+
+// plainName keeps of a type's name what a format's name may hold.
+func plainName(name string) string {
+	name, _, _ = strings.Cut(name, "[")
+	plain := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return -1
+	}, name)
+	if plain == "" {
+		return "answer"
+	}
+	return plain
+}
+
+// Output waits until an execution has ended, as Wait does, and returns its
+// answer as a Go value. Number zero is the newest execution. It fails where the
+// execution did not complete, and where the answer is no such value: give the
+// agent the format that FormatOf returns for the type.
+func Output[T any](ctx context.Context, c *Client, id string, number int) (T, error) {
+	var none T
+	r, err := c.Wait(ctx, id, number)
+	if err != nil {
+		return none, err
+	}
+	if r.Outcome.Status != domain.StatusCompleted {
+		why := string(r.Outcome.StopReason)
+		if r.Error != nil {
+			why = r.Error.Message
+		}
+		return none, errorf(Failed, nil, "execution %d of %s has no answer to read: it is %s (%s)", r.Number, id, r.Outcome.Status, why)
+	}
+	value, err := domain.Decode[T]([]byte(r.Answer))
+	if err != nil {
+		return none, errorf(Failed, err, "the answer of execution %d of %s is no %s: %s", r.Number, id, reflect.TypeFor[T](), err)
+	}
+	return value, nil
+}
+
+// withOutput adds the answer as a JSON value. What cannot be told is left out:
+// the answer itself is there.
+func (c *Client) withOutput(ctx context.Context, p position, r Result) Result {
+	if r.Outcome.Status != domain.StatusCompleted || !json.Valid([]byte(r.Answer)) {
+		return r
+	}
+	began, err := c.reader(p.agent).First(ctx, r.RunID)
+	if err != nil {
+		return r
+	}
+	switch began.Input.Definition.Format.Type {
+	case domain.FormatJSON, domain.FormatSchema:
+		r.Output = json.RawMessage(strings.TrimSpace(r.Answer))
+	case domain.FormatText, "":
+	}
+	return r
+}
+
+// Priced reports whether what an execution costs is known: without a price of
+// the model all its costs are zero. Number zero is the newest. For one that is
+// in progress it needs a worker.
+func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error) {
+	p, number, err := c.locateExecution(ctx, id, number)
+	if err != nil {
+		return false, err
+	}
+	outcome, err := c.outcome(ctx, p, number)
+	switch {
+	case err == nil:
+		return outcome.Priced || outcome.CostNanoUSD > 0, nil
+	case !errors.Is(err, errUnfinished):
+		return false, fail(ctx, id, "reading the history of "+id, err)
+	}
+	page, err := read(ctx, c, p.snapshot, p.runID(), domain.QuerySteps, domain.StepsRequest{Number: number, From: math.MaxInt32})
+	if err != nil {
+		return false, readFailure(ctx, id, "reading the steps of "+id, err)
+	}
+	return page.Priced, nil
 }

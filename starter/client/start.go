@@ -2,14 +2,19 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
 	"everstep/starter/client/internal/history"
@@ -161,4 +166,104 @@ func (s Start) message() domain.SendRequest {
 		request.Definition = &given
 	}
 	return request
+}
+
+// checkSend says what is wrong with a message before it is sent.
+func checkSend(r domain.SendRequest, now time.Time) error {
+	if err := domain.CheckPrompt(r.Prompt); err != nil {
+		return err
+	}
+	if err := checkBudget(r.Budget, now); err != nil {
+		return err
+	}
+	if r.Model != nil {
+		if err := (domain.Definition{Model: *r.Model}).Check(); err != nil {
+			return err
+		}
+	}
+	return checkSize("message", r)
+}
+
+// checkInput says what is wrong with what a workflow is to start with.
+func checkInput(in domain.SessionInput, now time.Time) error {
+	if err := domain.CheckPrompt(in.Prompt); err != nil {
+		return err
+	}
+	if err := in.Definition.Check(); err != nil {
+		return err
+	}
+	if err := in.Definition.Budget.CheckDeadline(now); err != nil {
+		return err
+	}
+	if err := checkBudget(in.Budget, now); err != nil {
+		return err
+	}
+	return checkSize("prompt and definition", in)
+}
+
+func checkBudget(b domain.ExecutionBudget, now time.Time) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	return b.CheckDeadline(now)
+}
+
+// checkSize refuses what the server would refuse in its own, worse way.
+func checkSize(what string, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return domain.Errorf(domain.Invalid, "%s: cannot be written as JSON: %s", what, err)
+	}
+	if len(encoded) > domain.MaxPayload {
+		return domain.Errorf(domain.TooLarge, "%s: take %d bytes together; at most %d are allowed", what, len(encoded), domain.MaxPayload)
+	}
+	return nil
+}
+
+// attributes remembers which of our search attributes the server knows. A start
+// that sets one that it does not know is refused.
+type attributes struct {
+	mu    sync.Mutex
+	read  bool
+	names []string
+}
+
+// registered returns those of our search attributes that the namespace has,
+// asking once. A server that does not say has none; one that is away is an error.
+func (c *Client) registered(ctx context.Context) ([]string, error) {
+	c.known.mu.Lock()
+	defer c.known.mu.Unlock()
+	if c.known.read {
+		return c.known.names, nil
+	}
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
+	defer cancel()
+	response, err := history.Retried(call, func() (*operatorservice.ListSearchAttributesResponse, error) {
+		return c.temporal.OperatorService().ListSearchAttributes(call, &operatorservice.ListSearchAttributesRequest{
+			Namespace: c.cfg.Namespace,
+		})
+	})
+	if err != nil && (history.Away(err) || ctx.Err() != nil) {
+		return nil, err
+	}
+	c.known.read = true
+	for _, name := range []string{domain.AttributeAgentName, domain.AttributeAgentStatus, domain.AttributeStopReason} {
+		if response.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+			c.known.names = append(c.known.names, name)
+		}
+	}
+	return c.known.names, nil
+}
+
+// initial returns the search attributes that a workflow starts with.
+func (a agent) initial(known []string) temporal.SearchAttributes {
+	var updates []temporal.SearchAttributeUpdate
+	if a.name != "" && slices.Contains(known, domain.AttributeAgentName) {
+		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentName).ValueSet(a.name))
+	}
+	if slices.Contains(known, domain.AttributeAgentStatus) {
+		key := temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentStatus)
+		updates = append(updates, key.ValueSet(string(domain.StatusInProgress)))
+	}
+	return temporal.NewSearchAttributes(updates...)
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -71,4 +72,44 @@ func (p position) nothingTo(what string) *Error {
 		return errorf(Refused, nil, "%s is idle: execution %d has ended (%s), so there is nothing to %s; `close` ends the session", p.called(), p.number, p.ended.Status, what)
 	}
 	return errorf(Refused, nil, "%s has ended (%s); there is nothing to %s", p.called(), p.ended.Status, what)
+}
+
+// A Pausing says which execution was paused or resumed.
+type Pausing struct {
+	Execution
+	// Changed is false where it was so already.
+	Changed bool `json:"changed"`
+}
+
+// Pause lets nothing new start in the execution in progress: what is under way
+// finishes, then it waits until Resume, or until a stop. The time does not
+// count in max_seconds; a deadline passes all the same. It is refused where no
+// execution is in progress. It needs a worker, as Send does.
+func (c *Client) Pause(ctx context.Context, id string) (Pausing, error) {
+	return c.pausing(ctx, id, domain.UpdatePause, "pause", "pausing ")
+}
+
+// Resume ends a pause. It is refused where no execution is in progress. It
+// needs a worker, as Send does.
+func (c *Client) Resume(ctx context.Context, id string) (Pausing, error) {
+	return c.pausing(ctx, id, domain.UpdateResume, "resume", "resuming ")
+}
+
+func (c *Client) pausing(ctx context.Context, id string, name domain.Update[domain.PauseRequest, domain.PauseReply], what, doing string) (Pausing, error) {
+	p, err := c.locate(ctx, id)
+	if err != nil {
+		return Pausing{}, err
+	}
+	if p.ended != nil {
+		return Pausing{}, p.nothingTo(what)
+	}
+	target := p.execution(p.number)
+	reply, err := update(ctx, c, p.workflowID(), name, domain.PauseRequest{ExecutionID: target.ExecutionID})
+	if errors.Is(err, errClosed) {
+		return Pausing{}, errorf(Refused, err, "%s has just ended; there is nothing to %s", id, what)
+	}
+	if err != nil {
+		return Pausing{}, fail(ctx, id, doing+id, err)
+	}
+	return Pausing{Execution: target, Changed: reply.Changed}, nil
 }
