@@ -146,7 +146,7 @@ func (s session) signalShort(limit domain.Limit) {
 
 // limited adds the stop by a limit.
 func (s session) limited(signal domain.StopSignal) {
-	signal.Source = mailbox.SourceBudget
+	signal.Source = progress.SourceBudget
 	s.Signal(signal)
 }
 

@@ -154,7 +154,7 @@ func TestExplainKeepsExecutionsApart(t *testing.T) {
 	require.Len(t, v.Steps, 2)
 	require.False(t, v.Steps[0].Interrupted)
 	require.Equal(t, int64(220), v.Totals.Usage.TotalTokens)
-	require.Equal(t, "it reached its limit of steps: max_steps is 2 and 2 are used", v.Ending.Summary)
+	require.Equal(t, "it reached its limit of steps: max_steps is 2 and 2 are done; extend it with a higher max_steps to go on", v.Ending.Summary)
 	require.Equal(t, "extend nora --max-steps 4", v.Advice[0].Command)
 	require.Equal(t, 1, v.History.Steps, "of the newest run")
 
