@@ -44,7 +44,7 @@ func (t ToolExecution) WasBlocked() bool { return t.hasCode(CodeBlocked) }
 func (t ToolExecution) OutcomeUnknown() bool { return t.hasCode(CodeOutcomeUnknown) }
 
 // Executed reports whether the call was really run, or may have been.
-func (t ToolExecution) Executed() bool { return !t.WasBlocked() && !t.hasCode(CodeNotRun) }
+func (t ToolExecution) Executed() bool { return t.Outcome().Begun() }
 
 // InFlight reports whether the call has begun and not ended.
 func (t ToolExecution) InFlight() bool { return !t.StartedAt.IsZero() && t.CompletedAt.IsZero() }
@@ -72,4 +72,53 @@ func (t ToolExecution) kept() ToolExecution {
 		t.Error = new(t.Error.kept())
 	}
 	return t
+}
+
+// A ToolOutcome says how a tool call ended.
+type ToolOutcome string
+
+const (
+	// ToolOK: it gave a result.
+	ToolOK ToolOutcome = "ok"
+	// ToolFailed: it gave an error.
+	ToolFailed ToolOutcome = "failed"
+	// ToolBlocked: a hook or guard forbade it.
+	ToolBlocked ToolOutcome = "blocked"
+	// ToolNotRun: it was never begun.
+	ToolNotRun ToolOutcome = "not_run"
+	// ToolUnknown: it began, and nobody knows how it ended.
+	ToolUnknown ToolOutcome = "outcome_unknown"
+	// ToolRunning: it has not ended.
+	ToolRunning ToolOutcome = "running"
+)
+
+// ToolOutcomes lists every outcome.
+func ToolOutcomes() []ToolOutcome {
+	return []ToolOutcome{ToolOK, ToolFailed, ToolBlocked, ToolNotRun, ToolUnknown, ToolRunning}
+}
+
+// UnmarshalText accepts the known outcomes only.
+func (o *ToolOutcome) UnmarshalText(text []byte) error {
+	return decodeEnum(o, text, ToolOutcomes(), "tool outcome")
+}
+
+// Begun reports whether the call was run, or may have been.
+func (o ToolOutcome) Begun() bool { return o != ToolBlocked && o != ToolNotRun }
+
+// Outcome says how the call ended, or that it has not. It is the one answer to
+// whether a call was run: one that no tool answers to never began.
+func (t ToolExecution) Outcome() ToolOutcome {
+	switch {
+	case t.WasBlocked():
+		return ToolBlocked
+	case t.OutcomeUnknown():
+		return ToolUnknown
+	case t.hasCode(CodeNotRun), t.Error != nil && t.StartedAt.IsZero():
+		return ToolNotRun
+	case t.HasError():
+		return ToolFailed
+	case t.InFlight():
+		return ToolRunning
+	}
+	return ToolOK
 }

@@ -6,7 +6,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/progress"
-	"everstep/workflows/internal/mailbox"
 )
 
 // The sources of what guards signal. They are recorded, and must never change.
@@ -146,7 +145,7 @@ func (s session) signalShort(limit domain.Limit) {
 
 // limited adds the stop by a limit.
 func (s session) limited(signal domain.StopSignal) {
-	signal.Source = mailbox.SourceBudget
+	signal.Source = progress.SourceBudget
 	s.Signal(signal)
 }
 

@@ -231,7 +231,7 @@ func (e *explanation) view() ExplainView {
 	e.compare(v)
 	v.Budget = e.limits(v)
 	if e.outcome != nil {
-		v.Ending = e.ending(v.Budget)
+		v.Ending = e.ending()
 	} else {
 		v.Doing = e.doing()
 	}

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"everstep/domain"
 )
@@ -57,12 +55,12 @@ func (e *explanation) context() *ExplainContext {
 }
 
 // ending says why the execution ended.
-func (e *explanation) ending(limits []ExplainLimit) *ExplainEnding {
+func (e *explanation) ending() *ExplainEnding {
 	c, whole := e.continuation()
 	end := &ExplainEnding{StopReason: e.outcome.StopReason, Others: []ExplainSignal{}}
 	counting := counts(c.StopSignals, end.StopReason)
 	if counting < 0 && end.StopReason != domain.Completed && end.StopReason != "" {
-		c.StopSignals = append(slices.Clip(c.StopSignals), domain.StopSignal{Reason: end.StopReason, Message: e.limitSaid(limits)})
+		c.StopSignals = append(slices.Clip(c.StopSignals), domain.StopSignal{Reason: end.StopReason})
 		counting = len(c.StopSignals) - 1
 	}
 	for i, signal := range c.StopSignals {
@@ -102,16 +100,6 @@ func counts(signals []domain.StopSignal, reason domain.StopReason) int {
 
 func explainSignal(s domain.StopSignal, fate SignalFate) ExplainSignal {
 	return ExplainSignal{Reason: s.Reason, Source: s.Source, Message: s.Message, Fate: fate}
-}
-
-// limitSaid is what a limit's signal says, as far as the budget tells it.
-func (e *explanation) limitSaid(limits []ExplainLimit) string {
-	for _, l := range limits {
-		if l.Reached && l.Total != nil && l.Used != nil && l.Prior != nil {
-			return fmt.Sprintf("%s is %s and %s are used", l.Limit, amount(l.Unit, *l.Total), amount(l.Unit, *l.Used+*l.Prior))
-		}
-	}
-	return ""
 }
 
 // error is why the execution failed.
@@ -195,14 +183,6 @@ func limitWord(reason domain.StopReason) string {
 	return string(reason)
 }
 
-// amount is a number of a limit in words.
-func amount(unit domain.Unit, n int64) string {
-	if unit == domain.UnitMilliseconds {
-		return (time.Duration(n) * time.Millisecond).String()
-	}
-	return domain.Count(unit, n).String()
-}
-
 // heardSignals are the signals of an execution as its events tell them: all,
 // in order, without their messages.
 type heardSignals struct {
@@ -240,7 +220,7 @@ func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 	case len(e.steps) > 0:
 		c = e.steps[len(e.steps)-1].Continuation
 	case !e.told:
-		return domain.Continuation{StopSignals: e.at.Stops}, false
+		return domain.Continuation{StopSignals: e.at.Signals()}, false
 	}
 	if e.heard == nil {
 		return c, false

@@ -113,9 +113,9 @@ type ExplainStep struct {
 type ExplainTool struct {
 	Tool string `json:"tool"`
 	// Arguments are cut where they are long.
-	Arguments    string      `json:"arguments"`
-	Outcome      ToolOutcome `json:"outcome"`
-	Milliseconds *int64      `json:"duration_ms"`
+	Arguments    string             `json:"arguments"`
+	Outcome      domain.ToolOutcome `json:"outcome"`
+	Milliseconds *int64             `json:"duration_ms"`
 	// Attempts counts the tries; zero: it was not begun.
 	Attempts int `json:"attempts"`
 	// ResultTokens is about how long the result is for the model.
@@ -268,37 +268,6 @@ func SignalFates() []SignalFate {
 func (f *SignalFate) UnmarshalText(text []byte) error {
 	return known(f, text, SignalFates(), "fate")
 }
-
-// A ToolOutcome says how a tool call ended.
-type ToolOutcome string
-
-const (
-	// ToolOK: it gave a result.
-	ToolOK ToolOutcome = "ok"
-	// ToolFailed: it gave an error.
-	ToolFailed ToolOutcome = "failed"
-	// ToolBlocked: a hook or guard forbade it.
-	ToolBlocked ToolOutcome = "blocked"
-	// ToolNotRun: it was never begun.
-	ToolNotRun ToolOutcome = "not_run"
-	// ToolUnknown: it began, and nobody knows how it ended.
-	ToolUnknown ToolOutcome = "outcome_unknown"
-	// ToolRunning: it has not ended.
-	ToolRunning ToolOutcome = "running"
-)
-
-// ToolOutcomes lists every outcome.
-func ToolOutcomes() []ToolOutcome {
-	return []ToolOutcome{ToolOK, ToolFailed, ToolBlocked, ToolNotRun, ToolUnknown, ToolRunning}
-}
-
-// UnmarshalText accepts the known outcomes only.
-func (o *ToolOutcome) UnmarshalText(text []byte) error {
-	return known(o, text, ToolOutcomes(), "tool outcome")
-}
-
-// begun reports whether the call was run, or may have been.
-func (o ToolOutcome) begun() bool { return o != ToolBlocked && o != ToolNotRun }
 
 // A CompactionKind says how a conversation was made shorter.
 type CompactionKind string

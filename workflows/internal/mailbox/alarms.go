@@ -7,11 +7,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 )
-
-// SourceBudget is the source of what a limit signals. It is recorded, and must
-// never change.
-const SourceBudget = "budget"
 
 // An alarm does something at a time, once, unless it is silenced before.
 type alarm struct {
@@ -108,7 +105,7 @@ func (m *Mailbox) CheckTime() {
 
 // timeOver ends the execution by its time limit, and cuts off what is in flight.
 func (m *Mailbox) timeOver(signal domain.StopSignal) {
-	signal.Source = SourceBudget
+	signal.Source = progress.SourceBudget
 	m.agent.Signal(signal)
 	m.interrupt()
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -221,7 +222,7 @@ func TestTimeIsOver(t *testing.T) {
 		require.True(t, p.CutOff())
 		signal, _ := p.state.StopSignal()
 		require.Equal(t, domain.TimeLimitReached, signal.Reason)
-		require.Equal(t, mailbox.SourceBudget, signal.Source)
+		require.Equal(t, progress.SourceBudget, signal.Source)
 	})
 	p = newPlay()
 	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(workflow.Context) {

@@ -1,0 +1,81 @@
+package progress
+
+import (
+	"slices"
+
+	"everstep/domain"
+)
+
+// SourceBudget is the source of a limit's signal. It is recorded, and must never
+// change.
+const SourceBudget = "budget"
+
+// Signals are the requests to stop, as far as history tells: those of people,
+// the error with which the last step ended, and the limit that ended the
+// execution. Those of hooks, tools and guards it cannot tell.
+func (e Execution) Signals() []domain.StopSignal {
+	signals := slices.Clip(e.Stops)
+	if e.Outcome == nil {
+		return signals
+	}
+	if e.Outcome.StopReason == domain.ErrorForbade {
+		if err := e.fatal(); err != nil {
+			signals = append(signals, domain.SignalOf(err))
+		}
+		return signals
+	}
+	for _, use := range e.limits() {
+		if use.Reason() != e.Outcome.StopReason {
+			continue
+		}
+		signal := use.ReachedSignal()
+		if use.Rule.Unit == domain.UnitMilliseconds || use.Rule.Unit == domain.UnitTime {
+			signal = use.TimeOverSignal()
+		}
+		signal.Source = SourceBudget
+		return append(signals, signal)
+	}
+	return signals
+}
+
+// fatal is the error that ended the last step, where one did.
+func (e Execution) fatal() *domain.Error {
+	if len(e.Done) == 0 {
+		return nil
+	}
+	errs := e.Done[len(e.Done)-1].Errors
+	if n := len(errs); n > 0 && errs[n-1].Code != domain.CodeInvalidOutput && errs[n-1].Code != domain.CodeInterrupted {
+		return &errs[n-1]
+	}
+	return nil
+}
+
+// limits are those that the execution has used up, as far as its outcome tells.
+// How long it waited for people is not known, so that time was over is told by
+// its end in the middle of a step alone.
+func (e Execution) limits() []domain.LimitUse {
+	if e.Budget == nil || e.Prior == nil {
+		return nil
+	}
+	spent := e.Prior.Add(domain.Spent{
+		Steps: int64(e.Outcome.Steps), Tokens: e.Outcome.Usage.TotalTokens(), CostNanoUSD: e.Outcome.CostNanoUSD,
+	})
+	cutOff := len(e.Done) > 0 && e.Done[len(e.Done)-1].Interrupted
+	passed := e.Budget.Deadline != nil && !e.EndedAt.Before(*e.Budget.Deadline)
+	var used []domain.LimitUse
+	for _, rule := range domain.LimitRules() {
+		use, set := e.Budget.UseOf(rule.Limit, spent, e.EndedAt)
+		over := rule.Exhausts && use.Used.Int() >= use.Total.Int()
+		switch rule.Unit {
+		case domain.UnitMilliseconds:
+			over = cutOff && !passed
+		case domain.UnitTime:
+			over = cutOff && passed
+		case domain.UnitSteps, domain.UnitTokens, domain.UnitNanoUSD, domain.UnitCalls:
+		}
+		if set && over {
+			used = append(used, use)
+		}
+	}
+	return used
+}

@@ -1,0 +1,190 @@
+package testsuite_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/hook"
+	"everstep/domain/progress"
+	agents "everstep/starter/client"
+	"everstep/worker/host/codec"
+	"everstep/workflows"
+)
+
+// audited fails where what history alone tells of an ended execution is not what
+// the workflow has kept of it. That is the law of package progress: one account
+// of what happened, whoever reads it.
+func (s *stack) audited(ctx context.Context, id string, number int) error {
+	differences, err := s.agents.Audit(ctx, id, number)
+	if err == nil && len(differences) > 0 {
+		err = fmt.Errorf("history and the workflow tell two stories of execution %d of %s:\n%s", number, id, strings.Join(differences, "\n"))
+	}
+	return err
+}
+
+// TestKeptHistoriesTellOneStory replays every kept history, asks the workflow
+// for what it has kept, and holds what the events alone tell against it.
+func TestKeptHistoriesTellOneStory(t *testing.T) {
+	t.Parallel()
+	for _, path := range kept(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+			t.Parallel()
+			history := readHistory(t, path)
+			asked := replayedQueries(t, history)
+			compress, err := codec.New()
+			require.NoError(t, err)
+			first := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
+			told := map[int]progress.Agent{}
+			agent := progress.Agent{}
+			for recorded := range agents.FactsOf(history, compress.DataConverter()) {
+				if began, ok := recorded.Fact.(progress.RunBegan); ok {
+					agent = progress.NewAgent(began.Input.AgentID, first)
+				}
+				agent = agent.With(recorded.Fact, recorded.At)
+				told[agent.Execution.Number] = agent
+			}
+			require.Empty(t, agent.Unread)
+			if asked.steps == nil {
+				return // the workflow refused what it was started with
+			}
+			audited := 0
+			for number := 1; number <= agent.Execution.Number; number++ {
+				page, err := asked.steps(domain.StepsRequest{Number: number})
+				require.NoError(t, err)
+				if _, here := told[number]; !here || page.Outcome == nil { // of an earlier run, or under way
+					continue
+				}
+				audited++
+				at := told[number].Execution
+				require.Equal(t, page.ExecutionID, at.ID)
+				require.Equal(t, page.Outcome, ended(at.Outcome), "the outcome")
+				steps := after(page.Steps, at)
+				require.Empty(t, at.Compare(told[number].Hooks, steps))
+				require.Equal(t, asked.stopsOf(t, number), at.Stops)
+				for _, signal := range at.Signals() {
+					if page.Signal != nil && signal.Reason == page.Signal.Reason {
+						require.Equal(t, *page.Signal, signal)
+					}
+				}
+			}
+			if !agent.Execution.Running {
+				require.Positive(t, audited)
+			}
+		})
+	}
+}
+
+// after leaves out the steps of earlier runs.
+func after(steps []domain.StepExecution, at progress.Execution) []domain.StepExecution {
+	first := 0
+	if told, _ := at.Steps(false); len(told) > 0 {
+		first = told[0].Number
+	}
+	for len(steps) > 0 && steps[0].Step.Number < first {
+		steps = steps[1:]
+	}
+	return steps
+}
+
+// ended is an outcome without what only its end knows.
+func ended(o *domain.Outcome) *domain.Outcome {
+	if o == nil {
+		return nil
+	}
+	own := *o
+	own.Rewritten = false
+	return &own
+}
+
+// askable are the queries of a workflow that was replayed.
+type askable struct {
+	steps func(domain.StepsRequest) (domain.StepsPage, error)
+	state func(domain.StateRequest) (domain.StateView, error)
+}
+
+// stopsOf are the requests to stop of the newest execution.
+func (a askable) stopsOf(t *testing.T, number int) []domain.StopSignal {
+	t.Helper()
+	view, err := a.state(domain.StateRequest{})
+	require.NoError(t, err)
+	state, err := domain.DecodeAgentState(view.State)
+	require.NoError(t, err)
+	if state.ExecutionCount() != number {
+		return nil
+	}
+	var stops []domain.StopSignal
+	c := state.Continuation()
+	for _, signals := range [][]domain.StopSignal{c.StopSignals, c.Overridden, c.Late} {
+		for _, signal := range signals {
+			if signal.Reason == domain.UserRequested {
+				stops = append(stops, signal)
+			}
+		}
+	}
+	return stops
+}
+
+// replayedQueries replays a history, and returns what the workflow can be asked then.
+func replayedQueries(t *testing.T, history *historypb.History) *askable {
+	t.Helper()
+	asked := &askable{}
+	compress, err := codec.New()
+	require.NoError(t, err)
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		DataConverter: compress.DataConverter(), Interceptors: []interceptor.WorkerInterceptor{&listener{asked: asked}},
+	})
+	require.NoError(t, err)
+	hooks, err := hook.NewSet(historyHooks()...)
+	require.NoError(t, err)
+	workflows.Register(r, workflows.Options{Hooks: hooks})
+	require.NoError(t, r.ReplayWorkflowHistory(quiet(), history))
+	return asked
+}
+
+// A listener keeps the handlers of a workflow's queries.
+type listener struct {
+	interceptor.WorkerInterceptorBase
+	asked *askable
+}
+
+func (l *listener) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &listening{asked: l.asked}
+	in.Next = next
+	return in
+}
+
+type listening struct {
+	interceptor.WorkflowInboundInterceptorBase
+	asked *askable
+}
+
+func (l *listening) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	out := &answering{asked: l.asked}
+	out.Next = next
+	return l.Next.Init(out)
+}
+
+type answering struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	asked *askable
+}
+
+func (a *answering) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
+	switch handle := handler.(type) {
+	case func(domain.StepsRequest) (domain.StepsPage, error):
+		a.asked.steps = handle
+	case func(domain.StateRequest) (domain.StateView, error):
+		a.asked.state = handle
+	}
+	return a.Next.SetQueryHandler(ctx, query, handler)
+}
