@@ -38,9 +38,9 @@ func explainedAgent() client.ExplainView {
 					{Kind: client.CompactionCleared, Before: 7}, {Kind: client.CompactionSummary, Before: 9, Usage: usage},
 				},
 				Tools: []client.ExplainTool{
-					{Tool: "list_files", Arguments: `{"path":"."}`, Outcome: client.ToolOK, Milliseconds: new(int64(12)), Attempts: 1},
-					{Tool: "read_file", Arguments: `{"path":"a"}`, Outcome: client.ToolFailed, Milliseconds: new(int64(3)), Attempts: 3, Error: domain.Errorf(domain.Invalid, "there is no a")},
-					{Tool: "rm", Outcome: client.ToolBlocked, Error: domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "not here")},
+					{Tool: "list_files", Arguments: `{"path":"."}`, Outcome: domain.ToolOK, Milliseconds: new(int64(12)), Attempts: 1},
+					{Tool: "read_file", Arguments: `{"path":"a"}`, Outcome: domain.ToolFailed, Milliseconds: new(int64(3)), Attempts: 3, Error: domain.Errorf(domain.Invalid, "there is no a")},
+					{Tool: "rm", Outcome: domain.ToolBlocked, Error: domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "not here")},
 				},
 			},
 			{
@@ -88,7 +88,7 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 			Text: "step 1: waiting for the model", Since: new(testNow.Add(-4 * time.Second)), Paused: true,
 			Signals: []client.ExplainSignal{{Reason: domain.UserRequested, Source: "user", Message: "enough", Fate: client.SignalPending}},
 		},
-		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: client.ToolRunning, Attempts: 1}}}},
+		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}}}},
 	}
 	got := explainText(noTheme(), v, testNow)
 	require.Contains(t, got, "paused · step 1: waiting for the model, for 4.0 s")
@@ -109,9 +109,9 @@ func TestExplainTextFoldsWhatIsLong(t *testing.T) {
 		v.Waste.ErrorSteps = append(v.Waste.ErrorSteps, n+1)
 	}
 	for range 40 {
-		v.Steps[0].Tools = append(v.Steps[0].Tools, client.ExplainTool{Tool: "echo", Outcome: client.ToolOK})
+		v.Steps[0].Tools = append(v.Steps[0].Tools, client.ExplainTool{Tool: "echo", Outcome: domain.ToolOK})
 	}
-	v.Steps[0].Tools[39] = client.ExplainTool{Tool: "last", Outcome: client.ToolUnknown, Error: domain.Errorf(domain.Internal, "lost")}
+	v.Steps[0].Tools[39] = client.ExplainTool{Tool: "last", Outcome: domain.ToolUnknown, Error: domain.Errorf(domain.Internal, "lost")}
 	got := explainText(noTheme(), v, testNow)
 	require.Less(t, strings.Count(got, "\n"), 80)
 	require.Contains(t, got, "… and 160 more steps; --json has them all")

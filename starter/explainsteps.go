@@ -126,19 +126,19 @@ func (x *explainer) toolLine(tool client.ExplainTool) string {
 	return text
 }
 
-func outcomeWords(o client.ToolOutcome) string {
+func outcomeWords(o domain.ToolOutcome) string {
 	switch o {
-	case client.ToolOK:
+	case domain.ToolOK:
 		return "ok"
-	case client.ToolFailed:
+	case domain.ToolFailed:
 		return "failed"
-	case client.ToolBlocked:
+	case domain.ToolBlocked:
 		return "blocked"
-	case client.ToolNotRun:
+	case domain.ToolNotRun:
 		return "not run"
-	case client.ToolUnknown:
+	case domain.ToolUnknown:
 		return "outcome unknown"
-	case client.ToolRunning:
+	case domain.ToolRunning:
 		return "running"
 	}
 	return string(o)

@@ -102,8 +102,8 @@ func TestExplainACompletedOne(t *testing.T) {
 	require.Equal(t, 2, first.FailedAttempts, "one was refused, one was cut off")
 	require.Positive(t, first.Lost.TotalTokens)
 	require.Positive(t, *first.LostNanoUSD)
-	require.Equal(t, client.ToolOK, first.Tools[0].Outcome)
-	require.Equal(t, client.ToolFailed, first.Tools[1].Outcome)
+	require.Equal(t, domain.ToolOK, first.Tools[0].Outcome)
+	require.Equal(t, domain.ToolFailed, first.Tools[1].Outcome)
 	require.Equal(t, first.Lost, v.Waste.Usage)
 	require.Len(t, v.Waste.Repeated, 1)
 	require.Equal(t, 2, v.Waste.Repeated[0].Times)
@@ -217,8 +217,8 @@ func TestExplainARunningOne(t *testing.T) {
 	require.Len(t, v.Steps, 1)
 	require.True(t, v.Steps[0].InProgress)
 	require.Equal(t, int64(70), v.Totals.Usage.TotalTokens)
-	require.Equal(t, []client.ToolOutcome{client.ToolRunning, client.ToolRunning},
-		[]client.ToolOutcome{v.Steps[0].Tools[0].Outcome, v.Steps[0].Tools[1].Outcome})
+	require.Equal(t, []domain.ToolOutcome{domain.ToolRunning, domain.ToolRunning},
+		[]domain.ToolOutcome{v.Steps[0].Tools[0].Outcome, v.Steps[0].Tools[1].Outcome})
 }
 
 // TestExplainOneThatNoWorkerHasSeen says what there is, which is little, and

@@ -200,7 +200,7 @@ func badArguments() []failureCase {
 					t.Helper()
 					require.Zero(t, p.ran("bad arguments"))
 					done := p.view.Steps[0].Tools[0]
-					require.Equal(t, client.ToolFailed, done.Outcome)
+					require.Equal(t, domain.ToolFailed, done.Outcome)
 					require.Equal(t, []string{string(domain.Invalid), string(domain.CodeMalformed)}, []string{string(done.Error.Kind), string(done.Error.Code)})
 					turn := requirePairs(t, p, 1, 1)
 					require.Contains(t, turn.texts[0], "arguments: ")
@@ -232,7 +232,7 @@ func cutCalls() []failureCase {
 				require.Zero(t, p.view.Totals.ToolCalls)
 				require.Len(t, p.view.Steps[0].Tools, calls)
 				for _, done := range p.view.Steps[0].Tools {
-					require.Equal(t, client.ToolNotRun, done.Outcome)
+					require.Equal(t, domain.ToolNotRun, done.Outcome)
 				}
 				require.Equal(t, domain.FinishLength, *p.view.Steps[0].FinishReason)
 				for _, text := range requirePairs(t, p, 1, calls).texts {

@@ -287,7 +287,7 @@ func twinKeys() []failureCase {
 			check: func(t *testing.T, p *part) {
 				t.Helper()
 				require.Zero(t, p.ran("twin a")+p.ran("twin b"))
-				require.Equal(t, client.ToolFailed, p.view.Steps[0].Tools[0].Outcome)
+				require.Equal(t, domain.ToolFailed, p.view.Steps[0].Tools[0].Outcome)
 				require.Contains(t, p.view.Steps[0].Tools[0].Error.Message, "arguments: ")
 				require.Contains(t, p.requests()[1].body, fmt.Sprintf("%q", arguments), "the model sees what it wrote")
 			},

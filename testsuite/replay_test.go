@@ -67,6 +67,7 @@ func readHistory(t *testing.T, path string) *historypb.History {
 func known() []testsuite.Known {
 	const newestStays = "the newest step goes along, so that rules of stopping can read it; it was folded with the others"
 	return []testsuite.Known{
+		{Of: "carry", Path: "/carry/state/execution/tool_calls", Why: "what an execution has used is in its state"},
 		{Of: "carry", Path: "/carry/newest_role", Why: "an execution that goes on in a later run is told to go on only after an answer"},
 		{Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about"},
 		{Of: "carry", Path: "/carry/event_sequence", Why: "events are numbered over all runs"},

@@ -139,7 +139,7 @@ func TestExplainAStopAtALimit(t *testing.T) {
 		{domain.UserRequested, "user", "enough", SignalOutranked}, {domain.StopRequested, "a hook", "too late", SignalLate},
 	}, v.Ending.Others)
 
-	require.Equal(t, []ToolOutcome{ToolOK, ToolBlocked, ToolFailed, ToolUnknown}, outcomes(v.Steps[1].Tools))
+	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolBlocked, domain.ToolFailed, domain.ToolUnknown}, outcomes(v.Steps[1].Tools))
 	require.Equal(t, []int{1, 0, 1, 1}, []int{v.Steps[1].Tools[0].Attempts, v.Steps[1].Tools[1].Attempts, v.Steps[1].Tools[2].Attempts, v.Steps[1].Tools[3].Attempts})
 	require.Equal(t, int64(2000), *v.Steps[0].Milliseconds)
 	require.Equal(t, 2, v.Steps[0].FailedAttempts)
@@ -165,8 +165,8 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	require.Equal(t, "extend nora --max-steps 6", v.Advice[0].Command)
 }
 
-func outcomes(tools []ExplainTool) []ToolOutcome {
-	var all []ToolOutcome
+func outcomes(tools []ExplainTool) []domain.ToolOutcome {
+	var all []domain.ToolOutcome
 	for _, tool := range tools {
 		all = append(all, tool.Outcome)
 	}
@@ -238,8 +238,8 @@ func TestExplainEnumsAreStrict(t *testing.T) {
 	for _, fate := range SignalFates() {
 		require.NoError(t, new(SignalFate).UnmarshalText([]byte(fate)))
 	}
-	for _, outcome := range ToolOutcomes() {
-		require.NoError(t, new(ToolOutcome).UnmarshalText([]byte(outcome)))
+	for _, outcome := range domain.ToolOutcomes() {
+		require.NoError(t, new(domain.ToolOutcome).UnmarshalText([]byte(outcome)))
 	}
 	for _, kind := range CompactionKinds() {
 		require.NoError(t, new(CompactionKind).UnmarshalText([]byte(kind)))
@@ -247,7 +247,7 @@ func TestExplainEnumsAreStrict(t *testing.T) {
 	for _, unit := range domain.Units() {
 		require.NoError(t, new(domain.Unit).UnmarshalText([]byte(unit)))
 	}
-	require.ErrorContains(t, new(ToolOutcome).UnmarshalText([]byte("fine")), `tool outcome: "fine"`)
+	require.ErrorContains(t, new(domain.ToolOutcome).UnmarshalText([]byte("fine")), `tool outcome: "fine"`)
 }
 
 func TestExplainWhatToDo(t *testing.T) {

@@ -31,37 +31,6 @@ func (f *SignalFate) UnmarshalText(text []byte) error {
 	return known(f, text, SignalFates(), "fate")
 }
 
-// A ToolOutcome says how a tool call ended.
-type ToolOutcome string
-
-const (
-	// ToolOK: it gave a result.
-	ToolOK ToolOutcome = "ok"
-	// ToolFailed: it gave an error.
-	ToolFailed ToolOutcome = "failed"
-	// ToolBlocked: a hook or guard forbade it.
-	ToolBlocked ToolOutcome = "blocked"
-	// ToolNotRun: it was never begun.
-	ToolNotRun ToolOutcome = "not_run"
-	// ToolUnknown: it began, and nobody knows how it ended.
-	ToolUnknown ToolOutcome = "outcome_unknown"
-	// ToolRunning: it has not ended.
-	ToolRunning ToolOutcome = "running"
-)
-
-// ToolOutcomes lists every outcome.
-func ToolOutcomes() []ToolOutcome {
-	return []ToolOutcome{ToolOK, ToolFailed, ToolBlocked, ToolNotRun, ToolUnknown, ToolRunning}
-}
-
-// UnmarshalText accepts the known outcomes only.
-func (o *ToolOutcome) UnmarshalText(text []byte) error {
-	return known(o, text, ToolOutcomes(), "tool outcome")
-}
-
-// begun reports whether the call was run, or may have been.
-func (o ToolOutcome) begun() bool { return o != ToolBlocked && o != ToolNotRun }
-
 // A CompactionKind says how a conversation was made shorter.
 type CompactionKind string
 

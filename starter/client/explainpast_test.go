@@ -53,7 +53,7 @@ func TestExplainFromHistoryAlone(t *testing.T) {
 	require.Len(t, v.Steps, 2)
 	one, two := v.Steps[0], v.Steps[1]
 
-	require.Equal(t, []ToolOutcome{ToolOK, ToolNotRun}, outcomes(one.Tools))
+	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolNotRun}, outcomes(one.Tools))
 	require.Equal(t, 2, one.Tools[0].Attempts)
 	require.Contains(t, one.Tools[1].Error.Message, "only a worker can say why")
 	require.Equal(t, domain.StepError, *one.Type)
@@ -113,7 +113,7 @@ func TestExplainARunningOne(t *testing.T) {
 	require.Len(t, v.Steps, 1)
 	require.True(t, v.Steps[0].InProgress)
 	require.Nil(t, v.Steps[0].Type)
-	require.Equal(t, []ToolOutcome{ToolRunning}, outcomes(v.Steps[0].Tools), "the other call has not begun, which means nothing yet")
+	require.Equal(t, []domain.ToolOutcome{domain.ToolRunning}, outcomes(v.Steps[0].Tools), "the other call has not begun, which means nothing yet")
 }
 
 // TestExplainKeepsExecutionsApart: steps, budgets and times are of the one that

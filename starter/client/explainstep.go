@@ -34,7 +34,7 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	for i, call := range step.ToolExecutions {
 		tool, print := explainTool(call)
 		e.Tools = append(e.Tools, tool)
-		if tool.Outcome.begun() && tool.Outcome != ToolRunning {
+		if tool.Outcome.Ran() && tool.Outcome != domain.ToolRunning {
 			e.prints = append(e.prints, callPrint{digest: print, tool: i})
 		}
 	}
@@ -69,7 +69,7 @@ func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
 	if open {
 		e.InProgress, e.Type, e.prints = true, nil, nil
 		e.Tools = slices.DeleteFunc(e.Tools, func(t ExplainTool) bool {
-			return t.Milliseconds == nil && t.Outcome != ToolRunning && t.Error == nil
+			return t.Milliseconds == nil && t.Outcome != domain.ToolRunning && t.Error == nil
 		})
 	}
 	return e
@@ -94,7 +94,7 @@ func finishOf(step domain.AgentStep) *domain.FinishReason {
 
 func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
 	e := ExplainTool{
-		Tool: call.Name(), Arguments: cutArguments(call.Args()), Outcome: outcomeOfTool(call),
+		Tool: call.Name(), Arguments: cutArguments(call.Args()), Outcome: call.Outcome(),
 		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error,
 	}
 	result := call.Value
@@ -102,28 +102,10 @@ func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
 		result = call.Error.Message
 	}
 	e.ResultTokens = domain.EstimateText(result)
-	if e.Outcome.begun() {
+	if e.Outcome.Ran() {
 		e.Attempts = max(call.Attempts, 1)
 	}
 	return e, domain.DigestOf([]byte(call.Name()), []byte(call.Args()), []byte(e.Outcome), []byte(result))
-}
-
-func outcomeOfTool(call domain.ToolExecution) ToolOutcome {
-	switch {
-	case call.WasBlocked():
-		return ToolBlocked
-	case call.OutcomeUnknown():
-		return ToolUnknown
-	case !call.Executed():
-		return ToolNotRun
-	case call.Error != nil && call.StartedAt.IsZero():
-		return ToolNotRun // such as an unknown tool
-	case call.HasError():
-		return ToolFailed
-	case call.InFlight():
-		return ToolRunning
-	}
-	return ToolOK
 }
 
 func cutArguments(arguments string) string {
@@ -166,7 +148,7 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 		t.FailedAttempts += s.FailedAttempts
 		t.Compactions += len(s.Compactions)
 		for _, tool := range s.Tools {
-			if tool.Outcome.begun() {
+			if tool.Outcome.Ran() {
 				t.ToolCalls++
 			}
 		}

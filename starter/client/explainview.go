@@ -111,9 +111,9 @@ type ExplainStep struct {
 type ExplainTool struct {
 	Tool string `json:"tool"`
 	// Arguments are cut where they are long.
-	Arguments    string      `json:"arguments"`
-	Outcome      ToolOutcome `json:"outcome"`
-	Milliseconds *int64      `json:"duration_ms"`
+	Arguments    string             `json:"arguments"`
+	Outcome      domain.ToolOutcome `json:"outcome"`
+	Milliseconds *int64             `json:"duration_ms"`
 	// Attempts counts the tries; zero: it was not begun.
 	Attempts int `json:"attempts"`
 	// ResultTokens is about how long the result is for the model.
