@@ -104,11 +104,7 @@ func (c hookCall) run(ctx context.Context, call hook.Activity) hookRun {
 // limit is what the hook may take: its own time-out, or what is left of the
 // activity's, less the time that it takes to say so.
 func (c hookCall) limit() time.Duration {
-	limit := c.request.Hook.Timeout
-	if limit <= 0 {
-		limit = domain.DefaultHookTimeout
-	}
-	return within(limit, c.info.Deadline, c.grace())
+	return within(c.request.Hook.TimeLimit(), c.info.Deadline, c.grace())
 }
 
 // grace is how long the hook may go on after its context has ended: less than a
@@ -121,18 +117,11 @@ func (c hookCall) failed(run hookRun) error {
 	case errors.Is(run.err, errHookPanic):
 		return domain.Errorf(domain.Internal, "it panicked: a fault of the hook; the worker's log has the stack")
 	case errors.Is(run.cause, errHookTimeout), errors.Is(run.cause, context.DeadlineExceeded):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", c.limitText())
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", c.request.Hook.TimeLimit())
 	case errors.Is(run.cause, worker.ErrWorkerShutdown):
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
 	}
 	return run.err
-}
-
-func (c hookCall) limitText() string {
-	if t := c.request.Hook.Timeout; t > 0 {
-		return t.String()
-	}
-	return domain.DefaultHookTimeout.String()
 }
 
 // hookFailure is the failure of a hook, of the code that says so. An error that

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +111,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.price, c.limit = conversation.Resolved.Price, cmp.Or(definition.InferenceTimeout, domain.DefaultInferenceTimeout)
+	c.price, c.limit = conversation.Resolved.Price, conversation.Resolved.InferenceTimeout()
 	c.call = inference.Call{
 		Config:          definition.Model,
 		System:          definition.SystemPrompt,

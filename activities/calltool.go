@@ -97,14 +97,10 @@ func (c toolCall) mayBegin(ctx context.Context) error {
 	return nil
 }
 
-// limit is how long the tool may take: its own timeout, or what is left of the
-// activity's, less the time that it takes to say so.
-func (c toolCall) limit(spec domain.ToolSpec) time.Duration {
-	limit := spec.Timeout
-	if limit == 0 {
-		limit = domain.DefaultToolTimeout
-	}
-	return within(limit, c.info.Deadline, c.activities.config.CancelGrace)
+// limit is how long the tool may take, as the workflow has decided, or what is
+// left of the activity, less the time that it takes to say so.
+func (c toolCall) limit() time.Duration {
+	return within(c.info.StartToCloseTimeout-domain.ReportTime, c.info.Deadline, c.activities.config.CancelGrace)
 }
 
 // heartbeat says that the tool is at work.

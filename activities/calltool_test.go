@@ -37,7 +37,9 @@ type bench struct {
 	stop chan struct{}
 	// timeout, where set, replaces the activity's ten minutes.
 	timeout time.Duration
-	beats   func(domain.Heartbeat)
+	// limit, where set, is what the workflow gives the tool.
+	limit time.Duration
+	beats func(domain.Heartbeat)
 }
 
 func benchOf(tools ...tool.Tool) *bench {
@@ -125,6 +127,9 @@ type toldOutbound struct {
 func (o *toldOutbound) GetInfo(ctx context.Context) activity.Info {
 	info := o.Next.GetInfo(ctx)
 	info.Attempt = o.bench.attempt
+	if o.bench.limit > 0 {
+		info.StartToCloseTimeout = o.bench.limit + domain.ReportTime
+	}
 	if o.bench.timeout > 0 {
 		info.Deadline = time.Now().Add(o.bench.timeout)
 	}
@@ -462,20 +467,22 @@ func TestCallToolCutOffByTheServer(t *testing.T) {
 
 func TestCallToolTimeout(t *testing.T) {
 	t.Parallel()
-	limit := tool.Timeout(10 * time.Millisecond)
-	reply := benchOf(fake(domain.ReadOnly, obedient, limit)).reply(t, request("fake", domain.ReadOnly))
+	limited := func(effect domain.Effect, run func(context.Context) (string, error)) domain.ToolReply {
+		// What the worker's own tool says counted when it was resolved.
+		b := benchOf(fake(effect, run, tool.Timeout(time.Hour)))
+		b.limit = 10 * time.Millisecond
+		return b.reply(t, request("fake", effect))
+	}
+	reply := limited(domain.ReadOnly, obedient)
 	require.Equal(t, domain.CodeTimeout, reply.Error.Code)
 	require.Equal(t, "the tool fake took longer than it may", reply.Content)
-	reply = benchOf(fake(domain.AtMostOnce, obedient, limit)).reply(t, request("fake", domain.AtMostOnce))
-	require.Equal(t, domain.CodeOutcomeUnknown, reply.Error.Code)
+	require.Equal(t, domain.CodeOutcomeUnknown, limited(domain.AtMostOnce, obedient).Error.Code)
 
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
 	stubborn := func(context.Context) (string, error) { <-hang; return "", nil }
-	reply = benchOf(fake(domain.ReadOnly, stubborn, limit)).reply(t, request("fake", domain.ReadOnly))
-	require.Equal(t, domain.CodeTimeout, reply.Error.Code)
-	reply = benchOf(fake(domain.AtMostOnce, stubborn, limit)).reply(t, request("fake", domain.AtMostOnce))
-	require.Equal(t, domain.CodeOutcomeUnknown, reply.Error.Code)
+	require.Equal(t, domain.CodeTimeout, limited(domain.ReadOnly, stubborn).Error.Code)
+	require.Equal(t, domain.CodeOutcomeUnknown, limited(domain.AtMostOnce, stubborn).Error.Code)
 
 	b := benchOf(fake(domain.ReadOnly, obedient))
 	b.timeout = 20 * time.Millisecond

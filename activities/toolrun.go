@@ -54,7 +54,7 @@ func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) t
 	}()
 
 	run, ok := await(ctx, cancel, returned, patience{
-		limit: c.limit(called.Spec()), late: errToolTimeout, shutdown: config.ShutdownGrace, grace: config.CancelGrace,
+		limit: c.limit(), late: errToolTimeout, shutdown: config.ShutdownGrace, grace: config.CancelGrace,
 	})
 	if !ok {
 		activity.GetLogger(ctx).Error("tool goes on though its context has ended: abandoned",

@@ -78,14 +78,14 @@ func TestLifeOfAnExecution(t *testing.T) {
 	require.Equal(t, after(2), since)
 	s = must(t)(s.WithCurrentStep(toolStep(executionID(1), 1), after(3)))
 	require.Equal(t, int64(120), s.Usage().TotalTokens(), "the step in progress counts")
-	require.Equal(t, domain.Spent{Steps: 1, Tokens: 120, Seconds: 4, CostNanoUSD: 500, ToolCalls: 2}, s.Spent(after(5), 2))
-	s = must(t)(s.WithCurrentStepCompleted(after(4)))
+	require.Equal(t, domain.Spent{Steps: 1, Tokens: 120, Seconds: 4, CostNanoUSD: 500, ToolCalls: 2}, s.WithToolCalls(2, after(3)).Spent(after(5)))
+	s = must(t)(s.WithCurrentStepCompleted(after(4))).WithToolCalls(3, after(4))
 	require.Equal(t, []int{1, 1}, []int{s.StepCount(), s.TransientStepCount()})
 	require.Len(t, s.Messages(), 1, "joining is an act of its own")
 	last, ok := s.LastStepExecution()
 	require.True(t, ok)
 	require.Equal(t, 2*time.Second, last.Duration())
-	left, ok := s.BudgetLeft(after(11), 3)
+	left, ok := s.BudgetLeft(after(11))
 	require.True(t, ok)
 	require.Equal(t, domain.ExecutionBudget{
 		MaxSteps: new(int64(9)), MaxTokens: new(int64(4880)), MaxSeconds: new(80.5), MaxCostNanoUSD: new(int64(1_999_999_500)),
@@ -202,6 +202,27 @@ func TestErrorIsListedOnce(t *testing.T) {
 	require.Equal(t, []domain.Error{*err}, s.Errors())
 }
 
+// TestSpent: what the origins have spent counts, and time of waiting does not.
+func TestSpent(t *testing.T) {
+	t.Parallel()
+	require.Zero(t, idleState(t).Spent(after(9)))
+	require.Zero(t, idleState(t).WithToolCalls(3, after(9)).Counts(), "there is no execution that could count")
+	s := waitingState(t)
+	want := domain.Spent{Steps: 3, Tokens: 150, Seconds: 4.5, CostNanoUSD: 540, ToolCalls: 7}
+	require.Equal(t, want, s.Spent(after(6)), "5 s, less 2 of waiting, and 1.5 of the origin")
+	require.Equal(t, want, s.Spent(after(60)), "while it waits no time passes")
+	again := s.WithWaiting(false, after(60))
+	require.Equal(t, 56*time.Second, again.Counts().Waited)
+	require.Equal(t, again, again.WithWaiting(false, after(60)), "it does not wait any more")
+	require.Equal(t, s.Counts(), s.WithWaiting(true, after(70)).Counts(), "it waits already")
+	want.Seconds += 3
+	require.Equal(t, want, again.Spent(after(63)))
+	ended := must(t)(again.WithExecutionCompleted(after(63)))
+	require.Equal(t, want, ended.Spent(after(99)), "it has ended")
+	require.Equal(t, domain.ExecutionCounts{}, must(t)(ended.BeginExecution(executionID(2), domain.Unlimited(), after(99))).Counts())
+	require.Zero(t, begunState(t).WithToolCalls(-1, after(2)).Counts().ToolCalls)
+}
+
 func TestStepsFolded(t *testing.T) {
 	t.Parallel()
 	whole := begunState(t)
@@ -213,7 +234,7 @@ func TestStepsFolded(t *testing.T) {
 		require.Equal(t, 30, folded.StepCount())
 		require.Equal(t, whole.Usage(), folded.Usage())
 		require.Equal(t, int64(30*500), folded.CostNanoUSD())
-		require.Equal(t, whole.Spent(after(40), 1), folded.Spent(after(40), 1))
+		require.Equal(t, whole.Spent(after(40)), folded.Spent(after(40)))
 		require.True(t, folded.HasErrors())
 		require.Equal(t, whole.UpdatedAt(), folded.UpdatedAt())
 		require.Equal(t, keepLast, len(folded.StepExecutions()) == 1)

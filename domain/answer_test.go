@@ -122,3 +122,33 @@ func TestToolExecution(t *testing.T) {
 	_, ok = ran.Err()
 	require.False(t, ok)
 }
+
+func TestToolOutcome(t *testing.T) {
+	t.Parallel()
+	began, ended := after(1), after(2)
+	code := func(c domain.Code) *domain.Error { return &domain.Error{Kind: domain.Denied, Code: c} }
+	for name, c := range map[string]struct {
+		call domain.ToolExecution
+		want domain.ToolOutcome
+	}{
+		"not begun so far":         {domain.ToolExecution{}, domain.ToolNotRun},
+		"running":                  {domain.ToolExecution{StartedAt: began}, domain.ToolRunning},
+		"a result":                 {domain.ToolExecution{StartedAt: began, CompletedAt: ended}, domain.ToolOK},
+		"an error":                 {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code("")}, domain.ToolFailed},
+		"blocked":                  {domain.ToolExecution{CompletedAt: ended, Error: code(domain.CodeBlocked)}, domain.ToolBlocked},
+		"not run":                  {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code(domain.CodeNotRun)}, domain.ToolNotRun},
+		"of an unknown tool":       {domain.ToolExecution{CompletedAt: ended, Error: code(domain.CodeUnknownTool)}, domain.ToolNotRun},
+		"surely did nothing":       {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code(domain.CodeQuota), NotStarted: true}, domain.ToolNotRun},
+		"a hook has made a result": {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Value: "x", NotStarted: true}, domain.ToolNotRun},
+		"unknown":                  {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code(domain.CodeOutcomeUnknown)}, domain.ToolUnknown},
+		"nobody knows the times":   {domain.ToolExecution{CompletedAt: ended, Value: "x"}, domain.ToolOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, c.call.Outcome())
+			ran := c.want != domain.ToolBlocked && c.want != domain.ToolNotRun
+			require.Equal(t, ran, c.call.Executed())
+			require.Equal(t, ran, len(domain.AgentStep{ToolExecutions: []domain.ToolExecution{c.call}}.ExecutedToolCalls()) == 1)
+		})
+	}
+}

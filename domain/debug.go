@@ -21,11 +21,10 @@ type DebugView struct {
 	BudgetLeft BudgetView `json:"budget_left"`
 }
 
-// Debug sums up the state as it is now. toolCalls are the calls that were run;
-// see Spent.
-func (s AgentState) Debug(now time.Time, toolCalls int64) DebugView {
+// Debug sums up the state as it is now.
+func (s AgentState) Debug(now time.Time) DebugView {
 	execution, ok := s.Execution()
-	left, _ := s.BudgetLeft(now, toolCalls)
+	left, _ := s.BudgetLeft(now)
 	view := DebugView{
 		Status: s.Status(), ExecutionCount: s.executionCount, HasExecution: ok, ExecutionID: execution.id,
 		Steps: s.StepCount(), Continuation: s.inWords(), HasErrors: s.HasErrors(), Errors: []string{},

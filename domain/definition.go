@@ -187,12 +187,3 @@ func (d Definition) Conflicts(given Definition) []string {
 	differs("inference_timeout", given.InferenceTimeout != 0, given.InferenceTimeout == d.InferenceTimeout)
 	return fields
 }
-
-const (
-	// DefaultAttempts is how often an inference or repeatable call is tried.
-	DefaultAttempts = 12
-	// DefaultInferenceTimeout bounds one attempt of an inference.
-	DefaultInferenceTimeout = 15 * time.Minute
-	// DefaultToolTimeout bounds one attempt of a tool call.
-	DefaultToolTimeout = 5 * time.Minute
-)

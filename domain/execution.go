@@ -182,21 +182,6 @@ func (s AgentState) Budget() (ExecutionBudget, bool) {
 	return s.execution.Budget(), true
 }
 
-// Spent is what the execution has used of its budget; the step in progress
-// counts. toolCalls are the calls that were run, which the state does not count.
-func (s AgentState) Spent(now time.Time, toolCalls int64) Spent {
-	return Spent{
-		Steps: int64(s.TransientStepCount()), Tokens: s.Usage().TotalTokens(),
-		Seconds: s.ExecutionDuration(now).Seconds(), CostNanoUSD: s.CostNanoUSD(), ToolCalls: toolCalls,
-	}
-}
-
-// BudgetLeft is the execution's budget less what was spent; see Spent.
-func (s AgentState) BudgetLeft(now time.Time, toolCalls int64) (ExecutionBudget, bool) {
-	budget, ok := s.Budget()
-	return budget.Remaining(s.Spent(now, toolCalls)), ok
-}
-
 // ExecutionStartedAt is when the execution began, where there is one.
 func (s AgentState) ExecutionStartedAt() (time.Time, bool) {
 	if s.execution == nil {

@@ -14,6 +14,7 @@ type ExecutionState struct {
 	startedAt   time.Time
 	completedAt time.Time
 	budget      ExecutionBudget
+	counts      ExecutionCounts
 	folded      Folded
 	// steps are pointers so that adding one copies little; what they point to
 	// never changes.
@@ -59,6 +60,9 @@ func (e ExecutionState) Duration(now time.Time) time.Duration {
 
 // Budget is the effective one.
 func (e ExecutionState) Budget() ExecutionBudget { return e.budget.clone() }
+
+// Counts are what the execution has used that its steps do not tell.
+func (e ExecutionState) Counts() ExecutionCounts { return e.counts }
 
 // Folded holds the totals of the steps that have left memory.
 func (e ExecutionState) Folded() Folded { return e.folded }

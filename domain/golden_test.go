@@ -126,7 +126,7 @@ func wireCases(t testing.TB) []wireCase {
 		wire("budget", sampleBudget()), wire("budget_unlimited", domain.Unlimited()),
 		wire("continuation", busyState(t).Continuation()), wire("context", endedState(t).Context()),
 		wire("message_store", states(t)["sections"].Context().MessageStore()), wire("record", record),
-		wire("debug", busyState(t).Debug(after(6), 1)),
+		wire("debug", busyState(t).WithToolCalls(1, after(5)).Debug(after(6))),
 		filled[domain.Message]("message"), filled[domain.Error]("error"), filled[domain.Usage]("usage"),
 		filled[domain.LLMConfig]("llm_config"), filled[domain.Origin]("origin"), filled[domain.Folded]("folded"),
 		filled[domain.SessionInput]("session_input"), filled[domain.Outcome]("outcome"),

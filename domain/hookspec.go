@@ -30,9 +30,6 @@ func Rewriter(hooks []HookSpec) string {
 	return ""
 }
 
-// DefaultHookTimeout bounds one attempt of a hook that is an activity.
-const DefaultHookTimeout = 30 * time.Second
-
 // A HookRequest asks a hook that is an activity. What is at hand depends on
 // the trigger, the rest is absent.
 type HookRequest struct {

@@ -100,11 +100,11 @@ func TestDebug(t *testing.T) {
 		"ended":          {endedState(t), "ended: completed"},
 		"failed":         {failedState(t), "ended: error"},
 	} {
-		view := c.state.Debug(after(9), 0)
+		view := c.state.Debug(after(9))
 		require.Equal(t, c.words, view.Continuation, name)
 		require.Equal(t, c.state.Status(), view.Status, name)
 		require.Len(t, view.Errors, len(c.state.Errors()), name)
 		require.NotContains(t, encoded(t, view), "a.txt", "no message of the conversation")
 	}
-	require.Contains(t, failedState(t).Debug(after(9), 0).Errors, "internal hook_failed: the hook broke")
+	require.Contains(t, failedState(t).Debug(after(9)).Errors, "internal hook_failed: the hook broke")
 }

@@ -62,7 +62,7 @@ func toolStep(execution domain.ExecutionID, number int) domain.AgentStep {
 		},
 	}
 	step := domain.AgentStep{
-		ID: id, Number: number,
+		ID: id, Number: number, Model: "scripted/plan.yaml",
 		Input:       domain.StepInput{Compiler: domain.CurrentTrace, Messages: 3, Digest: domain.DigestOf([]byte("log")), Edits: domain.Edits{Cleared: 2, Hidden: 1, Summary: 3, Buffered: 2}, Sections: []domain.SectionLength{{Name: domain.SectionSummary, Messages: 1}}},
 		Output:      []domain.Message{tag.Apply(said)},
 		Response:    &domain.Response{ID: "resp-1", Model: "plan", Finish: domain.FinishToolCalls, FinishWord: "tool_calls", Usage: domain.Usage{InputTokens: 100, OutputTokens: 20}},
@@ -186,8 +186,18 @@ func states(t testing.TB) map[string]domain.AgentState {
 		"new": child, "idle": idleState(t), "begun": begunState(t), "busy": busyState(t), "ended": ended,
 		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
 		"folded": busyState(t).WithStepsFolded(false),
-		"late":   begunLate(t),
+		"late":   begunLate(t), "waiting": waitingState(t),
 	}
+}
+
+// waitingState goes on from another execution, has made calls and waits for
+// people, as it has before.
+func waitingState(t testing.TB) domain.AgentState {
+	t.Helper()
+	prior := domain.Spent{Steps: 2, Tokens: 30, Seconds: 1.5, CostNanoUSD: 40, ToolCalls: 5}
+	s := begunState(t).WithCounts(domain.ExecutionCounts{Prior: prior}, after(1))
+	s = withStep(t, s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithToolCalls(-1, after(2))
+	return s.WithWaiting(true, after(3)).WithWaiting(false, after(5)).WithWaiting(true, after(6))
 }
 
 // begunLate has a signal that came too late to count, and one that counts.

@@ -57,7 +57,7 @@ type Carry struct {
 	Chain   Digest  `json:"chain,omitzero"`
 	// Inferences counts the completed inferences of the conversation.
 	Inferences int `json:"inferences,omitzero"`
-	// ToolCalls counts the execution's calls against max_tool_calls.
+	// ToolCalls are the state's; older workers read them here.
 	ToolCalls int64 `json:"tool_calls,omitzero"`
 	// Visible and Traces are estimated tokens: of what every execution sees of
 	// the transcript, and of this execution's traces.
@@ -76,9 +76,10 @@ type Carry struct {
 	Sketch []int64 `json:"sketch,omitempty"`
 	// NewestRole is who said the last message; empty: nobody knows.
 	NewestRole Role `json:"newest_role,omitzero"`
-	// Prior is what the execution's origins have spent of its budget.
+	// Prior is the state's; older workers read it here. Of an execution that has
+	// ended, and that a new workflow goes on from, it is all that was spent.
 	Prior Spent `json:"prior,omitzero"`
-	// Waited is how long the execution has waited for people.
+	// Waited is the state's; older workers read it here.
 	Waited time.Duration `json:"waited,omitzero"`
 	// Paused means that nothing new may start.
 	Paused bool `json:"paused,omitzero"`

@@ -11,7 +11,9 @@ type AgentStep struct {
 	ID StepID
 	// Number counts the execution's steps from 1.
 	Number int
-	Input  StepInput
+	// Model is the one that was asked, as "provider/name".
+	Model string
+	Input StepInput
 	// Output are the messages that the step added, in order: a summary, where
 	// the conversation was compacted in it, and what hooks said before the
 	// model; the model's; one for each tool call; what hooks said after.

@@ -51,6 +51,15 @@ type StopRequest struct {
 	Source string `json:"source,omitzero"`
 }
 
+// Escalation is how long after it came the stop lets nothing go on; ok is false
+// where it lets all that is under way finish.
+func (r StopRequest) Escalation() (after time.Duration, ok bool) {
+	if r.Mode == StopNow {
+		return 0, true
+	}
+	return time.Duration(r.Within), r.Within > 0
+}
+
 // A Span is a duration that is written as text, "1m30s".
 type Span time.Duration
 

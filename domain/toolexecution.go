@@ -17,6 +17,60 @@ type ToolExecution struct {
 	CompletedAt time.Time `json:"completed_at,omitzero"`
 	// Attempts counts the tries, where there was more than one.
 	Attempts int `json:"attempts,omitzero"`
+	// NotStarted means that the call was begun and surely did nothing, whatever
+	// hooks have made of its result.
+	NotStarted bool `json:"not_started,omitzero"`
+}
+
+// A ToolOutcome says how a tool call ended. It is derived, never stored.
+type ToolOutcome string
+
+const (
+	// ToolOK: it gave a result.
+	ToolOK ToolOutcome = "ok"
+	// ToolFailed: it gave an error.
+	ToolFailed ToolOutcome = "failed"
+	// ToolBlocked: a hook or guard forbade it.
+	ToolBlocked ToolOutcome = "blocked"
+	// ToolNotRun: it was never begun, such as one of an unknown tool, or surely
+	// did nothing.
+	ToolNotRun ToolOutcome = "not_run"
+	// ToolUnknown: it began, and nobody knows how it ended.
+	ToolUnknown ToolOutcome = "outcome_unknown"
+	// ToolRunning: it has not ended.
+	ToolRunning ToolOutcome = "running"
+)
+
+// ToolOutcomes lists every outcome.
+func ToolOutcomes() []ToolOutcome {
+	return []ToolOutcome{ToolOK, ToolFailed, ToolBlocked, ToolNotRun, ToolUnknown, ToolRunning}
+}
+
+// UnmarshalText accepts the known outcomes only.
+func (o *ToolOutcome) UnmarshalText(text []byte) error {
+	return decodeEnum(o, text, ToolOutcomes(), "tool outcome")
+}
+
+// Ran reports whether the call was run, or may have been: only then does it
+// count against max_tool_calls.
+func (o ToolOutcome) Ran() bool { return o != ToolBlocked && o != ToolNotRun }
+
+// Outcome says how the call ended; the first that fits. What has neither begun
+// nor ended was not run, so far.
+func (t ToolExecution) Outcome() ToolOutcome {
+	switch {
+	case t.hasCode(CodeBlocked):
+		return ToolBlocked
+	case t.hasCode(CodeOutcomeUnknown):
+		return ToolUnknown
+	case t.NotStarted, t.hasCode(CodeNotRun), t.StartedAt.IsZero() && (t.Error != nil || t.CompletedAt.IsZero()):
+		return ToolNotRun
+	case t.Error != nil:
+		return ToolFailed
+	case t.CompletedAt.IsZero():
+		return ToolRunning
+	}
+	return ToolOK
 }
 
 // Name is the tool's name.
@@ -38,13 +92,13 @@ func (t ToolExecution) Err() (Error, bool) {
 func (t ToolExecution) HasError() bool { return t.Error != nil }
 
 // WasBlocked reports whether a hook or guard forbade the call.
-func (t ToolExecution) WasBlocked() bool { return t.hasCode(CodeBlocked) }
+func (t ToolExecution) WasBlocked() bool { return t.Outcome() == ToolBlocked }
 
 // OutcomeUnknown reports whether the call began and nobody knows how it ended.
-func (t ToolExecution) OutcomeUnknown() bool { return t.hasCode(CodeOutcomeUnknown) }
+func (t ToolExecution) OutcomeUnknown() bool { return t.Outcome() == ToolUnknown }
 
 // Executed reports whether the call was really run, or may have been.
-func (t ToolExecution) Executed() bool { return t.Outcome().Begun() }
+func (t ToolExecution) Executed() bool { return t.Outcome().Ran() }
 
 // InFlight reports whether the call has begun and not ended.
 func (t ToolExecution) InFlight() bool { return !t.StartedAt.IsZero() && t.CompletedAt.IsZero() }
@@ -72,53 +126,4 @@ func (t ToolExecution) kept() ToolExecution {
 		t.Error = new(t.Error.kept())
 	}
 	return t
-}
-
-// A ToolOutcome says how a tool call ended.
-type ToolOutcome string
-
-const (
-	// ToolOK: it gave a result.
-	ToolOK ToolOutcome = "ok"
-	// ToolFailed: it gave an error.
-	ToolFailed ToolOutcome = "failed"
-	// ToolBlocked: a hook or guard forbade it.
-	ToolBlocked ToolOutcome = "blocked"
-	// ToolNotRun: it was never begun.
-	ToolNotRun ToolOutcome = "not_run"
-	// ToolUnknown: it began, and nobody knows how it ended.
-	ToolUnknown ToolOutcome = "outcome_unknown"
-	// ToolRunning: it has not ended.
-	ToolRunning ToolOutcome = "running"
-)
-
-// ToolOutcomes lists every outcome.
-func ToolOutcomes() []ToolOutcome {
-	return []ToolOutcome{ToolOK, ToolFailed, ToolBlocked, ToolNotRun, ToolUnknown, ToolRunning}
-}
-
-// UnmarshalText accepts the known outcomes only.
-func (o *ToolOutcome) UnmarshalText(text []byte) error {
-	return decodeEnum(o, text, ToolOutcomes(), "tool outcome")
-}
-
-// Begun reports whether the call was run, or may have been.
-func (o ToolOutcome) Begun() bool { return o != ToolBlocked && o != ToolNotRun }
-
-// Outcome says how the call ended, or that it has not. It is the one answer to
-// whether a call was run: one that no tool answers to never began.
-func (t ToolExecution) Outcome() ToolOutcome {
-	switch {
-	case t.WasBlocked():
-		return ToolBlocked
-	case t.OutcomeUnknown():
-		return ToolUnknown
-	case t.hasCode(CodeNotRun), t.Error != nil && t.StartedAt.IsZero():
-		return ToolNotRun
-	case t.HasError():
-		return ToolFailed
-	case t.InFlight():
-		return ToolRunning
-	}
-	return ToolOK
 }

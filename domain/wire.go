@@ -49,6 +49,10 @@ type executionWire struct {
 	CompletedAt          time.Time       `json:"completed_at,omitzero"`
 	Origin               *Origin         `json:"origin,omitempty"`
 	Budget               ExecutionBudget `json:"budget,omitzero"`
+	ToolCalls            int64           `json:"tool_calls,omitzero"`
+	Waited               time.Duration   `json:"waited,omitzero"`
+	WaitingSince         time.Time       `json:"waiting_since,omitzero"`
+	Prior                Spent           `json:"prior,omitzero"`
 	Folded               Folded          `json:"folded,omitzero"`
 	StepExecutions       []stepWire      `json:"step_executions,omitempty"`
 	CurrentStepStartedAt time.Time       `json:"current_step_started_at,omitzero"`
@@ -67,6 +71,7 @@ type stepWire struct {
 	StartedAt      time.Time       `json:"started_at,omitzero"`
 	CompletedAt    time.Time       `json:"completed_at,omitzero"`
 	FinishReason   FinishReason    `json:"finish_reason,omitzero"`
+	Model          string          `json:"model,omitzero"`
 	Usage          Usage           `json:"usage"`
 	CostNanoUSD    int64           `json:"cost_nano_usd,omitzero"`
 	Tries          int             `json:"inference_tries,omitzero"`

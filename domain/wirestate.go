@@ -92,6 +92,7 @@ func (e ExecutionState) wire() executionWire {
 	w := executionWire{
 		ExecutionID: e.id, Status: e.status, StartedAt: e.startedAt, CompletedAt: e.completedAt,
 		Origin: e.origin, Budget: e.budget, Folded: e.folded,
+		ToolCalls: e.counts.ToolCalls, Waited: e.counts.Waited, WaitingSince: e.counts.WaitingSince, Prior: e.counts.Prior,
 		CurrentStepStartedAt: e.currentSince, Continuation: e.continuation, Error: e.executionErr,
 	}
 	for _, step := range e.steps {
@@ -115,6 +116,7 @@ func executionOfWire(w executionWire) (ExecutionState, error) {
 		id: w.ExecutionID, origin: w.Origin, status: w.Status,
 		startedAt: utc(w.StartedAt), completedAt: utc(w.CompletedAt), budget: w.Budget.clone(), folded: w.Folded,
 		currentSince: utc(w.CurrentStepStartedAt), continuation: continuation,
+		counts: ExecutionCounts{w.ToolCalls, w.Waited, utc(w.WaitingSince), w.Prior},
 	}
 	e.folded.Errors = keptErrors(e.folded.Errors)
 	if w.Error != nil {
@@ -147,6 +149,9 @@ func (w executionWire) check() error {
 	}
 	if err := w.Budget.Check(); err != nil {
 		return in("budget", err)
+	}
+	if w.ToolCalls < 0 || w.Waited < 0 {
+		return in("tool_calls, waited", errors.New("may not be negative"))
 	}
 	if w.Folded.Steps < 0 || w.Folded.ErrorCount < 0 {
 		return in("folded", errors.New("counts may not be negative"))
@@ -194,7 +199,7 @@ func stepExecutionOf(w stepWire) (StepExecution, error) {
 func (s AgentStep) wire() stepWire {
 	finish, _ := s.FinishReason()
 	return stepWire{
-		Number: s.Number, StepID: s.ID, Type: s.Type(), FinishReason: finish, Usage: s.Usage,
+		Number: s.Number, StepID: s.ID, Type: s.Type(), FinishReason: finish, Model: s.Model, Usage: s.Usage,
 		CostNanoUSD: s.CostNanoUSD, Tries: s.Tries, Lost: s.Lost, LostNanoUSD: s.LostNanoUSD, Interrupted: s.Interrupted, ToolExecutions: orEmpty(s.ToolExecutions), Errors: orEmpty(s.Errors),
 		Input: s.Input, Output: s.Output, Response: s.Response,
 	}
@@ -205,7 +210,7 @@ func stepOf(w stepWire) (AgentStep, error) {
 		return AgentStep{}, in("number", Errorf(Invalid, "is %d; steps count from 1", w.Number))
 	}
 	return AgentStep{
-		ID: w.StepID, Number: w.Number, Input: w.Input, Output: w.Output, Response: w.Response,
+		ID: w.StepID, Number: w.Number, Model: w.Model, Input: w.Input, Output: w.Output, Response: w.Response,
 		ToolExecutions: w.ToolExecutions, Errors: w.Errors, Usage: w.Usage, Interrupted: w.Interrupted,
 		CostNanoUSD: w.CostNanoUSD, Tries: w.Tries, Lost: w.Lost, LostNanoUSD: w.LostNanoUSD,
 	}.kept()

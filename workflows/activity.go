@@ -14,9 +14,6 @@ import (
 const (
 	listTimeout   = 30 * time.Second
 	recordTimeout = 5 * time.Minute
-	// spare is what an activity has beyond the time-out that it keeps itself,
-	// to report that it is over.
-	spare = 30 * time.Second
 	// longestTimeout bounds those that a definition or a tool sets: the server
 	// refuses what overflows.
 	longestTimeout = 30 * 24 * time.Hour
@@ -43,11 +40,7 @@ func (s session) recordOptions(summary string) workflow.ActivityOptions {
 // modelOptions are those of an inference, after a number of tries that were made
 // already.
 func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
-	timeout := s.resolved.Definition.InferenceTimeout
-	if timeout == 0 {
-		timeout = domain.DefaultInferenceTimeout
-	}
-	options := s.activityOptions(timeout, max(s.tryLimit()-tried, 1), summary)
+	options := s.activityOptions(s.resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
 	if s.resolved.RateLimit != nil {
 		options.TaskQueue = s.resolved.RateLimit.TaskQueue
 	}
@@ -57,33 +50,23 @@ func (s session) modelOptions(summary string, tried int) workflow.ActivityOption
 // toolOptions are those of one tool call. A call that may not be repeated has
 // one attempt.
 func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
-	timeout, attempts := tool.Timeout, 1
-	if timeout == 0 {
-		timeout = s.resolved.Definition.ToolTimeout
-	}
-	if timeout == 0 {
-		timeout = domain.DefaultToolTimeout
-	}
+	attempts := 1
 	if tool.Effect.Repeatable() {
 		attempts = s.tryLimit()
 	}
-	return s.activityOptions(timeout, attempts, summary)
+	return s.activityOptions(s.resolved.ToolTimeout(tool), attempts, summary)
 }
 
 // hookOptions are those of a hook that is an activity.
 func (s session) hookOptions(spec domain.HookSpec) workflow.ActivityOptions {
-	timeout := spec.Timeout
-	if timeout == 0 {
-		timeout = domain.DefaultHookTimeout
-	}
-	options := s.activityOptions(timeout, max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+	options := s.activityOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 	options.WaitForCancellation = false
 	return options
 }
 
 func (s session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
-		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + spare,
+		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + domain.ReportTime,
 		HeartbeatTimeout:    s.heartbeat(),
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
@@ -103,12 +86,7 @@ const (
 )
 
 // tryLimit bounds the tries of an inference or a repeatable call.
-func (s session) tryLimit() int {
-	if n := s.in.Definition.Attempts; n > 0 {
-		return n
-	}
-	return domain.DefaultAttempts
-}
+func (s session) tryLimit() int { return s.in.Definition.Tries() }
 
 // backoff is the delay after a number of tries.
 func (s session) backoff(tries int) time.Duration {

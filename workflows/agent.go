@@ -15,21 +15,13 @@ type agent struct {
 	// root outlives a cancellation of the workflow, which is taken as a stop.
 	root  workflow.Context
 	state domain.AgentState
-	// toolCalls are those of the execution that count against its budget, prior
-	// is what its origins have spent of that, and waited how long it has waited
-	// for people, since a time where it does so now.
-	toolCalls int64
-	prior     domain.Spent
-	waited    time.Duration
-	since     time.Time
 	// rewritten says that a hook has changed the newest answer.
 	rewritten bool
 }
 
 func newAgent(root workflow.Context, listen func(domain.Event), carry domain.Carry) *agent {
 	a := &agent{
-		eventLog: &eventLog{root: root, listen: listen}, root: root,
-		toolCalls: carry.ToolCalls, prior: carry.Prior, waited: carry.Waited, rewritten: carry.Guarded.Rewritten,
+		eventLog: &eventLog{root: root, listen: listen}, root: root, rewritten: carry.Guarded.Rewritten,
 	}
 	a.note("starting")
 	return a
@@ -51,6 +43,11 @@ func (a *agent) resume(carry domain.Carry) error {
 	if err != nil {
 		return err
 	}
+	if state.Counts() == (domain.ExecutionCounts{}) {
+		// Older workers told them beside the state.
+		counts := domain.ExecutionCounts{ToolCalls: carry.ToolCalls, Waited: carry.Waited, Prior: carry.Prior}
+		state = state.WithCounts(counts, state.UpdatedAt())
+	}
 	a.state = state
 	a.eventLog.resume(carry.Sequence, state)
 	return nil
@@ -65,11 +62,11 @@ func (a *agent) now() time.Time { return workflow.Now(a.root).UTC() }
 // never cancelled.
 func (a *agent) wait(condition func() bool) { _ = workflow.Await(a.root, condition) }
 
-// enterExecution makes an execution the one in progress, of whose budget its origins have
-// spent so much.
+// enterExecution makes an execution the one in progress, of whose budget its
+// origins have spent so much.
 func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, prior domain.Spent) {
-	a.prior, a.toolCalls, a.waited, a.rewritten = prior, 0, 0, false
-	a.state = must(a.state.BeginExecution(id, budget, a.now()))
+	a.state = must(a.state.BeginExecution(id, budget, a.now())).WithCounts(domain.ExecutionCounts{Prior: prior}, a.now())
+	a.rewritten = false
 }
 
 // startHere lets the next execution go on from the newest one.
@@ -91,39 +88,25 @@ func (a *agent) budget() domain.ExecutionBudget {
 	return budget
 }
 
-// Spent is what counts against the execution's totals: its own, and what its
-// origins had spent. Time that it waited for people does not count.
-func (a *agent) Spent() domain.Spent {
-	own := a.state.Spent(a.now(), a.toolCalls)
-	waited := a.waited
-	if !a.since.IsZero() {
-		waited += a.now().Sub(a.since)
-	}
-	own.Seconds = max(own.Seconds-waited.Seconds(), 0)
-	return own.Add(a.prior)
-}
+// Spent is what counts against the execution's totals until now.
+func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
 // Wait begins or ends a time in which the execution waits for people.
-func (a *agent) Wait(on bool) {
-	if on {
-		a.since = a.now()
-		return
-	}
-	a.waited += a.now().Sub(a.since)
-	a.since = time.Time{}
-}
+func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
 // rewrite notes whether a hook has changed the newest answer.
 func (a *agent) rewrite(changed bool) { a.rewritten = changed }
 
-// carryOver writes down what the next run needs.
+// carryOver writes down what the next run needs beside the state. Older workers
+// read the counts there.
 func (a *agent) carryOver(to *domain.Carry) {
-	to.ToolCalls, to.Prior, to.Waited, to.Sequence = a.toolCalls, a.prior, a.waited, a.last
+	counts := a.state.Counts()
+	to.ToolCalls, to.Prior, to.Waited, to.Sequence = counts.ToolCalls, counts.Prior, counts.Waited, a.last
 	to.Guarded.Rewritten = a.rewritten
 }
 
-// counted adds a tool call to those that count, or takes one off.
-func (a *agent) counted(calls int64) { a.toolCalls += calls }
+// counted adds tool calls to those that count, or takes some off.
+func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }
 
 // Signal adds a reason to stop.
 func (a *agent) Signal(signal domain.StopSignal) {

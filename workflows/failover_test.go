@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,11 @@ func TestAnotherModelTakesOver(t *testing.T) {
 			require.Equal(t, test.asked+" ", asked)
 			steps := query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps
 			require.Equal(t, domain.StepError, steps[0].Step.Type(), "the failed step is kept")
+			models := ""
+			for _, step := range steps {
+				models += strings.TrimPrefix(step.Step.Model, "scripted/") + " "
+			}
+			require.Equal(t, asked, models, "each step says which model it was asked of")
 		})
 	}
 }

@@ -156,7 +156,8 @@ func (s session) callsLeft() (left int64, ok bool) {
 	if limit == nil {
 		return 0, false
 	}
-	return max(*limit-s.Spent().ToolCalls, 0), true
+	counts := s.state.Counts()
+	return max(*limit-counts.Prior.ToolCalls-counts.ToolCalls, 0), true
 }
 
 // guard is what the guards say after a step, when the hooks have spoken.

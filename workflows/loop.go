@@ -109,7 +109,7 @@ func (s session) beginExecution() {
 // the one before was another workflow's, the carry has said so.
 func (s session) inherit() domain.Spent {
 	if s.in.GoOn != nil {
-		return s.prior
+		return s.in.Carry.Prior
 	}
 	return s.Spent()
 }

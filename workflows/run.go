@@ -40,7 +40,9 @@ const (
 
 // newRun is the one that takes over a carry; the first one's is zero.
 func newRun(carry domain.Carry) *run {
-	return &run{segments: carry.Segments, inherited: carry.Segments, stored: carry.Base, number: carry.Runs + 1}
+	return &run{
+		segments: carry.Segments, inherited: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
+	}
 }
 
 // ends reports whether the next run takes over.

@@ -74,6 +74,7 @@ func (s session) startStep() *stepRun {
 	number := s.state.StepCount() + 1
 	id := execution.ID().Step(number)
 	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput()), phase: beforeModel}
+	step.content.Model = s.resolved.Definition.Model.String()
 	s.agent.startStep(id, number)
 	return step
 }

@@ -182,10 +182,10 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 // up no budget.
 func (b *toolBatch) end(i int, result toolResult) {
 	b.results[i] = result
-	if result.began && !progress.Began(result.ToolReply) {
+	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: i}}, Reply: result.ToolReply})
+	if result.began && !b.content.ToolExecutions[i].Outcome().Ran() {
 		b.counted(-1)
 	}
-	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: i}}, Reply: result.ToolReply})
 	if result.Stop != nil {
 		b.halt()
 	}

@@ -53,7 +53,7 @@ func (s session) status(domain.StatusRequest) (domain.StatusView, error) {
 	view.Budget = s.budget()
 	view.BudgetLeft = view.Budget.Remaining(s.Spent())
 	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.price() != nil
-	view.Paused, view.Prior = paused, s.prior
+	view.Paused, view.Prior = paused, execution.Counts().Prior
 	if origin, ok := execution.Origin(); ok {
 		view.Origin = origin.ExecutionID
 	}

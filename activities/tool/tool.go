@@ -37,8 +37,8 @@ type Result struct {
 // An Option changes a tool as it is made.
 type Option func(*Tool)
 
-// Timeout bounds one attempt of one call; without it that is
-// domain.DefaultToolTimeout. A tool is expected to end when its context does.
+// Timeout bounds one attempt of one call; without it that is the agent's tool
+// time-out, or domain.DefaultToolTimeout. A tool is expected to end when its context does.
 func Timeout(limit time.Duration) Option {
 	return func(t *Tool) {
 		if limit <= 0 {

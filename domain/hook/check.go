@@ -35,6 +35,8 @@ func CheckChange(given, made domain.AgentState) error {
 		return domain.Errorf(domain.Invalid, "it took messages away or changed them; a hook may only add some")
 	case len(made.StopSignals()) < len(given.StopSignals()):
 		return domain.Errorf(domain.Invalid, "it took a stop signal away; use Continue, which overrides those that may be")
+	case after.Counts() != before.Counts():
+		return domain.Errorf(domain.Invalid, "it changed what the execution has used; the loop counts that")
 	case after.StepCount() != before.StepCount() || now.ID != current.ID:
 		return domain.Errorf(domain.Invalid, "it began or completed a step; the loop does that")
 	}

@@ -40,7 +40,7 @@ func ExampleBeforeStep() {
 		if c.Now.Weekday() == time.Saturday {
 			return c.Stop("nothing is changed on Saturdays"), nil
 		}
-		left, _ := c.State.BudgetLeft(c.Now, 0)
+		left, _ := c.State.BudgetLeft(c.Now)
 		if left.MaxSteps != nil && *left.MaxSteps == 2 {
 			c = c.Say(domain.RoleUser, "Two steps are left. Finish what you have begun.")
 		}

@@ -78,10 +78,8 @@ func (e Execution) asksToStop(r domain.StopRequest, at time.Time) Execution {
 	if !e.Meant(r) {
 		return e
 	}
-	if r.Mode == domain.StopNow {
-		e = e.halts(at)
-	} else if within := time.Duration(r.Within); within > 0 {
-		e = e.halts(at.Add(within))
+	if after, ok := r.Escalation(); ok {
+		e = e.halts(at.Add(after))
 	}
 	if len(e.Stops) < MaxStops {
 		e.Stops = append(slices.Clip(e.Stops), StopOf(r))

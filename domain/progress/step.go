@@ -131,7 +131,7 @@ func (s Step) asked(work Work) Step {
 		if call.StartedAt.IsZero() {
 			call.StartedAt = work.Since
 		}
-		call.CompletedAt, call.Error = time.Time{}, nil
+		call.CompletedAt, call.Error, call.NotStarted = time.Time{}, nil, false
 	}
 	return s
 }
@@ -247,17 +247,12 @@ func (s Step) called(position int, reply domain.ToolReply, at At) Step {
 		execution.Value = reply.Content
 		return s
 	}
-	execution.Value, execution.Error = "", Bounded(reply.Error)
 	code := reply.Error.Code
+	execution.Value, execution.Error = "", Bounded(reply.Error)
+	execution.NotStarted = !execution.StartedAt.IsZero() && (reply.NotStarted || code == domain.CodeNotRun)
 	cut := code == domain.CodeInterrupted || at.Stopped && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
 	if cut && !s.Interrupted {
 		return s.cutOff(CutOff{By: StopInTools})
 	}
 	return s
-}
-
-// Began reports whether a call of which this came has begun, as far as the
-// budget counts: one that surely did not uses up nothing.
-func Began(reply domain.ToolReply) bool {
-	return reply.Error == nil || !reply.NotStarted && reply.Error.Code != domain.CodeNotRun
 }

@@ -283,23 +283,40 @@ func TestACallIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	work := call(1, domain.AtMostOnce)
 	notBegun := domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}
-	require.False(t, progress.Began(notBegun))
 	s := begun().With(progress.Asked{Work: work}, at(1)).With(progress.ToolReplied{Work: work, Reply: notBegun}, at(2))
+	require.Equal(t, domain.ToolNotRun, s.ToolExecutions[1].Outcome())
 	work.Since = noon.Add(time.Minute)
 	s = s.With(progress.Asked{Work: work}, at(3))
-	require.True(t, s.ToolExecutions[1].InFlight())
+	require.Equal(t, domain.ToolRunning, s.ToolExecutions[1].Outcome())
 	require.Equal(t, noon, s.ToolExecutions[1].StartedAt)
 	require.Nil(t, s.ToolExecutions[1].Error)
 	s = s.With(progress.Lost{Work: progress.Work{Tool: work.Tool, Attempt: 3}, Loss: progress.Loss{}}, at(4))
 	require.Equal(t, 3, s.ToolExecutions[1].Attempts)
 }
 
-func TestWhatCountsAsBegun(t *testing.T) {
+// A call that surely did nothing was not run, whatever hooks make of its result.
+func TestWhatCountsAsRun(t *testing.T) {
 	t.Parallel()
-	require.True(t, progress.Began(domain.ToolReply{}))
-	require.True(t, progress.Began(domain.ToolReply{Error: domain.Errorf(domain.Invalid, "x")}))
-	require.False(t, progress.Began(progress.NotRun(domain.Denied, "not run: the execution was stopped")))
-	require.True(t, progress.Began(domain.ToolReply{NotStarted: true}), "it has a result")
+	for name, c := range map[string]struct {
+		reply domain.ToolReply
+		want  domain.ToolOutcome
+	}{
+		"a result":                      {domain.ToolReply{Content: "x"}, domain.ToolOK},
+		"a failure":                     {domain.ToolReply{Error: domain.Errorf(domain.Invalid, "x")}, domain.ToolFailed},
+		"stopped before":                {progress.NotRun(domain.Denied, "not run: the execution was stopped"), domain.ToolNotRun},
+		"did nothing":                   {domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, domain.ToolNotRun},
+		"did, it has come to something": {domain.ToolReply{NotStarted: true, Content: "x"}, domain.ToolOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			work := call(0, domain.ReadOnly)
+			s := begun().With(progress.Asked{Work: work}, at(1)).With(progress.ToolReplied{Work: work, Reply: c.reply}, at(2))
+			require.Equal(t, c.want, s.ToolExecutions[0].Outcome())
+			made := s.ToolExecutions[0]
+			made.Value, made.Error = "a hook's", nil
+			require.Equal(t, c.want.Ran(), made.Outcome().Ran())
+		})
+	}
 }
 
 // Arguments that stand in the transcript are not in the request.

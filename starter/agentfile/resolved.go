@@ -157,10 +157,10 @@ func (f File) Resolve() Resolved {
 		Format:   resolveFormat(d.Format),
 		Compiler: string(cmp.Or(d.Compiler, domain.CurrentTrace)), Sections: d.Sections,
 		Compaction: resolveCompaction(d.Compaction),
-		Retry:      Retry{cmp.Or(d.Attempts, domain.DefaultAttempts)},
+		Retry:      Retry{d.Tries()},
 		Timeouts: Timeouts{
-			Inference: span(cmp.Or(d.InferenceTimeout, domain.DefaultInferenceTimeout)),
-			Tool:      span(cmp.Or(d.ToolTimeout, domain.DefaultToolTimeout)),
+			Inference: span(domain.Resolved{Definition: d}.InferenceTimeout()),
+			Tool:      span(domain.Resolved{Definition: d}.ToolTimeout(domain.ToolSpec{})),
 			Connect:   given(d.Model.Timeouts.Connect),
 			FirstByte: given(d.Model.Timeouts.FirstByte),
 			Idle:      given(d.Model.Timeouts.Idle),

@@ -35,7 +35,7 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	for i, call := range step.ToolExecutions {
 		tool, print := explainTool(call)
 		e.Tools = append(e.Tools, tool)
-		if tool.Outcome.Begun() && tool.Outcome != domain.ToolRunning {
+		if tool.Outcome.Ran() && tool.Outcome != domain.ToolRunning {
 			e.prints = append(e.prints, callPrint{digest: print, tool: i})
 		}
 	}
@@ -103,7 +103,7 @@ func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
 		result = call.Error.Message
 	}
 	e.ResultTokens = domain.EstimateText(result)
-	if e.Outcome.Begun() {
+	if e.Outcome.Ran() {
 		e.Attempts = max(call.Attempts, 1)
 	}
 	return e, domain.DigestOf([]byte(call.Name()), []byte(call.Args()), []byte(e.Outcome), []byte(result))
@@ -149,7 +149,7 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 		t.FailedAttempts += s.FailedAttempts
 		t.Compactions += len(s.Compactions)
 		for _, tool := range s.Tools {
-			if tool.Outcome.Begun() {
+			if tool.Outcome.Ran() {
 				t.ToolCalls++
 			}
 		}

@@ -59,6 +59,11 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 				steps := after(page.Steps, at)
 				require.Empty(t, at.Compare(told[number].Hooks, steps))
 				require.Equal(t, asked.stopsOf(t, number), at.Stops)
+				for _, signal := range at.Signals() {
+					if page.Signal != nil && signal.Reason == page.Signal.Reason {
+						require.Equal(t, *page.Signal, signal)
+					}
+				}
 			}
 			if !agent.Execution.Running {
 				require.Positive(t, audited)

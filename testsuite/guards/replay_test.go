@@ -59,6 +59,7 @@ func known() []testsuite.Known {
 		{Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about"},
 		{Of: "carry", Path: "/carry/event_sequence", Why: "events are numbered over all runs"},
 		{Of: "carry", Path: "/carry/guarded", Why: "what guards remember goes along"},
+		{Of: "carry", Path: "/carry/state/execution/tool_calls", Why: "what an execution has used is in its state"},
 		{Of: "carry", Path: "/carry/state/execution/step_executions", Why: newestStays},
 		{Of: "carry", Path: "/carry/state/execution/folded/steps", From: "5", To: "4", Why: newestStays},
 		{Of: "carry", Path: "/carry/state/execution/folded/usage/input_tokens", From: "50", To: "40", Why: newestStays},

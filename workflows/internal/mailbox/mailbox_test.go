@@ -19,31 +19,19 @@ import (
 // An agent is in the first step of its first execution, unless a test says
 // otherwise.
 type agent struct {
-	state  domain.AgentState
-	ctx    workflow.Context
-	waited time.Duration
-	since  time.Time
+	state domain.AgentState
+	ctx   workflow.Context
 }
 
 func (a *agent) State() domain.AgentState { return a.state }
 
-func (a *agent) Spent() domain.Spent {
-	spent := a.state.Spent(workflow.Now(a.ctx), 0)
-	spent.Seconds -= a.waited.Seconds()
-	return spent
-}
+func (a *agent) Spent() domain.Spent { return a.state.Spent(workflow.Now(a.ctx)) }
 
 func (a *agent) Signal(signal domain.StopSignal) {
 	a.state, _ = a.state.WithStopSignal(signal, workflow.Now(a.ctx))
 }
 
-func (a *agent) Wait(on bool) {
-	if on {
-		a.since = workflow.Now(a.ctx)
-		return
-	}
-	a.waited += workflow.Now(a.ctx).Sub(a.since)
-}
+func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, workflow.Now(a.ctx)) }
 
 // A play is a workflow that has a mailbox.
 type play struct {
@@ -200,7 +188,7 @@ func TestAPauseHoldsBack(t *testing.T) {
 				require.False(t, p.Pause(true))
 				_, ok := p.Permit(mailbox.ForStep)
 				require.Equal(t, test.ok, ok)
-				require.InDelta(t, test.waited, p.waited, float64(time.Second))
+				require.InDelta(t, test.waited, p.state.Counts().Waited, float64(time.Second))
 				since, _ := p.Paused()
 				require.Zero(t, since)
 			})

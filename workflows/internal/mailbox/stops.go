@@ -96,7 +96,7 @@ func (m *Mailbox) take(request domain.StopRequest) {
 		m.cancel()
 		return
 	}
-	if within := time.Duration(request.Within); within > 0 {
+	if within, ok := request.Escalation(); ok {
 		m.escalate(within)
 	}
 }

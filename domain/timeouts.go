@@ -1,0 +1,38 @@
+package domain
+
+import (
+	"cmp"
+	"time"
+)
+
+const (
+	// DefaultAttempts is how often an inference or repeatable call is tried.
+	DefaultAttempts = 12
+	// DefaultInferenceTimeout bounds one attempt of an inference.
+	DefaultInferenceTimeout = 15 * time.Minute
+	// DefaultToolTimeout bounds one attempt of a tool call.
+	DefaultToolTimeout = 5 * time.Minute
+	// DefaultHookTimeout bounds one attempt of a hook that is an activity.
+	DefaultHookTimeout = 30 * time.Second
+	// ReportTime is what an activity has beyond the time-out of its work, to say
+	// that it is over. A worker takes it off the activity's own time-out, so that
+	// the work's is decided once, where the activity is scheduled.
+	ReportTime = 30 * time.Second
+)
+
+// Tries bounds the attempts at an inference or a repeatable call.
+func (d Definition) Tries() int { return cmp.Or(max(d.Attempts, 0), DefaultAttempts) }
+
+// InferenceTimeout bounds one attempt of an inference.
+func (r Resolved) InferenceTimeout() time.Duration {
+	return cmp.Or(r.Definition.InferenceTimeout, DefaultInferenceTimeout)
+}
+
+// ToolTimeout bounds one attempt of a call of a tool: the tool's own bound, else
+// the definition's.
+func (r Resolved) ToolTimeout(tool ToolSpec) time.Duration {
+	return cmp.Or(tool.Timeout, r.Definition.ToolTimeout, DefaultToolTimeout)
+}
+
+// TimeLimit bounds one attempt of a hook that is an activity.
+func (h HookSpec) TimeLimit() time.Duration { return cmp.Or(max(h.Timeout, 0), DefaultHookTimeout) }

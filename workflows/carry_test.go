@@ -1,0 +1,113 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// fullCarry is of an idle session, with a value in every field.
+func fullCarry(t *testing.T, in domain.SessionInput) domain.Carry {
+	t.Helper()
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	execution := in.AgentID.Execution("run", 1)
+	prior := domain.Spent{Steps: 1, Tokens: 2, Seconds: 3, CostNanoUSD: 4, ToolCalls: 5}
+	state := domain.NewAgentState(in.AgentID, domain.AgentID{}, noon, in.Definition.Model)
+	state, err := state.BeginExecution(execution, domain.Unlimited(), noon)
+	require.NoError(t, err)
+	state = state.WithCounts(domain.ExecutionCounts{ToolCalls: 6, Waited: 7, Prior: prior}, noon)
+	state, err = state.WithExecutionCompleted(noon)
+	require.NoError(t, err)
+	encoded, err := json.Marshal(state)
+	require.NoError(t, err)
+
+	log := domain.LogAt(4, domain.DigestOf([]byte("before")))
+	for i := range 3 {
+		log = log.Append("", domain.UserMessage(fmt.Sprint("message ", i)), domain.DigestOf([]byte{byte(i)}))
+	}
+	chain, _ := log.ChainAt(4)
+	fallback := domain.LLMConfig{Provider: "scripted", Model: "/y"}
+	return domain.Carry{
+		State: encoded,
+		Resolved: &domain.Resolved{
+			Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
+		},
+		Segments: []domain.Segment{{RunID: "run", To: 4, Digest: chain}},
+		Entries:  log.Entries(), Base: 4, Chain: chain,
+		Inferences: 8, ToolCalls: 6, Visible: 9, Traces: 10,
+		Answered: []domain.AnsweredUpdate{{ID: "a"}}, Extended: []domain.ExtendedUpdate{{ID: "b"}},
+		Copy:       &domain.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
+		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3},
+		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
+		NewestRole: domain.RoleUser, Prior: prior, Waited: 7, Paused: true, Sequence: 13,
+		Guarded: domain.Guarded{
+			Calls: domain.DigestOf([]byte("calls")), Repeated: 14, Fallback: 1, Primary: &fallback, Misguided: 15,
+			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
+		},
+		Runs: 21, Outcome: &domain.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
+	}
+}
+
+// TestCarryIsTakenOver: what one run hands on the next one hands on too, every
+// field of it, where nothing happened in between.
+func TestCarryIsTakenOver(t *testing.T) {
+	t.Parallel()
+	in := input(t, "named")
+	in.Prompt = ""
+	carry := fullCarry(t, in)
+	for _, fields := range []reflect.Value{reflect.ValueOf(carry), reflect.ValueOf(carry.Guarded), reflect.ValueOf(carry.Edits)} {
+		for i := range fields.NumField() {
+			require.False(t, fields.Field(i).IsZero(), "fullCarry has nothing in %s.%s", fields.Type(), fields.Type().Field(i).Name)
+		}
+	}
+	in.Carry = &carry
+	env := steady(1, false).environment(t)
+	env.SetContinueAsNewSuggested(true)
+	env.ExecuteWorkflow(string(domain.Execute), in)
+	next, ok := handedOn(t, env)
+	require.True(t, ok)
+	want, is := reflect.ValueOf(carry), reflect.ValueOf(*next.Carry)
+	for i := range want.NumField() {
+		name := want.Type().Field(i).Name
+		expected, err := json.Marshal(want.Field(i).Interface())
+		require.NoError(t, err)
+		if name == "Runs" {
+			expected = []byte("22")
+		}
+		found, err := json.Marshal(is.Field(i).Interface())
+		require.NoError(t, err)
+		require.JSONEq(t, string(expected), string(found), name)
+	}
+}
+
+// TestCountsOfAnOlderCarry: what workers told beside the state, before it had
+// them, still counts.
+func TestCountsOfAnOlderCarry(t *testing.T) {
+	t.Parallel()
+	w := steady(8, false)
+	env := w.environment(t)
+	outgrows(env, 3)
+	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxToolCalls = number(100) }))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.EqualValues(t, 3, in.Carry.ToolCalls)
+	state, err := domain.DecodeAgentState(in.Carry.State)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, state.Counts().ToolCalls)
+	in.Carry.State, err = json.Marshal(state.WithCounts(domain.ExecutionCounts{}, state.UpdatedAt()))
+	require.NoError(t, err)
+	in.Carry.Prior.ToolCalls, in.Carry.Waited = 4, time.Minute
+
+	env = w.environment(t)
+	env.ExecuteWorkflow(string(domain.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+	require.EqualValues(t, 100-8-4, *status.BudgetLeft.MaxToolCalls)
+	require.EqualValues(t, 4, status.Prior.ToolCalls)
+}
