@@ -144,7 +144,7 @@ func (m *Mailbox) waitWhilePaused() {
 	m.stop.seconds = nil
 	for m.pause.on && !m.Stopped() {
 		_ = workflow.Await(m.root, m.released)
-		m.Drain()
+		m.DrainSignals()
 	}
 	m.pause.since = time.Time{}
 	m.agent.Wait(false)
