@@ -10,17 +10,17 @@ import (
 
 // attempts are what all inferences of a step share.
 type attempts struct {
-	// reroutes counts how often the model was found to have come under a rate
+	// queueChanges counts how often the model was found to have come under a rate
 	// limit, pauses how often the provider paused in its answer.
-	reroutes, pauses int
+	queueChanges, pauses int
 	// nothing says that an answer had neither text nor tool calls.
 	nothing bool
 	// shortened says that an overflow has made the conversation shorter once.
 	shortened bool
 }
 
-// reroute, pauseOnce and shorten count one more of each.
-func (a *attempts) reroute()       { a.reroutes++ }
+// changeQueue, pauseOnce and shorten count one more of each.
+func (a *attempts) changeQueue()   { a.queueChanges++ }
 func (a *attempts) pauseOnce() int { a.pauses++; return a.pauses }
 func (a *attempts) shorten()       { a.shortened = true }
 
@@ -139,17 +139,17 @@ func (i *inference) interrupted(reply domain.ModelReply) course {
 	return over
 }
 
-// rerouted looks for the model's rate limit anew where a worker says that one
+// queueChanged looks for the model's rate limit anew where a worker says that one
 // has come, which holds on a queue of its own. While workers are replaced it may
 // be another one that is asked, which does not have the limit yet: then it is
 // looked for again, after a while. It answers false where an error is another
 // one, or where that does not help.
-func (i *inference) rerouted(err *domain.Error) bool {
-	if err.Code != domain.CodeRerouted || i.reroutes >= i.tryLimit() || i.mail.CutOff() {
+func (i *inference) queueChanged(err *domain.Error) bool {
+	if err.Code != domain.CodeRerouted || i.queueChanges >= i.tryLimit() || i.mail.CutOff() {
 		return false
 	}
-	if i.reroutes > 0 {
-		delay := i.backoff(i.reroutes)
+	if i.queueChanges > 0 {
+		delay := i.backoff(i.queueChanges)
 		i.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.content.Number, delay))
 		if !i.mail.BackOff(delay) {
 			return false
@@ -159,6 +159,6 @@ func (i *inference) rerouted(err *domain.Error) bool {
 	if !ok {
 		return false
 	}
-	i.reroute()
+	i.changeQueue()
 	return i.resolveAgain(permit)
 }

@@ -248,8 +248,10 @@ func (t *stepRun) outputRetries() int {
 // takeGrace withholds the tools at the last step that max_steps allows, where
 // the agent wants that, and tells the model to answer.
 func (t *stepRun) takeGrace() {
-	limit, guards := t.budget().MaxSteps, t.resolved.Guards
-	if guards == nil || !guards.FinalAnswer || limit == nil || t.Spent().Steps < *limit || len(t.resolved.Tools) == 0 {
+	if guards := t.resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.resolved.Tools) == 0 {
+		return
+	}
+	if limit := t.budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
 		return
 	}
 	t.request.WithoutTools = true

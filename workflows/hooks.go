@@ -162,7 +162,7 @@ func (r hookRun) ask(at any) (domain.HookReply, error) {
 	}
 	permit, _ := r.mail.Permit(mailbox.ForHook)
 	reply, err := mailbox.Await(permit, r.hookOptions(r.spec), domain.CallHook, request)
-	r.mail.Drain()
+	r.mail.DrainSignals()
 	switch {
 	case err == nil:
 		return reply, r.step.weigh(reply)

@@ -89,7 +89,7 @@ func (i *inference) attempt(permit mailbox.Permit, room domain.Reservation) cour
 		if c, shorter := i.overflowed(why, err == nil); shorter {
 			return c
 		}
-		if i.rerouted(why) {
+		if i.queueChanged(why) {
 			return again
 		}
 	}

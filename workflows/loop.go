@@ -42,7 +42,7 @@ func (s session) loop() {
 			return
 		}
 		s.runStep()
-		s.mail.Drain()
+		s.mail.DrainSignals()
 		if s.concluded() {
 			return
 		}
@@ -129,6 +129,6 @@ func (s session) mayBegin() bool {
 
 // goesOn is the check between steps, after all that has arrived.
 func (s session) goesOn() bool {
-	s.mail.Drain()
+	s.mail.DrainSignals()
 	return s.mayGoOn()
 }

@@ -13,9 +13,9 @@ import (
 // A run is what a chain of runs shares: the transcript's parts in storage, and
 // how one hands over to the next.
 type run struct {
-	// segments are all, inherited those that hold what comes before the log's
+	// segments are all, inheritedSegments those that hold what comes before the log's
 	// base.
-	segments, inherited []domain.Segment
+	segments, inheritedSegments []domain.Segment
 	// stored is the index of the first message that is in no segment.
 	stored int
 	// copying are messages of an earlier workflow that are copied to storage
@@ -41,7 +41,7 @@ const (
 // newRun is the one that takes over a carry; the first one's is zero.
 func newRun(carry domain.Carry) *run {
 	return &run{
-		segments: carry.Segments, inherited: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
+		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
 }
 
@@ -61,7 +61,7 @@ func (r *run) copyFirst(messages *domain.RecordRequest) {
 // copied notes where what was to be copied is.
 func (r *run) copied(segment domain.Segment) {
 	r.segments, r.copying = append(slices.Clip(r.segments), segment), nil
-	r.inherited = r.segments
+	r.inheritedSegments = r.segments
 }
 
 // recorded notes where messages of this run are.
@@ -70,8 +70,8 @@ func (r *run) recorded(segment domain.Segment) {
 	r.stored = segment.To
 }
 
-// handOver makes an input the next run's.
-func (r *run) handOver(in domain.SessionInput) { r.continuation, r.successor = continueAsNew, in }
+// continueWith makes an input the next run's.
+func (r *run) continueWith(in domain.SessionInput) { r.continuation, r.successor = continueAsNew, in }
 
 // outgrown reports whether the run has become long enough to end.
 func (s session) outgrown() bool {
@@ -101,7 +101,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 	// be made so.
 	in, lost := s.handed()
 	if lost == nil {
-		s.run.handOver(in)
+		s.run.continueWith(in)
 		return true
 	}
 	if s.resolved != nil && s.state.HasActiveExecution() && s.resolved.Compacts() && !s.resolved.Storage && s.talk.force() {

@@ -206,7 +206,7 @@ func (s session) messages(request domain.MessagesRequest) (domain.MessagesPage, 
 	}
 	page := s.talk.Page(request, size)
 	if page.From == page.Base {
-		page.Segments = s.run.inherited
+		page.Segments = s.run.inheritedSegments
 	}
 	if wanted {
 		page.Resolved = r

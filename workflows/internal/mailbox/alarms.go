@@ -66,19 +66,14 @@ func (m *Mailbox) WatchTime() {
 	if m.ending {
 		return
 	}
-	if use, ok := m.use(domain.LimitSeconds); ok && m.pause.since.IsZero() {
+	budget, _ := m.agent.State().Budget()
+	if use, ok := budget.UseOf(domain.LimitSeconds, m.agent.Spent(), m.now()); ok && m.pause.since.IsZero() {
 		left := time.Duration((use.Total.Seconds() - use.Used.Seconds()) * float64(time.Second))
 		m.stop.seconds = m.interruptAfter(left, domain.LimitSeconds)
 	}
-	if use, ok := m.use(domain.LimitDeadline); ok {
+	if use, ok := budget.UseOf(domain.LimitDeadline, m.agent.Spent(), m.now()); ok {
 		m.stop.deadline = m.interruptAfter(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
 	}
-}
-
-// use is what was used of one limit of the execution.
-func (m *Mailbox) use(limit domain.Limit) (domain.LimitUse, bool) {
-	budget, _ := m.agent.State().Budget()
-	return budget.UseOf(limit, m.agent.Spent(), m.now())
 }
 
 // interruptAfter ends the execution by its time limit. Time that is over
@@ -88,7 +83,8 @@ func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) *alarm 
 		return nil
 	}
 	return m.after(left, func() {
-		use, _ := m.use(limit)
+		budget, _ := m.agent.State().Budget()
+		use, _ := budget.UseOf(limit, m.agent.Spent(), m.now())
 		m.timeOver(use.TimeOverSignal())
 	})
 }
@@ -141,7 +137,7 @@ func (m *Mailbox) waitWhilePaused() {
 	m.stop.seconds = nil
 	for m.pause.on && !m.Stopped() {
 		_ = workflow.Await(m.root, m.released)
-		m.Drain()
+		m.DrainSignals()
 	}
 	m.pause.since = time.Time{}
 	m.agent.Wait(false)

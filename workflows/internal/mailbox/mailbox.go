@@ -97,7 +97,7 @@ func (m *Mailbox) Listen(ctx workflow.Context) {
 	workflow.GoNamed(m.root, "stops", func(ctx workflow.Context) {
 		for {
 			_ = workflow.Await(ctx, m.disturbed)
-			m.Drain()
+			m.DrainSignals()
 		}
 	})
 }

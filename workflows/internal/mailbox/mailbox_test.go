@@ -124,7 +124,7 @@ func TestWhatAStopRefuses(t *testing.T) {
 			test.arrives(p)
 			p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 				_ = workflow.Sleep(ctx, time.Minute)
-				p.Drain()
+				p.DrainSignals()
 				require.Equal(t, test.cut, p.Interrupted())
 				var refused []string
 				for what, purpose := range all {
@@ -357,7 +357,7 @@ func TestACancellationCounts(t *testing.T) {
 	p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
 		require.False(t, p.BackOff(time.Minute))
 		p.Close()
-		p.Drain()
+		p.DrainSignals()
 		require.Len(t, p.state.StopSignals(), 1)
 	})
 }

@@ -89,14 +89,14 @@ func (m *Mailbox) BackOff(delay time.Duration) bool {
 // the permit, as does what halts the step; a pause holds it back.
 func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted func() bool) (Permit, bool) {
 	refused := func() bool { return m.stop.noTools() || halted() }
-	if m.Drain(); refused() {
+	if m.DrainSignals(); refused() {
 		return Permit{}, false
 	}
 	pause, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	timer := workflow.NewTimer(pause, delay)
 	_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !m.pause.on || refused() })
-	if m.Drain(); refused() {
+	if m.DrainSignals(); refused() {
 		return Permit{}, false
 	}
 	return Permit{m.scope}, true

@@ -30,20 +30,20 @@ func (t stopping) noTools() bool { return t.mode == domain.StopNow || t.mode == 
 // Stopped reports whether anything that has arrived, or a signal of the
 // execution's own, stops the loop before its next step.
 func (m *Mailbox) Stopped() bool {
-	m.Drain()
+	m.DrainSignals()
 	return m.agent.State().Continuation().Stops()
 }
 
 // CutOff reports whether a stop of mode now has arrived: nothing may be in
 // flight any more.
 func (m *Mailbox) CutOff() bool {
-	m.Drain()
+	m.DrainSignals()
 	return m.stop.mode == domain.StopNow
 }
 
 // NoTools reports whether a stop has arrived after which no tool call may start.
 func (m *Mailbox) NoTools() bool {
-	m.Drain()
+	m.DrainSignals()
 	return m.stop.noTools()
 }
 
@@ -52,8 +52,8 @@ func (m *Mailbox) disturbed() bool {
 	return m.cancelled() || m.signals.Len() > 0 || m.stop.due()
 }
 
-// Drain takes all that has arrived to stop the work.
-func (m *Mailbox) Drain() {
+// DrainSignals takes all that has arrived to stop the work.
+func (m *Mailbox) DrainSignals() {
 	if m.cancelled() {
 		m.door = cut
 		m.wake()
