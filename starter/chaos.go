@@ -16,7 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/chaos"
-	"everstep/starter/devserver"
+	"everstep/starter/render"
 )
 
 // chaosFlags say what is to be killed, and where.
@@ -63,9 +63,9 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.Var(ranged{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
+	set.Var(numberFlag{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
 	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(domain.Boundaries()), ", "))
-	set.Var(ranged{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
+	set.Var(numberFlag{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
 	set.BoolVar(&f.plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
 	return command
@@ -82,7 +82,7 @@ func chaosWorkerCommand() *cobra.Command {
 }
 
 func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded bool) (err error) {
-	config := chaos.Config{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: func(line string) { p.say("%s", line) }}
+	config := chaos.Config{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: p.machine.Progress}
 	config.Agents = chaos.Scripted()
 	if f.plain {
 		config.Agents = chaos.Plain()
@@ -101,7 +101,7 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	if !seeded {
 		config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
 	}
-	executable, err := p.executable()
+	executable, err := p.machine.Executable()
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,8 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 		p.say("what was left is in %s: the ledger, the workers' logs, the server's state", config.Dir)
 	}()
 	if !elsewhere {
-		lease, err := p.chaosServer(ctx, config.Dir, executable)
+		// It suggests to continue as new after few events, so that agents do.
+		lease, err := p.machine.Throwaway(ctx, filepath.Join(config.Dir, "chaos.db"), map[string]string{"limit.historyCount.suggestContinueAsNew": "60"})
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	for _, a := range config.Agents {
 		p.say("%s", a)
 	}
-	p.say("killing %s, seed %d", counted(int64(config.Kills), "worker"), config.Seed)
+	p.say("killing %s, seed %d", render.Counted(int64(config.Kills), "worker"), config.Seed)
 	report, err := chaos.Run(ctx, config)
 	switch {
 	case ctx.Err() != nil:
@@ -140,20 +141,9 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	return errors.Join(p.chaosReport(report, err == nil), err)
 }
 
-// chaosServer is a dev server for this proof alone. It suggests to continue as
-// new after few events, so that agents do.
-func (p *program) chaosServer(ctx context.Context, dir, executable string) (*devserver.Lease, error) {
-	return devserver.Acquire(ctx, devserver.Config{
-		StateFile: filepath.Join(dir, "chaos.db"), Binary: p.env.value(variableTemporal),
-		Supervisor: []string{executable, devserver.SupervisorCommand},
-		Dynamic:    map[string]string{"limit.historyCount.suggestContinueAsNew": "60"},
-		Progress:   func(line string) { p.say("%s", line) },
-	})
-}
-
 // chaosElsewhere takes the server that --address names.
 func (p *program) chaosElsewhere(config *chaos.Config) error {
-	connection, err := p.configured()
+	connection, err := p.machine.Configured()
 	if err != nil {
 		return err
 	}
@@ -169,22 +159,22 @@ func (p *program) chaosElsewhere(config *chaos.Config) error {
 // broken promises. whole says that the proof was carried to its end.
 func (p *program) chaosReport(r chaos.Report, whole bool) error {
 	if p.flags.json {
-		if err := p.json(r); err != nil {
+		if err := p.out.JSON(r); err != nil {
 			return err
 		}
 	} else {
-		p.out.printf("%s", r.Table())
+		p.out.Printf("%s", r.Table())
 	}
 	for _, kind := range r.Kinds {
-		p.say("ran %s under kills: %s", counted(int64(kind.Runs), "time"), kind)
+		p.say("ran %s under kills: %s", render.Counted(int64(kind.Runs), "time"), kind)
 	}
-	p.say("%s in %s of %s with %d summaries, %s in all", counted(int64(r.Total.Kills), "kill"), counted(int64(r.Steps), "step"),
-		counted(int64(r.Agents), "agent"), r.Summaries, duration(time.Duration(r.Seconds*float64(time.Second))))
+	p.say("%s in %s of %s with %d summaries, %s in all", render.Counted(int64(r.Total.Kills), "kill"), render.Counted(int64(r.Steps), "step"),
+		render.Counted(int64(r.Agents), "agent"), r.Summaries, render.Duration(time.Duration(r.Seconds*float64(time.Second))))
 	var sources []string
 	for _, source := range slices.Sorted(maps.Keys(r.Status.Sources)) {
 		sources = append(sources, fmt.Sprintf("%d by %s", r.Status.Sources[source], source))
 	}
-	p.say("status was told %s (%s), at the slowest in %.2f s", counted(int64(r.Status.Answers), "time"), strings.Join(sources, ", "), r.Status.SlowestSeconds)
+	p.say("status was told %s (%s), at the slowest in %.2f s", render.Counted(int64(r.Status.Answers), "time"), strings.Join(sources, ", "), r.Status.SlowestSeconds)
 	if r.Held() {
 		if whole {
 			p.say("every promise was kept")
@@ -197,7 +187,7 @@ func (p *program) chaosReport(r chaos.Report, whole bool) error {
 	}
 	for _, b := range domain.Boundaries() {
 		if n := r.Unreached[b]; n > 0 {
-			broken = append(broken, fmt.Sprintf("not shown: no agent reached %s, so %s were not made", b, counted(int64(n), "kill")))
+			broken = append(broken, fmt.Sprintf("not shown: no agent reached %s, so %s were not made", b, render.Counted(int64(n), "kill")))
 		}
 	}
 	return &exitError{code: exitOther, text: strings.Join(broken, "\n")}

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
 func closeCommand(p *program) *cobra.Command {
@@ -15,22 +18,18 @@ did stays readable. It is refused while an execution is in progress.`,
 		Example:           `  starter close notes`,
 		Args:              argument("id", "starter close notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			executions, err := s.agents.Close(ctx, id)
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
+			executions, err := s.Agents.Close(ctx, id)
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				return p.json(closed{ID: id, Executions: executions})
-			}
-			p.say("closed %s after %s", id, counted(int64(executions), "execution"))
-			return nil
+			return p.done(closedSession{ID: id, Executions: executions}, "closed %s after %s", id, render.Counted(int64(executions), "execution"))
 		}),
 	}
 }
 
-// closed is what close says in JSON.
-type closed struct {
+// closedSession is what close says in JSON.
+type closedSession struct {
 	ID         string `json:"id"`
 	Executions int    `json:"executions"`
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/crowd"
-	"everstep/starter/devserver"
 )
 
 // crowdFlags say how large the crowd is.
@@ -43,29 +42,21 @@ With --no-limit the workers have no limit, to see the difference.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.Var(ranged{&f.agents, 2, 2000}, "agents", "how many agents; 100 unless given")
-	set.Var(ranged{&f.workers, 1, 16}, "workers", "how many workers serve them; 2 unless given")
-	set.Var(ranged{&f.steps, 2, 1000}, "steps", "how many inferences each agent makes; 12 unless given")
-	set.Var(ranged{&f.requests, 1, 1_000_000}, "requests", "the quota, in requests a minute; 600 unless given")
+	set.Var(numberFlag{&f.agents, 2, 2000}, "agents", "how many agents; 100 unless given")
+	set.Var(numberFlag{&f.workers, 1, 16}, "workers", "how many workers serve them; 2 unless given")
+	set.Var(numberFlag{&f.steps, 2, 1000}, "steps", "how many inferences each agent makes; 12 unless given")
+	set.Var(numberFlag{&f.requests, 1, 1_000_000}, "requests", "the quota, in requests a minute; 600 unless given")
 	set.BoolVar(&f.unlimited, "no-limit", false, "the workers know of no quota")
 	return command
 }
 
 func (p *program) crowd(ctx context.Context, f crowdFlags) error {
-	executable, err := p.executable()
-	if err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "everstep-crowd-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the server's state: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	lease, err := devserver.Acquire(ctx, devserver.Config{
-		StateFile: filepath.Join(dir, "crowd.db"), Binary: p.env.value(variableTemporal),
-		Supervisor: []string{executable, devserver.SupervisorCommand},
-		Progress:   func(line string) { p.say("%s", line) },
-	})
+	lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "crowd.db"), nil)
 	if err != nil {
 		return err
 	}
@@ -73,7 +64,7 @@ func (p *program) crowd(ctx context.Context, f crowdFlags) error {
 	report, err := crowd.Run(ctx, crowd.Config{
 		Address: lease.Server().Address, Namespace: lease.Server().Namespace, Dir: dir,
 		Agents: f.agents, Workers: f.workers, Steps: f.steps, RequestsPerMinute: f.requests, Unlimited: f.unlimited,
-		Thinks: 200 * time.Millisecond, Progress: func(line string) { p.say("%s", line) },
+		Thinks: 200 * time.Millisecond, Progress: p.machine.Progress,
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -82,9 +73,9 @@ func (p *program) crowd(ctx context.Context, f crowdFlags) error {
 		return err
 	}
 	if p.flags.json {
-		err = p.json(report)
+		err = p.out.JSON(report)
 	} else {
-		p.out.printf("%s", report.Table())
+		p.out.Printf("%s", report.Table())
 	}
 	if err == nil && len(report.Broken) > 0 {
 		return &exitError{code: exitOther, text: "broken promise: " + strings.Join(report.Broken, "\nbroken promise: ")}

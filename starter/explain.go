@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
 func explainCommand(p *program) *cobra.Command {
@@ -20,19 +23,15 @@ what the history has, and says what is missing.`,
   starter explain notes --execution 2 --json | jq .waste`,
 		Args:              argument("id", "starter explain notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			view, err := s.agents.Explain(ctx, id, number)
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
+			view, err := s.Agents.Explain(ctx, id, number)
 			if err != nil {
 				return err
 			}
 			for i, advice := range view.Advice {
 				view.Advice[i].Command = p.commandLine(advice.Command)
 			}
-			if p.flags.json {
-				return p.json(view)
-			}
-			p.out.printf("%s", explainText(p.out.theme, view, p.now()))
-			return nil
+			return p.show(view, render.Explanation(p.out.Theme, view, p.now()))
 		}),
 	}
 	command.Flags().SortFlags = false

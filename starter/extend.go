@@ -7,10 +7,12 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
 func extendCommand(p *program) *cobra.Command {
-	var t totals
+	var t extendFlags
 	var wait bool
 	command := &cobra.Command{
 		Use:   "extend ID",
@@ -29,19 +31,16 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
 		Args:              argument("id", "starter extend notes --max-steps 40"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			extended, err := s.agents.Extend(ctx, id, t.options())
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
+			extended, err := s.Agents.Extend(ctx, id, t.options())
 			switch {
 			case err != nil:
 				return err
 			case wait:
-				v := p.newView(extended.ID, s.ui(extended.ID, extended.RunID))
-				return p.pursue(ctx, pursuit{stack: &stack{server: s}, view: v}, extended.Execution)
-			case p.flags.json:
-				return p.json(extended)
+				v := p.newView(extended.ID, s.UI(extended.ID, extended.RunID))
+				return p.follow(ctx, followed{stack: &local.Stack{Server: s}, view: v}, extended.Execution)
 			}
-			p.sayExtended(extended)
-			return nil
+			return p.extended(extended)
 		}),
 	}
 	command.Flags().SortFlags = false
@@ -50,14 +49,13 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 	return command
 }
 
-func (p *program) sayExtended(x client.Extended) {
-	limits := budgetText(x.Budget, domain.ExecutionBudget{})
+func (p *program) extended(x client.Extended) error {
+	limits := render.Budget(x.Budget, domain.ExecutionBudget{})
 	if limits == "" {
 		limits = "no limit"
 	}
 	if x.Began {
-		p.say("execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
-		return
+		return p.done(x, "execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
 	}
-	p.say("execution %d of %s goes on with %s", x.Number, x.ID, limits)
+	return p.done(x, "execution %d of %s goes on with %s", x.Number, x.ID, limits)
 }

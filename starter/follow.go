@@ -8,12 +8,14 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
-// A pursuit is how an execution is followed to its end.
-type pursuit struct {
-	stack *stack
-	view  view
+// A followed is how an execution is followed to its end.
+type followed struct {
+	stack *local.Stack
+	view  render.View
 	// events says that JSON goes to standard output as things happen, so that
 	// the answer is not written a second time.
 	events bool
@@ -22,46 +24,50 @@ type pursuit struct {
 	exactly bool
 }
 
-// pursue shows an execution until it ends, prints its answer, and returns the
+// follow shows an execution until it ends, prints its answer, and returns the
 // error that stands for its outcome. Leaving it, or the death of this process,
 // changes nothing about it but that a worker of ours is gone.
-func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) error {
-	result, err := p.toTheEnd(ctx, q, &x)
+func (p *program) follow(ctx context.Context, q followed, x client.Execution) error {
+	result, err := p.showToEnd(ctx, q, &x)
 	q.view.Close()
 	switch {
 	case err != nil && left(ctx, err):
-		p.detach(q.stack, x)
+		p.sayDetached(q.stack, x)
 		return detached("")
 	case err != nil:
 		return err
-	case q.events:
-	case p.flags.json:
-		if err := p.json(resultOf(result)); err != nil {
+	case !q.events:
+		if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
 			return err
 		}
-	default:
-		p.answer(result.Answer)
 	}
-	return p.afterwards(ctx, q.stack.server, result, telling{mute: q.events, shown: true})
+	return p.reportEnding(ctx, q.stack.Server, result, endingNote{mute: q.events, shown: true})
 }
 
-// toTheEnd follows and waits, unless the worker of ours cannot be kept up. It
+// showToEnd follows and waits, unless the worker of ours cannot be kept up. It
 // fills in the number of the newest execution.
-func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) (client.Result, error) {
+func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution) (client.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
-		case err := <-q.stack.failed():
+		case err := <-q.stack.Failed():
 			cancel(err)
 		case <-ctx.Done():
 		}
 	}()
-	show := p.watched
+	show := p.showEvents
 	if q.exactly {
-		show = p.recounted
+		show = p.writeEvents
 	}
-	result, err := p.ended(ctx, q, show, x)
+	var result client.Result
+	err := show(ctx, q, x)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		result, err = q.stack.Agents.Wait(ctx, x.ID, x.Number)
+	}
 	cause := context.Cause(ctx)
 	if err != nil && cause != nil && !errors.Is(cause, errInterrupted) && !errors.Is(cause, context.Canceled) {
 		return result, fmt.Errorf("%w\n%s waits until a worker is up: see `%s`", cause, x.ID, p.again("doctor"))
@@ -69,21 +75,9 @@ func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) 
 	return result, err
 }
 
-func (p *program) ended(
-	ctx context.Context, q pursuit, show func(context.Context, pursuit, *client.Execution) error, x *client.Execution,
-) (client.Result, error) {
-	if err := show(ctx, q, x); err != nil {
-		return client.Result{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return client.Result{}, err
-	}
-	return q.stack.agents.Wait(ctx, x.ID, x.Number)
-}
-
-// watched shows what happens.
-func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) error {
-	for event, err := range q.stack.agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
+// showEvents shows what happens.
+func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
+	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
 		if err != nil {
 			return err
 		}
@@ -95,74 +89,116 @@ func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) e
 	return nil
 }
 
-// recounted writes each event of the execution as a line of JSON. What is gone
+// writeEvents writes each event of the execution as a line of JSON. What is gone
 // is said, and the rest follows.
-func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution) error {
-	var gone error
-	for event, err := range q.stack.agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}) {
-		switch {
-		case errors.Is(err, &client.Error{Class: client.Gone}):
-			gone = err
-			p.report(err)
-			continue
-		case err != nil:
-			return err
-		}
+func (p *program) writeEvents(ctx context.Context, q followed, x *client.Execution) error {
+	return each(p, q.stack.Agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
 		if started, ok := event.(domain.AgentExecutionStarted); ok {
 			x.Number = started.Number
 		}
-		if err := p.json(domain.RecordedEvent{Event: event}); err != nil {
-			return err
-		}
-	}
-	return reported(gone)
+		return p.out.JSON(domain.RecordedEvent{Event: event})
+	})
 }
 
-// answer prints an answer alone on standard output: as it is into a file or a
-// pipe, made safe on a terminal. It is not laid out as Markdown, since nobody
-// knows that it is meant so: 2*3*4, __init__ and vector<int> would lose
-// characters that count.
-func (p *program) answer(text string) {
-	if text == "" {
-		return
-	}
-	if p.out.terminal {
-		text = clean(text)
-	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	p.out.printf("%s", text)
-}
-
-// detach says how to come back to an execution that goes on.
-func (p *program) detach(s *stack, x client.Execution) {
+// sayDetached says how to come back to an execution that goes on.
+func (p *program) sayDetached(s *local.Stack, x client.Execution) {
 	words := "it goes on"
-	if s.own() {
+	if s.Pauses() {
 		words = "what runs it ends with this command, so it pauses until one of these runs:"
 	}
-	id := oneLine(x.ID)
+	id := render.OneLine(x.ID)
 	which := ""
 	if x.Number > 0 {
 		which = fmt.Sprintf(", execution %d", x.Number)
 	}
-	p.err.printf("\nleft %s%s: %s\n", id, which, words)
+	p.err.Printf("\nleft %s%s: %s\n", id, which, words)
 	hints := [][2]string{
 		{p.again("watch", id), "follow it again"},
 		{p.again("result", id), "wait for its answer"},
 		{p.again("stop", id), "end it"},
 	}
-	if s.own() {
+	if s.Pauses() {
 		hints = [][2]string{
 			{p.again("watch", id), "go on with it, and follow it"},
 			{p.again("dev"), "go on with it in the background"},
 			{p.again("result", id), "wait for its answer, while one of these runs"},
 		}
 	}
-	p.hint(hints)
+	p.err.Hints(hints)
+}
+
+// newView is a view for whoever reads the notes: none when quiet.
+func (p *program) newView(id, ui string) render.View {
+	if p.flags.quiet {
+		return render.Blind{}
+	}
+	return render.NewView(p.err, id, ui)
 }
 
 // again is a command line that reaches the same server as this one.
 func (p *program) again(words ...string) string {
 	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
+}
+
+// outcomeOf is the error, or none, that an execution's end is to a command
+// that waited for it.
+func outcomeOf(r client.Result) error {
+	code := statusExitCode(r.Outcome.Status)
+	if code == exitDone {
+		return nil
+	}
+	ended := &exitError{code: code}
+	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
+		ended.text = render.Failure(r.Error)
+	}
+	return ended
+}
+
+// A endingNote says what of an ending is still to be told.
+type endingNote struct {
+	// mute leaves out all but errors.
+	mute bool
+	// shown means that a view has shown that it was stopped, and the reason.
+	shown bool
+}
+
+// reportEnding says how an execution ended that did not complete, and on a
+// terminal which commands go on from there. It returns the error that stands
+// for the outcome.
+func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, t endingNote) error {
+	err := outcomeOf(r)
+	if err == nil {
+		return nil
+	}
+	p.report(err)
+	if t.mute || p.flags.quiet || p.flags.json {
+		return reported(err)
+	}
+	if text := render.Stopped(r, t.shown); text != "" {
+		p.err.Printf("%s\n", text)
+	}
+	if p.err.Terminal {
+		p.err.Hints(p.nextCommands(ctx, s.Agents, r))
+	}
+	return reported(err)
+}
+
+// An explainer tells all about an execution.
+type explainer interface {
+	Explain(ctx context.Context, id string, number int) (client.ExplainView, error)
+}
+
+// nextCommands are the commands for what has not completed: what raises the limit
+// that was reached, as far as a worker tells, and what explains it.
+func (p *program) nextCommands(ctx context.Context, agents explainer, r client.Result) [][2]string {
+	var hints [][2]string
+	if r.Outcome.Status == domain.StatusStopped && r.Source == domain.FromWorkflow {
+		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less
+		for _, advice := range view.Advice {
+			if strings.HasPrefix(advice.Command, "extend ") {
+				hints = append(hints, [2]string{p.commandLine(render.OneLine(advice.Command)), "go on where it stopped"})
+			}
+		}
+	}
+	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
 }

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
 // A caller calls the command line in memory.
@@ -24,22 +27,25 @@ type caller struct {
 // newCaller returns a caller with a state file of its own, on which no server is up.
 func newCaller(t *testing.T) *caller {
 	return &caller{variables: map[string]string{
-		variableState:          filepath.Join(t.TempDir(), "dev.db"),
+		local.VariableState:    filepath.Join(t.TempDir(), "dev.db"),
 		"TEMPORAL_CONFIG_FILE": filepath.Join(t.TempDir(), "none.toml"),
 	}}
 }
 
-var testNow = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
+var today = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // call runs a command line and returns its exit code, standard output and
 // standard error.
 func (c *caller) call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err locked
 	p := &program{
-		in: strings.NewReader(c.in), out: plainOutput(&out), err: plainOutput(&err), env: environment{variables(c.variables)},
-		executable: func() (string, error) { return "", errors.New("a test may not start a process") },
+		in: strings.NewReader(c.in), out: render.Plain(&out), err: render.Plain(&err),
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
-		now:        func() time.Time { return testNow }, here: c.here,
+		now:        func() time.Time { return today }, here: c.here,
+	}
+	p.machine = &local.Machine{
+		Env: local.Environment{Environment: variables(c.variables)}, Say: p.say, Again: p.again,
+		Executable: func() (string, error) { return "", errors.New("a test may not start a process") },
 	}
 	code = p.run(ctx, args)
 	return code, out.String(), err.String()

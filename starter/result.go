@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
 func resultCommand(p *program) *cobra.Command {
@@ -22,27 +24,23 @@ the agent answers in JSON, --json has the answer's value under output.`,
   starter result notes --json | jq .output`,
 		Args:              argument("id", "starter result notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			get := s.agents.Wait
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
+			get := s.Agents.Wait
 			if noWait {
-				get = s.agents.Result
+				get = s.Agents.Result
 			}
 			result, err := get(ctx, id, number)
 			if err != nil && left(ctx, err) {
-				p.detach(&stack{server: s}, client.Execution{ID: id, Number: number})
+				p.sayDetached(&local.Stack{Server: s}, client.Execution{ID: id, Number: number})
 				return detached("")
 			}
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				if err := p.json(resultOf(result)); err != nil {
-					return err
-				}
-			} else {
-				p.answer(result.Answer)
+			if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
+				return err
 			}
-			return p.afterwards(ctx, s, result, telling{})
+			return p.reportEnding(ctx, s, result, endingNote{})
 		}),
 	}
 	command.Flags().SortFlags = false
@@ -51,18 +49,7 @@ the agent answers in JSON, --json has the answer's value under output.`,
 	return command
 }
 
-// A resultJSON is a result with its cost in dollars.
-type resultJSON struct {
-	client.Result
-	// CostUSD is null where nobody knows it.
-	CostUSD *string `json:"cost_usd"`
-}
-
-func resultOf(r client.Result) resultJSON {
-	return resultJSON{Result: r, CostUSD: costOfResult(r.Outcome)}
-}
-
 // executionFlag adds the flag that names an execution by its number.
 func executionFlag(command *cobra.Command, number *int) {
-	command.Flags().Var(ranged{number, 1, 1<<31 - 1}, "execution", "which execution; the newest unless given")
+	command.Flags().Var(numberFlag{number, 1, 1<<31 - 1}, "execution", "which execution; the newest unless given")
 }

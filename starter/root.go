@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/domain"
+	"everstep/starter/local"
+	"everstep/starter/render"
 	"everstep/worker/host"
 )
 
@@ -54,9 +57,9 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	root.SetHelpCommand(helpCommand(p))
 	root.SetHelpCommandGroupID(groupLocal)
 	listTopics(p, root)
-	p.flags.connection = host.ConnectionFlags(root.PersistentFlags())
+	p.machine.Connection = host.ConnectionFlags(root.PersistentFlags())
 	set := root.PersistentFlags()
-	set.StringVar(&p.flags.state, "state", "", "the state `FILE` of the dev server ("+variableState+")")
+	set.StringVar(&p.machine.State, "state", "", "the state `FILE` of the dev server ("+local.VariableState+")")
 	set.BoolVar(&p.flags.json, "json", false, "answer in JSON: one value, or one a line when following")
 	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
 	add(root, groupAgents,
@@ -79,6 +82,28 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
+// withAgent makes a command of what it does with the agent that its argument
+// names, on a server that is up.
+func (p *program) withAgent(run func(ctx context.Context, s *local.Server, id string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		if err := checkID(args[0]); err != nil {
+			return err
+		}
+		s, err := p.machine.ConnectTo(command.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(command.Context(), s, args[0])
+	}
+}
+
+// checkID says what is wrong with the id of an agent.
+func checkID(id string) error {
+	_, err := domain.AgentIDOf(id)
+	return err
+}
+
 // sharedArguments are the arguments that name the server, to be repeated in
 // hints.
 func sharedArguments(args []string) []string {
@@ -89,18 +114,18 @@ func sharedArguments(args []string) []string {
 		case "--":
 			return shared
 		case "--address", "--namespace", "--profile", "--state":
-			shared = append(shared, oneLine(arg))
+			shared = append(shared, render.OneLine(arg))
 			if !joined && i+1 < len(args) {
-				shared = append(shared, oneLine(args[i+1]))
+				shared = append(shared, render.OneLine(args[i+1]))
 			}
 		}
 	}
 	return shared
 }
 
-// ofCommandLine gives the errors that cobra itself makes a text of ours. Those
+// commandLineError gives the errors that cobra itself makes a text of ours. Those
 // of commands stay as they are.
-func ofCommandLine(root, command *cobra.Command, err error, args []string) error {
+func commandLineError(root, command *cobra.Command, err error, args []string) error {
 	if command != root || errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -1,9 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
 
 func startCommand(p *program) *cobra.Command {
-	var b beginning
+	var asked startFlags
 	var taskQueue string
 	command := &cobra.Command{
 		Use:   `start [flags] "prompt"`,
@@ -17,30 +22,26 @@ a worker may come later. The prompt - is read from standard input.`,
 		Args: argument("prompt", `starter start "Write a haiku"`),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			request, err := b.request(p, args[0])
+			request, err := asked.request(p, args[0])
 			if err != nil {
 				return err
 			}
-			if err := p.checkLocally(ctx, stackFlags{taskQueue: taskQueue}, request); err != nil {
+			if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: taskQueue}, request.Definition); err != nil {
 				return err
 			}
-			s, err := p.connect(ctx, taskQueue)
+			s, err := p.machine.Connect(ctx, taskQueue)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			execution, err := s.begin(ctx, request)
+			defer s.Close()
+			execution, err := begin(ctx, s.Agents, request)
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				return p.json(execution)
-			}
-			p.out.printf("%s\n", oneLine(execution.ID))
-			return nil
+			return p.show(execution, render.OneLine(execution.ID)+"\n")
 		},
 	}
-	b.register(p, command)
-	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+variableTaskQueue+")")
+	asked.register(p, command)
+	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
 	return command
 }

@@ -4,10 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
 )
 
 func watchCommand(p *program) *cobra.Command {
-	var f stackFlags
+	var f local.Flags
 	var number int
 	var exactly bool
 	command := &cobra.Command{
@@ -40,24 +42,24 @@ as run does.`,
 			if err := checkID(args[0]); err != nil {
 				return err
 			}
-			s, err := p.bringUp(ctx, f)
+			s, err := p.machine.BringUp(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			q := pursuit{stack: s, view: p.newView(args[0], s.ui(args[0], ""))}
+			defer s.Close()
+			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0], ""))}
 			switch {
 			case exactly:
-				q.view, q.events, q.exactly = blindView{}, true, true
+				q.view, q.events, q.exactly = render.Blind{}, true, true
 			case p.flags.json:
-				q.view, q.events = &jsonView{p: p}, true
+				q.view, q.events = render.JSONView{Out: p.out}, true
 			}
-			return p.pursue(ctx, q, client.Execution{ID: args[0], Number: number})
+			return p.follow(ctx, q, client.Execution{ID: args[0], Number: number})
 		},
 	}
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)
 	command.Flags().BoolVar(&exactly, "events", false, "write the events that the execution itself has noted, one a line, in JSON")
-	f.register(command)
+	f.Register(command.Flags())
 	return command
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func stoppedResult() client.Result {
+	return client.Result{
+		Execution: client.Execution{ID: "notes", Number: 1}, Source: domain.FromWorkflow,
+		Outcome: domain.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
+		Signal:  &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"},
+	}
+}
+
+// advising explains every execution with the same advice.
+type advising []client.ExplainAdvice
+
+func (a advising) Explain(context.Context, string, int) (client.ExplainView, error) {
+	return client.ExplainView{Advice: a}, nil
+}
+
+func TestCommandsToGoOnWith(t *testing.T) {
+	t.Parallel()
+	p := &program{shared: []string{"--state", "x.db"}}
+	advice := advising{{Text: "raise the limit", Command: "extend notes --max-steps 4"}}
+	explain := [2]string{"starter explain notes --state x.db", "why, and what it cost"}
+	r := stoppedResult()
+	require.Equal(t, [][2]string{{"starter extend notes --max-steps 4 --state x.db", "go on where it stopped"}, explain}, p.nextCommands(t.Context(), advice, r))
+	r.Source = domain.FromHistory
+	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice, r), "nobody is waited for")
+	r.Source, r.Outcome.Status = domain.FromWorkflow, domain.StatusFailed
+	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice, r))
+}
+
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	p := &program{shared: []string{"--address", "x:1"}}
+	require.Equal(t, "starter extend a --address x:1", p.commandLine("extend a"))
+	require.Empty(t, p.commandLine(""))
+}
+
+// TestAfterwardsIsSaidToPeople alone: never to scripts, and hints never to files.
+func TestAfterwardsIsSaidToPeople(t *testing.T) {
+	t.Parallel()
+	r := stoppedResult()
+	r.Source = domain.FromHistory
+	for name, c := range map[string]struct {
+		flags    sharedFlags
+		terminal bool
+		mute     bool
+		says     string
+	}{
+		"a file":     {says: "  max_steps is 2 and 2 are done\n"},
+		"a terminal": {terminal: true, says: "  max_steps is 2 and 2 are done\n  starter explain notes  why, and what it cost\n"},
+		"quiet":      {flags: sharedFlags{quiet: true}, terminal: true},
+		"JSON":       {flags: sharedFlags{json: true}, terminal: true},
+		"events":     {mute: true, terminal: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out locked
+			p := &program{err: render.Plain(&out), flags: c.flags}
+			p.err.Terminal = c.terminal
+			err := p.reportEnding(t.Context(), &local.Server{}, r, endingNote{mute: c.mute, shown: true})
+			require.Equal(t, exitStopped, exitCode(err))
+			require.Empty(t, err.Error(), "it has been said")
+			require.Equal(t, c.says, out.String())
+		})
+	}
+}
+
+// TestKeptExecutions says what brings back what a server that is gone has kept.
+func TestKeptExecutions(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"status", "notes"}, {"explain", "notes"}, {"result", "notes"}, {"extend", "notes"}, {"send", "notes", "hi"}} {
+		c := newCaller(t)
+		code, _, stderr := c.call(t.Context(), args...)
+		require.Equal(t, exitUnreachable, code)
+		require.Contains(t, stderr, "start one with `starter dev`")
+		require.NotContains(t, stderr, "kept")
+
+		file := c.variables[local.VariableState]
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		code, _, stderr = c.call(t.Context(), args...)
+		require.Equal(t, exitUnreachable, code, stderr)
+		require.Contains(t, stderr, "kept in "+file+": `starter dev`, or `starter watch notes`, brings them back")
+	}
+}

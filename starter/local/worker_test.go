@@ -1,0 +1,229 @@
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"everstep/starter/client"
+	"everstep/starter/process"
+
+	"github.com/stretchr/testify/require"
+)
+
+// variablePart makes this test program play a worker; see TestMain.
+const variablePart = "EVERSTEP_TEST_PART"
+
+// TestMain lets the test program stand in for the program that it tests.
+func TestMain(m *testing.M) {
+	switch os.Getenv(variablePart) {
+	case "":
+		os.Exit(m.Run())
+	case "serve": // until standard input ends, as a worker does
+		fmt.Fprintf(os.Stderr, "process %d serves with %s\n", os.Getpid(), strings.Join(os.Args[1:], " "))
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		fmt.Fprintln(os.Stderr, "stopped in good order")
+		os.Exit(0)
+	case "refuse":
+		fmt.Fprintln(os.Stderr, "error: --dir: is \x1b[31mwrong")
+		os.Exit(refusedCode)
+	case "fall over":
+		os.Exit(1)
+	}
+}
+
+// part returns what starts a worker that plays a part, and what it says.
+func part(t *testing.T, part string) (WorkerSpec, *notes) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	var said notes
+	return WorkerSpec{
+		executable: self, address: "127.0.0.1:1", namespace: "default", TaskQueue: "everstep", Dir: "/d", Storage: "/s",
+		state:       filepath.Join(t.TempDir(), "dev.db"),
+		environment: append(os.Environ(), variablePart+"="+part), log: &said,
+	}, &said
+}
+
+const testPatience = 20 * time.Second
+
+func saidSoon(t *testing.T, said *notes, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(said.String(), text) }, testPatience, 5*time.Millisecond, said.String())
+}
+
+func TestWorkerProcess(t *testing.T) {
+	t.Parallel()
+	spec, said := part(t, "serve")
+	w, err := StartWorker(spec)
+	require.NoError(t, err)
+	saidSoon(t, said, "process "+strconv.Itoa(w.PID())+" serves with worker --address 127.0.0.1:1 --namespace default --task-queue everstep --dir /d --storage /s --until-stdin-ends")
+	require.NoError(t, w.life.Close())
+	<-w.Done()
+	require.Contains(t, w.Tail(), "stopped in good order")
+	require.Equal(t, "exit status 0", w.End())
+	require.False(t, w.Refused())
+
+	w, err = StartWorker(spec)
+	require.NoError(t, err)
+	w.Kill()
+	require.Equal(t, "signal: killed", w.End())
+	w.Stop() // an ended one is stopped already
+
+	spec.executable = filepath.Join(t.TempDir(), "none")
+	_, err = StartWorker(spec)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestKeeperStartsAnotherWorker(t *testing.T) {
+	t.Parallel()
+	spec, said := part(t, "serve")
+	k, told := keep(t, spec)
+	saidSoon(t, said, "serves")
+	require.Eventually(t, k.Serving, testPatience, time.Millisecond)
+	var pid int
+	_, err := fmt.Sscanf(said.String(), "process %d serves", &pid)
+	require.NoError(t, err)
+	process, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.NoError(t, process.Kill())
+	saidSoon(t, told, "signal: killed")
+	require.Eventually(t, func() bool { return strings.Count(said.String(), " serves ") == 2 }, testPatience, 5*time.Millisecond)
+	k.Close()
+	require.Empty(t, k.failed)
+}
+
+func TestKeeperGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, says := range map[string]string{"refuse": "is \x1b[31mwrong", "fall over": "exit status 1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec, _ := part(t, name)
+			k, _ := keep(t, spec)
+			select {
+			case err := <-k.failed:
+				require.ErrorContains(t, err, says)
+			case <-time.After(testPatience):
+				require.Fail(t, "the keeper does not give up")
+			}
+			k.Close()
+		})
+	}
+}
+
+func TestOneProcessServesATaskQueue(t *testing.T) {
+	t.Parallel()
+	spec, _ := part(t, "serve")
+	lock, _, err := takeQueue(spec)
+	require.NoError(t, err)
+	_, other, err := takeQueue(spec)
+	require.ErrorIs(t, err, process.ErrLocked)
+	require.Equal(t, holder{PID: os.Getpid(), Dir: "/d"}, other)
+
+	elsewhere := spec
+	elsewhere.TaskQueue = "a/../b"
+	second, _, err := takeQueue(elsewhere)
+	require.NoError(t, err, "another queue has another lock, whatever its name")
+	require.NoError(t, second.Close())
+
+	require.True(t, queueServed(spec.state, spec.TaskQueue))
+	require.Eventually(t, func() bool { return !queueServed(spec.state, elsewhere.TaskQueue) }, testPatience, time.Millisecond)
+	require.False(t, queueServed(spec.state, "never heard of"))
+
+	// A keeper waits for the queue, and takes over.
+	spec.Dir = "/elsewhere"
+	k, told := keep(t, spec)
+	require.Contains(t, told.String(), "file tools work in /d")
+	require.False(t, k.Serving())
+	require.NoError(t, lock.Close())
+	saidSoon(t, told, "this command runs one now, in /elsewhere")
+	require.Eventually(t, k.Serving, testPatience, time.Millisecond)
+	_, other, err = takeQueue(spec)
+	require.ErrorIs(t, err, process.ErrLocked)
+	require.Equal(t, "/elsewhere", other.Dir)
+	k.Close()
+	// A process that another test is just starting may hold it for a moment.
+	require.Eventually(t, func() bool { lock, _, err = takeQueue(spec); return err == nil }, testPatience, time.Millisecond)
+	defer lock.Close()
+
+	// A folder that was asked for is not silently another one.
+	spec.Dir = "/third"
+	_, err = new(Machine).keepWorker(spec, true, io.Discard)
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
+	require.ErrorContains(t, err, "in /elsewhere; leave --dir out")
+}
+
+// keep keeps a worker that plays a part.
+func keep(t *testing.T, spec WorkerSpec) (*workerKeeper, *notes) {
+	t.Helper()
+	var said notes
+	m := &Machine{Say: func(format string, args ...any) { _, _ = fmt.Fprintf(&said, format+"\n", args...) }}
+	k, err := m.keepWorker(spec, false, spec.log)
+	require.NoError(t, err)
+	t.Cleanup(k.Close)
+	return k, &said
+}
+
+// notes is a buffer that goroutines share.
+type notes struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (n *notes) Write(text []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buffer.Write(text)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buffer.String()
+}
+
+// memory is an environment in memory.
+type memory map[string]string
+
+func (m memory) LookupEnv(name string) (string, bool) { value, ok := m[name]; return value, ok }
+func (m memory) Environ() []string {
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		entries = append(entries, name+"="+m[name])
+	}
+	return entries
+}
+
+func TestWorkerEnvironment(t *testing.T) {
+	t.Parallel()
+	env := Environment{memory{
+		"TEMPORAL_ADDRESS": "elsewhere:7233", "TEMPORAL_API_KEY": "k", VariableTaskQueue: "q", VariableDir: "/d",
+		variableStorage: "/s", "OPENAI_API_KEY": "key", "GEMINI_API_KEY_FILE": "own/key", "EVERSTEP_LOG_LEVEL": "debug", "HOME": "/root", VariablePrices: "own/prices.yaml",
+	}}
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"EVERSTEP_LOG_LEVEL=debug", VariablePrices + "=" + filepath.Join(here, "own", "prices.yaml"),
+		"GEMINI_API_KEY_FILE=" + filepath.Join(here, "own", "key"), "HOME=/root", "OPENAI_API_KEY=key",
+	}, env.forWorker())
+}
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	var end logTail
+	require.Empty(t, end.String())
+	for i := range 1000 {
+		_, err := fmt.Fprintf(&end, "line %d\n", i)
+		require.NoError(t, err)
+	}
+	require.Equal(t, tailLines, strings.Count(end.String(), "line "))
+	require.True(t, strings.HasSuffix(end.String(), "line 999"))
+}

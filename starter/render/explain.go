@@ -1,0 +1,267 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/starter/client"
+)
+
+// An explainer writes an explanation for people, each fact under its name.
+type explainer struct {
+	b     strings.Builder
+	theme Theme
+	now   time.Time
+}
+
+// Explanation is an explanation for people.
+func Explanation(t Theme, v client.ExplainView, now time.Time) string {
+	x := &explainer{theme: t, now: now}
+	fmt.Fprintf(&x.b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.Head(OneLine(v.ID)), v.Number, v.Status)
+	x.why(v)
+	x.when(v)
+	if v.Model != nil {
+		x.fact("model", OneLine(*v.Model))
+	}
+	if v.Origin != nil {
+		x.fact("goes on", "from execution "+v.Origin.String())
+	}
+	x.steps(v)
+	x.waste(v.Waste)
+	x.budget(v)
+	x.history(v)
+	for _, advice := range v.Advice {
+		x.fact("to do", OneLine(advice.Text))
+		if advice.Command != "" {
+			x.fact("", t.name(OneLine(advice.Command)))
+		}
+	}
+	for i, missing := range v.Missing {
+		name := ""
+		if i == 0 {
+			name = "not told"
+		}
+		x.fact(name, t.Warn(OneLine(missing)))
+	}
+	return x.b.String()
+}
+
+// fact writes a line under a name; lines after the first have none.
+func (x *explainer) fact(name, text string) {
+	if text != "" {
+		x.b.WriteString(x.theme.fact(factWidth, name, text))
+	}
+}
+
+func (x *explainer) why(v client.ExplainView) {
+	if d := v.Doing; d != nil {
+		text := OneLine(d.Text)
+		switch {
+		case d.Paused && text == "paused":
+			text = x.theme.Warn(text)
+		case d.Paused:
+			text = x.theme.Warn("paused") + " · " + text
+		}
+		if d.Since != nil && x.now.After(*d.Since) {
+			text += ", for " + Duration(x.now.Sub(*d.Since))
+		}
+		x.fact("doing", text)
+		x.signals(d.Signals)
+		return
+	}
+	if v.Ending == nil {
+		return
+	}
+	x.fact("why", OneLine(v.Ending.Summary))
+	words := "reason " + string(v.Ending.StopReason)
+	if s := v.Ending.Signal; s != nil && s.Source != "" {
+		words += ", signalled by " + OneLine(s.Source)
+	}
+	if e := v.Ending.Error; e != nil {
+		words += ", error " + string(e.Kind)
+		if e.Code != "" {
+			words += " (" + string(e.Code) + ")"
+		}
+		if e.Source != "" {
+			words += " in " + OneLine(e.Source)
+		}
+	}
+	x.fact("", x.theme.Faint(words))
+	x.signals(v.Ending.Others)
+}
+
+// signals writes the signals that did not end the execution.
+func (x *explainer) signals(signals []client.ExplainSignal) {
+	for i, s := range signals {
+		if i == shownSignals {
+			x.fact("", more(len(signals)-i, "signal"))
+			return
+		}
+		words := string(s.Reason)
+		if s.Source != "" {
+			words += " by " + OneLine(s.Source)
+		}
+		if s.Message != "" {
+			words += ": " + OneLine(s.Message)
+		}
+		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
+	}
+}
+
+func fateWords(fate client.SignalFate) string {
+	switch fate {
+	case client.SignalCounted:
+		return "it counted"
+	case client.SignalOutranked:
+		return "did not count: another one ranks higher, or came first"
+	case client.SignalOverridden:
+		return "overridden by a request to continue"
+	case client.SignalLate:
+		return "came too late to count"
+	case client.SignalPending:
+		return "will end it"
+	}
+	return string(fate)
+}
+
+func (x *explainer) when(v client.ExplainView) {
+	if v.StartedAt == nil {
+		return
+	}
+	text := moment(*v.StartedAt)
+	switch {
+	case v.Milliseconds != nil:
+		text += ", took " + millis(*v.Milliseconds)
+	case v.Doing != nil && x.now.After(*v.StartedAt):
+		text += ", running for " + Duration(x.now.Sub(*v.StartedAt))
+	}
+	x.fact("began", text)
+}
+
+func (x *explainer) waste(w client.ExplainWaste) {
+	name := "waste"
+	add := func(text string) {
+		x.fact(name, text)
+		name = ""
+	}
+	if w.FailedAttempts > 0 {
+		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
+		if w.Share != nil {
+			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
+		}
+		if money := costWords(w.CostNanoUSD); money != "" {
+			text += ", " + money
+		}
+		add(text)
+	}
+	for i, r := range w.Repeated {
+		if i == shownRepeats {
+			add(more(len(w.Repeated)-i, "repeated call"))
+			break
+		}
+		add(fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", OneLine(r.Tool),
+			shortened(OneLine(r.Arguments), maxWords), r.Times, Counted(r.ResultTokens, "token"), inSteps(r.Steps)))
+	}
+	if len(w.ErrorSteps) > 0 {
+		add("errors " + inSteps(w.ErrorSteps))
+	}
+	if name != "" {
+		add("none")
+	}
+}
+
+// inSteps names steps, the first of many.
+func inSteps(numbers []int) string {
+	words := make([]string, 0, shownNumbers+1)
+	for i, n := range numbers {
+		if i == shownNumbers {
+			words = append(words, fmt.Sprintf("… and %d more", len(numbers)-i))
+			break
+		}
+		words = append(words, grouped(int64(n)))
+	}
+	noun := "step "
+	if len(numbers) > 1 {
+		noun = "steps "
+	}
+	return "in " + noun + strings.Join(words, ", ")
+}
+
+// What is shown of lists that may be long.
+const (
+	shownSignals = 10
+	shownRepeats = 10
+	shownNumbers = 12
+	shownTools   = 12
+	// Of many steps the first and the last are shown.
+	shownSteps = 60
+	keptEnds   = 20
+)
+
+// budget writes a line a limit.
+func (x *explainer) budget(v client.ExplainView) {
+	switch {
+	case v.Budget == nil:
+		x.fact("budget", "unknown")
+		return
+	case len(v.Budget) == 0:
+		x.fact("budget", "no limit is set")
+		return
+	}
+	name := "budget"
+	for _, l := range v.Budget {
+		text := x.limit(l)
+		if l.Reached {
+			text = x.theme.Warn(text + " · reached")
+		}
+		x.fact(name, text)
+		name = ""
+	}
+}
+
+func (x *explainer) limit(l client.ExplainLimit) string {
+	if l.Deadline != nil {
+		text := "deadline: " + moment(*l.Deadline)
+		if left := l.Deadline.Sub(x.now); left > 0 {
+			return text + ", " + Duration(left) + " left"
+		}
+		return text + ", passed"
+	}
+	text := fmt.Sprintf("%s %s: ", l.Limit, limitWords(l.Unit, l.Total))
+	text += limitWords(l.Unit, l.Used) + " used"
+	if l.Prior != nil && *l.Prior > 0 {
+		text += ", " + limitWords(l.Unit, l.Prior) + " before it"
+	}
+	return text + ", " + limitWords(l.Unit, l.Left) + " left"
+}
+
+// history writes how long the history is, and how full the window.
+func (x *explainer) history(v client.ExplainView) {
+	h := v.History
+	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
+	if h.Runs > 1 {
+		text += fmt.Sprintf(" in run %s of the chain", grouped(int64(h.Runs)))
+	}
+	if h.BytesPerStep != nil {
+		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))
+	}
+	x.fact("history", text)
+	next := percent(h.Share) + " of the way to a new run"
+	switch {
+	case h.Suggested:
+		next = "the server suggests a new run, which begins with the next step"
+	case h.StepsLeft != nil:
+		next += fmt.Sprintf(" (%s, %s): about %s to go", size(h.ContinueBytes), Counted(h.ContinueEvents, "event"), Counted(*h.StepsLeft, "step"))
+	}
+	x.fact("", next)
+	if c := v.Context; c != nil {
+		text := "about " + Counted(c.Tokens, "token")
+		if c.Window != nil && c.Share != nil {
+			text += fmt.Sprintf(" of %s (%s)", grouped(*c.Window), percent(*c.Share))
+		} else {
+			text += "; the model's window is unknown"
+		}
+		x.fact("context", text)
+	}
+}

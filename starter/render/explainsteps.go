@@ -1,0 +1,191 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// steps writes a line a step under a head, with what happened in it below.
+func (x *explainer) steps(v client.ExplainView) {
+	x.fact("steps", totalWords(v))
+	if len(v.Steps) == 0 {
+		return
+	}
+	t := Table{Head: []string{"", "step", "type", "at", "took", "in", "cached", "out", "reasoning", "cost", "finish"}}
+	for _, s := range v.Steps {
+		t.Rows = append(t.Rows, stepCells(s, v.StartedAt))
+	}
+	widths := t.widths(0)
+	plain := func(words ...string) string { return strings.Join(words, " ") }
+	writeRow(&x.b, t.Head, widths, x.theme.Faint)
+	for i, s := range v.Steps {
+		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
+			if i == keptEnds {
+				fmt.Fprintf(&x.b, "    %s\n", x.theme.Faint(more(hidden, "step")+"; --json has them all"))
+			}
+			continue
+		}
+		paint := plain
+		switch {
+		case s.InProgress:
+			paint = x.theme.name
+		case s.Type != nil && *s.Type == domain.StepError:
+			paint = x.theme.Warn
+		}
+		writeRow(&x.b, t.Rows[i], widths, paint)
+		x.within(s)
+	}
+}
+
+func stepCells(s client.ExplainStep, began *time.Time) []string {
+	kind := "in progress"
+	if s.Type != nil {
+		kind = string(*s.Type)
+	}
+	if s.Interrupted {
+		kind += ", cut off"
+	}
+	at, took, finish := "", "?", ""
+	if began != nil && s.StartedAt != nil {
+		at = "+" + Duration(s.StartedAt.Sub(*began))
+	}
+	if s.Milliseconds != nil {
+		took = millis(*s.Milliseconds)
+	} else if s.InProgress {
+		took = "…"
+	}
+	if s.FinishReason != nil {
+		finish = string(*s.FinishReason)
+	}
+	in := grouped(s.Usage.InputTokens)
+	if s.Usage.Estimated {
+		in = "~" + in
+	}
+	money := costWords(s.CostNanoUSD)
+	if money == "" {
+		money = "?"
+	}
+	return []string{
+		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), money, finish,
+	}
+}
+
+// within writes what happened inside of a step.
+func (x *explainer) within(s client.ExplainStep) {
+	line := func(format string, args ...any) { fmt.Fprintf(&x.b, "        %s\n", fmt.Sprintf(format, args...)) }
+	if s.QueuedMilliseconds > 0 {
+		line("%s", x.theme.Faint("waited "+millis(s.QueuedMilliseconds)+" for its turn (rate limit)"))
+	}
+	for _, r := range s.Retries {
+		line("%s", x.theme.Warn(retryWords(r)))
+	}
+	for _, c := range s.Compactions {
+		line("%s", x.theme.Faint(compactionWords(c)))
+	}
+	for i, tool := range s.Tools {
+		if i == shownTools && len(s.Tools) > shownTools+1 {
+			line("%s", more(len(s.Tools)-i, "call"))
+			x.troubled(s.Tools[i:], line)
+			break
+		}
+		line("%s", x.toolLine(tool))
+	}
+	for _, e := range s.Errors {
+		line("%s", x.theme.Bad("error "+errorWords(e)))
+	}
+}
+
+// troubled writes the calls that did not go well of those that are folded.
+func (x *explainer) troubled(tools []client.ExplainTool, line func(string, ...any)) {
+	for _, tool := range tools {
+		if tool.Error != nil {
+			line("%s", x.toolLine(tool))
+		}
+	}
+}
+
+func (x *explainer) toolLine(tool client.ExplainTool) string {
+	words := callWords(tool.Tool, tool.Arguments)
+	parts := []string{words}
+	if tool.Milliseconds != nil {
+		parts = append(parts, millis(*tool.Milliseconds))
+	}
+	if tool.Attempts > 1 {
+		parts = append(parts, Counted(int64(tool.Attempts), "attempt"))
+	}
+	parts = append(parts, outcomeWords(tool.Outcome))
+	text := strings.Join(parts, " · ")
+	if tool.Error != nil {
+		return x.theme.Bad(text + ": " + OneLine(tool.Error.Message))
+	}
+	return text
+}
+
+func outcomeWords(o domain.ToolOutcome) string {
+	switch o {
+	case domain.ToolOK:
+		return "ok"
+	case domain.ToolFailed:
+		return "failed"
+	case domain.ToolBlocked:
+		return "blocked"
+	case domain.ToolNotRun:
+		return "not run"
+	case domain.ToolUnknown:
+		return "outcome unknown"
+	case domain.ToolRunning:
+		return "running"
+	}
+	return string(o)
+}
+
+func retryWords(r client.ExplainRetry) string {
+	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated)
+	if money := costWords(r.CostNanoUSD); money != "" {
+		text += ", " + money
+	}
+	text += ": " + OneLine(r.Reason)
+	if r.Code != nil {
+		text += " (" + string(*r.Code) + ")"
+	}
+	return text
+}
+
+func compactionWords(c client.ExplainCompaction) string {
+	if c.Kind == client.CompactionCleared {
+		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(int64(c.Before)))
+	}
+	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
+}
+
+func errorWords(e domain.Error) string {
+	text := string(e.Kind)
+	if e.Code != "" {
+		text = string(e.Code)
+	}
+	return text + ": " + OneLine(e.Message)
+}
+
+func totalWords(v client.ExplainView) string {
+	t := v.Totals
+	parts := []string{grouped(int64(t.Steps))}
+	if u := t.Usage; u.TotalTokens > 0 {
+		text := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
+			grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
+		parts = append(parts, text)
+	}
+	if t.CostNanoUSD == nil {
+		parts = append(parts, "cost unknown")
+	} else if t.Steps > 0 {
+		parts = append(parts, costWords(t.CostNanoUSD))
+	}
+	if t.ToolCalls > 0 {
+		parts = append(parts, Counted(t.ToolCalls, "tool call"))
+	}
+	return strings.Join(parts, " · ")
+}

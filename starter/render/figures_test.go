@@ -1,0 +1,97 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// TestUnknownCosts are null for scripts and unknown for people, and no model
+// that costs something looks as if it were free.
+func TestUnknownCosts(t *testing.T) {
+	t.Parallel()
+	used := domain.UsageView{InputTokens: 10, TotalTokens: 10}
+	for name, c := range map[string]struct {
+		view domain.StatusView
+		json string
+		text string
+	}{
+		"no price":             {domain.StatusView{Usage: used, CostUSD: "0", Source: domain.FromWorkflow}, `"cost_usd":null`, "cost      unknown\n"},
+		"no price, at the end": {domain.StatusView{Usage: used, CostUSD: "0", Source: domain.FromMemo}, `"cost_usd":null`, "cost      unknown\n"},
+		"free":                 {domain.StatusView{Usage: used, CostUSD: "0", Priced: true, Source: domain.FromWorkflow}, `"cost_usd":"0"`, ""},
+		"priced":               {domain.StatusView{Usage: used, CostUSD: "0.5", Priced: true, Source: domain.FromWorkflow}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
+		"of an earlier worker": {domain.StatusView{Usage: used, CostUSD: "0.5", Source: domain.FromMemo}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
+		"nothing used yet":     {domain.StatusView{CostUSD: "0", Source: domain.FromWorkflow}, `"cost_usd":"0"`, ""},
+		"nobody tells":         {domain.StatusView{CostUSD: "0", Source: domain.FromHeartbeat}, `"cost_usd":null`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			line, err := encode(Status(c.view))
+			require.NoError(t, err)
+			require.Contains(t, string(line), c.json)
+			text := StatusText(noTheme(), "notes", c.view, testNow)
+			if c.text == "" {
+				require.NotContains(t, text, "cost ")
+			}
+			require.Contains(t, text, c.text)
+		})
+	}
+	prior := Status(domain.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}})
+	require.Nil(t, prior.Prior.CostUSD)
+}
+
+func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
+	t.Parallel()
+	result := func(o domain.Outcome) string {
+		line, err := encode(Result(client.Result{Outcome: o}))
+		require.NoError(t, err)
+		return string(line)
+	}
+	usage := domain.Usage{InputTokens: 10}
+	require.Contains(t, result(domain.Outcome{Usage: usage}), `"cost_usd":null`)
+	require.Contains(t, result(domain.Outcome{Usage: usage, Priced: true}), `"cost_usd":"0"`)
+	require.Contains(t, result(domain.Outcome{Usage: usage, CostNanoUSD: 5_000_000}), `"cost_usd":"0.005"`)
+	require.Contains(t, result(domain.Outcome{}), `"cost_usd":"0"`)
+	require.Contains(t, result(domain.Outcome{Code: domain.CodeTerminated}), `"cost_usd":null`, "the server counts nothing")
+
+	step := domain.StepExecution{Step: domain.AgentStep{Usage: usage}}
+	for _, c := range []struct {
+		cost   int64
+		priced bool
+		json   string
+		text   string
+	}{
+		{0, false, `"cost_usd":null}`, "10 tokens  cost unknown"}, {0, true, `"cost_usd":"0"}`, "10 tokens"},
+		{2_000_000, true, `"cost_usd":"0.002"}`, "10 tokens  $0.002"},
+	} {
+		step.Step.CostNanoUSD = c.cost
+		line, err := encode(Step(step, c.priced))
+		require.NoError(t, err)
+		require.Contains(t, string(line), c.json)
+		require.Equal(t, "  0  final_response      0 ms  "+c.text, Step(step, c.priced).Text(noTheme()))
+	}
+}
+
+func TestStoppedText(t *testing.T) {
+	t.Parallel()
+	r := client.Result{
+		Outcome: domain.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
+		Signal:  &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"},
+	}
+	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+"): max_steps is 2 and 2 are done", Stopped(r, false))
+	require.Equal(t, "  max_steps is 2 and 2 are done", Stopped(r, true), "the view has shown the reason")
+	r.Signal = nil
+	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+")", Stopped(r, false))
+	require.Empty(t, Stopped(r, true))
+	r.Outcome.Status = domain.StatusFailed
+	require.Empty(t, Stopped(r, false), "its error says it")
+}
+
+func TestFailureText(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "openai-chat: no ␛[31mkey", Failure(domain.Errorf(domain.Invalid, "no \x1b[31mkey").From("openai-chat")))
+	require.Equal(t, "openai: no", Failure(domain.Errorf(domain.Invalid, "openai: no").From("openai")))
+}

@@ -1,0 +1,247 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"everstep/starter/client"
+)
+
+// A liveView tells the story on a terminal. What is settled stays as lines;
+// below them, what is going on now is drawn anew with each event: the end of
+// what the model is writing, and the tool calls under way.
+type liveView struct {
+	out   *Output
+	story *story
+
+	// drawn is how many lines of the lower part are on the terminal.
+	drawn int
+	// writing is what the model is writing.
+	writing streamBuffer
+	// open are the tool calls under way, in the order in which they began.
+	open []line
+}
+
+const (
+	// liveLines is how much of what the model is writing is shown, and
+	// thoughtLines how much of what it is thinking.
+	liveLines    = 6
+	thoughtLines = 4
+	// liveCalls is how many of the calls under way are shown.
+	liveCalls = 8
+)
+
+// Show shows an event.
+func (v *liveView) Show(e client.Event) {
+	v.out.mu.Lock()
+	defer v.out.mu.Unlock()
+	v.out.live = v
+	lines := v.story.Tell(e)
+	v.writing.follow(e)
+	if e.Type == client.EventEnded || e.Type == client.EventStep {
+		v.open = nil
+	}
+	var settled []string
+	for _, l := range lines {
+		settled = append(settled, v.settle(l)...)
+	}
+	v.redraw(settled, v.going())
+}
+
+// Close takes away what was going on.
+func (v *liveView) Close() {
+	v.out.mu.Lock()
+	defer v.out.mu.Unlock()
+	v.out.live = nil
+	v.redraw(nil, nil)
+}
+
+// settle returns what stays of a line, painted.
+func (v *liveView) settle(l line) []string {
+	t := v.out.Theme
+	switch l.mark {
+	case markBegan:
+		return []string{t.name("◆") + " " + t.Head(l.text)}
+	case markLink:
+		return []string{"  " + t.Faint(l.text)}
+	case markStep:
+		return []string{"", "  " + t.name(l.text)}
+	case markText:
+		return v.wrapped("    ", l.text)
+	case markCall:
+		v.open = append(v.open, l)
+		return nil
+	case markDone, markFailed:
+		v.closeCall(l.call)
+		sign := t.Good("✓")
+		if l.mark == markFailed {
+			sign = t.Bad("✗")
+		}
+		return v.hanging("    "+sign+" ", l.text)
+	case markNotice:
+		return v.hanging("    "+t.Faint("·")+" ", l.text)
+	case markWarning:
+		return v.hanging("    "+t.Warn("!")+" ", l.text)
+	case markEnd:
+		return []string{"", t.glyph(l.status) + " " + l.text}
+	}
+	return []string{l.text}
+}
+
+func (v *liveView) closeCall(call callKey) {
+	for i, l := range v.open {
+		if l.call == call {
+			v.open = append(v.open[:i:i], v.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// going are the lines of what is under way now.
+func (v *liveView) going() []string {
+	t := v.out.Theme
+	var lines []string
+	for i, l := range v.open {
+		if i == liveCalls && len(v.open) > liveCalls {
+			lines = append(lines, v.fit("    "+t.Faint(fmt.Sprintf("⋯ and %d more", len(v.open)-i))))
+			break
+		}
+		lines = append(lines, v.fit("    "+t.Faint("⋯ "+l.text)))
+	}
+	if v.writing.step == 0 {
+		return lines
+	}
+	attempt := ""
+	if n := v.writing.attempt; n > 1 {
+		attempt = fmt.Sprintf(" · attempt %d", n)
+	}
+	text, thoughts := v.lastLines("    ", v.writing.text, liveLines), v.lastLines("      ", v.writing.reasoning, thoughtLines)
+	if len(text) > 0 && attempt != "" {
+		lines = append(lines, v.fit("    "+t.Faint("⋯ writing"+attempt)))
+	}
+	lines = append(lines, text...)
+	if len(text) == 0 || len(thoughts) > 0 {
+		lines = append(lines, v.fit("    "+t.Faint("⋯ thinking"+attempt)))
+	}
+	return append(lines, thoughts...)
+}
+
+// lastLines are the last lines of a text, faint, each of which takes one line of
+// the terminal.
+func (v *liveView) lastLines(indent string, t tail, most int) []string {
+	text := strings.TrimSpace(Clean(whole(t.text)))
+	if text == "" {
+		return nil
+	}
+	lines := v.wrapped(indent, text)
+	if excess := len(lines) - most; excess > 0 {
+		lines, t.cut = lines[excess:], true
+	}
+	for i, l := range lines {
+		if i == 0 && t.cut {
+			l = indent[1:] + "…" + strings.TrimPrefix(l, indent)
+		}
+		lines[i] = v.fit(v.out.Theme.Faint(l))
+	}
+	return lines
+}
+
+// redraw replaces the lower part, with settled lines above it. The caller holds
+// the output.
+func (v *liveView) redraw(settled, going []string) {
+	var b strings.Builder
+	if v.drawn > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", v.drawn)
+	}
+	for _, l := range append(settled, going...) {
+		b.WriteString(l + "\n")
+	}
+	v.drawn = len(going)
+	if b.Len() > 0 {
+		_, _ = io.WriteString(v.out.to, b.String()) // there is nobody to tell
+	}
+}
+
+// fit cuts a painted line so that it takes one line of the terminal: the lower
+// part could not be taken back otherwise.
+func (v *liveView) fit(text string) string {
+	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.Width() - 1).Render(text)
+}
+
+// wrapped breaks a text into lines that fit, each indented.
+func (v *liveView) wrapped(indent, text string) []string {
+	broken := lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), v.out.Width()-len(indent)-1, "")
+	lines := strings.Split(broken, "\n")
+	for i, l := range lines {
+		lines[i] = indent + strings.TrimRight(l, " ")
+	}
+	return lines
+}
+
+// hanging is wrapped with a sign before the first line.
+func (v *liveView) hanging(sign, text string) []string {
+	width := lipgloss.Width(sign)
+	lines := v.wrapped(strings.Repeat(" ", width), text)
+	lines[0] = sign + strings.TrimLeft(lines[0], " ")
+	return lines
+}
+
+// A streamBuffer is what the model has written in an attempt, as far as it is known.
+type streamBuffer struct {
+	// step is that of the inference under way, zero for none.
+	step int
+	// attempt counts the tries of the inference from 1; zero: not known yet.
+	attempt int
+	text    tail
+	// reasoning is what the model thinks; empty once it goes on to answer.
+	reasoning tail
+}
+
+// A tail is the end of a text that arrives.
+type tail struct {
+	text string
+	// cut says that the beginning is not known, or not kept.
+	cut bool
+}
+
+// tailBytes bounds what is kept of a text, in bytes.
+const tailBytes = 16 << 10
+
+// add adds what has arrived, where some bytes before it were missed.
+func (t *tail) add(text string, skipped int) {
+	if skipped > 0 {
+		t.text, t.cut = "", true
+	}
+	t.text += text
+	if excess := len(t.text) - tailBytes; excess > 0 {
+		t.text, t.cut = t.text[excess:], true
+	}
+}
+
+// follow keeps up with what the model is writing.
+func (w *streamBuffer) follow(e client.Event) {
+	switch e.Type {
+	case client.EventStep:
+		*w = streamBuffer{step: e.Step}
+	case client.EventReasoning:
+		w.step, w.attempt = e.Step, e.Attempt
+		w.reasoning.add(e.Text, e.Skipped)
+	case client.EventText:
+		w.step, w.attempt, w.reasoning = e.Step, e.Attempt, tail{}
+		w.text.add(e.Text, e.Skipped)
+	case client.EventWithdrawn:
+		w.text, w.reasoning = tail{}, tail{}
+	case client.EventRetry:
+		if e.Tool == "" {
+			*w = streamBuffer{step: e.Step, attempt: e.Attempt}
+		}
+	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
+		*w = streamBuffer{}
+	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventNotRun, client.EventHook, client.EventHookFailed,
+		client.EventSummary, client.EventNoWorker, client.EventRateLimited, client.EventWithheld,
+		client.EventTrouble, client.EventStopAsked, client.EventContinued, client.EventReconnecting, client.EventReconnected:
+	}
+}

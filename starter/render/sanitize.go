@@ -1,0 +1,136 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Clean makes a text safe to print on a terminal, whoever wrote it: line breaks
+// and tabs stay; every other control character, whatever changes the direction
+// of writing, and what is not UTF-8 is replaced by a visible character.
+func Clean(text string) string {
+	if !dirty(text) {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+			// A line break as some systems write it: the \n that follows does.
+		case r == utf8.RuneError && size == 1:
+			b.WriteRune(utf8.RuneError)
+		default:
+			b.WriteRune(shown(r))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// OneLine is clean for a place where there is only one line: line breaks and
+// tabs become spaces.
+func OneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(Clean(text), func(r rune) bool {
+		return r == '\n' || r == '\t' || r == ' '
+	}), " ")
+}
+
+func dirty(text string) bool {
+	for i, r := range text {
+		if shown(r) != r {
+			return true
+		}
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			return true
+		}
+	}
+	return false
+}
+
+// shown is the character that stands for r on a terminal: r itself where it
+// does no harm.
+func shown(r rune) rune {
+	switch {
+	case r == '\n', r == '\t':
+		return r
+	case r < ' ':
+		return '\u2400' + r // the picture of the control character
+	case r == 0x7f:
+		return '\u2421'
+	case harmful(r):
+		return utf8.RuneError
+	}
+	return r
+}
+
+// harmful reports whether a character beyond ASCII controls a terminal, or
+// changes the order in which it shows others.
+func harmful(r rune) bool {
+	switch {
+	case r >= 0x80 && r <= 0x9f: // C1: a terminal may take U+009B for ESC [
+		return true
+	case r == 0x061c, r == 0x200e, r == 0x200f: // marks of direction
+		return true
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // overrides and isolates
+		return true
+	case r == 0x2028, r == 0x2029: // line and paragraph separators
+		return true
+	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotation
+		return true
+	case r >= 0xe0000 && r <= 0xe007f: // tags, which show as nothing
+		return true
+	}
+	return false
+}
+
+// whole cuts off a character that has not yet arrived completely.
+func whole(text string) string {
+	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
+		tail := text[len(text)-n:]
+		if utf8.RuneStart(tail[0]) {
+			if utf8.FullRuneInString(tail) {
+				return text
+			}
+			return text[:len(text)-n]
+		}
+	}
+	return text
+}
+
+// encode returns JSON that is safe on a terminal: what clean would replace is
+// escaped, so that its value stays the same.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return escape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// escape replaces characters that can only stand inside of JSON's strings.
+func escape(text []byte) []byte {
+	safe := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case r == 0x7f || harmful(r):
+			for _, unit := range utf16.Encode([]rune{r}) {
+				safe = fmt.Appendf(safe, `\u%04x`, unit)
+			}
+		case r == utf8.RuneError && size == 1: // raw JSON of others
+			safe = append(safe, `\ufffd`...)
+		default:
+			safe = append(safe, text[i:i+size]...)
+		}
+		i += size
+	}
+	return safe
+}

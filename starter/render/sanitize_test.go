@@ -1,0 +1,125 @@
+package render
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ text, want string }{
+		"plain":           {"Hello, world.\n\tIndented.", "Hello, world.\n\tIndented."},
+		"other scripts":   {"héllo 世界 שלום مرحبا 👩‍👩‍👧", "héllo 世界 שלום مرحبا 👩‍👩‍👧"},
+		"colour":          {"\x1b[31mred\x1b[0m", "␛[31mred␛[0m"},
+		"title":           {"\x1b]0;owned\x07", "␛]0;owned␇"},
+		"erase":           {"good\x08\x08\x08\x08evil", "good␈␈␈␈evil"},
+		"return":          {"good\revil", "good␍evil"},
+		"line breaks":     {"a\r\nb\r\n", "a\nb\n"},
+		"null":            {"a\x00b", "a␀b"},
+		"delete":          {"a\x7fb", "a␡b"},
+		"C1 sequence":     {"a\u009b31mb", "a\ufffd31mb"},
+		"C1 byte":         {"a\x9b31mb", "a\ufffd31mb"},
+		"override":        {"a\u202eb\u202c", "a\ufffdb\ufffd"},
+		"isolate":         {"a\u2066b\u2069", "a\ufffdb\ufffd"},
+		"mark":            {"a\u200fb", "a\ufffdb"},
+		"line separator":  {"a\u2028b", "a\ufffdb"},
+		"tags":            {"a\U000e0041b", "a\ufffdb"},
+		"not UTF-8":       {"a\xffb\xc3", "a\ufffdb\ufffd"},
+		"replacement":     {"a\ufffdb", "a\ufffdb"},
+		"surrogate bytes": {"\xed\xa0\x80", "\ufffd\ufffd\ufffd"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, test.want, Clean(test.text))
+		})
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a b c d␛", OneLine(" a\n b\r\n\tc  d\x1b\n"))
+	require.Empty(t, OneLine(" \n "))
+}
+
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	const text = "aé世👩"
+	for n := range len(text) + 1 {
+		got := whole(text[:n])
+		require.True(t, utf8.ValidString(got), "%d: %q", n, got)
+		require.True(t, strings.HasPrefix(text, got))
+		require.Less(t, n-len(got), utf8.UTFMax)
+	}
+	require.Equal(t, "a\xff", whole("a\xff"), "what never becomes whole stays")
+}
+
+func FuzzClean(f *testing.F) {
+	for _, seed := range []string{"a\r\nb", "\x1b[2J", "\u009b1m", "\u202e", "\xff\xc3", "世", "\r\r\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		requireHarmless(t, Clean(text))
+		require.Equal(t, Clean(text), Clean(Clean(text)), "cleaning twice changes nothing")
+		require.NotContains(t, OneLine(text), "\n")
+		requireHarmless(t, OneLine(text))
+	})
+}
+
+func FuzzJSONIsHarmlessAndMeansTheSame(f *testing.F) {
+	for _, seed := range []string{"a\r\nb", "\x1b[2J", "\u009b1m", "\u202e", "世<&>", "\x7f", "\U000e0041", `\u009b`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		line, err := encode(map[string]any{"text": text, "raw": json.RawMessage(`{"a":[1,2]}`)})
+		require.NoError(t, err)
+		requireHarmless(t, string(line))
+		require.NotContains(t, string(line), "\n")
+		var back struct{ Text string }
+		require.NoError(t, json.Unmarshal(line, &back))
+		require.Equal(t, string([]rune(text)), back.Text, "%q", line)
+	})
+}
+
+// requireHarmless checks a text by rules of its own.
+func requireHarmless(t *testing.T, text string) {
+	t.Helper()
+	require.True(t, utf8.ValidString(text), "%q", text)
+	for _, r := range text {
+		if r == '\n' || r == '\t' {
+			continue
+		}
+		require.False(t, unicode.IsControl(r), "%U in %q", r, text)
+		require.False(t, unicode.Is(unicode.Bidi_Control, r), "%U in %q", r, text)
+	}
+}
+
+func TestNaughtyStrings(t *testing.T) {
+	t.Parallel()
+	folder := os.Getenv("EVERSTEP_DATA")
+	if folder == "" {
+		t.Skip("EVERSTEP_DATA is not set: the naughty strings were not tried")
+	}
+	data, err := os.ReadFile(filepath.Join(folder, "hostile", "blns", "blns.json"))
+	require.NoError(t, err)
+	var texts []string
+	require.NoError(t, json.Unmarshal(data, &texts))
+	require.NotEmpty(t, texts)
+	for _, text := range texts {
+		requireHarmless(t, Clean(text))
+		requireHarmless(t, OneLine(text))
+		line, err := encode(text)
+		require.NoError(t, err)
+		requireHarmless(t, string(line))
+		var back string
+		require.NoError(t, json.Unmarshal(line, &back))
+		require.Equal(t, text, back)
+	}
+}

@@ -1,0 +1,131 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+func TestStatusJSONHasAllItsKeys(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"agent_id", "budget", "budget_left", "context_tokens", "context_window", "cost_usd", "doing", "execution_id",
+		"execution_number", "history", "open", "origin", "paused",
+		"pending_approvals", "pending_questions", "prior", "run_id", "since", "source", "status", "step_count", "stop_reason",
+		"stop_signals", "usage", "workflow_id",
+	}
+	keys := func(value any) []string {
+		line, err := encode(value)
+		require.NoError(t, err)
+		var object map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(line, &object))
+		return slices.Sorted(maps.Keys(object))
+	}
+	require.Equal(t, want, keys(Status(domain.StatusView{})), "also where there is nothing to tell")
+	full := Status(domain.StatusView{
+		Name: "notes", Model: "scripted/x", Error: domain.Errorf(domain.Invalid, "x"),
+		ExecutionID: domain.ExecutionID{UUID: uuid.New()}, Since: testNow, StopReason: domain.Completed,
+	})
+	require.Equal(t, slices.Sorted(slices.Values(append([]string{"error", "model", "name"}, want...))), keys(full))
+	require.Equal(t, []string{
+		"cache_read_tokens", "cache_write_tokens", "input_tokens", "output_tokens", "reasoning_tokens", "total_tokens",
+	}, keys(full.Usage))
+
+	known := Status(domain.StatusView{CostUSD: "0", Priced: true, Usage: domain.UsageView{TotalTokens: 9}})
+	require.Equal(t, want, keys(known), "null says whether there is a price")
+
+	line, err := encode(Status(domain.StatusView{}))
+	require.NoError(t, err)
+	require.Contains(t, string(line), `"stop_signals":[]`)
+	require.Contains(t, string(line), `"since":null`)
+	require.Contains(t, string(line), `"stop_reason":null`)
+	line, err = encode(full)
+	require.NoError(t, err)
+	require.Contains(t, string(line), `"stop_reason":"completed"`)
+	require.Contains(t, string(line), `"since":"2030-01-31T12:00:00Z"`)
+}
+
+func TestStatusText(t *testing.T) {
+	t.Parallel()
+	steps, left, secs := int64(10), int64(8), 90.0
+	got := StatusText(noTheme(), "notes", domain.StatusView{
+		Number: 2, WorkflowID: "agent/notes", RunID: "r1", Status: domain.StatusInProgress, StepCount: 2,
+		Doing: "step 3: waiting for the \x1bmodel", Since: testNow.Add(-4 * time.Second), Model: "openai-chat/m",
+		Usage: domain.UsageView{InputTokens: 1200, OutputTokens: 34, TotalTokens: 1234, Estimated: true}, CostUSD: "0",
+		Budget: domain.ExecutionBudget{MaxSteps: &steps, MaxSeconds: &secs}, BudgetLeft: domain.ExecutionBudget{MaxSteps: &left},
+		History: domain.HistoryView{Events: 31, Bytes: 6804, Runs: 2}, Source: domain.FromHeartbeat, Open: true,
+	}, testNow)
+	requireGolden(t, "status", got)
+
+	idle := StatusText(noTheme(), "notes", domain.StatusView{Status: domain.StatusFailed, Open: true, Error: domain.Errorf(domain.Invalid, "no\nkey")}, testNow)
+	require.Contains(t, idle, "failed, idle")
+	require.Contains(t, idle, "no key")
+	for _, s := range domain.StatusSources() {
+		require.NotEqual(t, string(s), source(s), "each source is put into words")
+	}
+}
+
+// TestStatusOfWhatGoesOn has what only some executions have.
+func TestStatusOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	got := StatusText(noTheme(), "notes", domain.StatusView{
+		Number: 2, Status: domain.StatusInProgress, Doing: "paused", Paused: true, CostUSD: "0.0042",
+		Origin: domain.ExecutionID{UUID: uuid.MustParse("6cd30739-3b72-5c27-89d3-e71bda49aaaf")},
+		Prior:  domain.Spent{Steps: 10, Tokens: 1200, CostNanoUSD: 5_000_000},
+		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(20_000_000))}, BudgetLeft: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(10_800_000))},
+		Window: 16000, Context: 4000, Source: domain.FromWorkflow,
+	}, testNow)
+	requireGolden(t, "status-going-on", got)
+	require.Equal(t, "about 12 tokens", contextText(12, 0))
+}
+
+func TestListing(t *testing.T) {
+	t.Parallel()
+	agents := []client.Listed{
+		{ID: "notes", Status: domain.StatusCompleted, Number: 12, Steps: new(3), StopReason: domain.Completed, Open: true},
+		{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Status: domain.StatusInProgress, Number: 1, Open: true},
+		{ID: "世界", Status: domain.StatusFailed, Number: 1, Steps: new(1), Code: domain.CodeAuth},
+		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0)},
+	}
+	agents[0].StartedAt = testNow.Add(-90 * time.Minute)
+	out := Plain(&strings.Builder{})
+	requireGolden(t, "list", List(agents, testNow).Render(out))
+	for _, width := range []int{80, 60, 40} {
+		out.Width = func() int { return width }
+		table := List(agents, testNow).Render(out)
+		requireGolden(t, fmt.Sprintf("list-%d", width), table)
+		for row := range strings.Lines(table) {
+			require.LessOrEqual(t, lipgloss.Width(strings.TrimSuffix(row, "\n")), width)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 0: "0 ms", 999 * time.Millisecond: "999 ms", 1500 * time.Millisecond: "1.5 s",
+		61 * time.Second: "1 min 1 s", 3*time.Hour + 5*time.Minute: "3 h 5 min",
+	} {
+		require.Equal(t, want, Duration(d))
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
+		require.Equal(t, want, grouped(n))
+	}
+	require.Equal(t, "1 step", Counted(1, "step"))
+	require.Equal(t, "0 steps", Counted(0, "step"))
+	for n, want := range map[int64]string{1: "1 byte", 1023: "1,023 bytes", 2048: "2 KiB", 1536: "1.5 KiB", 5 << 20: "5 MiB", 3 << 40: "3072 GiB"} {
+		require.Equal(t, want, size(n))
+	}
+	require.Empty(t, moment(time.Time{}))
+}

@@ -1,0 +1,290 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// A mark says what a line of a story is about.
+type mark string
+
+const (
+	markBegan   mark = "began"
+	markLink    mark = "link"
+	markStep    mark = "step"
+	markText    mark = "text" // what the model wrote; may have many lines
+	markCall    mark = "call" // a tool call begins
+	markDone    mark = "done" // a tool call went well
+	markFailed  mark = "failed"
+	markNotice  mark = "notice"
+	markWarning mark = "warning"
+	markEnd     mark = "end"
+)
+
+// A line is a part of a story. Its text has been cleaned.
+type line struct {
+	mark mark
+	// step is zero for what is not of a step.
+	step int
+	text string
+	// call names a tool call, for markCall, markDone and markFailed.
+	call callKey
+	// status is the execution's, for markEnd.
+	status domain.ExecutionStatus
+}
+
+type callKey struct{ step, position int }
+
+// A story puts events into words. What views have in common is here.
+type story struct {
+	id string
+	// ui is where a person looks at the execution; empty for nowhere.
+	ui string
+
+	calls map[callKey]call
+	began time.Time
+	// thinks is since when the model thinks, zero where it does not or nobody
+	// knows.
+	thinks time.Time
+	// held is the newest text, which may be the answer. It becomes a line only
+	// where the story goes on: the answer has a place of its own.
+	held *line
+}
+
+type call struct {
+	words string
+	since time.Time
+}
+
+func newStory(id, ui string) *story {
+	return &story{id: id, ui: ui, calls: make(map[callKey]call)}
+}
+
+// Tell returns the lines of an event.
+func (s *story) Tell(e client.Event) []line {
+	var lines []line
+	if s.held != nil && e.Type == client.EventStep {
+		lines = append(lines, *s.held)
+		s.held = nil
+	}
+	return append(append(lines, s.thought(e)...), s.tell(e)...)
+}
+
+// thought says how long the model has thought, once it goes on to something
+// else. What it thought does not stay.
+func (s *story) thought(e client.Event) []line {
+	switch e.Type {
+	case client.EventReasoning:
+		if s.thinks.IsZero() && e.Skipped == 0 {
+			s.thinks = e.Time
+		}
+	case client.EventText, client.EventAnswered, client.EventCut:
+		took := e.Time.Sub(s.thinks)
+		known := !s.thinks.IsZero()
+		s.thinks = time.Time{}
+		if known && took >= time.Second {
+			return []line{{mark: markNotice, step: e.Step, text: "thought for " + Duration(took)}}
+		}
+	case client.EventStep, client.EventWithdrawn:
+		s.thinks = time.Time{}
+	default:
+	}
+	return nil
+}
+
+func (s *story) tell(e client.Event) []line {
+	at := callKey{e.Step, e.Position}
+	switch e.Type {
+	case client.EventBegan:
+		s.began = e.Time
+		lines := []line{{mark: markBegan, text: fmt.Sprintf("%s · execution %d", OneLine(s.id), e.Number)}}
+		if s.ui != "" {
+			lines = append(lines, line{mark: markLink, text: s.ui})
+		}
+		return lines
+	case client.EventStep:
+		return []line{{mark: markStep, step: e.Step, text: fmt.Sprintf("step %d", e.Step)}}
+	case client.EventAnswered:
+		return s.answered(e)
+	case client.EventCut:
+		return s.cut(e)
+	case client.EventTool:
+		c := call{words: callWords(e.Tool, e.Arguments), since: e.Time}
+		s.calls[at] = c
+		return []line{{mark: markCall, step: e.Step, call: at, text: c.words}}
+	case client.EventToolDone:
+		return []line{s.toolDone(e, at)}
+	case client.EventEnded:
+		return []line{s.ended(e)}
+	case client.EventText, client.EventReasoning:
+		return nil // each view shows in its own way what arrives
+	case client.EventNotRun, client.EventHook, client.EventHookFailed, client.EventSummary, client.EventWithdrawn, client.EventWithheld,
+		client.EventRetry, client.EventNoWorker, client.EventRateLimited, client.EventTrouble, client.EventStopAsked, client.EventContinued,
+		client.EventReconnecting, client.EventReconnected, client.EventClosed:
+	}
+	return []line{{mark: noticeMark(e.Type), step: e.Step, text: OneLine(notice(e))}}
+}
+
+func (s *story) answered(e client.Event) []line {
+	text := line{mark: markText, step: e.Step, text: strings.TrimSpace(Clean(e.Text))}
+	switch {
+	case text.text == "":
+		return nil
+	case len(e.Calls) == 0:
+		s.held = &text
+		return nil
+	}
+	return []line{text}
+}
+
+func (s *story) cut(e client.Event) []line {
+	var lines []line
+	if text := strings.TrimSpace(Clean(e.Text)); text != "" && e.Outcome == domain.Interrupted {
+		if e.Skipped > 0 {
+			text = "…" + text
+		}
+		lines = append(lines, line{mark: markText, step: e.Step, text: text})
+	}
+	words := "the inference was cut off"
+	switch e.Outcome {
+	case domain.ShutDown:
+		return append(lines, line{mark: markNotice, step: e.Step, text: "the worker was told to stop; another goes on"})
+	case domain.BilledFailure:
+		words = "the inference failed"
+	case domain.Answered, domain.Interrupted:
+	}
+	if e.Error != nil {
+		words += ": " + OneLine(e.Error.Message)
+	}
+	return append(lines, line{mark: markWarning, step: e.Step, text: words})
+}
+
+func (s *story) toolDone(e client.Event, at callKey) line {
+	c, known := s.calls[at]
+	delete(s.calls, at)
+	l := line{mark: markDone, step: e.Step, call: at, text: c.words}
+	if !known {
+		l.text = OneLine(e.Tool)
+	} else if took := e.Time.Sub(c.since); took > 0 {
+		l.text += " · " + Duration(took)
+	}
+	if e.Error != nil {
+		l.mark = markFailed
+		l.text += ": " + OneLine(e.Error.Message)
+	}
+	return l
+}
+
+func (s *story) ended(e client.Event) line {
+	if e.Ended == nil {
+		return line{mark: markEnd, text: "ended"}
+	}
+	o := *e.Ended
+	words := []string{string(o.Status)}
+	if o.Status == domain.StatusFailed && o.Code != "" {
+		words[0] += " (" + string(o.Code) + ")"
+	} else if o.Status == domain.StatusStopped && o.StopReason != "" {
+		words[0] += " (" + string(o.StopReason) + ")"
+	}
+	words = append(words, Counted(int64(o.Steps), "step"))
+	if total := o.Usage.TotalTokens(); total > 0 {
+		words = append(words, Counted(total, "token"))
+	}
+	if cost := costText(domain.USD(o.CostNanoUSD)); cost != "" {
+		words = append(words, cost)
+	}
+	if !s.began.IsZero() && e.Time.After(s.began) {
+		words = append(words, Duration(e.Time.Sub(s.began)))
+	}
+	return line{mark: markEnd, text: OneLine(strings.Join(words, " · ")), status: o.Status}
+}
+
+// maxWords bounds how much of a call's arguments is shown.
+const maxWords = 120
+
+// callWords is a call with the beginning of its arguments.
+func callWords(tool, arguments string) string {
+	return strings.TrimSpace(OneLine(tool) + " " + shortened(OneLine(arguments), maxWords))
+}
+
+func noticeMark(t client.EventType) mark {
+	switch t {
+	case client.EventContinued, client.EventReconnected, client.EventClosed, client.EventHook, client.EventSummary,
+		client.EventWithdrawn, client.EventWithheld, client.EventRateLimited:
+		return markNotice
+	default:
+		return markWarning
+	}
+}
+
+// notice is an event that is told in one sentence.
+func notice(e client.Event) string {
+	reason := ""
+	if e.Reason != "" {
+		reason = ": " + OneLine(e.Reason)
+	}
+	switch e.Type {
+	case client.EventRetry:
+		what := "the inference"
+		if e.Tool != "" {
+			what = OneLine(e.Tool)
+		}
+		return fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
+	case client.EventNotRun:
+		return notRun(e)
+	case client.EventHook:
+		return hookWords(e)
+	case client.EventHookFailed:
+		words := hookWords(e) + " failed"
+		if e.Error != nil {
+			words += ": " + OneLine(e.Error.Message)
+		}
+		return words
+	case client.EventWithdrawn:
+		return fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
+	case client.EventWithheld:
+		return fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook))
+	case client.EventSummary:
+		return "making the conversation shorter"
+	case client.EventNoWorker:
+		return "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
+	case client.EventRateLimited:
+		return "the model has a rate limit; the inference has to wait for its turn" + reason
+	case client.EventTrouble:
+		return "a worker cannot carry this on, and tries again" + reason
+	case client.EventStopAsked:
+		return fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
+	case client.EventContinued:
+		return "the history goes on in a new run"
+	case client.EventReconnecting:
+		return "the server is away; reconnecting" + reason
+	case client.EventReconnected:
+		return "the server is back"
+	case client.EventClosed:
+		return "the session was closed"
+	default:
+		return OneLine(string(e.Type)) + reason
+	}
+}
+
+func hookWords(e client.Event) string {
+	return fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
+}
+
+// notRun says that a call was not run, and why. The reason, which the model got
+// to read too, says whether it was blocked.
+func notRun(e client.Event) string {
+	words := callWords(e.Tool, e.Arguments)
+	if e.Error == nil {
+		return words + ": not run; no worker tells why"
+	}
+	words += ": " + OneLine(e.Error.Message)
+	if e.Error.Source != "" {
+		words += " (" + OneLine(e.Error.Source) + ")"
+	}
+	return words
+}

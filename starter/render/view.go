@@ -1,0 +1,168 @@
+package render
+
+import (
+	"strings"
+
+	"everstep/starter/client"
+)
+
+// A View shows events as they happen.
+type View interface {
+	// Show shows one event.
+	Show(client.Event)
+	// Close leaves the terminal as a view should. It may be called twice.
+	Close()
+}
+
+// NewView is a live view on a terminal, else one of plain lines. ui is where a
+// person looks at the execution; empty for nowhere.
+func NewView(out *Output, id, ui string) View {
+	s := newStory(id, ui)
+	if out.animated {
+		return &liveView{out: out, story: s}
+	}
+	return &plainView{out: out, story: s}
+}
+
+// Blind shows nothing.
+type Blind struct{}
+
+// Show shows nothing.
+func (Blind) Show(client.Event) {}
+
+// Close has nothing to take back.
+func (Blind) Close() {}
+
+// JSONView writes each event as a line of JSON.
+type JSONView struct{ Out *Output }
+
+// Show writes an event. That it could not is told by the output.
+func (v JSONView) Show(e client.Event) { _ = v.Out.JSON(e) }
+
+// Close has nothing to take back.
+func (JSONView) Close() {}
+
+// plainView writes lines that also make sense in a file, each with its step.
+// What the model writes comes by the line as it arrives, and what it thinks not
+// at all.
+type plainView struct {
+	out   *Output
+	story *story
+
+	text plainText
+}
+
+// A plainText is the text that the model is writing, as far as it has arrived.
+type plainText struct {
+	// rest makes no line yet. written is how many bytes came before it, and
+	// missed says that not all of those were written.
+	rest    string
+	written int
+	missed  bool
+}
+
+// usualLine is from how many bytes on a line of the model's is broken at a
+// space before its end has arrived.
+const usualLine = 100
+
+// Show shows an event.
+func (v *plainView) Show(e client.Event) {
+	unseen := e.Type == client.EventWithdrawn && v.text.written == 0
+	switch e.Type {
+	case client.EventAnswered, client.EventCut:
+		e = v.finished(e)
+	case client.EventWithdrawn, client.EventStep:
+		v.text = plainText{}
+	default:
+	}
+	if lines := v.story.Tell(e); !unseen {
+		v.write(lines)
+	}
+	if e.Type == client.EventText {
+		v.add(e)
+	}
+}
+
+// Close has nothing to take back.
+func (v *plainView) Close() {}
+
+func (v *plainView) write(lines []line) {
+	for _, l := range lines {
+		for _, text := range strings.Split(l.text, "\n") {
+			v.out.Printf("%s\n", v.paint(l, text))
+		}
+	}
+}
+
+// add writes the lines that what has arrived makes whole.
+func (v *plainView) add(e client.Event) {
+	said := func(text string) { v.write([]line{{mark: markText, step: e.Step, text: Clean(text)}}) }
+	t := &v.text
+	if e.Skipped > 0 {
+		if t.rest != "" {
+			said(t.rest)
+		}
+		v.write([]line{{mark: markNotice, step: e.Step, text: Counted(int64(e.Skipped), "byte") + " of the text are not shown here"}})
+		t.written, t.rest, t.missed = t.written+len(t.rest)+e.Skipped, "", true
+	}
+	t.rest += e.Text
+	for {
+		n := lineEnd(t.rest)
+		if n == 0 {
+			return
+		}
+		text := strings.TrimRight(t.rest[:n], " \r\n")
+		if text != "" || t.written > 0 {
+			said(text)
+		}
+		t.rest, t.written = t.rest[n:], t.written+n
+	}
+}
+
+// lineEnd is how many bytes of a text make a line, with what ends it; zero where
+// more must arrive first.
+func lineEnd(text string) int {
+	if n := strings.IndexByte(text, '\n'); n >= 0 && n <= usualLine {
+		return n + 1
+	}
+	if len(text) <= usualLine {
+		return 0
+	}
+	if n := strings.LastIndexByte(text[:usualLine], ' '); n > 0 {
+		return n + 1
+	}
+	return strings.IndexAny(text, " \n") + 1
+}
+
+// finished writes what is missing of a text that is whole now, and takes it out
+// of the event. Where parts of it were missed it is told once more.
+func (v *plainView) finished(e client.Event) client.Event {
+	if t := v.text; t.written > 0 && !t.missed && t.written <= min(e.Shown, len(e.Text)) {
+		if rest := strings.TrimRight(Clean(e.Text[t.written:]), " \n"); rest != "" {
+			v.write([]line{{mark: markText, step: e.Step, text: rest}})
+		}
+		e.Text = ""
+	}
+	v.text = plainText{}
+	return e
+}
+
+// paint is a line of a terminal that cannot take anything back, or of a file.
+func (v *plainView) paint(l line, text string) string {
+	prefix := ""
+	if l.step > 0 && l.mark != markStep {
+		prefix = "step " + grouped(int64(l.step)) + ": "
+	}
+	switch l.mark {
+	case markCall:
+		return prefix + "calls " + text
+	case markDone:
+		return prefix + "done " + text
+	case markFailed:
+		return prefix + "failed " + text
+	case markWarning, markNotice:
+		return prefix + "-- " + text
+	case markBegan, markLink, markStep, markText, markEnd:
+	}
+	return prefix + text
+}
