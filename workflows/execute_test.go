@@ -30,6 +30,8 @@ type world struct {
 	list    func(domain.CatalogRequest) (domain.Catalog, error)
 	record  func(domain.RecordRequest) (domain.Segment, error)
 	storage bool
+	// notes, where given, writes down what happens.
+	notes *stenographer
 
 	mu     sync.Mutex
 	asked  []domain.ModelRequest
@@ -46,8 +48,12 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	suite.SetLogger(quiet())
 	env := suite.NewTestWorkflowEnvironment()
 	workflows.Register(env, workflows.Options{})
+	interceptors := []interceptor.WorkerInterceptor{&ownID{}}
+	if w.notes != nil {
+		interceptors = append(interceptors, w.notes)
+	}
 	// The race detector on a busy machine is no deadlock.
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute, Interceptors: []interceptor.WorkerInterceptor{&ownID{}}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute, Interceptors: interceptors})
 	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ModelRequest) (domain.ModelReply, error) {
 		w.mu.Lock()
 		w.asked = append(w.asked, r)

@@ -77,7 +77,10 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	case ModelReplied:
 		return a.ended(f.Work, f, at).answered(f, at)
 	case ToolReplied:
-		return a.ended(f.Work, f, at)
+		if f.Reply.NotStarted {
+			fact = unbegun{f}
+		}
+		return a.ended(f.Work, fact, at)
 	case Finished:
 		return a.ended(f.Work, f, at)
 	case Lost:
@@ -107,7 +110,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 
 // at says under which circumstances a fact came.
 func (a Agent) at(t time.Time) At {
-	return At{Time: t, Price: a.Price, Stopped: a.Execution.Halted(t)}
+	return At{Time: t, Price: a.Price, Stopped: a.Execution.Halted(t), NoTools: a.Execution.gentle || a.Execution.Halted(t)}
 }
 
 // closing is what is known where a step of the execution is over.

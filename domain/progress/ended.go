@@ -9,6 +9,10 @@ import (
 // This file is what a reader of a history concludes of a step, where a workflow
 // decides as it goes.
 
+// An unbegun is the reply of a call that surely did not begin. Whether it is made
+// again a history tells only by its request.
+type unbegun struct{ ToolReplied }
+
 // take takes an answer that no hook has changed.
 func (s Step) take(reply domain.ModelReply, at At) Step {
 	m, _ := Sound(reply.Message)
@@ -16,7 +20,10 @@ func (s Step) take(reply domain.ModelReply, at At) Step {
 	s = s.With(Answered{Message: m, Response: reply.Response, Invalid: reply.Invalid}, at)
 	switch Read(m, reply.Response) {
 	case InPart:
-		if s.pauses++; s.pauses > MaxPauses {
+		switch s.pauses++; {
+		case at.NoTools:
+			return s.With(CutOff{By: StopAtPause}, at)
+		case s.pauses > MaxPauses:
 			return s.With(Failed{Ending(TooManyPauses(s.pauses))}, at)
 		}
 		s.last = last
@@ -24,6 +31,11 @@ func (s Step) take(reply domain.ModelReply, at At) Step {
 		switch s.nothings++; {
 		case reply.Response.Finish == domain.FinishContentFilter:
 			return s.With(Failed{Ending(Withheld())}, at)
+		case reply.Response.Finish == domain.FinishLength && last.bound:
+			// What the budget left went into reasoning; asking again would too.
+			return s
+		case at.NoTools:
+			return s.With(CutOff{By: StopAtNothing}, at)
 		case s.nothings > 1:
 			return s.With(Failed{Ending(NothingTwice())}, at)
 		}
@@ -63,6 +75,10 @@ func (s Step) closed(c closing) Step {
 		s = s.concluded(*last, c)
 	}
 	s.last = nil
+	for _, u := range s.unbegun {
+		s = s.called(u.Tool.Position, u.Reply, c.At)
+	}
+	s.unbegun = nil
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for i, call := range s.ToolExecutions {
 		switch {
@@ -80,7 +96,12 @@ func (s Step) closed(c closing) Step {
 // which none was made any more.
 func (s Step) concluded(last inference, c closing) Step {
 	stop := CutOff{By: StopInInference}
+	answered := last.loss == nil && last.reply.Outcome == domain.Answered
 	switch {
+	case answered && last.summary:
+		return s
+	case c.short && !c.Stopped:
+		return s.With(CutOff{By: NoBudget}, c.At)
 	case last.loss != nil && c.Stopped:
 		if !last.summary {
 			stop.Reply = last.loss.Kept()
@@ -88,13 +109,7 @@ func (s Step) concluded(last inference, c closing) Step {
 		return s.With(stop, c.At)
 	case last.loss != nil:
 		return s.With(Failed{Ending(last.loss.Err())}, c.At)
-	case last.reply.Outcome == domain.Answered && last.summary:
-		return s
-	case last.reply.Outcome == domain.Answered && c.Stopped:
-		stop.By = StopAtNothing
-		if m, _ := Sound(last.reply.Message); Read(m, last.reply.Response) == InPart {
-			stop.By = StopAtPause
-		}
+	case answered && c.Stopped:
 		return s.With(stop, c.At)
 	}
 	switch verdict, err := Judge(last.reply, last.tries, c.attempts, c.Stopped); verdict {
@@ -108,11 +123,7 @@ func (s Step) concluded(last inference, c closing) Step {
 			return s.With(stop, c.At)
 		}
 		return s.With(Failed{Ending(err)}, c.At)
-	case Again:
-		if c.short {
-			return s.With(CutOff{By: NoBudget}, c.At)
-		}
-	case Take:
+	case Again, Take:
 	}
 	return s
 }

@@ -37,6 +37,9 @@ type Execution struct {
 	// two. They must not be changed.
 	Done []*Step
 	Now  *Step
+
+	// gentle says that a stop lets no further tool call begin.
+	gentle bool
 }
 
 // Halted reports whether a stop lets nothing go on by a time.
@@ -78,6 +81,7 @@ func (e Execution) asksToStop(r domain.StopRequest, at time.Time) Execution {
 	if !e.Meant(r) {
 		return e
 	}
+	e.gentle = e.gentle || r.Mode == domain.AfterInference
 	if after, ok := r.Escalation(); ok {
 		e = e.halts(at.Add(after))
 	}

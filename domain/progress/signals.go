@@ -31,6 +31,7 @@ func (e Execution) Signals() []domain.StopSignal {
 		signal := use.ReachedSignal()
 		if use.Rule.Unit == domain.UnitMilliseconds || use.Rule.Unit == domain.UnitTime {
 			signal = use.TimeOverSignal()
+			signal.Context = nil // how much of it was used is not known
 		}
 		signal.Source = SourceBudget
 		return append(signals, signal)
@@ -60,12 +61,18 @@ func (e Execution) limits() []domain.LimitUse {
 	spent := e.Prior.Add(domain.Spent{
 		Steps: int64(e.Outcome.Steps), Tokens: e.Outcome.Usage.TotalTokens(), CostNanoUSD: e.Outcome.CostNanoUSD,
 	})
-	cutOff := len(e.Done) > 0 && e.Done[len(e.Done)-1].Interrupted
+	// In the middle of a step a limit is one that the next inference does not fit,
+	// which was estimated in ways that history does not tell.
+	cutOff, length := false, false
+	if n := len(e.Done); n > 0 {
+		finish, _ := e.Done[n-1].FinishReason()
+		cutOff, length = e.Done[n-1].Interrupted, finish == domain.FinishLength
+	}
 	passed := e.Budget.Deadline != nil && !e.EndedAt.Before(*e.Budget.Deadline)
 	var used []domain.LimitUse
 	for _, rule := range domain.LimitRules() {
 		use, set := e.Budget.UseOf(rule.Limit, spent, e.EndedAt)
-		over := rule.Exhausts && use.Used.Int() >= use.Total.Int()
+		over := rule.Exhausts && !cutOff && !length && use.Used.Int() >= use.Total.Int()
 		switch rule.Unit {
 		case domain.UnitMilliseconds:
 			over = cutOff && !passed

@@ -25,6 +25,8 @@ type Step struct {
 	tries int
 	// last is how its newest inference ended, as long as nothing follows from it.
 	last *inference
+	// unbegun are replies after which a call may be made again.
+	unbegun []unbegun
 	// pauses and nothings count the answers that were no whole ones.
 	pauses, nothings int
 }
@@ -33,7 +35,9 @@ type Step struct {
 type inference struct {
 	summary bool
 	tries   int
-	reply   domain.ModelReply
+	// bound says that the budget limited the length of the answer.
+	bound bool
+	reply domain.ModelReply
 	// loss is set where there is no reply.
 	loss *Loss
 }
@@ -65,8 +69,9 @@ type At struct {
 	Time time.Time
 	// Price is the model's, nil where it has none.
 	Price *domain.Price
-	// Stopped says that a stop let nothing go on by then.
-	Stopped bool
+	// Stopped says that a stop let nothing go on by then, NoTools that one let no
+	// further tool call begin.
+	Stopped, NoTools bool
 }
 
 // Begin returns a step in which nothing has happened.
@@ -88,6 +93,8 @@ func (s Step) With(fact Fact, at At) Step {
 		return s.replied(f, at)
 	case ToolReplied:
 		return s.called(f.Tool.Position, f.Reply, at)
+	case unbegun:
+		s.unbegun = append(slices.Clip(s.unbegun), f)
 	case Lost:
 		switch {
 		case f.Model != nil:
@@ -120,6 +127,7 @@ func (s Step) asked(work Work) Step {
 	case work.Model != nil && work.Model.Summary != nil:
 		s.Compactions = append(slices.Clip(s.Compactions), Compaction{Summary: true, Before: work.Model.Summary.To})
 	case work.Tool != nil:
+		s.unbegun = slices.DeleteFunc(slices.Clone(s.unbegun), func(u unbegun) bool { return u.Tool.Position == work.Tool.Position })
 		s.ToolExecutions = slices.Clone(s.ToolExecutions)
 		for n := len(s.ToolExecutions); n <= work.Tool.Position; n++ { // the answer that asked for it is not known
 			s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
@@ -176,8 +184,9 @@ func (s Step) lost(f Lost, at At) Step {
 
 func lastOf(work Work, reply domain.ModelReply, loss *Loss) *inference {
 	last := &inference{reply: reply, loss: loss, tries: max(reply.Tries, 1)}
-	if work.Model != nil {
-		last.summary, last.tries = work.Model.Summary != nil, last.tries+work.Model.Attempts
+	if r := work.Model; r != nil {
+		last.summary, last.tries = r.Summary != nil, last.tries+r.Attempts
+		last.bound = r.MaxOutputTokens > 0 || (r.TokensLeft > 0 || r.CostLeftNanoUSD > 0) && !reply.Spent.IsZero()
 	}
 	return last
 }

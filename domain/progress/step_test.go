@@ -289,7 +289,6 @@ func TestACallIsMadeAgain(t *testing.T) {
 	s = s.With(progress.Asked{Work: work}, at(3))
 	require.Equal(t, domain.ToolRunning, s.ToolExecutions[1].Outcome())
 	require.Equal(t, noon, s.ToolExecutions[1].StartedAt)
-	require.Nil(t, s.ToolExecutions[1].Error)
 	s = s.With(progress.Lost{Work: progress.Work{Tool: work.Tool, Attempt: 3}, Loss: progress.Loss{}}, at(4))
 	require.Equal(t, 3, s.ToolExecutions[1].Attempts)
 }

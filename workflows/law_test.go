@@ -1,0 +1,248 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+	"everstep/domain/progress"
+)
+
+// A stenographer writes down what a history would hold of a workflow that runs
+// in memory: its requests, what became of them, and what came from outside.
+type stenographer struct {
+	interceptor.WorkerInterceptorBase
+	mu    sync.Mutex
+	agent progress.Agent
+	asked int
+	// early are the stops that the environment delivers before the beginning.
+	early []progress.Fact
+}
+
+func (s *stenographer) fact(ctx workflow.Context, fact progress.Fact) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent.Execution.Number == 0 {
+		if _, begins := fact.(progress.RunBegan); !begins {
+			s.early = append(s.early, fact)
+			return
+		}
+	}
+	s.agent = s.agent.With(fact, workflow.Now(ctx))
+	for _, early := range s.early {
+		s.agent = s.agent.With(early, workflow.Now(ctx))
+	}
+	s.early = nil
+}
+
+func (s *stenographer) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &noting{s: s}
+	in.Next = next
+	return in
+}
+
+type noting struct {
+	interceptor.WorkflowInboundInterceptorBase
+	s *stenographer
+}
+
+func (n *noting) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	out := &notingOut{s: n.s}
+	out.Next = next
+	return n.Next.Init(out)
+}
+
+func (n *noting) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	input := in.Args[0].(domain.SessionInput)
+	n.s.agent = progress.NewAgent(input.AgentID, workflow.GetInfo(ctx).FirstRunID)
+	n.s.fact(ctx, progress.RunBegan{Input: input})
+	return n.Next.ExecuteWorkflow(ctx, in)
+}
+
+func (n *noting) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignalInput) error {
+	var data []byte
+	if list := in.Arg.GetPayloads(); len(list) > 0 {
+		data = list[0].GetData()
+	}
+	n.s.fact(ctx, progress.StopAsked{Request: progress.ReadStop(data)})
+	return n.Next.HandleSignal(ctx, in)
+}
+
+type notingOut struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	s *stenographer
+}
+
+// ExecuteActivity writes down what becomes of an activity before the workflow
+// hears of it, as a history does.
+func (n *notingOut) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	future := n.Next.ExecuteActivity(ctx, name, args...)
+	if ctx.Err() != nil {
+		return future // nothing is scheduled
+	}
+	n.s.asked++
+	w := progress.Work{ID: fmt.Sprint(n.s.asked), Activity: name, Attempt: 1, Since: workflow.Now(ctx)}
+	switch in := args[0].(type) {
+	case domain.ModelRequest:
+		w.Model = &in
+	case domain.ToolRequest:
+		w.Tool = &in
+	}
+	n.s.fact(ctx, progress.Asked{Work: w})
+	apart, _ := workflow.NewDisconnectedContext(ctx)
+	settled, settle := workflow.NewFuture(apart)
+	workflow.GoNamed(apart, "stenographer", func(apart workflow.Context) {
+		n.s.fact(apart, n.came(apart, w, future))
+		settle.Chain(future)
+	})
+	return settled
+}
+
+// came is what became of an activity.
+func (n *notingOut) came(ctx workflow.Context, w progress.Work, future workflow.Future) progress.Fact {
+	var model domain.ModelReply
+	var tool domain.ToolReply
+	var catalog domain.Catalog
+	var err error
+	switch {
+	case w.Model != nil:
+		err = future.Get(ctx, &model)
+	case w.Tool != nil:
+		err = future.Get(ctx, &tool)
+	default:
+		err = future.Get(ctx, &catalog)
+	}
+	switch {
+	case err != nil:
+		loss := lossIn(err)
+		if loss.How == progress.Cancelled {
+			n.s.fact(ctx, progress.CancelAsked{Work: w})
+		}
+		return progress.Lost{Work: w, Loss: loss}
+	case w.Model != nil:
+		return progress.ModelReplied{Work: w, Reply: model}
+	case w.Tool != nil:
+		return progress.ToolReplied{Work: w, Reply: tool}
+	}
+	return progress.Resolved{Work: w, Catalog: catalog}
+}
+
+// lossIn reads an error as a history holds it.
+func lossIn(err error) progress.Loss {
+	var loss progress.Loss
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		loss.How = progress.TimedOut
+		var beat domain.Heartbeat
+		if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&beat) == nil {
+			loss.Beat = &beat
+		}
+	}
+	if temporal.IsCanceledError(err) {
+		loss.How = progress.Cancelled
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		loss.Told = progress.Told(app.Message())
+	}
+	return loss
+}
+
+func (n *notingOut) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
+	if outcome, ok := memo[domain.MemoOutcome].(domain.Outcome); ok {
+		n.s.fact(ctx, progress.Ended{Outcome: outcome})
+	}
+	return n.Next.UpsertMemo(ctx, memo)
+}
+
+// TestTheLaw: whatever models, tools and people do, in whatever order, what
+// requests and replies alone tell is what the workflow has kept: steps, usage,
+// cost, tries, errors, calls, and the stops.
+func TestTheLaw(t *testing.T) {
+	t.Parallel()
+	beats := rapid.Custom(func(t *rapid.T) domain.Heartbeat {
+		beat := domain.Heartbeat{Step: 1, Spent: domain.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(t, "spent")}, Reserved: domain.Usage{InputTokens: 5, OutputTokens: 3}}
+		if rapid.Bool().Draw(t, "text") {
+			beat.Tail, beat.Length = "so far", rapid.IntRange(6, 60).Draw(t, "length")
+		}
+		return beat
+	})
+	rapid.Check(t, func(draw *rapid.T) {
+		replies := rapid.SliceOfN(modelReplies(), 1, 8).Draw(draw, "model")
+		tools := rapid.SliceOfN(toolReplies(), 1, 5).Draw(draw, "tool")
+		lost := rapid.SliceOfN(rapid.IntRange(0, 5), 8, 8).Draw(draw, "lost")
+		beat := beats.Draw(draw, "beat")
+		budget := domain.ExecutionBudget{MaxSteps: limits().Draw(draw, "steps"), MaxToolCalls: limits().Draw(draw, "calls")}
+		if tokens := limits().Draw(draw, "tokens"); tokens != nil {
+			budget.MaxTokens = number(*tokens * 60)
+		}
+		if rapid.IntRange(0, 4).Draw(draw, "timed") == 0 {
+			budget.MaxSeconds = new(float64(rapid.IntRange(1, 4).Draw(draw, "seconds")))
+		}
+		notes := &stenographer{}
+		w := &world{
+			tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "once", Effect: domain.AtMostOnce}}, notes: notes,
+		}
+		w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+			return domain.Catalog{
+				Tools: w.tools, MinOutputTokens: 1, Price: &domain.Price{Input: 3_000_001, Output: 15_000_000}, Digest: domain.DigestOf([]byte("resolved")),
+			}, nil
+		}
+		w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+			n := len(w.asked) - 1
+			switch {
+			case n >= len(replies):
+				return says("the end"), nil
+			case lost[n] == 0:
+				return domain.ModelReply{}, temporal.NewHeartbeatTimeoutError(beat)
+			}
+			return replies[n], nil
+		}
+		w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) { return tools[(r.Step*7+r.Position)%len(tools)]() }
+		env := w.environment(t)
+		for i := range rapid.IntRange(0, 2).Draw(draw, "stops") {
+			request := domain.StopRequest{
+				Mode:   rapid.SampledFrom(domain.StopModes()).Draw(draw, "mode"),
+				Within: domain.Span(rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second}).Draw(draw, "within")),
+			}
+			at := time.Duration(rapid.IntRange(0, 4000).Draw(draw, fmt.Sprint("at ", i))) * time.Millisecond
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), request) }, at)
+		}
+		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+			in.Budget, in.Definition.Attempts = budget, rapid.IntRange(1, 4).Draw(draw, "attempts")
+		}))
+
+		out := outcome(t, env)
+		page := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+		at := notes.agent.Execution
+		require.Equal(draw, out.ExecutionID, at.ID)
+		require.Empty(draw, at.Compare(nil, page.Steps))
+		require.NotNil(draw, at.Outcome)
+		state, err := domain.DecodeAgentState(query(t, env, domain.QueryState, domain.StateRequest{}).State)
+		require.NoError(draw, err)
+		var stops []domain.StopSignal
+		for _, signal := range state.StopSignals() {
+			if signal.Reason == domain.UserRequested {
+				stops = append(stops, signal)
+			}
+		}
+		require.Subset(draw, at.Stops, stops)
+		for _, signal := range at.Signals() {
+			if signal.Reason != domain.UserRequested && signal.Reason == out.StopReason {
+				kept, _ := state.StopSignal()
+				require.Equal(draw, kept.Message, signal.Message)
+				require.Equal(draw, kept.Source, signal.Source)
+				if signal.Context != nil {
+					require.Equal(draw, kept.Context, signal.Context)
+				}
+			}
+		}
+	})
+}
