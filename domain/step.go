@@ -11,7 +11,7 @@ type AgentStep struct {
 	ID StepID
 	// Number counts the execution's steps from 1.
 	Number int
-	// Model is the one that was asked, as "provider/name".
+	// Model is the one that was asked, as "provider/name"; empty where none was.
 	Model string
 	Input StepInput
 	// Output are the messages that the step added, in order: a summary, where

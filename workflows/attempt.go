@@ -54,8 +54,9 @@ func (i *inference) ask(permit mailbox.Permit, request domain.ModelRequest) (dom
 		what, doing = "summary", "making the conversation shorter"
 	}
 	i.note(fmt.Sprintf("step %d: %s", i.content.Number, doing))
+	i.asks(i.resolved.Definition.Model.String())
 	i.emit(domain.InferenceRequestStarted{
-		EventHeader: i.head(), Model: domain.Shorten(i.resolved.Definition.Model.String(), maxEventText), Attempts: i.tries, Summary: i.plan != nil,
+		EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
 	})
 	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
 	reply, err := mailbox.Await(permit, options, domain.CallModel, request)

@@ -74,13 +74,15 @@ func (s session) startStep() *stepRun {
 	number := s.state.StepCount() + 1
 	id := execution.ID().Step(number)
 	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput()), phase: beforeModel}
-	step.content.Model = s.resolved.Definition.Model.String()
 	s.agent.startStep(id, number)
 	return step
 }
 
 // enter lets the step come further.
 func (t *stepRun) enter(p phase) { t.phase = p }
+
+// asks notes the model that the step's inference is asked of.
+func (t *stepRun) asks(model string) { t.content.Model = model }
 
 // want notes what hooks and guards want of the inference.
 func (t *stepRun) want(request hook.Request) { t.request = request }
