@@ -2,13 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"everstep/activities/document"
+	"everstep/activities/files"
 	"everstep/domain"
 	"everstep/domain/spelling"
 	"everstep/starter/agentfile"
+	"everstep/starter/render"
 )
 
 func agentsCommand(p *program) *cobra.Command {
@@ -70,21 +75,21 @@ them.`,
 				return err
 			}
 			if p.flags.json {
-				return p.json(listed)
+				return p.out.JSON(listed)
 			}
 			if len(listed) == 0 {
 				p.say("there is no agent's file in ./agents or ./.everstep/agents")
 				return nil
 			}
-			t := table{head: []string{"NAME", "MODEL", "FILE", "DESCRIPTION"}}
+			t := render.Table{Head: []string{"NAME", "MODEL", "FILE", "DESCRIPTION"}}
 			for _, a := range listed {
 				description := a.Description
 				if a.Problems > 0 {
-					description = "broken: " + counted(int64(a.Problems), "problem")
+					description = "broken: " + render.Counted(int64(a.Problems), "problem")
 				}
-				t.rows = append(t.rows, []string{oneLine(a.Name), oneLine(orDash(a.Model)), oneLine(a.File), oneLine(description)})
+				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(orDash(a.Model)), render.OneLine(a.File), render.OneLine(description)})
 			}
-			p.out.printf("%s", t.render(p.out))
+			p.out.Printf("%s", t.Render(p.out))
 			return nil
 		},
 	}
@@ -128,8 +133,183 @@ and checks keys with it, where the file's first line names it:
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := json.MarshalIndent(agentfile.Schema(), "", "  ")
-			p.out.printf("%s\n", text)
+			p.out.Printf("%s\n", text)
 			return err
 		},
 	}
+}
+
+func agentsCheckCommand(p *program) *cobra.Command {
+	var dir string
+	command := &cobra.Command{
+		Use:   "check [FILE|NAME]…",
+		Short: "Check agents' files, and say all that is wrong",
+		Long: `Checks agents' files, by path or name; without one, those that list lists. Each
+problem is a line on standard output: file:line:column: field: what is wrong, and
+what to do. Exits 1 where there is any. Whether a worker has the tools, hooks and
+model is known to the worker alone.`,
+		Example: `  starter agents check
+  starter agents check agents/reviewer.md agents/writer.yaml
+  starter agents check --json | jq -r '.[].message'`,
+		ValidArgsFunction: p.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				listed, err := p.listAgents(dir)
+				if err != nil {
+					return err
+				}
+				if len(listed) == 0 {
+					return usage("agent: there is none in ./agents or ./.everstep/agents; give a file, as in: starter agents check reviewer.md")
+				}
+				for _, a := range listed {
+					args = append(args, a.File)
+				}
+			}
+			return p.showProblems(p.checkAgents(dir, args))
+		},
+	}
+	registerFolder(command, &dir)
+	return command
+}
+
+// checkAgents is all that is wrong with agents, which are named by file or name.
+func (p *program) checkAgents(dir string, named []string) document.Problems {
+	all := document.Problems{}
+	for _, text := range named {
+		path, err := agentfile.Find(p.agentsIn(dir), text)
+		if err != nil {
+			all = append(all, document.Problem{File: text, Message: err.Error()})
+			continue
+		}
+		file, err := agentfile.Load(path)
+		problems, _ := errors.AsType[document.Problems](err)
+		if len(problems) == 0 {
+			p.say("%s: nothing is wrong", path)
+		}
+		p.noteTools(path, file.Definition.Tools)
+		all = append(all, problems...)
+	}
+	return all
+}
+
+// noteTools says of tools that are none of ours and look like one what was most
+// likely meant. It is no problem: a worker may have tools of its own.
+func (p *program) noteTools(path string, tools []string) {
+	var builtin []string
+	for _, t := range new(files.Root).Tools() {
+		builtin = append(builtin, t.Spec().Name)
+	}
+	for _, tool := range tools {
+		if slices.Contains(builtin, tool) {
+			continue
+		}
+		if near, ok := spelling.Nearest(tool, builtin); ok {
+			p.say("%s: note: tools: %s is not built in; did you mean %s? A worker of your own may have it", path, tool, near)
+		}
+	}
+}
+
+func (p *program) showProblems(problems document.Problems) error {
+	if p.flags.json {
+		if err := p.out.JSON(problems); err != nil {
+			return err
+		}
+	} else {
+		for _, problem := range problems {
+			p.out.Printf("%s\n", render.OneLine(problem.String()))
+		}
+	}
+	if len(problems) > 0 {
+		return &exitError{code: exitOther}
+	}
+	return nil
+}
+
+func agentsShowCommand(p *program) *cobra.Command {
+	var dir string
+	command := &cobra.Command{
+		Use:   "show FILE|NAME",
+		Short: "Show an agent as it would run",
+		Long: `Shows an agent as it would run, with the defaults of all that its file leaves
+out, as YAML that is an agent's file itself. What only a worker knows is not
+there, such as the price of a model that the file gives none.`,
+		Example: `  starter agents show reviewer
+  starter agents show agents/reviewer.md --json | jq .budget`,
+		Args:              argument("agent", "starter agents show agents/reviewer.md"),
+		ValidArgsFunction: p.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			file, err := p.loadAgent(dir, args[0])
+			if err != nil {
+				return err
+			}
+			from := ""
+			if file.Definition.Model.Provider == "" && p.env.value(variableModel) != "" {
+				timeouts := file.Definition.Model.Timeouts
+				if file.Definition.Model, err = readModel(variableModel, p.env.value(variableModel)); err != nil {
+					return err
+				}
+				file.Definition.Model.Timeouts = timeouts
+				from = "# model: from " + variableModel + "\n"
+			}
+			resolved := file.Resolve()
+			if p.flags.json {
+				return p.out.JSON(resolved)
+			}
+			text, err := resolved.YAML()
+			if err != nil {
+				return fmt.Errorf("%s: write YAML: %w", file.Path, err)
+			}
+			if resolved.Model == nil {
+				from = "# model: none; name one with --model or " + variableModel + "\n"
+			}
+			p.out.Printf("# %s, as it would run\n%s%s", render.OneLine(file.Path), from, render.Clean(string(text)))
+			return nil
+		},
+	}
+	registerFolder(command, &dir)
+	return command
+}
+
+func registerFolder(command *cobra.Command, dir *string) {
+	command.Flags().StringVar(dir, "dir", "", "the `FOLDER` in which to look for agents and .everstep/agents; the current one unless given")
+}
+
+// agentsIn is the folder in which agents are looked for by name.
+func (p *program) agentsIn(dir string) string {
+	if dir != "" {
+		return dir
+	}
+	return p.here
+}
+
+// loadAgent reads an agent that is named by its file or its name. Its error
+// holds all that is wrong with the file.
+func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
+	path, err := agentfile.Find(p.agentsIn(dir), named)
+	if err != nil {
+		return agentfile.File{}, usage("agent: " + err.Error())
+	}
+	file, err := agentfile.Load(path)
+	if err != nil {
+		return agentfile.File{}, &exitError{code: exitUsage, text: err.Error(), cause: err}
+	}
+	return file, nil
+}
+
+// completeAgents offers the names of agents in files; the shell offers files
+// where there is none.
+func (p *program) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return p.agentNames(args), cobra.ShellCompDirectiveDefault
+}
+
+func (p *program) agentNames(besides []string) []string {
+	listed, err := p.listAgents("")
+	if err != nil || len(besides) > 0 {
+		return nil
+	}
+	var names []string
+	for _, a := range listed {
+		names = append(names, cobra.CompletionWithDesc(render.OneLine(a.Name), domain.Shorten(render.OneLine(a.Description), 60)))
+	}
+	return names
 }

@@ -17,6 +17,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/chaos"
 	"everstep/starter/devserver"
+	"everstep/starter/render"
 )
 
 // chaosFlags say what is to be killed, and where.
@@ -129,7 +130,7 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	for _, a := range config.Agents {
 		p.say("%s", a)
 	}
-	p.say("killing %s, seed %d", counted(int64(config.Kills), "worker"), config.Seed)
+	p.say("killing %s, seed %d", render.Counted(int64(config.Kills), "worker"), config.Seed)
 	report, err := chaos.Run(ctx, config)
 	switch {
 	case ctx.Err() != nil:
@@ -169,22 +170,22 @@ func (p *program) chaosElsewhere(config *chaos.Config) error {
 // broken promises. whole says that the proof was carried to its end.
 func (p *program) chaosReport(r chaos.Report, whole bool) error {
 	if p.flags.json {
-		if err := p.json(r); err != nil {
+		if err := p.out.JSON(r); err != nil {
 			return err
 		}
 	} else {
-		p.out.printf("%s", r.Table())
+		p.out.Printf("%s", r.Table())
 	}
 	for _, kind := range r.Kinds {
-		p.say("ran %s under kills: %s", counted(int64(kind.Runs), "time"), kind)
+		p.say("ran %s under kills: %s", render.Counted(int64(kind.Runs), "time"), kind)
 	}
-	p.say("%s in %s of %s with %d summaries, %s in all", counted(int64(r.Total.Kills), "kill"), counted(int64(r.Steps), "step"),
-		counted(int64(r.Agents), "agent"), r.Summaries, duration(time.Duration(r.Seconds*float64(time.Second))))
+	p.say("%s in %s of %s with %d summaries, %s in all", render.Counted(int64(r.Total.Kills), "kill"), render.Counted(int64(r.Steps), "step"),
+		render.Counted(int64(r.Agents), "agent"), r.Summaries, render.Duration(time.Duration(r.Seconds*float64(time.Second))))
 	var sources []string
 	for _, source := range slices.Sorted(maps.Keys(r.Status.Sources)) {
 		sources = append(sources, fmt.Sprintf("%d by %s", r.Status.Sources[source], source))
 	}
-	p.say("status was told %s (%s), at the slowest in %.2f s", counted(int64(r.Status.Answers), "time"), strings.Join(sources, ", "), r.Status.SlowestSeconds)
+	p.say("status was told %s (%s), at the slowest in %.2f s", render.Counted(int64(r.Status.Answers), "time"), strings.Join(sources, ", "), r.Status.SlowestSeconds)
 	if r.Held() {
 		if whole {
 			p.say("every promise was kept")
@@ -197,7 +198,7 @@ func (p *program) chaosReport(r chaos.Report, whole bool) error {
 	}
 	for _, b := range domain.Boundaries() {
 		if n := r.Unreached[b]; n > 0 {
-			broken = append(broken, fmt.Sprintf("not shown: no agent reached %s, so %s were not made", b, counted(int64(n), "kill")))
+			broken = append(broken, fmt.Sprintf("not shown: no agent reached %s, so %s were not made", b, render.Counted(int64(n), "kill")))
 		}
 	}
 	return &exitError{code: exitOther, text: strings.Join(broken, "\n")}

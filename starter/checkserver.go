@@ -11,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"everstep/starter/render"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -123,7 +126,7 @@ func (p *program) checkServer(ctx context.Context, connection host.Connection, f
 	if _, err := s.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: s.namespace}); err != nil {
 		return ok(name, "%s answers; namespace %s: %s", s.address, s.namespace, err).fail("create the namespace, or name another with --namespace or TEMPORAL_NAMESPACE"), s
 	}
-	detail := fmt.Sprintf("Temporal %s at %s, namespace %s, answers in %s", info.GetServerVersion(), s.address, s.namespace, duration(took))
+	detail := fmt.Sprintf("Temporal %s at %s, namespace %s, answers in %s", info.GetServerVersion(), s.address, s.namespace, render.Duration(took))
 	if local != nil {
 		detail += "; UI " + local.UIURL + "; state " + local.StateFile
 		if !shut(ctx, local.UIURL) {
@@ -187,7 +190,7 @@ func (s *server) checkWorkers(ctx context.Context) check {
 	for _, poller := range described.GetPollers() {
 		silent := time.Since(poller.GetLastAccessTime().AsTime())
 		if silent < pollSpan {
-			seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.GetIdentity(), duration(silent)))
+			seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.GetIdentity(), render.Duration(silent)))
 		}
 	}
 	if len(seen) == 0 {
@@ -198,5 +201,5 @@ func (s *server) checkWorkers(ctx context.Context) check {
 		return ok(name, "none has asked task queue %s for work in the last minute", s.taskQueue).warn(fix)
 	}
 	slices.Sort(seen)
-	return ok(name, "%s on task queue %s: %s", counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
+	return ok(name, "%s on task queue %s: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"everstep/starter/render"
 )
 
 func closeCommand(p *program) *cobra.Command {
@@ -20,11 +22,7 @@ did stays readable. It is refused while an execution is in progress.`,
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				return p.json(closed{ID: id, Executions: executions})
-			}
-			p.say("closed %s after %s", id, counted(int64(executions), "execution"))
-			return nil
+			return p.did(closed{ID: id, Executions: executions}, "closed %s after %s", id, render.Counted(int64(executions), "execution"))
 		}),
 	}
 }

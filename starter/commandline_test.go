@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/starter/render"
 )
 
 func TestCommandLineThatIsWrong(t *testing.T) {
@@ -242,4 +244,23 @@ func TestCompletion(t *testing.T) {
 	code, stdout, _ := newCaller(t).call(t.Context(), "__complete", "status", "")
 	require.Equal(t, exitDone, code)
 	require.Equal(t, ":4", strings.TrimSpace(stdout))
+}
+
+func TestNaughtyIDs(t *testing.T) {
+	t.Parallel()
+	folder := os.Getenv("EVERSTEP_DATA")
+	if folder == "" {
+		t.Skip("EVERSTEP_DATA is not set: the naughty strings were not tried")
+	}
+	data, err := os.ReadFile(filepath.Join(folder, "hostile", "blns", "blns.json"))
+	require.NoError(t, err)
+	var texts []string
+	require.NoError(t, json.Unmarshal(data, &texts))
+	require.NotEmpty(t, texts)
+	for _, text := range texts {
+		code, stdout, stderr := newCaller(t).call(t.Context(), "status", "--", text)
+		require.Empty(t, stdout, "%q", text)
+		require.Equal(t, render.Clean(stderr), stderr, "nothing harmful is printed")
+		require.Contains(t, []int{exitUsage, exitUnreachable}, code, "%q", text)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"everstep/activities/files"
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/render"
 	"everstep/worker/host"
 )
 
@@ -69,7 +70,7 @@ func (p *program) completeIDs(command *cobra.Command, args []string, prefix stri
 			break
 		}
 		if !agent.Foreign && strings.HasPrefix(agent.ID, prefix) {
-			ids = append(ids, cobra.CompletionWithDesc(oneLine(agent.ID), string(agent.Status)))
+			ids = append(ids, cobra.CompletionWithDesc(render.OneLine(agent.ID), string(agent.Status)))
 		}
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -82,9 +82,9 @@ func (p *program) crowd(ctx context.Context, f crowdFlags) error {
 		return err
 	}
 	if p.flags.json {
-		err = p.json(report)
+		err = p.out.JSON(report)
 	} else {
-		p.out.printf("%s", report.Table())
+		p.out.Printf("%s", report.Table())
 	}
 	if err == nil && len(report.Broken) > 0 {
 		return &exitError{code: exitOther, text: "broken promise: " + strings.Join(report.Broken, "\nbroken promise: ")}

@@ -15,6 +15,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
+	"everstep/starter/render"
 )
 
 //go:embed demo.yaml
@@ -78,9 +79,9 @@ func (p *program) demo(ctx context.Context, folder string) error {
 		return err
 	}
 	if p.flags.json {
-		return p.json(told)
+		return p.out.JSON(told)
 	}
-	p.answer(told.Report)
+	p.out.Printf("%s", p.out.Answer(told.Report))
 	d.sumUp(told)
 	return nil
 }
@@ -132,7 +133,7 @@ func (d *demo) script() string { return filepath.Join(d.scratch, "demo.yaml") }
 
 // demoPrompt is what the agent is asked.
 func demoPrompt(dir string) string {
-	return fmt.Sprintf("Look through the files in the folder %s and report what is there.", oneLine(filepath.Base(dir)))
+	return fmt.Sprintf("Look through the files in the folder %s and report what is there.", render.OneLine(filepath.Base(dir)))
 }
 
 // start starts the agent.
@@ -175,4 +176,202 @@ func (d *demo) close() {
 	if d.lease != nil {
 		d.lease.Close()
 	}
+}
+
+// demoKillStep is the step in which the worker is killed.
+const demoKillStep = 3
+
+// A demoReport is what the demo showed. It is its answer in JSON.
+type demoReport struct {
+	client.Execution
+	Status domain.ExecutionStatus `json:"status"`
+	Steps  int                    `json:"step_count"`
+	Report string                 `json:"report"`
+	Dir    string                 `json:"dir"`
+
+	Killed demoKill `json:"killed"`
+	// Seconds is how long it all took once the server was up.
+	Seconds   float64 `json:"seconds"`
+	UIURL     string  `json:"ui_url"`
+	StateFile string  `json:"state_file"`
+}
+
+// A demoKill is the death of the first worker and what came of it.
+type demoKill struct {
+	PID int `json:"pid"`
+	// TookOver is the second worker's process.
+	TookOver int `json:"took_over_pid"`
+	// Step is the one in which it was killed and which went on, and During what
+	// was under way.
+	Step   int    `json:"step"`
+	During string `json:"during"`
+	// StepsKept and CallsKept were done by then, and not done again.
+	StepsKept int `json:"steps_not_repeated"`
+	CallsKept int `json:"tool_calls_not_repeated"`
+	// Requests counts the model requests that were made again.
+	Requests int `json:"model_requests_repeated"`
+	// Seconds is the time from the kill until the agent went on.
+	Seconds float64 `json:"seconds"`
+
+	at     time.Time
+	wentOn bool
+}
+
+// run starts the agent, follows it, kills its worker on the way, and returns
+// what came of it.
+func (d *demo) run(ctx context.Context) (demoReport, error) {
+	if err := d.start(ctx); err != nil {
+		return demoReport{}, err
+	}
+	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.server.ui(d.agent.ID, d.agent.RunID), StateFile: d.lease.Server().StateFile}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	expected := d.guard(ctx, cancel)
+	defer func() { expected() }()
+	v := d.program.newView(d.agent.ID, told.UIURL)
+	defer v.Close()
+	for event, err := range d.server.agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
+		if err != nil {
+			return told, because(ctx, err)
+		}
+		v.Show(event)
+		told.Killed.goesOn(d, event)
+		if d.isTheMoment(event, &told.Killed) {
+			expected()
+			if err := d.replaceWorker(&told.Killed); err != nil {
+				return told, err
+			}
+			expected = d.guard(ctx, cancel)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return told, because(ctx, err)
+	}
+	result, err := d.server.agents.Wait(ctx, d.agent.ID, 1)
+	if err != nil {
+		return told, because(ctx, err)
+	}
+	told.Status, told.Steps, told.Report = result.Outcome.Status, result.Outcome.Steps, result.Answer
+	told.Seconds = inSeconds(time.Since(d.began))
+	if told.Status != domain.StatusCompleted {
+		return told, outcomeOf(result)
+	}
+	return told, nil
+}
+
+// guard ends the demo when the worker ends by itself, until it is told to
+// expect that.
+func (d *demo) guard(ctx context.Context, cancel context.CancelCauseFunc) (expected func()) {
+	ctx, expect := context.WithCancel(ctx)
+	worker := d.worker
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-worker.Done():
+			if ctx.Err() == nil {
+				cancel(fmt.Errorf("worker: it has ended by itself: %s%s", worker.End(), worker.Tail()))
+			}
+		}
+	}()
+	return expect
+}
+
+// because is the error that ended a context, where one did.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// isTheMoment reports whether the agent is in the middle of the step: the
+// model's answer comes in, or at the latest its tools are at work.
+func (d *demo) isTheMoment(e client.Event, k *demoKill) bool {
+	if k.PID != 0 {
+		return false
+	}
+	k.count(e)
+	if e.Step < demoKillStep {
+		return false
+	}
+	switch e.Type {
+	case client.EventText:
+		k.During, k.Requests = "while the model was answering", 1
+	case client.EventTool:
+		k.During = "while a tool was at work"
+	default:
+		return false
+	}
+	k.PID, k.Step = d.worker.PID(), e.Step
+	return true
+}
+
+// replaceWorker kills the worker and starts another.
+func (d *demo) replaceWorker(k *demoKill) error {
+	k.at = time.Now()
+	d.worker.Kill()
+	if p := d.program; !p.flags.quiet {
+		p.err.Note(p.err.Theme.Bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During)))
+	}
+	var err error
+	if d.worker, err = startWorker(d.spec); err != nil {
+		return fmt.Errorf("worker: a second one cannot be started: %w", err)
+	}
+	k.TookOver = d.worker.PID()
+	d.say("a second worker runs as process %d; the server notices in about 3 s that the first one is silent", k.TookOver)
+	return nil
+}
+
+// count notes what is done before the kill.
+func (k *demoKill) count(e client.Event) {
+	switch e.Type {
+	case client.EventStep:
+		k.StepsKept = e.Step - 1
+	case client.EventToolDone:
+		k.CallsKept++
+	default:
+	}
+}
+
+// goesOn notes the first thing that can only be the second worker's.
+func (k *demoKill) goesOn(d *demo, e client.Event) {
+	if k.PID == 0 || k.wentOn {
+		return
+	}
+	switch e.Type {
+	case client.EventWithdrawn, client.EventAnswered, client.EventTool, client.EventToolDone, client.EventStep:
+		k.wentOn, k.Seconds = true, inSeconds(time.Since(k.at))
+		d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
+	default:
+	}
+}
+
+func inSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }
+
+// sumUp says what was shown.
+func (d *demo) sumUp(r demoReport) {
+	p, k := d.program, r.Killed
+	if p.flags.quiet {
+		return
+	}
+	t := p.err.Theme
+	p.err.Printf("\n%s\n", t.Head("What you saw"))
+	p.err.Facts(12, [][2]string{
+		{"killed", fmt.Sprintf("worker process %d, with SIGKILL, in step %d, %s", k.PID, k.Step, k.During)},
+		{"went on", fmt.Sprintf("at step %d, with worker process %d, %.1f s after the kill", k.Step, k.TookOver, k.Seconds)},
+		{"not repeated", fmt.Sprintf("%s with %s: recorded, so they stand", render.Counted(int64(k.StepsKept), "completed step"), render.Counted(int64(k.CallsKept), "tool call"))},
+		{"repeated", repeated(k)},
+		{"took", fmt.Sprintf("%.1f s in all for %s, once the server was up", r.Seconds, render.Counted(int64(r.Steps), "step"))},
+		{"look at it", r.UIURL},
+	})
+	if d.lease.Server().Started {
+		p.err.Printf("  %s\n", t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev"))))
+	}
+}
+
+func repeated(k demoKill) string {
+	if k.Requests == 0 {
+		return "the tool call under way, which may be repeated"
+	}
+	return "the one model request that was under way"
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,6 +67,8 @@ func writeFiles(t *testing.T, dir string, contents map[string]string) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 }
+
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestDemoReport plays the demo in a small project.
 func TestDemoReport(t *testing.T) {

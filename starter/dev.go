@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/devserver"
+	"everstep/starter/render"
 	"everstep/worker/host/codec"
 	"everstep/worker/host/door"
 )
@@ -108,26 +109,24 @@ type devUp struct {
 
 func (p *program) announce(up devUp) error {
 	if p.flags.json {
-		return p.json(up)
+		return p.out.JSON(up)
 	}
 	if p.flags.quiet {
 		return nil
 	}
-	t := p.err.theme
-	p.err.printf("%s %s\n", t.good("●"), t.head("Everstep is up"))
-	for _, fact := range [][2]string{
+	t := p.err.Theme
+	p.err.Printf("%s %s\n", t.Good("●"), t.Head("Everstep is up"))
+	p.err.Facts(7, [][2]string{
 		{"server", up.Address + " (Temporal " + up.ServerVersion + ")"},
 		{"ui", up.UIURL},
 		{"queue", up.TaskQueue},
 		{"folder", up.Dir},
 		{"state", up.StateFile},
-	} {
-		p.err.printf("  %s %s\n", t.faint(fmt.Sprintf("%-7s", fact[0])), oneLine(fact[1]))
-	}
+	})
 	if connection, err := p.configured(); err == nil && connection.Configured {
 		p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, variableAddress)
 	}
-	p.err.printf("  %s\n", t.faint(`in another terminal: starter run --model PROVIDER/MODEL "…"; Ctrl-C ends this`))
+	p.err.Printf("  %s\n", t.Faint(`in another terminal: starter run --model PROVIDER/MODEL "…"; Ctrl-C ends this`))
 	return nil
 }
 
@@ -142,7 +141,7 @@ type logWriter struct{ p *program }
 
 func (w logWriter) Write(text []byte) (int, error) {
 	if !w.p.flags.quiet {
-		w.p.err.printf("%s", clean(string(text)))
+		w.p.err.Printf("%s", render.Clean(string(text)))
 	}
 	return len(text), nil
 }

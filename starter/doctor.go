@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"everstep/starter/render"
 )
 
 // A verdict says how a check came out.
@@ -83,14 +85,14 @@ func (p *program) examine(ctx context.Context, f stackFlags) []check {
 
 func (p *program) showChecks(checks []check) error {
 	if p.flags.json {
-		return p.json(checks)
+		return p.out.JSON(checks)
 	}
-	t := p.out.theme
+	t := p.out.Theme
 	for _, c := range checks {
-		paint := map[verdict]func(...string) string{verdictOK: t.good, verdictWarn: t.warn, verdictFail: t.bad}[c.Verdict]
-		p.out.printf("%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.head(fmt.Sprintf("%-14s", c.Name)), oneLine(c.Detail))
+		paint := map[verdict]func(...string) string{verdictOK: t.Good, verdictWarn: t.Warn, verdictFail: t.Bad}[c.Verdict]
+		p.out.Printf("%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.Head(fmt.Sprintf("%-14s", c.Name)), render.OneLine(c.Detail))
 		if c.Fix != "" {
-			p.out.printf("%s%s\n", strings.Repeat(" ", 21), t.faint("→ "+oneLine(c.Fix)))
+			p.out.Printf("%s%s\n", strings.Repeat(" ", 21), t.Faint("→ "+render.OneLine(c.Fix)))
 		}
 	}
 	return nil

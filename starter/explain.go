@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"everstep/starter/render"
 )
 
 func explainCommand(p *program) *cobra.Command {
@@ -28,11 +30,7 @@ what the history has, and says what is missing.`,
 			for i, advice := range view.Advice {
 				view.Advice[i].Command = p.commandLine(advice.Command)
 			}
-			if p.flags.json {
-				return p.json(view)
-			}
-			p.out.printf("%s", explainText(p.out.theme, view, p.now()))
-			return nil
+			return p.show(view, render.Explanation(p.out.Theme, view, p.now()))
 		}),
 	}
 	command.Flags().SortFlags = false

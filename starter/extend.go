@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
 
 func extendCommand(p *program) *cobra.Command {
@@ -37,11 +38,8 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 			case wait:
 				v := p.newView(extended.ID, s.ui(extended.ID, extended.RunID))
 				return p.pursue(ctx, pursuit{stack: &stack{server: s}, view: v}, extended.Execution)
-			case p.flags.json:
-				return p.json(extended)
 			}
-			p.sayExtended(extended)
-			return nil
+			return p.extended(extended)
 		}),
 	}
 	command.Flags().SortFlags = false
@@ -50,14 +48,13 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 	return command
 }
 
-func (p *program) sayExtended(x client.Extended) {
-	limits := budgetText(x.Budget, domain.ExecutionBudget{})
+func (p *program) extended(x client.Extended) error {
+	limits := render.Budget(x.Budget, domain.ExecutionBudget{})
 	if limits == "" {
 		limits = "no limit"
 	}
 	if x.Began {
-		p.say("execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
-		return
+		return p.did(x, "execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
 	}
-	p.say("execution %d of %s goes on with %s", x.Number, x.ID, limits)
+	return p.did(x, "execution %d of %s goes on with %s", x.Number, x.ID, limits)
 }

@@ -64,12 +64,12 @@ func TestTotals(t *testing.T) {
 	t.Parallel()
 	var got totals
 	set := pflag.NewFlagSet("extend", pflag.ContinueOnError)
-	got.register(set, func() time.Time { return testNow })
+	got.register(set, func() time.Time { return today })
 	require.NoError(t, set.Parse([]string{
 		"--max-steps", "none", "--max-steps", "7", "--max-tokens", "5", "--max-tokens", "none", "--max-cost", "$0.50", "--deadline", "90s",
 	}))
 	require.Equal(t, []domain.Limit{domain.LimitTokens}, got.options().Lift)
 	require.Equal(t, domain.ExecutionBudget{
-		MaxSteps: new(int64(7)), MaxCostNanoUSD: new(int64(500_000_000)), Deadline: new(testNow.Add(90 * time.Second)),
+		MaxSteps: new(int64(7)), MaxCostNanoUSD: new(int64(500_000_000)), Deadline: new(today.Add(90 * time.Second)),
 	}, got.options().Budget)
 }

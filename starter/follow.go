@@ -8,12 +8,13 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
 
 // A pursuit is how an execution is followed to its end.
 type pursuit struct {
 	stack *stack
-	view  view
+	view  render.View
 	// events says that JSON goes to standard output as things happen, so that
 	// the answer is not written a second time.
 	events bool
@@ -34,13 +35,10 @@ func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) err
 		return detached("")
 	case err != nil:
 		return err
-	case q.events:
-	case p.flags.json:
-		if err := p.json(resultOf(result)); err != nil {
+	case !q.events:
+		if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
 			return err
 		}
-	default:
-		p.answer(result.Answer)
 	}
 	return p.afterwards(ctx, q.stack.server, result, telling{mute: q.events, shown: true})
 }
@@ -98,41 +96,12 @@ func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) e
 // recounted writes each event of the execution as a line of JSON. What is gone
 // is said, and the rest follows.
 func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution) error {
-	var gone error
-	for event, err := range q.stack.agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}) {
-		switch {
-		case errors.Is(err, &client.Error{Class: client.Gone}):
-			gone = err
-			p.report(err)
-			continue
-		case err != nil:
-			return err
-		}
+	return each(p, q.stack.agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
 		if started, ok := event.(domain.AgentExecutionStarted); ok {
 			x.Number = started.Number
 		}
-		if err := p.json(domain.RecordedEvent{Event: event}); err != nil {
-			return err
-		}
-	}
-	return reported(gone)
-}
-
-// answer prints an answer alone on standard output: as it is into a file or a
-// pipe, made safe on a terminal. It is not laid out as Markdown, since nobody
-// knows that it is meant so: 2*3*4, __init__ and vector<int> would lose
-// characters that count.
-func (p *program) answer(text string) {
-	if text == "" {
-		return
-	}
-	if p.out.terminal {
-		text = clean(text)
-	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	p.out.printf("%s", text)
+		return p.out.JSON(domain.RecordedEvent{Event: event})
+	})
 }
 
 // detach says how to come back to an execution that goes on.
@@ -141,12 +110,12 @@ func (p *program) detach(s *stack, x client.Execution) {
 	if s.own() {
 		words = "what runs it ends with this command, so it pauses until one of these runs:"
 	}
-	id := oneLine(x.ID)
+	id := render.OneLine(x.ID)
 	which := ""
 	if x.Number > 0 {
 		which = fmt.Sprintf(", execution %d", x.Number)
 	}
-	p.err.printf("\nleft %s%s: %s\n", id, which, words)
+	p.err.Printf("\nleft %s%s: %s\n", id, which, words)
 	hints := [][2]string{
 		{p.again("watch", id), "follow it again"},
 		{p.again("result", id), "wait for its answer"},
@@ -159,10 +128,81 @@ func (p *program) detach(s *stack, x client.Execution) {
 			{p.again("result", id), "wait for its answer, while one of these runs"},
 		}
 	}
-	p.hint(hints)
+	p.err.Hints(hints)
+}
+
+// newView is a view for whoever reads the notes: none when quiet.
+func (p *program) newView(id, ui string) render.View {
+	if p.flags.quiet {
+		return render.Blind{}
+	}
+	return render.NewView(p.err, id, ui)
 }
 
 // again is a command line that reaches the same server as this one.
 func (p *program) again(words ...string) string {
 	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
+}
+
+// outcomeOf is the error, or none, that an execution's end is to a command
+// that waited for it.
+func outcomeOf(r client.Result) error {
+	code := ofStatus(r.Outcome.Status)
+	if code == exitDone {
+		return nil
+	}
+	ended := &exitError{code: code}
+	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
+		ended.text = render.Failure(r.Error)
+	}
+	return ended
+}
+
+// A telling says what of an ending is still to be told.
+type telling struct {
+	// mute leaves out all but errors.
+	mute bool
+	// shown means that a view has shown that it was stopped, and the reason.
+	shown bool
+}
+
+// afterwards says how an execution ended that did not complete, and on a
+// terminal which commands go on from there. It returns the error that stands
+// for the outcome.
+func (p *program) afterwards(ctx context.Context, s *server, r client.Result, t telling) error {
+	err := outcomeOf(r)
+	if err == nil {
+		return nil
+	}
+	p.report(err)
+	if t.mute || p.flags.quiet || p.flags.json {
+		return reported(err)
+	}
+	if text := render.Stopped(r, t.shown); text != "" {
+		p.err.Printf("%s\n", text)
+	}
+	if p.err.Terminal {
+		p.err.Hints(p.goingOn(ctx, s.agents, r))
+	}
+	return reported(err)
+}
+
+// An explaining tells all about an execution.
+type explaining interface {
+	Explain(ctx context.Context, id string, number int) (client.ExplainView, error)
+}
+
+// goingOn are the commands for what has not completed: what raises the limit
+// that was reached, as far as a worker tells, and what explains it.
+func (p *program) goingOn(ctx context.Context, agents explaining, r client.Result) [][2]string {
+	var hints [][2]string
+	if r.Outcome.Status == domain.StatusStopped && r.Source == domain.FromWorkflow {
+		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less
+		for _, advice := range view.Advice {
+			if strings.HasPrefix(advice.Command, "extend ") {
+				hints = append(hints, [2]string{p.commandLine(render.OneLine(advice.Command)), "go on where it stopped"})
+			}
+		}
+	}
+	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
 }

@@ -44,13 +44,13 @@ pipe it is written as it is, in Markdown.`,
 // page prints a topic.
 func (p *program) page(topic help.Topic) error {
 	text := topic.Text
-	if p.out.terminal {
+	if p.out.Terminal {
 		var err error
-		if text, err = topic.Render(p.out.width()); err != nil {
+		if text, err = topic.Render(p.out.Width()); err != nil {
 			return fmt.Errorf("help %s: %w", topic.Name, err)
 		}
 	}
-	p.out.printf("%s", text)
+	p.out.Printf("%s", text)
 	return nil
 }
 
@@ -62,9 +62,9 @@ func listTopics(p *program, root *cobra.Command) {
 		if command != root {
 			return
 		}
-		p.out.printf("\nTopics, as in `%s help budgets`:\n", root.Name())
+		p.out.Printf("\nTopics, as in `%s help budgets`:\n", root.Name())
 		for _, topic := range help.Topics() {
-			p.out.printf("  %-13s %s\n", topic.Name, topic.Title)
+			p.out.Printf("  %-13s %s\n", topic.Name, topic.Title)
 		}
 	})
 }

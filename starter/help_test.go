@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/starter/help"
+	"everstep/starter/render"
 	"everstep/worker/host"
 )
 
@@ -58,8 +59,8 @@ func TestHelpOnATerminal(t *testing.T) {
 	require.True(t, ok)
 	for _, width := range []int{60, 100} {
 		var written strings.Builder
-		out := plainOutput(&written)
-		out.terminal, out.width = true, func() int { return width }
+		out := render.Plain(&written)
+		out.Terminal, out.Width = true, func() int { return width }
 		require.NoError(t, (&program{out: out}).page(topic))
 		page := ansi.Strip(written.String())
 		require.NotContains(t, page, "|---|")

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
 
 func listCommand(p *program) *cobra.Command {
@@ -36,13 +34,13 @@ foreign: workers refuse it.`,
 				listed = append(listed, agent)
 			}
 			if p.flags.json {
-				return p.json(listed)
+				return p.out.JSON(listed)
 			}
 			if len(listed) == 0 {
 				p.say("there is no agent; `%s \"…\"` starts one", p.again("run"))
 				return nil
 			}
-			p.out.printf("%s", listing(listed, p.now()).render(p.out))
+			p.out.Printf("%s", render.List(listed, p.now()).Render(p.out))
 			return nil
 		},
 	}
@@ -50,39 +48,4 @@ foreign: workers refuse it.`,
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
 	command.Flags().Var(ranged{&options.Limit, 1, 1 << 30}, "limit", "at most so many; all unless given")
 	return command
-}
-
-// listing is the table of a list, what matters least on the right.
-func listing(agents []client.Listed, now time.Time) table {
-	t := table{head: []string{"ID", "STATUS", "SESSION", "STEPS", "AGE", "EXECUTION", "WHY"}}
-	for _, a := range agents {
-		steps, session, age := "-", "ended", "-"
-		if a.Steps != nil {
-			steps = grouped(int64(*a.Steps))
-		}
-		switch {
-		case a.Foreign:
-			session = "foreign"
-		case a.Open && a.Status.Terminal():
-			session = "idle"
-		case a.Open:
-			session = "running"
-		}
-		if !a.StartedAt.IsZero() {
-			age = duration(now.Sub(a.StartedAt))
-		}
-		why := ""
-		switch {
-		case a.Foreign:
-			why = "not started by Everstep"
-		case a.Code != "":
-			why = string(a.Code)
-		case a.StopReason != domain.Completed:
-			why = string(a.StopReason)
-		}
-		t.rows = append(t.rows, []string{
-			oneLine(a.ID), string(a.Status), session, steps, age, grouped(int64(a.Number)), oneLine(why),
-		})
-	}
-	return t
 }

@@ -39,15 +39,11 @@ func (p *program) pausing(
 		if err != nil {
 			return err
 		}
-		if p.flags.json {
-			return p.json(paused)
-		}
 		state := done
 		if !paused.Changed {
 			state = before
 		}
-		p.say("execution %d of %s %s", paused.Number, paused.ID, state)
-		return nil
+		return p.did(paused, "execution %d of %s %s", paused.Number, paused.ID, state)
 	})
 	return command
 }

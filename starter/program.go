@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/starter/client"
+	"everstep/starter/render"
 	"everstep/worker/host"
 )
 
@@ -19,8 +22,8 @@ import (
 // what its shared flags said.
 type program struct {
 	in  io.Reader
-	out *output
-	err *output
+	out *render.Output
+	err *render.Output
 	env environment
 	// executable starts this program again, as a worker or a supervisor.
 	executable func() (string, error)
@@ -48,9 +51,13 @@ type sharedFlags struct {
 func thisProgram() *program {
 	env := environment{envconfig.EnvLookupOS}
 	return &program{
-		in: os.Stdin, out: newOutput(os.Stdout, env), err: newOutput(os.Stderr, env), env: env,
+		in: os.Stdin, out: terminal(os.Stdout, env), err: terminal(os.Stderr, env), env: env,
 		executable: os.Executable, interrupts: untilInterrupted, now: time.Now,
 	}
+}
+
+func terminal(file *os.File, env environment) *render.Output {
+	return render.NewOutput(file, env.Environ(), env.value(variableNoColor) != "", env.columns())
 }
 
 // run executes a command line and returns the exit code.
@@ -68,7 +75,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		err = ofCommandLine(root, command, err, args)
 	}
 	if err == nil {
-		err = p.out.complete()
+		err = p.out.Complete()
 	}
 	if err == nil {
 		return exitDone
@@ -83,7 +90,7 @@ func (p *program) report(err error) {
 	if text == "" {
 		return
 	}
-	p.err.printf("%s %s\n", p.err.theme.bad("error:"), clean(strings.TrimSpace(text)))
+	p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(strings.TrimSpace(text)))
 }
 
 // say tells the user something that is not the answer, in one line.
@@ -91,7 +98,26 @@ func (p *program) say(format string, args ...any) {
 	if p.flags.quiet {
 		return
 	}
-	p.err.note(p.err.theme.faint(oneLine(fmt.Sprintf(format, args...))))
+	p.err.Note(p.err.Theme.Faint(render.OneLine(fmt.Sprintf(format, args...))))
+}
+
+// show writes an answer: the value in JSON where that was asked for, else the text.
+func (p *program) show(value any, text string) error {
+	if p.flags.json {
+		return p.out.JSON(value)
+	}
+	p.out.Printf("%s", text)
+	return nil
+}
+
+// did answers a command that changed something: the value in JSON where that was
+// asked for, else a note.
+func (p *program) did(value any, format string, args ...any) error {
+	if p.flags.json {
+		return p.out.JSON(value)
+	}
+	p.say(format, args...)
+	return nil
 }
 
 // detached is the error of a command that was left while what it follows goes on.
@@ -101,4 +127,34 @@ func detached(hint string) error { return &exitError{code: exitDetached, text: h
 func left(ctx context.Context, err error) bool {
 	cancelled := &client.Error{Class: client.Cancelled}
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cancelled))
+}
+
+// errInterrupted is the cause of a context that a signal has ended.
+var errInterrupted = errors.New("interrupted")
+
+// untilInterrupted returns a context that ends with the first SIGINT, SIGTERM
+// or SIGHUP. A second one ends the process at once.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-over:
+			return
+		case <-signals:
+			cancel(errInterrupted)
+		}
+		select {
+		case <-over:
+		case <-signals:
+			os.Exit(exitDetached)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(over)
+		cancel(nil)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"everstep/starter/render"
 )
 
 // A caller calls the command line in memory.
@@ -29,17 +31,17 @@ func newCaller(t *testing.T) *caller {
 	}}
 }
 
-var testNow = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
+var today = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // call runs a command line and returns its exit code, standard output and
 // standard error.
 func (c *caller) call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err locked
 	p := &program{
-		in: strings.NewReader(c.in), out: plainOutput(&out), err: plainOutput(&err), env: environment{variables(c.variables)},
+		in: strings.NewReader(c.in), out: render.Plain(&out), err: render.Plain(&err), env: environment{variables(c.variables)},
 		executable: func() (string, error) { return "", errors.New("a test may not start a process") },
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
-		now:        func() time.Time { return testNow }, here: c.here,
+		now:        func() time.Time { return today }, here: c.here,
 	}
 	code = p.run(ctx, args)
 	return code, out.String(), err.String()

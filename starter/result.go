@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
 
 func resultCommand(p *program) *cobra.Command {
@@ -35,12 +36,8 @@ the agent answers in JSON, --json has the answer's value under output.`,
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				if err := p.json(resultOf(result)); err != nil {
-					return err
-				}
-			} else {
-				p.answer(result.Answer)
+			if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
+				return err
 			}
 			return p.afterwards(ctx, s, result, telling{})
 		}),
@@ -49,17 +46,6 @@ the agent answers in JSON, --json has the answer's value under output.`,
 	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")
 	executionFlag(command, &number)
 	return command
-}
-
-// A resultJSON is a result with its cost in dollars.
-type resultJSON struct {
-	client.Result
-	// CostUSD is null where nobody knows it.
-	CostUSD *string `json:"cost_usd"`
-}
-
-func resultOf(r client.Result) resultJSON {
-	return resultJSON{Result: r, CostUSD: costOfResult(r.Outcome)}
 }
 
 // executionFlag adds the flag that names an execution by its number.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/starter/render"
 	"everstep/worker/host"
 )
 
@@ -89,9 +90,9 @@ func sharedArguments(args []string) []string {
 		case "--":
 			return shared
 		case "--address", "--namespace", "--profile", "--state":
-			shared = append(shared, oneLine(arg))
+			shared = append(shared, render.OneLine(arg))
 			if !joined && i+1 < len(args) {
-				shared = append(shared, oneLine(args[i+1]))
+				shared = append(shared, render.OneLine(args[i+1]))
 			}
 		}
 	}

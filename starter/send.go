@@ -52,11 +52,8 @@ while one is in progress. The message - is read from standard input.`,
 			case wait:
 				v := p.newView(execution.ID, s.ui(execution.ID, execution.RunID))
 				return p.pursue(ctx, pursuit{stack: &stack{server: s}, view: v}, execution)
-			case p.flags.json:
-				return p.json(execution)
 			}
-			p.say("execution %d of %s has begun", execution.Number, execution.ID)
-			return nil
+			return p.did(execution, "execution %d of %s has begun", execution.Number, execution.ID)
 		},
 	}
 	command.Flags().SortFlags = false

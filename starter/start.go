@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/starter/render"
+)
 
 func startCommand(p *program) *cobra.Command {
 	var b beginning
@@ -33,11 +37,7 @@ a worker may come later. The prompt - is read from standard input.`,
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				return p.json(execution)
-			}
-			p.out.printf("%s\n", oneLine(execution.ID))
-			return nil
+			return p.show(execution, render.OneLine(execution.ID)+"\n")
 		},
 	}
 	b.register(p, command)

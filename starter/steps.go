@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
+	"iter"
 
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
 
 func stepsCommand(p *program) *cobra.Command {
@@ -30,25 +28,10 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 			if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
 				return err
 			}
-			var gone error
-			for step, err := range s.agents.Steps(ctx, id, number) {
-				if errors.Is(err, &client.Error{Class: client.Gone}) {
-					gone = err
-					p.report(err)
-					continue
-				}
-				if err != nil {
-					return err
-				}
-				if p.flags.json {
-					if err := p.json(stepJSON{step, priced}); err != nil {
-						return err
-					}
-					continue
-				}
-				p.out.printf("%s\n", p.stepLine(step, priced))
-			}
-			return reported(gone)
+			return each(p, s.agents.Steps(ctx, id, number), func(step domain.StepExecution) error {
+				line := render.Step(step, priced)
+				return p.show(line, line.Text(p.out.Theme)+"\n")
+			})
 		}),
 	}
 	command.Flags().SortFlags = false
@@ -56,29 +39,24 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 	return command
 }
 
-// A stepJSON is a step with its cost in dollars.
-type stepJSON struct {
-	domain.StepExecution
-	priced bool
-}
-
-// cost is nil where nobody knows it.
-func (s stepJSON) cost() *string {
-	return knownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), s.priced)
-}
-
-// MarshalJSON adds the cost to the step's own keys.
-func (s stepJSON) MarshalJSON() ([]byte, error) {
-	line, err := s.StepExecution.MarshalJSON()
-	if err != nil {
-		return nil, err
+// each does something with all that can still be read. What is gone is said, and
+// is the error in the end.
+func each[T any](p *program, all iter.Seq2[T, error], do func(T) error) error {
+	var gone error
+	for one, err := range all {
+		switch {
+		case errors.Is(err, &client.Error{Class: client.Gone}):
+			gone = err
+			p.report(err)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := do(one); err != nil {
+			return err
+		}
 	}
-	cost, err := json.Marshal(s.cost())
-	if err != nil {
-		return nil, err
-	}
-	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_usd":`...)
-	return append(append(line, cost...), '}'), nil
+	return reported(gone)
 }
 
 // reported turns an error that the user has seen into its exit code alone.
@@ -87,50 +65,4 @@ func reported(err error) error {
 		return nil
 	}
 	return &exitError{code: exitCode(err), cause: err}
-}
-
-// stepLine is a step in one line.
-func (p *program) stepLine(s domain.StepExecution, priced bool) string {
-	t := p.out.theme
-	parts := []string{fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), duration(s.Duration()))}
-	tokens := counted(s.Usage().TotalTokens(), "token")
-	if s.Usage().Estimated {
-		tokens = "~" + tokens
-	}
-	parts = append(parts, tokens)
-	switch cost := costFact(stepJSON{s, priced}.cost(), s.Usage().TotalTokens()); cost {
-	case "":
-	case unknownCost:
-		parts = append(parts, "cost "+cost)
-	default:
-		parts = append(parts, cost)
-	}
-	if s.Step.Tries > 1 {
-		parts = append(parts, fmt.Sprintf("%d tries", s.Step.Tries))
-	}
-	if finish, ok := s.Step.FinishReason(); ok {
-		parts = append(parts, string(finish))
-	}
-	if s.Step.Interrupted {
-		parts = append(parts, t.warn("interrupted"))
-	}
-	for _, call := range s.Step.ToolExecutions {
-		words := oneLine(call.Name())
-		if call.HasError() {
-			words = t.bad(words + "!")
-		}
-		parts = append(parts, words)
-	}
-	if text := oneLine(s.Step.Text()); text != "" {
-		parts = append(parts, t.faint(shortened(text, 80)))
-	}
-	return strings.Join(parts, "  ")
-}
-
-// shortened cuts a text and shows that it did.
-func shortened(text string, n int) string {
-	if short := domain.Shorten(text, n); short != text {
-		return short + "…"
-	}
-	return text
 }

@@ -33,11 +33,7 @@ its partial answer is kept.
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				return p.json(execution)
-			}
-			p.say("asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
-			return nil
+			return p.did(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
 		}),
 	}
 	command.Flags().SortFlags = false

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
 
 func watchCommand(p *program) *cobra.Command {
@@ -48,9 +49,9 @@ as run does.`,
 			q := pursuit{stack: s, view: p.newView(args[0], s.ui(args[0], ""))}
 			switch {
 			case exactly:
-				q.view, q.events, q.exactly = blindView{}, true, true
+				q.view, q.events, q.exactly = render.Blind{}, true, true
 			case p.flags.json:
-				q.view, q.events = &jsonView{p: p}, true
+				q.view, q.events = render.JSONView{Out: p.out}, true
 			}
 			return p.pursue(ctx, q, client.Execution{ID: args[0], Number: number})
 		},

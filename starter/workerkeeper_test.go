@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/starter/render"
 )
 
 // variablePart makes this test program play a worker; see TestMain.
@@ -149,7 +151,7 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 
 	// A folder that was asked for is not silently another one.
 	var notesOf locked
-	p := &program{err: plainOutput(&notesOf), env: environment{variables{}}, executable: os.Executable}
+	p := &program{err: render.Plain(&notesOf), env: environment{variables{}}, executable: os.Executable}
 	spec.dir = "/third"
 	_, err = p.keepWorker(spec, true, io.Discard)
 	require.Equal(t, exitRefused, exitCode(err))
@@ -162,7 +164,7 @@ func keep(t *testing.T, spec workerSpec) (*workerKeeper, *locked) {
 	t.Helper()
 	var notes locked
 	p := &program{
-		err: plainOutput(&notes), env: environment{entries(spec.environment)},
+		err: render.Plain(&notes), env: environment{entries(spec.environment)},
 		executable: func() (string, error) { return spec.executable, nil },
 	}
 	k, err := p.keepWorker(spec, false, spec.log)

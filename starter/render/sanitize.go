@@ -1,14 +1,18 @@
-package main
+package render
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// clean makes a text safe to print on a terminal, whoever wrote it: line breaks
+// Clean makes a text safe to print on a terminal, whoever wrote it: line breaks
 // and tabs stay; every other control character, whatever changes the direction
 // of writing, and what is not UTF-8 is replaced by a visible character.
-func clean(text string) string {
+func Clean(text string) string {
 	if !dirty(text) {
 		return text
 	}
@@ -29,10 +33,10 @@ func clean(text string) string {
 	return b.String()
 }
 
-// oneLine is clean for a place where there is only one line: line breaks and
+// OneLine is clean for a place where there is only one line: line breaks and
 // tabs become spaces.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(clean(text), func(r rune) bool {
+func OneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(Clean(text), func(r rune) bool {
 		return r == '\n' || r == '\t' || r == ' '
 	}), " ")
 }
@@ -97,4 +101,36 @@ func whole(text string) string {
 		}
 	}
 	return text
+}
+
+// encode returns JSON that is safe on a terminal: what clean would replace is
+// escaped, so that its value stays the same.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return escape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// escape replaces characters that can only stand inside of JSON's strings.
+func escape(text []byte) []byte {
+	safe := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case r == 0x7f || harmful(r):
+			for _, unit := range utf16.Encode([]rune{r}) {
+				safe = fmt.Appendf(safe, `\u%04x`, unit)
+			}
+		case r == utf8.RuneError && size == 1: // raw JSON of others
+			safe = append(safe, `\ufffd`...)
+		default:
+			safe = append(safe, text[i:i+size]...)
+		}
+		i += size
+	}
+	return safe
 }

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -15,17 +15,17 @@ func (x *explainer) steps(v client.ExplainView) {
 	if len(v.Steps) == 0 {
 		return
 	}
-	t := table{head: []string{"", "step", "type", "at", "took", "in", "cached", "out", "reasoning", "cost", "finish"}}
+	t := Table{Head: []string{"", "step", "type", "at", "took", "in", "cached", "out", "reasoning", "cost", "finish"}}
 	for _, s := range v.Steps {
-		t.rows = append(t.rows, stepCells(s, v.StartedAt))
+		t.Rows = append(t.Rows, stepCells(s, v.StartedAt))
 	}
 	widths := t.widths(0)
 	plain := func(words ...string) string { return strings.Join(words, " ") }
-	writeRow(&x.b, t.head, widths, x.theme.faint)
+	writeRow(&x.b, t.Head, widths, x.theme.Faint)
 	for i, s := range v.Steps {
 		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
 			if i == keptEnds {
-				fmt.Fprintf(&x.b, "    %s\n", x.theme.faint(more(hidden, "step")+"; --json has them all"))
+				fmt.Fprintf(&x.b, "    %s\n", x.theme.Faint(more(hidden, "step")+"; --json has them all"))
 			}
 			continue
 		}
@@ -34,9 +34,9 @@ func (x *explainer) steps(v client.ExplainView) {
 		case s.InProgress:
 			paint = x.theme.name
 		case s.Type != nil && *s.Type == domain.StepError:
-			paint = x.theme.warn
+			paint = x.theme.Warn
 		}
-		writeRow(&x.b, t.rows[i], widths, paint)
+		writeRow(&x.b, t.Rows[i], widths, paint)
 		x.within(s)
 	}
 }
@@ -51,7 +51,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	}
 	at, took, finish := "", "?", ""
 	if began != nil && s.StartedAt != nil {
-		at = "+" + duration(s.StartedAt.Sub(*began))
+		at = "+" + Duration(s.StartedAt.Sub(*began))
 	}
 	if s.Milliseconds != nil {
 		took = millis(*s.Milliseconds)
@@ -79,13 +79,13 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 func (x *explainer) within(s client.ExplainStep) {
 	line := func(format string, args ...any) { fmt.Fprintf(&x.b, "        %s\n", fmt.Sprintf(format, args...)) }
 	if s.QueuedMilliseconds > 0 {
-		line("%s", x.theme.faint("waited "+duration(time.Duration(s.QueuedMilliseconds)*time.Millisecond)+" for its turn (rate limit)"))
+		line("%s", x.theme.Faint("waited "+millis(s.QueuedMilliseconds)+" for its turn (rate limit)"))
 	}
 	for _, r := range s.Retries {
-		line("%s", x.theme.warn(retryWords(r)))
+		line("%s", x.theme.Warn(retryWords(r)))
 	}
 	for _, c := range s.Compactions {
-		line("%s", x.theme.faint(compactionWords(c)))
+		line("%s", x.theme.Faint(compactionWords(c)))
 	}
 	for i, tool := range s.Tools {
 		if i == shownTools && len(s.Tools) > shownTools+1 {
@@ -96,7 +96,7 @@ func (x *explainer) within(s client.ExplainStep) {
 		line("%s", x.toolLine(tool))
 	}
 	for _, e := range s.Errors {
-		line("%s", x.theme.bad("error "+errorWords(e)))
+		line("%s", x.theme.Bad("error "+errorWords(e)))
 	}
 }
 
@@ -110,18 +110,18 @@ func (x *explainer) troubled(tools []client.ExplainTool, line func(string, ...an
 }
 
 func (x *explainer) toolLine(tool client.ExplainTool) string {
-	words := strings.TrimSpace(oneLine(tool.Tool) + " " + shortened(oneLine(tool.Arguments), maxWords))
+	words := callWords(tool.Tool, tool.Arguments)
 	parts := []string{words}
 	if tool.Milliseconds != nil {
 		parts = append(parts, millis(*tool.Milliseconds))
 	}
 	if tool.Attempts > 1 {
-		parts = append(parts, counted(int64(tool.Attempts), "attempt"))
+		parts = append(parts, Counted(int64(tool.Attempts), "attempt"))
 	}
 	parts = append(parts, outcomeWords(tool.Outcome))
 	text := strings.Join(parts, " · ")
 	if tool.Error != nil {
-		return x.theme.bad(text + ": " + oneLine(tool.Error.Message))
+		return x.theme.Bad(text + ": " + OneLine(tool.Error.Message))
 	}
 	return text
 }
@@ -145,11 +145,11 @@ func outcomeWords(o domain.ToolOutcome) string {
 }
 
 func retryWords(r client.ExplainRetry) string {
-	text := counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated)
+	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated)
 	if money := costWords(r.CostNanoUSD); money != "" {
 		text += ", " + money
 	}
-	text += ": " + oneLine(r.Reason)
+	text += ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
 	}
@@ -168,7 +168,7 @@ func errorWords(e domain.Error) string {
 	if e.Code != "" {
 		text = string(e.Code)
 	}
-	return text + ": " + oneLine(e.Message)
+	return text + ": " + OneLine(e.Message)
 }
 
 func totalWords(v client.ExplainView) string {
@@ -185,7 +185,7 @@ func totalWords(v client.ExplainView) string {
 		parts = append(parts, costWords(t.CostNanoUSD))
 	}
 	if t.ToolCalls > 0 {
-		parts = append(parts, counted(t.ToolCalls, "tool call"))
+		parts = append(parts, Counted(t.ToolCalls, "tool call"))
 	}
 	return strings.Join(parts, " · ")
 }

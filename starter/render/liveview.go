@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 // below them, what is going on now is drawn anew with each event: the end of
 // what the model is writing, and the tool calls under way.
 type liveView struct {
-	out   *output
+	out   *Output
 	story *story
 
 	// drawn is how many lines of the lower part are on the terminal.
 	drawn int
 	// writing is what the model is writing.
-	writing writing
+	writing streamBuffer
 	// open are the tool calls under way, in the order in which they began.
 	open []line
 }
@@ -61,12 +61,12 @@ func (v *liveView) Close() {
 
 // settle returns what stays of a line, painted.
 func (v *liveView) settle(l line) []string {
-	t := v.out.theme
+	t := v.out.Theme
 	switch l.mark {
 	case markBegan:
-		return []string{t.name("◆") + " " + t.head(l.text)}
+		return []string{t.name("◆") + " " + t.Head(l.text)}
 	case markLink:
-		return []string{"  " + t.faint(l.text)}
+		return []string{"  " + t.Faint(l.text)}
 	case markStep:
 		return []string{"", "  " + t.name(l.text)}
 	case markText:
@@ -76,15 +76,15 @@ func (v *liveView) settle(l line) []string {
 		return nil
 	case markDone, markFailed:
 		v.closeCall(l.call)
-		sign := t.good("✓")
+		sign := t.Good("✓")
 		if l.mark == markFailed {
-			sign = t.bad("✗")
+			sign = t.Bad("✗")
 		}
 		return v.hanging("    "+sign+" ", l.text)
 	case markNotice:
-		return v.hanging("    "+t.faint("·")+" ", l.text)
+		return v.hanging("    "+t.Faint("·")+" ", l.text)
 	case markWarning:
-		return v.hanging("    "+t.warn("!")+" ", l.text)
+		return v.hanging("    "+t.Warn("!")+" ", l.text)
 	case markEnd:
 		return []string{"", t.glyph(l.status) + " " + l.text}
 	}
@@ -102,14 +102,14 @@ func (v *liveView) closeCall(call callKey) {
 
 // going are the lines of what is under way now.
 func (v *liveView) going() []string {
-	t := v.out.theme
+	t := v.out.Theme
 	var lines []string
 	for i, l := range v.open {
 		if i == liveCalls && len(v.open) > liveCalls {
-			lines = append(lines, v.fit("    "+t.faint(fmt.Sprintf("⋯ and %d more", len(v.open)-i))))
+			lines = append(lines, v.fit("    "+t.Faint(fmt.Sprintf("⋯ and %d more", len(v.open)-i))))
 			break
 		}
-		lines = append(lines, v.fit("    "+t.faint("⋯ "+l.text)))
+		lines = append(lines, v.fit("    "+t.Faint("⋯ "+l.text)))
 	}
 	if v.writing.step == 0 {
 		return lines
@@ -120,31 +120,31 @@ func (v *liveView) going() []string {
 	}
 	text, thoughts := v.lastLines("    ", v.writing.text, liveLines), v.lastLines("      ", v.writing.reasoning, thoughtLines)
 	if len(text) > 0 && attempt != "" {
-		lines = append(lines, v.fit("    "+t.faint("⋯ writing"+attempt)))
+		lines = append(lines, v.fit("    "+t.Faint("⋯ writing"+attempt)))
 	}
 	lines = append(lines, text...)
 	if len(text) == 0 || len(thoughts) > 0 {
-		lines = append(lines, v.fit("    "+t.faint("⋯ thinking"+attempt)))
+		lines = append(lines, v.fit("    "+t.Faint("⋯ thinking"+attempt)))
 	}
 	return append(lines, thoughts...)
 }
 
 // lastLines are the last lines of a text, faint, each of which takes one line of
 // the terminal.
-func (v *liveView) lastLines(indent string, k known, most int) []string {
-	text := strings.TrimSpace(clean(whole(k.text)))
+func (v *liveView) lastLines(indent string, t tail, most int) []string {
+	text := strings.TrimSpace(Clean(whole(t.text)))
 	if text == "" {
 		return nil
 	}
 	lines := v.wrapped(indent, text)
 	if excess := len(lines) - most; excess > 0 {
-		lines, k.cut = lines[excess:], true
+		lines, t.cut = lines[excess:], true
 	}
 	for i, l := range lines {
-		if i == 0 && k.cut {
+		if i == 0 && t.cut {
 			l = indent[1:] + "…" + strings.TrimPrefix(l, indent)
 		}
-		lines[i] = v.fit(v.out.theme.faint(l))
+		lines[i] = v.fit(v.out.Theme.Faint(l))
 	}
 	return lines
 }
@@ -168,12 +168,12 @@ func (v *liveView) redraw(settled, going []string) {
 // fit cuts a painted line so that it takes one line of the terminal: the lower
 // part could not be taken back otherwise.
 func (v *liveView) fit(text string) string {
-	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.width() - 1).Render(text)
+	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.Width() - 1).Render(text)
 }
 
 // wrapped breaks a text into lines that fit, each indented.
 func (v *liveView) wrapped(indent, text string) []string {
-	broken := lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), v.out.width()-len(indent)-1, "")
+	broken := lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), v.out.Width()-len(indent)-1, "")
 	lines := strings.Split(broken, "\n")
 	for i, l := range lines {
 		lines[i] = indent + strings.TrimRight(l, " ")
@@ -187,4 +187,61 @@ func (v *liveView) hanging(sign, text string) []string {
 	lines := v.wrapped(strings.Repeat(" ", width), text)
 	lines[0] = sign + strings.TrimLeft(lines[0], " ")
 	return lines
+}
+
+// A streamBuffer is what the model has written in an attempt, as far as it is known.
+type streamBuffer struct {
+	// step is that of the inference under way, zero for none.
+	step int
+	// attempt counts the tries of the inference from 1; zero: not known yet.
+	attempt int
+	text    tail
+	// reasoning is what the model thinks; empty once it goes on to answer.
+	reasoning tail
+}
+
+// A tail is the end of a text that arrives.
+type tail struct {
+	text string
+	// cut says that the beginning is not known, or not kept.
+	cut bool
+}
+
+// tailBytes bounds what is kept of a text, in bytes.
+const tailBytes = 16 << 10
+
+// add adds what has arrived, where some bytes before it were missed.
+func (t *tail) add(text string, skipped int) {
+	if skipped > 0 {
+		t.text, t.cut = "", true
+	}
+	t.text += text
+	if excess := len(t.text) - tailBytes; excess > 0 {
+		t.text, t.cut = t.text[excess:], true
+	}
+}
+
+// follow keeps up with what the model is writing.
+func (w *streamBuffer) follow(e client.Event) {
+	switch e.Type {
+	case client.EventStep:
+		*w = streamBuffer{step: e.Step}
+	case client.EventReasoning:
+		w.step, w.attempt = e.Step, e.Attempt
+		w.reasoning.add(e.Text, e.Skipped)
+	case client.EventText:
+		w.step, w.attempt, w.reasoning = e.Step, e.Attempt, tail{}
+		w.text.add(e.Text, e.Skipped)
+	case client.EventWithdrawn:
+		w.text, w.reasoning = tail{}, tail{}
+	case client.EventRetry:
+		if e.Tool == "" {
+			*w = streamBuffer{step: e.Step, attempt: e.Attempt}
+		}
+	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
+		*w = streamBuffer{}
+	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventNotRun, client.EventHook, client.EventHookFailed,
+		client.EventSummary, client.EventNoWorker, client.EventRateLimited, client.EventWithheld,
+		client.EventTrouble, client.EventStopAsked, client.EventContinued, client.EventReconnecting, client.EventReconnected:
+	}
 }

@@ -1,28 +1,28 @@
-package main
+package render
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
-	"everstep/domain"
 	"everstep/starter/client"
 )
 
 // An explainer writes an explanation for people, each fact under its name.
 type explainer struct {
 	b     strings.Builder
-	theme theme
+	theme Theme
 	now   time.Time
 }
 
-func explainText(t theme, v client.ExplainView, now time.Time) string {
+// Explanation is an explanation for people.
+func Explanation(t Theme, v client.ExplainView, now time.Time) string {
 	x := &explainer{theme: t, now: now}
-	fmt.Fprintf(&x.b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.head(oneLine(v.ID)), v.Number, v.Status)
+	fmt.Fprintf(&x.b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.Head(OneLine(v.ID)), v.Number, v.Status)
 	x.why(v)
 	x.when(v)
 	if v.Model != nil {
-		x.fact("model", oneLine(*v.Model))
+		x.fact("model", OneLine(*v.Model))
 	}
 	if v.Origin != nil {
 		x.fact("goes on", "from execution "+v.Origin.String())
@@ -32,9 +32,9 @@ func explainText(t theme, v client.ExplainView, now time.Time) string {
 	x.budget(v)
 	x.history(v)
 	for _, advice := range v.Advice {
-		x.fact("to do", oneLine(advice.Text))
+		x.fact("to do", OneLine(advice.Text))
 		if advice.Command != "" {
-			x.fact("", t.name(oneLine(advice.Command)))
+			x.fact("", t.name(OneLine(advice.Command)))
 		}
 	}
 	for i, missing := range v.Missing {
@@ -42,7 +42,7 @@ func explainText(t theme, v client.ExplainView, now time.Time) string {
 		if i == 0 {
 			name = "not told"
 		}
-		x.fact(name, t.warn(oneLine(missing)))
+		x.fact(name, t.Warn(OneLine(missing)))
 	}
 	return x.b.String()
 }
@@ -50,21 +50,21 @@ func explainText(t theme, v client.ExplainView, now time.Time) string {
 // fact writes a line under a name; lines after the first have none.
 func (x *explainer) fact(name, text string) {
 	if text != "" {
-		fmt.Fprintf(&x.b, "  %s %s\n", x.theme.faint(fmt.Sprintf("%-9s", name)), text)
+		x.b.WriteString(x.theme.fact(factWidth, name, text))
 	}
 }
 
 func (x *explainer) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
-		text := oneLine(d.Text)
+		text := OneLine(d.Text)
 		switch {
 		case d.Paused && text == "paused":
-			text = x.theme.warn(text)
+			text = x.theme.Warn(text)
 		case d.Paused:
-			text = x.theme.warn("paused") + " · " + text
+			text = x.theme.Warn("paused") + " · " + text
 		}
 		if d.Since != nil && x.now.After(*d.Since) {
-			text += ", for " + duration(x.now.Sub(*d.Since))
+			text += ", for " + Duration(x.now.Sub(*d.Since))
 		}
 		x.fact("doing", text)
 		x.signals(d.Signals)
@@ -73,10 +73,10 @@ func (x *explainer) why(v client.ExplainView) {
 	if v.Ending == nil {
 		return
 	}
-	x.fact("why", oneLine(v.Ending.Summary))
+	x.fact("why", OneLine(v.Ending.Summary))
 	words := "reason " + string(v.Ending.StopReason)
 	if s := v.Ending.Signal; s != nil && s.Source != "" {
-		words += ", signalled by " + oneLine(s.Source)
+		words += ", signalled by " + OneLine(s.Source)
 	}
 	if e := v.Ending.Error; e != nil {
 		words += ", error " + string(e.Kind)
@@ -84,10 +84,10 @@ func (x *explainer) why(v client.ExplainView) {
 			words += " (" + string(e.Code) + ")"
 		}
 		if e.Source != "" {
-			words += " in " + oneLine(e.Source)
+			words += " in " + OneLine(e.Source)
 		}
 	}
-	x.fact("", x.theme.faint(words))
+	x.fact("", x.theme.Faint(words))
 	x.signals(v.Ending.Others)
 }
 
@@ -100,10 +100,10 @@ func (x *explainer) signals(signals []client.ExplainSignal) {
 		}
 		words := string(s.Reason)
 		if s.Source != "" {
-			words += " by " + oneLine(s.Source)
+			words += " by " + OneLine(s.Source)
 		}
 		if s.Message != "" {
-			words += ": " + oneLine(s.Message)
+			words += ": " + OneLine(s.Message)
 		}
 		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
 	}
@@ -134,7 +134,7 @@ func (x *explainer) when(v client.ExplainView) {
 	case v.Milliseconds != nil:
 		text += ", took " + millis(*v.Milliseconds)
 	case v.Doing != nil && x.now.After(*v.StartedAt):
-		text += ", running for " + duration(x.now.Sub(*v.StartedAt))
+		text += ", running for " + Duration(x.now.Sub(*v.StartedAt))
 	}
 	x.fact("began", text)
 }
@@ -146,7 +146,7 @@ func (x *explainer) waste(w client.ExplainWaste) {
 		name = ""
 	}
 	if w.FailedAttempts > 0 {
-		text := counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
+		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
@@ -160,8 +160,8 @@ func (x *explainer) waste(w client.ExplainWaste) {
 			add(more(len(w.Repeated)-i, "repeated call"))
 			break
 		}
-		add(fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", oneLine(r.Tool),
-			shortened(oneLine(r.Arguments), maxWords), r.Times, counted(r.ResultTokens, "token"), inSteps(r.Steps)))
+		add(fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", OneLine(r.Tool),
+			shortened(OneLine(r.Arguments), maxWords), r.Times, Counted(r.ResultTokens, "token"), inSteps(r.Steps)))
 	}
 	if len(w.ErrorSteps) > 0 {
 		add("errors " + inSteps(w.ErrorSteps))
@@ -199,23 +199,69 @@ const (
 	keptEnds   = 20
 )
 
-func more(n int, noun string) string { return "… and " + counted(int64(n), "more "+noun) }
-
-func millis(ms int64) string { return duration(time.Duration(ms) * time.Millisecond) }
-
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
-
-func tokens(n int64, estimated bool) string {
-	if estimated {
-		return "~" + counted(n, "token")
+// budget writes a line a limit.
+func (x *explainer) budget(v client.ExplainView) {
+	switch {
+	case v.Budget == nil:
+		x.fact("budget", "unknown")
+		return
+	case len(v.Budget) == 0:
+		x.fact("budget", "no limit is set")
+		return
 	}
-	return counted(n, "token")
+	name := "budget"
+	for _, l := range v.Budget {
+		text := x.limit(l)
+		if l.Reached {
+			text = x.theme.Warn(text + " · reached")
+		}
+		x.fact(name, text)
+		name = ""
+	}
 }
 
-// costWords is a cost in dollars; empty where nobody can tell.
-func costWords(nano *int64) string {
-	if nano == nil {
-		return ""
+func (x *explainer) limit(l client.ExplainLimit) string {
+	if l.Deadline != nil {
+		text := "deadline: " + moment(*l.Deadline)
+		if left := l.Deadline.Sub(x.now); left > 0 {
+			return text + ", " + Duration(left) + " left"
+		}
+		return text + ", passed"
 	}
-	return "$" + domain.USD(*nano)
+	text := fmt.Sprintf("%s %s: ", l.Limit, limitWords(l.Unit, l.Total))
+	text += limitWords(l.Unit, l.Used) + " used"
+	if l.Prior != nil && *l.Prior > 0 {
+		text += ", " + limitWords(l.Unit, l.Prior) + " before it"
+	}
+	return text + ", " + limitWords(l.Unit, l.Left) + " left"
+}
+
+// history writes how long the history is, and how full the window.
+func (x *explainer) history(v client.ExplainView) {
+	h := v.History
+	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
+	if h.Runs > 1 {
+		text += fmt.Sprintf(" in run %s of the chain", grouped(int64(h.Runs)))
+	}
+	if h.BytesPerStep != nil {
+		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))
+	}
+	x.fact("history", text)
+	next := percent(h.Share) + " of the way to a new run"
+	switch {
+	case h.Suggested:
+		next = "the server suggests a new run, which begins with the next step"
+	case h.StepsLeft != nil:
+		next += fmt.Sprintf(" (%s, %s): about %s to go", size(h.ContinueBytes), Counted(h.ContinueEvents, "event"), Counted(*h.StepsLeft, "step"))
+	}
+	x.fact("", next)
+	if c := v.Context; c != nil {
+		text := "about " + Counted(c.Tokens, "token")
+		if c.Window != nil && c.Share != nil {
+			text += fmt.Sprintf(" of %s (%s)", grouped(*c.Window), percent(*c.Share))
+		} else {
+			text += "; the model's window is unknown"
+		}
+		x.fact("context", text)
+	}
 }

@@ -10,14 +10,8 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/render"
 )
-
-// advising explains every execution with the same advice.
-type advising []client.ExplainAdvice
-
-func (a advising) Explain(context.Context, string, int) (client.ExplainView, error) {
-	return client.ExplainView{Advice: a}, nil
-}
 
 func stoppedResult() client.Result {
 	return client.Result{
@@ -27,16 +21,11 @@ func stoppedResult() client.Result {
 	}
 }
 
-func TestStoppedText(t *testing.T) {
-	t.Parallel()
-	r := stoppedResult()
-	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+"): max_steps is 2 and 2 are done", stoppedText(r, false))
-	require.Equal(t, "  max_steps is 2 and 2 are done", stoppedText(r, true), "the view has shown the reason")
-	r.Signal = nil
-	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+")", stoppedText(r, false))
-	require.Empty(t, stoppedText(r, true))
-	r.Outcome.Status = domain.StatusFailed
-	require.Empty(t, stoppedText(r, false), "its error says it")
+// advising explains every execution with the same advice.
+type advising []client.ExplainAdvice
+
+func (a advising) Explain(context.Context, string, int) (client.ExplainView, error) {
+	return client.ExplainView{Advice: a}, nil
 }
 
 func TestCommandsToGoOnWith(t *testing.T) {
@@ -50,6 +39,13 @@ func TestCommandsToGoOnWith(t *testing.T) {
 	require.Equal(t, [][2]string{explain}, p.goingOn(t.Context(), advice, r), "nobody is waited for")
 	r.Source, r.Outcome.Status = domain.FromWorkflow, domain.StatusFailed
 	require.Equal(t, [][2]string{explain}, p.goingOn(t.Context(), advice, r))
+}
+
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	p := &program{shared: []string{"--address", "x:1"}}
+	require.Equal(t, "starter extend a --address x:1", p.commandLine("extend a"))
+	require.Empty(t, p.commandLine(""))
 }
 
 // TestAfterwardsIsSaidToPeople alone: never to scripts, and hints never to files.
@@ -72,8 +68,8 @@ func TestAfterwardsIsSaidToPeople(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out locked
-			p := &program{err: plainOutput(&out), flags: c.flags}
-			p.err.terminal = c.terminal
+			p := &program{err: render.Plain(&out), flags: c.flags}
+			p.err.Terminal = c.terminal
 			err := p.afterwards(t.Context(), &server{}, r, telling{mute: c.mute, shown: true})
 			require.Equal(t, exitStopped, exitCode(err))
 			require.Empty(t, err.Error(), "it has been said")

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"testing"
@@ -29,24 +29,24 @@ func TestUnknownCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			line, err := encode(statusOf(c.view))
+			line, err := encode(Status(c.view))
 			require.NoError(t, err)
 			require.Contains(t, string(line), c.json)
-			text := statusText(noTheme(), "notes", c.view, testNow)
+			text := StatusText(noTheme(), "notes", c.view, testNow)
 			if c.text == "" {
 				require.NotContains(t, text, "cost ")
 			}
 			require.Contains(t, text, c.text)
 		})
 	}
-	prior := statusOf(domain.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}})
+	prior := Status(domain.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}})
 	require.Nil(t, prior.Prior.CostUSD)
 }
 
 func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 	t.Parallel()
 	result := func(o domain.Outcome) string {
-		line, err := encode(resultOf(client.Result{Outcome: o}))
+		line, err := encode(Result(client.Result{Outcome: o}))
 		require.NoError(t, err)
 		return string(line)
 	}
@@ -57,7 +57,6 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 	require.Contains(t, result(domain.Outcome{}), `"cost_usd":"0"`)
 	require.Contains(t, result(domain.Outcome{Code: domain.CodeTerminated}), `"cost_usd":null`, "the server counts nothing")
 
-	p := &program{out: plainOutput(&locked{})}
 	step := domain.StepExecution{Step: domain.AgentStep{Usage: usage}}
 	for _, c := range []struct {
 		cost   int64
@@ -69,9 +68,30 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 		{2_000_000, true, `"cost_usd":"0.002"}`, "10 tokens  $0.002"},
 	} {
 		step.Step.CostNanoUSD = c.cost
-		line, err := encode(stepJSON{step, c.priced})
+		line, err := encode(Step(step, c.priced))
 		require.NoError(t, err)
 		require.Contains(t, string(line), c.json)
-		require.Equal(t, "  0  final_response      0 ms  "+c.text, p.stepLine(step, c.priced))
+		require.Equal(t, "  0  final_response      0 ms  "+c.text, Step(step, c.priced).Text(noTheme()))
 	}
+}
+
+func TestStoppedText(t *testing.T) {
+	t.Parallel()
+	r := client.Result{
+		Outcome: domain.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
+		Signal:  &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"},
+	}
+	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+"): max_steps is 2 and 2 are done", Stopped(r, false))
+	require.Equal(t, "  max_steps is 2 and 2 are done", Stopped(r, true), "the view has shown the reason")
+	r.Signal = nil
+	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+")", Stopped(r, false))
+	require.Empty(t, Stopped(r, true))
+	r.Outcome.Status = domain.StatusFailed
+	require.Empty(t, Stopped(r, false), "its error says it")
+}
+
+func TestFailureText(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "openai-chat: no ␛[31mkey", Failure(domain.Errorf(domain.Invalid, "no \x1b[31mkey").From("openai-chat")))
+	require.Equal(t, "openai: no", Failure(domain.Errorf(domain.Invalid, "openai: no").From("openai")))
 }

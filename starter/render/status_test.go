@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"encoding/json"
@@ -32,8 +32,8 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		require.NoError(t, json.Unmarshal(line, &object))
 		return slices.Sorted(maps.Keys(object))
 	}
-	require.Equal(t, want, keys(statusOf(domain.StatusView{})), "also where there is nothing to tell")
-	full := statusOf(domain.StatusView{
+	require.Equal(t, want, keys(Status(domain.StatusView{})), "also where there is nothing to tell")
+	full := Status(domain.StatusView{
 		Name: "notes", Model: "scripted/x", Error: domain.Errorf(domain.Invalid, "x"),
 		ExecutionID: domain.ExecutionID{UUID: uuid.New()}, Since: testNow, StopReason: domain.Completed,
 	})
@@ -42,10 +42,10 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		"cache_read_tokens", "cache_write_tokens", "input_tokens", "output_tokens", "reasoning_tokens", "total_tokens",
 	}, keys(full.Usage))
 
-	known := statusOf(domain.StatusView{CostUSD: "0", Priced: true, Usage: domain.UsageView{TotalTokens: 9}})
+	known := Status(domain.StatusView{CostUSD: "0", Priced: true, Usage: domain.UsageView{TotalTokens: 9}})
 	require.Equal(t, want, keys(known), "null says whether there is a price")
 
-	line, err := encode(statusOf(domain.StatusView{}))
+	line, err := encode(Status(domain.StatusView{}))
 	require.NoError(t, err)
 	require.Contains(t, string(line), `"stop_signals":[]`)
 	require.Contains(t, string(line), `"since":null`)
@@ -59,7 +59,7 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 func TestStatusText(t *testing.T) {
 	t.Parallel()
 	steps, left, secs := int64(10), int64(8), 90.0
-	got := statusText(noTheme(), "notes", domain.StatusView{
+	got := StatusText(noTheme(), "notes", domain.StatusView{
 		Number: 2, WorkflowID: "agent/notes", RunID: "r1", Status: domain.StatusInProgress, StepCount: 2,
 		Doing: "step 3: waiting for the \x1bmodel", Since: testNow.Add(-4 * time.Second), Model: "openai-chat/m",
 		Usage: domain.UsageView{InputTokens: 1200, OutputTokens: 34, TotalTokens: 1234, Estimated: true}, CostUSD: "0",
@@ -68,7 +68,7 @@ func TestStatusText(t *testing.T) {
 	}, testNow)
 	requireGolden(t, "status", got)
 
-	idle := statusText(noTheme(), "notes", domain.StatusView{Status: domain.StatusFailed, Open: true, Error: domain.Errorf(domain.Invalid, "no\nkey")}, testNow)
+	idle := StatusText(noTheme(), "notes", domain.StatusView{Status: domain.StatusFailed, Open: true, Error: domain.Errorf(domain.Invalid, "no\nkey")}, testNow)
 	require.Contains(t, idle, "failed, idle")
 	require.Contains(t, idle, "no key")
 	for _, s := range domain.StatusSources() {
@@ -79,7 +79,7 @@ func TestStatusText(t *testing.T) {
 // TestStatusOfWhatGoesOn has what only some executions have.
 func TestStatusOfWhatGoesOn(t *testing.T) {
 	t.Parallel()
-	got := statusText(noTheme(), "notes", domain.StatusView{
+	got := StatusText(noTheme(), "notes", domain.StatusView{
 		Number: 2, Status: domain.StatusInProgress, Doing: "paused", Paused: true, CostUSD: "0.0042",
 		Origin: domain.ExecutionID{UUID: uuid.MustParse("6cd30739-3b72-5c27-89d3-e71bda49aaaf")},
 		Prior:  domain.Spent{Steps: 10, Tokens: 1200, CostNanoUSD: 5_000_000},
@@ -99,11 +99,11 @@ func TestListing(t *testing.T) {
 		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0)},
 	}
 	agents[0].StartedAt = testNow.Add(-90 * time.Minute)
-	out := plainOutput(&locked{})
-	requireGolden(t, "list", listing(agents, testNow).render(out))
+	out := Plain(&strings.Builder{})
+	requireGolden(t, "list", List(agents, testNow).Render(out))
 	for _, width := range []int{80, 60, 40} {
-		out.width = func() int { return width }
-		table := listing(agents, testNow).render(out)
+		out.Width = func() int { return width }
+		table := List(agents, testNow).Render(out)
 		requireGolden(t, fmt.Sprintf("list-%d", width), table)
 		for row := range strings.Lines(table) {
 			require.LessOrEqual(t, lipgloss.Width(strings.TrimSuffix(row, "\n")), width)
@@ -117,13 +117,13 @@ func TestWords(t *testing.T) {
 		-time.Second: "0 s", 0: "0 ms", 999 * time.Millisecond: "999 ms", 1500 * time.Millisecond: "1.5 s",
 		61 * time.Second: "1 min 1 s", 3*time.Hour + 5*time.Minute: "3 h 5 min",
 	} {
-		require.Equal(t, want, duration(d))
+		require.Equal(t, want, Duration(d))
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
 		require.Equal(t, want, grouped(n))
 	}
-	require.Equal(t, "1 step", counted(1, "step"))
-	require.Equal(t, "0 steps", counted(0, "step"))
+	require.Equal(t, "1 step", Counted(1, "step"))
+	require.Equal(t, "0 steps", Counted(0, "step"))
 	for n, want := range map[int64]string{1: "1 byte", 1023: "1,023 bytes", 2048: "2 KiB", 1536: "1.5 KiB", 5 << 20: "5 MiB", 3 << 40: "3072 GiB"} {
 		require.Equal(t, want, size(n))
 	}

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"strings"
@@ -6,11 +6,47 @@ import (
 	"everstep/starter/client"
 )
 
+// A View shows events as they happen.
+type View interface {
+	// Show shows one event.
+	Show(client.Event)
+	// Close leaves the terminal as a view should. It may be called twice.
+	Close()
+}
+
+// NewView is a live view on a terminal, else one of plain lines. ui is where a
+// person looks at the execution; empty for nowhere.
+func NewView(out *Output, id, ui string) View {
+	s := newStory(id, ui)
+	if out.animated {
+		return &liveView{out: out, story: s}
+	}
+	return &plainView{out: out, story: s}
+}
+
+// Blind shows nothing.
+type Blind struct{}
+
+// Show shows nothing.
+func (Blind) Show(client.Event) {}
+
+// Close has nothing to take back.
+func (Blind) Close() {}
+
+// JSONView writes each event as a line of JSON.
+type JSONView struct{ Out *Output }
+
+// Show writes an event. That it could not is told by the output.
+func (v JSONView) Show(e client.Event) { _ = v.Out.JSON(e) }
+
+// Close has nothing to take back.
+func (JSONView) Close() {}
+
 // plainView writes lines that also make sense in a file, each with its step.
 // What the model writes comes by the line as it arrives, and what it thinks not
 // at all.
 type plainView struct {
-	out   *output
+	out   *Output
 	story *story
 
 	text plainText
@@ -53,20 +89,20 @@ func (v *plainView) Close() {}
 func (v *plainView) write(lines []line) {
 	for _, l := range lines {
 		for _, text := range strings.Split(l.text, "\n") {
-			v.out.printf("%s\n", v.paint(l, text))
+			v.out.Printf("%s\n", v.paint(l, text))
 		}
 	}
 }
 
 // add writes the lines that what has arrived makes whole.
 func (v *plainView) add(e client.Event) {
-	said := func(text string) { v.write([]line{{mark: markText, step: e.Step, text: clean(text)}}) }
+	said := func(text string) { v.write([]line{{mark: markText, step: e.Step, text: Clean(text)}}) }
 	t := &v.text
 	if e.Skipped > 0 {
 		if t.rest != "" {
 			said(t.rest)
 		}
-		v.write([]line{{mark: markNotice, step: e.Step, text: counted(int64(e.Skipped), "byte") + " of the text are not shown here"}})
+		v.write([]line{{mark: markNotice, step: e.Step, text: Counted(int64(e.Skipped), "byte") + " of the text are not shown here"}})
 		t.written, t.rest, t.missed = t.written+len(t.rest)+e.Skipped, "", true
 	}
 	t.rest += e.Text
@@ -102,7 +138,7 @@ func lineEnd(text string) int {
 // of the event. Where parts of it were missed it is told once more.
 func (v *plainView) finished(e client.Event) client.Event {
 	if t := v.text; t.written > 0 && !t.missed && t.written <= min(e.Shown, len(e.Text)) {
-		if rest := strings.TrimRight(clean(e.Text[t.written:]), " \n"); rest != "" {
+		if rest := strings.TrimRight(Clean(e.Text[t.written:]), " \n"); rest != "" {
 			v.write([]line{{mark: markText, step: e.Step, text: rest}})
 		}
 		e.Text = ""

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -87,7 +87,7 @@ func (s *story) thought(e client.Event) []line {
 		known := !s.thinks.IsZero()
 		s.thinks = time.Time{}
 		if known && took >= time.Second {
-			return []line{{mark: markNotice, step: e.Step, text: "thought for " + duration(took)}}
+			return []line{{mark: markNotice, step: e.Step, text: "thought for " + Duration(took)}}
 		}
 	case client.EventStep, client.EventWithdrawn:
 		s.thinks = time.Time{}
@@ -101,7 +101,7 @@ func (s *story) tell(e client.Event) []line {
 	switch e.Type {
 	case client.EventBegan:
 		s.began = e.Time
-		lines := []line{{mark: markBegan, text: fmt.Sprintf("%s · execution %d", oneLine(s.id), e.Number)}}
+		lines := []line{{mark: markBegan, text: fmt.Sprintf("%s · execution %d", OneLine(s.id), e.Number)}}
 		if s.ui != "" {
 			lines = append(lines, line{mark: markLink, text: s.ui})
 		}
@@ -113,7 +113,7 @@ func (s *story) tell(e client.Event) []line {
 	case client.EventCut:
 		return s.cut(e)
 	case client.EventTool:
-		c := call{words: callWords(e), since: e.Time}
+		c := call{words: callWords(e.Tool, e.Arguments), since: e.Time}
 		s.calls[at] = c
 		return []line{{mark: markCall, step: e.Step, call: at, text: c.words}}
 	case client.EventToolDone:
@@ -126,11 +126,11 @@ func (s *story) tell(e client.Event) []line {
 		client.EventRetry, client.EventNoWorker, client.EventRateLimited, client.EventTrouble, client.EventStopAsked, client.EventContinued,
 		client.EventReconnecting, client.EventReconnected, client.EventClosed:
 	}
-	return []line{{mark: noticeMark(e.Type), step: e.Step, text: oneLine(notice(e))}}
+	return []line{{mark: noticeMark(e.Type), step: e.Step, text: OneLine(notice(e))}}
 }
 
 func (s *story) answered(e client.Event) []line {
-	text := line{mark: markText, step: e.Step, text: strings.TrimSpace(clean(e.Text))}
+	text := line{mark: markText, step: e.Step, text: strings.TrimSpace(Clean(e.Text))}
 	switch {
 	case text.text == "":
 		return nil
@@ -143,7 +143,7 @@ func (s *story) answered(e client.Event) []line {
 
 func (s *story) cut(e client.Event) []line {
 	var lines []line
-	if text := strings.TrimSpace(clean(e.Text)); text != "" && e.Outcome == domain.Interrupted {
+	if text := strings.TrimSpace(Clean(e.Text)); text != "" && e.Outcome == domain.Interrupted {
 		if e.Skipped > 0 {
 			text = "…" + text
 		}
@@ -158,7 +158,7 @@ func (s *story) cut(e client.Event) []line {
 	case domain.Answered, domain.Interrupted:
 	}
 	if e.Error != nil {
-		words += ": " + oneLine(e.Error.Message)
+		words += ": " + OneLine(e.Error.Message)
 	}
 	return append(lines, line{mark: markWarning, step: e.Step, text: words})
 }
@@ -168,13 +168,13 @@ func (s *story) toolDone(e client.Event, at callKey) line {
 	delete(s.calls, at)
 	l := line{mark: markDone, step: e.Step, call: at, text: c.words}
 	if !known {
-		l.text = oneLine(e.Tool)
+		l.text = OneLine(e.Tool)
 	} else if took := e.Time.Sub(c.since); took > 0 {
-		l.text += " · " + duration(took)
+		l.text += " · " + Duration(took)
 	}
 	if e.Error != nil {
 		l.mark = markFailed
-		l.text += ": " + oneLine(e.Error.Message)
+		l.text += ": " + OneLine(e.Error.Message)
 	}
 	return l
 }
@@ -190,27 +190,101 @@ func (s *story) ended(e client.Event) line {
 	} else if o.Status == domain.StatusStopped && o.StopReason != "" {
 		words[0] += " (" + string(o.StopReason) + ")"
 	}
-	words = append(words, counted(int64(o.Steps), "step"))
+	words = append(words, Counted(int64(o.Steps), "step"))
 	if total := o.Usage.TotalTokens(); total > 0 {
-		words = append(words, counted(total, "token"))
+		words = append(words, Counted(total, "token"))
 	}
 	if cost := costText(domain.USD(o.CostNanoUSD)); cost != "" {
 		words = append(words, cost)
 	}
 	if !s.began.IsZero() && e.Time.After(s.began) {
-		words = append(words, duration(e.Time.Sub(s.began)))
+		words = append(words, Duration(e.Time.Sub(s.began)))
 	}
-	return line{mark: markEnd, text: oneLine(strings.Join(words, " · ")), status: o.Status}
+	return line{mark: markEnd, text: OneLine(strings.Join(words, " · ")), status: o.Status}
 }
 
 // maxWords bounds how much of a call's arguments is shown.
 const maxWords = 120
 
-func callWords(e client.Event) string {
-	words := oneLine(e.Tool)
-	arguments := oneLine(e.Arguments)
-	if short := domain.Shorten(arguments, maxWords); short != arguments {
-		arguments = short + "…"
+// callWords is a call with the beginning of its arguments.
+func callWords(tool, arguments string) string {
+	return strings.TrimSpace(OneLine(tool) + " " + shortened(OneLine(arguments), maxWords))
+}
+
+func noticeMark(t client.EventType) mark {
+	switch t {
+	case client.EventContinued, client.EventReconnected, client.EventClosed, client.EventHook, client.EventSummary,
+		client.EventWithdrawn, client.EventWithheld, client.EventRateLimited:
+		return markNotice
+	default:
+		return markWarning
 	}
-	return strings.TrimSpace(words + " " + arguments)
+}
+
+// notice is an event that is told in one sentence.
+func notice(e client.Event) string {
+	reason := ""
+	if e.Reason != "" {
+		reason = ": " + OneLine(e.Reason)
+	}
+	switch e.Type {
+	case client.EventRetry:
+		what := "the inference"
+		if e.Tool != "" {
+			what = OneLine(e.Tool)
+		}
+		return fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
+	case client.EventNotRun:
+		return notRun(e)
+	case client.EventHook:
+		return hookWords(e)
+	case client.EventHookFailed:
+		words := hookWords(e) + " failed"
+		if e.Error != nil {
+			words += ": " + OneLine(e.Error.Message)
+		}
+		return words
+	case client.EventWithdrawn:
+		return fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
+	case client.EventWithheld:
+		return fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook))
+	case client.EventSummary:
+		return "making the conversation shorter"
+	case client.EventNoWorker:
+		return "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
+	case client.EventRateLimited:
+		return "the model has a rate limit; the inference has to wait for its turn" + reason
+	case client.EventTrouble:
+		return "a worker cannot carry this on, and tries again" + reason
+	case client.EventStopAsked:
+		return fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
+	case client.EventContinued:
+		return "the history goes on in a new run"
+	case client.EventReconnecting:
+		return "the server is away; reconnecting" + reason
+	case client.EventReconnected:
+		return "the server is back"
+	case client.EventClosed:
+		return "the session was closed"
+	default:
+		return OneLine(string(e.Type)) + reason
+	}
+}
+
+func hookWords(e client.Event) string {
+	return fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
+}
+
+// notRun says that a call was not run, and why. The reason, which the model got
+// to read too, says whether it was blocked.
+func notRun(e client.Event) string {
+	words := callWords(e.Tool, e.Arguments)
+	if e.Error == nil {
+		return words + ": not run; no worker tells why"
+	}
+	words += ": " + OneLine(e.Error.Message)
+	if e.Error.Source != "" {
+		words += " (" + OneLine(e.Error.Source) + ")"
+	}
+	return words
 }

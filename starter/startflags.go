@@ -3,12 +3,20 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"everstep/activities/openai"
+	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/spelling"
 	"everstep/starter/client"
+	"everstep/worker/host"
 )
 
 // A beginning is what the flags that begin an execution say.
@@ -100,4 +108,93 @@ func (s *server) begin(ctx context.Context, request client.Start) (client.Execut
 		}
 	}
 	return execution, err
+}
+
+// definition is what the agent's file says, with the flags over it. A model that
+// a flag names replaces all that the file says of its model.
+func (b *beginning) definition(p *program) (domain.Definition, error) {
+	var d domain.Definition
+	if b.agent != "" {
+		file, err := p.loadAgent("", b.agent)
+		if err != nil {
+			return domain.Definition{}, err
+		}
+		d = file.Definition
+	}
+	if b.system != "" {
+		d.SystemPrompt = b.system
+	}
+	if b.tools != nil {
+		d.Tools = b.tools
+	}
+	return d, b.wishes.apply(&d)
+}
+
+// checkOwnWorker says at once what a worker of this program has not, whatever
+// a definition asks for.
+func checkOwnWorker(d domain.Definition) error {
+	const elsewhere = "; run a worker of your own that has it, and name its --task-queue"
+	if len(d.Hooks) > 0 {
+		return usage(fmt.Sprintf("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere))
+	}
+	if !d.Compiler.Builtin() {
+		return usage(fmt.Sprintf("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere))
+	}
+	return nil
+}
+
+// fromStdin is the prompt that stands for what standard input holds.
+const fromStdin = "-"
+
+// prompt is a prompt as it was given on the command line, or what standard
+// input holds in its place.
+func (p *program) prompt(argument string) (string, error) {
+	text := argument
+	if argument == fromStdin {
+		data, err := io.ReadAll(io.LimitReader(p.in, domain.MaxMessage+1))
+		if err != nil {
+			return "", fmt.Errorf("prompt: reading standard input: %w", err)
+		}
+		text = string(data)
+	}
+	return text, domain.CheckPrompt(text)
+}
+
+const modelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5-mini or " + scripted.Name + "/FILE.yaml"
+
+// readModel reads a model's full name; named says where it was given. The file
+// of a script becomes absolute, since workers have other current directories.
+func readModel(named, text string) (domain.LLMConfig, error) {
+	provider, model, ok := strings.Cut(text, "/")
+	if !ok || provider == "" || model == "" {
+		return domain.LLMConfig{}, usage(fmt.Sprintf("%s: %q is no model; %s", named, domain.Shorten(text, 100), modelForm))
+	}
+	if provider == scripted.Name {
+		path, err := filepath.Abs(model)
+		if err != nil {
+			return domain.LLMConfig{}, usage(fmt.Sprintf("%s: %q: %s; give the script's full path", named, model, err))
+		}
+		model = path
+	}
+	return domain.LLMConfig{Provider: provider, Model: model}, nil
+}
+
+// checkModel says at once what a worker of this program would say of a model,
+// keys aside: a worker that is up may have others than this process.
+func checkModel(ctx context.Context, model domain.LLMConfig) error {
+	if model.Provider == scripted.Name {
+		if err := scripted.New().Check(ctx, model); err != nil {
+			return usage("model: " + err.Error())
+		}
+		return nil
+	}
+	known := host.ProviderNames()
+	if slices.Contains(known, model.Provider) {
+		return nil
+	}
+	text := fmt.Sprintf("model: there is no provider %q; there are %s", domain.Shorten(model.Provider, 100), strings.Join(known, ", "))
+	if near, ok := spelling.Nearest(model.Provider, known); ok {
+		text += fmt.Sprintf("; did you mean %s/%s?", near, model.Model)
+	}
+	return usage(text)
 }

@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"errors"
@@ -21,6 +21,8 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+var testNow = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // tale is a list of events, each a tenth of a second after the one before.
 func tale(events ...client.Event) []client.Event {
@@ -125,8 +127,8 @@ func TestPlainView(t *testing.T) {
 	for name, events := range tales() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out locked
-			v := &plainView{out: plainOutput(&out), story: newStory("notes", "http://127.0.0.1:8233/x")}
+			var out strings.Builder
+			v := &plainView{out: Plain(&out), story: newStory("notes", "http://127.0.0.1:8233/x")}
 			show(v, events)
 			requireHarmless(t, out.String())
 			requireGolden(t, "plain-"+name, out.String())
@@ -155,7 +157,7 @@ func TestLiveViewWhileItGoesOn(t *testing.T) {
 		v.Show(e)
 	}
 	require.Contains(t, screen.String(), `⋯ list_files {"path":"."}`)
-	v.out.note("the dev server is gone")
+	v.out.Note("the dev server is gone")
 	require.Contains(t, screen.String(), "the dev server is gone\n    ⋯ list_files", "a note goes above what is under way")
 	v.Show(client.Event{Type: client.EventStep, Step: 2})
 	v.Show(client.Event{Type: client.EventText, Step: 2, Text: strings.Repeat("many words ", 100) + "at the end"})
@@ -201,8 +203,8 @@ func TestLiveViewOfThinking(t *testing.T) {
 // whole; the answer is not held back where it has been begun.
 func TestPlainViewShowsTextAsItArrives(t *testing.T) {
 	t.Parallel()
-	var out locked
-	v := &plainView{out: plainOutput(&out), story: newStory("notes", "")}
+	var out strings.Builder
+	v := &plainView{out: Plain(&out), story: newStory("notes", "")}
 	said := func(e client.Event) string { before := len(out.String()); v.Show(e); return out.String()[before:] }
 	v.Show(client.Event{Type: client.EventStep, Step: 1})
 	require.Empty(t, said(client.Event{Type: client.EventText, Step: 1, Text: "one"}))
@@ -247,7 +249,7 @@ func TestLiveViewOfAnything(t *testing.T) {
 	})
 }
 
-func show(v view, events []client.Event) {
+func show(v View, events []client.Event) {
 	for _, e := range events {
 		v.Show(e)
 	}
@@ -255,7 +257,7 @@ func show(v view, events []client.Event) {
 }
 
 func liveOn(s *screen, ui string) *liveView {
-	out := &output{to: s, terminal: true, animated: true, theme: newTheme(), width: func() int { return s.width }}
+	out := &Output{to: s, Terminal: true, animated: true, Theme: newTheme(), Width: func() int { return s.width }}
 	return &liveView{out: out, story: newStory("notes", ui)}
 }
 

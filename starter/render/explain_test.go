@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"strings"
@@ -73,7 +73,7 @@ func explainedAgent() client.ExplainView {
 
 func TestExplainText(t *testing.T) {
 	t.Parallel()
-	got := explainText(noTheme(), explainedAgent(), testNow)
+	got := Explanation(noTheme(), explainedAgent(), testNow)
 	requireHarmless(t, got)
 	zone := moment(testNow.Add(-time.Minute))
 	deadline := moment(testNow.Add(time.Hour))
@@ -90,10 +90,10 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 		},
 		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}}}},
 	}
-	got := explainText(noTheme(), v, testNow)
+	got := Explanation(noTheme(), v, testNow)
 	require.Contains(t, got, "paused · step 1: waiting for the model, for 4.0 s")
 	v.Doing.Text = "paused"
-	require.Contains(t, explainText(noTheme(), v, testNow), "doing     paused, for 4.0 s")
+	require.Contains(t, Explanation(noTheme(), v, testNow), "doing     paused, for 4.0 s")
 	require.Contains(t, got, "also user_requested by user: enough · will end it")
 	require.Contains(t, got, "in progress")
 	require.Contains(t, got, "work · running")
@@ -112,7 +112,7 @@ func TestExplainTextFoldsWhatIsLong(t *testing.T) {
 		v.Steps[0].Tools = append(v.Steps[0].Tools, client.ExplainTool{Tool: "echo", Outcome: domain.ToolOK})
 	}
 	v.Steps[0].Tools[39] = client.ExplainTool{Tool: "last", Outcome: domain.ToolUnknown, Error: domain.Errorf(domain.Internal, "lost")}
-	got := explainText(noTheme(), v, testNow)
+	got := Explanation(noTheme(), v, testNow)
 	require.Less(t, strings.Count(got, "\n"), 80)
 	require.Contains(t, got, "… and 160 more steps; --json has them all")
 	require.Contains(t, got, "… and 28 more calls\n        last · outcome unknown: lost", "what went wrong is shown")
@@ -125,7 +125,4 @@ func TestExplainWordsForAll(t *testing.T) {
 	for _, fate := range client.SignalFates() {
 		require.NotEqual(t, string(fate), fateWords(fate))
 	}
-	p := &program{shared: []string{"--address", "x:1"}}
-	require.Equal(t, "starter extend a --address x:1", p.commandLine("extend a"))
-	require.Empty(t, p.commandLine(""))
 }

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	answers "everstep/activities/output"
+	"everstep/domain"
+)
+
+// wishes are what the flags say about the answer and its price.
+type wishes struct {
+	price *domain.Price
+	// schema is the file that says what the answer must be.
+	schema string
+	mode   domain.OutputMode
+	// final withholds the tools at the last step that --max-steps allows.
+	final bool
+}
+
+func (w *wishes) register(p *program, command *cobra.Command) {
+	set := command.Flags()
+	set.Var(filled{&w.schema}, "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
+	set.Var(choice[domain.OutputMode]{&w.mode, domain.OutputModes()}, "output-mode", "how the model is told of it; chosen for the provider unless given")
+	set.BoolVar(&w.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
+	set.Var(priceTag{&w.price}, "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10[,cache_read=…,cache_write=…]")
+	p.completeWith(command, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
+	})
+	p.completeWith(command, "output-mode", completeOutputModes)
+}
+
+// apply puts what was asked for into a definition, its price aside.
+func (w *wishes) apply(d *domain.Definition) error {
+	if w.final {
+		d.Guards.FinalAnswer = true
+	}
+	switch {
+	case w.schema == "" && w.mode != "":
+		return usage("--output-mode: is given without a schema; name one with --output")
+	case w.schema == "":
+		return nil
+	}
+	var err error
+	d.Format, err = readFormat(w.schema, w.mode)
+	return err
+}
+
+// priced gives the model its price. One that is priced was asked for.
+func (w *wishes) priced(definition, given *domain.Definition) error {
+	switch {
+	case w.price == nil:
+		return nil
+	case definition.Model.Provider == "":
+		return usage("--price: is given without a model; name one with --model")
+	}
+	definition.Model.Price = w.price
+	given.Model = definition.Model
+	return nil
+}
+
+func completeOutputModes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{
+		cobra.CompletionWithDesc(string(domain.OutputNative), "the provider's own feature"),
+		cobra.CompletionWithDesc(string(domain.OutputTool), "a tool whose arguments are the answer"),
+		cobra.CompletionWithDesc(string(domain.OutputInstruction), "a sentence in the system prompt"),
+	}, cobra.ShellCompDirectiveNoFileComp
+}
+
+// readFormat reads the response format that a file with a JSON Schema makes,
+// and checks it as a worker would.
+func readFormat(path string, mode domain.OutputMode) (domain.ResponseFormat, error) {
+	wrong := func(text string) error { return usage(fmt.Sprintf("--output: %s: %s", path, text)) }
+	text, err := readSchema(path)
+	if err != nil {
+		return domain.ResponseFormat{}, wrong(err.Error())
+	}
+	if len(text) > answers.MaxSchema {
+		return domain.ResponseFormat{}, wrong(fmt.Sprintf("has more than %d bytes; give a smaller schema", answers.MaxSchema))
+	}
+	var schema struct {
+		Title any `json:"title"`
+	}
+	if kind := bytes.TrimSpace(text); len(kind) == 0 || kind[0] != '{' {
+		return domain.ResponseFormat{}, wrong("is no JSON object; give a JSON Schema such as {\"type\": \"object\", …}")
+	}
+	_ = json.Unmarshal(text, &schema) // what is wrong with it is said below
+	title, _ := schema.Title.(string)
+	format := domain.ResponseFormat{
+		Type: domain.FormatSchema, Name: formatName(title, path), Schema: compacted(text), Mode: mode,
+	}
+	if _, err := answers.Compile(format); err != nil {
+		return domain.ResponseFormat{}, wrong(strings.TrimPrefix(err.Error(), "response_format.schema: "))
+	}
+	return format, nil
+}
+
+// readSchema reads a little more of a file than a schema may have.
+func readSchema(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, fmt.Errorf("there is no such file; check the path")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, answers.MaxSchema+1))
+}
+
+// compacted is JSON without white space; what is no JSON stays as it is.
+func compacted(text []byte) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return text
+	}
+	return b.Bytes()
+}
+
+// maxFormatName is how long a provider lets the name of a format be.
+const maxFormatName = 64
+
+// formatName is what a format is called: by the title of its schema, else by its
+// file, with what providers refuse replaced.
+func formatName(title, path string) string {
+	name := title
+	if name == "" {
+		name = filepath.Base(path)
+		name = strings.TrimSuffix(strings.TrimSuffix(name, filepath.Ext(name)), ".schema")
+	}
+	name = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '_'
+	}, name)
+	if name = strings.Trim(name[:min(len(name), maxFormatName)], "_"); name == "" {
+		return "answer"
+	}
+	return name
+}
+
+// A priceTag is a flag that says what a model costs.
+type priceTag struct{ target **domain.Price }
+
+func (p priceTag) String() string { return "" }
+func (p priceTag) Type() string   { return "KIND=DOLLARS,…" }
+
+const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"
+
+// Set reads dollars for a million tokens by kind, such as input=1.25,output=10.
+func (p priceTag) Set(text string) error {
+	var price domain.Price
+	fields := map[string]**int64{}
+	input, output := &price.Input, &price.Output
+	fields["input"], fields["output"] = &input, &output
+	fields["cache_read"], fields["cache_write"] = &price.CacheRead, &price.CacheWrite
+	var given []string
+	for _, part := range strings.Split(text, ",") {
+		kind, dollars, ok := strings.Cut(strings.TrimSpace(part), "=")
+		field, known := fields[kind]
+		switch {
+		case !ok:
+			return fmt.Errorf("has the part %q without =; %s", domain.Shorten(part, 40), priceForm)
+		case !known:
+			return fmt.Errorf("names %q, which is none of input, output, cache_read, cache_write; %s", domain.Shorten(kind, 40), priceForm)
+		case slices.Contains(given, kind):
+			return fmt.Errorf("names %s twice; give it once", kind)
+		}
+		nano, err := readDollars(dollars)
+		if err != nil {
+			return fmt.Errorf("has %s=%s, which %w", kind, domain.Shorten(dollars, 40), err)
+		}
+		given = append(given, kind)
+		if *field == nil {
+			*field = new(int64)
+		}
+		**field = nano
+	}
+	if !slices.Contains(given, "input") || !slices.Contains(given, "output") {
+		return errors.New("needs both input and output; " + priceForm)
+	}
+	if err := price.Check(); err != nil {
+		return fmt.Errorf("is not in dollars for a million tokens: %w", err)
+	}
+	*p.target = &price
+	return nil
+}

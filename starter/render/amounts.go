@@ -1,0 +1,160 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"everstep/domain"
+)
+
+// Duration is a duration as people read it.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Counted is a number with its noun.
+func Counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(n) + " " + noun + "s"
+}
+
+// grouped is a number with its thousands apart.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, text = "-", text[1:]
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return sign + text
+}
+
+// size is a number of bytes as people read it.
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return Counted(n, "byte")
+	}
+	value, units := float64(n)/unit, []string{"KiB", "MiB", "GiB"}
+	for len(units) > 1 && value >= unit {
+		value, units = value/unit, units[1:]
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + " " + units[0]
+}
+
+// moment is a time as people read it, in their own zone; empty where there is none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// unknownCost is what people read where nobody knows the price.
+const unknownCost = "unknown"
+
+// knownCost is a cost in dollars; nil where tokens were used and nobody knows
+// what they cost. A model that is free costs 0.
+func knownCost(nanoUSD, tokens int64, priced bool) *string {
+	if nanoUSD == 0 && tokens > 0 && !priced {
+		return nil
+	}
+	return new(domain.USD(nanoUSD))
+}
+
+// costFact is a cost for people; empty where nothing was used, or it was free.
+func costFact(cost *string, tokens int64) string {
+	switch {
+	case cost != nil:
+		return costText(*cost)
+	case tokens > 0:
+		return unknownCost
+	}
+	return ""
+}
+
+// costText is a cost in dollars for people; empty where it was free.
+func costText(usd string) string {
+	if strings.Trim(usd, "0.") == "" {
+		return ""
+	}
+	return "$" + OneLine(usd)
+}
+
+// costWords is a cost in dollars; empty where nobody can tell.
+func costWords(nano *int64) string {
+	if nano == nil {
+		return ""
+	}
+	return "$" + domain.USD(*nano)
+}
+
+// limitNumber is an amount of a limit for people.
+func limitNumber(a domain.Amount) string {
+	switch a.Unit() {
+	case domain.UnitTime:
+		return moment(a.Time())
+	case domain.UnitMilliseconds:
+		return secondsInWords(a.Seconds())
+	case domain.UnitNanoUSD:
+		return a.String()
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	}
+	return grouped(a.Int())
+}
+
+func secondsInWords(s float64) string {
+	return Duration(time.Duration(s * float64(time.Second)))
+}
+
+// limitWords is a count of a unit for people.
+func limitWords(unit domain.Unit, n *int64) string {
+	if n == nil {
+		return "an unknown amount"
+	}
+	switch unit {
+	case domain.UnitMilliseconds:
+		return Duration(time.Duration(*n) * time.Millisecond)
+	case domain.UnitNanoUSD:
+		return "$" + domain.USD(*n)
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
+	}
+	return grouped(*n)
+}
+
+func more(n int, noun string) string { return "… and " + Counted(int64(n), "more "+noun) }
+
+func millis(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
+
+func tokens(n int64, estimated bool) string {
+	if estimated {
+		return "~" + Counted(n, "token")
+	}
+	return Counted(n, "token")
+}
+
+// shortened cuts a text and shows that it did.
+func shortened(text string, n int) string {
+	if short := domain.Shorten(text, n); short != text {
+		return short + "…"
+	}
+	return text
+}

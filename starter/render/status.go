@@ -1,0 +1,227 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"everstep/domain"
+)
+
+// factWidth is how wide the names of facts are.
+const factWidth = 9
+
+// StatusText is a status for people, each fact under its name.
+func StatusText(t Theme, id string, v domain.StatusView, now time.Time) string {
+	var b strings.Builder
+	status := string(v.Status)
+	switch {
+	case v.Open && v.Status.Terminal():
+		status += ", idle"
+	case v.Paused:
+		status += ", paused"
+	}
+	fmt.Fprintf(&b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.Head(OneLine(id)), v.Number, status)
+	fact := func(name, text string) {
+		if text != "" {
+			b.WriteString(t.fact(factWidth, name, text))
+		}
+	}
+	fact("doing", doing(v, now))
+	fact("why", why(v))
+	fact("steps", grouped(int64(v.StepCount)))
+	fact("model", OneLine(v.Model))
+	fact("usage", usageText(v.Usage))
+	fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
+	fact("budget", Budget(v.Budget, v.BudgetLeft))
+	if !v.Origin.IsZero() {
+		fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
+	}
+	fact("context", contextText(v.Context, v.Window))
+	for _, signal := range v.StopSignals {
+		fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
+	}
+	for _, approval := range v.PendingApprovals {
+		fact("approval", OneLine(approval))
+	}
+	for _, question := range v.PendingQuestions {
+		fact("question", OneLine(question))
+	}
+	if v.History.Events > 0 {
+		history := fmt.Sprintf("%s, %s", Counted(v.History.Events, "event"), size(v.History.Bytes))
+		if v.History.Runs > 1 {
+			history += ", run " + grouped(int64(v.History.Runs))
+		}
+		fact("history", history)
+	}
+	fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
+	fact("told by", source(v.Source))
+	return b.String()
+}
+
+func doing(v domain.StatusView, now time.Time) string {
+	text := OneLine(v.Doing)
+	if text != "" && !v.Since.IsZero() && now.After(v.Since) {
+		text += ", for " + Duration(now.Sub(v.Since))
+	}
+	return text
+}
+
+func why(v domain.StatusView) string {
+	switch {
+	case v.Error != nil:
+		return OneLine(v.Error.Message)
+	case v.Status == domain.StatusStopped:
+		return string(v.StopReason)
+	}
+	return ""
+}
+
+func usageText(u domain.UsageView) string {
+	if u.TotalTokens == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens, "token"), grouped(u.InputTokens), grouped(u.OutputTokens))
+	if u.Estimated {
+		text += ", in part estimated"
+	}
+	return text
+}
+
+// spentText is what the executions before have taken of the budget.
+func spentText(s domain.Spent) string {
+	if s.IsZero() {
+		return ""
+	}
+	parts := []string{Counted(s.Steps, "step")}
+	if s.Tokens > 0 {
+		parts = append(parts, Counted(s.Tokens, "token"))
+	}
+	if cost := costText(domain.USD(s.CostNanoUSD)); cost != "" {
+		parts = append(parts, cost)
+	}
+	if s.ToolCalls > 0 {
+		parts = append(parts, Counted(s.ToolCalls, "tool call"))
+	}
+	return ", which has used " + strings.Join(parts, ", ")
+}
+
+// contextText says how full the model's window is.
+func contextText(used, window int64) string {
+	switch {
+	case used == 0:
+		return ""
+	case window == 0:
+		return "about " + Counted(used, "token")
+	}
+	return fmt.Sprintf("about %s of %s tokens (%d %%)", grouped(used), grouped(window), used*100/window)
+}
+
+// Budget names each limit and what is left of it.
+func Budget(b, left domain.ExecutionBudget) string {
+	var parts []string
+	for _, rule := range domain.LimitRules() {
+		total, limited := rule.Total(b)
+		if !limited {
+			continue
+		}
+		text := limitText(rule, total)
+		if rest, known := rule.Total(left); known && rule.Unit != domain.UnitTime {
+			text += fmt.Sprintf(" (%s left)", limitNumber(rest))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// limitText is a limit in words.
+func limitText(rule domain.LimitRule, total domain.Amount) string {
+	switch rule.Unit {
+	case domain.UnitTime:
+		return "until " + limitNumber(total)
+	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+		return Counted(total.Int(), rule.Noun)
+	case domain.UnitNanoUSD, domain.UnitMilliseconds:
+	}
+	return limitNumber(total)
+}
+
+// source says who told a status.
+func source(s domain.StatusSource) string {
+	switch s {
+	case domain.FromWorkflow:
+		return "the workflow"
+	case domain.FromHeartbeat:
+		return "the heartbeat of what is under way; no worker answers"
+	case domain.FromHistory:
+		return "the history; no worker answers"
+	case domain.FromMemo:
+		return "what was noted at the end; no worker answers"
+	case domain.FromServer:
+		return "the server, which ended it"
+	}
+	return string(s)
+}
+
+// A StatusJSON is a status with all its keys: what is absent is null or empty,
+// never left out, so that scripts can rely on the keys.
+type StatusJSON struct {
+	domain.StatusView
+	ExecutionID *domain.ExecutionID `json:"execution_id"`
+	// CostUSD is null where nobody knows it.
+	CostUSD    *string             `json:"cost_usd"`
+	Since      *time.Time          `json:"since"`
+	StopReason *domain.StopReason  `json:"stop_reason"`
+	Paused     bool                `json:"paused"`
+	Origin     *domain.ExecutionID `json:"origin"`
+	Prior      *priorJSON          `json:"prior"`
+	Window     *int64              `json:"context_window"`
+	Context    *int64              `json:"context_tokens"`
+}
+
+// A priorJSON is what the executions before have spent of the budget.
+type priorJSON struct {
+	domain.Spent
+	CostUSD *string `json:"cost_usd"`
+}
+
+// Status fills in all keys.
+func Status(v domain.StatusView) StatusJSON {
+	s := StatusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
+	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
+	s.CostUSD, s.Priced = costOfStatus(v), false // null says it
+	if !v.Prior.IsZero() {
+		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
+	}
+	if s.StopSignals == nil {
+		s.StopSignals = []domain.StopSignal{}
+	}
+	if s.PendingApprovals == nil {
+		s.PendingApprovals = []string{}
+	}
+	if s.PendingQuestions == nil {
+		s.PendingQuestions = []string{}
+	}
+	return s
+}
+
+// present is nil for the zero value.
+func present[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+// costOfStatus is what the execution has cost so far. Only the workflow, and
+// what was noted at the end, tell it.
+func costOfStatus(v domain.StatusView) *string {
+	switch {
+	case v.Source != "" && v.Source != domain.FromWorkflow && v.Source != domain.FromMemo:
+		return nil
+	case v.Priced || v.Usage.TotalTokens == 0 || costText(v.CostUSD) != "":
+		return new(v.CostUSD)
+	}
+	return nil
+}

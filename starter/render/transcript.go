@@ -1,0 +1,103 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"everstep/domain"
+)
+
+// A StepLine is a step with its cost in dollars, as text and as JSON.
+type StepLine struct {
+	domain.StepExecution
+	priced bool
+}
+
+// Step is a step of an execution; priced says that its model has a price.
+func Step(s domain.StepExecution, priced bool) StepLine { return StepLine{s, priced} }
+
+// cost is nil where nobody knows it.
+func (s StepLine) cost() *string {
+	return knownCost(s.Step.CostNanoUSD, s.Usage().TotalTokens(), s.priced)
+}
+
+// MarshalJSON adds the cost to the step's own keys.
+func (s StepLine) MarshalJSON() ([]byte, error) {
+	line, err := s.StepExecution.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	cost, err := json.Marshal(s.cost())
+	if err != nil {
+		return nil, err
+	}
+	line = append(bytes.TrimSuffix(line, []byte("}")), `,"cost_usd":`...)
+	return append(append(line, cost...), '}'), nil
+}
+
+// Text is the step in one line.
+func (s StepLine) Text(t Theme) string {
+	parts := []string{fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration()))}
+	parts = append(parts, tokens(s.Usage().TotalTokens(), s.Usage().Estimated))
+	switch cost := costFact(s.cost(), s.Usage().TotalTokens()); cost {
+	case "":
+	case unknownCost:
+		parts = append(parts, "cost "+cost)
+	default:
+		parts = append(parts, cost)
+	}
+	if s.Step.Tries > 1 {
+		parts = append(parts, fmt.Sprintf("%d tries", s.Step.Tries))
+	}
+	if finish, ok := s.Step.FinishReason(); ok {
+		parts = append(parts, string(finish))
+	}
+	if s.Step.Interrupted {
+		parts = append(parts, t.Warn("interrupted"))
+	}
+	for _, call := range s.Step.ToolExecutions {
+		words := OneLine(call.Name())
+		if call.HasError() {
+			words = t.Bad(words + "!")
+		}
+		parts = append(parts, words)
+	}
+	if text := OneLine(s.Step.Text()); text != "" {
+		parts = append(parts, t.Faint(shortened(text, 80)))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// Message is a message under a line that says whose it is.
+func Message(t Theme, e domain.Entry) string {
+	var b strings.Builder
+	head := fmt.Sprintf("%d %s", e.Index, e.Message.Role)
+	if result := e.Message.ToolResult; result != nil {
+		head += " " + OneLine(result.Name)
+	}
+	fmt.Fprintf(&b, "%s\n", t.name(head))
+	body := func(text string) {
+		for _, l := range strings.Split(strings.TrimRight(Clean(text), "\n"), "\n") {
+			b.WriteString("  " + l + "\n")
+		}
+	}
+	for _, part := range e.Message.Parts {
+		if part.Type == domain.PartText {
+			body(part.Text)
+			continue
+		}
+		body("[" + string(part.Type) + "]")
+	}
+	for _, call := range e.Message.ToolCalls {
+		body("→ " + OneLine(call.Name) + " " + OneLine(call.Arguments))
+	}
+	if result := e.Message.ToolResult; result != nil {
+		if result.IsError {
+			body("error:")
+		}
+		body(result.Content)
+	}
+	return b.String()
+}
