@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/activities/document"
-	"everstep/activities/files"
 	"everstep/domain"
 	"everstep/domain/spelling"
 	"everstep/starter/agentfile"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -196,8 +196,8 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 // likely meant. It is no problem: a worker may have tools of its own.
 func (p *program) noteTools(path string, tools []string) {
 	var builtin []string
-	for _, t := range new(files.Root).Tools() {
-		builtin = append(builtin, t.Spec().Name)
+	for _, spec := range local.BuiltinTools() {
+		builtin = append(builtin, spec.Name)
 	}
 	for _, tool := range tools {
 		if slices.Contains(builtin, tool) {
@@ -243,13 +243,13 @@ there, such as the price of a model that the file gives none.`,
 				return err
 			}
 			from := ""
-			if file.Definition.Model.Provider == "" && p.env.value(variableModel) != "" {
+			if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
 				timeouts := file.Definition.Model.Timeouts
-				if file.Definition.Model, err = readModel(variableModel, p.env.value(variableModel)); err != nil {
+				if file.Definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
 					return err
 				}
 				file.Definition.Model.Timeouts = timeouts
-				from = "# model: from " + variableModel + "\n"
+				from = "# model: from " + local.VariableModel + "\n"
 			}
 			resolved := file.Resolve()
 			if p.flags.json {
@@ -260,7 +260,7 @@ there, such as the price of a model that the file gives none.`,
 				return fmt.Errorf("%s: write YAML: %w", file.Path, err)
 			}
 			if resolved.Model == nil {
-				from = "# model: none; name one with --model or " + variableModel + "\n"
+				from = "# model: none; name one with --model or " + local.VariableModel + "\n"
 			}
 			p.out.Printf("# %s, as it would run\n%s%s", render.OneLine(file.Path), from, render.Clean(string(text)))
 			return nil

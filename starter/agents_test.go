@@ -13,6 +13,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/agentfile"
 	"everstep/starter/client"
+	"everstep/starter/local"
 )
 
 // agentFolder is a folder with agents, one of which is broken.
@@ -87,7 +88,7 @@ func TestAgentsShow(t *testing.T) {
 
 	_, stdout, _ = c.call(t.Context(), "agents", "show", "writer")
 	require.Contains(t, stdout, "\n# model: none; name one with --model or EVERSTEP_MODEL\n")
-	c.variables[variableModel] = "openai-chat/m"
+	c.variables[local.VariableModel] = "openai-chat/m"
 	_, stdout, _ = c.call(t.Context(), "agents", "show", "writer")
 	require.Contains(t, stdout, "\n# model: from EVERSTEP_MODEL\n")
 	require.Contains(t, stdout, "\n  name: m\n")
@@ -162,7 +163,7 @@ func TestAgentsThatAreWrong(t *testing.T) {
 		"no such name":           {[]string{"run", "--agent", "auditor", "hi"}, "error: agent: there is no agent \"auditor\" in ./agents and ./.everstep/agents; there are broken, hooked, own, reviewer, writer\n"},
 		"no name":                {[]string{"agents", "show"}, "error: agent: is missing; write it as in: starter agents show agents/reviewer.md\n"},
 		"empty flag":             {[]string{"run", "--agent", "", "hi"}, "error: --agent: \"\" is empty; give a name, or leave it out\n"},
-		"no model":               {[]string{"run", "--agent", "writer", "hi"}, "error: model: is missing; name one with --model or EVERSTEP_MODEL: " + modelForm + "\n"},
+		"no model":               {[]string{"run", "--agent", "writer", "hi"}, "error: model: is missing; name one with --model or EVERSTEP_MODEL: " + local.ModelForm + "\n"},
 		"a hook of nobody":       {[]string{"run", "--agent", "hooked", "hi"}, "error: hooks: the worker that this command starts has none, and the agent uses \"audit\"; run a worker of your own that has it, and name its --task-queue\n"},
 		"a compiler of nobody":   {[]string{"run", "--agent", "own", "hi"}, "error: compiler: the worker that this command starts has no \"our_own\"; run a worker of your own that has it, and name its --task-queue\n"},
 		"a command that is none": {[]string{"agents", "lst"}, "error: \"lst\" is not a command; did you mean `starter agents list`?\n"},
@@ -177,7 +178,7 @@ func TestAgentsThatAreWrong(t *testing.T) {
 			require.Equal(t, exitUsage, code, stderr)
 			require.Empty(t, stdout)
 			require.Equal(t, test.says, stderr)
-			require.NoFileExists(t, c.variables[variableState], "nothing was started")
+			require.NoFileExists(t, c.variables[local.VariableState], "nothing was started")
 		})
 	}
 }
@@ -185,7 +186,7 @@ func TestAgentsThatAreWrong(t *testing.T) {
 // requestOf is the start that a command line asks for.
 func requestOf(t *testing.T, here string, variables variables, args ...string) client.Start {
 	t.Helper()
-	p := &program{in: strings.NewReader(""), env: environment{variables}, here: here}
+	p := &program{in: strings.NewReader(""), machine: &local.Machine{Env: local.Environment{Environment: variables}}, here: here}
 	command := startCommand(p)
 	var b beginning
 	command.ResetFlags()
@@ -220,7 +221,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 	require.Equal(t, int64(500), *other.Budget.MaxTokens)
 
 	// The file's model comes before the variable, which comes before none.
-	variable := variables{variableModel: "openai-chat/variable"}
+	variable := variables{local.VariableModel: "openai-chat/variable"}
 	require.Equal(t, "openai-chat/gpt-5-mini", requestOf(t, here, variable, "--agent", "reviewer").Definition.Model.String())
 	writer := requestOf(t, here, variable, "--agent", "writer")
 	require.Equal(t, "openai-chat/variable", writer.Definition.Model.String())
@@ -231,7 +232,7 @@ func TestAgentsAreExplainedAndCompleted(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.here = agentFolder(t)
-	root := newRoot(&program{env: environment{variables{}}})
+	root := newRoot(&program{machine: &local.Machine{}})
 	agents, _, err := root.Find([]string{"agents"})
 	require.NoError(t, err)
 	require.Len(t, agents.Commands(), 4)

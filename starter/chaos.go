@@ -16,7 +16,6 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/chaos"
-	"everstep/starter/devserver"
 	"everstep/starter/render"
 )
 
@@ -83,7 +82,7 @@ func chaosWorkerCommand() *cobra.Command {
 }
 
 func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded bool) (err error) {
-	config := chaos.Config{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: func(line string) { p.say("%s", line) }}
+	config := chaos.Config{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: p.machine.Progress}
 	config.Agents = chaos.Scripted()
 	if f.plain {
 		config.Agents = chaos.Plain()
@@ -102,7 +101,7 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	if !seeded {
 		config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
 	}
-	executable, err := p.executable()
+	executable, err := p.machine.Executable()
 	if err != nil {
 		return err
 	}
@@ -118,7 +117,8 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 		p.say("what was left is in %s: the ledger, the workers' logs, the server's state", config.Dir)
 	}()
 	if !elsewhere {
-		lease, err := p.chaosServer(ctx, config.Dir, executable)
+		// It suggests to continue as new after few events, so that agents do.
+		lease, err := p.machine.Throwaway(ctx, filepath.Join(config.Dir, "chaos.db"), map[string]string{"limit.historyCount.suggestContinueAsNew": "60"})
 		if err != nil {
 			return err
 		}
@@ -141,20 +141,9 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	return errors.Join(p.chaosReport(report, err == nil), err)
 }
 
-// chaosServer is a dev server for this proof alone. It suggests to continue as
-// new after few events, so that agents do.
-func (p *program) chaosServer(ctx context.Context, dir, executable string) (*devserver.Lease, error) {
-	return devserver.Acquire(ctx, devserver.Config{
-		StateFile: filepath.Join(dir, "chaos.db"), Binary: p.env.value(variableTemporal),
-		Supervisor: []string{executable, devserver.SupervisorCommand},
-		Dynamic:    map[string]string{"limit.historyCount.suggestContinueAsNew": "60"},
-		Progress:   func(line string) { p.say("%s", line) },
-	})
-}
-
 // chaosElsewhere takes the server that --address names.
 func (p *program) chaosElsewhere(config *chaos.Config) error {
-	connection, err := p.configured()
+	connection, err := p.machine.Configured()
 	if err != nil {
 		return err
 	}

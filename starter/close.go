@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -17,8 +18,8 @@ did stays readable. It is refused while an execution is in progress.`,
 		Example:           `  starter close notes`,
 		Args:              argument("id", "starter close notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			executions, err := s.agents.Close(ctx, id)
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			executions, err := s.Agents.Close(ctx, id)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -48,7 +49,7 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"no model":            {args: []string{"run", "hi"}, says: "model: is missing; name one with --model or EVERSTEP_MODEL"},
 		"model without name":  {args: []string{"run", "--model", "openai-chat", "hi"}, says: `model: "openai-chat" is no model`},
 		"model without end":   {args: []string{"run", "--model", "openai-chat/", "hi"}, says: `model: "openai-chat/" is no model`},
-		"model from variable": {args: []string{"run", "hi"}, env: map[string]string{variableModel: "x"}, says: `EVERSTEP_MODEL: "x" is no model`},
+		"model from variable": {args: []string{"run", "hi"}, env: map[string]string{local.VariableModel: "x"}, says: `EVERSTEP_MODEL: "x" is no model`},
 		"unknown provider":    {args: []string{"run", "--model", "openai-chatt/m", "hi"}, says: "did you mean openai-chat/m?"},
 		"foreign provider":    {args: []string{"start", "--model", "acme/m", "hi"}, says: "there is no provider \"acme\"; there are scripted, openai, openai-chat, anthropic, gemini"},
 		"missing script":      {args: []string{"run", "--model", "scripted/none.yaml", "hi"}, says: "none.yaml: there is no such file"},
@@ -100,7 +101,7 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"execution zero":       {args: []string{"steps", "notes", "--execution", "0"}, says: `--execution: "0" is no whole number from 1`},
 		"port too high":        {args: []string{"dev", "--port", "70000"}, says: `--port: "70000" is no whole number from 1 to 65535`},
 		"no such folder":       {args: []string{"run", "--model", model, "--dir", "/nowhere/at/all", "hi"}, says: "dir: there is no folder /nowhere/at/all"},
-		"folder from variable": {args: []string{"dev"}, env: map[string]string{variableDir: "/nowhere"}, says: "EVERSTEP_DIR: there is no folder /nowhere"},
+		"folder from variable": {args: []string{"dev"}, env: map[string]string{local.VariableDir: "/nowhere"}, says: "EVERSTEP_DIR: there is no folder /nowhere"},
 		"dev elsewhere":        {args: []string{"dev", "--address", "a:1"}, says: "dev runs a server of its own"},
 		"address without port": {args: []string{"list", "--address", "nope"}, says: `--address: "nope" is not host:port`},
 		"unknown shell":        {args: []string{"completion", "tcsh"}, says: "shell: \"tcsh\" is none of bash, zsh"},
@@ -137,8 +138,8 @@ func TestBrokenScriptIsSaidBeforeAnythingStarts(t *testing.T) {
 	require.Equal(t, exitUsage, code, stderr)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, script+":3")
-	require.NoDirExists(t, filepath.Dir(c.variables[variableState])+"/dev.storage")
-	require.NoFileExists(t, c.variables[variableState])
+	require.NoDirExists(t, filepath.Dir(c.variables[local.VariableState])+"/dev.storage")
+	require.NoFileExists(t, c.variables[local.VariableState])
 }
 
 func TestServerThatIsNotThere(t *testing.T) {
@@ -162,7 +163,7 @@ func TestServerThatIsNotThere(t *testing.T) {
 	t.Run("configured", func(t *testing.T) {
 		t.Parallel()
 		c := newCaller(t)
-		c.variables[variableAddress] = "127.0.0.1:1"
+		c.variables[local.VariableAddress] = "127.0.0.1:1"
 		code, _, stderr := c.call(t.Context(), "run", "--model", "openai-chat/m", "hi")
 		require.Equal(t, exitUnreachable, code, stderr)
 		require.Contains(t, stderr, "127.0.0.1:1")
@@ -172,7 +173,7 @@ func TestServerThatIsNotThere(t *testing.T) {
 
 func TestEachCommandIsExplained(t *testing.T) {
 	t.Parallel()
-	root := newRoot(&program{env: environment{variables{}}})
+	root := newRoot(&program{machine: &local.Machine{}})
 	require.NotEmpty(t, root.Example)
 	for _, command := range root.Commands() {
 		if command.Hidden || command.Name() == "help" {

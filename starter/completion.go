@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"everstep/activities/files"
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 	"everstep/worker/host"
 )
@@ -59,13 +59,13 @@ func (p *program) completeIDs(command *cobra.Command, args []string, prefix stri
 	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 	defer cancel()
 	p.flags.quiet = true
-	s, err := p.connect(ctx, "")
+	s, err := p.machine.Connect(ctx, "")
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer s.close()
+	defer s.Close()
 	var ids []string
-	for agent, err := range s.agents.List(ctx, client.ListOptions{Limit: completeMost}) {
+	for agent, err := range s.Agents.List(ctx, client.ListOptions{Limit: completeMost}) {
 		if err != nil {
 			break
 		}
@@ -93,9 +93,9 @@ func completeModes(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 
 func completeTools(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var tools []string
-	for _, t := range new(files.Root).Tools() {
-		first, _, _ := strings.Cut(t.Spec().Description, ".")
-		tools = append(tools, cobra.CompletionWithDesc(t.Spec().Name, first))
+	for _, spec := range local.BuiltinTools() {
+		first, _, _ := strings.Cut(spec.Description, ".")
+		tools = append(tools, cobra.CompletionWithDesc(spec.Name, first))
 	}
 	return tools, cobra.ShellCompDirectiveNoFileComp
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/crowd"
-	"everstep/starter/devserver"
 )
 
 // crowdFlags say how large the crowd is.
@@ -52,20 +51,12 @@ With --no-limit the workers have no limit, to see the difference.`,
 }
 
 func (p *program) crowd(ctx context.Context, f crowdFlags) error {
-	executable, err := p.executable()
-	if err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "everstep-crowd-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the server's state: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	lease, err := devserver.Acquire(ctx, devserver.Config{
-		StateFile: filepath.Join(dir, "crowd.db"), Binary: p.env.value(variableTemporal),
-		Supervisor: []string{executable, devserver.SupervisorCommand},
-		Progress:   func(line string) { p.say("%s", line) },
-	})
+	lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "crowd.db"), nil)
 	if err != nil {
 		return err
 	}
@@ -73,7 +64,7 @@ func (p *program) crowd(ctx context.Context, f crowdFlags) error {
 	report, err := crowd.Run(ctx, crowd.Config{
 		Address: lease.Server().Address, Namespace: lease.Server().Namespace, Dir: dir,
 		Agents: f.agents, Workers: f.workers, Steps: f.steps, RequestsPerMinute: f.requests, Unlimited: f.unlimited,
-		Thinks: 200 * time.Millisecond, Progress: func(line string) { p.say("%s", line) },
+		Thinks: 200 * time.Millisecond, Progress: p.machine.Progress,
 	})
 	switch {
 	case ctx.Err() != nil:

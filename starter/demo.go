@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+
+	"everstep/starter/local"
+
 	_ "embed"
 	"fmt"
 	"os"
@@ -49,11 +52,11 @@ type demo struct {
 	program *program
 	dir     string
 	began   time.Time
-	lease   *leaseKeeper
-	server  *server
+	lease   *local.LeaseKeeper
+	server  *local.Server
 	scratch string
-	spec    workerSpec
-	worker  *workerProcess
+	spec    local.WorkerSpec
+	worker  *local.WorkerProcess
 	agent   client.Execution
 }
 
@@ -92,20 +95,20 @@ func (p *program) demoFolder(flag string) (string, error) {
 	if flag == "" {
 		flag = "."
 	}
-	return p.folder(flag)
+	return p.machine.Folder(flag)
 }
 
 // bringUp gets a server and starts the first worker.
 func (d *demo) bringUp(ctx context.Context) error {
 	p := d.program
 	var err error
-	if d.lease, err = p.lease(ctx, devserver.Config{}); err != nil {
+	if d.lease, err = p.machine.Lease(ctx, devserver.Config{}); err != nil {
 		return err
 	}
 	d.began = time.Now()
-	local := d.lease.Server()
+	up := d.lease.Server()
 	queue := "demo-" + uuid.NewString()
-	if d.server, err = p.dial(ctx, ofDevServer(local), &local, queue); err != nil {
+	if d.server, err = p.machine.DialDev(ctx, up, queue); err != nil {
 		return err
 	}
 	if d.scratch, err = os.MkdirTemp("", "everstep-demo-"); err != nil {
@@ -114,14 +117,10 @@ func (d *demo) bringUp(ctx context.Context) error {
 	if err := os.WriteFile(d.script(), demoScript, 0o600); err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
-	d.spec = workerSpec{
-		address: local.Address, namespace: local.Namespace, taskQueue: queue, dir: d.dir, state: local.StateFile,
-		storage: p.storage(local.StateFile), environment: p.env.forWorker(),
-	}
-	if d.spec.executable, err = p.executable(); err != nil {
+	if d.spec, err = p.machine.WorkerSpec(up, queue, d.dir); err != nil {
 		return err
 	}
-	d.worker, err = startWorker(d.spec)
+	d.worker, err = local.StartWorker(d.spec)
 	if err != nil {
 		return fmt.Errorf("worker: cannot be started: %w", err)
 	}
@@ -139,7 +138,7 @@ func demoPrompt(dir string) string {
 // start starts the agent.
 func (d *demo) start(ctx context.Context) error {
 	var err error
-	d.agent, err = d.server.agents.Start(ctx, client.Start{
+	d.agent, err = d.server.Agents.Start(ctx, client.Start{
 		Prompt: demoPrompt(d.dir),
 		Definition: domain.Definition{
 			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script()},
@@ -160,7 +159,7 @@ func (d *demo) abandon(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = d.server.temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
+	_ = d.server.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
 }
 
 func (d *demo) close() {
@@ -168,7 +167,7 @@ func (d *demo) close() {
 		d.worker.Kill() // nothing is left to do for it
 	}
 	if d.server != nil {
-		d.server.close()
+		d.server.Close()
 	}
 	if d.scratch != "" {
 		_ = os.RemoveAll(d.scratch) // a temporary one
@@ -223,14 +222,14 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err := d.start(ctx); err != nil {
 		return demoReport{}, err
 	}
-	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.server.ui(d.agent.ID, d.agent.RunID), StateFile: d.lease.Server().StateFile}
+	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.server.UI(d.agent.ID, d.agent.RunID), StateFile: d.lease.Server().StateFile}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	expected := d.guard(ctx, cancel)
 	defer func() { expected() }()
 	v := d.program.newView(d.agent.ID, told.UIURL)
 	defer v.Close()
-	for event, err := range d.server.agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
+	for event, err := range d.server.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
 		if err != nil {
 			return told, because(ctx, err)
 		}
@@ -247,7 +246,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err := ctx.Err(); err != nil {
 		return told, because(ctx, err)
 	}
-	result, err := d.server.agents.Wait(ctx, d.agent.ID, 1)
+	result, err := d.server.Agents.Wait(ctx, d.agent.ID, 1)
 	if err != nil {
 		return told, because(ctx, err)
 	}
@@ -314,7 +313,7 @@ func (d *demo) replaceWorker(k *demoKill) error {
 		p.err.Note(p.err.Theme.Bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During)))
 	}
 	var err error
-	if d.worker, err = startWorker(d.spec); err != nil {
+	if d.worker, err = local.StartWorker(d.spec); err != nil {
 		return fmt.Errorf("worker: a second one cannot be started: %w", err)
 	}
 	k.TookOver = d.worker.PID()

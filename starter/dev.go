@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/devserver"
+	"everstep/starter/local"
 	"everstep/starter/render"
 	"everstep/worker/host/codec"
 	"everstep/worker/host/door"
 )
 
 func devCommand(p *program) *cobra.Command {
-	var f stackFlags
+	var f local.Flags
 	var cfg devserver.Config
 	command := &cobra.Command{
 		Use:   "dev",
@@ -40,24 +41,13 @@ UI itself.`,
 	command.Flags().SortFlags = false
 	command.Flags().Var(ranged{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
 	command.Flags().Var(ranged{&cfg.UIPort, 1, 65535}, "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
-	f.register(command)
+	f.Register(command.Flags())
 	return command
 }
 
-func (p *program) dev(ctx context.Context, f stackFlags, cfg devserver.Config) error {
+func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) error {
 	if len(p.shared) > 0 && !onlyState(p.shared) {
 		return usage("address, namespace, profile: dev runs a server of its own; leave them out")
-	}
-	dir, err := p.folder(f.dir)
-	if err != nil {
-		return err
-	}
-	if err := checkWorker(p.env); err != nil {
-		return err
-	}
-	queue, err := p.env.taskQueue(f.taskQueue)
-	if err != nil {
-		return err
 	}
 	endpoint, err := listenCodec()
 	if err != nil {
@@ -65,29 +55,22 @@ func (p *program) dev(ctx context.Context, f stackFlags, cfg devserver.Config) e
 	}
 	defer endpoint.Close()
 	cfg.CodecEndpoint = endpoint.URL()
-	lease, err := p.lease(ctx, cfg)
+	s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
 	if err != nil {
 		return err
 	}
-	s := &stack{lease: lease}
-	defer s.close()
-	local := lease.Server()
-	endpoint.Serve(local.UIURL)
-	s.worker, err = p.keepWorker(workerSpec{
-		address: local.Address, namespace: local.Namespace, taskQueue: queue, dir: dir, state: local.StateFile,
-	}, f.dir != "", logWriter{p})
-	if err != nil {
-		return err
-	}
+	defer s.Close()
+	server, worker := s.Lease.Server(), s.Spec()
+	endpoint.Serve(server.UIURL)
 	up := devUp{
-		Address: local.Address, Namespace: local.Namespace, UIURL: local.UIURL, TaskQueue: queue, Dir: dir,
-		StateFile: local.StateFile, Storage: p.storage(local.StateFile), ServerVersion: local.Version,
+		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: worker.Dir,
+		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version,
 	}
 	if err := p.announce(up); err != nil {
 		return err
 	}
 	select {
-	case err := <-s.failed():
+	case err := <-s.Failed():
 		return err
 	case <-ctx.Done():
 		p.say("stopping; executions go on when a worker runs again")
@@ -123,8 +106,8 @@ func (p *program) announce(up devUp) error {
 		{"folder", up.Dir},
 		{"state", up.StateFile},
 	})
-	if connection, err := p.configured(); err == nil && connection.Configured {
-		p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, variableAddress)
+	if connection, err := p.machine.Configured(); err == nil && connection.Configured {
+		p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, local.VariableAddress)
 	}
 	p.err.Printf("  %s\n", t.Faint(`in another terminal: starter run --model PROVIDER/MODEL "…"; Ctrl-C ends this`))
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -22,8 +23,8 @@ what the history has, and says what is missing.`,
   starter explain notes --execution 2 --json | jq .waste`,
 		Args:              argument("id", "starter explain notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			view, err := s.agents.Explain(ctx, id, number)
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			view, err := s.Agents.Explain(ctx, id, number)
 			if err != nil {
 				return err
 			}

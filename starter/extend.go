@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -30,14 +31,14 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
 		Args:              argument("id", "starter extend notes --max-steps 40"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			extended, err := s.agents.Extend(ctx, id, t.options())
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			extended, err := s.Agents.Extend(ctx, id, t.options())
 			switch {
 			case err != nil:
 				return err
 			case wait:
-				v := p.newView(extended.ID, s.ui(extended.ID, extended.RunID))
-				return p.pursue(ctx, pursuit{stack: &stack{server: s}, view: v}, extended.Execution)
+				v := p.newView(extended.ID, s.UI(extended.ID, extended.RunID))
+				return p.pursue(ctx, pursuit{stack: &local.Stack{Server: s}, view: v}, extended.Execution)
 			}
 			return p.extended(extended)
 		}),

@@ -6,31 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 )
-
-// An optional is a flag whose absence means something.
-type optional[T any] struct {
-	target **T
-	read   func(string) (T, error)
-	kind   string
-}
-
-var _ pflag.Value = optional[int64]{}
-
-func (o optional[T]) String() string { return "" }
-func (o optional[T]) Type() string   { return o.kind }
-
-// Set reads what the command line gave.
-func (o optional[T]) Set(text string) error {
-	value, err := o.read(text)
-	if err != nil {
-		return err
-	}
-	*o.target = &value
-	return nil
-}
 
 // A choice is a flag that takes one of a few words.
 type choice[E ~string] struct {

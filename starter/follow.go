@@ -8,12 +8,13 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
 // A pursuit is how an execution is followed to its end.
 type pursuit struct {
-	stack *stack
+	stack *local.Stack
 	view  render.View
 	// events says that JSON goes to standard output as things happen, so that
 	// the answer is not written a second time.
@@ -40,7 +41,7 @@ func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) err
 			return err
 		}
 	}
-	return p.afterwards(ctx, q.stack.server, result, telling{mute: q.events, shown: true})
+	return p.afterwards(ctx, q.stack.Server, result, telling{mute: q.events, shown: true})
 }
 
 // toTheEnd follows and waits, unless the worker of ours cannot be kept up. It
@@ -50,7 +51,7 @@ func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) 
 	defer cancel(nil)
 	go func() {
 		select {
-		case err := <-q.stack.failed():
+		case err := <-q.stack.Failed():
 			cancel(err)
 		case <-ctx.Done():
 		}
@@ -76,12 +77,12 @@ func (p *program) ended(
 	if err := ctx.Err(); err != nil {
 		return client.Result{}, err
 	}
-	return q.stack.agents.Wait(ctx, x.ID, x.Number)
+	return q.stack.Agents.Wait(ctx, x.ID, x.Number)
 }
 
 // watched shows what happens.
 func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) error {
-	for event, err := range q.stack.agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
+	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
 		if err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) e
 // recounted writes each event of the execution as a line of JSON. What is gone
 // is said, and the rest follows.
 func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution) error {
-	return each(p, q.stack.agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
+	return each(p, q.stack.Agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
 		if started, ok := event.(domain.AgentExecutionStarted); ok {
 			x.Number = started.Number
 		}
@@ -105,9 +106,9 @@ func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution)
 }
 
 // detach says how to come back to an execution that goes on.
-func (p *program) detach(s *stack, x client.Execution) {
+func (p *program) detach(s *local.Stack, x client.Execution) {
 	words := "it goes on"
-	if s.own() {
+	if s.Pauses() {
 		words = "what runs it ends with this command, so it pauses until one of these runs:"
 	}
 	id := render.OneLine(x.ID)
@@ -121,7 +122,7 @@ func (p *program) detach(s *stack, x client.Execution) {
 		{p.again("result", id), "wait for its answer"},
 		{p.again("stop", id), "end it"},
 	}
-	if s.own() {
+	if s.Pauses() {
 		hints = [][2]string{
 			{p.again("watch", id), "go on with it, and follow it"},
 			{p.again("dev"), "go on with it in the background"},
@@ -169,7 +170,7 @@ type telling struct {
 // afterwards says how an execution ended that did not complete, and on a
 // terminal which commands go on from there. It returns the error that stands
 // for the outcome.
-func (p *program) afterwards(ctx context.Context, s *server, r client.Result, t telling) error {
+func (p *program) afterwards(ctx context.Context, s *local.Server, r client.Result, t telling) error {
 	err := outcomeOf(r)
 	if err == nil {
 		return nil
@@ -182,7 +183,7 @@ func (p *program) afterwards(ctx context.Context, s *server, r client.Result, t 
 		p.err.Printf("%s\n", text)
 	}
 	if p.err.Terminal {
-		p.err.Hints(p.goingOn(ctx, s.agents, r))
+		p.err.Hints(p.goingOn(ctx, s.Agents, r))
 	}
 	return reported(err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -70,7 +71,7 @@ func TestAfterwardsIsSaidToPeople(t *testing.T) {
 			var out locked
 			p := &program{err: render.Plain(&out), flags: c.flags}
 			p.err.Terminal = c.terminal
-			err := p.afterwards(t.Context(), &server{}, r, telling{mute: c.mute, shown: true})
+			err := p.afterwards(t.Context(), &local.Server{}, r, telling{mute: c.mute, shown: true})
 			require.Equal(t, exitStopped, exitCode(err))
 			require.Empty(t, err.Error(), "it has been said")
 			require.Equal(t, c.says, out.String())
@@ -88,7 +89,7 @@ func TestKeptExecutions(t *testing.T) {
 		require.Contains(t, stderr, "start one with `starter dev`")
 		require.NotContains(t, stderr, "kept")
 
-		file := c.variables[variableState]
+		file := c.variables[local.VariableState]
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		code, _, stderr = c.call(t.Context(), args...)

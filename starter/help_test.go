@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/starter/help"
+	"everstep/starter/local"
 	"everstep/starter/render"
 	"everstep/worker/host"
 )
@@ -23,7 +24,7 @@ func TestHelpOfTopics(t *testing.T) {
 	code, listed, stderr := newCaller(t).call(t.Context(), "help")
 	require.Equal(t, exitDone, code, stderr)
 	_, completed, _ := newCaller(t).call(t.Context(), "__complete", "help", "")
-	root := newRoot(&program{env: environment{variables{}}})
+	root := newRoot(&program{machine: &local.Machine{}})
 	for _, topic := range help.Topics() {
 		require.Contains(t, listed, "  "+topic.Name+" ")
 		require.Contains(t, listed, " "+topic.Title+"\n")
@@ -111,7 +112,7 @@ var (
 // each flag of ours that is named exists.
 func TestManualsNameCommandsThatExist(t *testing.T) {
 	t.Parallel()
-	root := newRoot(&program{env: environment{variables{}}})
+	root := newRoot(&program{machine: &local.Machine{}})
 	root.InitDefaultHelpCmd()
 	programs := map[string]*cobra.Command{"starter": root, "worker": host.Command(host.Config{})}
 	known := map[string]bool{"name": true, "type": true, "build": true, "detach": true} // of Temporal's and Docker's tools
@@ -169,7 +170,7 @@ func requireCommandLine(t *testing.T, manual string, program *cobra.Command, wor
 func TestManualsMissNothing(t *testing.T) {
 	t.Parallel()
 	commands, _ := help.Named("commands")
-	root := newRoot(&program{env: environment{variables{}}})
+	root := newRoot(&program{machine: &local.Machine{}})
 	root.InitDefaultHelpCmd()
 	for _, command := range root.Commands() {
 		require.True(t, command.Hidden || regexp.MustCompile("[|,] `"+command.Name()+"\\b").MatchString(commands.Text),

@@ -21,13 +21,13 @@ foreign: workers refuse it.`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx := command.Context()
-			s, err := p.connect(ctx, "")
+			s, err := p.machine.Connect(ctx, "")
 			if err != nil {
 				return err
 			}
-			defer s.close()
+			defer s.Close()
 			listed := []client.Listed{}
-			for agent, err := range s.agents.List(ctx, options) {
+			for agent, err := range s.Agents.List(ctx, options) {
 				if err != nil {
 					return err
 				}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -20,8 +21,8 @@ others follow.`,
   starter messages notes --json | jq -r 'select(.message.role == "user").message.parts[].text'`,
 		Args:              argument("id", "starter messages notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			return each(p, s.agents.Messages(ctx, id), func(entry domain.Entry) error {
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
 				return p.show(entry, render.Message(p.out.Theme, entry))
 			})
 		}),

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
 )
 
 func pauseCommand(p *program) *cobra.Command {
@@ -34,8 +35,8 @@ func (p *program) pausing(
 ) *cobra.Command {
 	command.Args = argument("id", "starter "+command.Name()+" notes")
 	command.ValidArgsFunction = p.completeIDs
-	command.RunE = p.ofAgent(func(ctx context.Context, s *server, id string) error {
-		paused, err := change(s.agents, ctx, id)
+	command.RunE = p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
-	"everstep/worker/host"
 )
 
 // A program is one call of the command line: what it may read and write, and
@@ -24,9 +24,8 @@ type program struct {
 	in  io.Reader
 	out *render.Output
 	err *render.Output
-	env environment
-	// executable starts this program again, as a worker or a supervisor.
-	executable func() (string, error)
+	// machine is where a server and workers are found or brought up.
+	machine *local.Machine
 	// interrupts tells when the user wants to leave.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
 	now        func() time.Time
@@ -41,23 +40,23 @@ type program struct {
 
 // sharedFlags are those that every command takes.
 type sharedFlags struct {
-	connection *host.Flags
-	state      string
-	json       bool
-	quiet      bool
+	json  bool
+	quiet bool
 }
 
 // thisProgram is the program of the process.
 func thisProgram() *program {
-	env := environment{envconfig.EnvLookupOS}
-	return &program{
-		in: os.Stdin, out: terminal(os.Stdout, env), err: terminal(os.Stderr, env), env: env,
-		executable: os.Executable, interrupts: untilInterrupted, now: time.Now,
+	env := local.Environment{Environment: envconfig.EnvLookupOS}
+	p := &program{
+		in: os.Stdin, out: terminal(os.Stdout, env), err: terminal(os.Stderr, env),
+		interrupts: untilInterrupted, now: time.Now,
 	}
+	p.machine = &local.Machine{Env: env, Executable: os.Executable, Say: p.say, Again: p.again}
+	return p
 }
 
-func terminal(file *os.File, env environment) *render.Output {
-	return render.NewOutput(file, env.Environ(), env.value(variableNoColor) != "", env.columns())
+func terminal(file *os.File, env local.Environment) *render.Output {
+	return render.NewOutput(file, env.Environ(), env.Value(local.VariableNoColor) != "", env.Columns())
 }
 
 // run executes a command line and returns the exit code.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -26,7 +27,7 @@ type caller struct {
 // newCaller returns a caller with a state file of its own, on which no server is up.
 func newCaller(t *testing.T) *caller {
 	return &caller{variables: map[string]string{
-		variableState:          filepath.Join(t.TempDir(), "dev.db"),
+		local.VariableState:    filepath.Join(t.TempDir(), "dev.db"),
 		"TEMPORAL_CONFIG_FILE": filepath.Join(t.TempDir(), "none.toml"),
 	}}
 }
@@ -38,10 +39,13 @@ var today = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
 func (c *caller) call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err locked
 	p := &program{
-		in: strings.NewReader(c.in), out: render.Plain(&out), err: render.Plain(&err), env: environment{variables(c.variables)},
-		executable: func() (string, error) { return "", errors.New("a test may not start a process") },
+		in: strings.NewReader(c.in), out: render.Plain(&out), err: render.Plain(&err),
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 		now:        func() time.Time { return today }, here: c.here,
+	}
+	p.machine = &local.Machine{
+		Env: local.Environment{Environment: variables(c.variables)}, Say: p.say, Again: p.again,
+		Executable: func() (string, error) { return "", errors.New("a test may not start a process") },
 	}
 	code = p.run(ctx, args)
 	return code, out.String(), err.String()

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -23,14 +24,14 @@ the agent answers in JSON, --json has the answer's value under output.`,
   starter result notes --json | jq .output`,
 		Args:              argument("id", "starter result notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			get := s.agents.Wait
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			get := s.Agents.Wait
 			if noWait {
-				get = s.agents.Result
+				get = s.Agents.Result
 			}
 			result, err := get(ctx, id, number)
 			if err != nil && left(ctx, err) {
-				p.detach(&stack{server: s}, client.Execution{ID: id, Number: number})
+				p.detach(&local.Stack{Server: s}, client.Execution{ID: id, Number: number})
 				return detached("")
 			}
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/domain"
+	"everstep/starter/local"
 	"everstep/starter/render"
 	"everstep/worker/host"
 )
@@ -55,9 +57,9 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	root.SetHelpCommand(helpCommand(p))
 	root.SetHelpCommandGroupID(groupLocal)
 	listTopics(p, root)
-	p.flags.connection = host.ConnectionFlags(root.PersistentFlags())
+	p.machine.Connection = host.ConnectionFlags(root.PersistentFlags())
 	set := root.PersistentFlags()
-	set.StringVar(&p.flags.state, "state", "", "the state `FILE` of the dev server ("+variableState+")")
+	set.StringVar(&p.machine.State, "state", "", "the state `FILE` of the dev server ("+local.VariableState+")")
 	set.BoolVar(&p.flags.json, "json", false, "answer in JSON: one value, or one a line when following")
 	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
 	add(root, groupAgents,
@@ -78,6 +80,28 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 		command.GroupID = group
 		root.AddCommand(command)
 	}
+}
+
+// ofAgent makes a command of what it does with the agent that its argument
+// names, on a server that is up.
+func (p *program) ofAgent(run func(ctx context.Context, s *local.Server, id string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		if err := checkID(args[0]); err != nil {
+			return err
+		}
+		s, err := p.machine.ConnectTo(command.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(command.Context(), s, args[0])
+	}
+}
+
+// checkID says what is wrong with the id of an agent.
+func checkID(id string) error {
+	_, err := domain.AgentIDOf(id)
+	return err
 }
 
 // sharedArguments are the arguments that name the server, to be repeated in

@@ -1,10 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"everstep/starter/local"
+)
 
 func runCommand(p *program) *cobra.Command {
 	var b beginning
-	var f stackFlags
+	var f local.Flags
 	command := &cobra.Command{
 		Use:   `run [flags] "prompt"`,
 		Short: "Start an execution and follow it to the end",
@@ -30,23 +34,23 @@ The prompt - is read from standard input.`,
 			if err != nil {
 				return err
 			}
-			if err := p.checkLocally(ctx, f, request); err != nil {
+			if err := p.machine.CheckLocally(ctx, f, request.Definition); err != nil {
 				return err
 			}
-			s, err := p.bringUp(ctx, f)
+			s, err := p.machine.BringUp(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			execution, err := s.begin(ctx, request)
+			defer s.Close()
+			execution, err := begin(ctx, s.Agents, request)
 			if err != nil {
 				return err
 			}
-			v := p.newView(execution.ID, s.ui(execution.ID, execution.RunID))
+			v := p.newView(execution.ID, s.UI(execution.ID, execution.RunID))
 			return p.pursue(ctx, pursuit{stack: s, view: v}, execution)
 		},
 	}
 	b.register(p, command)
-	f.register(command)
+	f.Register(command.Flags())
 	return command
 }

@@ -5,6 +5,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 )
 
 func sendCommand(p *program) *cobra.Command {
@@ -26,13 +27,12 @@ while one is in progress. The message - is read from standard input.`,
 				return err
 			}
 			if model != "" {
-				chosen, err := readModel("model", model)
+				chosen, err := local.ReadModel("model", model)
 				if err != nil {
 					return err
 				}
 				options.Model = &chosen
-				begun := client.Start{Definition: domain.Definition{Model: chosen}}
-				if err := p.checkLocally(ctx, stackFlags{}, begun); err != nil {
+				if err := p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen}); err != nil {
 					return err
 				}
 			}
@@ -40,18 +40,18 @@ while one is in progress. The message - is read from standard input.`,
 			if options.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
-			s, err := p.connectTo(ctx, args[0])
+			s, err := p.machine.ConnectTo(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			execution, err := s.agents.Send(ctx, args[0], options)
+			defer s.Close()
+			execution, err := s.Agents.Send(ctx, args[0], options)
 			switch {
 			case err != nil:
 				return err
 			case wait:
-				v := p.newView(execution.ID, s.ui(execution.ID, execution.RunID))
-				return p.pursue(ctx, pursuit{stack: &stack{server: s}, view: v}, execution)
+				v := p.newView(execution.ID, s.UI(execution.ID, execution.RunID))
+				return p.pursue(ctx, pursuit{stack: &local.Stack{Server: s}, view: v}, execution)
 			}
 			return p.did(execution, "execution %d of %s has begun", execution.Number, execution.ID)
 		},
@@ -63,10 +63,4 @@ while one is in progress. The message - is read from standard input.`,
 	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "model", completeModels)
 	return command
-}
-
-// checkID says what is wrong with the id of an agent.
-func checkID(id string) error {
-	_, err := domain.AgentIDOf(id)
-	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -25,15 +26,15 @@ a worker may come later. The prompt - is read from standard input.`,
 			if err != nil {
 				return err
 			}
-			if err := p.checkLocally(ctx, stackFlags{taskQueue: taskQueue}, request); err != nil {
+			if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: taskQueue}, request.Definition); err != nil {
 				return err
 			}
-			s, err := p.connect(ctx, taskQueue)
+			s, err := p.machine.Connect(ctx, taskQueue)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			execution, err := s.begin(ctx, request)
+			defer s.Close()
+			execution, err := begin(ctx, s.Agents, request)
 			if err != nil {
 				return err
 			}
@@ -41,6 +42,6 @@ a worker may come later. The prompt - is read from standard input.`,
 		},
 	}
 	b.register(p, command)
-	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+variableTaskQueue+")")
+	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
 	return command
 }

@@ -4,19 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"everstep/activities/openai"
-	"everstep/activities/scripted"
 	"everstep/domain"
-	"everstep/domain/spelling"
 	"everstep/starter/client"
-	"everstep/worker/host"
+	"everstep/starter/local"
 )
 
 // A beginning is what the flags that begin an execution say.
@@ -34,7 +28,7 @@ func (b *beginning) register(p *program, command *cobra.Command) {
 	set := command.Flags()
 	set.SortFlags = false
 	set.Var(filled{&b.agent}, "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
-	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL`: who answers ("+variableModel+")")
+	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
 	set.StringVar(&b.system, "system", "", "system prompt")
 	set.StringSliceVar(&b.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(filled{&b.id}, "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
@@ -55,15 +49,15 @@ func (b *beginning) request(p *program, argument string) (client.Start, error) {
 	switch {
 	case err != nil:
 	case b.model != "":
-		given.Model, err = readModel("model", b.model)
+		given.Model, err = local.ReadModel("model", b.model)
 		given.Model.Timeouts = timeouts
 		definition.Model = given.Model
 	case given.Model.Provider != "": // the file names it
-	case p.env.value(variableModel) != "":
-		definition.Model, err = readModel(variableModel, p.env.value(variableModel))
+	case p.machine.Env.Value(local.VariableModel) != "":
+		definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel))
 		definition.Model.Timeouts = timeouts
 	case b.id == "":
-		err = usage("model: is missing; name one with --model or " + variableModel + ": " + modelForm)
+		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
 	if err == nil {
 		err = b.wishes.priced(&definition, &given)
@@ -90,20 +84,20 @@ func (b *beginning) request(p *program, argument string) (client.Start, error) {
 
 // begin starts the execution. Without a model it can only be the next one of a
 // session that is open.
-func (s *server) begin(ctx context.Context, request client.Start) (client.Execution, error) {
+func begin(ctx context.Context, agents *client.Client, request client.Start) (client.Execution, error) {
 	if request.Definition.Model.Provider != "" {
-		return s.agents.Start(ctx, request)
+		return agents.Start(ctx, request)
 	}
-	missing := fmt.Sprintf("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, variableModel)
+	missing := fmt.Sprintf("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
 	if !reflect.ValueOf(*request.Given).IsZero() {
-		return client.Execution{}, usage("model: is missing; name one with --model or " + variableModel + " where --agent, --system, --tool, --output or --final-answer is given")
+		return client.Execution{}, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
-	execution, err := s.agents.Send(ctx, request.ID, client.SendOptions{Prompt: request.Prompt, Budget: request.Budget})
+	execution, err := agents.Send(ctx, request.ID, client.SendOptions{Prompt: request.Prompt, Budget: request.Budget})
 	if exitCode(err) == exitNotFound {
 		return client.Execution{}, usage(missing)
 	}
 	if exitCode(err) == exitRefused {
-		if status, statusErr := s.agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
+		if status, statusErr := agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
 			return client.Execution{}, usage(missing)
 		}
 	}
@@ -130,19 +124,6 @@ func (b *beginning) definition(p *program) (domain.Definition, error) {
 	return d, b.wishes.apply(&d)
 }
 
-// checkOwnWorker says at once what a worker of this program has not, whatever
-// a definition asks for.
-func checkOwnWorker(d domain.Definition) error {
-	const elsewhere = "; run a worker of your own that has it, and name its --task-queue"
-	if len(d.Hooks) > 0 {
-		return usage(fmt.Sprintf("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere))
-	}
-	if !d.Compiler.Builtin() {
-		return usage(fmt.Sprintf("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere))
-	}
-	return nil
-}
-
 // fromStdin is the prompt that stands for what standard input holds.
 const fromStdin = "-"
 
@@ -158,43 +139,4 @@ func (p *program) prompt(argument string) (string, error) {
 		text = string(data)
 	}
 	return text, domain.CheckPrompt(text)
-}
-
-const modelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5-mini or " + scripted.Name + "/FILE.yaml"
-
-// readModel reads a model's full name; named says where it was given. The file
-// of a script becomes absolute, since workers have other current directories.
-func readModel(named, text string) (domain.LLMConfig, error) {
-	provider, model, ok := strings.Cut(text, "/")
-	if !ok || provider == "" || model == "" {
-		return domain.LLMConfig{}, usage(fmt.Sprintf("%s: %q is no model; %s", named, domain.Shorten(text, 100), modelForm))
-	}
-	if provider == scripted.Name {
-		path, err := filepath.Abs(model)
-		if err != nil {
-			return domain.LLMConfig{}, usage(fmt.Sprintf("%s: %q: %s; give the script's full path", named, model, err))
-		}
-		model = path
-	}
-	return domain.LLMConfig{Provider: provider, Model: model}, nil
-}
-
-// checkModel says at once what a worker of this program would say of a model,
-// keys aside: a worker that is up may have others than this process.
-func checkModel(ctx context.Context, model domain.LLMConfig) error {
-	if model.Provider == scripted.Name {
-		if err := scripted.New().Check(ctx, model); err != nil {
-			return usage("model: " + err.Error())
-		}
-		return nil
-	}
-	known := host.ProviderNames()
-	if slices.Contains(known, model.Provider) {
-		return nil
-	}
-	text := fmt.Sprintf("model: there is no provider %q; there are %s", domain.Shorten(model.Provider, 100), strings.Join(known, ", "))
-	if near, ok := spelling.Nearest(model.Provider, known); ok {
-		text += fmt.Sprintf("; did you mean %s/%s?", near, model.Model)
-	}
-	return usage(text)
 }

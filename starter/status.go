@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -18,8 +19,8 @@ Where no worker is up, it shows what the server knows, and says so.`,
   starter status notes --json | jq -r .status`,
 		Args:              argument("id", "starter status notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			status, err := s.agents.Status(ctx, id)
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			status, err := s.Agents.Status(ctx, id)
 			if err != nil {
 				return err
 			}

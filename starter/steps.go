@@ -9,6 +9,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -23,12 +24,12 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
 		Args:              argument("id", "starter steps notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			priced, err := s.agents.Priced(ctx, id, number)
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			priced, err := s.Agents.Priced(ctx, id, number)
 			if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
 				return err
 			}
-			return each(p, s.agents.Steps(ctx, id, number), func(step domain.StepExecution) error {
+			return each(p, s.Agents.Steps(ctx, id, number), func(step domain.StepExecution) error {
 				line := render.Step(step, priced)
 				return p.show(line, line.Text(p.out.Theme)+"\n")
 			})

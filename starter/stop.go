@@ -8,6 +8,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 )
 
 func stopCommand(p *program) *cobra.Command {
@@ -28,8 +29,8 @@ its partial answer is kept.
   starter stop notes --within 30s`,
 		Args:              argument("id", "starter stop notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *server, id string) error {
-			execution, err := s.agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
+		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+			execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 			if err != nil {
 				return err
 			}

@@ -4,11 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
 func watchCommand(p *program) *cobra.Command {
-	var f stackFlags
+	var f local.Flags
 	var number int
 	var exactly bool
 	command := &cobra.Command{
@@ -41,12 +42,12 @@ as run does.`,
 			if err := checkID(args[0]); err != nil {
 				return err
 			}
-			s, err := p.bringUp(ctx, f)
+			s, err := p.machine.BringUp(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer s.close()
-			q := pursuit{stack: s, view: p.newView(args[0], s.ui(args[0], ""))}
+			defer s.Close()
+			q := pursuit{stack: s, view: p.newView(args[0], s.UI(args[0], ""))}
 			switch {
 			case exactly:
 				q.view, q.events, q.exactly = render.Blind{}, true, true
@@ -59,6 +60,6 @@ as run does.`,
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)
 	command.Flags().BoolVar(&exactly, "events", false, "write the events that the execution itself has noted, one a line, in JSON")
-	f.register(command)
+	f.Register(command.Flags())
 	return command
 }

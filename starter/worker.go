@@ -7,23 +7,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/starter/devserver"
+	"everstep/starter/local"
 	"everstep/worker/host"
 )
-
-// flagUntilStdinEnds has a worker stop when whoever started it is gone.
-const flagUntilStdinEnds = "until-stdin-ends"
 
 // workerCommandOf is the worker that other commands start, as the same program
 // again. Whoever runs workers of their own takes everstep/worker.
 func workerCommandOf(p *program) *cobra.Command {
 	command := host.Command(host.Config{})
-	command.Use, command.Hidden = workerCommand, true
+	command.Use, command.Hidden = local.WorkerCommand, true
 	serve := command.RunE
-	untilStdinEnds := command.Flags().Bool(flagUntilStdinEnds, false, "stop when standard input ends")
+	bound := command.Flags().Bool(local.FlagUntilStdinEnds, false, "stop when standard input ends")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		ctx, cancel := context.WithCancel(command.Context())
 		defer cancel()
-		if *untilStdinEnds {
+		if *bound {
 			go func() {
 				_, _ = io.Copy(io.Discard, p.in) // nothing is sent: it returns when the other side is gone
 				cancel()

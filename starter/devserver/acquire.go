@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"everstep/starter/process"
 )
 
 // patience is how long a caller tries to get hold of a server, not counting the
@@ -47,7 +50,7 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 			a.said = waited
 			cfg.Progress(fmt.Sprintf("waiting for another dev server on this state file to start or stop, %s", waited.Round(time.Second)))
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +91,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 		a.cfg.Progress("using " + a.binary.String())
 	}
 	s, err := launch(a.cfg, a.binary)
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, process.ErrLocked) {
 		return nil, errAgain
 	}
 	if err != nil {
@@ -154,4 +157,59 @@ func (a *acquisition) exhausted() error {
 	}
 	return fmt.Errorf("state file %s is in use by a process that does not share it: end it (it holds %s), or choose another state file",
 		a.cfg.StateFile, lockPath(a.cfg.StateFile))
+}
+
+// A Lease keeps a dev server up. It ends with [Lease.Close] or with the process
+// that holds it, however that ends. Safe for concurrent use.
+type Lease struct {
+	server Server
+	conn   net.Conn
+	done   chan struct{}
+}
+
+func newLease(conn net.Conn, server Server) *Lease {
+	l := &Lease{server: server, conn: conn, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		_, _ = io.Copy(io.Discard, conn) // nothing more is sent: it returns when the connection ends
+	}()
+	return l
+}
+
+// Server is the server that the lease is on.
+func (l *Lease) Server() Server { return l.server }
+
+// Done is closed when the server is gone, or the lease.
+func (l *Lease) Done() <-chan struct{} { return l.done }
+
+// Close gives the lease up and returns at once. When nobody holds another one,
+// the server stops a moment later. A second Close does nothing.
+func (l *Lease) Close() error {
+	err := l.conn.Close()
+	<-l.done
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Running reports which dev server of ours is up on a state file (empty: the
+// default one), without keeping it up. One that is starting is waited for.
+func Running(ctx context.Context, stateFile string) (Server, bool, error) {
+	if err := supported(); err != nil {
+		return Server{}, false, nil
+	}
+	stateFile, err := resolveStateFile(stateFile)
+	if err != nil {
+		return Server{}, false, err
+	}
+	conn, r, err := connect(ctx, stateFile)
+	if errors.Is(err, errNotUp) {
+		return Server{}, false, nil
+	}
+	if err != nil {
+		return Server{}, false, err
+	}
+	_ = conn.Close() // it was only read from
+	return r.Server, r.Error == "", nil
 }

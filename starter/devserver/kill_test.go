@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"everstep/starter/process"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -74,7 +76,7 @@ func launchAndJoin(t *testing.T, cfg Config) (*Lease, *supervisorProcess) {
 	supervisor, err := launch(cfg, Binary{Path: cfg.Binary, Version: minServer})
 	require.NoError(t, err)
 	_, err = launch(cfg, Binary{Path: cfg.Binary})
-	require.ErrorIs(t, err, errLocked, "two servers on one file")
+	require.ErrorIs(t, err, process.ErrLocked, "two servers on one file")
 	conn, r, err := connect(t.Context(), cfg.StateFile)
 	require.NoError(t, err)
 	require.Empty(t, r.Error)

@@ -1,12 +1,17 @@
 package devserver
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
+
+	"everstep/starter/process"
 )
 
 // What a supervisor inherits, in the order of exec.Cmd.ExtraFiles.
@@ -37,7 +42,7 @@ type supervisorProcess struct {
 	exited chan struct{}
 }
 
-// launch starts the supervisor of a state file, or returns errLocked where
+// launch starts the supervisor of a state file, or returns process.ErrLocked where
 // another one, or its server, is alive. The lock and a listening socket are
 // handed on, so that two can never start and this caller can connect at once.
 func launch(cfg Config, binary Binary) (*supervisorProcess, error) {
@@ -127,4 +132,39 @@ func (s *supervisorProcess) failure() error {
 		return nil
 	}
 	return fmt.Errorf("%s: %s", s.cmd.Path, state)
+}
+
+// openLock takes the lock that a file stands for, or returns process.ErrLocked. It is
+// held until the file is closed here and in every process that inherited it,
+// and ends with them however they end.
+func openLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Lock(file); err != nil {
+		_ = file.Close() // nothing was written
+		return nil, err
+	}
+	return file, nil
+}
+
+// waitLock takes a lock as soon as it is free. It tells waiting at once that it
+// has to wait, and then every few seconds for how long it has.
+func waitLock(ctx context.Context, path string, waiting func(waited time.Duration)) (*os.File, error) {
+	began := time.Now()
+	said := began.Add(-progressEvery)
+	for {
+		file, err := openLock(path)
+		if !errors.Is(err, process.ErrLocked) {
+			return file, err
+		}
+		if now := time.Now(); now.Sub(said) >= progressEvery {
+			waiting(now.Sub(began).Round(time.Second))
+			said = now
+		}
+		if err := process.Pause(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }

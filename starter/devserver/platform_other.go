@@ -12,10 +12,8 @@ func supported() error {
 	return errors.New("a dev server of our own needs unix: run `temporal server start-dev` and give its address")
 }
 
-func lockFile(*os.File) error             { return supported() }
-func ownedByMe(os.FileInfo) bool          { return false }
-func ownSession() *syscall.SysProcAttr    { return nil }
-func boundToParent() *syscall.SysProcAttr { return nil }
-func keepFilesPrivate()                   {}
-func keepFromChildren(*os.File)           {}
-func killed(*os.ProcessState) bool        { return false }
+func ownedByMe(os.FileInfo) bool       { return false }
+func ownSession() *syscall.SysProcAttr { return nil }
+func keepFilesPrivate()                {}
+func keepFromChildren(*os.File)        {}
+func killed(*os.ProcessState) bool     { return false }

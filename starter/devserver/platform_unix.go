@@ -3,27 +3,12 @@
 package devserver
 
 import (
-	"errors"
 	"os"
 	"syscall"
 )
 
 // supported is nil where a supervisor can work.
 func supported() error { return nil }
-
-// lockFile locks without waiting.
-func lockFile(file *os.File) error {
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return errLocked
-		}
-		return err
-	}
-}
 
 func ownedByMe(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)

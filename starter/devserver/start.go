@@ -6,10 +6,20 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"everstep/starter/process"
 )
 
 // startPatience is how long a server may take until it answers. It takes 0.2 s.
@@ -20,7 +30,7 @@ const startAttempts = 5
 
 // start brings the server up. Servers of a user start one after the other,
 // since each looks for free ports first and binds them later.
-func (s *supervisor) start(ctx context.Context) (*process, Server, error) {
+func (s *supervisor) start(ctx context.Context) (*process.Process, Server, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("no answer in %s", startPatience))
 	defer cancel()
 	dir, err := privateDir()
@@ -41,7 +51,7 @@ func (s *supervisor) start(ctx context.Context) (*process, Server, error) {
 			if err = s.lock.Truncate(0); err == nil { // see setAside
 				return p, server, nil
 			}
-			p.stop()
+			stop(p)
 			return nil, Server{}, fmt.Errorf("mark the state file as made: %w", err)
 		}
 		// Another program can still take a port in between, of those above or of
@@ -53,13 +63,13 @@ func (s *supervisor) start(ctx context.Context) (*process, Server, error) {
 	}
 }
 
-func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
+func (s *supervisor) startOnce(ctx context.Context) (*process.Process, Server, error) {
 	chosen, err := choosePlaces(s.spec)
 	if err != nil {
 		return nil, Server{}, err
 	}
 	said := logSize(s.spec.StateFile)
-	p, err := startProcess(s.spec.Binary, s.spec.arguments(chosen), filepath.Dir(s.spec.StateFile), s.lock)
+	p, err := startServer(s.spec.Binary, s.spec.arguments(chosen), filepath.Dir(s.spec.StateFile), s.lock)
 	if err != nil {
 		_ = chosen.ui.Close()
 		return nil, Server{}, fmt.Errorf("run %s: %w", s.spec.Binary, err)
@@ -67,7 +77,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
 	openDoor(p, chosen)
 	address := net.JoinHostPort(loopback, strconv.Itoa(chosen.server))
 	if err := answers(ctx, address, p); err != nil {
-		p.stop()
+		stop(p)
 		return nil, Server{}, fmt.Errorf("%s server start-dev: %w%s", s.spec.Binary, err, logTail(s.spec.StateFile, said))
 	}
 	return p, Server{
@@ -78,7 +88,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process, Server, error) {
 		LogFile:   logPath(s.spec.StateFile),
 		Version:   s.spec.Version,
 		Binary:    s.spec.Binary,
-		PID:       p.cmd.Process.Pid,
+		PID:       p.PID(),
 	}, nil
 }
 
@@ -110,4 +120,68 @@ func (s *supervisor) setAside() error {
 		return fmt.Errorf("mark the state file as new: %w", err)
 	}
 	return nil
+}
+
+// stopPatience is how long a server may take to stop before it is killed. Its
+// state file loses nothing by that.
+const stopPatience = 5 * time.Second
+
+// startServer runs the temporal CLI so that it ends with this process and holds
+// the lock until it has. Its output goes to where this process's goes.
+func startServer(binary string, args []string, dir string, lock *os.File) (*process.Process, error) {
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.ExtraFiles = []*os.File{lock}
+	return process.Start(cmd)
+}
+
+// stop ends a server in good order if it can, and returns when it is gone.
+func stop(p *process.Process) { p.Stop(syscall.SIGTERM, stopPatience) }
+
+// answers returns nil once the server is healthy, knows its namespace and can
+// list from it.
+func answers(ctx context.Context, address string, p *process.Process) error {
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+		// The default waits a second after the first refusal.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond},
+			MinConnectTimeout: time.Second,
+		}))
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	defer conn.Close()
+	for {
+		last := probe(ctx, conn)
+		select {
+		case <-p.Done(): // whatever answered, it was another server
+			return fmt.Errorf("ended before it answered: %s", p.State())
+		default:
+		}
+		if last == nil {
+			return nil
+		}
+		if err := process.Pause(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+		}
+	}
+}
+
+func probe(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	health, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{
+		Service: "temporal.api.workflowservice.v1.WorkflowService",
+	})
+	if err != nil {
+		return err
+	}
+	if health.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		return fmt.Errorf("its health is %s", health.GetStatus())
+	}
+	_, err = workflowservice.NewWorkflowServiceClient(conn).ListWorkflowExecutions(ctx,
+		&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: 1})
+	return err
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"everstep/starter/process"
 )
 
 const (
@@ -58,7 +60,7 @@ func inherit(args []string) (*supervisor, error) {
 		return nil, byHand
 	}
 	s.lock = os.NewFile(lockFD, "lock")
-	if err := lockFile(s.lock); err != nil { // already ours, so nothing changes
+	if err := process.Lock(s.lock); err != nil { // already ours, so nothing changes
 		return nil, errors.Join(byHand, err)
 	}
 	socket := os.NewFile(listenerFD, "listener")
@@ -137,10 +139,10 @@ func (s *supervisor) serve(ctx context.Context) error {
 	s.reply.Server = server
 	close(s.answered)
 	select {
-	case <-p.exited:
-		return fmt.Errorf("the dev server died: %s", p.cmd.ProcessState)
+	case <-p.Done():
+		return fmt.Errorf("the dev server died: %s", p.State())
 	case <-ctx.Done():
-		p.stop()
+		stop(p)
 		return nil
 	}
 }
@@ -189,5 +191,58 @@ func (s *supervisor) attend(conn net.Conn) {
 	select {
 	case <-left:
 	case <-s.over:
+	}
+}
+
+// An audience counts who uses the server. Safe for concurrent use.
+type audience struct {
+	mu      sync.Mutex
+	count   int
+	closed  bool
+	changed chan struct{} // holds one token after a change
+}
+
+func newAudience() *audience { return &audience{changed: make(chan struct{}, 1)} }
+
+// join adds one, unless the audience is closed.
+func (a *audience) join() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	a.count++
+	a.signal()
+	return true
+}
+
+func (a *audience) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.count--
+	a.signal()
+}
+
+func (a *audience) empty() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.count == 0
+}
+
+// closeIfEmpty lets nobody join any more, unless somebody is there. In one
+// step, so that nobody is ever promised a server that is about to stop.
+func (a *audience) closeIfEmpty() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count == 0 {
+		a.closed = true
+	}
+	return a.closed
+}
+
+func (a *audience) signal() {
+	select {
+	case a.changed <- struct{}{}:
+	default:
 	}
 }

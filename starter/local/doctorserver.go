@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"context"
@@ -11,16 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"everstep/starter/render"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
-
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
 	"everstep/starter/devserver"
+	"everstep/starter/render"
 	"everstep/worker/host"
 )
 
@@ -32,8 +30,8 @@ const (
 	pollSpan = 75 * time.Second
 )
 
-func (p *program) checkConfiguration() (check, host.Connection) {
-	connection, err := p.configured()
+func (m *Machine) checkConfiguration() (Check, host.Connection) {
+	connection, err := m.Configured()
 	switch {
 	case err != nil:
 		return ok("configuration", "%s", err).fail("mend the flag, variable or profile that it names"), connection
@@ -54,9 +52,9 @@ func namespaceOf(c host.Connection) string {
 }
 
 // checkBinary says which dev server would be started, without getting one.
-func (p *program) checkBinary(ctx context.Context) check {
+func (m *Machine) checkBinary(ctx context.Context) Check {
 	const name = "dev server"
-	configured := p.env.value(variableTemporal)
+	configured := m.Env.Value(VariableTemporal)
 	candidates := []string{configured}
 	if configured == "" {
 		candidates = cachedServers()
@@ -74,7 +72,7 @@ func (p *program) checkBinary(ctx context.Context) check {
 	}
 	switch {
 	case configured != "":
-		return ok(name, "%s", strings.Join(wrong, "; ")).fail("set " + variableTemporal + " to a temporal CLI that works, or unset it to have one found")
+		return ok(name, "%s", strings.Join(wrong, "; ")).fail("set " + VariableTemporal + " to a temporal CLI that works, or unset it to have one found")
 	case len(wrong) > 0:
 		return ok(name, "%s", strings.Join(wrong, "; ")).warn("run and dev fetch or build one, once; or install a newer temporal CLI")
 	}
@@ -96,34 +94,34 @@ func cachedServers() []string {
 	return found
 }
 
-func (p *program) checkServer(ctx context.Context, connection host.Connection, f stackFlags) (check, *server) {
+func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f Flags) (Check, *Server) {
 	const name = "server"
 	var local *devserver.Server
 	if !connection.Configured {
-		found, up, err := p.running(ctx)
+		found, up, err := m.running(ctx)
 		switch {
 		case err != nil:
 			return ok(name, "%s", err).fail("see the dev server's state file and log"), nil
 		case !up:
 			return ok(name, "no dev server is up").warn("run and watch bring one up while they last; starter dev keeps one up"), nil
 		}
-		connection, local = ofDevServer(found), &found
+		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace}, &found
 	}
 	began := time.Now()
-	s, err := p.dial(ctx, connection, local, f.taskQueue)
+	s, err := m.dial(ctx, connection, local, f.TaskQueue)
 	if err != nil {
 		c := ok(name, "%s", err).fail("")
-		c.code = exitUnreachable
+		c.Unreachable = true
 		return c, nil
 	}
 	took := time.Since(began)
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	info, err := s.temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+	info, err := s.Temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
 	if err != nil {
 		return ok(name, "%s answers, and says no version: %s", s.address, err).warn(""), s
 	}
-	if _, err := s.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: s.namespace}); err != nil {
+	if _, err := s.Temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: s.namespace}); err != nil {
 		return ok(name, "%s answers; namespace %s: %s", s.address, s.namespace, err).fail("create the namespace, or name another with --namespace or TEMPORAL_NAMESPACE"), s
 	}
 	detail := fmt.Sprintf("Temporal %s at %s, namespace %s, answers in %s", info.GetServerVersion(), s.address, s.namespace, render.Duration(took))
@@ -153,11 +151,11 @@ func shut(ctx context.Context, ui string) bool {
 	return response.StatusCode == http.StatusForbidden
 }
 
-func (s *server) checkAttributes(ctx context.Context) check {
+func (s *Server) checkAttributes(ctx context.Context) Check {
 	const name = "attributes"
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	listed, err := s.temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.namespace})
+	listed, err := s.Temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.namespace})
 	if err != nil {
 		return ok(name, "cannot be read: %s", err).warn("agents run without them; list then knows less")
 	}
@@ -175,11 +173,11 @@ func (s *server) checkAttributes(ctx context.Context) check {
 	return ok(name, "the three search attributes are registered")
 }
 
-func (s *server) checkWorkers(ctx context.Context) check {
+func (s *Server) checkWorkers(ctx context.Context) Check {
 	const name = "workers"
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	described, err := s.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+	described, err := s.Temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: s.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: s.taskQueue},
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
 	})

@@ -1,18 +1,23 @@
-package main
+package local
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"everstep/starter/client"
+	"everstep/starter/process"
 
-	"everstep/starter/render"
+	"github.com/stretchr/testify/require"
 )
 
 // variablePart makes this test program play a worker; see TestMain.
@@ -30,19 +35,19 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case "refuse":
 		fmt.Fprintln(os.Stderr, "error: --dir: is \x1b[31mwrong")
-		os.Exit(exitUsage)
+		os.Exit(refusedCode)
 	case "fall over":
-		os.Exit(exitOther)
+		os.Exit(1)
 	}
 }
 
 // part returns what starts a worker that plays a part, and what it says.
-func part(t *testing.T, part string) (workerSpec, *locked) {
+func part(t *testing.T, part string) (WorkerSpec, *notes) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	var said locked
-	return workerSpec{
-		executable: self, address: "127.0.0.1:1", namespace: "default", taskQueue: "everstep", dir: "/d", storage: "/s",
+	var said notes
+	return WorkerSpec{
+		executable: self, address: "127.0.0.1:1", namespace: "default", TaskQueue: "everstep", Dir: "/d", Storage: "/s",
 		state:       filepath.Join(t.TempDir(), "dev.db"),
 		environment: append(os.Environ(), variablePart+"="+part), log: &said,
 	}, &said
@@ -50,7 +55,7 @@ func part(t *testing.T, part string) (workerSpec, *locked) {
 
 const testPatience = 20 * time.Second
 
-func saidSoon(t *testing.T, said *locked, text string) {
+func saidSoon(t *testing.T, said *notes, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(said.String(), text) }, testPatience, 5*time.Millisecond, said.String())
 }
@@ -58,7 +63,7 @@ func saidSoon(t *testing.T, said *locked, text string) {
 func TestWorkerProcess(t *testing.T) {
 	t.Parallel()
 	spec, said := part(t, "serve")
-	w, err := startWorker(spec)
+	w, err := StartWorker(spec)
 	require.NoError(t, err)
 	saidSoon(t, said, "process "+strconv.Itoa(w.PID())+" serves with worker --address 127.0.0.1:1 --namespace default --task-queue everstep --dir /d --storage /s --until-stdin-ends")
 	require.NoError(t, w.life.Close())
@@ -67,21 +72,21 @@ func TestWorkerProcess(t *testing.T) {
 	require.Equal(t, "exit status 0", w.End())
 	require.False(t, w.Refused())
 
-	w, err = startWorker(spec)
+	w, err = StartWorker(spec)
 	require.NoError(t, err)
 	w.Kill()
 	require.Equal(t, "signal: killed", w.End())
 	w.Stop() // an ended one is stopped already
 
 	spec.executable = filepath.Join(t.TempDir(), "none")
-	_, err = startWorker(spec)
+	_, err = StartWorker(spec)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestKeeperStartsAnotherWorker(t *testing.T) {
 	t.Parallel()
 	spec, said := part(t, "serve")
-	k, notes := keep(t, spec)
+	k, told := keep(t, spec)
 	saidSoon(t, said, "serves")
 	require.Eventually(t, k.Serving, testPatience, time.Millisecond)
 	var pid int
@@ -90,7 +95,7 @@ func TestKeeperStartsAnotherWorker(t *testing.T) {
 	process, err := os.FindProcess(pid)
 	require.NoError(t, err)
 	require.NoError(t, process.Kill())
-	saidSoon(t, notes, "signal: killed")
+	saidSoon(t, told, "signal: killed")
 	require.Eventually(t, func() bool { return strings.Count(said.String(), " serves ") == 2 }, testPatience, 5*time.Millisecond)
 	k.Close()
 	require.Empty(t, k.failed)
@@ -120,29 +125,29 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 	lock, _, err := takeQueue(spec)
 	require.NoError(t, err)
 	_, other, err := takeQueue(spec)
-	require.ErrorIs(t, err, errServed)
+	require.ErrorIs(t, err, process.ErrLocked)
 	require.Equal(t, holder{PID: os.Getpid(), Dir: "/d"}, other)
 
 	elsewhere := spec
-	elsewhere.taskQueue = "a/../b"
+	elsewhere.TaskQueue = "a/../b"
 	second, _, err := takeQueue(elsewhere)
 	require.NoError(t, err, "another queue has another lock, whatever its name")
 	require.NoError(t, second.Close())
 
-	require.True(t, queueServed(spec.state, spec.taskQueue))
-	require.Eventually(t, func() bool { return !queueServed(spec.state, elsewhere.taskQueue) }, testPatience, time.Millisecond)
+	require.True(t, queueServed(spec.state, spec.TaskQueue))
+	require.Eventually(t, func() bool { return !queueServed(spec.state, elsewhere.TaskQueue) }, testPatience, time.Millisecond)
 	require.False(t, queueServed(spec.state, "never heard of"))
 
 	// A keeper waits for the queue, and takes over.
-	spec.dir = "/elsewhere"
-	k, notes := keep(t, spec)
-	require.Contains(t, notes.String(), "file tools work in /d")
+	spec.Dir = "/elsewhere"
+	k, told := keep(t, spec)
+	require.Contains(t, told.String(), "file tools work in /d")
 	require.False(t, k.Serving())
 	require.NoError(t, lock.Close())
-	saidSoon(t, notes, "this command runs one now, in /elsewhere")
+	saidSoon(t, told, "this command runs one now, in /elsewhere")
 	require.Eventually(t, k.Serving, testPatience, time.Millisecond)
 	_, other, err = takeQueue(spec)
-	require.ErrorIs(t, err, errServed)
+	require.ErrorIs(t, err, process.ErrLocked)
 	require.Equal(t, "/elsewhere", other.Dir)
 	k.Close()
 	// A process that another test is just starting may hold it for a moment.
@@ -150,54 +155,70 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 	defer lock.Close()
 
 	// A folder that was asked for is not silently another one.
-	var notesOf locked
-	p := &program{err: render.Plain(&notesOf), env: environment{variables{}}, executable: os.Executable}
-	spec.dir = "/third"
-	_, err = p.keepWorker(spec, true, io.Discard)
-	require.Equal(t, exitRefused, exitCode(err))
+	spec.Dir = "/third"
+	_, err = new(Machine).keepWorker(spec, true, io.Discard)
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "in /elsewhere; leave --dir out")
 }
 
-// keep keeps a worker that plays a part. Its environment is the test's, since a
-// program's own leaves out nothing that matters here.
-func keep(t *testing.T, spec workerSpec) (*workerKeeper, *locked) {
+// keep keeps a worker that plays a part.
+func keep(t *testing.T, spec WorkerSpec) (*workerKeeper, *notes) {
 	t.Helper()
-	var notes locked
-	p := &program{
-		err: render.Plain(&notes), env: environment{entries(spec.environment)},
-		executable: func() (string, error) { return spec.executable, nil },
-	}
-	k, err := p.keepWorker(spec, false, spec.log)
+	var said notes
+	m := &Machine{Say: func(format string, args ...any) { _, _ = fmt.Fprintf(&said, format+"\n", args...) }}
+	k, err := m.keepWorker(spec, false, spec.log)
 	require.NoError(t, err)
 	t.Cleanup(k.Close)
-	return k, &notes
+	return k, &said
 }
 
-// entries are variables as a process gets them.
-type entries []string
+// notes is a buffer that goroutines share.
+type notes struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
 
-func (e entries) Environ() []string { return e }
-func (e entries) LookupEnv(string) (string, bool) {
-	return "", false
+func (n *notes) Write(text []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buffer.Write(text)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buffer.String()
+}
+
+// memory is an environment in memory.
+type memory map[string]string
+
+func (m memory) LookupEnv(name string) (string, bool) { value, ok := m[name]; return value, ok }
+func (m memory) Environ() []string {
+	var entries []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		entries = append(entries, name+"="+m[name])
+	}
+	return entries
 }
 
 func TestWorkerEnvironment(t *testing.T) {
 	t.Parallel()
-	env := environment{variables{
-		"TEMPORAL_ADDRESS": "elsewhere:7233", "TEMPORAL_API_KEY": "k", variableTaskQueue: "q", variableDir: "/d",
-		variableStorage: "/s", "OPENAI_API_KEY": "key", "GEMINI_API_KEY_FILE": "own/key", "EVERSTEP_LOG_LEVEL": "debug", "HOME": "/root", variablePrices: "own/prices.yaml",
+	env := Environment{memory{
+		"TEMPORAL_ADDRESS": "elsewhere:7233", "TEMPORAL_API_KEY": "k", VariableTaskQueue: "q", VariableDir: "/d",
+		variableStorage: "/s", "OPENAI_API_KEY": "key", "GEMINI_API_KEY_FILE": "own/key", "EVERSTEP_LOG_LEVEL": "debug", "HOME": "/root", VariablePrices: "own/prices.yaml",
 	}}
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"EVERSTEP_LOG_LEVEL=debug", variablePrices + "=" + filepath.Join(here, "own", "prices.yaml"),
+		"EVERSTEP_LOG_LEVEL=debug", VariablePrices + "=" + filepath.Join(here, "own", "prices.yaml"),
 		"GEMINI_API_KEY_FILE=" + filepath.Join(here, "own", "key"), "HOME=/root", "OPENAI_API_KEY=key",
 	}, env.forWorker())
 }
 
 func TestTail(t *testing.T) {
 	t.Parallel()
-	var end tail
+	var end logTail
 	require.Empty(t, end.String())
 	for i := range 1000 {
 		_, err := fmt.Fprintf(&end, "line %d\n", i)

@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"crypto/sha256"
@@ -9,10 +9,9 @@ import (
 	"io"
 	"os"
 	"strings"
-)
 
-// errServed means that another process of ours runs the worker of a task queue.
-var errServed = errors.New("the task queue is served by another process")
+	"everstep/starter/process"
+)
 
 // A holder is the process that runs the worker of a task queue.
 type holder struct {
@@ -21,24 +20,24 @@ type holder struct {
 }
 
 // takeQueue takes the lock of a task queue, which ends with this process
-// however it ends. Where another process has it the error is errServed, and the
+// however it ends. Where another process has it the error is process.ErrLocked, and the
 // holder says which.
-func takeQueue(spec workerSpec) (io.Closer, holder, error) {
-	file, err := os.OpenFile(lockOf(spec.state, spec.taskQueue), os.O_RDWR|os.O_CREATE, 0o600)
+func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
+	file, err := os.OpenFile(lockOf(spec.state, spec.TaskQueue), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.taskQueue, err)
+		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
 	}
-	if err := lockFile(file); err != nil {
+	if err := process.Lock(file); err != nil {
 		other := readHolder(file)
 		_ = file.Close() // nothing was written
-		if errors.Is(err, errServed) {
+		if errors.Is(err, process.ErrLocked) {
 			return nil, other, err
 		}
-		return nil, other, fmt.Errorf("lock task queue %s: %w", spec.taskQueue, err)
+		return nil, other, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
 	}
-	if err := writeHolder(file, holder{PID: os.Getpid(), Dir: spec.dir}); err != nil {
+	if err := writeHolder(file, holder{PID: os.Getpid(), Dir: spec.Dir}); err != nil {
 		_ = file.Close() // it only holds the lock
-		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.taskQueue, err)
+		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
 	}
 	return file, holder{}, nil
 }
@@ -50,7 +49,7 @@ func queueServed(stateFile, taskQueue string) bool {
 		return false
 	}
 	defer file.Close()
-	return errors.Is(lockFile(file), errServed)
+	return errors.Is(process.Lock(file), process.ErrLocked)
 }
 
 // lockOf is the file that stands for a task queue of a state file's server. A

@@ -1,0 +1,160 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	sdk "go.temporal.io/sdk/client"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/devserver"
+	"everstep/worker/host"
+	"everstep/worker/host/codec"
+)
+
+// findPatience bounds how long a dev server that is just starting is waited for.
+const findPatience = 8 * time.Second
+
+// A Server is a Temporal server that answers, and the agents on it.
+type Server struct {
+	Temporal  sdk.Client
+	Agents    *client.Client
+	address   string
+	namespace string
+	taskQueue string
+	// local is the dev server, where it is ours.
+	local *devserver.Server
+}
+
+// Close ends the connection. The server goes on.
+func (s *Server) Close() { s.Temporal.Close() }
+
+// UI is where a person looks at an agent, or at one run of it; empty where
+// that is not known.
+func (s *Server) UI(id, runID string) string {
+	if s.local == nil || s.local.UIURL == "" {
+		return ""
+	}
+	workflows := fmt.Sprintf("%s/namespaces/%s/workflows", s.local.UIURL, url.PathEscape(s.namespace))
+	if runID == "" {
+		return workflows + "?query=" + url.QueryEscape(fmt.Sprintf("WorkflowId=%q", domain.WorkflowID(id)))
+	}
+	return workflows + "/" + url.PathEscape(domain.WorkflowID(id)) + "/" + url.PathEscape(runID)
+}
+
+// Configured is the server that flags, variables or a profile name. Its field
+// Configured is false where none of them does.
+func (m *Machine) Configured() (host.Connection, error) {
+	return host.ConnectionFromEnvironment(host.Connection{}, m.Env, m.Connection)
+}
+
+// stateFile is the state file of the dev server; empty is the default one.
+func (m *Machine) stateFile() string { return m.Env.or(m.State, VariableState) }
+
+// running finds the dev server of ours that is up.
+func (m *Machine) running(ctx context.Context) (devserver.Server, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, findPatience)
+	defer cancel()
+	found, up, err := devserver.Running(ctx, m.stateFile())
+	if errors.Is(err, context.DeadlineExceeded) {
+		return found, false, &client.Error{Class: client.Unreachable, Message: fmt.Sprintf(
+			"server: the dev server has been starting for %s; try again when it is up", findPatience), Err: err}
+	}
+	return found, up, err
+}
+
+// Connect reaches the configured server, or a dev server of ours that is up. It
+// starts nothing.
+func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Server, error) {
+	connection, err := m.Configured()
+	if err != nil {
+		return nil, err
+	}
+	if connection.Configured {
+		return m.dial(ctx, connection, nil, taskQueue)
+	}
+	found, up, err := m.running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !up {
+		return nil, &client.Error{Class: client.Unreachable, Message: "server: none is up; start one with `starter dev`, or name one with --address or " + VariableAddress, Err: errNoServer}
+	}
+	return m.DialDev(ctx, found, taskQueue)
+}
+
+// errNoServer says that no server is configured and none of ours is up.
+var errNoServer = errors.New("no server is up")
+
+// ConnectTo is connect for an agent: where the dev server is down, it says
+// where what began on it is kept, and what brings it back.
+func (m *Machine) ConnectTo(ctx context.Context, id string) (*Server, error) {
+	s, err := m.Connect(ctx, "")
+	if !errors.Is(err, errNoServer) {
+		return s, err
+	}
+	file := m.stateFile()
+	if file == "" {
+		file, _ = devserver.DefaultStateFile() // without one there is nothing to say
+	}
+	if _, missing := os.Stat(file); file == "" || missing != nil {
+		return nil, err
+	}
+	return nil, &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
+		"server: none is up; all executions are kept in %s: `%s`, or `%s`, brings them back; or name another server with --address or %s",
+		file, m.Again("dev"), m.Again("watch", id), VariableAddress)}
+}
+
+// DialDev connects to a dev server of ours.
+func (m *Machine) DialDev(ctx context.Context, s devserver.Server, taskQueue string) (*Server, error) {
+	return m.dial(ctx, host.Connection{Address: s.Address, Namespace: s.Namespace}, &s, taskQueue)
+}
+
+// dial connects to a server; local says that it is ours.
+func (m *Machine) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*Server, error) {
+	if connection.Address == "" {
+		connection.Address = sdk.DefaultHostPort
+	}
+	if connection.Namespace == "" {
+		connection.Namespace = sdk.DefaultNamespace
+	}
+	queue, err := m.Env.taskQueue(taskQueue)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := host.Dial(ctx, connection)
+	if err != nil {
+		return nil, notConnected(ctx, err)
+	}
+	compress, err := codec.New()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Temporal: temporal, address: connection.Address, namespace: connection.Namespace,
+		taskQueue: queue, local: local,
+	}
+	s.Agents = client.New(temporal, client.Config{
+		Namespace: s.namespace, TaskQueue: s.taskQueue,
+		Loopback: host.Loopback(s.address), Timing: host.Timing(s.address), WorkflowTaskTimeout: host.TaskTimeout(s.address),
+		Converter: compress.DataConverter(), Progress: m.Progress,
+	})
+	return s, nil
+}
+
+// notConnected gives the error of a connection its exit code: a server that
+// refuses to talk is as far away as one that is not there.
+func notConnected(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &client.Error{Class: client.Cancelled, Message: "interrupted", Err: ctx.Err()}
+	}
+	if domain.AsError(err).Kind == domain.Invalid {
+		return err
+	}
+	return &client.Error{Class: client.Unreachable, Message: err.Error(), Err: err}
+}

@@ -1,0 +1,71 @@
+package local
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/worker/host/door"
+)
+
+// TestDoctorNamesKeys: the line of a provider says where its server is and where
+// its key comes from.
+func TestDoctorNamesKeys(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, []byte("sk-sesame\n"), 0o600))
+	m := &Machine{Env: Environment{memory{
+		"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1?api-version=1", "ANTHROPIC_API_KEY_FILE": file, "GOOGLE_API_KEY": "sk-sesame",
+	}}}
+	require.Equal(t, []Check{
+		ok("openai", "http://127.0.0.1:8000/v1, with no key; it may need none"),
+		ok("openai-chat", "http://127.0.0.1:8000/v1, with no key; it may need none"),
+		ok("anthropic", "https://api.anthropic.com, with the key in %s (ANTHROPIC_API_KEY_FILE)", file),
+		ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with the key in GOOGLE_API_KEY"),
+	}, m.checkProviders(Flags{})[:4])
+	require.Contains(t, m.checkProviders(Flags{dir: filepath.Dir(file)})[2].Detail, "where file tools would read the key")
+	m.Env = Environment{memory{}}
+	require.Equal(t, ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with no key").
+		warn("set GEMINI_API_KEY or GEMINI_API_KEY_FILE or GOOGLE_API_KEY on the worker"), m.checkProviders(Flags{})[3])
+}
+
+// TestDoctorNamesPrices says which file a worker would read, and what is wrong
+// with it.
+func TestDoctorNamesPrices(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	m := &Machine{Env: Environment{memory{VariablePrices: "none.yaml"}}}
+	got := m.checkPrices()
+	require.Len(t, got, 1)
+	require.Equal(t, VerdictFail, got[0].Verdict)
+	require.Contains(t, got[0].Detail, "EVERSTEP_PRICES: "+filepath.Join(here, "none.yaml")+": cannot be read")
+
+	file := filepath.Join(t.TempDir(), "prices.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("models:\n  mine/m: {input: 1.25, output: 10}\n"), 0o600))
+	m.Env = Environment{memory{VariablePrices: file}}
+	require.Equal(t, []Check{ok("prices", "those in %s, and those built in for other models", file)}, m.checkPrices())
+
+	require.NoError(t, os.WriteFile(file, []byte("models:\n  mine/m: {input: cheap, output: 10}\n  mine/n: {inputt: 1}\n"), 0o600))
+	wrong := m.checkPrices()
+	require.Greater(t, len(wrong), 2, "a line a problem")
+	for i, c := range wrong {
+		require.Equal(t, VerdictFail, c.Verdict)
+		require.Regexp(t, `^EVERSTEP_PRICES: .*prices\.yaml:[23]:[0-9]+: `, c.Detail, i)
+		require.NotContains(t, c.Detail, "\n")
+	}
+}
+
+func TestDoctorSeesAnOpenUI(t *testing.T) {
+	t.Parallel()
+	ui := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	open, behind := httptest.NewServer(ui), httptest.NewServer(door.Door{}.Handler(ui))
+	t.Cleanup(open.Close)
+	t.Cleanup(behind.Close)
+	require.False(t, shut(t.Context(), open.URL))
+	require.True(t, shut(t.Context(), behind.URL))
+}

@@ -1,0 +1,144 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"everstep/activities/files"
+	"everstep/activities/openai"
+	"everstep/activities/scripted"
+	"everstep/domain"
+	"everstep/domain/spelling"
+	"everstep/worker/host"
+)
+
+// CheckLocally says what the worker that commands like this one start would say
+// of model and tools, before anything is started.
+func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition) error {
+	_, own, err := m.ownStack(f)
+	if err != nil || !own || d.Model.Provider == "" {
+		return err
+	}
+	if err := checkModel(ctx, d.Model); err != nil {
+		return err
+	}
+	if err := checkTools(d.Tools); err != nil {
+		return err
+	}
+	return checkOwnWorker(d)
+}
+
+// checkWorker says what is wrong with the variables that configure the worker
+// of this command.
+func checkWorker(env Environment) error {
+	config, err := host.FromEnvironment(host.Config{}, withoutServer{env})
+	if err != nil {
+		return err
+	}
+	return host.CheckProviders(config)
+}
+
+// withoutServer is the environment less what names a server: the worker is told
+// which.
+type withoutServer struct{ Environment }
+
+const temporalPrefix = "TEMPORAL_"
+
+func (w withoutServer) LookupEnv(name string) (string, bool) {
+	if strings.HasPrefix(name, temporalPrefix) {
+		return "", false
+	}
+	return w.Environment.LookupEnv(name)
+}
+
+// Environ is all but those variables.
+func (w withoutServer) Environ() []string {
+	return slices.DeleteFunc(slices.Clone(w.Environment.Environ()), func(entry string) bool {
+		return strings.HasPrefix(entry, temporalPrefix)
+	})
+}
+
+// BuiltinTools are those that the workers of this program have.
+func BuiltinTools() []domain.ToolSpec {
+	var specs []domain.ToolSpec
+	for _, t := range new(files.Root).Tools() {
+		specs = append(specs, t.Spec())
+	}
+	return specs
+}
+
+// checkTools says at once what a worker of this program would say of tools.
+func checkTools(tools []string) error {
+	var known []string
+	for _, spec := range BuiltinTools() {
+		known = append(known, spec.Name)
+	}
+	for _, name := range tools {
+		if slices.Contains(known, name) {
+			continue
+		}
+		short := domain.Shorten(name, 100)
+		if near, ok := spelling.Nearest(name, known); ok {
+			return invalid(fmt.Sprintf("tool: there is no %q; did you mean %s?", short, near))
+		}
+		return invalid(fmt.Sprintf("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",
+			short, strings.Join(known, ", ")))
+	}
+	return nil
+}
+
+// checkOwnWorker says at once what a worker of this program has not, whatever
+// a definition asks for.
+func checkOwnWorker(d domain.Definition) error {
+	const elsewhere = "; run a worker of your own that has it, and name its --task-queue"
+	if len(d.Hooks) > 0 {
+		return invalid(fmt.Sprintf("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere))
+	}
+	if !d.Compiler.Builtin() {
+		return invalid(fmt.Sprintf("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere))
+	}
+	return nil
+}
+
+// ModelForm says how a model is named.
+const ModelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5-mini or " + scripted.Name + "/FILE.yaml"
+
+// ReadModel reads a model's full name; named says where it was given. The file
+// of a script becomes absolute, since workers have other current directories.
+func ReadModel(named, text string) (domain.LLMConfig, error) {
+	provider, model, ok := strings.Cut(text, "/")
+	if !ok || provider == "" || model == "" {
+		return domain.LLMConfig{}, invalid(fmt.Sprintf("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm))
+	}
+	if provider == scripted.Name {
+		path, err := filepath.Abs(model)
+		if err != nil {
+			return domain.LLMConfig{}, invalid(fmt.Sprintf("%s: %q: %s; give the script's full path", named, model, err))
+		}
+		model = path
+	}
+	return domain.LLMConfig{Provider: provider, Model: model}, nil
+}
+
+// checkModel says at once what a worker of this program would say of a model,
+// keys aside: a worker that is up may have others than this process.
+func checkModel(ctx context.Context, model domain.LLMConfig) error {
+	if model.Provider == scripted.Name {
+		if err := scripted.New().Check(ctx, model); err != nil {
+			return invalid("model: " + err.Error())
+		}
+		return nil
+	}
+	known := host.ProviderNames()
+	if slices.Contains(known, model.Provider) {
+		return nil
+	}
+	text := fmt.Sprintf("model: there is no provider %q; there are %s", domain.Shorten(model.Provider, 100), strings.Join(known, ", "))
+	if near, ok := spelling.Nearest(model.Provider, known); ok {
+		text += fmt.Sprintf("; did you mean %s/%s?", near, model.Model)
+	}
+	return invalid(text)
+}

@@ -1,0 +1,246 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"everstep/starter/client"
+	"everstep/starter/devserver"
+	"everstep/starter/process"
+	"everstep/worker/host"
+)
+
+// A workerKeeper sees to it that a task queue of the dev server has a worker
+// for as long as a command lasts.
+//
+// One process of ours serves a queue at a time, since the root of the file
+// tools is the worker's: that process holds the queue's lock. The others wait
+// for it, and take over when it ends.
+type workerKeeper struct {
+	// failed delivers why no worker can be kept. There is at most one.
+	failed chan error
+
+	spec    WorkerSpec
+	serving atomic.Bool
+	say     func(string, ...any)
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+}
+
+const (
+	// shortLife is how soon a worker ends that cannot serve.
+	shortLife = 5 * time.Second
+	// shortLives is how many in a row are too many.
+	shortLives = 3
+)
+
+// keepWorker starts to keep a worker. Where the queue is already served from
+// another folder it says so, and refuses where the folder was asked for. log
+// gets what the worker logs; nil keeps its end for when it fails.
+func (m *Machine) keepWorker(spec WorkerSpec, folderAsked bool, log io.Writer) (*workerKeeper, error) {
+	spec.log = log
+	lock, holder, err := takeQueue(spec)
+	if err != nil && !errors.Is(err, process.ErrLocked) {
+		return nil, err
+	}
+	if lock == nil {
+		switch {
+		case holder.Dir == spec.Dir:
+			m.Say("process %d already runs a worker for task queue %s", holder.PID, spec.TaskQueue)
+		case folderAsked:
+			return nil, &client.Error{Class: client.Refused, Message: fmt.Sprintf(
+				"dir: process %d already runs a worker for task queue %s, in %s; leave --dir out to use it, or end it first",
+				holder.PID, spec.TaskQueue, holder.Dir)}
+		default:
+			m.Say("process %d already runs a worker for task queue %s: file tools work in %s", holder.PID, spec.TaskQueue, holder.Dir)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &workerKeeper{failed: make(chan error, 1), spec: spec, say: m.Say, cancel: cancel}
+	k.ended.Go(func() { k.keep(ctx, lock) })
+	return k, nil
+}
+
+// Serving reports whether the worker of the queue is this process's.
+func (k *workerKeeper) Serving() bool { return k.serving.Load() }
+
+// Close stops the worker gracefully, and returns when it has ended.
+func (k *workerKeeper) Close() {
+	k.cancel()
+	k.ended.Wait()
+}
+
+func (k *workerKeeper) keep(ctx context.Context, lock io.Closer) {
+	for lock == nil {
+		if process.Pause(ctx, restartDelay) != nil {
+			return
+		}
+		taken, _, err := takeQueue(k.spec)
+		if errors.Is(err, process.ErrLocked) {
+			continue
+		}
+		if err != nil {
+			k.failed <- err
+			return
+		}
+		k.say("the other worker is gone; this command runs one now, in %s", k.spec.Dir)
+		lock = taken
+	}
+	defer lock.Close()
+	k.serving.Store(true)
+	if err := k.serve(ctx); err != nil {
+		k.failed <- err
+	}
+}
+
+// serve runs one worker after another until ctx ends.
+func (k *workerKeeper) serve(ctx context.Context) error {
+	for short := 0; ; {
+		began := time.Now()
+		w, err := StartWorker(k.spec)
+		if err != nil {
+			return fmt.Errorf("worker: cannot be started: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			w.Stop()
+			return nil
+		case <-w.Done():
+		}
+		if time.Since(began) > shortLife {
+			short = 0
+		}
+		if short++; short >= shortLives || w.Refused() {
+			return fmt.Errorf("worker: does not stay up: %s%s", w.End(), w.Tail())
+		}
+		k.say("the worker has ended (%s); starting another", w.End())
+		if process.Pause(ctx, restartDelay) != nil {
+			return nil
+		}
+	}
+}
+
+const (
+	// WorkerCommand is the hidden command that is a worker.
+	WorkerCommand = "worker"
+	// FlagUntilStdinEnds is its flag that has it stop when whoever started it is gone.
+	FlagUntilStdinEnds = "until-stdin-ends"
+	// refusedCode is its exit code where its configuration is wrong.
+	refusedCode = 2
+)
+
+// A WorkerSpec says which worker is to run.
+type WorkerSpec struct {
+	executable  string
+	address     string
+	namespace   string
+	TaskQueue   string
+	Dir         string
+	Storage     string
+	state       string
+	environment []string
+	log         io.Writer
+}
+
+// WorkerSpec is the worker of a task queue of a dev server of ours.
+func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (WorkerSpec, error) {
+	executable, err := m.Executable()
+	return WorkerSpec{
+		executable: executable, address: server.Address, namespace: server.Namespace, TaskQueue: queue, Dir: dir,
+		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(),
+	}, err
+}
+
+// A WorkerProcess is a worker in a process of its own: this program again. It
+// dies with this process, however this process ends.
+type WorkerProcess struct {
+	*process.Process
+	life io.Closer // the worker stops when this is closed
+	tail *logTail
+}
+
+// stopPatience is how long a worker may take to stop before it is killed.
+const stopPatience = host.DefaultStopTimeout + 3*time.Second
+
+// StartWorker starts a worker. That it runs says nothing of whether it serves.
+func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
+	cmd := exec.Command(spec.executable, WorkerCommand,
+		"--address", spec.address, "--namespace", spec.namespace, "--task-queue", spec.TaskQueue,
+		"--dir", spec.Dir, "--storage", spec.Storage, "--"+FlagUntilStdinEnds)
+	cmd.Env = spec.environment
+	w := &WorkerProcess{tail: &logTail{}}
+	cmd.Stderr = w.tail
+	if spec.log != nil {
+		cmd.Stderr = io.MultiWriter(spec.log, w.tail)
+	}
+	var err error
+	if w.life, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if w.Process, err = process.Start(cmd); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Stop lets the worker finish or hand back what it is at, and returns when the
+// process has ended.
+func (w *WorkerProcess) Stop() {
+	_ = w.life.Close()
+	w.Process.Stop(os.Interrupt, stopPatience)
+}
+
+// Refused reports whether the worker has ended because its configuration is
+// wrong, so that another one would end the same way. Call it after Done.
+func (w *WorkerProcess) Refused() bool { return w.State().ExitCode() == refusedCode }
+
+// End says how the process ended. Call it after Done.
+func (w *WorkerProcess) End() string { return w.State().String() }
+
+// Tail is the last that the worker said, for an error message.
+func (w *WorkerProcess) Tail() string {
+	text := w.tail.String()
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("; it said:\n%s", text)
+}
+
+// A logTail keeps the end of what is written to it.
+type logTail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const (
+	tailBytes = 4 << 10
+	tailLines = 8
+)
+
+// Write keeps the end of the text.
+func (t *logTail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, text...)
+	if excess := len(t.text) - tailBytes; excess > 0 {
+		t.text = append([]byte(nil), t.text[excess:]...)
+	}
+	return len(text), nil
+}
+
+// String is the last whole lines.
+func (t *logTail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(string(bytes.TrimSpace(t.text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}

@@ -1,9 +1,0 @@
-package main
-
-import "syscall"
-
-// withParent makes a child that no Ctrl-C reaches and that is killed when the
-// thread that started it ends.
-func withParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}

@@ -1,0 +1,84 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+)
+
+// A Process is a program that this one has started and that ends with it,
+// however this one ends: at once on Linux; elsewhere it has to notice by its
+// standard input.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// Start starts a program, out of reach of the terminal's Ctrl-C. That it runs
+// says nothing of what it does.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	cmd.SysProcAttr = boundToParent()
+	started := make(chan error, 1)
+	go func() {
+		// Bound to the parent means bound to its thread: this one is kept until
+		// the program is gone, and then ends with the goroutine.
+		runtime.LockOSThread()
+		defer close(p.done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is in ProcessState
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// State says how the process ended. Call it after Done.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// Kill ends the process without warning, and returns when it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may have ended already
+	<-p.done
+}
+
+// Stop asks the process to end, kills it after so long, and returns when it is
+// gone.
+func (p *Process) Stop(signal os.Signal, patience time.Duration) {
+	_ = p.cmd.Process.Signal(signal) // fails only if it is gone
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+		p.Kill()
+	}
+}
+
+// ErrLocked means that another process holds the lock.
+var ErrLocked = errors.New("locked by another process")
+
+// Pause waits before something is tried again, unless ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
