@@ -188,11 +188,11 @@ func requestOf(t *testing.T, here string, variables variables, args ...string) c
 	t.Helper()
 	p := &program{in: strings.NewReader(""), machine: &local.Machine{Env: local.Environment{Environment: variables}}, here: here}
 	command := startCommand(p)
-	var b beginning
+	var f startFlags
 	command.ResetFlags()
-	b.register(p, command)
+	f.register(p, command)
 	require.NoError(t, command.ParseFlags(args))
-	request, err := b.request(p, "hi")
+	request, err := f.request(p, "hi")
 	require.NoError(t, err)
 	return request
 }

@@ -63,9 +63,9 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.Var(ranged{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
+	set.Var(numberFlag{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
 	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(domain.Boundaries()), ", "))
-	set.Var(ranged{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
+	set.Var(numberFlag{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
 	set.BoolVar(&f.plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
 	return command

@@ -18,18 +18,18 @@ did stays readable. It is refused while an execution is in progress.`,
 		Example:           `  starter close notes`,
 		Args:              argument("id", "starter close notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			executions, err := s.Agents.Close(ctx, id)
 			if err != nil {
 				return err
 			}
-			return p.did(closed{ID: id, Executions: executions}, "closed %s after %s", id, render.Counted(int64(executions), "execution"))
+			return p.done(closedSession{ID: id, Executions: executions}, "closed %s after %s", id, render.Counted(int64(executions), "execution"))
 		}),
 	}
 }
 
-// closed is what close says in JSON.
-type closed struct {
+// closedSession is what close says in JSON.
+type closedSession struct {
 	ID         string `json:"id"`
 	Executions int    `json:"executions"`
 }

@@ -42,10 +42,10 @@ With --no-limit the workers have no limit, to see the difference.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.Var(ranged{&f.agents, 2, 2000}, "agents", "how many agents; 100 unless given")
-	set.Var(ranged{&f.workers, 1, 16}, "workers", "how many workers serve them; 2 unless given")
-	set.Var(ranged{&f.steps, 2, 1000}, "steps", "how many inferences each agent makes; 12 unless given")
-	set.Var(ranged{&f.requests, 1, 1_000_000}, "requests", "the quota, in requests a minute; 600 unless given")
+	set.Var(numberFlag{&f.agents, 2, 2000}, "agents", "how many agents; 100 unless given")
+	set.Var(numberFlag{&f.workers, 1, 16}, "workers", "how many workers serve them; 2 unless given")
+	set.Var(numberFlag{&f.steps, 2, 1000}, "steps", "how many inferences each agent makes; 12 unless given")
+	set.Var(numberFlag{&f.requests, 1, 1_000_000}, "requests", "the quota, in requests a minute; 600 unless given")
 	set.BoolVar(&f.unlimited, "no-limit", false, "the workers know of no quota")
 	return command
 }

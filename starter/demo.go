@@ -85,7 +85,7 @@ func (p *program) demo(ctx context.Context, folder string) error {
 		return p.out.JSON(told)
 	}
 	p.out.Printf("%s", p.out.Answer(told.Report))
-	d.sumUp(told)
+	d.summarize(told)
 	return nil
 }
 
@@ -231,11 +231,11 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	defer v.Close()
 	for event, err := range d.server.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
 		if err != nil {
-			return told, because(ctx, err)
+			return told, causeOf(ctx, err)
 		}
 		v.Show(event)
-		told.Killed.goesOn(d, event)
-		if d.isTheMoment(event, &told.Killed) {
+		told.Killed.noteRecovery(d, event)
+		if d.killsNow(event, &told.Killed) {
 			expected()
 			if err := d.replaceWorker(&told.Killed); err != nil {
 				return told, err
@@ -244,11 +244,11 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return told, because(ctx, err)
+		return told, causeOf(ctx, err)
 	}
 	result, err := d.server.Agents.Wait(ctx, d.agent.ID, 1)
 	if err != nil {
-		return told, because(ctx, err)
+		return told, causeOf(ctx, err)
 	}
 	told.Status, told.Steps, told.Report = result.Outcome.Status, result.Outcome.Steps, result.Answer
 	told.Seconds = inSeconds(time.Since(d.began))
@@ -275,17 +275,17 @@ func (d *demo) guard(ctx context.Context, cancel context.CancelCauseFunc) (expec
 	return expect
 }
 
-// because is the error that ended a context, where one did.
-func because(ctx context.Context, err error) error {
+// causeOf is the error that ended a context, where one did.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	return err
 }
 
-// isTheMoment reports whether the agent is in the middle of the step: the
+// killsNow reports whether the agent is in the middle of the step: the
 // model's answer comes in, or at the latest its tools are at work.
-func (d *demo) isTheMoment(e client.Event, k *demoKill) bool {
+func (d *demo) killsNow(e client.Event, k *demoKill) bool {
 	if k.PID != 0 {
 		return false
 	}
@@ -332,8 +332,8 @@ func (k *demoKill) count(e client.Event) {
 	}
 }
 
-// goesOn notes the first thing that can only be the second worker's.
-func (k *demoKill) goesOn(d *demo, e client.Event) {
+// noteRecovery notes the first thing that can only be the second worker's.
+func (k *demoKill) noteRecovery(d *demo, e client.Event) {
 	if k.PID == 0 || k.wentOn {
 		return
 	}
@@ -347,8 +347,8 @@ func (k *demoKill) goesOn(d *demo, e client.Event) {
 
 func inSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }
 
-// sumUp says what was shown.
-func (d *demo) sumUp(r demoReport) {
+// summarize says what was shown.
+func (d *demo) summarize(r demoReport) {
 	p, k := d.program, r.Killed
 	if p.flags.quiet {
 		return

@@ -39,8 +39,8 @@ UI itself.`,
 		},
 	}
 	command.Flags().SortFlags = false
-	command.Flags().Var(ranged{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
-	command.Flags().Var(ranged{&cfg.UIPort, 1, 65535}, "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
+	command.Flags().Var(numberFlag{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
+	command.Flags().Var(numberFlag{&cfg.UIPort, 1, 65535}, "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())
 	return command
 }

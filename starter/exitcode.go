@@ -47,10 +47,10 @@ func exitCode(err error) int {
 		return e.code
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
-		return ofClass(e.Class)
+		return classExitCode(e.Class)
 	}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
-		return ofKind(e.Kind)
+		return kindExitCode(e.Kind)
 	}
 	switch {
 	case err == nil:
@@ -61,7 +61,7 @@ func exitCode(err error) int {
 	return exitOther
 }
 
-func ofClass(class client.Class) int {
+func classExitCode(class client.Class) int {
 	switch class {
 	case client.Invalid:
 		return exitUsage
@@ -78,7 +78,7 @@ func ofClass(class client.Class) int {
 	return exitOther
 }
 
-func ofKind(kind domain.Kind) int {
+func kindExitCode(kind domain.Kind) int {
 	switch kind {
 	case domain.Invalid, domain.TooLarge:
 		return exitUsage
@@ -91,8 +91,8 @@ func ofKind(kind domain.Kind) int {
 	return exitOther
 }
 
-// ofStatus is the exit code of a command that waited for an execution's end.
-func ofStatus(status domain.ExecutionStatus) int {
+// statusExitCode is the exit code of a command that waited for an execution's end.
+func statusExitCode(status domain.ExecutionStatus) int {
 	switch status {
 	case domain.StatusCompleted:
 		return exitDone

@@ -23,7 +23,7 @@ what the history has, and says what is missing.`,
   starter explain notes --execution 2 --json | jq .waste`,
 		Args:              argument("id", "starter explain notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			view, err := s.Agents.Explain(ctx, id, number)
 			if err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 )
 
 func extendCommand(p *program) *cobra.Command {
-	var t totals
+	var t extendFlags
 	var wait bool
 	command := &cobra.Command{
 		Use:   "extend ID",
@@ -31,14 +31,14 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
 		Args:              argument("id", "starter extend notes --max-steps 40"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			extended, err := s.Agents.Extend(ctx, id, t.options())
 			switch {
 			case err != nil:
 				return err
 			case wait:
 				v := p.newView(extended.ID, s.UI(extended.ID, extended.RunID))
-				return p.pursue(ctx, pursuit{stack: &local.Stack{Server: s}, view: v}, extended.Execution)
+				return p.follow(ctx, followed{stack: &local.Stack{Server: s}, view: v}, extended.Execution)
 			}
 			return p.extended(extended)
 		}),
@@ -55,7 +55,7 @@ func (p *program) extended(x client.Extended) error {
 		limits = "no limit"
 	}
 	if x.Began {
-		return p.did(x, "execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
+		return p.done(x, "execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
 	}
-	return p.did(x, "execution %d of %s goes on with %s", x.Number, x.ID, limits)
+	return p.done(x, "execution %d of %s goes on with %s", x.Number, x.ID, limits)
 }

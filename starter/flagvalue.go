@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A choice is a flag that takes one of a few words.
-type choice[E ~string] struct {
+// A choiceFlag is a flag that takes one of a few words.
+type choiceFlag[E ~string] struct {
 	target *E
 	among  []E
 }
 
-func (c choice[E]) String() string { return string(*c.target) }
-func (c choice[E]) Type() string   { return strings.Join(names(c.among), "|") }
+func (c choiceFlag[E]) String() string { return string(*c.target) }
+func (c choiceFlag[E]) Type() string   { return strings.Join(names(c.among), "|") }
 
 // Set accepts the known words only.
-func (c choice[E]) Set(text string) error {
+func (c choiceFlag[E]) Set(text string) error {
 	for _, known := range c.among {
 		if text == string(known) {
 			*c.target = known
@@ -36,15 +36,15 @@ func names[E ~string](values []E) []string {
 	return texts
 }
 
-// A filled is a flag that takes any text but none: an empty one is most likely
+// A textFlag is a flag that takes any text but none: an empty one is most likely
 // a shell variable that is not set.
-type filled struct{ target *string }
+type textFlag struct{ target *string }
 
-func (f filled) String() string { return "" }
-func (f filled) Type() string   { return "string" }
+func (f textFlag) String() string { return "" }
+func (f textFlag) Type() string   { return "string" }
 
 // Set refuses the empty text.
-func (f filled) Set(text string) error {
+func (f textFlag) Set(text string) error {
 	if text == "" {
 		return errors.New("is empty; give a name, or leave it out")
 	}
@@ -52,14 +52,14 @@ func (f filled) Set(text string) error {
 	return nil
 }
 
-// A span is a flag that takes a duration that is not negative.
-type span struct{ target *time.Duration }
+// A durationFlag is a flag that takes a duration that is not negative.
+type durationFlag struct{ target *time.Duration }
 
-func (s span) String() string { return "" }
-func (s span) Type() string   { return "duration" }
+func (s durationFlag) String() string { return "" }
+func (s durationFlag) Type() string   { return "duration" }
 
 // Set reads a duration such as 30s.
-func (s span) Set(text string) error {
+func (s durationFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
@@ -71,17 +71,17 @@ func (s span) Set(text string) error {
 	return nil
 }
 
-// A ranged is a flag that takes a whole number in a range.
-type ranged struct {
+// A numberFlag is a flag that takes a whole number in a range.
+type numberFlag struct {
 	target      *int
 	least, most int
 }
 
-func (w ranged) String() string { return "" }
-func (w ranged) Type() string   { return "number" }
+func (w numberFlag) String() string { return "" }
+func (w numberFlag) Type() string   { return "number" }
 
 // Set reads a number in the range.
-func (w ranged) Set(text string) error {
+func (w numberFlag) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < w.least || n > w.most {
 		return fmt.Errorf("is no whole number from %d to %d", w.least, w.most)

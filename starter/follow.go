@@ -12,8 +12,8 @@ import (
 	"everstep/starter/render"
 )
 
-// A pursuit is how an execution is followed to its end.
-type pursuit struct {
+// A followed is how an execution is followed to its end.
+type followed struct {
 	stack *local.Stack
 	view  render.View
 	// events says that JSON goes to standard output as things happen, so that
@@ -24,15 +24,15 @@ type pursuit struct {
 	exactly bool
 }
 
-// pursue shows an execution until it ends, prints its answer, and returns the
+// follow shows an execution until it ends, prints its answer, and returns the
 // error that stands for its outcome. Leaving it, or the death of this process,
 // changes nothing about it but that a worker of ours is gone.
-func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) error {
-	result, err := p.toTheEnd(ctx, q, &x)
+func (p *program) follow(ctx context.Context, q followed, x client.Execution) error {
+	result, err := p.showToEnd(ctx, q, &x)
 	q.view.Close()
 	switch {
 	case err != nil && left(ctx, err):
-		p.detach(q.stack, x)
+		p.sayDetached(q.stack, x)
 		return detached("")
 	case err != nil:
 		return err
@@ -41,12 +41,12 @@ func (p *program) pursue(ctx context.Context, q pursuit, x client.Execution) err
 			return err
 		}
 	}
-	return p.afterwards(ctx, q.stack.Server, result, telling{mute: q.events, shown: true})
+	return p.reportEnding(ctx, q.stack.Server, result, endingNote{mute: q.events, shown: true})
 }
 
-// toTheEnd follows and waits, unless the worker of ours cannot be kept up. It
+// showToEnd follows and waits, unless the worker of ours cannot be kept up. It
 // fills in the number of the newest execution.
-func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) (client.Result, error) {
+func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution) (client.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -56,11 +56,18 @@ func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) 
 		case <-ctx.Done():
 		}
 	}()
-	show := p.watched
+	show := p.showEvents
 	if q.exactly {
-		show = p.recounted
+		show = p.writeEvents
 	}
-	result, err := p.ended(ctx, q, show, x)
+	var result client.Result
+	err := show(ctx, q, x)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		result, err = q.stack.Agents.Wait(ctx, x.ID, x.Number)
+	}
 	cause := context.Cause(ctx)
 	if err != nil && cause != nil && !errors.Is(cause, errInterrupted) && !errors.Is(cause, context.Canceled) {
 		return result, fmt.Errorf("%w\n%s waits until a worker is up: see `%s`", cause, x.ID, p.again("doctor"))
@@ -68,20 +75,8 @@ func (p *program) toTheEnd(ctx context.Context, q pursuit, x *client.Execution) 
 	return result, err
 }
 
-func (p *program) ended(
-	ctx context.Context, q pursuit, show func(context.Context, pursuit, *client.Execution) error, x *client.Execution,
-) (client.Result, error) {
-	if err := show(ctx, q, x); err != nil {
-		return client.Result{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return client.Result{}, err
-	}
-	return q.stack.Agents.Wait(ctx, x.ID, x.Number)
-}
-
-// watched shows what happens.
-func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) error {
+// showEvents shows what happens.
+func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
 	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
 		if err != nil {
 			return err
@@ -94,9 +89,9 @@ func (p *program) watched(ctx context.Context, q pursuit, x *client.Execution) e
 	return nil
 }
 
-// recounted writes each event of the execution as a line of JSON. What is gone
+// writeEvents writes each event of the execution as a line of JSON. What is gone
 // is said, and the rest follows.
-func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution) error {
+func (p *program) writeEvents(ctx context.Context, q followed, x *client.Execution) error {
 	return each(p, q.stack.Agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
 		if started, ok := event.(domain.AgentExecutionStarted); ok {
 			x.Number = started.Number
@@ -105,8 +100,8 @@ func (p *program) recounted(ctx context.Context, q pursuit, x *client.Execution)
 	})
 }
 
-// detach says how to come back to an execution that goes on.
-func (p *program) detach(s *local.Stack, x client.Execution) {
+// sayDetached says how to come back to an execution that goes on.
+func (p *program) sayDetached(s *local.Stack, x client.Execution) {
 	words := "it goes on"
 	if s.Pauses() {
 		words = "what runs it ends with this command, so it pauses until one of these runs:"
@@ -148,7 +143,7 @@ func (p *program) again(words ...string) string {
 // outcomeOf is the error, or none, that an execution's end is to a command
 // that waited for it.
 func outcomeOf(r client.Result) error {
-	code := ofStatus(r.Outcome.Status)
+	code := statusExitCode(r.Outcome.Status)
 	if code == exitDone {
 		return nil
 	}
@@ -159,18 +154,18 @@ func outcomeOf(r client.Result) error {
 	return ended
 }
 
-// A telling says what of an ending is still to be told.
-type telling struct {
+// A endingNote says what of an ending is still to be told.
+type endingNote struct {
 	// mute leaves out all but errors.
 	mute bool
 	// shown means that a view has shown that it was stopped, and the reason.
 	shown bool
 }
 
-// afterwards says how an execution ended that did not complete, and on a
+// reportEnding says how an execution ended that did not complete, and on a
 // terminal which commands go on from there. It returns the error that stands
 // for the outcome.
-func (p *program) afterwards(ctx context.Context, s *local.Server, r client.Result, t telling) error {
+func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, t endingNote) error {
 	err := outcomeOf(r)
 	if err == nil {
 		return nil
@@ -183,19 +178,19 @@ func (p *program) afterwards(ctx context.Context, s *local.Server, r client.Resu
 		p.err.Printf("%s\n", text)
 	}
 	if p.err.Terminal {
-		p.err.Hints(p.goingOn(ctx, s.Agents, r))
+		p.err.Hints(p.nextCommands(ctx, s.Agents, r))
 	}
 	return reported(err)
 }
 
-// An explaining tells all about an execution.
-type explaining interface {
+// An explainer tells all about an execution.
+type explainer interface {
 	Explain(ctx context.Context, id string, number int) (client.ExplainView, error)
 }
 
-// goingOn are the commands for what has not completed: what raises the limit
+// nextCommands are the commands for what has not completed: what raises the limit
 // that was reached, as far as a worker tells, and what explains it.
-func (p *program) goingOn(ctx context.Context, agents explaining, r client.Result) [][2]string {
+func (p *program) nextCommands(ctx context.Context, agents explainer, r client.Result) [][2]string {
 	var hints [][2]string
 	if r.Outcome.Status == domain.StatusStopped && r.Source == domain.FromWorkflow {
 		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less

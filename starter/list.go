@@ -46,6 +46,6 @@ foreign: workers refuse it.`,
 	}
 	command.Flags().SortFlags = false
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
-	command.Flags().Var(ranged{&options.Limit, 1, 1 << 30}, "limit", "at most so many; all unless given")
+	command.Flags().Var(numberFlag{&options.Limit, 1, 1 << 30}, "limit", "at most so many; all unless given")
 	return command
 }

@@ -21,7 +21,7 @@ others follow.`,
   starter messages notes --json | jq -r 'select(.message.role == "user").message.parts[].text'`,
 		Args:              argument("id", "starter messages notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
 				return p.show(entry, render.Message(p.out.Theme, entry))
 			})

@@ -17,8 +17,8 @@ import (
 	"everstep/domain"
 )
 
-// wishes are what the flags say about the answer and its price.
-type wishes struct {
+// outputFlags are what the flags say about the answer and its price.
+type outputFlags struct {
 	price *domain.Price
 	// schema is the file that says what the answer must be.
 	schema string
@@ -27,12 +27,12 @@ type wishes struct {
 	final bool
 }
 
-func (w *wishes) register(p *program, command *cobra.Command) {
+func (f *outputFlags) register(p *program, command *cobra.Command) {
 	set := command.Flags()
-	set.Var(filled{&w.schema}, "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
-	set.Var(choice[domain.OutputMode]{&w.mode, domain.OutputModes()}, "output-mode", "how the model is told of it; chosen for the provider unless given")
-	set.BoolVar(&w.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
-	set.Var(priceTag{&w.price}, "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10[,cache_read=…,cache_write=…]")
+	set.Var(textFlag{&f.schema}, "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
+	set.Var(choiceFlag[domain.OutputMode]{&f.mode, domain.OutputModes()}, "output-mode", "how the model is told of it; chosen for the provider unless given")
+	set.BoolVar(&f.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
+	set.Var(priceFlag{&f.price}, "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10[,cache_read=…,cache_write=…]")
 	p.completeWith(command, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
 	})
@@ -40,30 +40,30 @@ func (w *wishes) register(p *program, command *cobra.Command) {
 }
 
 // apply puts what was asked for into a definition, its price aside.
-func (w *wishes) apply(d *domain.Definition) error {
-	if w.final {
+func (f *outputFlags) apply(d *domain.Definition) error {
+	if f.final {
 		d.Guards.FinalAnswer = true
 	}
 	switch {
-	case w.schema == "" && w.mode != "":
+	case f.schema == "" && f.mode != "":
 		return usage("--output-mode: is given without a schema; name one with --output")
-	case w.schema == "":
+	case f.schema == "":
 		return nil
 	}
 	var err error
-	d.Format, err = readFormat(w.schema, w.mode)
+	d.Format, err = readFormat(f.schema, f.mode)
 	return err
 }
 
 // priced gives the model its price. One that is priced was asked for.
-func (w *wishes) priced(definition, given *domain.Definition) error {
+func (f *outputFlags) priced(definition, given *domain.Definition) error {
 	switch {
-	case w.price == nil:
+	case f.price == nil:
 		return nil
 	case definition.Model.Provider == "":
 		return usage("--price: is given without a model; name one with --model")
 	}
-	definition.Model.Price = w.price
+	definition.Model.Price = f.price
 	given.Model = definition.Model
 	return nil
 }
@@ -149,16 +149,16 @@ func formatName(title, path string) string {
 	return name
 }
 
-// A priceTag is a flag that says what a model costs.
-type priceTag struct{ target **domain.Price }
+// A priceFlag is a flag that says what a model costs.
+type priceFlag struct{ target **domain.Price }
 
-func (p priceTag) String() string { return "" }
-func (p priceTag) Type() string   { return "KIND=DOLLARS,…" }
+func (p priceFlag) String() string { return "" }
+func (p priceFlag) Type() string   { return "KIND=DOLLARS,…" }
 
 const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"
 
 // Set reads dollars for a million tokens by kind, such as input=1.25,output=10.
-func (p priceTag) Set(text string) error {
+func (p priceFlag) Set(text string) error {
 	var price domain.Price
 	fields := map[string]**int64{}
 	input, output := &price.Input, &price.Output

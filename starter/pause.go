@@ -35,7 +35,7 @@ func (p *program) pausing(
 ) *cobra.Command {
 	command.Args = argument("id", "starter "+command.Name()+" notes")
 	command.ValidArgsFunction = p.completeIDs
-	command.RunE = p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+	command.RunE = p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (p *program) pausing(
 		if !paused.Changed {
 			state = before
 		}
-		return p.did(paused, "execution %d of %s %s", paused.Number, paused.ID, state)
+		return p.done(paused, "execution %d of %s %s", paused.Number, paused.ID, state)
 	})
 	return command
 }

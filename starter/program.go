@@ -71,7 +71,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	defer stop()
 	command, err := root.ExecuteContextC(ctx)
 	if _, told := errors.AsType[*exitError](err); err != nil && !told {
-		err = ofCommandLine(root, command, err, args)
+		err = commandLineError(root, command, err, args)
 	}
 	if err == nil {
 		err = p.out.Complete()
@@ -109,9 +109,9 @@ func (p *program) show(value any, text string) error {
 	return nil
 }
 
-// did answers a command that changed something: the value in JSON where that was
+// done answers a command that changed something: the value in JSON where that was
 // asked for, else a note.
-func (p *program) did(value any, format string, args ...any) error {
+func (p *program) done(value any, format string, args ...any) error {
 	if p.flags.json {
 		return p.out.JSON(value)
 	}

@@ -24,14 +24,14 @@ the agent answers in JSON, --json has the answer's value under output.`,
   starter result notes --json | jq .output`,
 		Args:              argument("id", "starter result notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			get := s.Agents.Wait
 			if noWait {
 				get = s.Agents.Result
 			}
 			result, err := get(ctx, id, number)
 			if err != nil && left(ctx, err) {
-				p.detach(&local.Stack{Server: s}, client.Execution{ID: id, Number: number})
+				p.sayDetached(&local.Stack{Server: s}, client.Execution{ID: id, Number: number})
 				return detached("")
 			}
 			if err != nil {
@@ -40,7 +40,7 @@ the agent answers in JSON, --json has the answer's value under output.`,
 			if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
 				return err
 			}
-			return p.afterwards(ctx, s, result, telling{})
+			return p.reportEnding(ctx, s, result, endingNote{})
 		}),
 	}
 	command.Flags().SortFlags = false
@@ -51,5 +51,5 @@ the agent answers in JSON, --json has the answer's value under output.`,
 
 // executionFlag adds the flag that names an execution by its number.
 func executionFlag(command *cobra.Command, number *int) {
-	command.Flags().Var(ranged{number, 1, 1<<31 - 1}, "execution", "which execution; the newest unless given")
+	command.Flags().Var(numberFlag{number, 1, 1<<31 - 1}, "execution", "which execution; the newest unless given")
 }

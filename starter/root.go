@@ -82,9 +82,9 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// ofAgent makes a command of what it does with the agent that its argument
+// withAgent makes a command of what it does with the agent that its argument
 // names, on a server that is up.
-func (p *program) ofAgent(run func(ctx context.Context, s *local.Server, id string) error) func(*cobra.Command, []string) error {
+func (p *program) withAgent(run func(ctx context.Context, s *local.Server, id string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		if err := checkID(args[0]); err != nil {
 			return err
@@ -123,9 +123,9 @@ func sharedArguments(args []string) []string {
 	return shared
 }
 
-// ofCommandLine gives the errors that cobra itself makes a text of ours. Those
+// commandLineError gives the errors that cobra itself makes a text of ours. Those
 // of commands stay as they are.
-func ofCommandLine(root, command *cobra.Command, err error, args []string) error {
+func commandLineError(root, command *cobra.Command, err error, args []string) error {
 	if command != root || errors.Is(err, context.Canceled) {
 		return err
 	}

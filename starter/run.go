@@ -7,7 +7,7 @@ import (
 )
 
 func runCommand(p *program) *cobra.Command {
-	var b beginning
+	var asked startFlags
 	var f local.Flags
 	command := &cobra.Command{
 		Use:   `run [flags] "prompt"`,
@@ -30,7 +30,7 @@ The prompt - is read from standard input.`,
 		Args: argument("prompt", `starter run "What is in this folder?"`),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			request, err := b.request(p, args[0])
+			request, err := asked.request(p, args[0])
 			if err != nil {
 				return err
 			}
@@ -47,10 +47,10 @@ The prompt - is read from standard input.`,
 				return err
 			}
 			v := p.newView(execution.ID, s.UI(execution.ID, execution.RunID))
-			return p.pursue(ctx, pursuit{stack: s, view: v}, execution)
+			return p.follow(ctx, followed{stack: s, view: v}, execution)
 		},
 	}
-	b.register(p, command)
+	asked.register(p, command)
 	f.Register(command.Flags())
 	return command
 }

@@ -11,7 +11,7 @@ import (
 func sendCommand(p *program) *cobra.Command {
 	var model string
 	var wait bool
-	var l limits
+	var l budgetFlags
 	command := &cobra.Command{
 		Use:   `send ID "message"`,
 		Short: "Give an idle agent its next message",
@@ -51,9 +51,9 @@ while one is in progress. The message - is read from standard input.`,
 				return err
 			case wait:
 				v := p.newView(execution.ID, s.UI(execution.ID, execution.RunID))
-				return p.pursue(ctx, pursuit{stack: &local.Stack{Server: s}, view: v}, execution)
+				return p.follow(ctx, followed{stack: &local.Stack{Server: s}, view: v}, execution)
 			}
-			return p.did(execution, "execution %d of %s has begun", execution.Number, execution.ID)
+			return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
 		},
 	}
 	command.Flags().SortFlags = false

@@ -8,7 +8,7 @@ import (
 )
 
 func startCommand(p *program) *cobra.Command {
-	var b beginning
+	var asked startFlags
 	var taskQueue string
 	command := &cobra.Command{
 		Use:   `start [flags] "prompt"`,
@@ -22,7 +22,7 @@ a worker may come later. The prompt - is read from standard input.`,
 		Args: argument("prompt", `starter start "Write a haiku"`),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			request, err := b.request(p, args[0])
+			request, err := asked.request(p, args[0])
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ a worker may come later. The prompt - is read from standard input.`,
 			return p.show(execution, render.OneLine(execution.ID)+"\n")
 		},
 	}
-	b.register(p, command)
+	asked.register(p, command)
 	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
 	return command
 }

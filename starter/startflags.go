@@ -13,27 +13,27 @@ import (
 	"everstep/starter/local"
 )
 
-// A beginning is what the flags that begin an execution say.
-type beginning struct {
+// startFlags are those that say what is to be started.
+type startFlags struct {
 	id     string
 	agent  string
 	model  string
 	system string
 	tools  []string
-	wishes wishes
-	limits limits
+	output outputFlags
+	budget budgetFlags
 }
 
-func (b *beginning) register(p *program, command *cobra.Command) {
+func (f *startFlags) register(p *program, command *cobra.Command) {
 	set := command.Flags()
 	set.SortFlags = false
-	set.Var(filled{&b.agent}, "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
-	set.StringVar(&b.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
-	set.StringVar(&b.system, "system", "", "system prompt")
-	set.StringSliceVar(&b.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
-	set.Var(filled{&b.id}, "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
-	b.limits.register(set, p.now)
-	b.wishes.register(p, command)
+	set.Var(textFlag{&f.agent}, "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
+	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
+	set.StringVar(&f.system, "system", "", "system prompt")
+	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
+	set.Var(textFlag{&f.id}, "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
+	f.budget.register(set, p.now)
+	f.output.register(p, command)
 	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
 	})
@@ -42,31 +42,31 @@ func (b *beginning) register(p *program, command *cobra.Command) {
 }
 
 // request reads and checks all that can be told without a server.
-func (b *beginning) request(p *program, argument string) (client.Start, error) {
-	given, err := b.definition(p)
+func (f *startFlags) request(p *program, argument string) (client.Start, error) {
+	given, err := f.definition(p)
 	// The file's time-outs hold for whatever model is named instead of its own.
 	definition, timeouts := given, given.Model.Timeouts
 	switch {
 	case err != nil:
-	case b.model != "":
-		given.Model, err = local.ReadModel("model", b.model)
+	case f.model != "":
+		given.Model, err = local.ReadModel("model", f.model)
 		given.Model.Timeouts = timeouts
 		definition.Model = given.Model
 	case given.Model.Provider != "": // the file names it
 	case p.machine.Env.Value(local.VariableModel) != "":
 		definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel))
 		definition.Model.Timeouts = timeouts
-	case b.id == "":
+	case f.id == "":
 		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
 	if err == nil {
-		err = b.wishes.priced(&definition, &given)
+		err = f.output.priced(&definition, &given)
 	}
 	if err != nil {
 		return client.Start{}, err
 	}
-	if b.id != "" {
-		if _, err := domain.AgentIDOf(b.id); err != nil {
+	if f.id != "" {
+		if _, err := domain.AgentIDOf(f.id); err != nil {
 			return client.Start{}, err
 		}
 	}
@@ -79,7 +79,7 @@ func (b *beginning) request(p *program, argument string) (client.Start, error) {
 	if err != nil {
 		return client.Start{}, err
 	}
-	return client.Start{ID: b.id, Prompt: prompt, Definition: definition, Given: &given, Budget: given.Budget.CappedBy(b.limits.budget)}, nil
+	return client.Start{ID: f.id, Prompt: prompt, Definition: definition, Given: &given, Budget: given.Budget.CappedBy(f.budget.budget)}, nil
 }
 
 // begin starts the execution. Without a model it can only be the next one of a
@@ -106,22 +106,22 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (cl
 
 // definition is what the agent's file says, with the flags over it. A model that
 // a flag names replaces all that the file says of its model.
-func (b *beginning) definition(p *program) (domain.Definition, error) {
+func (f *startFlags) definition(p *program) (domain.Definition, error) {
 	var d domain.Definition
-	if b.agent != "" {
-		file, err := p.loadAgent("", b.agent)
+	if f.agent != "" {
+		file, err := p.loadAgent("", f.agent)
 		if err != nil {
 			return domain.Definition{}, err
 		}
 		d = file.Definition
 	}
-	if b.system != "" {
-		d.SystemPrompt = b.system
+	if f.system != "" {
+		d.SystemPrompt = f.system
 	}
-	if b.tools != nil {
-		d.Tools = b.tools
+	if f.tools != nil {
+		d.Tools = f.tools
 	}
-	return d, b.wishes.apply(&d)
+	return d, f.output.apply(&d)
 }
 
 // fromStdin is the prompt that stands for what standard input holds.

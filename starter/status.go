@@ -19,7 +19,7 @@ Where no worker is up, it shows what the server knows, and says so.`,
   starter status notes --json | jq -r .status`,
 		Args:              argument("id", "starter status notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			status, err := s.Agents.Status(ctx, id)
 			if err != nil {
 				return err

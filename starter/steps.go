@@ -24,7 +24,7 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
 		Args:              argument("id", "starter steps notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			priced, err := s.Agents.Priced(ctx, id, number)
 			if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
 				return err

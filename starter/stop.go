@@ -29,17 +29,17 @@ its partial answer is kept.
   starter stop notes --within 30s`,
 		Args:              argument("id", "starter stop notes"),
 		ValidArgsFunction: p.completeIDs,
-		RunE: p.ofAgent(func(ctx context.Context, s *local.Server, id string) error {
+		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
 			execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 			if err != nil {
 				return err
 			}
-			return p.did(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
+			return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
 		}),
 	}
 	command.Flags().SortFlags = false
-	command.Flags().Var(choice[domain.StopMode]{&mode, domain.StopModes()}, "mode", "how much may still finish")
-	command.Flags().Var(span{&within}, "within", "go over to mode now after so long")
+	command.Flags().Var(choiceFlag[domain.StopMode]{&mode, domain.StopModes()}, "mode", "how much may still finish")
+	command.Flags().Var(durationFlag{&within}, "within", "go over to mode now after so long")
 	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", completeModes)
 	return command

@@ -47,14 +47,14 @@ as run does.`,
 				return err
 			}
 			defer s.Close()
-			q := pursuit{stack: s, view: p.newView(args[0], s.UI(args[0], ""))}
+			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0], ""))}
 			switch {
 			case exactly:
 				q.view, q.events, q.exactly = render.Blind{}, true, true
 			case p.flags.json:
 				q.view, q.events = render.JSONView{Out: p.out}, true
 			}
-			return p.pursue(ctx, q, client.Execution{ID: args[0], Number: number})
+			return p.follow(ctx, q, client.Execution{ID: args[0], Number: number})
 		},
 	}
 	command.Flags().SortFlags = false

@@ -15,13 +15,13 @@ import (
 	"everstep/starter/client"
 )
 
-// A limits is what the flags of the budget say.
-type limits struct {
+// A budgetFlags is what the flags of the budget say.
+type budgetFlags struct {
 	budget domain.ExecutionBudget
 	now    func() time.Time
 }
 
-func (l *limits) register(set *pflag.FlagSet, now func() time.Time) {
+func (l *budgetFlags) register(set *pflag.FlagSet, now func() time.Time) {
 	l.now = now
 	for _, rule := range domain.LimitRules() {
 		set.Var(limitFlag{limits: l, rule: rule}, rule.Limit.Flag(), limitHelp(rule, rule.Help))
@@ -38,7 +38,7 @@ func limitHelp(rule domain.LimitRule, help string) string {
 
 // A limitFlag is the flag of one limit.
 type limitFlag struct {
-	limits *limits
+	limits *budgetFlags
 	rule   domain.LimitRule
 }
 
@@ -114,7 +114,7 @@ func readSeconds(text string) (float64, error) {
 	return s, nil
 }
 
-func (l *limits) readDeadline(text string) (time.Time, error) {
+func (l *budgetFlags) readDeadline(text string) (time.Time, error) {
 	const fix = "give a time to come such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -130,43 +130,42 @@ func (l *limits) readDeadline(text string) (time.Time, error) {
 	return deadline.UTC(), nil
 }
 
-// totals are what the flags say of new limits, none of which takes one away.
-type totals struct {
-	limits limits
+// extendFlags are what the flags say of new limits, none of which takes one away.
+type extendFlags struct {
+	limits budgetFlags
 	lift   []domain.Limit
 }
 
 // noLimit takes a limit away.
 const noLimit = "none"
 
-func (t *totals) register(set *pflag.FlagSet, now func() time.Time) {
+func (t *extendFlags) register(set *pflag.FlagSet, now func() time.Time) {
 	t.limits.now = now
 	for _, rule := range domain.LimitRules() {
 		help, _, _ := strings.Cut(rule.Help, ",")
 		if rule.Unit != domain.UnitTime {
 			help += " in all"
 		}
-		help = limitHelp(rule, help)
-		set.Var(total{limitFlag{limits: &t.limits, rule: rule}, t}, rule.Limit.Flag(), help)
+		set.Var(totalFlag{limitFlag{limits: &t.limits, rule: rule}, t}, rule.Limit.Flag(), limitHelp(rule, help))
 	}
 }
 
 // options are what the flags ask for.
-func (t *totals) options() client.ExtendOptions {
+func (t *extendFlags) options() client.ExtendOptions {
 	return client.ExtendOptions{Budget: t.limits.budget, Lift: t.lift}
 }
 
-// A total is a flag that sets a limit anew, or takes it away.
-type total struct {
+// A totalFlag is a flag that sets a limit anew, or takes it away.
+type totalFlag struct {
 	limitFlag
-	totals *totals
+	totals *extendFlags
 }
 
 // Type is what the flag takes, in a word.
-func (n total) Type() string { return n.limitFlag.Type() + "|" + noLimit }
+func (n totalFlag) Type() string { return n.limitFlag.Type() + "|" + noLimit }
 
 // Set reads a limit, or none. The last one that is given counts.
-func (n total) Set(text string) error {
+func (n totalFlag) Set(text string) error {
 	limit := n.rule.Limit
 	n.totals.lift = slices.DeleteFunc(n.totals.lift, func(l domain.Limit) bool { return l == limit })
 	if text == noLimit {
