@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
-	"everstep/starter/chaos"
+	"everstep/starter/proof"
 	"everstep/starter/render"
 )
 
@@ -29,7 +29,7 @@ type chaosFlags struct {
 }
 
 func chaosCommand(p *program) *cobra.Command {
-	f := chaosFlags{kills: 80, lanes: chaos.DefaultLanes}
+	f := chaosFlags{kills: 80, lanes: proof.DefaultLanes}
 	command := &cobra.Command{
 		Use:   "chaos",
 		Short: "Kill workers at every boundary, and show what became of their agents",
@@ -74,20 +74,20 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 // chaosWorkerCommand is the worker that chaos starts and kills.
 func chaosWorkerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: chaos.WorkerCommand, Hidden: true, DisableFlagParsing: true,
+		Use: proof.ChaosWorker, Hidden: true, DisableFlagParsing: true,
 		RunE: func(command *cobra.Command, args []string) error {
-			return chaos.Work(command.Context(), args)
+			return proof.ChaosWork(command.Context(), args)
 		},
 	}
 }
 
 func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded bool) (err error) {
-	config := chaos.Config{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: p.machine.Progress}
-	config.Agents = chaos.Scripted()
+	config := proof.ChaosConfig{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: p.machine.Progress}
+	config.Agents = proof.Scripted()
 	if f.plain {
-		config.Agents = chaos.Plain()
+		config.Agents = proof.Plain()
 	}
-	reached := chaos.Reached(config.Agents)
+	reached := proof.Reached(config.Agents)
 	for _, name := range f.boundaries {
 		var b domain.Boundary
 		if err := b.UnmarshalText([]byte(name)); err != nil {
@@ -105,7 +105,7 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	if err != nil {
 		return err
 	}
-	config.Worker = []string{executable, chaos.WorkerCommand}
+	config.Worker = []string{executable, proof.ChaosWorker}
 	if config.Dir, err = os.MkdirTemp("", "everstep-chaos-"); err != nil {
 		return fmt.Errorf("make a folder for the ledger: %w", err)
 	}
@@ -131,7 +131,7 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 		p.say("%s", a)
 	}
 	p.say("killing %s, seed %d", render.Counted(int64(config.Kills), "worker"), config.Seed)
-	report, err := chaos.Run(ctx, config)
+	report, err := proof.Chaos(ctx, config)
 	switch {
 	case ctx.Err() != nil:
 		return detached("interrupted; nothing is left of it")
@@ -142,14 +142,14 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 }
 
 // chaosElsewhere takes the server that --address names.
-func (p *program) chaosElsewhere(config *chaos.Config) error {
+func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {
 	connection, err := p.machine.Configured()
 	if err != nil {
 		return err
 	}
 	config.Address, config.Namespace = connection.Address, connection.Namespace
 	if len(config.Boundaries) == 0 {
-		config.Boundaries = slices.DeleteFunc(chaos.Reached(config.Agents), func(b domain.Boundary) bool { return b == domain.Continuing })
+		config.Boundaries = slices.DeleteFunc(proof.Reached(config.Agents), func(b domain.Boundary) bool { return b == domain.Continuing })
 		p.say("leaving out continuing: this server need not suggest it; name it with --boundary if it does")
 	}
 	return nil
@@ -157,7 +157,7 @@ func (p *program) chaosElsewhere(config *chaos.Config) error {
 
 // chaosReport prints what the kills did, and returns the error that stands for
 // broken promises. whole says that the proof was carried to its end.
-func (p *program) chaosReport(r chaos.Report, whole bool) error {
+func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
 	if p.flags.json {
 		if err := p.out.JSON(r); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"everstep/starter/crowd"
+	"everstep/starter/proof"
 )
 
 // crowdFlags say how large the crowd is.
@@ -61,7 +61,7 @@ func (p *program) crowd(ctx context.Context, f crowdFlags) error {
 		return err
 	}
 	defer lease.Close() //nolint:errcheck // the server goes when this process does
-	report, err := crowd.Run(ctx, crowd.Config{
+	report, err := proof.Crowd(ctx, proof.CrowdConfig{
 		Address: lease.Server().Address, Namespace: lease.Server().Namespace, Dir: dir,
 		Agents: f.agents, Workers: f.workers, Steps: f.steps, RequestsPerMinute: f.requests, Unlimited: f.unlimited,
 		Thinks: 200 * time.Millisecond, Progress: p.machine.Progress,

@@ -131,20 +131,24 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	compress, err := codec.New()
-	if err != nil {
-		return nil, err
-	}
 	s := &Server{
 		Temporal: temporal, address: connection.Address, namespace: connection.Namespace,
 		taskQueue: queue, local: local,
 	}
-	s.Agents = client.New(temporal, client.Config{
-		Namespace: s.namespace, TaskQueue: s.taskQueue,
-		Loopback: host.Loopback(s.address), Timing: host.Timing(s.address), WorkflowTaskTimeout: host.TaskTimeout(s.address),
-		Converter: compress.DataConverter(), Progress: m.Progress,
-	})
-	return s, nil
+	s.Agents, err = Client(temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
+	return s, err
+}
+
+// Client is a client as the commands use one, for the server at an address: it
+// compresses what is large, and a server on this machine is asked more often.
+func Client(temporal sdk.Client, address string, config client.Config) (*client.Client, error) {
+	compress, err := codec.New()
+	if err != nil {
+		return nil, err
+	}
+	config.Converter = compress.DataConverter()
+	config.Loopback, config.Timing, config.WorkflowTaskTimeout = host.Loopback(address), host.Timing(address), host.TaskTimeout(address)
+	return client.New(temporal, config), nil
 }
 
 // notConnected gives the error of a connection its exit code: a server that

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"everstep/starter/chaos"
 	"everstep/starter/devserver"
+	"everstep/starter/proof"
 )
 
 // TestMain lets the test binary be what its tests start: the supervisor of the
@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
-		chaos.WorkerCommand:         chaos.Work,
+		proof.ChaosWorker:           proof.ChaosWork,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
-	"everstep/starter/chaos"
+	"everstep/starter/proof"
 )
 
 // TestKillsOverRecordedRuns kills workers over real models' runs, and over runs
@@ -20,21 +20,21 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: no kills over recorded runs")
 	}
-	var agents []chaos.Agent
+	var agents []proof.Agent
 	for _, run := range recordedRuns(t) {
 		// Shorter ones never continue as new.
 		if len(run.tools()) > 1 && run.steps() >= 12 {
 			agents = append(agents, run.underKills(t), run.merged().crowdedUnderKills(t))
 		}
 	}
-	kills := len(chaos.Reached(agents))
+	kills := len(proof.Reached(agents))
 	if text := os.Getenv("EVERSTEP_KILLS"); text != "" {
 		var err error
 		kills, err = strconv.Atoi(text)
 		require.NoError(t, err, "EVERSTEP_KILLS")
 	}
 	t.Parallel()
-	report, err := chaos.Run(t.Context(), chaos.Config{
+	report, err := proof.Chaos(t.Context(), proof.ChaosConfig{
 		Address: servers.server(t, "continuing", continuing).Address, Dir: t.TempDir(), Kills: kills, Agents: agents, Seed: 7,
 		Progress: func(line string) { t.Log(line) },
 	})
@@ -51,7 +51,7 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 // crowdedUnderKills is the agent with all that a run which was recorded without can have: no
 // format, since its answers are free, and no stop for calls that it repeats. The
 // window is too small for all that was said.
-func (r recordedRun) crowdedUnderKills(t testing.TB) chaos.Agent {
+func (r recordedRun) crowdedUnderKills(t testing.TB) proof.Agent {
 	t.Helper()
 	a := r.underKills(t)
 	const dollar = 1_000_000_000
@@ -64,7 +64,7 @@ func (r recordedRun) crowdedUnderKills(t testing.TB) chaos.Agent {
 	}
 	a.Definition = domain.Definition{
 		Model:  domain.LLMConfig{ContextWindow: domain.EstimateText(r.System) + said*2/3, Price: &domain.Price{Input: dollar, Output: dollar}},
-		Hooks:  []string{chaos.SteerHook, chaos.WatchHook(domain.TriggerBeforeToolUse), chaos.WatchHook(domain.TriggerAfterStep)},
+		Hooks:  []string{proof.SteerHook, proof.WatchHook(domain.TriggerBeforeToolUse), proof.WatchHook(domain.TriggerAfterStep)},
 		Guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishContentFilter}, Repetition: &domain.Repetition{Nudge: 2}},
 		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100 * dollar))},
 	}
@@ -116,17 +116,17 @@ func (r recordedRun) merged() recordedRun {
 }
 
 // underKills is the run as an agent of the proof. Its tools are idempotent.
-func (r recordedRun) underKills(t testing.TB) chaos.Agent {
+func (r recordedRun) underKills(t testing.TB) proof.Agent {
 	t.Helper()
 	script, err := os.ReadFile(r.script(t, t.TempDir()))
 	require.NoError(t, err)
 	require.True(t, json.Valid(script))
-	agent := chaos.Agent{Name: r.ID, Script: script, System: r.System}
+	agent := proof.Agent{Name: r.ID, Script: script, System: r.System}
 	for _, name := range r.tools() {
-		agent.Tools = append(agent.Tools, chaos.Tool{Name: name, Effect: domain.Idempotent})
+		agent.Tools = append(agent.Tools, proof.Tool{Name: name, Effect: domain.Idempotent})
 	}
 	for _, e := range r.Executions {
-		execution := chaos.Execution{Prompt: e.Prompt, Results: e.results()}
+		execution := proof.Execution{Prompt: e.Prompt, Results: e.results()}
 		if e.Cut {
 			execution.MaxSteps = int64(e.steps())
 		}

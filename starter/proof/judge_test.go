@@ -1,4 +1,4 @@
-package chaos
+package proof
 
 import (
 	"path/filepath"
@@ -186,7 +186,7 @@ func TestJudge(t *testing.T) {
 			if test.mutate != nil {
 				test.mutate(&got)
 			}
-			p := &proof{config: Config{Progress: func(string) {}}, ledger: filepath.Join(t.TempDir(), "ledger")}
+			p := &chaos{config: ChaosConfig{Progress: func(string) {}}, ledger: filepath.Join(t.TempDir(), "ledger")}
 			trial := newTrial(agent, "sample")
 			trial.kills = test.kills
 			if test.entries == nil {
@@ -235,8 +235,8 @@ func TestStatusIsHeldAgainstWhatWasSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			agent, base := sample()
-			p := &proof{config: Config{Progress: func(string) {}}}
-			w := statusWatch{proof: p, trial: newTrial(agent, "sample"), base: &baseline{played: base}, newest: test.earlier}
+			p := &chaos{config: ChaosConfig{Progress: func(string) {}}}
+			w := statusWatch{run: p, trial: newTrial(agent, "sample"), base: &baseline{played: base}, newest: test.earlier}
 			w.check(test.view, test.before, test.after)
 			require.Equal(t, test.broken, len(p.broken) > 0, p.broken)
 		})

@@ -1,4 +1,4 @@
-package chaos_test
+package proof_test
 
 import (
 	"os"
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
-	"everstep/starter/chaos"
 	"everstep/starter/devserver"
+	"everstep/starter/proof"
 )
 
 // TestKills kills real workers at every boundary, of plain agents and of those
@@ -19,7 +19,7 @@ func TestKills(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	lease, err := devserver.Acquire(t.Context(), devserver.Config{
-		StateFile: filepath.Join(dir, "chaos.db"), Binary: os.Getenv("EVERSTEP_TEMPORAL"),
+		StateFile: filepath.Join(dir, "dev.db"), Binary: os.Getenv("EVERSTEP_TEMPORAL"),
 		Dynamic:  map[string]string{"limit.historyCount.suggestContinueAsNew": "60"},
 		Progress: func(line string) { t.Log(line) },
 	})
@@ -27,7 +27,7 @@ func TestKills(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, lease.Close()) })
 
 	kills := len(domain.Boundaries())
-	report, err := chaos.Run(t.Context(), chaos.Config{
+	report, err := proof.Chaos(t.Context(), proof.ChaosConfig{
 		Address: lease.Server().Address, Dir: dir, Kills: kills, Seed: 1,
 		Progress: func(line string) { t.Log(line) },
 	})

@@ -1,4 +1,4 @@
-package chaos
+package proof
 
 import (
 	"context"
@@ -85,7 +85,7 @@ func (p *pausing) run(ctx context.Context, h hit) {
 	case err != nil:
 		p.failed(ctx, "resume it", err)
 	case killed && (!resumed.Changed || resumed.ExecutionID != paused.ExecutionID):
-		p.lane.proof.broke(PromiseGoesOn, p.trial, "execution %d was paused at the kill and was not after it", paused.Number)
+		p.lane.run.broke(PromiseGoesOn, p.trial, "execution %d was paused at the kill and was not after it", paused.Number)
 	}
 }
 
@@ -100,7 +100,7 @@ func (p *pausing) aimed() bool {
 func (p *pausing) kill(h hit) {
 	p.lane.mu.Lock()
 	defer p.lane.mu.Unlock()
-	h.PID = p.lane.worker.pid()
+	h.PID = p.lane.worker.PID()
 	p.lane.kill(p.trial, h, time.Now())
 }
 
@@ -136,5 +136,5 @@ func (p *pausing) failed(ctx context.Context, what string, err error) {
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Class == client.Refused || ctx.Err() != nil {
 		return
 	}
-	p.lane.proof.broke(PromiseGoesOn, p.trial, "cannot %s: %s", what, err)
+	p.lane.run.broke(PromiseGoesOn, p.trial, "cannot %s: %s", what, err)
 }

@@ -1,11 +1,15 @@
-package chaos
+package proof
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/progress"
+	"everstep/starter/client"
 )
 
 // A verdict is what a trial showed.
@@ -29,7 +33,7 @@ type verdict struct {
 
 // judge holds a trial against the undisturbed run, the ledger and the server's
 // histories.
-func (p *proof) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
+func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
 	var lost map[domain.ToolExecutionID]int
 	if t.agent.anyOnce() {
 		var err error
@@ -43,7 +47,7 @@ func (p *proof) judge(ctx context.Context, l *lane, t *trial, got played, base *
 }
 
 // hold is judge with what the histories say of calls that were lost.
-func (p *proof) hold(t *trial, got played, base *baseline, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
+func (p *chaos) hold(t *trial, got played, base *baseline, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
 	v := verdict{trial: t, unknown: make(map[int]int)}
 	p.judgeSteps(&v, got, base)
 	for _, difference := range got.told {
@@ -68,7 +72,7 @@ func (p *proof) hold(t *trial, got played, base *baseline, inFlight map[domain.T
 }
 
 // judgeSteps compares steps and outcomes.
-func (p *proof) judgeSteps(v *verdict, got played, base *baseline) {
+func (p *chaos) judgeSteps(v *verdict, got played, base *baseline) {
 	for i, want := range base.results {
 		result, steps := got.results[i], got.steps[i]
 		if o := result.Outcome; o.Status != want.Outcome.Status || o.StopReason != want.Outcome.StopReason {
@@ -95,7 +99,7 @@ func (p *proof) judgeSteps(v *verdict, got played, base *baseline) {
 // judgeUnknown finds the calls whose outcome nobody knows, and holds them
 // against those that were in flight at a kill: by the server's word, which names
 // the process that had them, and by the controller's own.
-func (p *proof) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExecutionID]int) map[domain.ToolExecutionID]bool {
+func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExecutionID]int) map[domain.ToolExecutionID]bool {
 	unknown := make(map[domain.ToolExecutionID]bool)
 	for _, t := range executionsOf(got) {
 		if t.OutcomeUnknown() {
@@ -128,7 +132,7 @@ func (p *proof) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExe
 
 // judgeTranscript compares the messages, ids and times aside, and results that
 // nobody knows.
-func (p *proof) judgeTranscript(v *verdict, got played, base *baseline, unknown map[domain.ToolExecutionID]bool) {
+func (p *chaos) judgeTranscript(v *verdict, got played, base *baseline, unknown map[domain.ToolExecutionID]bool) {
 	if len(got.messages) != len(base.messages) {
 		p.broke(PromiseTranscript, v.trial, "%d messages, undisturbed %d", len(got.messages), len(base.messages))
 		return
@@ -153,7 +157,7 @@ func (p *proof) judgeTranscript(v *verdict, got played, base *baseline, unknown 
 
 // judgeHooks holds the effects of hooks that are activities against the
 // undisturbed ones: each is made, and again only by a kill that met it.
-func (p *proof) judgeHooks(v *verdict, got played, base *baseline) {
+func (p *chaos) judgeHooks(v *verdict, got played, base *baseline) {
 	for key, n := range got.hooks {
 		may := base.hooks[key]
 		for _, k := range v.trial.kills {
@@ -174,7 +178,7 @@ func (p *proof) judgeHooks(v *verdict, got played, base *baseline) {
 }
 
 // judgeEffects counts what the ledger says of calls that may not be repeated.
-func (p *proof) judgeEffects(v *verdict, got played) error {
+func (p *chaos) judgeEffects(v *verdict, got played) error {
 	counts, err := effects(p.ledger, v.trial.workflowID)
 	if err != nil {
 		return err
@@ -224,4 +228,24 @@ func excerpt(m domain.Message) string {
 		text = m.ToolResult.Content
 	}
 	return string(m.Role) + " " + domain.Shorten(strings.Join(strings.Fields(text), " "), 120)
+}
+
+// inFlight reads from the histories of an agent's runs which calls that may not
+// be repeated a worker had when it was lost, and which process that was.
+func inFlight(ctx context.Context, agents *client.Client, got played) (map[domain.ToolExecutionID]int, error) {
+	found := make(map[domain.ToolExecutionID]int)
+	for _, runID := range got.runs {
+		for recorded, err := range agents.History(ctx, got.begun.ID, runID) {
+			if err != nil {
+				return nil, fmt.Errorf("read the history of %s: %w", got.begun.WorkflowID, err)
+			}
+			lost, ok := recorded.Fact.(progress.Lost)
+			if ok && lost.Tool != nil && lost.Loss.How == progress.TimedOut && !lost.Tool.Effect.Repeatable() {
+				// An identity is the process's id, its host and its queue.
+				pid, _, _ := strings.Cut(lost.Worker, "@")
+				found[lost.Tool.ID()], _ = strconv.Atoi(pid) // zero is no process
+			}
+		}
+	}
+	return found, nil
 }

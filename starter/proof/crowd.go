@@ -1,4 +1,4 @@
-package crowd
+package proof
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,12 +18,12 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/local"
 	"everstep/worker/host"
-	"everstep/worker/host/codec"
 )
 
-// A Config says how large the crowd is.
-type Config struct {
+// A CrowdConfig says how large the crowd is.
+type CrowdConfig struct {
 	// Address and Namespace are the Temporal server's.
 	Address, Namespace string
 	// Dir is for what the workers keep.
@@ -41,44 +43,44 @@ type Config struct {
 
 // crowd is a run in progress.
 type crowd struct {
-	config   Config
-	provider *provider
-	agents   *client.Client
-	ids      []string
-	began    time.Time
+	config CrowdConfig
+	server *quotaServer
+	agents *client.Client
+	ids    []string
+	began  time.Time
 
 	mu     sync.Mutex
-	report Report
+	report CrowdReport
 }
 
-// Run runs the agents to their ends. The error is of what kept it from doing so;
+// Crowd runs the agents to their ends. The error is of what kept it from doing so;
 // broken promises are in the report.
-func Run(ctx context.Context, config Config) (Report, error) {
-	c := &crowd{config: config, provider: newProvider(config)}
+func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
+	c := &crowd{config: config, server: newQuotaServer(config)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return Report{}, fmt.Errorf("listen for the model server: %w", err)
+		return CrowdReport{}, fmt.Errorf("listen for the model server: %w", err)
 	}
-	server := &http.Server{Handler: c.provider, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: c.server, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	defer server.Close()                       //nolint:errcheck // nothing is left to lose
 
 	temporal, err := host.Dial(ctx, host.Connection{Address: config.Address, Namespace: config.Namespace})
 	if err != nil {
-		return Report{}, err
+		return CrowdReport{}, err
 	}
 	defer temporal.Close()
 	queue := "crowd-" + uuid.NewString()
 	stop, err := c.work(ctx, temporal, queue, "http://"+listener.Addr().String()+"/v1")
 	if err != nil {
-		return Report{}, err
+		return CrowdReport{}, err
 	}
 	defer stop()
 	if err := c.begin(ctx, temporal, queue); err != nil {
-		return Report{}, err
+		return CrowdReport{}, err
 	}
 	if err := c.follow(ctx); err != nil {
-		return Report{}, err
+		return CrowdReport{}, err
 	}
 	err = c.countRetries(ctx)
 	return c.result(), err
@@ -92,7 +94,7 @@ func (c *crowd) work(ctx context.Context, temporal sdk.Client, queue, model stri
 			w.Stop()
 		}
 	}
-	nothing := tool.New(toolName, "Does nothing.", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "done", nil })
+	nothing := tool.New(crowdTool, "Does nothing.", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "done", nil })
 	for range c.config.Workers {
 		config := host.Config{
 			Connection: host.Connection{Address: c.config.Address, Namespace: c.config.Namespace},
@@ -115,21 +117,17 @@ func (c *crowd) work(ctx context.Context, temporal sdk.Client, queue, model stri
 
 // begin starts all agents at once.
 func (c *crowd) begin(ctx context.Context, temporal sdk.Client, queue string) error {
-	compress, err := codec.New()
-	if err != nil {
+	var err error
+	if c.agents, err = local.Client(temporal, c.config.Address, client.Config{Namespace: c.config.Namespace, TaskQueue: queue}); err != nil {
 		return err
 	}
-	c.agents = client.New(temporal, client.Config{
-		Namespace: c.config.Namespace, TaskQueue: queue, Converter: compress.DataConverter(),
-		Loopback: host.Loopback(c.config.Address), Timing: host.Timing(c.config.Address), WorkflowTaskTimeout: host.TaskTimeout(c.config.Address),
-	})
 	c.began = time.Now()
-	c.report = Report{
+	c.report = CrowdReport{
 		Agents: c.config.Agents, Workers: c.config.Workers, RequestsPerMinute: c.config.RequestsPerMinute, Limited: !c.config.Unlimited,
 	}
 	for n := range c.config.Agents {
-		begun, err := c.agents.Start(ctx, client.Start{Prompt: promptOf(n), Definition: domain.Definition{
-			Model: domain.LLMConfig{Provider: "openai-chat", Model: "crowd"}, Tools: []string{toolName}, Guards: domain.Guards{Repetition: &domain.Repetition{}},
+		begun, err := c.agents.Start(ctx, client.Start{Prompt: crowdPrompt(n), Definition: domain.Definition{
+			Model: domain.LLMConfig{Provider: "openai-chat", Model: "crowd"}, Tools: []string{crowdTool}, Guards: domain.Guards{Repetition: &domain.Repetition{}},
 		}})
 		if err != nil {
 			return err
@@ -223,15 +221,15 @@ func (c *crowd) look(ctx context.Context) {
 		c.mu.Unlock()
 		if since := time.Since(told); since >= tellEvery {
 			told = time.Now()
-			c.say("%s after %.0f s", c.provider.progress(), time.Since(c.began).Seconds())
+			c.say("%s after %.0f s", c.server.progress(), time.Since(c.began).Seconds())
 		}
 	}
 }
 
-func (c *crowd) result() Report {
+func (c *crowd) result() CrowdReport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.provider
+	p := c.server
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := c.report
@@ -246,4 +244,98 @@ func (c *crowd) say(format string, values ...any) {
 	if c.config.Progress != nil {
 		c.config.Progress(fmt.Sprintf(format, values...))
 	}
+}
+
+// A CrowdReport is what a crowd did.
+type CrowdReport struct {
+	Agents            int  `json:"agents"`
+	Workers           int  `json:"workers"`
+	RequestsPerMinute int  `json:"requests_per_minute"`
+	Limited           bool `json:"limited"`
+	// Completed counts the agents that ended as they should.
+	Completed int `json:"completed"`
+	// Requests were taken by the provider, Refused were too many.
+	Requests int `json:"requests"`
+	Refused  int `json:"refused"`
+	// BusiestMinute and BusiestSecond are the most that were taken within any
+	// such time.
+	BusiestMinute int `json:"busiest_minute"`
+	BusiestSecond int `json:"busiest_second"`
+	// Fairness is Jain's index of the agents' requests when half of all were
+	// taken: 1 where each has had the same, 1/Agents where one has had all.
+	// (Jain, Chiu and Hawe, 1984: (Σx)² / (n·Σx²).)
+	Fairness float64 `json:"fairness"`
+	// First and Last are when agents ended.
+	FirstSeconds float64 `json:"first_end_seconds"`
+	LastSeconds  float64 `json:"last_end_seconds"`
+	// Statuses were asked for while agents worked; Waiting of them said that the
+	// agent waits for its turn.
+	Statuses int `json:"statuses"`
+	Waiting  int `json:"statuses_waiting"`
+	// Retried counts inferences that took more than one attempt.
+	Retried int `json:"inferences_retried"`
+	// Broken says which promises were not kept; empty: all were.
+	Broken []string `json:"broken,omitempty"`
+}
+
+// Table is the report as people read it.
+func (r CrowdReport) Table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, format string, values ...any) {
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, values...)) // a builder takes all
+	}
+	row("agents completed", "%d of %d, on %d workers", r.Completed, r.Agents, r.Workers)
+	row("requests taken", "%d", r.Requests)
+	row("requests refused (429)", "%d", r.Refused)
+	row("busiest minute", "%d requests; the quota is %d", r.BusiestMinute, r.RequestsPerMinute)
+	row("busiest second", "%d requests", r.BusiestSecond)
+	row("fairness at half time", "%.3f of 1", r.Fairness)
+	row("agents ended", "after %.1f to %.1f s", r.FirstSeconds, r.LastSeconds)
+	row("statuses that said waiting", "%d of %d", r.Waiting, r.Statuses)
+	row("inferences retried", "%d", r.Retried)
+	_ = w.Flush() // a builder takes all
+	return b.String()
+}
+
+// jain is Jain's index of fairness.
+func jain(shares []int) float64 {
+	var sum, squares float64
+	for _, x := range shares {
+		sum += float64(x)
+		squares += float64(x) * float64(x)
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(len(shares)) * squares)
+}
+
+const (
+	// leastFair is the index below which agents have not had their share.
+	leastFair = 0.95
+	// mostRefused is the share of requests above which refusals are a storm, in
+	// percent.
+	mostRefused = 1
+)
+
+// judge says which promises were broken. Without a limit there are none.
+func (r CrowdReport) judge() []string {
+	var broken []string
+	if r.Completed < r.Agents {
+		broken = append(broken, fmt.Sprintf("%d of %d agents did not complete", r.Agents-r.Completed, r.Agents))
+	}
+	if !r.Limited {
+		return broken
+	}
+	if r.Refused*100 > r.Requests*mostRefused {
+		broken = append(broken, fmt.Sprintf("the provider refused %d requests beside the %d it took", r.Refused, r.Requests))
+	}
+	if r.Fairness < leastFair {
+		broken = append(broken, fmt.Sprintf("at half time the agents had not had the same: %.3f of 1", r.Fairness))
+	}
+	if r.Waiting == 0 {
+		broken = append(broken, "no status said that an agent waits for its turn")
+	}
+	return broken
 }

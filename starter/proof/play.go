@@ -1,4 +1,4 @@
-package chaos
+package proof
 
 import (
 	"context"
@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"everstep/activities/scripted"
 	"github.com/google/uuid"
+
+	"everstep/activities/scripted"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -37,7 +38,7 @@ type played struct {
 
 // play runs an agent to its end and reads all that it left. It tells when the
 // agent has begun, and when it is over and only read.
-func (p *proof) play(ctx context.Context, agents *client.Client, a Agent, id string, began, over func()) (played, error) {
+func (p *chaos) play(ctx context.Context, agents *client.Client, a Agent, id string, began, over func()) (played, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, playPatience, fmt.Errorf("it is not over after %s", playPatience))
 	defer cancel()
 	got, err := p.drive(ctx, agents, a, id, began)
@@ -51,7 +52,7 @@ func (p *proof) play(ctx context.Context, agents *client.Client, a Agent, id str
 	return got, err
 }
 
-func (p *proof) drive(ctx context.Context, agents *client.Client, a Agent, id string, began func()) (played, error) {
+func (p *chaos) drive(ctx context.Context, agents *client.Client, a Agent, id string, began func()) (played, error) {
 	var got played
 	for i := range a.Executions {
 		if err := p.begin(ctx, agents, a, id, i, &got); err != nil {
@@ -74,7 +75,7 @@ func (p *proof) drive(ctx context.Context, agents *client.Client, a Agent, id st
 }
 
 // begin begins one of the agent's executions.
-func (p *proof) begin(ctx context.Context, agents *client.Client, a Agent, id string, i int, got *played) error {
+func (p *chaos) begin(ctx context.Context, agents *client.Client, a Agent, id string, i int, got *played) error {
 	x := a.Executions[i]
 	var budget domain.ExecutionBudget
 	if x.MaxSteps > 0 {
@@ -138,7 +139,7 @@ func read[T any](ctx context.Context, from func() iter.Seq2[T, error]) (all []T,
 	return all, err
 }
 
-func (p *proof) definition(a Agent) domain.Definition {
+func (p *chaos) definition(a Agent) domain.Definition {
 	d := a.Definition
 	d.Model.Provider, d.Model.Model = scripted.Name, p.script(a)
 	d.SystemPrompt, d.Tools = a.System, a.toolNames()
@@ -146,7 +147,7 @@ func (p *proof) definition(a Agent) domain.Definition {
 }
 
 // collect reads transcript, steps, events and effects, and closes the session.
-func (p *proof) collect(ctx context.Context, agents *client.Client, a Agent, id string, got *played) error {
+func (p *chaos) collect(ctx context.Context, agents *client.Client, a Agent, id string, got *played) error {
 	var err error
 	if got.messages, err = read(ctx, func() iter.Seq2[domain.Entry, error] { return agents.Messages(ctx, id) }); err != nil {
 		return err
@@ -190,7 +191,7 @@ type baseline struct {
 
 // baselines runs each agent undisturbed, once, when it is first asked for.
 type baselines struct {
-	proof *proof
+	run *chaos
 
 	mu    sync.Mutex
 	lane  *lane
@@ -205,16 +206,16 @@ func (b *baselines) of(ctx context.Context, a Agent) (*baseline, error) {
 	base := b.known[a.Name]
 	var err error
 	if b.lane == nil {
-		b.lane, err = b.proof.openLane("undisturbed")
+		b.lane, err = b.run.openLane("undisturbed")
 	}
 	b.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	base.once.Do(func() {
-		t := newTrial(a, b.proof.newID(a))
+		t := newTrial(a, b.run.newID(a))
 		b.lane.begin(t)
-		base.played, base.err = b.proof.play(ctx, b.lane.agents, a, t.id, func() {}, func() { b.lane.end(t) })
+		base.played, base.err = b.run.play(ctx, b.lane.agents, a, t.id, func() {}, func() { b.lane.end(t) })
 	})
 	return base, base.err
 }

@@ -1,4 +1,4 @@
-package crowd
+package proof
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // second, and says when the next may come.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	p := newProvider(Config{Agents: 2, Steps: 30, RequestsPerMinute: 40})
+	p := newQuotaServer(CrowdConfig{Agents: 2, Steps: 30, RequestsPerMinute: 40})
 	now := time.Unix(0, 0)
 	require.Zero(t, p.take(0, now))
 	require.Zero(t, p.take(1, now))
@@ -39,16 +39,16 @@ func TestJain(t *testing.T) {
 	require.Zero(t, jain(nil))
 }
 
-// TestJudge names each promise that a report breaks.
-func TestJudge(t *testing.T) {
+// TestCrowdJudge names each promise that a report breaks.
+func TestCrowdJudge(t *testing.T) {
 	t.Parallel()
-	good := Report{Agents: 2, Completed: 2, Limited: true, Requests: 100, Refused: 1, Fairness: 0.99, Waiting: 1}
+	good := CrowdReport{Agents: 2, Completed: 2, Limited: true, Requests: 100, Refused: 1, Fairness: 0.99, Waiting: 1}
 	require.Empty(t, good.judge())
-	for want, change := range map[string]func(*Report){
-		"1 of 2 agents did not complete":                           func(r *Report) { r.Completed = 1 },
-		"the provider refused 2 requests beside the 100 it took":   func(r *Report) { r.Refused = 2 },
-		"at half time the agents had not had the same: 0.940 of 1": func(r *Report) { r.Fairness = 0.94 },
-		"no status said that an agent waits for its turn":          func(r *Report) { r.Waiting = 0 },
+	for want, change := range map[string]func(*CrowdReport){
+		"1 of 2 agents did not complete":                           func(r *CrowdReport) { r.Completed = 1 },
+		"the provider refused 2 requests beside the 100 it took":   func(r *CrowdReport) { r.Refused = 2 },
+		"at half time the agents had not had the same: 0.940 of 1": func(r *CrowdReport) { r.Fairness = 0.94 },
+		"no status said that an agent waits for its turn":          func(r *CrowdReport) { r.Waiting = 0 },
 	} {
 		r := good
 		change(&r)

@@ -1,4 +1,4 @@
-package crowd
+package proof
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// toolName is the tool that agents are asked to call.
-const toolName = "nothing"
+// crowdTool is the tool that agents are asked to call.
+const crowdTool = "nothing"
 
-// A provider plays the chat completions API under a quota. Each agent is asked
+// A quotaServer plays the chat completions API under a quota. Each agent is asked
 // to make a call until it has made as many as its steps need, then answers.
-type provider struct {
+type quotaServer struct {
 	quota  int
 	steps  int
 	agents int
@@ -32,17 +32,17 @@ type provider struct {
 	halfway []int
 }
 
-func newProvider(c Config) *provider {
-	return &provider{quota: c.RequestsPerMinute, steps: c.Steps, agents: c.Agents, thinks: c.Thinks, asked: make([]int, c.Agents)}
+func newQuotaServer(c CrowdConfig) *quotaServer {
+	return &quotaServer{quota: c.RequestsPerMinute, steps: c.Steps, agents: c.Agents, thinks: c.Thinks, asked: make([]int, c.Agents)}
 }
 
 var agentNumber = regexp.MustCompile(`agent number (\d+)`)
 
-// promptOf is what an agent is told, by which the provider knows it.
-func promptOf(agent int) string { return fmt.Sprintf("You are agent number %d.", agent) }
+// crowdPrompt is what an agent is told, by which the provider knows it.
+func crowdPrompt(agent int) string { return fmt.Sprintf("You are agent number %d.", agent) }
 
 // ServeHTTP takes a request, or refuses it.
-func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *quotaServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	found := agentNumber.FindSubmatch(body)
 	if err != nil || found == nil {
@@ -66,7 +66,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	delta, finish := `{"content":"done"}`, "stop"
 	if done := bytes.Count(body, []byte(`"role":"tool"`)); done < p.steps-1 {
-		delta, finish = fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":%q,"arguments":"{}"}}]}`, done, toolName), "tool_calls"
+		delta, finish = fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":%q,"arguments":"{}"}}]}`, done, crowdTool), "tool_calls"
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"model\":\"crowd\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%q}],"+
@@ -78,7 +78,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const secondShare = 20
 
 // take counts a request in, or says after which time it may come again.
-func (p *provider) take(agent int, now time.Time) time.Duration {
+func (p *quotaServer) take(agent int, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, window := range []struct {
@@ -101,7 +101,7 @@ func (p *provider) take(agent int, now time.Time) time.Duration {
 }
 
 // busiest is how many requests were taken at most within a time.
-func (p *provider) busiest(span time.Duration) int {
+func (p *quotaServer) busiest(span time.Duration) int {
 	most, from := 0, 0
 	for i, at := range p.taken {
 		for at.Sub(p.taken[from]) >= span {
@@ -113,7 +113,7 @@ func (p *provider) busiest(span time.Duration) int {
 }
 
 // progress says how far it is.
-func (p *provider) progress() string {
+func (p *quotaServer) progress() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return fmt.Sprintf("%d of %d requests taken, %d refused", len(p.taken), p.agents*p.steps, p.refused)

@@ -1,4 +1,4 @@
-package chaos
+package proof
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type polls struct {
 // A statusWatch asks for an agent's status throughout its run, worker up or
 // down, and holds the answers against what the controller has seen.
 type statusWatch struct {
-	proof *proof
+	run   *chaos
 	lane  *lane
 	trial *trial
 	base  *baseline
@@ -39,9 +39,9 @@ type statusWatch struct {
 // newest is the newest answer.
 type newest struct{ number, steps int }
 
-func (p *proof) watchStatus(ctx context.Context, l *lane, t *trial, base *baseline) *statusWatch {
+func (p *chaos) watchStatus(ctx context.Context, l *lane, t *trial, base *baseline) *statusWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &statusWatch{proof: p, lane: l, trial: t, base: base, started: make(chan struct{}), cancel: cancel}
+	w := &statusWatch{run: p, lane: l, trial: t, base: base, started: make(chan struct{}), cancel: cancel}
 	w.ended.Go(func() {
 		select {
 		case <-ctx.Done():
@@ -83,7 +83,7 @@ func (w *statusWatch) poll(ctx context.Context) {
 	if took > pollPatience {
 		w.broke("it took %s to tell", took.Round(time.Millisecond))
 	}
-	w.proof.polled(view.Source, took)
+	w.run.polled(view.Source, took)
 	w.check(view, before, after)
 }
 
@@ -118,10 +118,10 @@ func (w *statusWatch) check(view domain.StatusView, before, after standing) {
 }
 
 func (w *statusWatch) broke(format string, args ...any) {
-	w.proof.broke(PromiseStatus, w.trial, format, args...)
+	w.run.broke(PromiseStatus, w.trial, format, args...)
 }
 
-func (p *proof) polled(source domain.StatusSource, took time.Duration) {
+func (p *chaos) polled(source domain.StatusSource, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.polls.sources == nil {

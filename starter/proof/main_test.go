@@ -1,4 +1,4 @@
-package chaos_test
+package proof_test
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"everstep/starter/chaos"
 	"everstep/starter/devserver"
+	"everstep/starter/proof"
 )
 
 // TestMain lets the test binary be what the proof starts: the supervisor of the
@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
-		chaos.WorkerCommand:         chaos.Work,
+		proof.ChaosWorker:           proof.ChaosWork,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

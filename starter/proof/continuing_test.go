@@ -1,4 +1,4 @@
-package chaos
+package proof
 
 import (
 	"os"
@@ -21,7 +21,7 @@ func TestWhereRunsContinueDoesNotShow(t *testing.T) {
 	}
 	early, never := undisturbed(t, "60"), undisturbed(t, "4096")
 	for i, a := range Whole() {
-		p := &proof{config: Config{Progress: func(string) {}}}
+		p := &chaos{config: ChaosConfig{Progress: func(string) {}}}
 		v := &verdict{trial: newTrial(a, "sample")}
 		none := map[domain.ToolExecutionID]bool{}
 		p.judgeSteps(v, early[i].played, never[i])
@@ -42,7 +42,7 @@ func undisturbed(t *testing.T, suggest string) []*baseline {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, lease.Close()) })
-	config, err := Config{Address: lease.Server().Address, Dir: dir, Kills: 1, Agents: Whole()}.checked()
+	config, err := ChaosConfig{Address: lease.Server().Address, Dir: dir, Kills: 1, Agents: Whole()}.checked()
 	require.NoError(t, err)
 	p, err := begin(t.Context(), config)
 	require.NoError(t, err)

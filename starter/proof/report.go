@@ -1,9 +1,11 @@
-package chaos
+package proof
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"everstep/domain"
@@ -59,8 +61,8 @@ func (b Broken) String() string {
 	return fmt.Sprintf("%s: agent %s (%s): %s", b.Promise, b.Agent, b.ID, b.Detail)
 }
 
-// A Report is what the kills did.
-type Report struct {
+// A ChaosReport is what the kills did.
+type ChaosReport struct {
 	Seed  uint64 `json:"seed"`
 	Lanes int    `json:"lanes"`
 	// Agents counts the runs of agents under kills, Steps their steps.
@@ -137,13 +139,13 @@ type StatusReport struct {
 }
 
 // Held reports whether no promise was broken and every kill was made.
-func (r Report) Held() bool { return len(r.Broken) == 0 && len(r.Unreached) == 0 }
+func (r ChaosReport) Held() bool { return len(r.Broken) == 0 && len(r.Unreached) == 0 }
 
 // report sums up what was found so far.
-func (p *proof) report(took time.Duration) Report {
+func (p *chaos) report(took time.Duration) ChaosReport {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := Report{
+	r := ChaosReport{
 		Seed: p.config.Seed, Lanes: p.config.Lanes, Agents: len(p.trials), Seconds: round(took),
 		Broken: append([]Broken{}, p.broken...),
 		Status: StatusReport{Answers: p.polls.count, Sources: p.polls.sources, SlowestSeconds: round(p.polls.slowest)},
@@ -183,7 +185,7 @@ func (p *proof) report(took time.Duration) Report {
 }
 
 // runs counts the runs of an agent under kills.
-func (p *proof) runs(a Agent) int {
+func (p *chaos) runs(a Agent) int {
 	n := 0
 	for _, v := range p.trials {
 		if v.trial.agent.Name == a.Name {
@@ -193,7 +195,7 @@ func (p *proof) runs(a Agent) int {
 	return n
 }
 
-func (p *proof) row(b domain.Boundary) Row {
+func (p *chaos) row(b domain.Boundary) Row {
 	row := Row{Boundary: b}
 	for _, v := range p.trials {
 		hit := false
@@ -240,3 +242,33 @@ func percentile(times []time.Duration, hundredths int) time.Duration {
 }
 
 func round(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// Table is the report as people read it.
+func (r ChaosReport) Table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	write := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") } // a builder takes all
+	write("boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "events equal", "hooks again", "extra requests", "go on p50", "p99")
+	for _, row := range r.Rows {
+		write(row.cells(string(row.Boundary))...)
+	}
+	write(r.Total.cells("all")...)
+	_ = w.Flush() // a builder takes all
+	return b.String()
+}
+
+func (r Row) cells(name string) []string {
+	return []string{
+		name, strconv.Itoa(r.Kills), strconv.Itoa(r.StepsLost), strconv.Itoa(r.EffectsDoubled), strconv.Itoa(r.OutcomeUnknown),
+		fmt.Sprintf("%d of %d", r.TranscriptsEqual, r.Kills), fmt.Sprintf("%d of %d", r.EventsEqual, r.Kills),
+		strconv.Itoa(r.HooksAgain), strconv.Itoa(r.ExtraRequests),
+		r.time(r.P50), r.time(r.P99),
+	}
+}
+
+func (r Row) time(seconds float64) string {
+	if len(r.times) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f s", seconds)
+}

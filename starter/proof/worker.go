@@ -1,4 +1,4 @@
-package chaos
+package proof
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"everstep/worker/host"
 )
 
-// WorkerCommand is the first argument with which a worker is started. A program
-// that calls [Run] passes what follows it to [Work].
-const WorkerCommand = "chaos-worker"
+// ChaosWorker is the first argument with which a worker is started. A program
+// that calls [Chaos] passes what follows it to [ChaosWork].
+const ChaosWorker = "chaos-worker"
 
 // A plan is what a worker process is told, in a file.
 type plan struct {
@@ -32,12 +32,12 @@ type plan struct {
 	Tools     []Tool `json:"tools"`
 }
 
-// Work is the worker: it serves until it is killed or its standard input ends.
-// It is the body of the hidden command [WorkerCommand], takes what followed
-// that on the command line, and works only as [Run] starts it.
-func Work(ctx context.Context, args []string) error {
+// ChaosWork is the worker: it serves until it is killed or its standard input ends.
+// It is the body of the hidden command [ChaosWorker], takes what followed
+// that on the command line, and works only as [Chaos] starts it.
+func ChaosWork(ctx context.Context, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%s is started by chaos, not by hand", WorkerCommand)
+		return fmt.Errorf("%s is started by chaos, not by hand", ChaosWorker)
 	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {

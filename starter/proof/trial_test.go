@@ -1,4 +1,4 @@
-package chaos
+package proof
 
 import (
 	"testing"
@@ -169,7 +169,7 @@ func TestPool(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	agent, _ := sample()
-	for want, config := range map[string]Config{
+	for want, config := range map[string]ChaosConfig{
 		"kills: is 0; give a number from 1 on":    {},
 		"lanes: is -1; give":                      {Kills: 1, Lanes: -1},
 		`boundary: "nowhere" is none of`:          {Kills: 1, Boundaries: []domain.Boundary{"nowhere"}},
@@ -178,7 +178,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"executions: there are none":              {Kills: 1, Agents: []Agent{{Name: "a", Script: agent.Script}}},
 		"script: is empty":                        {Kills: 1, Agents: []Agent{{Name: "a", Executions: agent.Executions}}},
 	} {
-		_, err := Run(t.Context(), config)
+		_, err := Chaos(t.Context(), config)
 		require.ErrorContains(t, err, want)
 	}
 	_, err := tools([]Agent{agent, {Name: "other", Tools: []Tool{{payTool, domain.Idempotent}}}})

@@ -1,25 +1,27 @@
-package chaos
+package proof
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"everstep/domain"
 	"everstep/starter/client"
-	"everstep/worker/host"
-	"everstep/worker/host/codec"
+	"everstep/starter/local"
+	"everstep/starter/process"
 )
 
 // A lane is a task queue, the one worker process that serves it, and the agents
 // that run on it at the time: one where workers are killed, any number where
 // they are not.
 type lane struct {
-	proof    *proof
+	run      *chaos
 	name     string
 	queue    string
 	agents   *client.Client
@@ -30,7 +32,7 @@ type lane struct {
 	broken chan error
 
 	mu     sync.Mutex
-	worker *process
+	worker *workerProcess
 	// trials are the runs under way, by workflow id: one where the lane kills.
 	trials map[string]*trial
 	// aim is the kill to come; nil: the lane kills nothing.
@@ -40,16 +42,12 @@ type lane struct {
 }
 
 // openLane starts a lane's first worker.
-func (p *proof) openLane(name string) (*lane, error) {
-	l := &lane{proof: p, name: name, queue: p.prefix + "-" + name, broken: make(chan error, 1), trials: make(map[string]*trial)}
-	compress, err := codec.New()
-	if err != nil {
+func (p *chaos) openLane(name string) (*lane, error) {
+	l := &lane{run: p, name: name, queue: p.prefix + "-" + name, broken: make(chan error, 1), trials: make(map[string]*trial)}
+	var err error
+	if l.agents, err = local.Client(p.temporal, p.config.Address, client.Config{Namespace: p.config.Namespace, TaskQueue: l.queue}); err != nil {
 		return nil, err
 	}
-	l.agents = client.New(p.temporal, client.Config{
-		Namespace: p.config.Namespace, TaskQueue: l.queue, Converter: compress.DataConverter(),
-		Loopback: host.Loopback(p.config.Address), Timing: host.Timing(p.config.Address), WorkflowTaskTimeout: host.TaskTimeout(p.config.Address),
-	})
 	socket := filepath.Join(p.sockets, name)
 	if l.listener, err = net.Listen("unix", socket); err != nil {
 		return nil, fmt.Errorf("lane %s: %w", name, err)
@@ -70,7 +68,7 @@ func (p *proof) openLane(name string) (*lane, error) {
 
 // prepare writes the worker's plan.
 func (l *lane) prepare(socket string) error {
-	p := l.proof
+	p := l.run
 	plan, err := json.Marshal(plan{
 		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.dir,
 		Storage: filepath.Join(p.dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
@@ -89,20 +87,42 @@ func (l *lane) prepare(socket string) error {
 
 // start starts a worker. The lock is the caller's.
 func (l *lane) start() error {
-	worker, err := startProcess(l.command, l.log)
+	worker, err := startWorker(l.command, l.log)
 	if err != nil {
 		return err
 	}
 	l.worker = worker
 	go func() {
-		<-worker.done
+		<-worker.Done()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.worker == worker {
-			l.fail(fmt.Errorf("lane %s: the worker ended by itself (%s); see %s", l.name, worker.cmd.ProcessState, l.log.Name()))
+			l.fail(fmt.Errorf("lane %s: the worker ended by itself (%s); see %s", l.name, worker.State(), l.log.Name()))
 		}
 	}()
 	return nil
+}
+
+// A workerProcess is a worker in a process of its own.
+type workerProcess struct {
+	*process.Process
+	life io.Closer // the worker ends when this is closed
+}
+
+// startWorker starts a worker that dies with this process. That it runs says
+// nothing of whether it serves.
+func startWorker(command []string, log *os.File) (*workerProcess, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a worker: %w", err)
+	}
+	started, err := process.Start(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start a worker: %w", err)
+	}
+	return &workerProcess{started, life}, nil
 }
 
 func (l *lane) fail(err error) {
@@ -128,8 +148,8 @@ func (l *lane) end(t *trial) {
 	if l.aim == nil {
 		return
 	}
-	if l.aim.missed++; l.aim.missed >= l.proof.patience {
-		l.proof.pool.unreachable(l.aim.boundary)
+	if l.aim.missed++; l.aim.missed >= l.run.patience {
+		l.run.pool.unreachable(l.aim.boundary)
 		l.aim = nil
 	}
 }
@@ -139,7 +159,7 @@ func (l *lane) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.aim == nil {
-		l.aim = l.proof.pool.next(func(domain.Boundary) bool { return true })
+		l.aim = l.run.pool.next(func(domain.Boundary) bool { return true })
 	}
 	return l.aim != nil
 }
@@ -157,7 +177,7 @@ func (l *lane) decide(h hit) (answer, bool) {
 	defer l.mu.Unlock()
 	t := l.trial(h)
 	switch {
-	case l.worker == nil || h.PID != l.worker.pid():
+	case l.worker == nil || h.PID != l.worker.PID():
 		return answer{}, false // it is being killed
 	case t == nil:
 		return answer{}, true
@@ -167,7 +187,7 @@ func (l *lane) decide(h hit) (answer, bool) {
 	}
 	now := time.Now()
 	if t.reached(h, now) && l.aim == nil {
-		l.aim = l.proof.pool.next(t.agent.reaches)
+		l.aim = l.run.pool.next(t.agent.reaches)
 	}
 	if t.down == nil && l.aim != nil && l.aim.at(t.boundary(h)) {
 		switch {
@@ -181,7 +201,7 @@ func (l *lane) decide(h hit) (answer, bool) {
 		}
 	}
 	if !t.released(h) {
-		l.proof.broke(PromiseRequests, t, "step %d of execution %d was asked of the model again without a kill", h.Step, t.number(h.ExecutionID))
+		l.run.broke(PromiseRequests, t, "step %d of execution %d was asked of the model again without a kill", h.Step, t.number(h.ExecutionID))
 	}
 	return answer{}, true
 }
@@ -204,13 +224,13 @@ func (l *lane) kill(t *trial, h hit, now time.Time) {
 	worker, aim := l.worker, l.aim
 	l.worker, l.aim = nil, nil
 	t.killed(h, aim.boundary, now)
-	worker.kill()
+	worker.Kill()
 	if err := l.start(); err != nil {
 		l.fail(err)
 	}
-	done, total := l.proof.pool.made()
-	l.proof.tell(killed{
-		done: done, total: total, boundary: aim.boundary, pid: worker.pid(), agent: t.agent.Name,
+	done, total := l.run.pool.made()
+	l.run.tell(killed{
+		done: done, total: total, boundary: aim.boundary, pid: worker.PID(), agent: t.agent.Name,
 		execution: len(t.executions), step: h.Step,
 	})
 }
@@ -229,7 +249,7 @@ func (l *lane) close() {
 	l.mu.Unlock()
 	_ = l.listener.Close()
 	if worker != nil {
-		worker.kill()
+		worker.Kill()
 	}
 	if l.log != nil {
 		_ = l.log.Close()

@@ -1,0 +1,321 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	sdk "go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+
+	"everstep/domain"
+	"everstep/worker/host"
+)
+
+// A ChaosConfig says what is to be killed, and where.
+type ChaosConfig struct {
+	// Address is a server that answers, host and port. It must suggest to
+	// continue as new after few events, or domain.Continuing is not reached.
+	Address string
+	// Namespace is the one to run in. Empty: default.
+	Namespace string
+	// Worker is the command line that runs [ChaosWork]; one argument is added to
+	// it. Default: this program with [ChaosWorker].
+	Worker []string
+	// Dir keeps the ledger, the workers' logs and what they store; it must
+	// exist. The caller removes it.
+	Dir string
+
+	// Kills is how many SIGKILLs are made, evenly over Boundaries.
+	Kills int
+	// Boundaries are where. Empty: all that one of the agents reaches.
+	Boundaries []domain.Boundary
+	// Lanes is how many agents run at a time, each with a worker of its own.
+	// Zero: DefaultLanes.
+	Lanes int
+	// Seed chooses which passes of a boundary are hit.
+	Seed uint64
+	// Agents are those that run, again and again until all kills are made.
+	// Empty: Scripted().
+	Agents []Agent
+	// Patience is after how many agents that did not reach a boundary it is
+	// given up. Zero: ten, or twice as many as there are agents.
+	Patience int
+
+	// Progress gets one line at a time. Nil is silent.
+	Progress func(line string)
+}
+
+// DefaultLanes is how many agents run at a time.
+const DefaultLanes = 2
+
+func (c ChaosConfig) checked() (ChaosConfig, error) {
+	if c.Kills < 1 {
+		return c, domain.Errorf(domain.Invalid, "kills: is %d; give a number from 1 on", c.Kills)
+	}
+	if c.Lanes < 0 || c.Lanes > 64 {
+		return c, domain.Errorf(domain.Invalid, "lanes: is %d; give a number from 1 to 64", c.Lanes)
+	}
+	if c.Lanes == 0 {
+		c.Lanes = DefaultLanes
+	}
+	if c.Namespace == "" {
+		c.Namespace = "default"
+	}
+	if len(c.Agents) == 0 {
+		c.Agents = Scripted()
+	}
+	for _, a := range c.Agents {
+		if err := a.check(); err != nil {
+			return c, err
+		}
+	}
+	if err := c.aimed(); err != nil {
+		return c, err
+	}
+	if len(c.Boundaries) == 0 {
+		c.Boundaries = Reached(c.Agents)
+	}
+	if c.Patience == 0 {
+		c.Patience = max(10, 2*len(c.Agents))
+	}
+	if len(c.Worker) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return c, fmt.Errorf("find this program to run workers: %w", err)
+		}
+		c.Worker = []string{self, ChaosWorker}
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	return c, nil
+}
+
+// Reached are the boundaries that one of several agents reaches.
+func Reached(agents []Agent) []domain.Boundary {
+	return slices.DeleteFunc(domain.Boundaries(), func(b domain.Boundary) bool {
+		return !slices.ContainsFunc(agents, func(a Agent) bool { return a.reaches(b) })
+	})
+}
+
+// aimed says which boundary there is none of, or that no agent reaches.
+func (c ChaosConfig) aimed() error {
+	reached := Reached(c.Agents)
+	for _, b := range c.Boundaries {
+		switch {
+		case !slices.Contains(domain.Boundaries(), b):
+			return domain.Errorf(domain.Invalid, "boundary: %q is none of %v", string(b), domain.Boundaries())
+		case !slices.Contains(reached, b):
+			return domain.Errorf(domain.Invalid, "boundary: none of the agents reaches %s; they reach %v", b, reached)
+		}
+	}
+	return nil
+}
+
+// Chaos makes the kills and reports what they did. A broken promise is in the
+// report; an error means that the proof itself could not be carried out, and
+// what had been found until then is in the report all the same.
+func Chaos(ctx context.Context, config ChaosConfig) (ChaosReport, error) {
+	config, err := config.checked()
+	if err != nil {
+		return ChaosReport{}, err
+	}
+	began := time.Now()
+	p, err := begin(ctx, config)
+	if err != nil {
+		return ChaosReport{}, err
+	}
+	defer p.close()
+	err = p.run(ctx)
+	return p.report(time.Since(began)), err
+}
+
+// A chaos is one call of Run.
+type chaos struct {
+	config   ChaosConfig
+	temporal sdk.Client
+	pool     *pool
+	tools    []Tool
+	patience int
+	// prefix makes task queues and agents of this proof unlike those of others.
+	prefix  string
+	dir     string
+	sockets string
+	ledger  string
+
+	baselines *baselines
+
+	mu     sync.Mutex
+	turn   int
+	trials []verdict
+	broken []Broken
+	polls  polls
+}
+
+// begin connects and makes the places that workers share.
+func begin(ctx context.Context, config ChaosConfig) (*chaos, error) {
+	p := &chaos{
+		config: config, dir: config.Dir, ledger: filepath.Join(config.Dir, "ledger.jsonl"), patience: config.Patience,
+		prefix: "chaos-" + uuid.NewString()[:8], pool: newPool(config.Kills, config.Boundaries, config.Seed),
+	}
+	p.baselines = &baselines{run: p, known: make(map[string]*baseline)}
+	var err error
+	if p.tools, err = tools(config.Agents); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(p.dir, "storage"), 0o700); err != nil {
+		return nil, fmt.Errorf("make the workers' storage: %w", err)
+	}
+	for _, a := range config.Agents {
+		if err := os.WriteFile(p.script(a), a.Script, 0o600); err != nil {
+			return nil, fmt.Errorf("write the script of %s: %w", a.Name, err)
+		}
+	}
+	// A socket's path must be short.
+	if p.sockets, err = os.MkdirTemp("", "chaos-"); err != nil {
+		return nil, fmt.Errorf("make a folder for sockets: %w", err)
+	}
+	if p.temporal, err = host.Dial(ctx, host.Connection{Address: config.Address, Namespace: config.Namespace}); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// script is the file that a model plays.
+func (p *chaos) script(a Agent) string { return filepath.Join(p.dir, a.Name+".script.json") }
+
+func (p *chaos) close() {
+	p.baselines.close()
+	if p.temporal != nil {
+		p.temporal.Close()
+	}
+	_ = os.RemoveAll(p.sockets) // nobody listens there any more
+}
+
+// run has all lanes work until every kill is made, or one of them fails.
+func (p *chaos) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range p.config.Lanes {
+		group.Go(func() error {
+			l, err := p.openLane(fmt.Sprintf("lane%d", i+1))
+			if err != nil {
+				return err
+			}
+			defer l.close()
+			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
+			go func() {
+				select {
+				case err := <-l.broken:
+					cancel(err)
+				case <-ctx.Done():
+				}
+			}()
+			err = p.work(ctx, l)
+			if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
+				return cause
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// work runs one agent after another on a lane while there are kills to make.
+func (p *chaos) work(ctx context.Context, l *lane) error {
+	for l.take() {
+		agent := p.next(l.wants())
+		base, err := p.baselines.of(ctx, agent)
+		if err != nil {
+			return fmt.Errorf("run %s undisturbed: %w", agent.Name, err)
+		}
+		if err := p.try(ctx, l, agent, base); err != nil {
+			return fmt.Errorf("run %s: %w", agent.Name, err)
+		}
+	}
+	return nil
+}
+
+// next is the agent whose turn it is, of those that reach a boundary.
+func (p *chaos) next(b domain.Boundary) Agent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		agent := p.config.Agents[p.turn%len(p.config.Agents)]
+		p.turn++
+		if agent.reaches(b) { // one does, or the boundary had been refused
+			return agent
+		}
+	}
+}
+
+// newID is the id for another run of an agent.
+func (p *chaos) newID(a Agent) string {
+	if a.session() {
+		return a.Name + "-" + uuid.NewString()[:8]
+	}
+	return uuid.NewString()
+}
+
+// try runs an agent under kills and judges it.
+func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base *baseline) error {
+	t := newTrial(agent, p.newID(agent))
+	l.begin(t)
+	watch, pauses := p.watchStatus(ctx, l, t, base), l.pauses(ctx, t)
+	got, err := p.play(ctx, l.agents, t.agent, t.id, watch.begin, func() {
+		pauses.stop()
+		watch.stop()
+		l.end(t)
+	})
+	if err != nil && ctx.Err() == nil {
+		p.broke(PromiseGoesOn, t, "%s", err)
+	}
+	if err != nil {
+		return err
+	}
+	v, err := p.judge(ctx, l, t, got, base)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trials = append(p.trials, v)
+	return nil
+}
+
+// broke notes that a promise was broken.
+func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
+	b := Broken{Promise: promise, Agent: t.agent.Name, ID: t.id, Detail: fmt.Sprintf(format, args...)}
+	p.mu.Lock()
+	p.broken = append(p.broken, b)
+	p.mu.Unlock()
+	p.config.Progress("BROKEN " + b.String())
+}
+
+// A killed is a kill as it is told.
+type killed struct {
+	done, total     int
+	boundary        domain.Boundary
+	pid             int
+	agent           string
+	execution, step int
+}
+
+func (p *chaos) tell(k killed) {
+	at := "between steps"
+	switch {
+	case k.step > 0:
+		at = fmt.Sprintf("at step %d", k.step)
+	case k.boundary == domain.Continuing:
+		at = "while it continued as new"
+	}
+	p.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", k.done, k.total, k.boundary, k.pid, k.agent, at))
+}
