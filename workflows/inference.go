@@ -155,7 +155,7 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 // a part of the step: its usage counts there. It answers again where that is not
 // worth its price.
 func (i *inference) summarise() course {
-	plan, worth := i.talk.PlanSummary(i.resolved)
+	plan, worth := i.talk.plan(i.root, i.resolved)
 	if !worth {
 		return again
 	}

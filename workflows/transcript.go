@@ -98,6 +98,18 @@ func (t *transcript) clear(r *domain.Resolved) bool {
 // refused takes a provider's word that the conversation is too long.
 func (t *transcript) refused(r *domain.Resolved) { t.Conversation = t.WithRefused(r) }
 
+// replacedSummaries is the version from which a summary that a newer one has
+// replaced no longer counts as shown. It must never change.
+const replacedSummaries = "replaced-summaries"
+
+// plan says what to sum up, if anything is worth it.
+func (t *transcript) plan(ctx workflow.Context, r *domain.Resolved) (conversation.SummaryPlan, bool) {
+	if t.Edits().Summary > 0 && workflow.GetVersion(ctx, replacedSummaries, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		t.Conversation = t.WithReplacedCounted()
+	}
+	return t.PlanSummary(r)
+}
+
 // summed makes the newest message stand for those before it.
 func (t *transcript) summed(plan conversation.SummaryPlan, r *domain.Resolved) {
 	t.Conversation = t.WithSummary(plan, r)

@@ -303,3 +303,29 @@ func TestPage(t *testing.T) {
 	require.InDelta(t, 8*400_000, c.SizeFrom(2), 10_000)
 	require.Zero(t, c.SizeFrom(10))
 }
+
+// TestReplacedSummary: a summary that a newer one has replaced is shown no more,
+// and counts only in runs that began when it did.
+func TestReplacedSummary(t *testing.T) {
+	t.Parallel()
+	r := resolved(8000, "")
+	twice := func(c conversation.Conversation) (conversation.Conversation, int) {
+		first := 0
+		for _, more := range []int{6, 1} {
+			for range more {
+				c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
+			}
+			plan, worth := c.PlanSummary(r)
+			require.True(t, worth)
+			if first > 0 {
+				require.LessOrEqual(t, plan.Request().To, first, "the first summary is among what is kept")
+			}
+			first = c.Len()
+			c = c.Append(domain.SectionSummary, domain.UserMessage(words(96)), domain.Digest{}).WithSummary(plan, r)
+		}
+		return c, first
+	}
+	now, _ := twice(begun(200, r))
+	before, _ := twice(begun(200, r).WithReplacedCounted())
+	require.Equal(t, domain.EstimateTokens(domain.UserMessage(words(96))), before.Input(r)-now.Input(r))
+}

@@ -35,6 +35,9 @@ type Conversation struct {
 	// excess is how many tokens more the provider has counted for the newest
 	// inference than were estimated.
 	excess int64
+	// countsReplaced says that a summary which a newer one has replaced counts as
+	// shown, as it did once.
+	countsReplaced bool
 }
 
 // New returns the conversation in which nothing was said yet, of an agent whose

@@ -86,7 +86,7 @@ func (c *Conversation) summary(index int) messageSummary {
 		index: index, tokens: domain.EstimateTokens(e.Message),
 		result: e.Message.Role == domain.RoleTool, assistant: e.Message.Role == domain.RoleAssistant,
 		calls: len(e.Message.ToolCalls) > 0, trace: e.Trace(),
-		shown: e.Shown(c.compiler, c.chain) && (e.Section != domain.SectionSummary || index >= c.edits.Summary-1),
+		shown: e.Shown(c.compiler, c.chain) && (c.countsReplaced || e.Section != domain.SectionSummary || index >= c.edits.Summary-1),
 	}
 }
 
