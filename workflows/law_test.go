@@ -246,3 +246,27 @@ func TestTheLaw(t *testing.T) {
 		}
 	})
 }
+
+// TestACallCountsWhateverItsToolSays: a code that only hooks and guards give
+// takes nothing off what the budget counts.
+func TestACallCountsWhateverItsToolSays(t *testing.T) {
+	t.Parallel()
+	for _, code := range []domain.Code{domain.CodeBlocked, domain.CodeUnknownTool, domain.CodeOutcomeUnknown} {
+		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
+		w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+			if len(w.asked) > 3 {
+				return says("the end"), nil
+			}
+			return says("", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
+		}
+		w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
+			return domain.ToolReply{Error: domain.CodedErrorf(domain.Denied, code, "no")}, nil
+		}
+		env := w.environment(t)
+		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+			in.Budget = domain.ExecutionBudget{MaxToolCalls: number(1)}
+		}))
+		outcome(t, env)
+		require.Len(t, w.ran, 1, code)
+	}
+}

@@ -183,7 +183,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 func (b *toolBatch) end(i int, result toolResult) {
 	b.results[i] = result
 	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: i}}, Reply: result.ToolReply})
-	if result.began && !b.content.ToolExecutions[i].Outcome().Ran() {
+	if result.began && b.content.ToolExecutions[i].NotStarted {
 		b.counted(-1)
 	}
 	if result.Stop != nil {

@@ -69,7 +69,7 @@ func unread(agent progress.Agent) string {
 }
 
 func cloned(h *historypb.History) *historypb.History {
-	return proto.Clone(h).(*historypb.History) //nolint:forcetypeassert,errcheck // a clone is of the same type
+	return proto.Clone(h).(*historypb.History)
 }
 
 // Nothing of what is kept is unreadable, and nothing of it is left out.
@@ -237,7 +237,7 @@ func FuzzHistory(f *testing.F) {
 			h.Events = slices.Delete(h.Events, n, min(n+1+mod(kind, 5), len(h.Events)))
 		}
 		if other != 0 && len(h.Events) > 0 {
-			h.Events[mod(which+from, len(h.Events))].EventType = enumspb.EventType(int32(other)) //nolint:gosec // any will do
+			h.Events[mod(which+from, len(h.Events))].EventType = enumspb.EventType(int32(other))
 		}
 		if len(flips) > 0 {
 			raw, err := proto.Marshal(h)
