@@ -12,6 +12,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // gateway is a provider that refuses what a definition of its model says.
@@ -97,7 +98,7 @@ func TestAbilities(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			catalog, err := a.ListTools(t.Context(), domain.CatalogRequest{Definition: test.definition})
+			catalog, err := a.ListTools(t.Context(), contract.CatalogRequest{Definition: test.definition})
 			if test.wrong == "" {
 				require.NoError(t, err)
 				require.Equal(t, test.mode, catalog.OutputMode)

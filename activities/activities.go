@@ -15,6 +15,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -42,7 +43,7 @@ type Config struct {
 	// Limits are the providers' whose use is limited, by their names. Nil: none is.
 	Limits map[string]Limit
 	// At is called where a worker's death would tell most. Nil in production.
-	At func(context.Context, domain.Boundary)
+	At func(context.Context, contract.Boundary)
 	// CancelGrace is how long a tool may go on after its context has ended,
 	// before it is left to itself. Zero: 5 s.
 	CancelGrace time.Duration
@@ -125,28 +126,28 @@ func New(config Config) (*Activities, error) {
 		config.Secrets = noSecrets{}
 	}
 	if config.At == nil {
-		config.At = func(context.Context, domain.Boundary) {}
+		config.At = func(context.Context, contract.Boundary) {}
 	}
 	return &Activities{config: config, tools: tools}, nil
 }
 
 // Register makes a worker serve the activities under the names of the contract.
 func (a *Activities) Register(r worker.ActivityRegistry) {
-	register(r, domain.CallModel, a.CallModel)
-	register(r, domain.CallTool, a.CallTool)
-	register(r, domain.ListTools, a.ListTools)
-	register(r, domain.Record, a.Record)
-	register(r, domain.CallHook, a.CallHook)
-	register(r, domain.CheckOutput, a.CheckOutput)
+	register(r, contract.CallModel, a.CallModel)
+	register(r, contract.CallTool, a.CallTool)
+	register(r, contract.ListTools, a.ListTools)
+	register(r, contract.Record, a.Record)
+	register(r, contract.CallHook, a.CallHook)
+	register(r, contract.CheckOutput, a.CheckOutput)
 }
 
 // RegisterInference makes a worker serve inferences alone, for a task queue that
 // a rate limit holds for.
 func (a *Activities) RegisterInference(r worker.ActivityRegistry) {
-	register(r, domain.CallModel, a.CallModel)
+	register(r, contract.CallModel, a.CallModel)
 }
 
 // register does not compile where an activity's types are not its contract's.
-func register[In, Out any](r worker.ActivityRegistry, name domain.Activity[In, Out], run func(context.Context, In) (Out, error)) {
+func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, In) (Out, error)) {
 	r.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: string(name)})
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -24,14 +25,14 @@ import (
 // its trigger cannot do. It is tried again where the hook's own error says so
 // (one of domain's, throttled or unavailable), where it took too long, and where
 // the worker was told to stop.
-func (a *Activities) CallHook(ctx context.Context, request domain.HookRequest) (domain.HookReply, error) {
+func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest) (contract.HookReply, error) {
 	info := activity.GetInfo(ctx)
-	defer pulse(ctx, domain.Heartbeat{
-		ExecutionID: request.ExecutionID, Step: request.Step, Phase: domain.PhaseRunning, Attempt: int(info.Attempt),
+	defer pulse(ctx, contract.Heartbeat{
+		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(info.Attempt),
 	})()
 	h, err := a.config.Hooks.Find(request.Hook)
 	if err != nil {
-		return domain.HookReply{}, a.hookFailure(request.Hook, err)
+		return contract.HookReply{}, a.hookFailure(request.Hook, err)
 	}
 	c := hookCall{activities: a, request: request, info: info}
 	run := c.run(ctx, h.Activity())
@@ -39,25 +40,25 @@ func (a *Activities) CallHook(ctx context.Context, request domain.HookRequest) (
 	case run.err == nil:
 		reply, err := checkedReply(request, hiddenReply(a.config.Secrets, run.reply))
 		if err != nil {
-			return domain.HookReply{}, a.hookFailure(request.Hook, err)
+			return contract.HookReply{}, a.hookFailure(request.Hook, err)
 		}
 		return reply, nil
 	case temporal.IsCanceledError(context.Cause(ctx)):
-		return domain.HookReply{}, ctx.Err()
+		return contract.HookReply{}, ctx.Err()
 	}
-	return domain.HookReply{}, a.hookFailure(request.Hook, c.failed(run))
+	return contract.HookReply{}, a.hookFailure(request.Hook, c.failed(run))
 }
 
 // A hookCall is one attempt at one hook.
 type hookCall struct {
 	activities *Activities
-	request    domain.HookRequest
+	request    contract.HookRequest
 	info       activity.Info
 }
 
 // A hookRun is how a hook's function ended.
 type hookRun struct {
-	reply domain.HookReply
+	reply contract.HookReply
 	err   error
 	// cause is why its context had ended by then, if it had.
 	cause error
@@ -74,7 +75,7 @@ var (
 func (c hookCall) run(ctx context.Context, call hook.Activity) hookRun {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ctx = domain.WithPlace(ctx, domain.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: c.request.ExecutionID, Step: c.request.Step})
+	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: c.request.ExecutionID, Step: c.request.Step})
 
 	returned := make(chan hookRun, 1)
 	go func() {
@@ -126,7 +127,7 @@ func (c hookCall) failed(run hookRun) error {
 
 // hookFailure is the failure of a hook, of the code that says so. An error that
 // is none of domain's is shown as it is: whoever wrote the hook wrote it.
-func (a *Activities) hookFailure(spec domain.HookSpec, err error) error {
+func (a *Activities) hookFailure(spec contract.HookSpec, err error) error {
 	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		own = *e

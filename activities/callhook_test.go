@@ -19,11 +19,12 @@ import (
 
 	"everstep/activities"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
 // callHook runs a hook of the trigger through the activity.
-func (b *bench) callHook(t *testing.T, h hook.Hook, request domain.HookRequest) (domain.HookReply, error) {
+func (b *bench) callHook(t *testing.T, h hook.Hook, request contract.HookRequest) (contract.HookReply, error) {
 	t.Helper()
 	set, err := hook.NewSet(h)
 	require.NoError(t, err)
@@ -40,7 +41,7 @@ func (b *bench) callHook(t *testing.T, h hook.Hook, request domain.HookRequest) 
 	env.SetWorkerStopChannel(b.stop)
 	if b.beats != nil {
 		env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-			var beat domain.Heartbeat
+			var beat contract.Heartbeat
 			require.NoError(t, details.Get(&beat))
 			b.beats(beat)
 		})
@@ -51,9 +52,9 @@ func (b *bench) callHook(t *testing.T, h hook.Hook, request domain.HookRequest) 
 	}
 	value, err := env.ExecuteActivity(a.CallHook, request)
 	if err != nil {
-		return domain.HookReply{}, err
+		return contract.HookReply{}, err
 	}
-	var reply domain.HookReply
+	var reply contract.HookReply
 	require.NoError(t, value.Get(&reply))
 	return reply, nil
 }
@@ -72,30 +73,30 @@ func hookFailed(t *testing.T, err error) (own domain.Error, retryable bool) {
 func TestCallHook(t *testing.T) {
 	t.Parallel()
 	b := benchOf()
-	var beats []domain.Heartbeat
-	b.beats = func(beat domain.Heartbeat) { beats = append(beats, beat) }
+	var beats []contract.Heartbeat
+	b.beats = func(beat contract.Heartbeat) { beats = append(beats, beat) }
 	b.attempt = 2
 	agentID, err := domain.AgentIDOf("a")
 	require.NoError(t, err)
 	execution := agentID.Execution("run", 1)
-	var asked domain.HookRequest
-	h := hook.IO(domain.TriggerBeforeToolUse, "gate", func(ctx context.Context, request domain.HookRequest) (domain.HookReply, error) {
+	var asked contract.HookRequest
+	h := hook.IO(domain.TriggerBeforeToolUse, "gate", func(ctx context.Context, request contract.HookRequest) (contract.HookReply, error) {
 		asked = request
-		require.Equal(t, domain.Place{WorkflowID: agent, ExecutionID: execution, Step: 3}, domain.PlaceOf(ctx))
+		require.Equal(t, contract.Place{WorkflowID: agent, ExecutionID: execution, Step: 3}, contract.PlaceOf(ctx))
 		require.NoError(t, ctx.Err())
-		return domain.HookReply{
+		return contract.HookReply{
 			Call: &domain.ToolCall{Name: "read", Arguments: "{}"}, Stop: &domain.StopSignal{Message: "enough"},
 			Say: []domain.Message{{Parts: []domain.Part{{Type: domain.PartText, Text: "careful"}}}}, Note: domain.Metadata{"k": json.RawMessage("1")},
 		}, nil
 	})
-	reply, err := b.callHook(t, h, domain.HookRequest{ExecutionID: execution, Step: 3, Call: &domain.ToolCall{ID: "c1", Name: "write"}})
+	reply, err := b.callHook(t, h, contract.HookRequest{ExecutionID: execution, Step: 3, Call: &domain.ToolCall{ID: "c1", Name: "write"}})
 	require.NoError(t, err)
 	require.Equal(t, "write", asked.Call.Name)
 	require.Equal(t, domain.ToolCall{ID: "c1", Name: "read", Arguments: "{}"}, *reply.Call, "the id is the model's")
 	require.Equal(t, domain.StopRequested, reply.Stop.Reason, "the reason that a hook has unless it names one")
 	require.Equal(t, domain.RoleUser, reply.Say[0].Role)
 	require.JSONEq(t, "1", string(reply.Note["k"]))
-	require.Equal(t, domain.Heartbeat{ExecutionID: execution, Step: 3, Phase: domain.PhaseRunning, Attempt: 2}, beats[0])
+	require.Equal(t, contract.Heartbeat{ExecutionID: execution, Step: 3, Phase: contract.PhaseRunning, Attempt: 2}, beats[0])
 }
 
 func TestCallHookFails(t *testing.T) {
@@ -116,10 +117,10 @@ func TestCallHookFails(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
-				return domain.HookReply{Block: "nonsense beside an error does not matter"}, test.err
+			h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{Block: "nonsense beside an error does not matter"}, test.err
 			})
-			_, err := benchOf().callHook(t, h, domain.HookRequest{})
+			_, err := benchOf().callHook(t, h, contract.HookRequest{})
 			own, retryable := hookFailed(t, err)
 			require.Equal(t, test.kind, own.Kind)
 			require.Equal(t, test.retry, retryable)
@@ -132,16 +133,16 @@ func TestCallHookFails(t *testing.T) {
 
 func TestCallHookThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
-		return domain.HookReply{}, nil
+	h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
 	})
-	for says, change := range map[string]func(*domain.HookSpec){
-		"this worker has none of that name": func(s *domain.HookSpec) { s.Name = "legder" },
-		"this worker has version 1":         func(s *domain.HookSpec) { s.Version = 2 },
+	for says, change := range map[string]func(*contract.HookSpec){
+		"this worker has none of that name": func(s *contract.HookSpec) { s.Name = "legder" },
+		"this worker has version 1":         func(s *contract.HookSpec) { s.Version = 2 },
 	} {
 		spec := h.Spec()
 		change(&spec)
-		_, err := benchOf().callHook(t, h, domain.HookRequest{Hook: spec})
+		_, err := benchOf().callHook(t, h, contract.HookRequest{Hook: spec})
 		own, retryable := hookFailed(t, err)
 		require.False(t, retryable)
 		require.Contains(t, own.Message, says)
@@ -150,10 +151,10 @@ func TestCallHookThatIsNotThere(t *testing.T) {
 
 func TestCallHookPanics(t *testing.T) {
 	t.Parallel()
-	h := hook.IO(domain.TriggerOnStop, "wild", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+	h := hook.IO(domain.TriggerOnStop, "wild", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 		panic("a secret of the stack")
 	})
-	_, err := benchOf().callHook(t, h, domain.HookRequest{})
+	_, err := benchOf().callHook(t, h, contract.HookRequest{})
 	own, retryable := hookFailed(t, err)
 	require.False(t, retryable)
 	require.Contains(t, own.Message, "panicked")
@@ -164,10 +165,10 @@ func TestCallHookPanics(t *testing.T) {
 func TestCallHookCutOff(t *testing.T) {
 	t.Parallel()
 	for _, heeds := range []bool{true, false} {
-		wait := func(ctx context.Context, _ domain.HookRequest) (domain.HookReply, error) {
+		wait := func(ctx context.Context, _ contract.HookRequest) (contract.HookReply, error) {
 			if heeds {
 				<-ctx.Done()
-				return domain.HookReply{}, ctx.Err()
+				return contract.HookReply{}, ctx.Err()
 			}
 			select {}
 		}
@@ -175,7 +176,7 @@ func TestCallHookCutOff(t *testing.T) {
 			t.Parallel()
 			h := hook.IO(domain.TriggerBeforeStep, "slow", wait)
 			h.Timeout = 20 * time.Millisecond
-			_, err := benchOf().callHook(t, h, domain.HookRequest{})
+			_, err := benchOf().callHook(t, h, contract.HookRequest{})
 			own, retryable := hookFailed(t, err)
 			require.True(t, retryable, "as it is where the server's time-out comes first")
 			require.Contains(t, own.Message, "took longer than it may, 20ms")
@@ -184,7 +185,7 @@ func TestCallHookCutOff(t *testing.T) {
 			t.Parallel()
 			b := benchOf()
 			close(b.stop)
-			_, err := b.callHook(t, hook.IO(domain.TriggerBeforeStep, "slow", wait), domain.HookRequest{})
+			_, err := b.callHook(t, hook.IO(domain.TriggerBeforeStep, "slow", wait), contract.HookRequest{})
 			own, retryable := hookFailed(t, err)
 			require.True(t, retryable)
 			require.Contains(t, own.Message, "worker stopped")
@@ -194,11 +195,11 @@ func TestCallHookCutOff(t *testing.T) {
 			b := benchOf()
 			parent, cancel := context.WithCancelCause(context.Background())
 			b.parent = parent
-			h := hook.IO(domain.TriggerBeforeStep, "slow", func(ctx context.Context, r domain.HookRequest) (domain.HookReply, error) {
+			h := hook.IO(domain.TriggerBeforeStep, "slow", func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 				cancel(temporal.NewCanceledError())
 				return wait(ctx, r)
 			})
-			_, err := b.callHook(t, h, domain.HookRequest{})
+			_, err := b.callHook(t, h, contract.HookRequest{})
 			require.True(t, temporal.IsCanceledError(err), "%v", err)
 		})
 	}

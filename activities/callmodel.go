@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // CallModel makes one attempt at an inference: it finds the conversation that
@@ -24,11 +25,11 @@ import (
 // It is safe to run twice: an attempt that finds the heartbeat of one that was
 // lost after its request counts that one as spent, and does not begin where the
 // budget no longer covers another.
-func (a *Activities) CallModel(ctx context.Context, request domain.ModelRequest) (domain.ModelReply, error) {
+func (a *Activities) CallModel(ctx context.Context, request contract.ModelRequest) (contract.ModelReply, error) {
 	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
-	ctx = domain.WithPlace(ctx, domain.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
-	c.pulse = startModelPulse(ctx, c.info, a.config.HeartbeatThrottle, domain.Heartbeat{
-		ExecutionID: request.ExecutionID, Step: request.Step, Phase: domain.PhaseWaiting,
+	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
+	c.pulse = startModelPulse(ctx, c.info, a.config.HeartbeatThrottle, contract.Heartbeat{
+		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseWaiting,
 		Attempt: c.attempt(), Spent: c.spent,
 	})
 	defer c.pulse.stop()
@@ -46,13 +47,13 @@ func (a *Activities) CallModel(ctx context.Context, request domain.ModelRequest)
 	if stoppable.Err() != nil {
 		return c.failed(ctx, inference.Answer{Partial: true}, context.Cause(stoppable))
 	}
-	a.config.At(ctx, domain.BeforeRequest)
+	a.config.At(ctx, contract.BeforeRequest)
 	answer, err := c.inTime(stoppable, provider)
 	c.metered(answer, err)
 	if err != nil {
 		return c.failed(ctx, answer, err)
 	}
-	a.config.At(ctx, domain.AfterRequest)
+	a.config.At(ctx, contract.AfterRequest)
 	return c.answered(ctx, answer)
 }
 
@@ -77,7 +78,7 @@ func whileWorking(ctx context.Context) (context.Context, func()) {
 // A modelCall is one attempt at one inference.
 type modelCall struct {
 	activities *Activities
-	request    domain.ModelRequest
+	request    contract.ModelRequest
 	info       activity.Info
 	pulse      *modelPulse
 	call       inference.Call
@@ -102,7 +103,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.request.Summary != nil || domain.Rewriter(conversation.Resolved.Hooks) != "" {
+	if c.request.Summary != nil || contract.Rewriter(conversation.Resolved.Hooks) != "" {
 		// A summary is no answer, and what a hook may rewrite nobody reads before it did.
 		c.pulse.withhold()
 	}
@@ -177,7 +178,7 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (ans
 		c.pulse.heard(delta)
 		if !streaming {
 			streaming = true
-			c.activities.config.At(ctx, domain.InStream)
+			c.activities.config.At(ctx, contract.InStream)
 		}
 	})
 }

@@ -24,6 +24,7 @@ import (
 	"everstep/activities/modelfacts"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A fakeModel is a provider that does what a test says.
@@ -47,12 +48,12 @@ func says(text string, usage domain.Usage) inference.Answer {
 type modelBench struct {
 	model    fakeModel
 	log      domain.Log
-	resolved domain.Resolved
+	resolved contract.Resolved
 	attempt  int32
-	before   *domain.Heartbeat
+	before   *contract.Heartbeat
 	parent   context.Context
 	stop     chan struct{}
-	at       func(context.Context, domain.Boundary)
+	at       func(context.Context, contract.Boundary)
 	// heartbeat is the time-out that the activity is told.
 	heartbeat time.Duration
 	// source, where set, takes the place of the worker's memory.
@@ -65,16 +66,16 @@ type modelBench struct {
 	called inference.Call
 
 	mu    sync.Mutex
-	beats []domain.Heartbeat
+	beats []contract.Heartbeat
 	// onBeat, where set, hears each heartbeat.
-	onBeat func(domain.Heartbeat)
+	onBeat func(contract.Heartbeat)
 }
 
 const agent = "default-test-workflow-id"
 
 func modelBenchOf(model fakeModel) *modelBench {
 	b := &modelBench{model: model, attempt: 1, parent: context.Background(), stop: make(chan struct{})}
-	b.resolved = domain.Resolved{
+	b.resolved = contract.Resolved{
 		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "fake", Model: "m"}, SystemPrompt: "be brief"},
 		Tools:      []domain.ToolSpec{{Name: "f", Schema: []byte(`{"type":"object"}`)}},
 		Digest:     domain.DigestOf([]byte("resolved")),
@@ -93,11 +94,11 @@ func answeringBench(text string, usage domain.Usage) *modelBench {
 	return b
 }
 
-func (b *modelBench) request() domain.ModelRequest {
-	return domain.ModelRequest{ExecutionID: domain.ExecutionID{UUID: uuid.UUID{1}}, Step: 3, Log: b.log.Ref(), Resolved: b.resolved.Digest, Inference: 2}
+func (b *modelBench) request() contract.ModelRequest {
+	return contract.ModelRequest{ExecutionID: domain.ExecutionID{UUID: uuid.UUID{1}}, Step: 3, Log: b.log.Ref(), Resolved: b.resolved.Digest, Inference: 2}
 }
 
-func (b *modelBench) call(t testing.TB, request domain.ModelRequest) (domain.ModelReply, error) {
+func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract.ModelReply, error) {
 	t.Helper()
 	source := b.source
 	if source == nil {
@@ -119,14 +120,14 @@ func (b *modelBench) call(t testing.TB, request domain.ModelRequest) (domain.Mod
 	env.RegisterActivity(a.CallModel)
 	value, err := env.ExecuteActivity(a.CallModel, request)
 	if err != nil {
-		return domain.ModelReply{}, err
+		return contract.ModelReply{}, err
 	}
-	var reply domain.ModelReply
+	var reply contract.ModelReply
 	require.NoError(t, value.Get(&reply))
 	return reply, nil
 }
 
-func (b *modelBench) reply(t *testing.T) domain.ModelReply {
+func (b *modelBench) reply(t *testing.T) contract.ModelReply {
 	t.Helper()
 	reply, err := b.call(t, b.request())
 	require.NoError(t, err)
@@ -145,10 +146,10 @@ func (b *modelBench) failure(t *testing.T) (*temporal.ApplicationError, domain.E
 	return app, own
 }
 
-func (b *modelBench) recorded() []domain.Heartbeat {
+func (b *modelBench) recorded() []contract.Heartbeat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]domain.Heartbeat(nil), b.beats...)
+	return append([]contract.Heartbeat(nil), b.beats...)
 }
 
 // modelTold tells an activity its attempt, and listens to its heartbeats.
@@ -183,10 +184,10 @@ func (o *modelOutbound) GetInfo(ctx context.Context) activity.Info {
 
 func (o *modelOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
 	o.bench.mu.Lock()
-	o.bench.beats = append(o.bench.beats, details[0].(domain.Heartbeat))
+	o.bench.beats = append(o.bench.beats, details[0].(contract.Heartbeat))
 	o.bench.mu.Unlock()
 	if o.bench.onBeat != nil {
-		o.bench.onBeat(details[0].(domain.Heartbeat))
+		o.bench.onBeat(details[0].(contract.Heartbeat))
 	}
 	o.Next.RecordHeartbeat(ctx, details...)
 }
@@ -194,13 +195,13 @@ func (o *modelOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
 func TestCallModelAnswers(t *testing.T) {
 	t.Parallel()
 	var got inference.Call
-	var boundaries []domain.Boundary
+	var boundaries []contract.Boundary
 	b := modelBenchOf(nil)
 	b.model = func(_ context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
 		got = call
 		beats := b.recorded()
 		require.Len(t, beats, 1, "the first heartbeat is the request's")
-		require.Equal(t, domain.PhaseRequested, beats[0].Phase)
+		require.Equal(t, contract.PhaseRequested, beats[0].Phase)
 		require.Equal(t, domain.Usage{InputTokens: call.InputTokens(), OutputTokens: 77, Estimated: true}, beats[0].Reserved)
 		require.Equal(t, 5, beats[0].Attempt)
 		emit(inference.Delta{})
@@ -208,13 +209,13 @@ func TestCallModelAnswers(t *testing.T) {
 		emit(inference.Delta{Text: " you"})
 		return says("hi you", domain.Usage{InputTokens: 9, OutputTokens: 2}), nil
 	}
-	b.at = func(_ context.Context, at domain.Boundary) { boundaries = append(boundaries, at) }
+	b.at = func(_ context.Context, at contract.Boundary) { boundaries = append(boundaries, at) }
 	request := b.request()
 	request.Attempts, request.MaxOutputTokens, request.TokensLeft = 4, 77, 1000
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
 
-	require.Equal(t, domain.Answered, reply.Outcome)
+	require.Equal(t, contract.Answered, reply.Outcome)
 	require.Equal(t, "hi you", reply.Message.Text())
 	encoded, err := json.Marshal(reply.Message)
 	require.NoError(t, err)
@@ -222,7 +223,7 @@ func TestCallModelAnswers(t *testing.T) {
 	require.Equal(t, domain.Usage{InputTokens: 9, OutputTokens: 2}, reply.Response.Usage)
 	require.Equal(t, 1, reply.Tries)
 	require.True(t, reply.Spent.IsZero())
-	require.Equal(t, []domain.Boundary{domain.BeforeRequest, domain.InStream, domain.AfterRequest}, boundaries)
+	require.Equal(t, []contract.Boundary{contract.BeforeRequest, contract.InStream, contract.AfterRequest}, boundaries)
 
 	require.Equal(t, "be brief", got.System)
 	require.Equal(t, []domain.Message{domain.UserMessage("hello")}, got.Messages)
@@ -290,7 +291,7 @@ func TestCallModelFailures(t *testing.T) {
 			require.LessOrEqual(t, app.NextRetryDelay(), test.most)
 			require.NotContains(t, app.Error(), "secret")
 			beats := b.recorded()
-			require.Equal(t, domain.PhaseWaiting, beats[len(beats)-1].Phase, "the next attempt must not count this one")
+			require.Equal(t, contract.PhaseWaiting, beats[len(beats)-1].Phase, "the next attempt must not count this one")
 			require.True(t, beats[len(beats)-1].Reserved.IsZero())
 		})
 	}
@@ -319,7 +320,7 @@ func TestCallModelBilledFailure(t *testing.T) {
 		return inference.Answer{Message: inference.PartialMessage("", "eight ch"), Partial: true}, cut
 	})
 	reply := b.reply(t)
-	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Equal(t, domain.CodeMalformed, reply.Error.Code)
 	require.Nil(t, reply.Message)
 	require.Equal(t, domain.Usage{InputTokens: 14, OutputTokens: 6, Estimated: true}, reply.Spent)
@@ -330,7 +331,7 @@ func TestCallModelBilledFailure(t *testing.T) {
 		return says(strings.Repeat("x", domain.MaxMessage), domain.Usage{InputTokens: 5, OutputTokens: 6}), nil
 	})
 	reply = b.reply(t)
-	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Equal(t, domain.TooLarge, reply.Error.Kind)
 	require.Equal(t, domain.Usage{InputTokens: 5, OutputTokens: 6}, reply.Spent)
 
@@ -339,7 +340,7 @@ func TestCallModelBilledFailure(t *testing.T) {
 		panic("oh")
 	})
 	reply = b.reply(t)
-	require.Equal(t, domain.BilledFailure, reply.Outcome, "what broke down after it had sent may be billed")
+	require.Equal(t, contract.BilledFailure, reply.Outcome, "what broke down after it had sent may be billed")
 	require.Equal(t, domain.Internal, reply.Error.Kind)
 }
 
@@ -367,7 +368,7 @@ func TestCallModelStopped(t *testing.T) {
 			b := modelBenchOf(waits(text, func() { cancel(temporal.NewCanceledError()) }))
 			b.parent = parent
 			reply := b.reply(t)
-			require.Equal(t, domain.Interrupted, reply.Outcome)
+			require.Equal(t, contract.Interrupted, reply.Outcome)
 			require.Nil(t, reply.Error)
 			require.EqualValues(t, 14, reply.Response.Usage.InputTokens)
 			require.True(t, reply.Response.Usage.Estimated)
@@ -393,7 +394,7 @@ func TestCallModelStopped(t *testing.T) {
 		})
 		b.parent = parent
 		reply := b.reply(t)
-		require.Equal(t, domain.Interrupted, reply.Outcome)
+		require.Equal(t, contract.Interrupted, reply.Outcome)
 		require.True(t, reply.Response.Usage.IsZero())
 	})
 	t.Run("after the answer", func(t *testing.T) {
@@ -404,7 +405,7 @@ func TestCallModelStopped(t *testing.T) {
 			return says("whole", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
 		})
 		b.parent = parent
-		require.Equal(t, domain.Answered, b.reply(t).Outcome)
+		require.Equal(t, contract.Answered, b.reply(t).Outcome)
 	})
 }
 
@@ -413,7 +414,7 @@ func TestCallModelWorkerStops(t *testing.T) {
 	b := modelBenchOf(nil)
 	b.model = waits("eight ch", func() { close(b.stop) })
 	reply := b.reply(t)
-	require.Equal(t, domain.ShutDown, reply.Outcome, "never a stop")
+	require.Equal(t, contract.ShutDown, reply.Outcome, "never a stop")
 	require.Equal(t, domain.Usage{InputTokens: 14, OutputTokens: 6, Estimated: true}, reply.Spent)
 	require.Nil(t, reply.Message)
 }
@@ -431,7 +432,7 @@ func TestCallModelCutOffByTheServer(t *testing.T) {
 			require.False(t, app.NonRetryable())
 			require.Equal(t, domain.Unavailable, own.Kind)
 			beats := b.recorded()
-			require.NotEqual(t, domain.PhaseWaiting, beats[len(beats)-1].Phase, "the next attempt counts this one")
+			require.NotEqual(t, contract.PhaseWaiting, beats[len(beats)-1].Phase, "the next attempt counts this one")
 		})
 	}
 }
@@ -440,24 +441,24 @@ func TestCallModelCutOffByTheServer(t *testing.T) {
 // counts as spent, and no other begins where the budget does not cover it.
 func TestCallModelAfterALostAttempt(t *testing.T) {
 	t.Parallel()
-	lost := domain.Heartbeat{
-		Phase: domain.PhaseStreaming, Spent: domain.Usage{InputTokens: 10, OutputTokens: 1}, Length: 8,
+	lost := contract.Heartbeat{
+		Phase: contract.PhaseStreaming, Spent: domain.Usage{InputTokens: 10, OutputTokens: 1}, Length: 8,
 		Reserved: domain.Usage{InputTokens: 12, OutputTokens: 1000, ReasoningTokens: 3, Estimated: true},
 	}
 	spent := domain.Usage{InputTokens: 22, OutputTokens: 6, ReasoningTokens: 3, Estimated: true}
 	for name, test := range map[string]struct {
-		phase     domain.InferencePhase
+		phase     contract.InferencePhase
 		left      int64
 		spent     domain.Usage
-		outcome   domain.ModelOutcome
+		outcome   contract.ModelOutcome
 		maxOutput int64
 	}{
-		"no limit":              {phase: domain.PhaseStreaming, spent: spent, outcome: domain.Answered, maxOutput: 500},
-		"requested":             {phase: domain.PhaseRequested, spent: spent, outcome: domain.Answered, maxOutput: 500},
-		"nothing was sent":      {phase: domain.PhaseWaiting, spent: lost.Spent, outcome: domain.Answered, maxOutput: 500},
-		"a budget that covers":  {phase: domain.PhaseStreaming, left: 100, spent: spent, outcome: domain.Answered, maxOutput: 58},
-		"a budget that just":    {phase: domain.PhaseStreaming, left: 58, spent: spent, outcome: domain.Answered, maxOutput: 16},
-		"a budget that doesn't": {phase: domain.PhaseStreaming, left: 57, spent: spent, outcome: domain.BilledFailure},
+		"no limit":              {phase: contract.PhaseStreaming, spent: spent, outcome: contract.Answered, maxOutput: 500},
+		"requested":             {phase: contract.PhaseRequested, spent: spent, outcome: contract.Answered, maxOutput: 500},
+		"nothing was sent":      {phase: contract.PhaseWaiting, spent: lost.Spent, outcome: contract.Answered, maxOutput: 500},
+		"a budget that covers":  {phase: contract.PhaseStreaming, left: 100, spent: spent, outcome: contract.Answered, maxOutput: 58},
+		"a budget that just":    {phase: contract.PhaseStreaming, left: 58, spent: spent, outcome: contract.Answered, maxOutput: 16},
+		"a budget that doesn't": {phase: contract.PhaseStreaming, left: 57, spent: spent, outcome: contract.BilledFailure},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -477,7 +478,7 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 			require.Equal(t, test.spent, reply.Spent)
 			require.Equal(t, test.maxOutput, call.MaxOutputTokens)
 			require.Equal(t, 2, reply.Tries)
-			if test.outcome == domain.Answered {
+			if test.outcome == contract.Answered {
 				require.Equal(t, test.spent, b.recorded()[0].Spent, "the ledger goes on")
 			} else {
 				require.Empty(t, b.recorded(), "nothing may say that a request was made")
@@ -491,7 +492,7 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 		})
 		b.before, b.attempt = &lost, 2
 		reply := b.reply(t)
-		require.Equal(t, domain.BilledFailure, reply.Outcome)
+		require.Equal(t, contract.BilledFailure, reply.Outcome)
 		require.Equal(t, domain.CodeAuth, reply.Error.Code)
 		require.Equal(t, spent, reply.Spent)
 	})
@@ -501,7 +502,7 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 func TestCallModelTail(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("é€", 5000)
-	whole := make(chan domain.Heartbeat, 1)
+	whole := make(chan contract.Heartbeat, 1)
 	b := modelBenchOf(func(_ context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
 		for _, r := range text {
 			emit(inference.Delta{Text: string(r)})
@@ -511,14 +512,14 @@ func TestCallModelTail(t *testing.T) {
 		return says(text, domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
 	})
 	var once sync.Once
-	b.onBeat = func(beat domain.Heartbeat) {
+	b.onBeat = func(beat contract.Heartbeat) {
 		if beat.Length == len(text) {
 			once.Do(func() { whole <- beat })
 		}
 	}
 	b.reply(t)
 	last := <-whole
-	require.Equal(t, domain.PhaseStreaming, last.Phase)
+	require.Equal(t, contract.PhaseStreaming, last.Phase)
 	require.Equal(t, len(text), last.Length)
 	require.True(t, strings.HasSuffix(text, last.Tail))
 	require.LessOrEqual(t, len(last.Tail), 8<<10)
@@ -534,7 +535,7 @@ type slowQuerier struct {
 func (q *slowQuerier) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	<-q.may
 	entries := q.bench.log.Entries()
-	page, err := converter.GetDefaultDataConverter().ToPayloads(domain.MessagesPage{Entries: entries, Length: len(entries), Resolved: &q.bench.resolved})
+	page, err := converter.GetDefaultDataConverter().ToPayloads(contract.MessagesPage{Entries: entries, Length: len(entries), Resolved: &q.bench.resolved})
 	return client.NewValue(page), err
 }
 
@@ -553,15 +554,15 @@ func TestCallModelSlowConversation(t *testing.T) {
 	b.source = &transcript.Source{Cache: transcript.NewCache(1 << 20), Client: slow}
 	var early, requested sync.Once
 	var said time.Time
-	b.onBeat = func(beat domain.Heartbeat) {
-		if beat.Phase == domain.PhaseWaiting {
+	b.onBeat = func(beat contract.Heartbeat) {
+		if beat.Phase == contract.PhaseWaiting {
 			early.Do(func() { close(slow.may) })
 			return
 		}
 		requested.Do(func() { said = time.Now() })
 	}
-	require.Equal(t, domain.Answered, b.reply(t).Outcome)
-	require.Equal(t, domain.PhaseWaiting, b.recorded()[0].Phase)
+	require.Equal(t, contract.Answered, b.reply(t).Outcome)
+	require.Equal(t, contract.PhaseWaiting, b.recorded()[0].Phase)
 	require.True(t, b.recorded()[0].Reserved.IsZero())
 	require.GreaterOrEqual(t, asked.Sub(said), 40*time.Millisecond)
 }
@@ -584,7 +585,7 @@ func TestCallModelWordsOfOthers(t *testing.T) {
 		call.Sent()
 		return inference.Answer{Partial: true}, &domain.Error{Kind: "odd", Code: "odder", Message: "no", Billed: true}
 	}).reply(t)
-	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Equal(t, domain.Internal, reply.Error.Kind)
 	require.Empty(t, reply.Error.Code)
 

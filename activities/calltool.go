@@ -11,6 +11,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // CallTool makes one tool call. A tool that fails, panics, hangs, answers too
@@ -19,7 +20,7 @@ import (
 // The activity itself fails only where Temporal is to try again, so only for
 // tools that may run twice. A call of any other tool answers whatever happens,
 // and a second attempt at it runs nothing.
-func (a *Activities) CallTool(ctx context.Context, request domain.ToolRequest) (domain.ToolReply, error) {
+func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest) (contract.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
 	defer pulse(ctx, c.heartbeat())()
 
@@ -39,7 +40,7 @@ func (a *Activities) CallTool(ctx context.Context, request domain.ToolRequest) (
 	if err := c.mayBegin(ctx); err != nil {
 		return c.notBegun(ctx, err)
 	}
-	ctx = domain.WithPlace(ctx, domain.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
+	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
 	ctx = tool.WithExecution(ctx, tool.Call{
 		ID: request.ID(), ExecutionID: request.ExecutionID, Step: request.Step, Position: request.Position,
 		Attempt: int(c.info.Attempt),
@@ -50,7 +51,7 @@ func (a *Activities) CallTool(ctx context.Context, request domain.ToolRequest) (
 // A toolCall is one attempt at one call.
 type toolCall struct {
 	activities *Activities
-	request    domain.ToolRequest
+	request    contract.ToolRequest
 	info       activity.Info
 	// effect is what holds: the stricter of the request's and the tool's own.
 	effect domain.Effect
@@ -104,10 +105,10 @@ func (c toolCall) limit() time.Duration {
 }
 
 // heartbeat says that the tool is at work.
-func (c toolCall) heartbeat() domain.Heartbeat {
-	return domain.Heartbeat{
+func (c toolCall) heartbeat() contract.Heartbeat {
+	return contract.Heartbeat{
 		ExecutionID: c.request.ExecutionID, Step: c.request.Step,
-		Phase: domain.PhaseRunning, Attempt: int(c.info.Attempt),
+		Phase: contract.PhaseRunning, Attempt: int(c.info.Attempt),
 	}
 }
 

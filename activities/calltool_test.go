@@ -24,6 +24,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A bench runs CallTool in the SDK's test environment.
@@ -39,7 +40,7 @@ type bench struct {
 	timeout time.Duration
 	// limit, where set, is what the workflow gives the tool.
 	limit time.Duration
-	beats func(domain.Heartbeat)
+	beats func(contract.Heartbeat)
 }
 
 func benchOf(tools ...tool.Tool) *bench {
@@ -50,7 +51,7 @@ func benchOf(tools ...tool.Tool) *bench {
 	}}
 }
 
-func (b *bench) call(t *testing.T, request domain.ToolRequest) (domain.ToolReply, error) {
+func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
 	t.Helper()
 	a, err := activities.New(b.config)
 	require.NoError(t, err)
@@ -64,7 +65,7 @@ func (b *bench) call(t *testing.T, request domain.ToolRequest) (domain.ToolReply
 	env.SetWorkerStopChannel(b.stop)
 	if b.beats != nil {
 		env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-			var beat domain.Heartbeat
+			var beat contract.Heartbeat
 			require.NoError(t, details.Get(&beat))
 			b.beats(beat)
 		})
@@ -72,16 +73,16 @@ func (b *bench) call(t *testing.T, request domain.ToolRequest) (domain.ToolReply
 	env.RegisterActivity(a.CallTool)
 	value, err := env.ExecuteActivity(a.CallTool, request)
 	if err != nil {
-		return domain.ToolReply{}, err
+		return contract.ToolReply{}, err
 	}
-	var reply domain.ToolReply
+	var reply contract.ToolReply
 	require.NoError(t, value.Get(&reply))
 	require.Equal(t, domain.DigestOf([]byte(reply.Content)), reply.Digest)
 	return reply, nil
 }
 
 // reply is call for what must not fail.
-func (b *bench) reply(t *testing.T, request domain.ToolRequest) domain.ToolReply {
+func (b *bench) reply(t *testing.T, request contract.ToolRequest) contract.ToolReply {
 	t.Helper()
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
@@ -89,7 +90,7 @@ func (b *bench) reply(t *testing.T, request domain.ToolRequest) domain.ToolReply
 }
 
 // failure is call for what must fail so that Temporal tries again.
-func (b *bench) failure(t *testing.T, request domain.ToolRequest) domain.Error {
+func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error {
 	t.Helper()
 	_, err := b.call(t, request)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
@@ -143,8 +144,8 @@ func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
 
-func request(name string, effect domain.Effect) domain.ToolRequest {
-	return domain.ToolRequest{ExecutionID: domain.ExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000001")}, Step: 3, Position: 2, Name: name, Effect: effect}
+func request(name string, effect domain.Effect) contract.ToolRequest {
+	return contract.ToolRequest{ExecutionID: domain.ExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000001")}, Step: 3, Position: 2, Name: name, Effect: effect}
 }
 
 // fake makes a tool without arguments.
@@ -177,7 +178,7 @@ func TestCallTool(t *testing.T) {
 		order = append(order, "tool")
 		return "hello " + args.Name, nil
 	}))
-	b.config.At = func(_ context.Context, boundary domain.Boundary) { order = append(order, string(boundary)) }
+	b.config.At = func(_ context.Context, boundary contract.Boundary) { order = append(order, string(boundary)) }
 	b.attempt = 2
 	in := request("greet", domain.ReadOnly)
 	in.Arguments = `{"name":"Ada"}`
@@ -195,13 +196,13 @@ func TestCallToolErrorsAreData(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		tool    tool.Tool
-		request domain.ToolRequest
+		request contract.ToolRequest
 		kind    domain.Kind
 		code    domain.Code
 		text    string
 	}{
 		{"unknown", fake(domain.ReadOnly, answering("")), request("other", domain.ReadOnly), domain.Invalid, domain.CodeUnknownTool, `unknown tool "other"; the tools are: fake`},
-		{"malformed arguments", fake(domain.ReadOnly, answering("")), domain.ToolRequest{Name: "fake", Arguments: `{"a":`}, domain.Invalid, domain.CodeMalformed, "arguments: the text is not JSON"},
+		{"malformed arguments", fake(domain.ReadOnly, answering("")), contract.ToolRequest{Name: "fake", Arguments: `{"a":`}, domain.Invalid, domain.CodeMalformed, "arguments: the text is not JSON"},
 		{"plain error", fake(domain.ReadOnly, failing(errors.New("no such city"))), request("fake", domain.ReadOnly), domain.Invalid, "", "no such city"},
 		{"error without text", fake(domain.ReadOnly, failing(errors.New(""))), request("fake", domain.ReadOnly), domain.Invalid, "", "the tool fake failed and did not say why"},
 		{"typed error, wrapped", fake(domain.ReadOnly, failing(fmt.Errorf("lookup: %w", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no access")))), request("fake", domain.ReadOnly), domain.Denied, domain.CodeAuth, "lookup: no access"},
@@ -405,8 +406,8 @@ func TestCallToolCancelled(t *testing.T) {
 			b := benchOf(fake(c.effect, c.run))
 			parent, cancel := context.WithCancelCause(context.Background())
 			b.parent = parent
-			b.config.At = func(_ context.Context, at domain.Boundary) {
-				if at == domain.BeforeEffect {
+			b.config.At = func(_ context.Context, at contract.Boundary) {
+				if at == contract.BeforeEffect {
 					cancel(temporal.NewCanceledError())
 				}
 			}
@@ -424,7 +425,7 @@ func TestCallToolCancelled(t *testing.T) {
 		parent, cancel := context.WithCancelCause(context.Background())
 		b.parent = parent
 		b.config.CancelGrace = time.Minute
-		b.config.At = func(context.Context, domain.Boundary) { cancel(temporal.NewCanceledError()) }
+		b.config.At = func(context.Context, contract.Boundary) { cancel(temporal.NewCanceledError()) }
 		reply := b.reply(t, request("fake", domain.AtMostOnce))
 		require.Equal(t, "sent", reply.Content)
 		require.Nil(t, reply.Error)
@@ -454,7 +455,7 @@ func TestCallToolCutOffByTheServer(t *testing.T) {
 				b := benchOf(fake(effect, obedient))
 				parent, cancel := context.WithCancelCause(context.Background())
 				b.parent = parent
-				b.config.At = func(context.Context, domain.Boundary) { cancel(cause) }
+				b.config.At = func(context.Context, contract.Boundary) { cancel(cause) }
 				return b
 			}
 			own := cut(domain.ReadOnly).failure(t, request("fake", domain.ReadOnly))
@@ -467,7 +468,7 @@ func TestCallToolCutOffByTheServer(t *testing.T) {
 
 func TestCallToolTimeout(t *testing.T) {
 	t.Parallel()
-	limited := func(effect domain.Effect, run func(context.Context) (string, error)) domain.ToolReply {
+	limited := func(effect domain.Effect, run func(context.Context) (string, error)) contract.ToolReply {
 		// What the worker's own tool says counted when it was resolved.
 		b := benchOf(fake(effect, run, tool.Timeout(time.Hour)))
 		b.limit = 10 * time.Millisecond
@@ -493,8 +494,8 @@ func TestCallToolShutdown(t *testing.T) {
 	t.Parallel()
 	shutDown := func(effect domain.Effect, run func(context.Context) (string, error)) *bench {
 		b := benchOf(fake(effect, run))
-		b.config.At = func(_ context.Context, at domain.Boundary) {
-			if at == domain.BeforeEffect {
+		b.config.At = func(_ context.Context, at contract.Boundary) {
+			if at == contract.BeforeEffect {
 				close(b.stop)
 			}
 		}
@@ -531,16 +532,16 @@ func TestCallToolLongArguments(t *testing.T) {
 	}) (string, error) {
 		return fmt.Sprint(len(args.Text)), nil
 	}))
-	b.config.Transcripts.Cache.Feed("default-test-workflow-id", log, domain.Resolved{})
+	b.config.Transcripts.Cache.Feed("default-test-workflow-id", log, contract.Resolved{})
 	in := request("fake", domain.ReadOnly)
-	in.Reference = &domain.ArgumentsRef{Message: 1, Digest: domain.DigestOf([]byte(long))}
+	in.Reference = &contract.ArgumentsRef{Message: 1, Digest: domain.DigestOf([]byte(long))}
 	require.Equal(t, "5000", b.reply(t, in).Content)
 }
 
 func TestCallToolBeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		beats := make(chan domain.Heartbeat, 100)
+		beats := make(chan contract.Heartbeat, 100)
 		b := benchOf(fake(domain.ReadOnly, func(context.Context) (string, error) {
 			first := <-beats
 			select {
@@ -550,7 +551,7 @@ func TestCallToolBeats(t *testing.T) {
 				return "", errors.New("only one heartbeat")
 			}
 		}))
-		b.beats = func(beat domain.Heartbeat) { beats <- beat }
+		b.beats = func(beat contract.Heartbeat) { beats <- beat }
 		require.Equal(t, "running, step 3", b.reply(t, request("fake", domain.ReadOnly)).Content)
 	})
 }

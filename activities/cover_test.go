@@ -6,14 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // TestCallModelAfterALostAttemptByMoney: what a lost attempt may have cost comes
 // out of the money too.
 func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
 	t.Parallel()
-	lost := domain.Heartbeat{
-		Phase: domain.PhaseRequested, Reserved: domain.Usage{InputTokens: 100, OutputTokens: 1000, Estimated: true}, Length: 40,
+	lost := contract.Heartbeat{
+		Phase: contract.PhaseRequested, Reserved: domain.Usage{InputTokens: 100, OutputTokens: 1000, Estimated: true}, Length: 40,
 	}
 	// A token in costs 2 nano-dollars and one out 10; cached input costs more
 	// to write.
@@ -26,23 +27,23 @@ func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
 		tokens    int64
 		lost      int64
 		fresh     bool
-		outcome   domain.ModelOutcome
+		outcome   contract.ModelOutcome
 		maxOutput int64
 	}{
-		"no limit":                  {price: &price, outcome: domain.Answered, maxOutput: 500},
-		"enough":                    {price: &price, cost: spent + input + 5000, outcome: domain.Answered, maxOutput: 500},
-		"enough for a shorter one":  {price: &price, cost: spent + input + 4999, outcome: domain.Answered, maxOutput: 499},
-		"just enough":               {price: &price, cost: spent + input + 160, outcome: domain.Answered, maxOutput: 16},
-		"too little":                {price: &price, cost: spent + input + 159, outcome: domain.BilledFailure},
-		"nothing":                   {price: &price, cost: 1, outcome: domain.BilledFailure},
-		"output is free":            {price: &domain.Price{Input: 2_000_000}, cost: 200 + 28, outcome: domain.Answered, maxOutput: 500},
-		"output is free, input not": {price: &domain.Price{Input: 2_000_000}, cost: 200 + 27, outcome: domain.BilledFailure},
-		"lost beyond reckoning":     {price: &domain.Price{Input: domain.MaxPrice, Output: 1}, lost: 1 << 50, cost: 1 << 62, outcome: domain.BilledFailure},
-		"no price":                  {cost: 1_000_000, outcome: domain.BilledFailure},
-		"no price and no limit":     {outcome: domain.Answered, maxOutput: 500},
-		"tokens are scarcer":        {price: &price, cost: spent + input + 4999, tokens: 110 + 14 + 20, outcome: domain.Answered, maxOutput: 20},
-		"money is scarcer":          {price: &price, cost: spent + input + 200, tokens: 110 + 14 + 30, outcome: domain.Answered, maxOutput: 20},
-		"nothing was lost":          {price: &price, cost: 1, fresh: true, outcome: domain.Answered, maxOutput: 500},
+		"no limit":                  {price: &price, outcome: contract.Answered, maxOutput: 500},
+		"enough":                    {price: &price, cost: spent + input + 5000, outcome: contract.Answered, maxOutput: 500},
+		"enough for a shorter one":  {price: &price, cost: spent + input + 4999, outcome: contract.Answered, maxOutput: 499},
+		"just enough":               {price: &price, cost: spent + input + 160, outcome: contract.Answered, maxOutput: 16},
+		"too little":                {price: &price, cost: spent + input + 159, outcome: contract.BilledFailure},
+		"nothing":                   {price: &price, cost: 1, outcome: contract.BilledFailure},
+		"output is free":            {price: &domain.Price{Input: 2_000_000}, cost: 200 + 28, outcome: contract.Answered, maxOutput: 500},
+		"output is free, input not": {price: &domain.Price{Input: 2_000_000}, cost: 200 + 27, outcome: contract.BilledFailure},
+		"lost beyond reckoning":     {price: &domain.Price{Input: domain.MaxPrice, Output: 1}, lost: 1 << 50, cost: 1 << 62, outcome: contract.BilledFailure},
+		"no price":                  {cost: 1_000_000, outcome: contract.BilledFailure},
+		"no price and no limit":     {outcome: contract.Answered, maxOutput: 500},
+		"tokens are scarcer":        {price: &price, cost: spent + input + 4999, tokens: 110 + 14 + 20, outcome: contract.Answered, maxOutput: 20},
+		"money is scarcer":          {price: &price, cost: spent + input + 200, tokens: 110 + 14 + 30, outcome: contract.Answered, maxOutput: 20},
+		"nothing was lost":          {price: &price, cost: 1, fresh: true, outcome: contract.Answered, maxOutput: 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +60,7 @@ func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.outcome, reply.Outcome)
 			require.Equal(t, test.maxOutput, b.called.MaxOutputTokens)
-			if test.outcome == domain.Answered {
+			if test.outcome == contract.Answered {
 				return
 			}
 			require.Contains(t, reply.Error.Message, "the money does not cover another try")

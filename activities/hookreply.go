@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // maxSaid bounds the messages that a hook adds at one time.
@@ -12,7 +13,7 @@ const maxSaid = 100
 
 // checkedReply returns what a hook wants done, with what it left out filled in,
 // and an error where its trigger cannot do that or nobody could read it.
-func checkedReply(request domain.HookRequest, reply domain.HookReply) (domain.HookReply, error) {
+func checkedReply(request contract.HookRequest, reply contract.HookReply) (contract.HookReply, error) {
 	trigger := request.Hook.Trigger
 	for _, field := range []struct {
 		name  string
@@ -28,7 +29,7 @@ func checkedReply(request domain.HookRequest, reply domain.HookReply) (domain.Ho
 			return reply, nonsense("%s: is set at %s; it means something at %s only", field.name, trigger, field.where)
 		}
 	}
-	for _, check := range []func(domain.HookRequest, *domain.HookReply) error{checkCall, checkContent, checkAnswer, checkStop, checkSaid, checkNotes} {
+	for _, check := range []func(contract.HookRequest, *contract.HookReply) error{checkCall, checkContent, checkAnswer, checkStop, checkSaid, checkNotes} {
 		if err := check(request, &reply); err != nil {
 			return reply, err
 		}
@@ -40,7 +41,7 @@ func nonsense(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "its reply makes no sense: "+format, args...)
 }
 
-func checkCall(request domain.HookRequest, reply *domain.HookReply) error {
+func checkCall(request contract.HookRequest, reply *contract.HookReply) error {
 	if reply.Call == nil {
 		return nil
 	}
@@ -64,7 +65,7 @@ func checkCall(request domain.HookRequest, reply *domain.HookReply) error {
 	return nil
 }
 
-func checkContent(_ domain.HookRequest, reply *domain.HookReply) error {
+func checkContent(_ contract.HookRequest, reply *contract.HookReply) error {
 	switch {
 	case reply.Content == nil:
 		return nil
@@ -76,7 +77,7 @@ func checkContent(_ domain.HookRequest, reply *domain.HookReply) error {
 	return nil
 }
 
-func checkAnswer(_ domain.HookRequest, reply *domain.HookReply) error {
+func checkAnswer(_ contract.HookRequest, reply *contract.HookReply) error {
 	if reply.Answer == nil {
 		return nil
 	}
@@ -103,7 +104,7 @@ func checkAnswer(_ domain.HookRequest, reply *domain.HookReply) error {
 	return nil
 }
 
-func checkStop(_ domain.HookRequest, reply *domain.HookReply) error {
+func checkStop(_ contract.HookRequest, reply *contract.HookReply) error {
 	if reply.Stop == nil {
 		return nil
 	}
@@ -121,7 +122,7 @@ func checkStop(_ domain.HookRequest, reply *domain.HookReply) error {
 
 // checkSaid lets a hook add what is spoken to the model, and neither answers of
 // the model nor results, which would stand without their calls.
-func checkSaid(_ domain.HookRequest, reply *domain.HookReply) error {
+func checkSaid(_ contract.HookRequest, reply *contract.HookReply) error {
 	if len(reply.Say) > maxSaid {
 		return nonsense("say: there are %d messages; at most %d are allowed", len(reply.Say), maxSaid)
 	}
@@ -146,7 +147,7 @@ func checkSaid(_ domain.HookRequest, reply *domain.HookReply) error {
 	return nil
 }
 
-func checkNotes(_ domain.HookRequest, reply *domain.HookReply) error {
+func checkNotes(_ contract.HookRequest, reply *contract.HookReply) error {
 	for key, value := range reply.Note {
 		switch {
 		case key == "":
@@ -160,7 +161,7 @@ func checkNotes(_ domain.HookRequest, reply *domain.HookReply) error {
 
 // checkReadable makes sure that the workflow can read what is recorded: whatever
 // it cannot would fail its task again and again.
-func checkReadable(reply domain.HookReply) error {
+func checkReadable(reply contract.HookReply) error {
 	encoded, err := json.Marshal(reply)
 	if err != nil {
 		return nonsense("it cannot be encoded: %s", err)
@@ -168,7 +169,7 @@ func checkReadable(reply domain.HookReply) error {
 	if len(encoded) > domain.MaxPayload {
 		return domain.Errorf(domain.TooLarge, "its reply takes %d bytes; at most %d are allowed", len(encoded), domain.MaxPayload)
 	}
-	if err := json.Unmarshal(encoded, new(domain.HookReply)); err != nil {
+	if err := json.Unmarshal(encoded, new(contract.HookReply)); err != nil {
 		return nonsense("%s", err)
 	}
 	return nil

@@ -5,12 +5,13 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Limit is what a worker keeps to with a provider. Whoever hands out its task
 // queue's work sees to the requests; of the tokens it is told here.
 type Limit struct {
-	domain.RateLimit
+	contract.RateLimit
 	Meter Meter
 }
 

@@ -10,6 +10,7 @@ import (
 	"everstep/activities"
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // metered keeps what a meter is told.
@@ -25,7 +26,7 @@ func (m *metered) Pause(wait time.Duration) { m.paused = append(m.paused, wait) 
 func limitedBench(queue string, model fakeModel) (*modelBench, *metered) {
 	meter := &metered{}
 	b := modelBenchOf(model)
-	b.limits = map[string]activities.Limit{"fake": {RateLimit: domain.RateLimit{TaskQueue: queue, TokensPerMinute: 60}, Meter: meter}}
+	b.limits = map[string]activities.Limit{"fake": {RateLimit: contract.RateLimit{TaskQueue: queue, TokensPerMinute: 60}, Meter: meter}}
 	return b, meter
 }
 
@@ -43,7 +44,7 @@ func TestCallModelKeepsItsTime(t *testing.T) {
 	})
 	b.resolved.Definition.InferenceTimeout = 50 * time.Millisecond
 	reply := b.reply(t)
-	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Equal(t, domain.Unavailable, reply.Error.Kind)
 	require.Equal(t, domain.CodeTimeout, reply.Error.Code)
 	require.Equal(t, "the model took longer than 50ms, the time-out of an inference", reply.Error.Message)

@@ -9,6 +9,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // ListTools says what a definition means on this worker: which tools and hooks
@@ -23,52 +24,52 @@ import (
 // recorded; and the same of a fallback.
 // An error of the provider that may pass, such as a key that a vault does not
 // hand out just now, is tried again.
-func (a *Activities) ListTools(ctx context.Context, request domain.CatalogRequest) (domain.Catalog, error) {
+func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
 	catalog, err := a.catalog(ctx, request.Definition)
 	if err != nil {
-		return domain.Catalog{}, failure(domain.AsError(err))
+		return contract.Catalog{}, failure(domain.AsError(err))
 	}
 	return catalog, nil
 }
 
-func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (domain.Catalog, error) {
+func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Catalog, error) {
 	if err := checkSettings(definition); err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	specs, err := a.specs(definition.Tools)
 	if err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	hooks, err := a.config.Hooks.Resolve(definition.Hooks)
 	if err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	if err := a.checkCompiler(definition.Compiler); err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	provider, err := a.provider(definition.Model)
 	if err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	if err := provider.Check(ctx, definition.Model); err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	if err := a.checkTools(definition); err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
-	catalog := domain.Catalog{
+	catalog := contract.Catalog{
 		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
 		Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(),
 	}
 	a.addFacts(&catalog, definition.Model)
 	if catalog.OutputMode, err = a.outputMode(definition, provider); err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	if err := a.checkFallbacks(ctx, definition); err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
 	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
 		catalog.RateLimit = &limit.RateLimit
@@ -131,7 +132,7 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 
 // addFacts adds what the model costs and holds: what the definition says, else
 // what the worker knows.
-func (a *Activities) addFacts(catalog *domain.Catalog, model domain.LLMConfig) {
+func (a *Activities) addFacts(catalog *contract.Catalog, model domain.LLMConfig) {
 	known := a.known(model)
 	catalog.Price, catalog.ContextWindow, catalog.MaxOutputTokens = model.Price, model.ContextWindow, model.MaxOutputTokens
 	if catalog.Price == nil {
@@ -168,7 +169,7 @@ func (a *Activities) providerNames() string {
 
 // digestOf names a definition together with what a worker made of it, and
 // refuses what is too large to be recorded.
-func digestOf(definition domain.Definition, catalog domain.Catalog) (domain.Digest, error) {
+func digestOf(definition domain.Definition, catalog contract.Catalog) (domain.Digest, error) {
 	defined, err := json.Marshal(definition)
 	if err != nil {
 		return domain.Digest{}, domain.Errorf(domain.Invalid, "definition: %s", err)

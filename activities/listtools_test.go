@@ -19,6 +19,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -35,7 +36,7 @@ func named(name string) tool.Tool {
 	return tool.New(name, "does "+name, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
 
-func listTools(t *testing.T, config activities.Config, definition domain.Definition) (domain.Catalog, error) {
+func listTools(t *testing.T, config activities.Config, definition domain.Definition) (contract.Catalog, error) {
 	t.Helper()
 	config.Transcripts = &transcript.Source{}
 	a, err := activities.New(config)
@@ -44,11 +45,11 @@ func listTools(t *testing.T, config activities.Config, definition domain.Definit
 	suite.SetLogger(silent{})
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a.ListTools)
-	value, err := env.ExecuteActivity(a.ListTools, domain.CatalogRequest{Definition: definition})
+	value, err := env.ExecuteActivity(a.ListTools, contract.CatalogRequest{Definition: definition})
 	if err != nil {
-		return domain.Catalog{}, err
+		return contract.Catalog{}, err
 	}
-	var catalog domain.Catalog
+	var catalog contract.Catalog
 	require.NoError(t, value.Get(&catalog))
 	return catalog, nil
 }
@@ -124,7 +125,7 @@ func TestListToolsResolves(t *testing.T) {
 		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},
 	})
 	require.NoError(t, err)
-	require.Equal(t, []domain.HookSpec{{Name: "audit", Version: 1, Trigger: domain.TriggerBeforeStep}}, catalog.Hooks)
+	require.Equal(t, []contract.HookSpec{{Name: "audit", Version: 1, Trigger: domain.TriggerBeforeStep}}, catalog.Hooks)
 	require.Equal(t, domain.Guards{Repetition: &domain.Repetition{Nudge: 5, Stop: 10}, OutputRetries: new(0)}, *catalog.Guards, "defaults are recorded")
 	require.Equal(t, domain.Compaction{TriggerPercent: 50, TargetPercent: 25}, *catalog.Compaction)
 	require.Equal(t, known.Price, catalog.Price)

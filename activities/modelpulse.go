@@ -9,6 +9,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 const (
@@ -42,14 +43,14 @@ type modelPulse struct {
 	early   bool
 
 	mu        sync.Mutex
-	beat      domain.Heartbeat
+	beat      contract.Heartbeat
 	text      tail
 	reasoning tail
 	// withheld means that only the lengths of the two may be told.
 	withheld bool
 }
 
-func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat domain.Heartbeat) *modelPulse {
+func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat contract.Heartbeat) *modelPulse {
 	if throttle <= 0 {
 		throttle = defaultThrottle
 	}
@@ -98,7 +99,7 @@ func (p *modelPulse) record(early bool) {
 		beat.Tail, beat.Reasoning = p.text.String(), p.reasoning.String()
 	}
 	p.mu.Unlock()
-	p.early = p.early || early && beat.Phase == domain.PhaseWaiting
+	p.early = p.early || early && beat.Phase == contract.PhaseWaiting
 	activity.RecordHeartbeat(p.ctx, beat)
 }
 
@@ -106,7 +107,7 @@ func (p *modelPulse) record(early bool) {
 // server knows.
 func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
 	p.mu.Lock()
-	p.beat.Phase, p.beat.Reserved = domain.PhaseRequested, reserved
+	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved
 	p.mu.Unlock()
 	p.record(false)
 	close(p.begun)
@@ -137,7 +138,7 @@ func (p *modelPulse) withhold() {
 func (p *modelPulse) heard(delta inference.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.beat.Phase = domain.PhaseStreaming
+	p.beat.Phase = contract.PhaseStreaming
 	p.text.add(delta.Text)
 	p.reasoning.add(delta.Reasoning)
 	p.beat.Reserved.ReasoningTokens = int64(p.reasoning.length+3) / 4
@@ -148,7 +149,7 @@ func (p *modelPulse) heard(delta inference.Delta) {
 func (p *modelPulse) nothingSpent() {
 	p.stop()
 	p.mu.Lock()
-	p.beat.Phase, p.beat.Reserved = domain.PhaseWaiting, domain.Usage{}
+	p.beat.Phase, p.beat.Reserved = contract.PhaseWaiting, domain.Usage{}
 	p.text, p.reasoning = tail{}, tail{}
 	p.mu.Unlock()
 	p.record(false)
@@ -168,11 +169,11 @@ func (p *modelPulse) stop() {
 // what the last of them had counted, and itself if its request may have gone
 // out: its input and what had come, since what more was written nobody knows.
 func spentBefore(ctx context.Context) domain.Usage {
-	var last domain.Heartbeat
+	var last contract.Heartbeat
 	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &last) != nil {
 		return domain.Usage{}
 	}
-	if last.Phase != domain.PhaseRequested && last.Phase != domain.PhaseStreaming {
+	if last.Phase != contract.PhaseRequested && last.Phase != contract.PhaseStreaming {
 		return last.Spent
 	}
 	return last.Spent.Add(domain.Usage{

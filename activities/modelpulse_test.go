@@ -10,18 +10,19 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // toldOf is the first heartbeat that tells of all that a model emits. The
 // model ends when it is there.
-func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *domain.ModelRequest)) (domain.Heartbeat, domain.ModelReply) {
+func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *contract.ModelRequest)) (contract.Heartbeat, contract.ModelReply) {
 	t.Helper()
 	var text, reasoning strings.Builder
 	for _, d := range deltas {
 		text.WriteString(strings.ToValidUTF8(d.Text, "\uFFFD"))
 		reasoning.WriteString(strings.ToValidUTF8(d.Reasoning, "\uFFFD"))
 	}
-	told := make(chan domain.Heartbeat, 1)
+	told := make(chan contract.Heartbeat, 1)
 	b := modelBenchOf(func(ctx context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
 		for _, d := range deltas {
 			emit(d)
@@ -35,8 +36,8 @@ func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *d
 		}
 	})
 	var once sync.Once
-	b.onBeat = func(beat domain.Heartbeat) {
-		if beat.Length == text.Len() && beat.ReasoningLength == reasoning.Len() && beat.Phase == domain.PhaseStreaming {
+	b.onBeat = func(beat contract.Heartbeat) {
+		if beat.Length == text.Len() && beat.ReasoningLength == reasoning.Len() && beat.Phase == contract.PhaseStreaming {
 			once.Do(func() { told <- beat })
 		}
 	}
@@ -66,11 +67,11 @@ func TestHeartbeatsTellTextAndReasoning(t *testing.T) {
 func TestHeartbeatsWithhold(t *testing.T) {
 	t.Parallel()
 	deltas := []inference.Delta{{Reasoning: "a thought"}, {Text: "a text"}}
-	for name, prepare := range map[string]func(*modelBench, *domain.ModelRequest){
-		"hook": func(b *modelBench, _ *domain.ModelRequest) {
-			b.resolved.Hooks = []domain.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}, {Name: "redact", Trigger: domain.TriggerAfterInference}}
+	for name, prepare := range map[string]func(*modelBench, *contract.ModelRequest){
+		"hook": func(b *modelBench, _ *contract.ModelRequest) {
+			b.resolved.Hooks = []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}, {Name: "redact", Trigger: domain.TriggerAfterInference}}
 		},
-		"summary": func(b *modelBench, request *domain.ModelRequest) {
+		"summary": func(b *modelBench, request *contract.ModelRequest) {
 			b.log = b.log.Append("", domain.UserMessage(strings.Repeat("more ", 200)), domain.DigestOf([]byte("more")))
 			request.Summary = &domain.SummaryRequest{To: 2, MaxTokens: 100}
 		},
@@ -78,15 +79,15 @@ func TestHeartbeatsWithhold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			beat, reply := toldOf(t, deltas, prepare)
-			require.Equal(t, domain.Answered, reply.Outcome)
+			require.Equal(t, contract.Answered, reply.Outcome)
 			require.Empty(t, beat.Tail)
 			require.Empty(t, beat.Reasoning)
 			require.Equal(t, len("a text"), beat.Length)
 			require.EqualValues(t, 3, beat.Reserved.ReasoningTokens)
 		})
 	}
-	open := func(b *modelBench, _ *domain.ModelRequest) {
-		b.resolved.Hooks = []domain.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}}
+	open := func(b *modelBench, _ *contract.ModelRequest) {
+		b.resolved.Hooks = []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}}
 	}
 	beat, _ := toldOf(t, deltas, open)
 	require.Equal(t, "a text", beat.Tail, "another hook sees no answer before the readers")

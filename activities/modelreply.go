@@ -11,11 +11,12 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // answered is the reply of a whole answer.
-func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (domain.ModelReply, error) {
-	reply := c.reply(domain.Answered)
+func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (contract.ModelReply, error) {
+	reply := c.reply(contract.Answered)
 	reply.Response = bounded(answer.Response)
 	reply.Response.Usage = c.call.Reckon(answer.Response.Usage, answer.Message)
 	message, invalid := c.formatted(c.recorded(answer), &reply.Response)
@@ -35,7 +36,7 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (doma
 
 // failed ends an attempt that has no answer, by why it has none. Only a failure
 // that surely cost nothing is left to Temporal.
-func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (domain.ModelReply, error) {
+func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (contract.ModelReply, error) {
 	failed, billed := c.judge(err)
 	var used domain.Usage
 	if billed {
@@ -45,22 +46,22 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	case stopped(ctx):
 		return c.interrupted(answer, used), nil
 	case workerStops(ctx):
-		reply := c.reply(domain.ShutDown)
+		reply := c.reply(contract.ShutDown)
 		reply.Spent = c.spent.Add(used)
 		return reply, nil
 	case ctx.Err() != nil:
 		// The workflow is gone, or the attempt timed out, was paused or reset:
 		// no reply would be read. The heartbeat stays and tells the next one.
-		return domain.ModelReply{}, failure(domain.Errorf(domain.Unavailable, "the inference was cut off by the server"))
+		return contract.ModelReply{}, failure(domain.Errorf(domain.Unavailable, "the inference was cut off by the server"))
 	}
 	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.attempt(), "kind", failed.Kind,
 		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
 	failed.RetryAfter = c.delay(failed)
 	if !billed && c.spent.IsZero() {
 		c.pulse.nothingSpent()
-		return domain.ModelReply{}, failure(failed)
+		return contract.ModelReply{}, failure(failed)
 	}
-	reply := c.reply(domain.BilledFailure)
+	reply := c.reply(contract.BilledFailure)
 	reply.Spent = c.spent.Add(used)
 	reply.Error, reply.RetryAfterMillis = failed, failed.RetryAfter.Milliseconds()
 	return reply, nil
@@ -68,8 +69,8 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 
 // interrupted keeps what had come when a stop cut the answer off. Half a summary
 // is none.
-func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) domain.ModelReply {
-	reply := c.reply(domain.Interrupted)
+func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) contract.ModelReply {
+	reply := c.reply(contract.Interrupted)
 	reply.Response = bounded(answer.Response)
 	reply.Response.Usage = used
 	message := shorten(answer.Message)
@@ -82,8 +83,8 @@ func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) doma
 	return reply
 }
 
-func (c *modelCall) reply(outcome domain.ModelOutcome) domain.ModelReply {
-	return domain.ModelReply{Outcome: outcome, Spent: c.spent, Tries: int(c.info.Attempt)}
+func (c *modelCall) reply(outcome contract.ModelOutcome) contract.ModelReply {
+	return contract.ModelReply{Outcome: outcome, Spent: c.spent, Tries: int(c.info.Attempt)}
 }
 
 // judge makes any error a typed one, and says whether the attempt may have been

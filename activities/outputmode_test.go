@@ -12,6 +12,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 const citySchema = `{"type":"object","required":["city"],"properties":{"city":{"type":"string"}},"additionalProperties":false}`
@@ -64,7 +65,7 @@ func TestOutputMode(t *testing.T) {
 				Transcripts: &transcript.Source{Cache: transcript.NewCache(1)},
 			})
 			require.NoError(t, err)
-			catalog, err := a.ListTools(t.Context(), domain.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: test.provider, Model: "m"}, Format: test.format}})
+			catalog, err := a.ListTools(t.Context(), contract.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: test.provider, Model: "m"}, Format: test.format}})
 			if test.wrong != "" {
 				require.ErrorContains(t, err, test.wrong)
 				return
@@ -191,13 +192,13 @@ func TestCheckOutput(t *testing.T) {
 	env.RegisterActivity(a.CheckOutput)
 	for text, want := range map[string]string{`{"city":"Ulm"}`: "", `{"city":7}`: "at /city: must be of type string and is of type integer"} {
 		for range 2 {
-			value, err := env.ExecuteActivity(a.CheckOutput, domain.OutputRequest{Format: cityFormat(""), Text: text})
+			value, err := env.ExecuteActivity(a.CheckOutput, contract.OutputRequest{Format: cityFormat(""), Text: text})
 			require.NoError(t, err)
-			var reply domain.OutputReply
+			var reply contract.OutputReply
 			require.NoError(t, value.Get(&reply))
 			require.Equal(t, want, reply.Invalid)
 		}
 	}
-	_, err = env.ExecuteActivity(a.CheckOutput, domain.OutputRequest{Format: domain.ResponseFormat{Type: domain.FormatSchema}})
+	_, err = env.ExecuteActivity(a.CheckOutput, contract.OutputRequest{Format: domain.ResponseFormat{Type: domain.FormatSchema}})
 	require.ErrorContains(t, err, "response_format.schema: is missing")
 }

@@ -18,6 +18,7 @@ import (
 	"everstep/activities"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // unasked is a workflow that answers no query.
@@ -28,18 +29,18 @@ func (u unasked) QueryWorkflow(context.Context, string, string, string, ...any) 
 }
 
 // recording runs the activity on a worker that holds the log.
-func recording(t *testing.T, log domain.Log, storage *blob.Bucket, failure error, request domain.RecordRequest) (domain.Segment, error) {
+func recording(t *testing.T, log domain.Log, storage *blob.Bucket, failure error, request contract.RecordRequest) (contract.Segment, error) {
 	t.Helper()
 	source := &transcript.Source{Cache: transcript.NewCache(0), Client: unasked{failure}, Storage: storage}
-	source.Cache.Feed("default-test-workflow-id", log, domain.Resolved{})
+	source.Cache.Feed("default-test-workflow-id", log, contract.Resolved{})
 	a, err := activities.New(activities.Config{Transcripts: source, Storage: storage})
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent{})
 	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: string(domain.Record)})
-	value, err := env.ExecuteActivity(string(domain.Record), request)
-	var segment domain.Segment
+	env.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: string(contract.Record)})
+	value, err := env.ExecuteActivity(string(contract.Record), request)
+	var segment contract.Segment
 	if err == nil {
 		require.NoError(t, value.Get(&segment))
 	}
@@ -58,9 +59,9 @@ func TestRecordWritesASegment(t *testing.T) {
 	t.Parallel()
 	storage := memblob.OpenBucket(nil)
 	log := said("one", "two", "three")
-	segment, err := recording(t, log, storage, nil, domain.RecordRequest{From: 1, Log: log.Ref()})
+	segment, err := recording(t, log, storage, nil, contract.RecordRequest{From: 1, Log: log.Ref()})
 	require.NoError(t, err)
-	require.Equal(t, domain.Segment{
+	require.Equal(t, contract.Segment{
 		RunID: "default-test-run-id", From: 1, To: 3, Digest: log.Chain(), Bytes: segment.Bytes,
 	}, segment)
 	object, err := storage.ReadAll(t.Context(), segment.Key("default-test-workflow-id"))
@@ -78,7 +79,7 @@ func (e ended) QueryWorkflow(_ context.Context, _, runID, _ string, _ ...any) (c
 	if runID != e.runID {
 		return nil, serviceerror.NewNotFound("no run " + runID)
 	}
-	page, err := converter.GetDefaultDataConverter().ToPayloads(domain.MessagesPage{Length: e.log.Len(), Entries: e.log.Entries()})
+	page, err := converter.GetDefaultDataConverter().ToPayloads(contract.MessagesPage{Length: e.log.Len(), Entries: e.log.Entries()})
 	return client.NewValue(page), err
 }
 
@@ -92,16 +93,16 @@ func TestRecordCopiesFromAnotherRun(t *testing.T) {
 	suite.SetLogger(silent{})
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a.Record)
-	value, err := env.ExecuteActivity(a.Record, domain.RecordRequest{Log: log.Ref(), RunID: "ended-run"})
+	value, err := env.ExecuteActivity(a.Record, contract.RecordRequest{Log: log.Ref(), RunID: "ended-run"})
 	require.NoError(t, err)
-	var segment domain.Segment
+	var segment contract.Segment
 	require.NoError(t, value.Get(&segment))
-	require.Equal(t, domain.Segment{RunID: "default-test-run-id", To: 3, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
+	require.Equal(t, contract.Segment{RunID: "default-test-run-id", To: 3, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
 	exists, err := source.Storage.Exists(t.Context(), segment.Key("default-test-workflow-id"))
 	require.NoError(t, err)
 	require.True(t, exists)
 
-	_, err = env.ExecuteActivity(a.Record, domain.RecordRequest{Log: said("one", "more").Ref(), RunID: "another-run"})
+	_, err = env.ExecuteActivity(a.Record, contract.RecordRequest{Log: said("one", "more").Ref(), RunID: "another-run"})
 	require.ErrorContains(t, err, "run another-run of default-test-workflow-id is gone")
 }
 
@@ -112,15 +113,15 @@ func TestRecordFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		storage *blob.Bucket
 		err     error
-		request domain.RecordRequest
+		request contract.RecordRequest
 		kind    domain.Kind
 		final   bool
 	}{
-		"nothing to write":  {memblob.OpenBucket(nil), nil, domain.RecordRequest{From: 2, Log: log.Ref()}, domain.Invalid, true},
-		"no storage":        {nil, nil, domain.RecordRequest{Log: log.Ref()}, domain.Unavailable, false},
-		"the run is gone":   {memblob.OpenBucket(nil), serviceerror.NewNotFound("gone"), domain.RecordRequest{Log: longer.Ref()}, domain.Invalid, true},
-		"an old version":    {memblob.OpenBucket(nil), serviceerror.NewQueryFailed("unknown"), domain.RecordRequest{Log: longer.Ref()}, domain.Internal, true},
-		"nobody at the end": {memblob.OpenBucket(nil), errors.New("no poller"), domain.RecordRequest{Log: longer.Ref()}, domain.Unavailable, false},
+		"nothing to write":  {memblob.OpenBucket(nil), nil, contract.RecordRequest{From: 2, Log: log.Ref()}, domain.Invalid, true},
+		"no storage":        {nil, nil, contract.RecordRequest{Log: log.Ref()}, domain.Unavailable, false},
+		"the run is gone":   {memblob.OpenBucket(nil), serviceerror.NewNotFound("gone"), contract.RecordRequest{Log: longer.Ref()}, domain.Invalid, true},
+		"an old version":    {memblob.OpenBucket(nil), serviceerror.NewQueryFailed("unknown"), contract.RecordRequest{Log: longer.Ref()}, domain.Internal, true},
+		"nobody at the end": {memblob.OpenBucket(nil), errors.New("no poller"), contract.RecordRequest{Log: longer.Ref()}, domain.Unavailable, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

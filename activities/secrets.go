@@ -6,6 +6,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Secrets are what a worker knows and nobody else may: its keys, the password
@@ -89,7 +90,7 @@ func hiddenNotes(secrets Secrets, notes domain.Metadata) domain.Metadata {
 }
 
 // hiddenReply is what a hook wants done, without the secrets.
-func hiddenReply(secrets Secrets, reply domain.HookReply) domain.HookReply {
+func hiddenReply(secrets Secrets, reply contract.HookReply) contract.HookReply {
 	reply.Block = secrets.Hide(reply.Block)
 	if reply.Call != nil {
 		call := hiddenCall(secrets, *reply.Call)

@@ -13,6 +13,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -106,7 +107,7 @@ func TestCallModelHidesSecretsWhileStreaming(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
 	b := modelBenchOf(nil)
-	b.onBeat = func(beat domain.Heartbeat) {
+	b.onBeat = func(beat contract.Heartbeat) {
 		if strings.Contains(beat.Tail, "then ") {
 			select {
 			case <-seen:
@@ -172,27 +173,27 @@ func TestCallToolHidesSecretsInFailures(t *testing.T) {
 
 func TestCallHookHidesSecrets(t *testing.T) {
 	t.Parallel()
-	say := func(trigger domain.Trigger, reply domain.HookReply, err error) hook.Hook {
-		return hook.IO(trigger, "h", func(context.Context, domain.HookRequest) (domain.HookReply, error) { return reply, err })
+	say := func(trigger domain.Trigger, reply contract.HookReply, err error) hook.Hook {
+		return hook.IO(trigger, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) { return reply, err })
 	}
 	text := canary
 	message := domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: canary}}}
 	for name, h := range map[string]hook.Hook{
-		"block":  say(domain.TriggerBeforeToolUse, domain.HookReply{Block: canary}, nil),
-		"call":   say(domain.TriggerBeforeToolUse, domain.HookReply{Call: &domain.ToolCall{Name: "f", Arguments: canary}}, nil),
-		"result": say(domain.TriggerAfterToolUse, domain.HookReply{Content: &text}, nil),
-		"answer": say(domain.TriggerAfterInference, domain.HookReply{Answer: &message}, nil),
-		"more": say(domain.TriggerAfterInference, domain.HookReply{
+		"block":  say(domain.TriggerBeforeToolUse, contract.HookReply{Block: canary}, nil),
+		"call":   say(domain.TriggerBeforeToolUse, contract.HookReply{Call: &domain.ToolCall{Name: "f", Arguments: canary}}, nil),
+		"result": say(domain.TriggerAfterToolUse, contract.HookReply{Content: &text}, nil),
+		"answer": say(domain.TriggerAfterInference, contract.HookReply{Answer: &message}, nil),
+		"more": say(domain.TriggerAfterInference, contract.HookReply{
 			Stop: &domain.StopSignal{Message: canary}, Say: []domain.Message{message}, Note: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)},
 		}, nil),
-		"an error":       say(domain.TriggerBeforeToolUse, domain.HookReply{}, errors.New(canary)),
-		"a domain error": say(domain.TriggerBeforeToolUse, domain.HookReply{}, domain.Errorf(domain.Denied, "%s", canary)),
+		"an error":       say(domain.TriggerBeforeToolUse, contract.HookReply{}, errors.New(canary)),
+		"a domain error": say(domain.TriggerBeforeToolUse, contract.HookReply{}, domain.Errorf(domain.Denied, "%s", canary)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := benchOf()
 			b.config.Secrets = oneSecret{}
-			reply, err := b.callHook(t, h, domain.HookRequest{})
+			reply, err := b.callHook(t, h, contract.HookRequest{})
 			shown := []any{reply}
 			if err != nil {
 				own, _ := hookFailed(t, err)

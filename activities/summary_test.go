@@ -15,11 +15,12 @@ import (
 	"everstep/activities"
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // summing is a bench whose conversation has one execution that ended and one
 // that is in the middle.
-func summing(answer string) (*modelBench, *talk, domain.ModelRequest) {
+func summing(answer string) (*modelBench, *talk, contract.ModelRequest) {
 	k := &talk{execution: executionID(9)}
 	k.user("what is in a?")
 	k.tool("an old result")
@@ -44,7 +45,7 @@ func TestCallModelSumsUp(t *testing.T) {
 	b, k, request := summing("  they asked for b \n")
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
-	require.Equal(t, domain.Answered, reply.Outcome)
+	require.Equal(t, contract.Answered, reply.Outcome)
 	first := domain.Message{
 		Role: domain.RoleUser,
 		Parts: []domain.Part{
@@ -136,7 +137,7 @@ func TestCallModelEmptySummary(t *testing.T) {
 	b, _, request := summing(" \n")
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
-	require.Equal(t, domain.Answered, reply.Outcome)
+	require.Equal(t, contract.Answered, reply.Outcome)
 	require.Len(t, reply.Message.Parts, 2)
 	require.Empty(t, reply.Message.Parts[1].Text)
 }
@@ -150,7 +151,7 @@ func TestCallModelSummaryCutOff(t *testing.T) {
 	b.model = waits("half a sum", func() { cancel(temporal.NewCanceledError()) })
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
-	require.Equal(t, domain.Interrupted, reply.Outcome)
+	require.Equal(t, contract.Interrupted, reply.Outcome)
 	require.Nil(t, reply.Message)
 	require.Positive(t, reply.Response.Usage.OutputTokens)
 
@@ -162,7 +163,7 @@ func TestCallModelSummaryCutOff(t *testing.T) {
 	}
 	reply, err = b.call(t, request)
 	require.NoError(t, err)
-	require.Equal(t, domain.BilledFailure, reply.Outcome)
+	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Nil(t, reply.Message)
 	require.Positive(t, reply.Spent.OutputTokens)
 }

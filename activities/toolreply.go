@@ -15,6 +15,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // toolTries is how often a tool that asks for it is run before the model hears
@@ -23,7 +24,7 @@ const toolTries = 3
 
 // judge turns the end of a tool's run into the activity's: a reply, or a
 // failure that Temporal tries again.
-func (c toolCall) judge(ctx context.Context, run toolRun) (domain.ToolReply, error) {
+func (c toolCall) judge(ctx context.Context, run toolRun) (contract.ToolReply, error) {
 	switch {
 	case run.panicked && !c.effect.Repeatable():
 		return c.unknown("the tool broke down in the middle"), nil
@@ -38,7 +39,7 @@ func (c toolCall) judge(ctx context.Context, run toolRun) (domain.ToolReply, err
 }
 
 // cutOff is for a tool whose context ended before it had done its work.
-func (c toolCall) cutOff(cause error) (domain.ToolReply, error) {
+func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	switch stopped := temporal.IsCanceledError(cause); {
 	case stopped && c.effect.Repeatable():
 		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
@@ -52,22 +53,22 @@ func (c toolCall) cutOff(cause error) (domain.ToolReply, error) {
 	case !c.effect.Repeatable():
 		return c.unknown("its worker stopped while it ran"), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
-		return domain.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
+		return contract.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
 	}
 	// The workflow is gone, or the activity was paused or reset: nobody waits
 	// for a reply, or another attempt is to follow.
-	return domain.ToolReply{}, failure(domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name))
+	return contract.ToolReply{}, failure(domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name))
 }
 
 // refused is for a tool that says that it failed.
-func (c toolCall) refused(ctx context.Context, err error) (domain.ToolReply, error) {
+func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {
 	own := hiddenError(c.activities.config.Secrets, toolError(err))
 	if own.Detail != "" {
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
 	switch retryable := own.Kind.Retryable(); {
 	case retryable && c.effect.Repeatable() && c.triesLeft():
-		return domain.ToolReply{}, failure(own)
+		return contract.ToolReply{}, failure(own)
 	case retryable && !c.effect.Repeatable() && tool.IsNotStarted(err):
 		reply := c.failed(own)
 		reply.NotStarted = true
@@ -77,7 +78,7 @@ func (c toolCall) refused(ctx context.Context, err error) (domain.ToolReply, err
 }
 
 // notBegun is for a call whose tool was surely not run.
-func (c toolCall) notBegun(ctx context.Context, err error) (domain.ToolReply, error) {
+func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, error) {
 	own := domain.AsError(err)
 	if ctx.Err() != nil && own.Code != domain.CodeNotRun {
 		own = domain.AsError(c.mayBegin(ctx))
@@ -120,7 +121,7 @@ func toolError(err error) *domain.Error {
 
 // unknown is the reply for a call that may have been made and must not be made
 // again.
-func (c toolCall) unknown(why string) domain.ToolReply {
+func (c toolCall) unknown(why string) contract.ToolReply {
 	return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 		"outcome unknown: %s; the call of %s may or may not have taken effect, and was not repeated", why, c.request.Name))
 }
@@ -128,7 +129,7 @@ func (c toolCall) unknown(why string) domain.ToolReply {
 // maxErrorText bounds an error's text as it is kept; the model reads more of it.
 const maxErrorText = 1000
 
-func (c toolCall) failed(err *domain.Error) domain.ToolReply {
+func (c toolCall) failed(err *domain.Error) contract.ToolReply {
 	own := hiddenError(c.activities.config.Secrets, err)
 	if own.Source == "" {
 		own.Source = domain.Shorten(c.request.Name, 64)
@@ -138,10 +139,10 @@ func (c toolCall) failed(err *domain.Error) domain.ToolReply {
 		content = fmt.Sprintf("the tool %s failed and did not say why", c.request.Name)
 	}
 	own.Message = domain.Shorten(content, maxErrorText)
-	return c.reply(domain.ToolReply{Content: content, Error: own})
+	return c.reply(contract.ToolReply{Content: content, Error: own})
 }
 
-func (c toolCall) done(result tool.Result) domain.ToolReply {
+func (c toolCall) done(result tool.Result) contract.ToolReply {
 	if len(result.Content) > domain.MaxToolOutput {
 		reply := c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but its result of %d bytes is more than the %d that a tool may return; ask for less",
 			c.request.Name, len(result.Content), domain.MaxToolOutput))
@@ -150,10 +151,10 @@ func (c toolCall) done(result tool.Result) domain.ToolReply {
 	}
 	// Before it is cut, which could leave half of a secret.
 	content := c.activities.config.Secrets.Hide(result.Content)
-	return c.reply(domain.ToolReply{Content: readable(content), Stop: c.stop(result.Stop)})
+	return c.reply(contract.ToolReply{Content: readable(content), Stop: c.stop(result.Stop)})
 }
 
-func (c toolCall) reply(reply domain.ToolReply) domain.ToolReply {
+func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
 	if c.info.Attempt > 1 {
 		reply.Attempts = int(c.info.Attempt)

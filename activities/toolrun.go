@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"everstep/activities/tool"
-	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A toolRun is how a tool's function ended.
@@ -46,10 +46,10 @@ func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) t
 			}
 			returned <- run
 		}()
-		config.At(ctx, domain.BeforeEffect)
+		config.At(ctx, contract.BeforeEffect)
 		run.result, run.err = called.Call(ctx, arguments)
 		run.cause = context.Cause(ctx)
-		config.At(ctx, domain.AfterEffect)
+		config.At(ctx, contract.AfterEffect)
 		run.panicked = false
 	}()
 

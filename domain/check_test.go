@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func TestDefinitionCheck(t *testing.T) {
@@ -105,12 +106,12 @@ func TestAsError(t *testing.T) {
 
 func TestSpan(t *testing.T) {
 	t.Parallel()
-	request, err := domain.Decode[domain.StopRequest]([]byte(`{"within":"1m30s"}`))
+	request, err := domain.Decode[contract.StopRequest]([]byte(`{"within":"1m30s"}`))
 	require.NoError(t, err)
 	require.Equal(t, 90*time.Second, time.Duration(request.Within))
 	require.Equal(t, `{"within":"1m30s"}`, encoded(t, request))
 	for _, text := range []string{"-1s", "5", "soon", ""} {
-		_, err := domain.Decode[domain.StopRequest](fmt.Appendf(nil, `{"within":%q}`, text))
+		_, err := domain.Decode[contract.StopRequest](fmt.Appendf(nil, `{"within":%q}`, text))
 		require.ErrorContains(t, err, "within: ", text)
 		require.ErrorContains(t, err, "write it like 30s", text)
 	}
@@ -131,7 +132,7 @@ func TestLLMConfigEqual(t *testing.T) {
 
 func TestResolvedTool(t *testing.T) {
 	t.Parallel()
-	resolved := domain.Resolved{Tools: []domain.ToolSpec{{Name: "a"}, {Name: "b"}}}
+	resolved := contract.Resolved{Tools: []domain.ToolSpec{{Name: "a"}, {Name: "b"}}}
 	tool, ok := resolved.Tool("b")
 	require.True(t, ok)
 	require.Equal(t, "b", tool.Name)
@@ -154,6 +155,6 @@ func TestShortenLaws(t *testing.T) {
 
 func TestSegmentKey(t *testing.T) {
 	t.Parallel()
-	segment := domain.Segment{RunID: "run", From: 3, To: 7, Digest: domain.DigestOf()}
+	segment := contract.Segment{RunID: "run", From: 3, To: 7, Digest: domain.DigestOf()}
 	require.Equal(t, "segments/agent/alice/run/3-7-47DEQpj8HBSa-_TImW-5JA", segment.Key(domain.WorkflowID("alice")))
 }

@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +37,7 @@ var pinned = map[string]string{
 	"UpdateClose":          "Update[CloseRequest, CloseReply] = close",
 	"MemoOutcome":          " = outcome",
 	"WorkflowIDPrefix":     " = agent/",
+	"MaxAgentName":         " = 200",
 	"AttributeAgentName":   " = AgentName",
 	"AttributeAgentStatus": " = AgentStatus",
 	"AttributeStopReason":  " = StopReason",
@@ -45,7 +48,7 @@ var pinned = map[string]string{
 func TestContractIsPinned(t *testing.T) {
 	t.Parallel()
 	found := map[string]string{}
-	for _, c := range constantsOf(t, parsed(t, "contract.go")) {
+	for _, c := range contractConstants(t) {
 		found[c.name] = c.typ + " = " + c.value
 	}
 	require.Equal(t, pinned, found)
@@ -54,12 +57,31 @@ func TestContractIsPinned(t *testing.T) {
 func TestContractNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, c := range constantsOf(t, parsed(t, "contract.go")) {
+	for _, c := range contractConstants(t) {
 		kind, _, _ := strings.Cut(c.typ, "[")
 		key := kind + " " + c.value
 		require.Empty(t, seen[key], "%s and %s have one name", seen[key], c.name)
 		seen[key] = c.name
 	}
+}
+
+// contractConstants are the names of the contract, and what ids derive from.
+func contractConstants(t *testing.T) []constant {
+	t.Helper()
+	return append(constantsOf(t, parsed(t, "contract/contract.go")), constantsOf(t, parsed(t, "id.go"))...)
+}
+
+// sources are the files of domain and of its rooms, tests aside.
+func sources(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"*.go", "*/*.go"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, slices.DeleteFunc(found, func(file string) bool { return strings.HasSuffix(file, "_test.go") })...)
+	}
+	require.NotEmpty(t, files)
+	return files
 }
 
 type constant struct{ name, typ, value string }

@@ -18,7 +18,7 @@ type DebugView struct {
 	HasErrors    bool     `json:"has_errors"`
 	Errors       []string `json:"errors"`
 	UsageView
-	BudgetLeft BudgetView `json:"budget_left"`
+	BudgetLeft ExecutionBudget `json:"budget_left"`
 }
 
 // Debug sums up the state as it is now.

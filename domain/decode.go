@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Decode reads a value from JSON. Where json.Unmarshal says only that some date
@@ -16,16 +17,16 @@ import (
 // ignored, so that an older reader survives a newer writer.
 func Decode[T any](data []byte) (T, error) {
 	var value T
-	if err := decodeInto(data, &value); err != nil {
+	if err := DecodeInto(data, &value); err != nil {
 		var none T
 		return none, &Error{Kind: Invalid, Message: err.Error()}
 	}
 	return value, nil
 }
 
-// decodeInto decodes into a pointer and names the field that was wrong. The
+// DecodeInto decodes into a pointer and names the field that was wrong. The
 // search for it costs nothing where all is well.
-func decodeInto(data []byte, target any) error {
+func DecodeInto(data []byte, target any) error {
 	err := json.Unmarshal(data, target)
 	if err == nil {
 		return nil
@@ -98,7 +99,7 @@ func blameFields(data []byte, typ reflect.Type, err error) error {
 			if name == "" || name == "-" || !strings.EqualFold(key, name) {
 				continue
 			}
-			if wrong := decodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
+			if wrong := DecodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
 				return in(key, wrong)
 			}
 		}
@@ -112,9 +113,28 @@ func blameItems(data []byte, typ reflect.Type, err error) error {
 		return err
 	}
 	for i, raw := range items {
-		if wrong := decodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
+		if wrong := DecodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
 			return in(item(i), wrong)
 		}
 	}
 	return err
+}
+
+// utc returns the instant as it is kept and written: in UTC, with nanoseconds
+// and without a monotonic reading, so that what is decoded equals what was
+// encoded. The few instants that JSON can only write in another zone, at either
+// end of its years, keep theirs.
+func utc(t time.Time) time.Time {
+	t = t.Round(0)
+	if year := t.UTC().Year(); year < 0 || year > 9999 {
+		return t
+	}
+	return t.UTC()
+}
+
+func utcPointer(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(utc(*t))
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"everstep/domain/enum"
 	"reflect"
 	"slices"
 	"time"
@@ -87,7 +88,33 @@ func (f *FormatType) UnmarshalText(text []byte) error {
 		*f = FormatText
 		return nil
 	}
-	return decodeEnum(f, text, FormatTypes(), "response format")
+	return enum.Decode(f, text, FormatTypes(), "response format")
+}
+
+// An OutputMode says how a model is told of a response format. The answer is
+// checked all the same.
+type OutputMode string
+
+const (
+	// OutputNative uses the provider's own feature.
+	OutputNative OutputMode = "native"
+	// OutputTool offers a tool whose arguments are the answer.
+	OutputTool OutputMode = "tool"
+	// OutputInstruction tells the model in the system prompt.
+	OutputInstruction OutputMode = "instruction"
+)
+
+// OutputModes lists every mode.
+func OutputModes() []OutputMode { return []OutputMode{OutputNative, OutputTool, OutputInstruction} }
+
+// UnmarshalText accepts the known modes, and the empty text, which lets the
+// worker choose.
+func (m *OutputMode) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*m = ""
+		return nil
+	}
+	return enum.Decode(m, text, OutputModes(), "output mode")
 }
 
 // An Effect says what happens if a tool call is made twice, and so what may be
@@ -119,7 +146,7 @@ func (e *Effect) UnmarshalText(text []byte) error {
 		*e = AtMostOnce
 		return nil
 	}
-	return decodeEnum(e, text, Effects(), "effect")
+	return enum.Decode(e, text, Effects(), "effect")
 }
 
 // A ToolSpec is what the model and the workflow know of a tool.
@@ -186,4 +213,132 @@ func (d Definition) Conflicts(given Definition) []string {
 	differs("attempts", given.Attempts != 0, given.Attempts == d.Attempts)
 	differs("inference_timeout", given.InferenceTimeout != 0, given.InferenceTimeout == d.InferenceTimeout)
 	return fields
+}
+
+// Compaction says when a conversation is made shorter for the model. The
+// transcript keeps all of it. In a definition what is absent has its default.
+type Compaction struct {
+	// Off never compacts: a conversation that outgrows the window fails.
+	Off bool `json:"off,omitzero"`
+	// TriggerPercent of the window is from where on it compacts; zero is
+	// DefaultTriggerPercent.
+	TriggerPercent int `json:"trigger_percent,omitzero"`
+	// TargetPercent of the window is what it compacts to; zero is
+	// DefaultTargetPercent.
+	TargetPercent int `json:"target_percent,omitzero"`
+}
+
+const (
+	// DefaultTriggerPercent leaves a fifth of the window for what estimates miss.
+	DefaultTriggerPercent = 80
+	// DefaultTargetPercent makes compactions rare, so that what is sent keeps a
+	// stable beginning in between.
+	DefaultTargetPercent = 40
+)
+
+// WithDefaults returns the compaction with all that is absent set.
+func (c Compaction) WithDefaults() Compaction {
+	if c.TriggerPercent == 0 {
+		c.TriggerPercent = DefaultTriggerPercent
+	}
+	if c.TargetPercent == 0 {
+		c.TargetPercent = min(DefaultTargetPercent, c.TriggerPercent/2)
+	}
+	return c
+}
+
+// Check says what makes no sense.
+func (c Compaction) Check() error {
+	d := c.WithDefaults()
+	switch {
+	case d.TriggerPercent < 10 || d.TriggerPercent > 95:
+		return Errorf(Invalid, "compaction.trigger_percent: is %d; give 10 to 95", d.TriggerPercent)
+	case d.TargetPercent < 1 || d.TargetPercent >= d.TriggerPercent:
+		return Errorf(Invalid, "compaction.target_percent: is %d; give 1 or more, below trigger_percent, which is %d", d.TargetPercent, d.TriggerPercent)
+	}
+	return nil
+}
+
+// A SummaryRequest makes an inference one that sums up a part of the
+// conversation, in place of one that goes on with it.
+type SummaryRequest struct {
+	// To is the index before which all is summed up, an earlier summary included.
+	To int `json:"to"`
+	// MaxTokens bounds the summary, and Window what may be read for it.
+	MaxTokens int64 `json:"max_tokens,omitzero"`
+	Window    int64 `json:"window,omitzero"`
+}
+
+// Guards are the built-in hooks that an agent can set, its budget aside. In a
+// definition what is absent has its default; in a Catalog all is set.
+type Guards struct {
+	// FinishReasons end the loop after a step whose inference had one of them.
+	FinishReasons []FinishReason `json:"finish_reasons,omitempty"`
+	// Repetition watches for identical tool calls without progress.
+	Repetition *Repetition `json:"repeated_calls,omitempty"`
+	// OutputRetries is how often the model is asked again for an answer that
+	// does not fit the response format; absent is DefaultOutputRetries.
+	OutputRetries *int `json:"output_retries,omitempty"`
+	// FinalAnswer withholds the tools at the last step that max_steps allows,
+	// and tells the model to answer.
+	FinalAnswer bool `json:"final_answer,omitzero"`
+}
+
+// IsZero reports whether nothing is set.
+func (g Guards) IsZero() bool {
+	return len(g.FinishReasons) == 0 && g.Repetition == nil && g.OutputRetries == nil && !g.FinalAnswer
+}
+
+// A Repetition bounds how many steps in a row may make the same tool calls and
+// get the same results.
+type Repetition struct {
+	// Nudge is after how many the model is told; zero: never.
+	Nudge int `json:"nudge_after,omitzero"`
+	// Stop is after how many the execution is stopped; zero: never.
+	Stop int `json:"stop_after,omitzero"`
+}
+
+const (
+	// DefaultOutputRetries is how often an invalid answer is asked for again.
+	DefaultOutputRetries = 2
+	// DefaultNudge is after how many equal steps the model is told.
+	DefaultNudge = 5
+	// DefaultStop is after how many the execution is stopped.
+	DefaultStop = 10
+	// MaxOutputRetries bounds what a definition may ask for.
+	MaxOutputRetries = 100
+)
+
+// WithDefaults returns the guards with all that is absent set.
+func (g Guards) WithDefaults() Guards {
+	if g.Repetition == nil {
+		g.Repetition = &Repetition{Nudge: DefaultNudge, Stop: DefaultStop}
+	}
+	if g.OutputRetries == nil {
+		g.OutputRetries = new(DefaultOutputRetries)
+	}
+	return g
+}
+
+// Check says which guard makes no sense.
+func (g Guards) Check() error {
+	for i, reason := range g.FinishReasons {
+		if err := new(FinishReason).UnmarshalText([]byte(reason)); err != nil {
+			return Errorf(Invalid, "guards.finish_reasons[%d]: %s", i, err)
+		}
+	}
+	if r := g.Repetition; r != nil {
+		switch {
+		case r.Nudge < 0 || r.Nudge == 1:
+			return Errorf(Invalid, "guards.repeated_calls.nudge_after: is %d; give 2 or more, or 0 for never", r.Nudge)
+		case r.Stop < 0 || r.Stop == 1:
+			return Errorf(Invalid, "guards.repeated_calls.stop_after: is %d; give 2 or more, or 0 for never", r.Stop)
+		case r.Stop > 0 && r.Nudge >= r.Stop:
+			return Errorf(Invalid, "guards.repeated_calls: nudge_after is %d and stop_after %d; the nudge has to come first", r.Nudge, r.Stop)
+		}
+	}
+	if n := g.OutputRetries; n != nil && (*n < 0 || *n > MaxOutputRetries) {
+		return Errorf(Invalid, "guards.output_retries: is %d; give 0 to %d", *n, MaxOutputRetries)
+	}
+	return nil
 }

@@ -14,16 +14,17 @@
 // a protocol: adding is free, changing is a migration.
 //
 // Start reading with agentstate.go, then execution.go, steps.go and stopping.go,
-// which are the life of an execution in order; contract.go holds every name that
-// is on the wire, error.go the one error type, wire.go how a saved state looks.
+// which are the life of an execution in order; package contract holds
+// every name that is on the wire, error.go the one error type, wire.go how a saved
+// state looks.
 //
 // What the loop reckons of a transcript (tokens, windows, what is shown, when it
 // is made shorter) is package conversation below. What may be put into the loop
-// of an agent is in package hook; Trigger
-// names its points, HookSpec is what is recorded of it. Guards and Compaction
-// are what an agent can set of what is built in, Price what a model costs, Edits
-// what of the transcript is hidden from the model, and each Event a type of its
-// own.
+// of an agent is in package hook; Trigger names its points. What has happened,
+// and what it cost, is told by package progress. Guards and Compaction are what
+// an agent can set of what is built in, Price what a model costs, LimitRules what
+// a budget can limit, Edits what of the transcript is hidden from the model, and
+// each Event a type of its own.
 //
 // Where the specification is silent:
 //   - The messages of a step join the context in an act of their own

@@ -4,13 +4,14 @@ import (
 	"encoding"
 	"go/ast"
 	"go/token"
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // enums pins the values of each enum: they are recorded, so one may be added and
@@ -30,10 +31,10 @@ var enums = map[string]struct {
 	"PartType":        {listed(domain.PartTypes), "text image file audio reasoning", decoded[domain.PartType], "-", false},
 	"FormatType":      {listed(domain.FormatTypes), "text json_object json_schema", decoded[domain.FormatType], "text", false},
 	"Effect":          {listed(domain.Effects), "read_only idempotent keyed at_most_once", decoded[domain.Effect], "at_most_once", false},
-	"ModelOutcome":    {listed(domain.ModelOutcomes), "answered interrupted worker_shutdown failed", decoded[domain.ModelOutcome], "-", false},
-	"InferencePhase":  {listed(domain.InferencePhases), "waiting requested streaming running", decoded[domain.InferencePhase], "-", false},
-	"StopMode":        {listed(domain.StopModes), "after_step after_inference now", decoded[domain.StopMode], "after_step", false},
-	"StatusSource":    {listed(domain.StatusSources), "workflow heartbeat history memo server", decoded[domain.StatusSource], "-", false},
+	"ModelOutcome":    {listed(contract.ModelOutcomes), "answered interrupted worker_shutdown failed", decoded[contract.ModelOutcome], "-", false},
+	"InferencePhase":  {listed(contract.InferencePhases), "waiting requested streaming running", decoded[contract.InferencePhase], "-", false},
+	"StopMode":        {listed(contract.StopModes), "after_step after_inference now", decoded[contract.StopMode], "after_step", false},
+	"StatusSource":    {listed(contract.StatusSources), "workflow heartbeat history memo server", decoded[contract.StatusSource], "-", false},
 	"ExecutionStatus": {listed(domain.ExecutionStatuses), "pending in_progress completed stopped failed", decoded[domain.ExecutionStatus], "-", false},
 	"FinishReason":    {listed(domain.FinishReasons), "stop length tool_calls content_filter refusal error other", decoded[domain.FinishReason], "-", false},
 	"StopReason":      {listed(domain.StopReasons), "error stop_requested steps_limit token_limit cost_limit tool_call_limit time_limit retry_limit finish_reason user_requested completed unknown", decoded[domain.StopReason], "-", false},
@@ -46,7 +47,7 @@ var enums = map[string]struct {
 	"Unit":            {listed(domain.Units), "steps tokens milliseconds nano_usd tool_calls time", decoded[domain.Unit], "-", false},
 	"Failure":         {listed(domain.Failures), "unavailable throttled quota auth model_not_found context_overflow filtered", decoded[domain.Failure], "-", false},
 	"OutputMode":      {listed(domain.OutputModes), "native tool instruction", decoded[domain.OutputMode], "", false},
-	"Boundary":        {listed(domain.Boundaries), "before_request in_stream after_request before_effect after_effect among_calls between_steps continuing in_summary before_hook after_hook checking paused going_on", decoded[domain.Boundary], "-", false},
+	"Boundary":        {listed(contract.Boundaries), "before_request in_stream after_request before_effect after_effect among_calls between_steps continuing in_summary before_hook after_hook checking paused going_on", decoded[contract.Boundary], "-", false},
 }
 
 func listed[E ~string](list func() []E) []string {
@@ -122,13 +123,11 @@ func TestEnumListsMissNone(t *testing.T) {
 func enumSource(t *testing.T) (types map[string]bool, constants, lists map[string][]string) {
 	t.Helper()
 	types, constants, lists = map[string]bool{}, map[string][]string{}, map[string][]string{}
-	files, err := os.ReadDir(".")
-	require.NoError(t, err)
-	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
-			continue
+	for _, file := range sources(t) {
+		if dir := filepath.Dir(file); dir != "." && dir != "contract" {
+			continue // rooms have tests of their own
 		}
-		for _, decl := range parsed(t, file.Name()).Decls {
+		for _, decl := range parsed(t, file).Decls {
 			switch decl := decl.(type) {
 			case *ast.GenDecl:
 				for _, spec := range decl.Specs {
@@ -227,11 +226,11 @@ func TestEffectRepeatable(t *testing.T) {
 
 func TestStopModeStronger(t *testing.T) {
 	t.Parallel()
-	modes := domain.StopModes()
+	modes := contract.StopModes()
 	for i, a := range modes {
 		for k, b := range modes {
 			require.Equal(t, modes[max(i, k)], a.Stronger(b), "%s and %s", a, b)
 		}
 	}
-	require.Equal(t, domain.AfterStep, domain.StopMode("").Stronger(""))
+	require.Equal(t, contract.AfterStep, contract.StopMode("").Stronger(""))
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"everstep/domain/enum"
 	"time"
 )
 
@@ -52,7 +53,7 @@ func EventTypes() []EventType {
 
 // UnmarshalText accepts the known types only.
 func (t *EventType) UnmarshalText(text []byte) error {
-	return decodeEnum(t, text, EventTypes(), "event type")
+	return enum.Decode(t, text, EventTypes(), "event type")
 }
 
 // An EventHeader is what every event has.
@@ -96,7 +97,7 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 	var head struct {
 		Type EventType `json:"type"`
 	}
-	if err := decodeInto(data, &head); err != nil {
+	if err := DecodeInto(data, &head); err != nil {
 		return err
 	}
 	read, ok := eventReaders()[head.Type]
@@ -113,7 +114,7 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 
 func readEvent[E Event](data []byte) (Event, error) {
 	var event E
-	err := decodeInto(data, &event)
+	err := DecodeInto(data, &event)
 	return event, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/ast"
-	"os"
 	"reflect"
 	"strconv"
 	"strings"
@@ -35,14 +34,9 @@ func filledEvents(t testing.TB) []domain.RecordedEvent {
 func TestEventTypesAgree(t *testing.T) {
 	t.Parallel()
 	names := eventConstants(t)
-	files, err := os.ReadDir(".")
-	require.NoError(t, err)
 	embeds, typed := map[string]bool{}, map[string]string{}
-	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
-			continue
-		}
-		ast.Inspect(parsed(t, file.Name()), func(n ast.Node) bool {
+	for _, file := range sources(t) {
+		ast.Inspect(parsed(t, file), func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.TypeSpec:
 				if embedsHeader(t, n) {

@@ -1,5 +1,7 @@
 package domain
 
+import "everstep/domain/enum"
+
 // An AgentExecutionStarted says that an execution began. Going on after a crash
 // or in a new run begins none.
 type AgentExecutionStarted struct {
@@ -198,25 +200,44 @@ type AgentExecutionFailed struct {
 // Type is EventExecutionFailed.
 func (AgentExecutionFailed) Type() EventType { return EventExecutionFailed }
 
-// An EventsRequest asks for events of one execution.
-type EventsRequest struct {
-	// Number names the execution; zero is the newest.
-	Number int `json:"execution_number,omitzero"`
-	// After is the last sequence number that the asker has.
-	After int64 `json:"after,omitzero"`
+// A Trigger is a point of the loop at which hooks run.
+type Trigger string
+
+const (
+	// TriggerBeforeExecution: the execution has begun and no step has.
+	TriggerBeforeExecution Trigger = "before_execution"
+	// TriggerBeforeStep: a step is about to begin, unless something stops it.
+	TriggerBeforeStep Trigger = "before_step"
+	// TriggerBeforeInference: the model is about to be asked.
+	TriggerBeforeInference Trigger = "before_inference"
+	// TriggerAfterInference: the model has answered, and the answer has not
+	// joined the conversation yet.
+	TriggerAfterInference Trigger = "after_inference"
+	// TriggerBeforeToolUse: a tool call is about to be made.
+	TriggerBeforeToolUse Trigger = "before_tool_use"
+	// TriggerAfterToolUse: all calls of the step have ended; once for each, in
+	// call order.
+	TriggerAfterToolUse Trigger = "after_tool_use"
+	// TriggerAfterStep: the step's work is done. It comes after every step that
+	// began, one that was cut off included.
+	TriggerAfterStep Trigger = "after_step"
+	// TriggerOnError: an unrecoverable error ends the execution.
+	TriggerOnError Trigger = "on_error"
+	// TriggerOnStop: the loop is over, for whatever reason. Once an execution.
+	TriggerOnStop Trigger = "on_stop"
+	// TriggerAfterExecution: the last point; only the terminal status is missing.
+	TriggerAfterExecution Trigger = "after_execution"
+)
+
+// Triggers lists every trigger, in the order of the loop.
+func Triggers() []Trigger {
+	return []Trigger{
+		TriggerBeforeExecution, TriggerBeforeStep, TriggerBeforeInference, TriggerAfterInference,
+		TriggerBeforeToolUse, TriggerAfterToolUse, TriggerAfterStep, TriggerOnError, TriggerOnStop, TriggerAfterExecution,
+	}
 }
 
-// An EventsPage holds the events that this run knows of an execution.
-type EventsPage struct {
-	ExecutionID ExecutionID `json:"execution_id,omitzero"`
-	Number      int         `json:"execution_number"`
-	// First is the sequence number of the first event that this run holds;
-	// earlier ones are with earlier runs. Zero: none.
-	First  int64           `json:"first"`
-	Events []RecordedEvent `json:"events"`
-	// More means that the page was full.
-	More bool `json:"more,omitzero"`
-	// Ended means that the execution's last event is at or before the end of
-	// this page.
-	Ended bool `json:"ended,omitzero"`
+// UnmarshalText accepts the known triggers only.
+func (t *Trigger) UnmarshalText(text []byte) error {
+	return enum.Decode(t, text, Triggers(), "trigger")
 }

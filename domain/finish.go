@@ -1,5 +1,7 @@
 package domain
 
+import "everstep/domain/enum"
+
 // A FinishReason says why the model stopped writing. The provider's own word is
 // kept beside it, in Response.FinishWord.
 type FinishReason string
@@ -30,7 +32,7 @@ func FinishReasons() []FinishReason {
 
 // UnmarshalText accepts the known reasons only.
 func (f *FinishReason) UnmarshalText(text []byte) error {
-	return decodeEnum(f, text, FinishReasons(), "finish_reason")
+	return enum.Decode(f, text, FinishReasons(), "finish_reason")
 }
 
 // WordPaused is the provider's word for an answer that is not over: sent back

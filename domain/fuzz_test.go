@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // fuzzState checks the strict law of the types that a saved state is made of:
@@ -89,21 +90,21 @@ func FuzzExecutionRecord(f *testing.F) { fuzzPlain[domain.ExecutionRecord](f, "r
 func FuzzMessage(f *testing.F)         { fuzzPlain[domain.Message](f, "message") }
 func FuzzEntry(f *testing.F)           { fuzzPlain[domain.Entry](f, "entry") }
 func FuzzError(f *testing.F)           { fuzzPlain[domain.Error](f, "error") }
-func FuzzSessionInput(f *testing.F)    { fuzzPlain[domain.SessionInput](f, "session_input") }
-func FuzzOutcome(f *testing.F)         { fuzzPlain[domain.Outcome](f, "outcome") }
-func FuzzModelRequest(f *testing.F)    { fuzzPlain[domain.ModelRequest](f, "model_request") }
-func FuzzModelReply(f *testing.F)      { fuzzPlain[domain.ModelReply](f, "model_reply") }
-func FuzzToolRequest(f *testing.F)     { fuzzPlain[domain.ToolRequest](f, "tool_request") }
-func FuzzToolReply(f *testing.F)       { fuzzPlain[domain.ToolReply](f, "tool_reply") }
-func FuzzCatalog(f *testing.F)         { fuzzPlain[domain.Catalog](f, "catalog") }
-func FuzzHeartbeat(f *testing.F)       { fuzzPlain[domain.Heartbeat](f, "heartbeat") }
-func FuzzStopRequest(f *testing.F)     { fuzzPlain[domain.StopRequest](f, "stop_request") }
-func FuzzSendRequest(f *testing.F)     { fuzzPlain[domain.SendRequest](f, "send_request") }
-func FuzzStatusView(f *testing.F)      { fuzzPlain[domain.StatusView](f, "status_view") }
-func FuzzStepsPage(f *testing.F)       { fuzzPlain[domain.StepsPage](f, "steps_page") }
+func FuzzSessionInput(f *testing.F)    { fuzzPlain[contract.SessionInput](f, "session_input") }
+func FuzzOutcome(f *testing.F)         { fuzzPlain[contract.Outcome](f, "outcome") }
+func FuzzModelRequest(f *testing.F)    { fuzzPlain[contract.ModelRequest](f, "model_request") }
+func FuzzModelReply(f *testing.F)      { fuzzPlain[contract.ModelReply](f, "model_reply") }
+func FuzzToolRequest(f *testing.F)     { fuzzPlain[contract.ToolRequest](f, "tool_request") }
+func FuzzToolReply(f *testing.F)       { fuzzPlain[contract.ToolReply](f, "tool_reply") }
+func FuzzCatalog(f *testing.F)         { fuzzPlain[contract.Catalog](f, "catalog") }
+func FuzzHeartbeat(f *testing.F)       { fuzzPlain[contract.Heartbeat](f, "heartbeat") }
+func FuzzStopRequest(f *testing.F)     { fuzzPlain[contract.StopRequest](f, "stop_request") }
+func FuzzSendRequest(f *testing.F)     { fuzzPlain[contract.SendRequest](f, "send_request") }
+func FuzzStatusView(f *testing.F)      { fuzzPlain[contract.StatusView](f, "status_view") }
+func FuzzStepsPage(f *testing.F)       { fuzzPlain[contract.StepsPage](f, "steps_page") }
 func FuzzRecordedEvent(f *testing.F)   { fuzzPlain[domain.RecordedEvent](f, "event_") }
-func FuzzEventsPage(f *testing.F)      { fuzzPlain[domain.EventsPage](f, "events_page") }
-func FuzzHookRequest(f *testing.F)     { fuzzPlain[domain.HookRequest](f, "hook_request") }
-func FuzzHookReply(f *testing.F)       { fuzzPlain[domain.HookReply](f, "hook_reply") }
-func FuzzExtendRequest(f *testing.F)   { fuzzPlain[domain.ExtendRequest](f, "extend_request") }
-func FuzzMessagesPage(f *testing.F)    { fuzzPlain[domain.MessagesPage](f, "messages_page") }
+func FuzzEventsPage(f *testing.F)      { fuzzPlain[contract.EventsPage](f, "events_page") }
+func FuzzHookRequest(f *testing.F)     { fuzzPlain[contract.HookRequest](f, "hook_request") }
+func FuzzHookReply(f *testing.F)       { fuzzPlain[contract.HookReply](f, "hook_reply") }
+func FuzzExtendRequest(f *testing.F)   { fuzzPlain[contract.ExtendRequest](f, "extend_request") }
+func FuzzMessagesPage(f *testing.F)    { fuzzPlain[contract.MessagesPage](f, "messages_page") }

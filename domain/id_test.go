@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // TestDerivedIDsArePinned holds the ids that histories already contain. The
@@ -33,7 +34,7 @@ func TestDerivedIDsArePinned(t *testing.T) {
 		"message":          {step.Message(0).UUID, "33b59880-83aa-505e-88ed-8255ccd6a020"},
 		"eleventh message": {step.Message(10).UUID, "5189f8a2-c292-50cf-94d0-459f097dd74b"},
 		"of a request": {
-			domain.ToolRequest{ExecutionID: execution, Step: 1, Position: 0}.ID().UUID, "e1d22611-c3ed-5cb6-ab79-435b8cd0a708",
+			contract.ToolRequest{ExecutionID: execution, Step: 1, Position: 0}.ID().UUID, "e1d22611-c3ed-5cb6-ab79-435b8cd0a708",
 		},
 	} {
 		require.Equal(t, id.want, id.got.String(), name)

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"everstep/domain/enum"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ func Limits() []Limit {
 }
 
 // UnmarshalText accepts the known limits only.
-func (l *Limit) UnmarshalText(text []byte) error { return decodeEnum(l, text, Limits(), "limit") }
+func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, Limits(), "limit") }
 
 // Flag is the limit's name on a command line, dashes aside.
 func (l Limit) Flag() string { return strings.ReplaceAll(string(l), "_", "-") }
@@ -150,7 +151,7 @@ func Units() []Unit {
 }
 
 // UnmarshalText accepts the known units only.
-func (u *Unit) UnmarshalText(text []byte) error { return decodeEnum(u, text, Units(), "unit") }
+func (u *Unit) UnmarshalText(text []byte) error { return enum.Decode(u, text, Units(), "unit") }
 
 // An Amount is so much of what a limit counts, in the limit's unit.
 type Amount struct {

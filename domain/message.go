@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"everstep/domain/enum"
 	"maps"
 	"reflect"
 	"slices"
@@ -32,7 +33,7 @@ func Roles() []Role {
 }
 
 // UnmarshalText accepts the known roles only.
-func (r *Role) UnmarshalText(text []byte) error { return decodeEnum(r, text, Roles(), "role") }
+func (r *Role) UnmarshalText(text []byte) error { return enum.Decode(r, text, Roles(), "role") }
 
 // A PartType says what a part of a message holds.
 type PartType string
@@ -58,7 +59,7 @@ func PartTypes() []PartType {
 
 // UnmarshalText accepts the known part types only.
 func (p *PartType) UnmarshalText(text []byte) error {
-	return decodeEnum(p, text, PartTypes(), "part type")
+	return enum.Decode(p, text, PartTypes(), "part type")
 }
 
 // A Part is one piece of a message's content.

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func TestReserve(t *testing.T) {
@@ -16,7 +17,7 @@ func TestReserve(t *testing.T) {
 		budget   domain.ExecutionBudget
 		spent    domain.Spent
 		input    int64
-		resolved domain.Resolved
+		resolved contract.Resolved
 		output   int64
 		limit    domain.Limit
 		short    domain.Limit
@@ -25,47 +26,47 @@ func TestReserve(t *testing.T) {
 		"tokens":                     {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, spent: domain.Spent{Tokens: 20}, input: 50, output: 30, limit: domain.LimitTokens},
 		"the last token":             {budget: domain.ExecutionBudget{MaxTokens: new(int64(51))}, input: 50, output: 1, limit: domain.LimitTokens},
 		"not one token":              {budget: domain.ExecutionBudget{MaxTokens: new(int64(50))}, input: 50, short: domain.LimitTokens},
-		"the smallest answer":        {budget: domain.ExecutionBudget{MaxTokens: new(int64(66))}, input: 50, resolved: domain.Resolved{MinOutputTokens: 16}, output: 16, limit: domain.LimitTokens},
-		"less than the smallest":     {budget: domain.ExecutionBudget{MaxTokens: new(int64(65))}, input: 50, resolved: domain.Resolved{MinOutputTokens: 16}, short: domain.LimitTokens},
-		"money":                      {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100))}, spent: domain.Spent{CostNanoUSD: 20}, input: 50, resolved: domain.Resolved{Price: price}, output: 15, limit: domain.LimitCost},
-		"no money for the answer":    {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(51))}, input: 50, resolved: domain.Resolved{Price: price}, short: domain.LimitCost},
-		"no money for the input":     {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(49))}, input: 50, resolved: domain.Resolved{Price: price}, short: domain.LimitCost},
-		"answers cost nothing":       {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(50))}, input: 50, resolved: domain.Resolved{Price: &domain.Price{Input: 1_000_000}}},
+		"the smallest answer":        {budget: domain.ExecutionBudget{MaxTokens: new(int64(66))}, input: 50, resolved: contract.Resolved{MinOutputTokens: 16}, output: 16, limit: domain.LimitTokens},
+		"less than the smallest":     {budget: domain.ExecutionBudget{MaxTokens: new(int64(65))}, input: 50, resolved: contract.Resolved{MinOutputTokens: 16}, short: domain.LimitTokens},
+		"money":                      {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100))}, spent: domain.Spent{CostNanoUSD: 20}, input: 50, resolved: contract.Resolved{Price: price}, output: 15, limit: domain.LimitCost},
+		"no money for the answer":    {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(51))}, input: 50, resolved: contract.Resolved{Price: price}, short: domain.LimitCost},
+		"no money for the input":     {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(49))}, input: 50, resolved: contract.Resolved{Price: price}, short: domain.LimitCost},
+		"answers cost nothing":       {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(50))}, input: 50, resolved: contract.Resolved{Price: &domain.Price{Input: 1_000_000}}},
 		"nobody knows the price":     {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(1))}, input: 50},
-		"tokens bound before money":  {budget: domain.ExecutionBudget{MaxTokens: new(int64(60)), MaxCostNanoUSD: new(int64(100))}, input: 50, resolved: domain.Resolved{Price: price}, output: 10, limit: domain.LimitTokens},
-		"money bounds before tokens": {budget: domain.ExecutionBudget{MaxTokens: new(int64(90)), MaxCostNanoUSD: new(int64(100))}, input: 50, resolved: domain.Resolved{Price: price}, output: 25, limit: domain.LimitCost},
-		"the model's longest answer": {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: domain.Resolved{MaxOutputTokens: 20}, output: 20},
-		"longer than what is left":   {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: domain.Resolved{MaxOutputTokens: 51}, output: 50, limit: domain.LimitTokens},
+		"tokens bound before money":  {budget: domain.ExecutionBudget{MaxTokens: new(int64(60)), MaxCostNanoUSD: new(int64(100))}, input: 50, resolved: contract.Resolved{Price: price}, output: 10, limit: domain.LimitTokens},
+		"money bounds before tokens": {budget: domain.ExecutionBudget{MaxTokens: new(int64(90)), MaxCostNanoUSD: new(int64(100))}, input: 50, resolved: contract.Resolved{Price: price}, output: 25, limit: domain.LimitCost},
+		"the model's longest answer": {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: contract.Resolved{MaxOutputTokens: 20}, output: 20},
+		"longer than what is left":   {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: contract.Resolved{MaxOutputTokens: 51}, output: 50, limit: domain.LimitTokens},
 		"what the agent asks for": {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50,
-			resolved: domain.Resolved{MaxOutputTokens: 20, Definition: domain.Definition{Model: domain.LLMConfig{MaxOutputTokens: 30}}}},
+			resolved: contract.Resolved{MaxOutputTokens: 20, Definition: domain.Definition{Model: domain.LLMConfig{MaxOutputTokens: 30}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, short := c.budget.Reserve(c.spent, c.input, &c.resolved)
+			r, short := c.resolved.Reserve(c.budget, c.spent, c.input)
 			require.Equal(t, c.short, short)
 			if short != "" {
 				return
 			}
 			require.Equal(t, c.output, r.Output)
 			require.Equal(t, c.limit, r.Limit())
-			require.Equal(t, c.limit != "", r.Bound(domain.ModelReply{}))
+			require.Equal(t, c.limit != "", r.Bound(contract.ModelReply{}))
 			limited := c.budget.MaxTokens != nil || c.budget.MaxCostNanoUSD != nil && c.resolved.Price != nil
-			require.Equal(t, limited, r.Bound(domain.ModelReply{Spent: domain.Usage{OutputTokens: 1}}), "lost attempts took of what is left")
+			require.Equal(t, limited, r.Bound(contract.ModelReply{Spent: domain.Usage{OutputTokens: 1}}), "lost attempts took of what is left")
 		})
 	}
 }
 
 func TestReservationWithin(t *testing.T) {
 	t.Parallel()
-	var none domain.Resolved
-	r, _ := domain.ExecutionBudget{MaxTokens: new(int64(100))}.Reserve(domain.Spent{}, 50, &none)
+	var none contract.Resolved
+	r, _ := none.Reserve(domain.ExecutionBudget{MaxTokens: new(int64(100))}, domain.Spent{}, 50)
 	require.Equal(t, r, r.Within(0))
 	require.Equal(t, r, r.Within(50))
 	require.EqualValues(t, 49, r.Within(49).Output)
 	require.Empty(t, r.Within(49).Limit(), "a hook's bound is no limit")
-	free, _ := domain.Unlimited().Reserve(domain.Spent{}, 50, &none)
+	free, _ := none.Reserve(domain.Unlimited(), domain.Spent{}, 50)
 	require.EqualValues(t, 7, free.Within(7).Output)
-	require.False(t, free.Within(7).Bound(domain.ModelReply{}))
+	require.False(t, free.Within(7).Bound(contract.ModelReply{}))
 }
 
 // TestReserveKeepsTheLimits: an inference that reads what was estimated and
@@ -79,7 +80,7 @@ func TestReserveKeepsTheLimits(t *testing.T) {
 		price := &domain.Price{Input: rapid.Int64Range(0, 9_000_000).Draw(t, "input price"), Output: rapid.Int64Range(0, 9_000_000).Draw(t, "output price")}
 		spent := domain.Spent{Tokens: count.Draw(t, "spent"), CostNanoUSD: count.Draw(t, "paid")}
 		input := count.Draw(t, "input")
-		r, short := budget.Reserve(spent, input, &domain.Resolved{Price: price})
+		r, short := (&contract.Resolved{Price: price}).Reserve(budget, spent, input)
 		if short != "" {
 			return
 		}

@@ -1,8 +1,10 @@
 package domain
 
 import (
+	"everstep/domain/enum"
 	"slices"
 	"strings"
+	"time"
 )
 
 // An AgentStep is one turn of the loop: one inference and the tool calls that it
@@ -57,6 +59,20 @@ type SectionLength struct {
 	Messages int    `json:"messages"`
 }
 
+// A Response is what a provider said of an inference, its message aside.
+type Response struct {
+	// ID is the provider's own id of the response, and RequestID that of the
+	// request, by which its support finds it.
+	ID        string `json:"id,omitzero"`
+	RequestID string `json:"request_id,omitzero"`
+	// Model is the model that answered, by the provider's word.
+	Model  string       `json:"model,omitzero"`
+	Finish FinishReason `json:"finish_reason,omitzero"`
+	// FinishWord is the provider's own word, where it says more.
+	FinishWord string `json:"finish_word,omitzero"`
+	Usage      Usage  `json:"usage,omitzero"`
+}
+
 // A StepType says what a step came to. It is derived, never stored.
 type StepType string
 
@@ -74,7 +90,7 @@ func StepTypes() []StepType { return []StepType{StepError, StepToolExecution, St
 
 // UnmarshalText accepts the known types only.
 func (t *StepType) UnmarshalText(text []byte) error {
-	return decodeEnum(t, text, StepTypes(), "type")
+	return enum.Decode(t, text, StepTypes(), "type")
 }
 
 // Type derives the step's type; the first that fits.
@@ -198,3 +214,23 @@ func (s AgentStep) interrupted() AgentStep {
 	}
 	return s
 }
+
+// A StepExecution is a completed step: what happened, when, and what the
+// continuation was then.
+type StepExecution struct {
+	Step AgentStep
+	// StartedAt and CompletedAt span the inference and the tool calls.
+	StartedAt   time.Time
+	CompletedAt time.Time
+	// Continuation is a copy, as it was when the step ended.
+	Continuation Continuation
+}
+
+// Duration is how long the step took, tool calls included.
+func (s StepExecution) Duration() time.Duration { return s.CompletedAt.Sub(s.StartedAt) }
+
+// Usage is the step's.
+func (s StepExecution) Usage() Usage { return s.Step.Usage }
+
+// Size is about how many bytes the step takes when encoded.
+func (s StepExecution) Size() int { return s.Step.Size() + s.Continuation.size() }

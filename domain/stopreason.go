@@ -1,6 +1,9 @@
 package domain
 
-import "slices"
+import (
+	"everstep/domain/enum"
+	"slices"
+)
 
 // A StopReason says why an execution stops. Unknown values fail to decode, so a
 // new one is taught to every reader before anything writes it.
@@ -93,5 +96,5 @@ func (r StopReason) OfLimit() bool {
 
 // UnmarshalText accepts the known reasons only.
 func (r *StopReason) UnmarshalText(text []byte) error {
-	return decodeEnum(r, text, StopReasons(), "stop reason")
+	return enum.Decode(r, text, StopReasons(), "stop reason")
 }

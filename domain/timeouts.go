@@ -22,17 +22,3 @@ const (
 
 // Tries bounds the attempts at an inference or a repeatable call.
 func (d Definition) Tries() int { return cmp.Or(max(d.Attempts, 0), DefaultAttempts) }
-
-// InferenceTimeout bounds one attempt of an inference.
-func (r Resolved) InferenceTimeout() time.Duration {
-	return cmp.Or(r.Definition.InferenceTimeout, DefaultInferenceTimeout)
-}
-
-// ToolTimeout bounds one attempt of a call of a tool: the tool's own bound, else
-// the definition's.
-func (r Resolved) ToolTimeout(tool ToolSpec) time.Duration {
-	return cmp.Or(tool.Timeout, r.Definition.ToolTimeout, DefaultToolTimeout)
-}
-
-// TimeLimit bounds one attempt of a hook that is an activity.
-func (h HookSpec) TimeLimit() time.Duration { return cmp.Or(max(h.Timeout, 0), DefaultHookTimeout) }

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"everstep/domain/enum"
+	"time"
+)
 
 // A ToolExecution is one tool call of a step and what came of it. Every call
 // that the model requested ends with exactly one, run or not.
@@ -48,7 +51,7 @@ func ToolOutcomes() []ToolOutcome {
 
 // UnmarshalText accepts the known outcomes only.
 func (o *ToolOutcome) UnmarshalText(text []byte) error {
-	return decodeEnum(o, text, ToolOutcomes(), "tool outcome")
+	return enum.Decode(o, text, ToolOutcomes(), "tool outcome")
 }
 
 // Ran reports whether the call was run, or may have been: only then does it

@@ -141,7 +141,7 @@ func (s *AgentStep) UnmarshalJSON(data []byte) error { return decodeWire(data, s
 // only where all went well.
 func decodeWire[W, T any](data []byte, of func(W) (T, error), target *T) error {
 	var wire W
-	if err := decodeInto(data, &wire); err != nil {
+	if err := DecodeInto(data, &wire); err != nil {
 		return err
 	}
 	value, err := of(wire)

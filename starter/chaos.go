@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/proof"
 	"everstep/starter/render"
 )
@@ -64,7 +65,7 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	set := command.Flags()
 	set.SortFlags = false
 	set.Var(numberFlag{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
-	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(domain.Boundaries()), ", "))
+	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
 	set.Var(numberFlag{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
 	set.BoolVar(&f.plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
@@ -89,9 +90,9 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	}
 	reached := proof.Reached(config.Agents)
 	for _, name := range f.boundaries {
-		var b domain.Boundary
+		var b contract.Boundary
 		if err := b.UnmarshalText([]byte(name)); err != nil {
-			return usage(fmt.Sprintf("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(domain.Boundaries()), ", ")))
+			return usage(fmt.Sprintf("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(contract.Boundaries()), ", ")))
 		}
 		if !slices.Contains(reached, b) {
 			return usage(fmt.Sprintf("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, strings.Join(names(reached), ", ")))
@@ -149,7 +150,7 @@ func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {
 	}
 	config.Address, config.Namespace = connection.Address, connection.Namespace
 	if len(config.Boundaries) == 0 {
-		config.Boundaries = slices.DeleteFunc(proof.Reached(config.Agents), func(b domain.Boundary) bool { return b == domain.Continuing })
+		config.Boundaries = slices.DeleteFunc(proof.Reached(config.Agents), func(b contract.Boundary) bool { return b == contract.Continuing })
 		p.say("leaving out continuing: this server need not suggest it; name it with --boundary if it does")
 	}
 	return nil
@@ -185,7 +186,7 @@ func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
 	for _, b := range r.Broken {
 		broken = append(broken, "broken promise: "+b.String())
 	}
-	for _, b := range domain.Boundaries() {
+	for _, b := range contract.Boundaries() {
 		if n := r.Unreached[b]; n > 0 {
 			broken = append(broken, fmt.Sprintf("not shown: no agent reached %s, so %s were not made", b, render.Counted(int64(n), "kill")))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -85,9 +86,9 @@ func (p *program) completeWith(command *cobra.Command, flag string, complete cob
 
 func completeModes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{
-		cobra.CompletionWithDesc(string(domain.AfterStep), "the step finishes, tools included"),
-		cobra.CompletionWithDesc(string(domain.AfterInference), "the inference finishes, no tool call starts"),
-		cobra.CompletionWithDesc(string(domain.StopNow), "all that is in flight is cancelled"),
+		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
+		cobra.CompletionWithDesc(string(contract.AfterInference), "the inference finishes, no tool call starts"),
+		cobra.CompletionWithDesc(string(contract.StopNow), "all that is in flight is cancelled"),
 	}, cobra.ShellCompDirectiveNoFileComp
 }
 

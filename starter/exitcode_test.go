@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -45,6 +46,6 @@ func TestOutcomeExitCodes(t *testing.T) {
 	for _, status := range domain.ExecutionStatuses() {
 		code, known := want[status]
 		require.True(t, known, status)
-		require.Equal(t, code, exitCode(outcomeOf(client.Result{Outcome: domain.Outcome{Status: status}})), status)
+		require.Equal(t, code, exitCode(outcomeOf(client.Result{Outcome: contract.Outcome{Status: status}})), status)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -16,8 +17,8 @@ import (
 
 func stoppedResult() client.Result {
 	return client.Result{
-		Execution: client.Execution{ID: "notes", Number: 1}, Source: domain.FromWorkflow,
-		Outcome: domain.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
+		Execution: client.Execution{ID: "notes", Number: 1}, Source: contract.FromWorkflow,
+		Outcome: contract.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
 		Signal:  &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"},
 	}
 }
@@ -36,9 +37,9 @@ func TestCommandsToGoOnWith(t *testing.T) {
 	explain := [2]string{"starter explain notes --state x.db", "why, and what it cost"}
 	r := stoppedResult()
 	require.Equal(t, [][2]string{{"starter extend notes --max-steps 4 --state x.db", "go on where it stopped"}, explain}, p.nextCommands(t.Context(), advice, r))
-	r.Source = domain.FromHistory
+	r.Source = contract.FromHistory
 	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice, r), "nobody is waited for")
-	r.Source, r.Outcome.Status = domain.FromWorkflow, domain.StatusFailed
+	r.Source, r.Outcome.Status = contract.FromWorkflow, domain.StatusFailed
 	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice, r))
 }
 
@@ -53,7 +54,7 @@ func TestCommandLines(t *testing.T) {
 func TestAfterwardsIsSaidToPeople(t *testing.T) {
 	t.Parallel()
 	r := stoppedResult()
-	r.Source = domain.FromHistory
+	r.Source = contract.FromHistory
 	for name, c := range map[string]struct {
 		flags    sharedFlags
 		terminal bool

@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 )
 
 func stopCommand(p *program) *cobra.Command {
-	mode := domain.AfterStep
+	mode := contract.AfterStep
 	var within time.Duration
 	var reason string
 	command := &cobra.Command{
@@ -38,7 +38,7 @@ its partial answer is kept.
 		}),
 	}
 	command.Flags().SortFlags = false
-	command.Flags().Var(choiceFlag[domain.StopMode]{&mode, domain.StopModes()}, "mode", "how much may still finish")
+	command.Flags().Var(choiceFlag[contract.StopMode]{&mode, contract.StopModes()}, "mode", "how much may still finish")
 	command.Flags().Var(durationFlag{&within}, "within", "go over to mode now after so long")
 	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", completeModes)

@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/testsuite"
 )
 
@@ -94,14 +95,14 @@ func TestEnvToolThatNeverEnds(t *testing.T) {
 func TestEnvStopsATool(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		mode   domain.StopMode
+		mode   contract.StopMode
 		effect domain.Effect
 		code   domain.Code
 	}{
-		{domain.AfterStep, domain.ReadOnly, ""},
-		{domain.AfterInference, domain.AtMostOnce, ""},
-		{domain.StopNow, domain.ReadOnly, domain.CodeInterrupted},
-		{domain.StopNow, domain.AtMostOnce, domain.CodeOutcomeUnknown},
+		{contract.AfterStep, domain.ReadOnly, ""},
+		{contract.AfterInference, domain.AtMostOnce, ""},
+		{contract.StopNow, domain.ReadOnly, domain.CodeInterrupted},
+		{contract.StopNow, domain.AtMostOnce, domain.CodeOutcomeUnknown},
 	} {
 		t.Run(string(test.mode)+" "+string(test.effect), func(t *testing.T) {
 			t.Parallel()

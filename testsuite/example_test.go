@@ -11,6 +11,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/testsuite"
 	"everstep/testsuite/internal/kept"
 )
@@ -85,7 +86,7 @@ func TestExampleStop(t *testing.T) {
 	env := testsuite.New(t, testsuite.Config{
 		Turns: []testsuite.Turn{{Text: "One two three four five six.", Delay: 10 * time.Minute}},
 	})
-	run := env.Run("Count.", testsuite.StopAt(5*time.Minute, domain.StopNow))
+	run := env.Run("Count.", testsuite.StopAt(5*time.Minute, contract.StopNow))
 	require.Equal(t, domain.StatusStopped, run.Outcome.Status)
 	require.Equal(t, domain.UserRequested, run.Outcome.StopReason)
 	require.Contains(t, run.Answer, "One two")

@@ -6,6 +6,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Run is what came of an agent. Of several executions, the fields of its
@@ -27,7 +28,7 @@ type Run struct {
 // An Execution is what followed one message of the user.
 type Execution struct {
 	// Outcome has the status, the stop reason, the number of steps, the usage.
-	Outcome domain.Outcome
+	Outcome contract.Outcome
 	// Answer is the text that a user gets. It may be there where the execution
 	// was stopped, too.
 	Answer string

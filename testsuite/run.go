@@ -20,6 +20,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows"
 )
 
@@ -107,7 +108,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	}
 	s.schedule(events, in.Name != "")
 	s.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: in.WorkflowID()})
-	s.env.ExecuteWorkflow(string(domain.Execute), in)
+	s.env.ExecuteWorkflow(string(contract.Execute), in)
 	if err := s.wrong(); err != nil {
 		return Run{}, err
 	}
@@ -117,8 +118,8 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 }
 
 // input is what a client would start the agent with.
-func (e *Env) input(prompt string, events []Event) (domain.SessionInput, error) {
-	in := domain.SessionInput{SchemaVersion: 1, Definition: e.definition, Prompt: prompt, Budget: e.config.Budget}
+func (e *Env) input(prompt string, events []Event) (contract.SessionInput, error) {
+	in := contract.SessionInput{SchemaVersion: 1, Definition: e.definition, Prompt: prompt, Budget: e.config.Budget}
 	id := agentID
 	if slices.ContainsFunc(events, func(e Event) bool { return e.session }) {
 		id, in.Name = agentName, agentName
@@ -141,7 +142,7 @@ func (s *stage) schedule(events []Event, session bool) {
 		last = max(last, event.after)
 		s.env.RegisterDelayedCallback(func() {
 			if event.stop != nil {
-				s.env.SignalWorkflow(string(domain.SignalStop), *event.stop)
+				s.env.SignalWorkflow(string(contract.SignalStop), *event.stop)
 				return
 			}
 			s.env.UpdateWorkflow(event.update, fmt.Sprint(event.update, " ", i), answered(func(err error) {
@@ -157,9 +158,9 @@ func (s *stage) schedule(events []Event, session bool) {
 // closeAfter ends the session as soon as it is idle.
 func (s *stage) closeAfter(delay time.Duration, try int) {
 	s.env.RegisterDelayedCallback(func() {
-		s.env.UpdateWorkflow(string(domain.UpdateClose), fmt.Sprint("close ", try), answered(func(error) {
+		s.env.UpdateWorkflow(string(contract.UpdateClose), fmt.Sprint("close ", try), answered(func(error) {
 			s.closeAfter(closeAgain, try+1)
-		}), domain.CloseRequest{})
+		}), contract.CloseRequest{})
 	}, delay)
 }
 
@@ -173,7 +174,7 @@ func (s *stage) wrong() error {
 
 // read asks the workflow for what came of it, as a client does.
 func (s *stage) read() (Run, error) {
-	var newest domain.Outcome
+	var newest contract.Outcome
 	if err := s.env.GetWorkflowResult(&newest); err != nil {
 		return Run{}, err
 	}
@@ -187,7 +188,7 @@ func (s *stage) read() (Run, error) {
 		run.Execution = execution
 	}
 	for from := 0; ; {
-		page, err := ask(s.env, domain.QueryMessages, domain.MessagesRequest{From: from})
+		page, err := ask(s.env, contract.QueryMessages, contract.MessagesRequest{From: from})
 		if err != nil || len(page.Entries) == 0 {
 			return run, err
 		}
@@ -201,7 +202,7 @@ func (s *stage) read() (Run, error) {
 func (s *stage) execution(n int) (Execution, error) {
 	var e Execution
 	for from := 1; from > 0; {
-		page, err := ask(s.env, domain.QuerySteps, domain.StepsRequest{Number: n, From: from})
+		page, err := ask(s.env, contract.QuerySteps, contract.StepsRequest{Number: n, From: from})
 		if err != nil {
 			return e, err
 		}
@@ -218,7 +219,7 @@ func (s *stage) execution(n int) (Execution, error) {
 // events are those of an execution, as anyone can ask for them.
 func (s *stage) events(n int, e *Execution) error {
 	for after := int64(0); ; {
-		page, err := ask(s.env, domain.QueryEvents, domain.EventsRequest{Number: n, After: after})
+		page, err := ask(s.env, contract.QueryEvents, contract.EventsRequest{Number: n, After: after})
 		if err != nil {
 			return err
 		}
@@ -232,7 +233,7 @@ func (s *stage) events(n int, e *Execution) error {
 	}
 }
 
-func ask[In, Out any](env *testsuite.TestWorkflowEnvironment, query domain.Query[In, Out], in In) (Out, error) {
+func ask[In, Out any](env *testsuite.TestWorkflowEnvironment, query contract.Query[In, Out], in In) (Out, error) {
 	var out Out
 	value, err := env.QueryWorkflow(string(query), in)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Time-outs that no definition sets.
@@ -58,7 +59,7 @@ func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.Acti
 }
 
 // hookOptions are those of a hook that is an activity.
-func (s session) hookOptions(spec domain.HookSpec) workflow.ActivityOptions {
+func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
 	options := s.activityOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 	options.WaitForCancellation = false
 	return options

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An agent is the state of the agent, with what tells others of its changes. It
@@ -19,7 +20,7 @@ type agent struct {
 	rewritten bool
 }
 
-func newAgent(root workflow.Context, listen func(domain.Event), carry domain.Carry) *agent {
+func newAgent(root workflow.Context, listen func(domain.Event), carry contract.Carry) *agent {
 	a := &agent{
 		eventLog: &eventLog{root: root, listen: listen}, root: root, rewritten: carry.Guarded.Rewritten,
 	}
@@ -28,7 +29,7 @@ func newAgent(root workflow.Context, listen func(domain.Event), carry domain.Car
 }
 
 // create makes the state of an agent that has done nothing yet.
-func (a *agent) create(in domain.SessionInput) (err error) {
+func (a *agent) create(in contract.SessionInput) (err error) {
 	a.state = domain.NewAgentState(in.AgentID, domain.AgentID{}, a.now(), in.Definition.Model).
 		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
 	if in.Definition.Format.Type != "" {
@@ -38,7 +39,7 @@ func (a *agent) create(in domain.SessionInput) (err error) {
 }
 
 // resume takes over what an earlier run handed on.
-func (a *agent) resume(carry domain.Carry) error {
+func (a *agent) resume(carry contract.Carry) error {
 	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (a *agent) rewrite(changed bool) { a.rewritten = changed }
 
 // carryOver writes down what the next run needs beside the state. Older workers
 // read the counts there.
-func (a *agent) carryOver(to *domain.Carry) {
+func (a *agent) carryOver(to *contract.Carry) {
 	counts := a.state.Counts()
 	to.ToolCalls, to.Prior, to.Waited, to.Sequence = counts.ToolCalls, counts.Prior, counts.Waited, a.last
 	to.Guarded.Rewritten = a.rewritten

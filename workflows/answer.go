@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
@@ -13,7 +14,7 @@ import (
 
 // answered takes a whole answer, as hooks leave it, or has the model asked once
 // more where there is nothing in it.
-func (i *inference) answered(permit mailbox.Permit, room domain.Reservation, reply domain.ModelReply) course {
+func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, reply contract.ModelReply) course {
 	m, _ := progress.Sound(reply.Message)
 	made := fire(i.session, i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m.Clone(), Response: reply.Response})
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
@@ -75,7 +76,7 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 }
 
 // answeredNothing takes an answer with neither text nor tool calls.
-func (i *inference) answeredNothing(finish domain.FinishReason, room domain.Reservation, reply domain.ModelReply) course {
+func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
 	twice := i.giveNothing()
 	switch {
 	case finish == domain.FinishContentFilter:
@@ -114,8 +115,8 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || progress.Blank(m) {
 		return ""
 	}
-	request := domain.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(permit, i.listOptions("check the answer"), domain.CheckOutput, request)
+	request := contract.OutputRequest{Format: format, Text: m.Text()}
+	reply, err := mailbox.Await(permit, i.listOptions("check the answer"), contract.CheckOutput, request)
 	if err != nil {
 		return "the answer could not be checked: " + failureOf(err).Message
 	}
@@ -137,7 +138,7 @@ func (i *inference) answeredInvalid(err *domain.Error, problems string) {
 
 // summarised joins a summary to the transcript. Where there is none the step
 // fails: going on without would forget what was said.
-func (i *inference) summarised(reply domain.ModelReply) course {
+func (i *inference) summarised(reply contract.ModelReply) course {
 	var m domain.Message
 	if reply.Message != nil {
 		m = *reply.Message

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
@@ -32,9 +33,9 @@ func (a *attempts) giveNothing() (twice bool) {
 }
 
 // demand names what the model is to answer.
-func (i *inference) demand(room domain.Reservation) domain.ModelRequest {
+func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
 	left, limited := i.callsLeft()
-	request := domain.ModelRequest{
+	request := contract.ModelRequest{
 		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.resolved.Digest,
 		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(),
 		MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
@@ -48,7 +49,7 @@ func (i *inference) demand(room domain.Reservation) domain.ModelRequest {
 }
 
 // ask makes one inference activity, counts what it used and tells of it.
-func (i *inference) ask(permit mailbox.Permit, request domain.ModelRequest) (domain.ModelReply, error) {
+func (i *inference) ask(permit mailbox.Permit, request contract.ModelRequest) (contract.ModelReply, error) {
 	what, doing := "model", "waiting for the model"
 	if i.plan != nil {
 		what, doing = "summary", "making the conversation shorter"
@@ -59,7 +60,7 @@ func (i *inference) ask(permit mailbox.Permit, request domain.ModelRequest) (dom
 		EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
 	})
 	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
-	reply, err := mailbox.Await(permit, options, domain.CallModel, request)
+	reply, err := mailbox.Await(permit, options, contract.CallModel, request)
 	work := progress.Work{Model: &request}
 	if err != nil {
 		loss := lossOf(err)
@@ -73,7 +74,7 @@ func (i *inference) ask(permit mailbox.Permit, request domain.ModelRequest) (dom
 	i.learn(progress.ModelReplied{Work: work, Reply: reply})
 	i.keep()
 	switch {
-	case reply.Outcome != domain.Answered:
+	case reply.Outcome != contract.Answered:
 		i.emitUnanswered(progress.WhyUnanswered(reply), reply.Response.Usage.Add(reply.Spent))
 	case i.plan == nil:
 		i.talk.answered(reply.Response.Usage, i.resolved)
@@ -87,9 +88,9 @@ func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 }
 
 // unanswered decides about an inference that ended without an answer.
-func (i *inference) unanswered(reply domain.ModelReply) course {
+func (i *inference) unanswered(reply contract.ModelReply) course {
 	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
-	if i.plan != nil && verdict == progress.Fail && (reply.Outcome == domain.Interrupted || reply.Outcome == domain.ShutDown) {
+	if i.plan != nil && verdict == progress.Fail && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown) {
 		// What workers cut off time and again is as if a stop had: histories hold
 		// it so.
 		verdict = progress.Stop
@@ -99,13 +100,13 @@ func (i *inference) unanswered(reply domain.ModelReply) course {
 		return i.interrupted(reply)
 	case verdict == progress.Fail:
 		return i.failed(err)
-	case reply.Outcome != domain.BilledFailure:
+	case reply.Outcome != contract.BilledFailure:
 		return again
 	}
 	delay := progress.Delay(reply, i.backoff(i.tries))
 	i.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", i.content.Number, progress.WhyUnanswered(reply).Kind, delay))
 	if !i.mail.BackOff(delay) {
-		return i.interrupted(domain.ModelReply{})
+		return i.interrupted(contract.ModelReply{})
 	}
 	return again
 }
@@ -123,16 +124,16 @@ func (i *inference) failed(err *domain.Error) course {
 
 // interrupted keeps what had come of an answer that a stop cut off. The text of
 // a summary so far is no answer of the agent's.
-func (i *inference) interrupted(reply domain.ModelReply) course {
+func (i *inference) interrupted(reply contract.ModelReply) course {
 	if i.plan != nil {
-		reply = domain.ModelReply{}
+		reply = contract.ModelReply{}
 	}
 	i.learn(progress.CutOff{By: progress.StopInInference, Reply: reply})
 	m, written := progress.Remains(reply)
 	switch {
 	case !written:
 	// Nothing stays where a hook might have taken out of it what nobody may read.
-	case domain.Rewriter(i.resolved.Hooks) != "":
+	case contract.Rewriter(i.resolved.Hooks) != "":
 		i.rewrite(true)
 	default:
 		i.say("", m, reply.Digest, domain.Tag{Trace: true})

@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // fullCarry is of an idle session, with a value in every field.
-func fullCarry(t *testing.T, in domain.SessionInput) domain.Carry {
+func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 	t.Helper()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	execution := in.AgentID.Execution("run", 1)
@@ -33,24 +34,24 @@ func fullCarry(t *testing.T, in domain.SessionInput) domain.Carry {
 	}
 	chain, _ := log.ChainAt(4)
 	fallback := domain.LLMConfig{Provider: "scripted", Model: "/y"}
-	return domain.Carry{
+	return contract.Carry{
 		State: encoded,
-		Resolved: &domain.Resolved{
+		Resolved: &contract.Resolved{
 			Definition: in.Definition, Compaction: new(domain.Compaction{}.WithDefaults()), Digest: domain.DigestOf([]byte("resolved")),
 		},
-		Segments: []domain.Segment{{RunID: "run", To: 4, Digest: chain}},
+		Segments: []contract.Segment{{RunID: "run", To: 4, Digest: chain}},
 		Entries:  log.Entries(), Base: 4, Chain: chain,
 		Inferences: 8, ToolCalls: 6, Visible: 9, Traces: 10,
-		Answered: []domain.AnsweredUpdate{{ID: "a"}}, Extended: []domain.ExtendedUpdate{{ID: "b"}},
-		Copy:       &domain.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
+		Answered: []contract.AnsweredUpdate{{ID: "a"}}, Extended: []contract.ExtendedUpdate{{ID: "b"}},
+		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
 		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},
 		NewestRole: domain.RoleUser, Prior: prior, Waited: 7, Paused: true, Sequence: 13,
-		Guarded: domain.Guarded{
+		Guarded: contract.Guarded{
 			Calls: domain.DigestOf([]byte("calls")), Repeated: 14, Fallback: 1, Primary: &fallback, Misguided: 15,
 			Rewritten: true, Invalid: 16, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
 		},
-		Runs: 21, Outcome: &domain.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
+		Runs: 21, Outcome: &contract.Outcome{AgentID: in.AgentID, ExecutionID: execution, Number: 1, Status: domain.StatusCompleted},
 	}
 }
 
@@ -69,7 +70,7 @@ func TestCarryIsTakenOver(t *testing.T) {
 	in.Carry = &carry
 	env := steady(1, false).environment(t)
 	env.SetContinueAsNewSuggested(true)
-	env.ExecuteWorkflow(string(domain.Execute), in)
+	env.ExecuteWorkflow(string(contract.Execute), in)
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
 	want, is := reflect.ValueOf(carry), reflect.ValueOf(*next.Carry)
@@ -93,7 +94,7 @@ func TestCountsOfAnOlderCarry(t *testing.T) {
 	w := steady(8, false)
 	env := w.environment(t)
 	outgrows(env, 3)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxToolCalls = number(100) }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(100) }))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.EqualValues(t, 3, in.Carry.ToolCalls)
@@ -105,9 +106,9 @@ func TestCountsOfAnOlderCarry(t *testing.T) {
 	in.Carry.Prior.ToolCalls, in.Carry.Waited = 4, time.Minute
 
 	env = w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), in)
+	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 	require.EqualValues(t, 100-8-4, *status.BudgetLeft.MaxToolCalls)
 	require.EqualValues(t, 4, status.Prior.ToolCalls)
 }

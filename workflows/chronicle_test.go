@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows"
 )
 
@@ -33,13 +33,13 @@ type chronicle struct {
 }
 
 // began begins the history of an agent.
-func began(t *testing.T, in domain.SessionInput) *chronicle {
+func began(t *testing.T, in contract.SessionInput) *chronicle {
 	t.Helper()
 	c := &chronicle{t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-				WorkflowType: &commonpb.WorkflowType{Name: string(domain.Execute)}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+				WorkflowType: &commonpb.WorkflowType{Name: string(contract.Execute)}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
 				Input: c.payloads(in), FirstExecutionRunId: "first", OriginalExecutionRunId: "first",
 				WorkflowTaskTimeout: durationpb.New(10 * time.Second),
 			}},
@@ -120,7 +120,7 @@ func (c *chronicle) asksToCancel(activity int64) *chronicle {
 
 // dies is the end of an activity whose worker was lost; beat is what was last
 // heard of it.
-func (c *chronicle) dies(activity int64, beat domain.Heartbeat) *chronicle {
+func (c *chronicle) dies(activity int64, beat contract.Heartbeat) *chronicle {
 	started := c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
 			ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: activity, Attempt: 1},
@@ -137,11 +137,11 @@ func (c *chronicle) dies(activity int64, beat domain.Heartbeat) *chronicle {
 	return c
 }
 
-func (c *chronicle) stops(request domain.StopRequest) *chronicle {
+func (c *chronicle) stops(request contract.StopRequest) *chronicle {
 	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
 			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
-				SignalName: string(domain.SignalStop), Input: c.payloads(request),
+				SignalName: string(contract.SignalStop), Input: c.payloads(request),
 			},
 		}})
 	return c
@@ -186,7 +186,7 @@ func (c *chronicle) notes() *chronicle {
 
 // ends is the commands with which a workflow completes: no activity and no
 // timer among them. It returns the outcome.
-func (c *chronicle) ends() domain.Outcome {
+func (c *chronicle) ends() contract.Outcome {
 	c.t.Helper()
 	c.notes().add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{
@@ -197,15 +197,15 @@ func (c *chronicle) ends() domain.Outcome {
 
 // replays runs the workflow along the history, and returns its outcome where it
 // comes to its end.
-func (c *chronicle) replays() (out domain.Outcome) {
+func (c *chronicle) replays() (out contract.Outcome) {
 	c.t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{})
 	require.NoError(c.t, err)
-	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
+	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
 		var err error
 		out, err = workflows.Execute(ctx, in)
 		return out, err
-	}, workflow.RegisterOptions{Name: string(domain.Execute)})
+	}, workflow.RegisterOptions{Name: string(contract.Execute)})
 	require.NoError(c.t, r.ReplayWorkflowHistory(quiet(), &historypb.History{Events: c.events}))
 	return out
 }

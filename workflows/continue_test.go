@@ -15,12 +15,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // outgrows lets the run be long enough after a number of inferences.
 func outgrows(env *testsuite.TestWorkflowEnvironment, inferences int) {
 	env.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
-		if info.ActivityType.Name != string(domain.CallModel) {
+		if info.ActivityType.Name != string(contract.CallModel) {
 			return
 		}
 		if inferences--; inferences <= 0 {
@@ -31,36 +32,36 @@ func outgrows(env *testsuite.TestWorkflowEnvironment, inferences int) {
 
 // handedOn is the input with which a run continues as new; ok is false where it
 // came to its end instead.
-func handedOn(t *testing.T, env *testsuite.TestWorkflowEnvironment) (domain.SessionInput, bool) {
+func handedOn(t *testing.T, env *testsuite.TestWorkflowEnvironment) (contract.SessionInput, bool) {
 	t.Helper()
 	require.True(t, env.IsWorkflowCompleted())
 	continued, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
 	if !ok {
-		return domain.SessionInput{}, false
+		return contract.SessionInput{}, false
 	}
-	var in domain.SessionInput
+	var in contract.SessionInput
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(continued.Input, &in))
 	return in, true
 }
 
 // stores is an agent.Record that keeps everything.
-func stores(r domain.RecordRequest) (domain.Segment, error) {
-	return domain.Segment{RunID: "run", From: r.From, To: r.Log.Length, Digest: r.Log.Digest}, nil
+func stores(r contract.RecordRequest) (contract.Segment, error) {
+	return contract.Segment{RunID: "run", From: r.From, To: r.Log.Length, Digest: r.Log.Digest}, nil
 }
 
 // steady is a world whose model makes a number of steps. Every
 // fourth call fails.
 func steady(steps int, storage bool) *world {
 	w := &world{tools: reads(), storage: storage, record: stores}
-	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if r.Step > steps {
 			return says("all done"), nil
 		}
 		return says(fmt.Sprint("step ", r.Step), look()), nil
 	}
-	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 		if r.Step%4 == 0 {
-			return domain.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", strings.Repeat("long ", 200))}, nil
+			return contract.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", strings.Repeat("long ", 200))}, nil
 		}
 		return saw(r)
 	}
@@ -72,12 +73,12 @@ func steady(steps int, storage bool) *world {
 func TestOneRunOrMany(t *testing.T) {
 	t.Parallel()
 	const steps = 30
-	limited := func(in *domain.SessionInput) {
+	limited := func(in *contract.SessionInput) {
 		in.Budget.MaxTokens, in.Budget.MaxToolCalls = number(100_000), number(100)
 	}
 	whole := steady(steps, false)
 	one := whole.environment(t)
-	one.ExecuteWorkflow(string(domain.Execute), input(t, "", limited))
+	one.ExecuteWorkflow(string(contract.Execute), input(t, "", limited))
 	expected := outcome(t, one)
 	require.Equal(t, domain.StatusCompleted, expected.Status)
 	for _, storage := range []bool{true, false} {
@@ -89,11 +90,11 @@ func TestOneRunOrMany(t *testing.T) {
 			for {
 				env := w.environment(t)
 				outgrows(env, 4)
-				env.ExecuteWorkflow(string(domain.Execute), in)
+				env.ExecuteWorkflow(string(contract.Execute), in)
 				runs++
-				status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 				require.Equal(t, runs, status.History.Runs)
-				for _, step := range query(t, env, domain.QuerySteps, domain.StepsRequest{From: seen + 1}).Steps {
+				for _, step := range query(t, env, contract.QuerySteps, contract.StepsRequest{From: seen + 1}).Steps {
 					seen++
 					require.Equal(t, seen, step.Step.Number)
 					steps = append(steps, step.Step.Text())
@@ -106,10 +107,10 @@ func TestOneRunOrMany(t *testing.T) {
 					continue
 				}
 				require.Equal(t, expected, outcome(t, env))
-				require.Equal(t, query(t, one, domain.QueryStatus, domain.StatusRequest{}).Usage, status.Usage)
+				require.Equal(t, query(t, one, contract.QueryStatus, contract.StatusRequest{}).Usage, status.Usage)
 				require.Equal(t, int64(100-30), *status.BudgetLeft.MaxToolCalls)
-				require.Equal(t, query(t, one, domain.QuerySteps, domain.StepsRequest{}).Answer,
-					query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
+				require.Equal(t, query(t, one, contract.QuerySteps, contract.StepsRequest{}).Answer,
+					query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
 				break
 			}
 			require.Greater(t, runs, 5)
@@ -128,34 +129,34 @@ func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
 	w := steady(30, true)
 	env := w.environment(t)
 	outgrows(env, 3)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSeconds = &seconds }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	late := env.Now().Add(time.Hour)
 	env = w.environment(t)
 	env.SetStartTime(late)
-	env.ExecuteWorkflow(string(domain.Execute), in)
+	env.ExecuteWorkflow(string(contract.Execute), in)
 	out := outcome(t, env)
 	require.Equal(t, domain.TimeLimitReached, out.StopReason)
 	require.Equal(t, 3, out.Steps)
 	require.Len(t, w.asked, 3)
-	require.Equal(t, "step 3", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
+	require.Equal(t, "step 3", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
 }
 
 // TestWhatCutsOffTheRecording: the run goes on with what came, and loses no time.
 func TestWhatCutsOffTheRecording(t *testing.T) {
 	t.Parallel()
 	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{})
-	for _, mode := range domain.StopModes() {
+	for _, mode := range contract.StopModes() {
 		t.Run(fmt.Sprint("a stop ", mode), func(t *testing.T) {
 			t.Parallel()
 			w := steady(30, true)
 			env := w.environment(t)
-			w.record = func(domain.RecordRequest) (domain.Segment, error) { return domain.Segment{}, busy }
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: mode}) }, 500*time.Millisecond)
+			w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, busy }
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) }, 500*time.Millisecond)
 			outgrows(env, 3)
 			begun := env.Now()
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
 			require.Len(t, w.asked, 3)
 			require.Less(t, env.Now().Sub(begun), 10*time.Second)
@@ -163,10 +164,10 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 	}
 	for name, change := range map[string]func(env *testsuite.TestWorkflowEnvironment){
 		"a message": func(env *testsuite.TestWorkflowEnvironment) {
-			env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback[domain.SendReply](t, nil), domain.SendRequest{Prompt: "more"})
+			env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback[contract.SendReply](t, nil), contract.SendRequest{Prompt: "more"})
 		},
 		"a close": func(env *testsuite.TestWorkflowEnvironment) {
-			env.UpdateWorkflow(string(domain.UpdateClose), "u1", callback[domain.CloseReply](t, nil), domain.CloseRequest{})
+			env.UpdateWorkflow(string(contract.UpdateClose), "u1", callback[contract.CloseReply](t, nil), contract.CloseRequest{})
 		},
 		"a cancellation": func(env *testsuite.TestWorkflowEnvironment) { env.CancelWorkflow() },
 	} {
@@ -174,11 +175,11 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			t.Parallel()
 			w := &world{storage: true, model: plays(says("one"), says("two"))}
 			env := w.environment(t)
-			w.record = func(domain.RecordRequest) (domain.Segment, error) { return domain.Segment{}, busy }
+			w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, busy }
 			env.RegisterDelayedCallback(func() { change(env) }, 500*time.Millisecond)
 			env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 			outgrows(env, 1)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 			if name == "a message" {
 				in, continued := handedOn(t, env)
 				require.True(t, continued, "before its first step, since storage fails and the conversation is short")
@@ -208,14 +209,16 @@ func TestAStorageThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := steady(30, true)
-			w.record = func(domain.RecordRequest) (domain.Segment, error) {
-				return domain.Segment{}, temporal.NewApplicationErrorWithOptions("the bucket is gone", string(domain.Unavailable),
+			w.record = func(contract.RecordRequest) (contract.Segment, error) {
+				return contract.Segment{}, temporal.NewApplicationErrorWithOptions("the bucket is gone", string(domain.Unavailable),
 					temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Unavailable, "the bucket is gone")}})
 			}
-			w.tool = func(domain.ToolRequest) (domain.ToolReply, error) { return domain.ToolReply{Content: test.result}, nil }
+			w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+				return contract.ToolReply{Content: test.result}, nil
+			}
 			env := w.environment(t)
 			outgrows(env, 20)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			in, continued := handedOn(t, env)
 			require.Equal(t, test.code == "", continued)
 			if continued {
@@ -225,7 +228,7 @@ func TestAStorageThatFails(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusFailed, out.Status)
 			require.Equal(t, test.code, out.Code)
-			require.Contains(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Error.Message, "the bucket is gone")
+			require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message, "the bucket is gone")
 		})
 	}
 }
@@ -235,27 +238,27 @@ func TestAnUpdateIsRepeatedOverRuns(t *testing.T) {
 	t.Parallel()
 	w := &world{storage: true, record: stores, model: plays(says("one"), says("two"), says("three"))}
 	env := w.environment(t)
-	var first, second domain.SendReply
+	var first, second contract.SendReply
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback(t, &first), domain.SendRequest{Prompt: "more"})
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &first), contract.SendRequest{Prompt: "more"})
 	}, time.Minute)
 	outgrows(env, 2)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 
 	env = w.environment(t)
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback(t, &second), domain.SendRequest{Prompt: "more"})
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &second), contract.SendRequest{Prompt: "more"})
 	}, time.Minute)
 	env.RegisterDelayedCallback(func() {
-		status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 		require.Equal(t, domain.StatusCompleted, status.Status)
 		require.Equal(t, "idle", status.Doing)
-		require.Equal(t, "two", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer, "the last answer is still there")
+		require.Equal(t, "two", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer, "the last answer is still there")
 		env.CancelWorkflow()
 	}, 2*time.Minute)
-	env.ExecuteWorkflow(string(domain.Execute), in)
+	env.ExecuteWorkflow(string(contract.Execute), in)
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Equal(t, first, second)
 	require.Len(t, w.asked, 2)
@@ -266,12 +269,12 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), storage: true, record: stores}
 	w.model = calling(calls("look", 40)...)
-	w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
-		return domain.ToolReply{Content: strings.Repeat("<", 64<<10)}, nil
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Content: strings.Repeat("<", 64<<10)}, nil
 	}
 	env := w.environment(t)
 	outgrows(env, 1)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 		in.Definition.SystemPrompt = strings.Repeat("s", domain.MaxSystemPrompt)
 	}))
 	in, ok := handedOn(t, env)
@@ -280,8 +283,8 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(encoded.Data), domain.MaxPayload)
 	for _, page := range []any{
-		query(t, env, domain.QuerySteps, domain.StepsRequest{}), query(t, env, domain.QueryState, domain.StateRequest{}),
-		query(t, env, domain.QueryMessages, domain.MessagesRequest{Resolved: &domain.Digest{}}),
+		query(t, env, contract.QuerySteps, contract.StepsRequest{}), query(t, env, contract.QueryState, contract.StateRequest{}),
+		query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: &domain.Digest{}}),
 	} {
 		encoded, err := converter.GetDefaultDataConverter().ToPayload(page)
 		require.NoError(t, err)

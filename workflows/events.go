@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An eventLog holds the events of one execution that happened in this run. They
@@ -89,7 +90,7 @@ const maxEventText = 128
 // and how the newest of all ended.
 type archive struct {
 	ended   []endedExecution
-	outcome *domain.Outcome
+	outcome *contract.Outcome
 }
 
 // An endedExecution is what can be asked of an execution of this run.
@@ -99,18 +100,18 @@ type endedExecution struct {
 	priced bool
 }
 
-func newArchive(carry domain.Carry) *archive { return &archive{outcome: carry.Outcome} }
+func newArchive(carry contract.Carry) *archive { return &archive{outcome: carry.Outcome} }
 
 // keep adds an execution, before the next one begins.
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
 
 // conclude notes how the newest execution ended.
-func (a *archive) conclude(outcome *domain.Outcome) { a.outcome = outcome }
+func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
 
 // result is the outcome of the newest execution, where the session is over.
-func (a *archive) result(agent domain.AgentID) domain.Outcome {
+func (a *archive) result(agent domain.AgentID) contract.Outcome {
 	if a.outcome == nil {
-		return domain.Outcome{AgentID: agent, Status: domain.StatusPending, Closed: true}
+		return contract.Outcome{AgentID: agent, Status: domain.StatusPending, Closed: true}
 	}
 	out := *a.outcome
 	out.Closed = true

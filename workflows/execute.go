@@ -5,6 +5,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
 )
@@ -22,11 +23,11 @@ type Options struct {
 
 // Register makes a worker run agents.
 func Register(registry worker.WorkflowRegistry, options Options) {
-	registry.RegisterWorkflowWithOptions(options.execute, workflow.RegisterOptions{Name: string(domain.Execute)})
+	registry.RegisterWorkflowWithOptions(options.execute, workflow.RegisterOptions{Name: string(contract.Execute)})
 }
 
 // Execute is the workflow with no hooks and no listeners.
-func Execute(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
+func Execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
 	return Options{}.execute(ctx, in)
 }
 
@@ -37,13 +38,13 @@ func Execute(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, erro
 // Whatever Everstep decides completes the workflow, a failed execution too, and
 // the outcome is its result. It returns an error only where its input cannot
 // be read, or to continue as new.
-func (o Options) execute(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
+func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
 	s, err := newSession(ctx, in, o)
 	if err != nil {
-		return domain.Outcome{}, refusal(err)
+		return contract.Outcome{}, refusal(err)
 	}
 	if err := s.serve(ctx); err != nil {
-		return domain.Outcome{}, err
+		return contract.Outcome{}, err
 	}
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
@@ -51,7 +52,7 @@ func (o Options) execute(ctx workflow.Context, in domain.SessionInput) (domain.O
 		}
 	}
 	if s.run.ends() {
-		return domain.Outcome{}, s.continueAsNew(ctx)
+		return contract.Outcome{}, s.continueAsNew(ctx)
 	}
 	s.awaitHandlers()
 	s.note("ended")

@@ -18,25 +18,26 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows"
 )
 
 // world is a worker made of functions: what the model answers, what tools do.
 type world struct {
-	model func(domain.ModelRequest) (domain.ModelReply, error)
-	tool  func(domain.ToolRequest) (domain.ToolReply, error)
+	model func(contract.ModelRequest) (contract.ModelReply, error)
+	tool  func(contract.ToolRequest) (contract.ToolReply, error)
 	tools []domain.ToolSpec
 	// list and record stand for the other two activities, where given.
-	list    func(domain.CatalogRequest) (domain.Catalog, error)
-	record  func(domain.RecordRequest) (domain.Segment, error)
+	list    func(contract.CatalogRequest) (contract.Catalog, error)
+	record  func(contract.RecordRequest) (contract.Segment, error)
 	storage bool
 	// notes, where given, writes down what happens.
 	notes *stenographer
 
 	mu     sync.Mutex
-	asked  []domain.ModelRequest
-	ran    []domain.ToolRequest
-	listed []domain.CatalogRequest
+	asked  []contract.ModelRequest
+	ran    []contract.ToolRequest
+	listed []contract.CatalogRequest
 }
 
 // quiet drops what the SDK logs: a test says itself what matters to it.
@@ -54,28 +55,28 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	}
 	// The race detector on a busy machine is no deadlock.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute, Interceptors: interceptors})
-	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ModelRequest) (domain.ModelReply, error) {
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ModelRequest) (contract.ModelReply, error) {
 		w.mu.Lock()
 		w.asked = append(w.asked, r)
 		w.mu.Unlock()
 		return w.model(r)
-	}, activity.RegisterOptions{Name: string(domain.CallModel)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r domain.ToolRequest) (domain.ToolReply, error) {
+	}, activity.RegisterOptions{Name: string(contract.CallModel)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ToolRequest) (contract.ToolReply, error) {
 		w.mu.Lock()
 		w.ran = append(w.ran, r)
 		w.mu.Unlock()
 		return w.tool(r)
-	}, activity.RegisterOptions{Name: string(domain.CallTool)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r domain.CatalogRequest) (domain.Catalog, error) {
+	}, activity.RegisterOptions{Name: string(contract.CallTool)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.CatalogRequest) (contract.Catalog, error) {
 		w.listed = append(w.listed, r)
 		if w.list != nil {
 			return w.list(r)
 		}
-		return domain.Catalog{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
-	}, activity.RegisterOptions{Name: string(domain.ListTools)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r domain.RecordRequest) (domain.Segment, error) {
+		return contract.Catalog{Tools: w.tools, Storage: w.storage, MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved"))}, nil
+	}, activity.RegisterOptions{Name: string(contract.ListTools)})
+	env.RegisterActivityWithOptions(func(_ context.Context, r contract.RecordRequest) (contract.Segment, error) {
 		return w.record(r)
-	}, activity.RegisterOptions{Name: string(domain.Record)})
+	}, activity.RegisterOptions{Name: string(contract.Record)})
 	return env
 }
 
@@ -98,7 +99,7 @@ func (o *ownID) Init(next interceptor.WorkflowOutboundInterceptor) error {
 }
 
 func (o *ownID) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	o.id = in.Args[0].(domain.SessionInput).WorkflowID()
+	o.id = in.Args[0].(contract.SessionInput).WorkflowID()
 	return o.WorkflowInboundInterceptorBase.Next.ExecuteWorkflow(ctx, in)
 }
 
@@ -110,7 +111,7 @@ func (o *ownID) GetInfo(ctx workflow.Context) *workflow.Info {
 	return info
 }
 
-func says(text string, calls ...domain.ToolCall) domain.ModelReply {
+func says(text string, calls ...domain.ToolCall) contract.ModelReply {
 	m := domain.Message{Role: domain.RoleAssistant, ToolCalls: calls}
 	if text != "" {
 		m.Parts = []domain.Part{{Type: domain.PartText, Text: text}}
@@ -120,13 +121,13 @@ func says(text string, calls ...domain.ToolCall) domain.ModelReply {
 		finish = domain.FinishToolCalls
 	}
 	encoded, _ := json.Marshal(m)
-	return domain.ModelReply{
-		Outcome: domain.Answered, Message: &m, Digest: domain.DigestOf(encoded), Tries: 1,
+	return contract.ModelReply{
+		Outcome: contract.Answered, Message: &m, Digest: domain.DigestOf(encoded), Tries: 1,
 		Response: domain.Response{Finish: finish, Usage: domain.Usage{InputTokens: 10, OutputTokens: 5}},
 	}
 }
 
-func input(t *testing.T, name string, change ...func(*domain.SessionInput)) domain.SessionInput {
+func input(t *testing.T, name string, change ...func(*contract.SessionInput)) contract.SessionInput {
 	t.Helper()
 	id := "5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55"
 	if name != "" {
@@ -134,7 +135,7 @@ func input(t *testing.T, name string, change ...func(*domain.SessionInput)) doma
 	}
 	agent, err := domain.AgentIDOf(id)
 	require.NoError(t, err)
-	in := domain.SessionInput{
+	in := contract.SessionInput{
 		SchemaVersion: 1, AgentID: agent, Name: name, Prompt: "hello",
 		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}, Tools: []string{"look"}},
 	}
@@ -144,7 +145,7 @@ func input(t *testing.T, name string, change ...func(*domain.SessionInput)) doma
 	return in
 }
 
-func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q domain.Query[In, Out], in In) Out {
+func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q contract.Query[In, Out], in In) Out {
 	t.Helper()
 	value, err := env.QueryWorkflow(string(q), in)
 	require.NoError(t, err)
@@ -153,29 +154,29 @@ func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q 
 	return out
 }
 
-func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.Outcome {
+func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Outcome {
 	t.Helper()
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
-	var out domain.Outcome
+	var out contract.Outcome
 	require.NoError(t, env.GetWorkflowResult(&out))
 	return out
 }
 
 func TestOneStepAnswer(t *testing.T) {
 	t.Parallel()
-	w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("hi"), nil }}
+	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("hi"), nil }}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
 	require.Equal(t, domain.Completed, out.StopReason)
 	require.Equal(t, 1, out.Steps)
 	require.Equal(t, int64(15), out.Usage.TotalTokens())
-	steps := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+	steps := query(t, env, contract.QuerySteps, contract.StepsRequest{})
 	require.Equal(t, "hi", steps.Answer)
-	messages := query(t, env, domain.QueryMessages, domain.MessagesRequest{})
+	messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 	require.Len(t, messages.Entries, 2)
 	require.Equal(t, 1, w.asked[0].Log.Length, "the model was asked with the prompt alone")
 }
@@ -186,7 +187,7 @@ func TestParallelCallsJoinInCallOrder(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				if r.Step == 2 {
 					return says("done"), nil
 				}
@@ -196,14 +197,14 @@ func TestParallelCallsJoinInCallOrder(t *testing.T) {
 				}
 				return says("", calls...), nil
 			}
-			w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
-				return domain.ToolReply{Content: r.Arguments, Digest: domain.DigestOf([]byte(r.Arguments))}, nil
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				return contract.ToolReply{Content: r.Arguments, Digest: domain.DigestOf([]byte(r.Arguments))}, nil
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			messages := query(t, env, domain.QueryMessages, domain.MessagesRequest{})
+			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 			require.Len(t, messages.Entries, n+3)
 			for i := range n {
 				require.Equal(t, fmt.Sprint(i), messages.Entries[2+i].Message.ToolResult.Content)
@@ -216,13 +217,13 @@ func TestStopDuringAnInference(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
 	env := w.environment(t)
-	w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 		return says("looking", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
 	}
 	env.RegisterDelayedCallback(func() {
-		env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: domain.AfterInference, Reason: "enough"})
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference, Reason: "enough"})
 	}, 0)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusStopped, out.Status)
@@ -232,10 +233,10 @@ func TestStopDuringAnInference(t *testing.T) {
 
 func TestZeroStepsIsStoppedWithoutAStep(t *testing.T) {
 	t.Parallel()
-	w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("hi"), nil }}
+	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("hi"), nil }}
 	env := w.environment(t)
 	zero := int64(0)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = &zero }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &zero }))
 
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusStopped, out.Status)
@@ -246,23 +247,23 @@ func TestZeroStepsIsStoppedWithoutAStep(t *testing.T) {
 
 func TestASessionTakesTheNextMessageWhenIdle(t *testing.T) {
 	t.Parallel()
-	w := &world{model: func(r domain.ModelRequest) (domain.ModelReply, error) { return says(fmt.Sprint(r.Inference)), nil }}
+	w := &world{model: func(r contract.ModelRequest) (contract.ModelReply, error) { return says(fmt.Sprint(r.Inference)), nil }}
 	env := w.environment(t)
-	var second domain.SendReply
+	var second contract.SendReply
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(domain.UpdateSend), "u1", callback(t, &second), domain.SendRequest{Prompt: "more"})
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &second), contract.SendRequest{Prompt: "more"})
 	}, time.Minute)
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(domain.UpdateClose), "u2", callback[domain.CloseReply](t, nil), domain.CloseRequest{})
+		env.UpdateWorkflow(string(contract.UpdateClose), "u2", callback[contract.CloseReply](t, nil), contract.CloseRequest{})
 	}, 2*time.Minute)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 
 	out := outcome(t, env)
 	require.Equal(t, 2, out.Number)
 	require.Equal(t, 2, second.Number)
 	require.Equal(t, out.ExecutionID, second.ExecutionID)
-	require.Equal(t, "1", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
-	require.Equal(t, "0", query(t, env, domain.QuerySteps, domain.StepsRequest{Number: 1}).Answer)
+	require.Equal(t, "1", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
+	require.Equal(t, "0", query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1}).Answer)
 }
 
 // updated collects an update's answer.

@@ -8,10 +8,11 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
-func extends(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request domain.ExtendRequest) *verdict {
-	return updates(env, at, domain.UpdateExtend, id, request)
+func extends(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.ExtendRequest) *verdict {
+	return updates(env, at, contract.UpdateExtend, id, request)
 }
 
 func stepsOf(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSteps: &n} }
@@ -20,10 +21,10 @@ func stepsOf(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{Max
 // a number of them.
 func strolls(steps int) *world {
 	waited := map[int]bool{}
-	return &world{tools: reads(), tool: saw, model: func(r domain.ModelRequest) (domain.ModelReply, error) {
+	return &world{tools: reads(), tool: saw, model: func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if !waited[r.Inference] {
 			waited[r.Inference] = true
-			return with(waits(time.Minute), func(reply *domain.ModelReply) { reply.Spent = domain.Usage{} }), nil
+			return with(waits(time.Minute), func(reply *contract.ModelReply) { reply.Spent = domain.Usage{} }), nil
 		}
 		if r.Inference >= steps {
 			return says("done"), nil
@@ -45,26 +46,26 @@ func TestExtendARunningExecution(t *testing.T) {
 		budget domain.ExecutionBudget
 		// dated sets the deadline of the beginning, redated that of the extension.
 		dated, redated func(*testsuite.TestWorkflowEnvironment, *domain.ExecutionBudget)
-		request        domain.ExtendRequest
+		request        contract.ExtendRequest
 		reason         domain.StopReason
 		steps          int
 	}{
-		"more steps":             {stepsOf(2), nil, nil, domain.ExtendRequest{Budget: stepsOf(3)}, domain.StepsLimitReached, 3},
-		"enough steps":           {stepsOf(2), nil, nil, domain.ExtendRequest{Budget: stepsOf(10)}, domain.Completed, 5},
-		"fewer steps":            {stepsOf(10), nil, nil, domain.ExtendRequest{Budget: stepsOf(1)}, domain.StepsLimitReached, 2},
-		"no limit of steps":      {stepsOf(2), nil, nil, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Completed, 5},
-		"another limit":          {stepsOf(3), nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(9)}}, domain.StepsLimitReached, 3},
-		"more tokens":            {domain.ExecutionBudget{MaxTokens: number(300)}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 5},
-		"fewer tokens":           {domain.ExecutionBudget{}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(1)}}, domain.TokenLimitReached, 2},
-		"more calls":             {domain.ExecutionBudget{MaxToolCalls: number(2)}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(4)}}, domain.Completed, 5},
-		"more seconds":           {domain.ExecutionBudget{MaxSeconds: new(120.0)}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(1e6)}}, domain.Completed, 5},
-		"no limit of seconds":    {domain.ExecutionBudget{MaxSeconds: new(120.0)}, nil, nil, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitSeconds}}, domain.Completed, 5},
-		"fewer seconds":          {domain.ExecutionBudget{}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(150.0)}}, domain.TimeLimitReached, 3},
-		"fewer than are over":    {domain.ExecutionBudget{}, nil, nil, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(5.0)}}, domain.TimeLimitReached, 2},
-		"a later deadline":       {domain.ExecutionBudget{}, deadline(2 * time.Minute), deadline(time.Hour), domain.ExtendRequest{}, domain.Completed, 5},
-		"an earlier deadline":    {domain.ExecutionBudget{}, deadline(time.Hour), deadline(150 * time.Second), domain.ExtendRequest{}, domain.TimeLimitReached, 3},
-		"no deadline":            {domain.ExecutionBudget{}, deadline(2 * time.Minute), nil, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitDeadline}}, domain.Completed, 5},
-		"a total and one lifted": {stepsOf(2), nil, nil, domain.ExtendRequest{Budget: stepsOf(4), Lift: []domain.Limit{domain.LimitSteps}}, domain.StepsLimitReached, 4},
+		"more steps":             {stepsOf(2), nil, nil, contract.ExtendRequest{Budget: stepsOf(3)}, domain.StepsLimitReached, 3},
+		"enough steps":           {stepsOf(2), nil, nil, contract.ExtendRequest{Budget: stepsOf(10)}, domain.Completed, 5},
+		"fewer steps":            {stepsOf(10), nil, nil, contract.ExtendRequest{Budget: stepsOf(1)}, domain.StepsLimitReached, 2},
+		"no limit of steps":      {stepsOf(2), nil, nil, contract.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Completed, 5},
+		"another limit":          {stepsOf(3), nil, nil, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(9)}}, domain.StepsLimitReached, 3},
+		"more tokens":            {domain.ExecutionBudget{MaxTokens: number(300)}, nil, nil, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 5},
+		"fewer tokens":           {domain.ExecutionBudget{}, nil, nil, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(1)}}, domain.TokenLimitReached, 2},
+		"more calls":             {domain.ExecutionBudget{MaxToolCalls: number(2)}, nil, nil, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(4)}}, domain.Completed, 5},
+		"more seconds":           {domain.ExecutionBudget{MaxSeconds: new(120.0)}, nil, nil, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(1e6)}}, domain.Completed, 5},
+		"no limit of seconds":    {domain.ExecutionBudget{MaxSeconds: new(120.0)}, nil, nil, contract.ExtendRequest{Lift: []domain.Limit{domain.LimitSeconds}}, domain.Completed, 5},
+		"fewer seconds":          {domain.ExecutionBudget{}, nil, nil, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(150.0)}}, domain.TimeLimitReached, 3},
+		"fewer than are over":    {domain.ExecutionBudget{}, nil, nil, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(5.0)}}, domain.TimeLimitReached, 2},
+		"a later deadline":       {domain.ExecutionBudget{}, deadline(2 * time.Minute), deadline(time.Hour), contract.ExtendRequest{}, domain.Completed, 5},
+		"an earlier deadline":    {domain.ExecutionBudget{}, deadline(time.Hour), deadline(150 * time.Second), contract.ExtendRequest{}, domain.TimeLimitReached, 3},
+		"no deadline":            {domain.ExecutionBudget{}, deadline(2 * time.Minute), nil, contract.ExtendRequest{Lift: []domain.Limit{domain.LimitDeadline}}, domain.Completed, 5},
+		"a total and one lifted": {stepsOf(2), nil, nil, contract.ExtendRequest{Budget: stepsOf(4), Lift: []domain.Limit{domain.LimitSteps}}, domain.StepsLimitReached, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,16 +78,16 @@ func TestExtendARunningExecution(t *testing.T) {
 				test.redated(env, &test.request.Budget)
 			}
 			v := extends(env, 90*time.Second, "e1", test.request)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget = test.budget }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = test.budget }))
 			require.NoError(t, v.rejected)
 			require.NoError(t, v.err)
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.steps, out.Steps)
-			reply := v.value.(domain.ExtendReply)
+			reply := v.value.(contract.ExtendReply)
 			require.False(t, reply.Began)
 			require.Equal(t, out.ExecutionID, reply.ExecutionID)
-			require.Equal(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Budget, reply.Budget)
+			require.Equal(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Budget, reply.Budget)
 		})
 	}
 }
@@ -97,38 +98,38 @@ func TestAnExtensionThatIsRepeated(t *testing.T) {
 	w := strolls(4)
 	env := w.environment(t)
 	var replies []any
-	again := func(at time.Duration, request domain.ExtendRequest) {
+	again := func(at time.Duration, request contract.ExtendRequest) {
 		env.RegisterDelayedCallback(func() {
 			v := &verdict{}
-			env.UpdateWorkflow(string(domain.UpdateExtend), "same", v, request)
+			env.UpdateWorkflow(string(contract.UpdateExtend), "same", v, request)
 			env.RegisterDelayedCallback(func() { replies = append(replies, v.value) }, time.Second)
 		}, at)
 	}
-	again(90*time.Second, domain.ExtendRequest{Budget: stepsOf(3)})
-	extends(env, 100*time.Second, "other", domain.ExtendRequest{Budget: stepsOf(4)})
-	again(110*time.Second, domain.ExtendRequest{Budget: stepsOf(3)})
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget = stepsOf(2) }))
+	again(90*time.Second, contract.ExtendRequest{Budget: stepsOf(3)})
+	extends(env, 100*time.Second, "other", contract.ExtendRequest{Budget: stepsOf(4)})
+	again(110*time.Second, contract.ExtendRequest{Budget: stepsOf(3)})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(2) }))
 	require.Equal(t, 4, outcome(t, env).Steps)
 	require.Len(t, replies, 2)
 	require.Equal(t, replies[0], replies[1])
-	require.Equal(t, int64(3), *replies[1].(domain.ExtendReply).Budget.MaxSteps)
+	require.Equal(t, int64(3), *replies[1].(contract.ExtendReply).Budget.MaxSteps)
 }
 
 // TestWhatExtendRefuses says why, and changes nothing.
 func TestWhatExtendRefuses(t *testing.T) {
 	t.Parallel()
 	past := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
-	more := domain.ExtendRequest{Budget: stepsOf(9)}
+	more := contract.ExtendRequest{Budget: stepsOf(9)}
 	for name, test := range map[string]struct {
 		at      time.Duration
-		request domain.ExtendRequest
+		request contract.ExtendRequest
 		says    string
 	}{
-		"no totals":               {30 * time.Second, domain.ExtendRequest{}, "give at least one new total"},
-		"a negative total":        {30 * time.Second, domain.ExtendRequest{Budget: stepsOf(-1)}, "max_steps: is -1"},
-		"a deadline that is over": {30 * time.Second, domain.ExtendRequest{Budget: domain.ExecutionBudget{Deadline: &past}}, "deadline"},
-		"money without a price":   {30 * time.Second, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}}, "nobody knows what"},
-		"another execution":       {30 * time.Second, domain.ExtendRequest{Budget: stepsOf(9), ExecutionID: input(t, "ann").AgentID.Execution("x", 7)}, "is not the newest"},
+		"no totals":               {30 * time.Second, contract.ExtendRequest{}, "give at least one new total"},
+		"a negative total":        {30 * time.Second, contract.ExtendRequest{Budget: stepsOf(-1)}, "max_steps: is -1"},
+		"a deadline that is over": {30 * time.Second, contract.ExtendRequest{Budget: domain.ExecutionBudget{Deadline: &past}}, "deadline"},
+		"money without a price":   {30 * time.Second, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}}, "nobody knows what"},
+		"another execution":       {30 * time.Second, contract.ExtendRequest{Budget: stepsOf(9), ExecutionID: input(t, "ann").AgentID.Execution("x", 7)}, "is not the newest"},
 		"one that is stopping":    {50 * time.Second, more, "is stopping"},
 		"one that completed":      {2 * time.Hour, more, "completed; send the agent a message instead"},
 	} {
@@ -137,15 +138,15 @@ func TestWhatExtendRefuses(t *testing.T) {
 			w := strolls(0)
 			env := w.environment(t)
 			if name == "one that is stopping" {
-				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{}) }, 40*time.Second)
+				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{}) }, 40*time.Second)
 			}
 			v := extends(env, test.at, "e1", test.request)
 			closes(env, 3*time.Hour, "close")
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(7) }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(7) }))
 			require.ErrorContains(t, v.rejected, test.says)
 			require.False(t, v.accepted)
 			require.Equal(t, 1, outcome(t, env).Number)
-			require.Equal(t, int64(7), *query(t, env, domain.QueryStatus, domain.StatusRequest{}).Budget.MaxSteps)
+			require.Equal(t, int64(7), *query(t, env, contract.QueryStatus, contract.StatusRequest{}).Budget.MaxSteps)
 		})
 	}
 }
@@ -156,9 +157,9 @@ func TestNothingLeftToGoOnWith(t *testing.T) {
 	t.Parallel()
 	w := strolls(4)
 	env := w.environment(t)
-	v := extends(env, time.Hour, "e1", domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(1_000_000)}})
+	v := extends(env, time.Hour, "e1", contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(1_000_000)}})
 	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(2) }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(2) }))
 	require.ErrorContains(t, v.rejected, "nothing left to go on with: max_steps is 2 and 2 are done")
 	require.Equal(t, 1, outcome(t, env).Number)
 }
@@ -172,27 +173,27 @@ func TestASessionGoesOn(t *testing.T) {
 	for name, test := range map[string]struct {
 		budget  domain.ExecutionBudget
 		fails   bool
-		request domain.ExtendRequest
+		request contract.ExtendRequest
 		reason  domain.StopReason
 		steps   int
 		prior   domain.Spent
 	}{
-		"more steps":              {stepsOf(2), false, domain.ExtendRequest{Budget: stepsOf(3)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
-		"enough steps":            {stepsOf(2), false, domain.ExtendRequest{Budget: stepsOf(9)}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
-		"a limit lifted":          {stepsOf(2), false, domain.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
-		"more calls":              {domain.ExecutionBudget{MaxToolCalls: number(2), MaxSteps: number(2)}, false, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(3), MaxSteps: number(9)}}, domain.ToolCallLimitReached, 2, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
-		"more tokens":             {domain.ExecutionBudget{MaxTokens: number(30)}, false, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 4, domain.Spent{Steps: 1, Tokens: 15, ToolCalls: 1}},
-		"after a failure":         {domain.ExecutionBudget{}, true, domain.ExtendRequest{}, domain.Completed, 3, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
-		"after one, with a limit": {domain.ExecutionBudget{}, true, domain.ExtendRequest{Budget: stepsOf(4)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
+		"more steps":              {stepsOf(2), false, contract.ExtendRequest{Budget: stepsOf(3)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"enough steps":            {stepsOf(2), false, contract.ExtendRequest{Budget: stepsOf(9)}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"a limit lifted":          {stepsOf(2), false, contract.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Completed, 3, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"more calls":              {domain.ExecutionBudget{MaxToolCalls: number(2), MaxSteps: number(2)}, false, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxToolCalls: number(3), MaxSteps: number(9)}}, domain.ToolCallLimitReached, 2, domain.Spent{Steps: 2, Tokens: 30, ToolCalls: 2}},
+		"more tokens":             {domain.ExecutionBudget{MaxTokens: number(30)}, false, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(100_000)}}, domain.Completed, 4, domain.Spent{Steps: 1, Tokens: 15, ToolCalls: 1}},
+		"after a failure":         {domain.ExecutionBudget{}, true, contract.ExtendRequest{}, domain.Completed, 3, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
+		"after one, with a limit": {domain.ExecutionBudget{}, true, contract.ExtendRequest{Budget: stepsOf(4)}, domain.StepsLimitReached, 1, domain.Spent{Steps: 3, Tokens: 30, ToolCalls: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), tool: saw}
 			failed := !test.fails
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				if r.Inference == 2 && !failed {
 					failed = true
-					return domain.ModelReply{Outcome: domain.BilledFailure, Error: refused, Tries: 1}, nil
+					return contract.ModelReply{Outcome: contract.BilledFailure, Error: refused, Tries: 1}, nil
 				}
 				if r.Inference >= 4 {
 					return says("done"), nil
@@ -201,27 +202,27 @@ func TestASessionGoesOn(t *testing.T) {
 			}
 			env := w.environment(t)
 			v := extends(env, time.Hour, "e1", test.request)
-			var first domain.StepsPage
-			env.RegisterDelayedCallback(func() { first = query(t, env, domain.QuerySteps, domain.StepsRequest{}) }, time.Minute)
+			var first contract.StepsPage
+			env.RegisterDelayedCallback(func() { first = query(t, env, contract.QuerySteps, contract.StepsRequest{}) }, time.Minute)
 			closes(env, 2*time.Hour, "close")
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = test.budget }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = test.budget }))
 			require.NoError(t, v.rejected)
 			out := outcome(t, env)
 			require.Equal(t, 2, out.Number)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.steps, out.Steps)
-			reply := v.value.(domain.ExtendReply)
+			reply := v.value.(contract.ExtendReply)
 			require.True(t, reply.Began)
 			require.Equal(t, out.ExecutionID, reply.ExecutionID)
 			require.NotEqual(t, first.ExecutionID, out.ExecutionID)
 
-			status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 			require.Equal(t, first.ExecutionID, status.Origin)
 			status.Prior.Seconds = 0
 			require.Equal(t, test.prior, status.Prior)
 			require.Equal(t, int64(15*test.steps), status.Usage.TotalTokens, "usage is the execution's own")
-			require.Equal(t, first.Steps, query(t, env, domain.QuerySteps, domain.StepsRequest{Number: 1}).Steps, "the old one is untouched")
-			for _, step := range query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps {
+			require.Equal(t, first.Steps, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 1}).Steps, "the old one is untouched")
+			for _, step := range query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps {
 				require.Equal(t, 1, step.Step.Number, "steps are counted from 1")
 				break
 			}
@@ -237,7 +238,7 @@ func TestASessionGoesOn(t *testing.T) {
 // TestGoingOnWithNothingLeft is refused, and says which limit is in the way.
 func TestGoingOnWithNothingLeft(t *testing.T) {
 	t.Parallel()
-	for name, request := range map[string]domain.ExtendRequest{
+	for name, request := range map[string]contract.ExtendRequest{
 		"without totals": {}, "with the same": {Budget: stepsOf(2)}, "with another": {Budget: domain.ExecutionBudget{MaxToolCalls: number(9)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +247,7 @@ func TestGoingOnWithNothingLeft(t *testing.T) {
 			env := w.environment(t)
 			v := extends(env, time.Hour, "e1", request)
 			closes(env, 2*time.Hour, "close")
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(2) }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(2) }))
 			require.ErrorContains(t, v.rejected, "max_steps is 2 and 2 are done")
 			require.Equal(t, 1, outcome(t, env).Number)
 		})
@@ -259,14 +260,14 @@ func TestGoingOnAgainAndAgain(t *testing.T) {
 	w := steady(20, false)
 	env := w.environment(t)
 	for i := range int64(3) {
-		extends(env, time.Duration(i+1)*time.Hour, "e"+time.Duration(i).String(), domain.ExtendRequest{Budget: stepsOf(3 * (i + 2))})
+		extends(env, time.Duration(i+1)*time.Hour, "e"+time.Duration(i).String(), contract.ExtendRequest{Budget: stepsOf(3 * (i + 2))})
 	}
 	closes(env, 10*time.Hour, "close")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(3) }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(3) }))
 	out := outcome(t, env)
 	require.Equal(t, 4, out.Number)
 	require.Equal(t, 3, out.Steps)
-	require.Equal(t, int64(9), query(t, env, domain.QueryStatus, domain.StatusRequest{}).Prior.Steps)
+	require.Equal(t, int64(9), query(t, env, contract.QueryStatus, contract.StatusRequest{}).Prior.Steps)
 	require.Len(t, w.asked[len(w.asked)-1].Origins, 3)
 	require.Len(t, w.asked, 12)
 }
@@ -277,8 +278,8 @@ func TestGoingOnOutlivesARun(t *testing.T) {
 	w := steady(8, false)
 	env := w.environment(t)
 	outgrows(env, 6)
-	extends(env, time.Hour, "e1", domain.ExtendRequest{Budget: stepsOf(8)})
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Budget = stepsOf(3) }))
+	extends(env, time.Hour, "e1", contract.ExtendRequest{Budget: stepsOf(8)})
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(3) }))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.Equal(t, int64(3), in.Carry.Prior.Steps)
@@ -286,7 +287,7 @@ func TestGoingOnOutlivesARun(t *testing.T) {
 	env = w.environment(t)
 	env.SetStartTime(later)
 	closes(env, time.Hour, "close")
-	env.ExecuteWorkflow(string(domain.Execute), in)
+	env.ExecuteWorkflow(string(contract.Execute), in)
 	out := outcome(t, env)
 	require.Equal(t, domain.StepsLimitReached, out.StopReason)
 	require.Equal(t, 5, out.Steps)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // TestAnotherModelTakesOver where one fails for good: with the next step, as
@@ -38,26 +39,26 @@ func TestAnotherModelTakesOver(t *testing.T) {
 			t.Parallel()
 			model, asked := "", ""
 			w := &world{}
-			w.list = func(r domain.CatalogRequest) (domain.Catalog, error) {
+			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
 				model = r.Definition.Model.Model
-				return domain.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
+				return contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
 			}
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				require.Equal(t, domain.DigestOf([]byte(model)), r.Resolved)
 				if asked += model + " "; test.fails[model] != nil {
-					return domain.ModelReply{Outcome: domain.BilledFailure, Error: test.fails[model], Tries: 1}, nil
+					return contract.ModelReply{Outcome: contract.BilledFailure, Error: test.fails[model], Tries: 1}, nil
 				}
 				return says("done"), nil
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 				in.Definition.Fallbacks, in.Definition.Attempts = test.fallbacks, 1
 			}))
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.steps, out.Steps)
 			require.Equal(t, test.asked+" ", asked)
-			steps := query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps
+			steps := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps
 			require.Equal(t, domain.StepError, steps[0].Step.Type(), "the failed step is kept")
 			models := ""
 			for _, step := range steps {
@@ -75,21 +76,21 @@ func TestTheNextExecutionBeginsWithTheFirstModel(t *testing.T) {
 	model, asked := "", ""
 	failed := false
 	w := &world{}
-	w.list = func(r domain.CatalogRequest) (domain.Catalog, error) {
+	w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
 		model = r.Definition.Model.Model
-		return domain.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
+		return contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte(model))}, nil
 	}
-	w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 		if asked += model + " "; model == "/x" && !failed {
 			failed = true
-			return domain.ModelReply{Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Unavailable, "down"), Tries: 1}, nil
+			return contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "down"), Tries: 1}, nil
 		}
 		return says("done"), nil
 	}
 	env := w.environment(t)
-	sends(env, time.Minute, "s1", domain.SendRequest{Prompt: "again"})
+	sends(env, time.Minute, "s1", contract.SendRequest{Prompt: "again"})
 	closes(env, 2*time.Minute, "close")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) {
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) {
 		in.Definition.Attempts = 1
 		in.Definition.Fallbacks = []domain.Fallback{{Model: domain.LLMConfig{Provider: "scripted", Model: "/b"}}}
 	}))

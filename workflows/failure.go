@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -57,8 +58,8 @@ func refusal(err error) error {
 }
 
 // heartbeatOf returns the last heartbeat of an activity that timed out.
-func heartbeatOf(err error) *domain.Heartbeat {
-	var beat domain.Heartbeat
+func heartbeatOf(err error) *contract.Heartbeat {
+	var beat contract.Heartbeat
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
 	if !ok || !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
 		return nil

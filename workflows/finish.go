@@ -5,6 +5,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -29,7 +30,7 @@ func (s session) finish() {
 	s.archive.conclude(&outcome)
 	s.emitEnd(outcome)
 	s.publish(outcome)
-	if err := workflow.UpsertMemo(s.root, map[string]any{domain.MemoOutcome: outcome}); err != nil {
+	if err := workflow.UpsertMemo(s.root, map[string]any{contract.MemoOutcome: outcome}); err != nil {
 		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
 	}
 	s.mail.End()
@@ -49,7 +50,7 @@ func (s session) failing() *domain.Error {
 }
 
 // emitEnd closes the execution's events.
-func (s session) emitEnd(outcome domain.Outcome) {
+func (s session) emitEnd(outcome contract.Outcome) {
 	if outcome.Status != domain.StatusFailed {
 		s.emit(domain.AgentExecutionCompleted{
 			EventHeader: s.head(), Status: outcome.Status, StopReason: outcome.StopReason,
@@ -68,10 +69,10 @@ func (s session) emitEnd(outcome domain.Outcome) {
 }
 
 // describe sums up the newest execution of a state.
-func describe(agent domain.AgentID, state domain.AgentState, priced bool) domain.Outcome {
+func describe(agent domain.AgentID, state domain.AgentState, priced bool) contract.Outcome {
 	execution, _ := state.Execution()
 	reason, _ := state.StopReason()
-	outcome := domain.Outcome{
+	outcome := contract.Outcome{
 		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(),
 		Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
 	}
@@ -103,14 +104,14 @@ func executionError(state domain.AgentState) *domain.Error {
 }
 
 // publish sets the search attributes that the server knows.
-func (s session) publish(outcome domain.Outcome) {
+func (s session) publish(outcome contract.Outcome) {
 	var updates []temporal.SearchAttributeUpdate
 	for _, name := range s.in.Attributes {
 		key := temporal.NewSearchAttributeKeyKeyword(name)
 		switch name {
-		case domain.AttributeAgentStatus:
+		case contract.AttributeAgentStatus:
 			updates = append(updates, key.ValueSet(string(outcome.Status)))
-		case domain.AttributeStopReason:
+		case contract.AttributeStopReason:
 			if outcome.StopReason == "" {
 				updates = append(updates, key.ValueUnset())
 				continue

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -42,7 +43,7 @@ type failover struct {
 }
 
 // newGuards remember what an earlier run did.
-func newGuards(g domain.Guarded) *guards {
+func newGuards(g contract.Guarded) *guards {
 	return &guards{
 		repetition: repetition{g.Calls, g.Repeated}, failover: failover{g.Fallback, g.Primary},
 		misguided: g.Misguided, misfits: g.Invalid,
@@ -50,7 +51,7 @@ func newGuards(g domain.Guarded) *guards {
 }
 
 // carried writes down what the next run needs.
-func (g *guards) carried(to *domain.Guarded) {
+func (g *guards) carried(to *contract.Guarded) {
 	to.Calls, to.Repeated = g.repetition.calls, g.repetition.steps
 	to.Fallback, to.Primary = g.failover.used, g.failover.first
 	to.Misguided, to.Invalid = g.misguided, g.misfits
@@ -125,8 +126,8 @@ func (s session) guardBudget() {
 }
 
 // reserve sets aside what the next inference may use; see Reserve.
-func (s session) reserve() (domain.Reservation, domain.Limit) {
-	return s.budget().Reserve(s.Spent(), s.talk.Input(s.resolved), s.resolved)
+func (s session) reserve() (contract.Reservation, domain.Limit) {
+	return s.resolved.Reserve(s.budget(), s.Spent(), s.talk.Input(s.resolved))
 }
 
 // signalShort says that the next inference does not fit what is left of a

@@ -10,12 +10,13 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // guarded makes a world one whose agent has guards.
 func guarded(w *world, guards domain.Guards) *world {
 	guards = guards.WithDefaults()
-	w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 		c := catalog()
 		c.Guards = &guards
 		return c, nil
@@ -26,7 +27,7 @@ func guarded(w *world, guards domain.Guards) *world {
 // signalled is what stopped an execution, in words.
 func signalled(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.StopSignal {
 	t.Helper()
-	signals := query(t, env, domain.QueryStatus, domain.StatusRequest{}).StopSignals
+	signals := query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals
 	require.Len(t, signals, 1)
 	return signals[0]
 }
@@ -34,7 +35,7 @@ func signalled(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.Stop
 func texts(t *testing.T, env *testsuite.TestWorkflowEnvironment, containing string) int {
 	t.Helper()
 	n := 0
-	for _, e := range query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries {
+	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
 		if strings.Contains(e.Message.Text(), containing) {
 			n++
 			require.True(t, domain.TagOf(e.Message).Trace)
@@ -47,7 +48,7 @@ func TestFinishReasonGuard(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		stops  []domain.FinishReason
-		reply  domain.ModelReply
+		reply  contract.ModelReply
 		reason domain.StopReason
 		steps  int
 		ran    int
@@ -62,7 +63,7 @@ func TestFinishReasonGuard(t *testing.T) {
 			t.Parallel()
 			w := guarded(&world{model: plays(test.reply, says("done")), tool: saw}, domain.Guards{FinishReasons: test.stops})
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, domain.StatusCompleted, out.Status, "it is no forced stop")
@@ -106,23 +107,23 @@ func TestRepeatedCallsGuard(t *testing.T) {
 			t.Run(name+", "+runs, func(t *testing.T) {
 				t.Parallel()
 				w := guarded(&world{storage: true, record: stores}, domain.Guards{Repetition: test.limits})
-				w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+				w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 					arguments, _ := test.does(r.Step)
 					return says("", domain.ToolCall{ID: "c", Name: "look", Arguments: arguments}), nil
 				}
-				w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+				w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 					_, result := test.does(r.Step)
-					return domain.ToolReply{Content: result}, nil
+					return contract.ToolReply{Content: result}, nil
 				}
-				in := input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = number(20) })
+				in := input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = number(20) })
 				nudges := 0
 				for {
 					env := w.environment(t)
 					if runs == "many runs" {
 						outgrows(env, 3)
 					}
-					env.ExecuteWorkflow(string(domain.Execute), in)
-					page := query(t, env, domain.QueryMessages, domain.MessagesRequest{})
+					env.ExecuteWorkflow(string(contract.Execute), in)
+					page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 					for _, e := range page.Entries {
 						if strings.Contains(e.Message.Text(), nudge) {
 							nudges++
@@ -152,8 +153,8 @@ func TestRepeatedCallsGuard(t *testing.T) {
 }
 
 // invalid is an answer that does not fit its format.
-func invalid(text string) domain.ModelReply {
-	return with(says(text), func(r *domain.ModelReply) { r.Invalid = "at /city: is no string" })
+func invalid(text string) contract.ModelReply {
+	return with(says(text), func(r *contract.ModelReply) { r.Invalid = "at /city: is no string" })
 }
 
 // TestStructuredOutputGuard asks again, with what is wrong, and stops after so
@@ -162,28 +163,28 @@ func TestStructuredOutputGuard(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		retries *int
-		replies []domain.ModelReply
+		replies []contract.ModelReply
 		reason  domain.StopReason
 		steps   int
 		answer  string
 	}{
-		"valid at once":            {nil, []domain.ModelReply{says("good")}, domain.Completed, 1, "good"},
-		"valid at the second try":  {nil, []domain.ModelReply{invalid("bad"), says("good")}, domain.Completed, 2, "good"},
-		"valid at the last try":    {nil, []domain.ModelReply{invalid("bad"), invalid("bad"), says("good")}, domain.Completed, 3, "good"},
-		"never valid":              {nil, []domain.ModelReply{invalid("a"), invalid("b"), invalid("c")}, domain.RetryLimitReached, 3, "c"},
-		"no retries":               {new(0), []domain.ModelReply{invalid("a")}, domain.RetryLimitReached, 1, "a"},
-		"tools between":            {new(1), []domain.ModelReply{invalid("a"), says("", look()), invalid("b")}, domain.RetryLimitReached, 3, "b"},
-		"with calls it is nothing": {new(0), []domain.ModelReply{with(says("x", look()), func(r *domain.ModelReply) { r.Invalid = "no" }), says("good")}, domain.Completed, 2, "good"},
+		"valid at once":            {nil, []contract.ModelReply{says("good")}, domain.Completed, 1, "good"},
+		"valid at the second try":  {nil, []contract.ModelReply{invalid("bad"), says("good")}, domain.Completed, 2, "good"},
+		"valid at the last try":    {nil, []contract.ModelReply{invalid("bad"), invalid("bad"), says("good")}, domain.Completed, 3, "good"},
+		"never valid":              {nil, []contract.ModelReply{invalid("a"), invalid("b"), invalid("c")}, domain.RetryLimitReached, 3, "c"},
+		"no retries":               {new(0), []contract.ModelReply{invalid("a")}, domain.RetryLimitReached, 1, "a"},
+		"tools between":            {new(1), []contract.ModelReply{invalid("a"), says("", look()), invalid("b")}, domain.RetryLimitReached, 3, "b"},
+		"with calls it is nothing": {new(0), []contract.ModelReply{with(says("x", look()), func(r *contract.ModelReply) { r.Invalid = "no" }), says("good")}, domain.Completed, 2, "good"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := guarded(&world{model: plays(test.replies...), tool: saw}, domain.Guards{OutputRetries: test.retries})
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.steps, out.Steps)
-			page := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
 			require.Equal(t, test.answer, page.Answer)
 			last := page.Steps[len(page.Steps)-1].Step
 			if test.reason == domain.Completed {
@@ -212,11 +213,11 @@ func TestAnInvalidAnswerAndAStop(t *testing.T) {
 	t.Parallel()
 	w := guarded(&world{tool: saw}, domain.Guards{})
 	env := w.environment(t)
-	w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
-		env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{})
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
 		return invalid("bad"), nil
 	}
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
 	require.Len(t, w.asked, 1)
 }
@@ -242,14 +243,14 @@ func TestFinalAnswerGuard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := guarded(&world{tool: saw}, test.guards)
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				if r.Step == 5 {
 					return says("done"), nil
 				}
 				return says("", look()), nil
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = &test.max }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			var withheld []bool
 			for _, r := range w.asked {
@@ -286,15 +287,15 @@ func TestWhatALimitSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tool: saw, model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("", look()), nil }}
-			w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+			w := &world{tool: saw, model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("", look()), nil }}
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 				c := catalog()
 				// 10 input and 5 output tokens cost 2 cents.
 				c.Price = &domain.Price{Input: 1_000_000_000_000, Output: 2_000_000_000_000}
 				return c, nil
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget = test.budget }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = test.budget }))
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 			signal := signalled(t, env)
 			require.Equal(t, "budget", signal.Source)
@@ -320,24 +321,24 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "bad", Effect: domain.ReadOnly}}}
-			w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 				guards := domain.Guards{}.WithDefaults()
-				return domain.Catalog{Tools: w.tools, MinOutputTokens: 1, Guards: &guards, Digest: domain.DigestOf([]byte("r"))}, nil
+				return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Guards: &guards, Digest: domain.DigestOf([]byte("r"))}, nil
 			}
-			w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 				if n := len(w.asked); n <= len(test.tools) {
 					return says("", domain.ToolCall{ID: "1", Name: test.tools[n-1], Arguments: fmt.Sprint(n)}), nil
 				}
 				return says("done"), nil
 			}
-			w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 				if r.Name == "bad" {
-					return domain.ToolReply{Error: domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: no object")}, nil
+					return contract.ToolReply{Error: domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: no object")}, nil
 				}
 				return saw(r)
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.steps, out.Steps)

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
 )
@@ -45,7 +46,7 @@ func fire[At any](s session, step *stepRun, trigger domain.Trigger, at At) At {
 func (s session) fire(trigger domain.Trigger) { fire(s, nil, trigger, hook.Nothing{}) }
 
 // hookFailed ends the execution: the error is its own, and nothing more starts.
-func (s session) hookFailed(step *stepRun, spec domain.HookSpec, err error) {
+func (s session) hookFailed(step *stepRun, spec contract.HookSpec, err error) {
 	// Whoever wrote the hook wrote its error.
 	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
 	if typed, ok := errors.AsType[*domain.Error](err); ok {
@@ -61,7 +62,7 @@ func (s session) hookFailed(step *stepRun, spec domain.HookSpec, err error) {
 type hookRun struct {
 	session
 	step *stepRun
-	spec domain.HookSpec
+	spec contract.HookSpec
 }
 
 // runHook runs one hook and takes over what it did.
@@ -154,28 +155,28 @@ func sameTime(a, b domain.ExecutionBudget) bool {
 }
 
 // ask runs a hook that is an activity. One that a stop cut off has no say.
-func (r hookRun) ask(at any) (domain.HookReply, error) {
+func (r hookRun) ask(at any) (contract.HookReply, error) {
 	r.note(fmt.Sprintf("hook %s at %s", r.spec.Name, r.spec.Trigger))
 	request := r.request(at)
 	if err := r.step.weigh(request); err != nil {
-		return domain.HookReply{}, err
+		return contract.HookReply{}, err
 	}
 	permit, _ := r.mail.Permit(mailbox.ForHook)
-	reply, err := mailbox.Await(permit, r.hookOptions(r.spec), domain.CallHook, request)
+	reply, err := mailbox.Await(permit, r.hookOptions(r.spec), contract.CallHook, request)
 	r.mail.DrainSignals()
 	switch {
 	case err == nil:
 		return reply, r.step.weigh(reply)
 	case temporal.IsCanceledError(err) && r.mail.Interrupted():
-		return domain.HookReply{}, nil
+		return contract.HookReply{}, nil
 	}
-	return domain.HookReply{}, failureOf(err)
+	return contract.HookReply{}, failureOf(err)
 }
 
 // request is what a hook that is an activity gets to know.
-func (r hookRun) request(at any) domain.HookRequest {
+func (r hookRun) request(at any) contract.HookRequest {
 	execution, _ := r.state.Execution()
-	request := domain.HookRequest{
+	request := contract.HookRequest{
 		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID(), Number: r.state.ExecutionCount(),
 		Metadata: r.state.Metadata(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
 	}
@@ -199,7 +200,7 @@ func (r hookRun) request(at any) domain.HookRequest {
 }
 
 // adopt does what a hook that is an activity wants done.
-func adopt[At any](r hookRun, at At, reply domain.HookReply) (At, error) {
+func adopt[At any](r hookRun, at At, reply contract.HookReply) (At, error) {
 	given := r.whole()
 	made := given
 	var err error

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/workflows"
 )
@@ -32,14 +33,14 @@ func hooked(t *testing.T, w *world, hear func(domain.Event), hooks ...hook.Hook)
 	t.Helper()
 	set, err := hook.NewSet(hooks...)
 	require.NoError(t, err)
-	w.list = func(domain.CatalogRequest) (domain.Catalog, error) { return hookedCatalog(t, hooks...), nil }
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return hookedCatalog(t, hooks...), nil }
 	env := w.environment(t)
 	workflows.Register(anew{env}, workflows.Options{Hooks: set, Emit: hear})
 	return env
 }
 
 // hookedCatalog is the catalog of a worker that gives all agents these hooks.
-func hookedCatalog(t *testing.T, hooks ...hook.Hook) domain.Catalog {
+func hookedCatalog(t *testing.T, hooks ...hook.Hook) contract.Catalog {
 	t.Helper()
 	for i := range hooks {
 		hooks[i].Always = true
@@ -89,18 +90,18 @@ func pointing(note func(string)) []hook.Hook {
 // TestTheOrderOfEverything is that of SPEC.md, hooks and events in one line.
 func TestTheOrderOfEverything(t *testing.T) {
 	t.Parallel()
-	refused := domain.ModelReply{Outcome: domain.BilledFailure, Error: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no"), Tries: 1}
+	refused := contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no"), Tries: 1}
 	ending := `on_stop
 		StopSignalReceived
 		AgentExecutionStopped
 		after_execution
 		AgentExecutionCompleted`
 	for name, test := range map[string]struct {
-		replies []domain.ModelReply
+		replies []contract.ModelReply
 		steps   *int64
 		order   string
 	}{
-		"tools": {[]domain.ModelReply{says("", calls("look", 3)...), says("done")}, nil, `
+		"tools": {[]contract.ModelReply{says("", calls("look", 3)...), says("done")}, nil, `
 		AgentExecutionStarted
 		before_execution
 		before_step
@@ -134,7 +135,7 @@ func TestTheOrderOfEverything(t *testing.T) {
 		TokenUsageReported
 		ContinuationEvaluated
 		` + ending},
-		"a failure": {[]domain.ModelReply{refused}, nil, `
+		"a failure": {[]contract.ModelReply{refused}, nil, `
 		AgentExecutionStarted
 		before_execution
 		before_step
@@ -169,7 +170,7 @@ func TestTheOrderOfEverything(t *testing.T) {
 			note := func(line string) { order = append(order, line) }
 			w := &world{model: plays(test.replies...), tool: saw}
 			env := hooked(t, w, func(e domain.Event) { note(string(e.Type())) }, pointing(note)...)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSteps = test.steps }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = test.steps }))
 			require.True(t, env.IsWorkflowCompleted())
 			require.Equal(t, strings.Fields(strings.ReplaceAll(test.order, "_use ", "_use=")), strings.Fields(strings.ReplaceAll(strings.Join(order, "\n"), "_use ", "_use=")))
 		})
@@ -200,7 +201,7 @@ func TestHooksOverManyRuns(t *testing.T) {
 	for {
 		env := hooked(t, w, nil, hooks...)
 		outgrows(env, 4)
-		env.ExecuteWorkflow(string(domain.Execute), in)
+		env.ExecuteWorkflow(string(contract.Execute), in)
 		runs++
 		next, ok := handedOn(t, env)
 		if ok {
@@ -221,12 +222,12 @@ func TestEventsOverManyRuns(t *testing.T) {
 	w := steady(12, true)
 	in := input(t, "")
 	var heard []int64
-	var last domain.EventsPage
+	var last contract.EventsPage
 	for asked := int64(0); ; {
 		env := hooked(t, w, func(e domain.Event) { heard = append(heard, e.Head().Sequence) })
 		outgrows(env, 4)
-		env.ExecuteWorkflow(string(domain.Execute), in)
-		last = query(t, env, domain.QueryEvents, domain.EventsRequest{})
+		env.ExecuteWorkflow(string(contract.Execute), in)
+		last = query(t, env, contract.QueryEvents, contract.EventsRequest{})
 		require.Equal(t, asked+1, last.First)
 		asked += int64(len(last.Events))
 		next, ok := handedOn(t, env)
@@ -256,7 +257,9 @@ func (c *chronicle) along(hooks ...hook.Hook) error {
 
 // nothing is a hook that is an activity, whose reply stands in the history.
 func nothing(trigger domain.Trigger) hook.Hook {
-	return hook.IO(trigger, "h", func(context.Context, domain.HookRequest) (domain.HookReply, error) { return domain.HookReply{}, nil })
+	return hook.IO(trigger, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
+	})
 }
 
 // counted notes the versions of itself that ran.
@@ -276,13 +279,13 @@ func TestAReplayRunsTheRecordedVersion(t *testing.T) {
 	var ran []int
 	history := func(t *testing.T) *chronicle {
 		c := began(t, input(t, "")).task()
-		listing := c.calls(string(domain.ListTools))
+		listing := c.calls(string(contract.ListTools))
 		c.returns(listing, hookedCatalog(t, counted(1, &ran))).task()
-		inference := c.calls(string(domain.CallModel))
+		inference := c.calls(string(contract.CallModel))
 		return c.returns(inference, says("", look())).task()
 	}
 	with := history(t)
-	with.calls(string(domain.CallTool))
+	with.calls(string(contract.CallTool))
 	err := with.along(counted(2, &ran), counted(1, &ran))
 	require.NoError(t, err)
 	require.Equal(t, []int{1}, ran)
@@ -301,39 +304,39 @@ func TestAReplayRunsTheRecordedVersion(t *testing.T) {
 func TestAHookAndAStopOfTheSameTask(t *testing.T) {
 	t.Parallel()
 	for _, trigger := range []domain.Trigger{domain.TriggerBeforeExecution, domain.TriggerBeforeStep, domain.TriggerBeforeInference, domain.TriggerAfterInference, domain.TriggerBeforeToolUse} {
-		for _, mode := range domain.StopModes() {
+		for _, mode := range contract.StopModes() {
 			for _, order := range []string{"stop first", "stop last"} {
 				t.Run(fmt.Sprint(trigger, " ", mode, " ", order), func(t *testing.T) {
 					t.Parallel()
 					h := nothing(trigger)
 					c := began(t, input(t, "")).task()
-					listing := c.calls(string(domain.ListTools))
+					listing := c.calls(string(contract.ListTools))
 					c.returns(listing, hookedCatalog(t, h)).task()
 					within := trigger == domain.TriggerAfterInference || trigger == domain.TriggerBeforeToolUse
 					if within {
-						inference := c.calls(string(domain.CallModel))
+						inference := c.calls(string(contract.CallModel))
 						c.returns(inference, says("", look())).task()
 					}
-					called := c.calls(string(domain.CallHook))
-					stop := domain.StopRequest{Mode: mode}
+					called := c.calls(string(contract.CallHook))
+					stop := contract.StopRequest{Mode: mode}
 					if order == "stop first" {
-						c.stops(stop).returns(called, domain.HookReply{})
+						c.stops(stop).returns(called, contract.HookReply{})
 					} else {
-						c.returns(called, domain.HookReply{}).stops(stop)
+						c.returns(called, contract.HookReply{}).stops(stop)
 					}
 					c.task()
 					// A stop in a step lets it finish as far as its mode says.
 					switch {
-					case trigger == domain.TriggerBeforeInference && mode != domain.StopNow:
-						inference := c.calls(string(domain.CallModel))
+					case trigger == domain.TriggerBeforeInference && mode != contract.StopNow:
+						inference := c.calls(string(contract.CallModel))
 						c.returns(inference, says("", look())).task()
-						if mode == domain.AfterStep {
-							c.calls(string(domain.CallTool))
+						if mode == contract.AfterStep {
+							c.calls(string(contract.CallTool))
 							break
 						}
 						c.notes()
-					case within && mode == domain.AfterStep:
-						c.calls(string(domain.CallTool))
+					case within && mode == contract.AfterStep:
+						c.calls(string(contract.CallTool))
 					default:
 						c.notes()
 					}
@@ -349,14 +352,14 @@ func TestTheLastHooksOfAStop(t *testing.T) {
 	t.Parallel()
 	h := nothing(domain.TriggerOnStop)
 	c := began(t, input(t, "")).task()
-	listing := c.calls(string(domain.ListTools))
+	listing := c.calls(string(contract.ListTools))
 	c.returns(listing, hookedCatalog(t, h)).task()
-	inference := c.calls(string(domain.CallModel))
-	c.stops(domain.StopRequest{Mode: domain.StopNow}).task().asksToCancel(inference)
-	c.returns(inference, domain.ModelReply{Outcome: domain.Interrupted, Tries: 1}).task()
-	called := c.calls(string(domain.CallHook))
-	c.stops(domain.StopRequest{Mode: domain.StopNow}).cancels().task()
-	c.returns(called, domain.HookReply{}).task().notes()
+	inference := c.calls(string(contract.CallModel))
+	c.stops(contract.StopRequest{Mode: contract.StopNow}).task().asksToCancel(inference)
+	c.returns(inference, contract.ModelReply{Outcome: contract.Interrupted, Tries: 1}).task()
+	called := c.calls(string(contract.CallHook))
+	c.stops(contract.StopRequest{Mode: contract.StopNow}).cancels().task()
+	c.returns(called, contract.HookReply{}).task().notes()
 	require.NoError(t, c.along(h))
 }
 
@@ -370,9 +373,9 @@ func TestALateAlarmOfAHook(t *testing.T) {
 		c.State, err = c.State.WithBudget(domain.ExecutionBudget{MaxSeconds: new(60.0)}, c.Now)
 		return c, err
 	}))
-	sends(env, time.Hour, "u1", domain.SendRequest{Prompt: "more"})
+	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
 	closes(env, 2*time.Hour, "u2")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, 2, out.Number)
 	require.Equal(t, domain.Completed, out.StopReason)
@@ -392,13 +395,13 @@ func TestAnotherModelKeepsTheHooks(t *testing.T) {
 	})
 	env := hooked(t, w, nil, changes, counted(1, &ran), counted(2, &ran))
 	older, newer := hookedCatalog(t, changes, counted(1, &ran)), hookedCatalog(t, changes, counted(2, &ran))
-	w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 		if len(w.listed) == 1 {
 			return older, nil
 		}
 		return newer, nil
 	}
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 	require.Len(t, w.listed, 2)
 	require.Equal(t, []int{1, 1}, ran)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // TestRefusesOtherIDs: who starts the workflow without a client of ours does so
@@ -18,24 +19,24 @@ func TestRefusesOtherIDs(t *testing.T) {
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		id, agent string
-		change    func(*domain.SessionInput)
+		change    func(*contract.SessionInput)
 	}{
 		"any id":                        {id: "X"},
 		"any id, named":                 {id: "X", agent: "ann"},
 		"without the prefix":            {id: "ann", agent: "ann"},
 		"another agent's id":            {id: "agent/bob", agent: "ann"},
-		"another agent's UUID":          {id: "agent/ann", agent: "ann", change: func(in *domain.SessionInput) { in.AgentID = other }},
+		"another agent's UUID":          {id: "agent/ann", agent: "ann", change: func(in *contract.SessionInput) { in.AgentID = other }},
 		"a name for an agent without":   {id: "agent/ann"},
-		"going on":                      {id: "X", agent: "ann", change: func(in *domain.SessionInput) { in.GoOn, in.Carry = &domain.GoOn{}, &domain.Carry{} }},
-		"a carry, which cannot be read": {id: "X", agent: "ann", change: func(in *domain.SessionInput) { in.Carry = &domain.Carry{} }},
-		"the zero UUID":                 {id: "agent/00000000-0000-0000-0000-000000000000", change: func(in *domain.SessionInput) { in.AgentID = domain.AgentID{} }},
+		"going on":                      {id: "X", agent: "ann", change: func(in *contract.SessionInput) { in.GoOn, in.Carry = &contract.GoOn{}, &contract.Carry{} }},
+		"a carry, which cannot be read": {id: "X", agent: "ann", change: func(in *contract.SessionInput) { in.Carry = &contract.Carry{} }},
+		"the zero UUID":                 {id: "agent/00000000-0000-0000-0000-000000000000", change: func(in *contract.SessionInput) { in.AgentID = domain.AgentID{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) { return says("hi"), nil }}
+			w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("hi"), nil }}
 			env := w.environment(t)
 			env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: test.id})
-			env.ExecuteWorkflow(string(domain.Execute), input(t, test.agent, func(in *domain.SessionInput) {
+			env.ExecuteWorkflow(string(contract.Execute), input(t, test.agent, func(in *contract.SessionInput) {
 				if test.change != nil {
 					test.change(in)
 				}

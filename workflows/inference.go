@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/conversation"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
@@ -50,18 +51,18 @@ func (i *inference) run() course {
 
 // prepare compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
-func (i *inference) prepare() (mailbox.Permit, domain.Reservation, bool) {
+func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	bound, noBudget := i.request.MaxOutputTokens, progress.NoBudget
 	if i.plan != nil {
 		bound, noBudget = i.plan.Request().MaxTokens, progress.NoBudgetToSumUp
 	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && i.compact() == over {
-		return mailbox.Permit{}, domain.Reservation{}, false
+		return mailbox.Permit{}, contract.Reservation{}, false
 	}
 	// A pause or a stop may have come meanwhile.
 	permit, ok := i.mail.Permit(mailbox.ForInference)
 	if !ok {
-		i.interrupted(domain.ModelReply{})
-		return permit, domain.Reservation{}, false
+		i.interrupted(contract.ModelReply{})
+		return permit, contract.Reservation{}, false
 	}
 	room, short := i.reserve()
 	if short != "" {
@@ -73,13 +74,13 @@ func (i *inference) prepare() (mailbox.Permit, domain.Reservation, bool) {
 }
 
 // attempt makes one inference activity and decides what follows from its end.
-func (i *inference) attempt(permit mailbox.Permit, room domain.Reservation) course {
+func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) course {
 	reply, err := i.ask(permit, i.demand(room))
 	var why *domain.Error
 	switch {
 	case err != nil:
 		why = failureOf(err)
-	case reply.Outcome == domain.BilledFailure:
+	case reply.Outcome == contract.BilledFailure:
 		why = progress.WhyUnanswered(reply)
 	}
 	if err == nil {
@@ -98,7 +99,7 @@ func (i *inference) attempt(permit mailbox.Permit, room domain.Reservation) cour
 		return i.interrupted(lossOf(err).Kept())
 	case err != nil:
 		return i.failed(why)
-	case reply.Outcome != domain.Answered:
+	case reply.Outcome != contract.Answered:
 		return i.unanswered(reply)
 	case i.plan != nil:
 		return i.summarised(reply)

@@ -12,14 +12,15 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // plays is a model that gives one reply after the other.
-func plays(replies ...domain.ModelReply) func(domain.ModelRequest) (domain.ModelReply, error) {
+func plays(replies ...contract.ModelReply) func(contract.ModelRequest) (contract.ModelReply, error) {
 	i := 0
-	return func(domain.ModelRequest) (domain.ModelReply, error) {
+	return func(contract.ModelRequest) (contract.ModelReply, error) {
 		if i == len(replies) {
-			return domain.ModelReply{}, temporal.NewNonRetryableApplicationError("the script is over", "invalid", nil)
+			return contract.ModelReply{}, temporal.NewNonRetryableApplicationError("the script is over", "invalid", nil)
 		}
 		i++
 		return replies[i-1], nil
@@ -27,19 +28,19 @@ func plays(replies ...domain.ModelReply) func(domain.ModelRequest) (domain.Model
 }
 
 // with changes a reply.
-func with(r domain.ModelReply, change func(*domain.ModelReply)) domain.ModelReply {
+func with(r contract.ModelReply, change func(*contract.ModelReply)) contract.ModelReply {
 	change(&r)
 	return r
 }
 
-func finished(r domain.ModelReply, finish domain.FinishReason) domain.ModelReply {
-	return with(r, func(r *domain.ModelReply) { r.Response.Finish = finish })
+func finished(r contract.ModelReply, finish domain.FinishReason) contract.ModelReply {
+	return with(r, func(r *contract.ModelReply) { r.Response.Finish = finish })
 }
 
 // billed is an attempt that failed and cost something.
-func billed(kind domain.Kind) domain.ModelReply {
-	return domain.ModelReply{
-		Outcome: domain.BilledFailure, Tries: 1, Spent: domain.Usage{InputTokens: 100, Estimated: true},
+func billed(kind domain.Kind) contract.ModelReply {
+	return contract.ModelReply{
+		Outcome: contract.BilledFailure, Tries: 1, Spent: domain.Usage{InputTokens: 100, Estimated: true},
 		Error: domain.Errorf(kind, "the provider failed"),
 	}
 }
@@ -51,23 +52,23 @@ func reads() []domain.ToolSpec { return []domain.ToolSpec{{Name: "look", Effect:
 
 func lastStep(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentStep {
 	t.Helper()
-	steps := query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps
+	steps := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps
 	require.NotEmpty(t, steps)
 	return steps[len(steps)-1].Step
 }
 
 func TestWhatAnInferenceComesTo(t *testing.T) {
 	t.Parallel()
-	reasoning := domain.ModelReply{Outcome: domain.Answered, Tries: 1, Message: &domain.Message{
+	reasoning := contract.ModelReply{Outcome: contract.Answered, Tries: 1, Message: &domain.Message{
 		Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: "hm"}},
 	}, Response: domain.Response{Finish: domain.FinishLength, Usage: domain.Usage{InputTokens: 10, OutputTokens: 5}}}
-	nothing := domain.ModelReply{Outcome: domain.Answered, Tries: 1, Response: domain.Response{
+	nothing := contract.ModelReply{Outcome: contract.Answered, Tries: 1, Response: domain.Response{
 		Finish: domain.FinishStop, Usage: domain.Usage{InputTokens: 10},
 	}}
-	shutDown := domain.ModelReply{Outcome: domain.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 30}}
+	shutDown := contract.ModelReply{Outcome: contract.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 30}}
 	many := make([]domain.ToolCall, domain.MaxRequestedCalls+1)
 	for name, test := range map[string]struct {
-		replies []domain.ModelReply
+		replies []contract.ModelReply
 		budget  domain.ExecutionBudget
 		status  domain.ExecutionStatus
 		reason  domain.StopReason
@@ -76,42 +77,42 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		tokens  int64
 		asked   int
 	}{
-		"an answer":              {replies: []domain.ModelReply{says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 15, asked: 1},
-		"empty, then an answer":  {replies: []domain.ModelReply{nothing, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2},
-		"empty twice":            {replies: []domain.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2},
-		"blank, then an answer":  {replies: []domain.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2},
-		"filtered":               {replies: []domain.ModelReply{finished(nothing, "content_filter")}, status: "failed", reason: "error", code: "filtered", tokens: 10, asked: 1},
-		"filtered after a while": {replies: []domain.ModelReply{finished(says("half"), "content_filter")}, status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
-		"refusal":                {replies: []domain.ModelReply{finished(says("no"), "refusal")}, status: "completed", reason: "completed", answer: "no", tokens: 15, asked: 1},
-		"refusal without a word": {replies: []domain.ModelReply{finished(nothing, "refusal")}, status: "completed", reason: "completed", tokens: 10, asked: 1},
-		"cut by the model's own limit": {replies: []domain.ModelReply{finished(says("half"), "length")},
+		"an answer":              {replies: []contract.ModelReply{says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 15, asked: 1},
+		"empty, then an answer":  {replies: []contract.ModelReply{nothing, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2},
+		"empty twice":            {replies: []contract.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2},
+		"blank, then an answer":  {replies: []contract.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2},
+		"filtered":               {replies: []contract.ModelReply{finished(nothing, "content_filter")}, status: "failed", reason: "error", code: "filtered", tokens: 10, asked: 1},
+		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
+		"refusal":                {replies: []contract.ModelReply{finished(says("no"), "refusal")}, status: "completed", reason: "completed", answer: "no", tokens: 15, asked: 1},
+		"refusal without a word": {replies: []contract.ModelReply{finished(nothing, "refusal")}, status: "completed", reason: "completed", tokens: 10, asked: 1},
+		"cut by the model's own limit": {replies: []contract.ModelReply{finished(says("half"), "length")},
 			status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
-		"cut by the budget": {replies: []domain.ModelReply{finished(says("half"), "length")}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
+		"cut by the budget": {replies: []contract.ModelReply{finished(says("half"), "length")}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
 			status: "stopped", reason: "token_limit", answer: "half", tokens: 15, asked: 1},
-		"all of the budget went into reasoning": {replies: []domain.ModelReply{reasoning}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
+		"all of the budget went into reasoning": {replies: []contract.ModelReply{reasoning}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
 			status: "stopped", reason: "token_limit", tokens: 15, asked: 1},
-		"a billed failure, then an answer": {replies: []domain.ModelReply{billed(domain.Unavailable), says("hi")},
+		"a billed failure, then an answer": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")},
 			status: "completed", reason: "completed", answer: "hi", tokens: 115, asked: 2},
-		"a billed failure that is final": {replies: []domain.ModelReply{billed(domain.Invalid)}, status: "failed", reason: "error", tokens: 100, asked: 1},
-		"billed failures to the end": {replies: []domain.ModelReply{billed(domain.Throttled), billed(domain.Throttled), billed(domain.Throttled), says("late")},
+		"a billed failure that is final": {replies: []contract.ModelReply{billed(domain.Invalid)}, status: "failed", reason: "error", tokens: 100, asked: 1},
+		"billed failures to the end": {replies: []contract.ModelReply{billed(domain.Throttled), billed(domain.Throttled), billed(domain.Throttled), says("late")},
 			status: "failed", reason: "error", tokens: 300, asked: 3},
-		"a billed failure that leaves no room": {replies: []domain.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
+		"a billed failure that leaves no room": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
 			status: "stopped", reason: "token_limit", tokens: 100, asked: 1},
-		"a worker that stops": {replies: []domain.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
-		"workers that stop for ever": {replies: []domain.ModelReply{shutDown, shutDown, shutDown, says("late")},
+		"a worker that stops": {replies: []contract.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
+		"workers that stop for ever": {replies: []contract.ModelReply{shutDown, shutDown, shutDown, says("late")},
 			status: "failed", reason: "error", code: "worker_shutdown", tokens: 90, asked: 3},
-		"interrupted by nobody": {replies: []domain.ModelReply{with(shutDown, func(r *domain.ModelReply) { r.Outcome = domain.Interrupted }), says("hi")},
+		"interrupted by nobody": {replies: []contract.ModelReply{with(shutDown, func(r *contract.ModelReply) { r.Outcome = contract.Interrupted }), says("hi")},
 			status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
-		"a reply that says nothing": {replies: []domain.ModelReply{{}}, status: "failed", reason: "error", asked: 1},
-		"a failure without its error": {replies: []domain.ModelReply{{Outcome: domain.BilledFailure, Tries: 1}},
+		"a reply that says nothing": {replies: []contract.ModelReply{{}}, status: "failed", reason: "error", asked: 1},
+		"a failure without its error": {replies: []contract.ModelReply{{Outcome: contract.BilledFailure, Tries: 1}},
 			status: "failed", reason: "error", asked: 1},
-		"more calls than make sense": {replies: []domain.ModelReply{says("", many...)}, status: "failed", reason: "error", code: "malformed", tokens: 15, asked: 1},
+		"more calls than make sense": {replies: []contract.ModelReply{says("", many...)}, status: "failed", reason: "error", code: "malformed", tokens: 15, asked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{model: plays(test.replies...), tools: reads()}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 				in.Budget, in.Definition.Attempts = test.budget, 3
 			}))
 			out := outcome(t, env)
@@ -120,7 +121,7 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			require.Equal(t, test.code, out.Code)
 			require.Equal(t, test.tokens, out.Usage.TotalTokens())
 			require.Len(t, w.asked, test.asked)
-			require.Equal(t, test.answer, query(t, env, domain.QuerySteps, domain.StepsRequest{}).Answer)
+			require.Equal(t, test.answer, query(t, env, contract.QuerySteps, contract.StepsRequest{}).Answer)
 			require.Equal(t, 1, out.Steps, "the step is kept, whatever it came to")
 			for i, r := range w.asked {
 				require.Equal(t, i, r.Attempts+r.Inference, "every try is counted")
@@ -148,7 +149,7 @@ func TestOddMessagesDoNoHarm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads()}
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				if r.Step > 1 {
 					return says("done"), nil
 				}
@@ -157,10 +158,10 @@ func TestOddMessagesDoNoHarm(t *testing.T) {
 				return reply, nil
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.Empty(t, w.ran)
-			first := query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries[1].Message
+			first := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[1].Message
 			require.Equal(t, domain.RoleAssistant, first.Role)
 			require.Nil(t, first.ToolResult)
 			require.Equal(t, len(m.ToolCalls) > 0, domain.TagOf(first).Trace)
@@ -174,15 +175,15 @@ func TestFailuresThatCostNothing(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	tries := 0
-	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if tries++; tries == 1 {
-			return with(billed(domain.Unavailable), func(r *domain.ModelReply) { r.Tries = 2 }), nil
+			return with(billed(domain.Unavailable), func(r *contract.ModelReply) { r.Tries = 2 }), nil
 		}
-		return domain.ModelReply{}, temporal.NewApplicationErrorWithOptions("busy", string(domain.Throttled),
+		return contract.ModelReply{}, temporal.NewApplicationErrorWithOptions("busy", string(domain.Throttled),
 			temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Throttled, "busy")}})
 	}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Definition.Attempts = 5 }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 5 }))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusFailed, out.Status)
 	require.Equal(t, 1+3, tries, "two tries were counted, three are left of five")
@@ -192,11 +193,11 @@ func TestFailuresThatCostNothing(t *testing.T) {
 
 func TestAnActivityThatBreaks(t *testing.T) {
 	t.Parallel()
-	w := &world{model: func(domain.ModelRequest) (domain.ModelReply, error) {
-		return domain.ModelReply{}, temporal.NewNonRetryableApplicationError("boom", "panic", errors.New("secret"))
+	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) {
+		return contract.ModelReply{}, temporal.NewNonRetryableApplicationError("boom", "panic", errors.New("secret"))
 	}}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
 	require.Equal(t, "the worker failed: boom", lastStep(t, env).Errors[0].Message)
 }
@@ -206,7 +207,7 @@ func TestABudgetIsReservedAnewForEachTry(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(billed(domain.Unavailable), says(""), says("hi"))}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	var left []int64
 	for _, r := range w.asked {
@@ -222,10 +223,10 @@ func TestADelayThatAProviderAsksFor(t *testing.T) {
 	for _, asked := range []int64{-5, 10_000, 1 << 62} {
 		t.Run(fmt.Sprint(asked), func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: plays(with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = asked }), says("hi"))}
+			w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = asked }), says("hi"))}
 			env := w.environment(t)
 			begun := env.Now()
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 			require.LessOrEqual(t, env.Now().Sub(begun), time.Hour+time.Minute)
 			require.GreaterOrEqual(t, env.Now().Sub(begun), min(time.Duration(max(asked, 1000))*time.Millisecond, time.Hour)/2)
@@ -244,13 +245,13 @@ func TestWhatAProviderCountedIsReckonedWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), tool: saw}
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				reply, err := calling(look())(r)
 				reply.Response.Usage = domain.Usage{InputTokens: 600, OutputTokens: 10, Estimated: test.estimated}
 				return reply, err
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
 			require.Len(t, w.asked, test.asked)
 			require.Equal(t, test.asked, outcome(t, env).Steps)
 		})
@@ -261,14 +262,14 @@ func TestWhatAProviderCountedIsReckonedWith(t *testing.T) {
 func TestLongErrorsAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("no ", 100_000)
-	w := &world{tools: reads(), model: plays(says("", look()), with(billed(domain.Invalid), func(r *domain.ModelReply) { r.Error.Message = long }))}
-	w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
-		return domain.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", long)}, nil
+	w := &world{tools: reads(), model: plays(says("", look()), with(billed(domain.Invalid), func(r *contract.ModelReply) { r.Error.Message = long }))}
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", long)}, nil
 	}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
-	for _, step := range query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps {
+	for _, step := range query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps {
 		for _, err := range step.Step.AllErrors() {
 			require.LessOrEqual(t, len(err.Message), domain.MaxReason)
 		}
@@ -279,7 +280,7 @@ func TestLongErrorsAreCut(t *testing.T) {
 // on, within the step, with what it has said so far; not for ever.
 func TestAPausedAnswerGoesOn(t *testing.T) {
 	t.Parallel()
-	paused := func() (domain.ModelReply, error) {
+	paused := func() (contract.ModelReply, error) {
 		reply := says("a part")
 		reply.Response.Finish, reply.Response.FinishWord = domain.FinishOther, domain.WordPaused
 		return reply, nil
@@ -292,14 +293,14 @@ func TestAPausedAnswerGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{}
-			w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 				if len(w.asked) <= test.pauses {
 					return paused()
 				}
 				return says("the whole"), nil
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, 1, out.Steps)

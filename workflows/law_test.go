@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -62,7 +63,7 @@ func (n *noting) Init(next interceptor.WorkflowOutboundInterceptor) error {
 }
 
 func (n *noting) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	input := in.Args[0].(domain.SessionInput)
+	input := in.Args[0].(contract.SessionInput)
 	n.s.agent = progress.NewAgent(input.AgentID, workflow.GetInfo(ctx).FirstRunID)
 	n.s.fact(ctx, progress.RunBegan{Input: input})
 	return n.Next.ExecuteWorkflow(ctx, in)
@@ -92,9 +93,9 @@ func (n *notingOut) ExecuteActivity(ctx workflow.Context, name string, args ...a
 	n.s.asked++
 	w := progress.Work{ID: fmt.Sprint(n.s.asked), Activity: name, Attempt: 1, Since: workflow.Now(ctx)}
 	switch in := args[0].(type) {
-	case domain.ModelRequest:
+	case contract.ModelRequest:
 		w.Model = &in
-	case domain.ToolRequest:
+	case contract.ToolRequest:
 		w.Tool = &in
 	}
 	n.s.fact(ctx, progress.Asked{Work: w})
@@ -109,9 +110,9 @@ func (n *notingOut) ExecuteActivity(ctx workflow.Context, name string, args ...a
 
 // came is what became of an activity.
 func (n *notingOut) came(ctx workflow.Context, w progress.Work, future workflow.Future) progress.Fact {
-	var model domain.ModelReply
-	var tool domain.ToolReply
-	var catalog domain.Catalog
+	var model contract.ModelReply
+	var tool contract.ToolReply
+	var catalog contract.Catalog
 	var err error
 	switch {
 	case w.Model != nil:
@@ -141,7 +142,7 @@ func lossIn(err error) progress.Loss {
 	var loss progress.Loss
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		loss.How = progress.TimedOut
-		var beat domain.Heartbeat
+		var beat contract.Heartbeat
 		if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&beat) == nil {
 			loss.Beat = &beat
 		}
@@ -156,7 +157,7 @@ func lossIn(err error) progress.Loss {
 }
 
 func (n *notingOut) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
-	if outcome, ok := memo[domain.MemoOutcome].(domain.Outcome); ok {
+	if outcome, ok := memo[contract.MemoOutcome].(contract.Outcome); ok {
 		n.s.fact(ctx, progress.Ended{Outcome: outcome})
 	}
 	return n.Next.UpsertMemo(ctx, memo)
@@ -167,8 +168,8 @@ func (n *notingOut) UpsertMemo(ctx workflow.Context, memo map[string]any) error 
 // cost, tries, errors, calls, and the stops.
 func TestTheLaw(t *testing.T) {
 	t.Parallel()
-	beats := rapid.Custom(func(t *rapid.T) domain.Heartbeat {
-		beat := domain.Heartbeat{Step: 1, Spent: domain.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(t, "spent")}, Reserved: domain.Usage{InputTokens: 5, OutputTokens: 3}}
+	beats := rapid.Custom(func(t *rapid.T) contract.Heartbeat {
+		beat := contract.Heartbeat{Step: 1, Spent: domain.Usage{InputTokens: rapid.Int64Range(0, 9).Draw(t, "spent")}, Reserved: domain.Usage{InputTokens: 5, OutputTokens: 3}}
 		if rapid.Bool().Draw(t, "text") {
 			beat.Tail, beat.Length = "so far", rapid.IntRange(6, 60).Draw(t, "length")
 		}
@@ -190,42 +191,44 @@ func TestTheLaw(t *testing.T) {
 		w := &world{
 			tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "once", Effect: domain.AtMostOnce}}, notes: notes,
 		}
-		w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
-			return domain.Catalog{
+		w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			return contract.Catalog{
 				Tools: w.tools, MinOutputTokens: 1, Price: &domain.Price{Input: 3_000_001, Output: 15_000_000}, Digest: domain.DigestOf([]byte("resolved")),
 			}, nil
 		}
-		w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+		w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 			n := len(w.asked) - 1
 			switch {
 			case n >= len(replies):
 				return says("the end"), nil
 			case lost[n] == 0:
-				return domain.ModelReply{}, temporal.NewHeartbeatTimeoutError(beat)
+				return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError(beat)
 			}
 			return replies[n], nil
 		}
-		w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) { return tools[(r.Step*7+r.Position)%len(tools)]() }
+		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+			return tools[(r.Step*7+r.Position)%len(tools)]()
+		}
 		env := w.environment(t)
 		for i := range rapid.IntRange(0, 2).Draw(draw, "stops") {
-			request := domain.StopRequest{
-				Mode:   rapid.SampledFrom(domain.StopModes()).Draw(draw, "mode"),
-				Within: domain.Span(rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second}).Draw(draw, "within")),
+			request := contract.StopRequest{
+				Mode:   rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode"),
+				Within: contract.Span(rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second}).Draw(draw, "within")),
 			}
 			at := time.Duration(rapid.IntRange(0, 4000).Draw(draw, fmt.Sprint("at ", i))) * time.Millisecond
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), request) }, at)
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), request) }, at)
 		}
-		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 			in.Budget, in.Definition.Attempts = budget, rapid.IntRange(1, 4).Draw(draw, "attempts")
 		}))
 
 		out := outcome(t, env)
-		page := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+		page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
 		at := notes.agent.Execution
 		require.Equal(draw, out.ExecutionID, at.ID)
 		require.Empty(draw, at.Compare(nil, page.Steps))
 		require.NotNil(draw, at.Outcome)
-		state, err := domain.DecodeAgentState(query(t, env, domain.QueryState, domain.StateRequest{}).State)
+		state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
 		require.NoError(draw, err)
 		var stops []domain.StopSignal
 		for _, signal := range state.StopSignals() {
@@ -253,17 +256,17 @@ func TestACallCountsWhateverItsToolSays(t *testing.T) {
 	t.Parallel()
 	for _, code := range []domain.Code{domain.CodeBlocked, domain.CodeUnknownTool, domain.CodeOutcomeUnknown} {
 		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
-		w.model = func(domain.ModelRequest) (domain.ModelReply, error) {
+		w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 			if len(w.asked) > 3 {
 				return says("the end"), nil
 			}
 			return says("", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
 		}
-		w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
-			return domain.ToolReply{Error: domain.CodedErrorf(domain.Denied, code, "no")}, nil
+		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+			return contract.ToolReply{Error: domain.CodedErrorf(domain.Denied, code, "no")}, nil
 		}
 		env := w.environment(t)
-		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 			in.Budget = domain.ExecutionBudget{MaxToolCalls: number(1)}
 		}))
 		outcome(t, env)

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
@@ -98,7 +99,7 @@ func (s session) beginExecution() {
 	s.talk.begin(id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.
-		s.publish(domain.Outcome{Status: domain.StatusInProgress})
+		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
 	execution, _ := s.state.Execution()
 	origin, _ := execution.Origin()

@@ -11,26 +11,27 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // waits is a try that the provider answers with a delay.
-func waits(d time.Duration) domain.ModelReply {
-	return with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = d.Milliseconds() })
+func waits(d time.Duration) contract.ModelReply {
+	return with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = d.Milliseconds() })
 }
 
 // updates asks something of the workflow at a time.
-func updates[In, Out any](env *testsuite.TestWorkflowEnvironment, at time.Duration, update domain.Update[In, Out], id string, request In) *verdict {
+func updates[In, Out any](env *testsuite.TestWorkflowEnvironment, at time.Duration, update contract.Update[In, Out], id string, request In) *verdict {
 	v := &verdict{}
 	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(update), id, v, request) }, at)
 	return v
 }
 
 func pauses(env *testsuite.TestWorkflowEnvironment, at time.Duration) *verdict {
-	return updates(env, at, domain.UpdatePause, "pause "+at.String(), domain.PauseRequest{})
+	return updates(env, at, contract.UpdatePause, "pause "+at.String(), contract.PauseRequest{})
 }
 
 func resumes(env *testsuite.TestWorkflowEnvironment, at time.Duration) *verdict {
-	return updates(env, at, domain.UpdateResume, "resume "+at.String(), domain.PauseRequest{})
+	return updates(env, at, contract.UpdateResume, "resume "+at.String(), contract.PauseRequest{})
 }
 
 // timed notes when a world is asked something, in seconds from the beginning.
@@ -39,11 +40,11 @@ func timed(w *world, env *testsuite.TestWorkflowEnvironment) (asked, ran *[]int)
 	begun := env.Now()
 	since := func() int { return int(env.Now().Sub(begun).Round(time.Second).Seconds()) }
 	model, tool := w.model, w.tool
-	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		*asked = append(*asked, since())
 		return model(r)
 	}
-	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 		*ran = append(*ran, since())
 		return tool(r)
 	}
@@ -87,10 +88,10 @@ func TestTimeInAPause(t *testing.T) {
 				resumes(env, at)
 			}
 			if test.stop > 0 {
-				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: domain.StopNow}) }, test.stop)
+				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow}) }, test.stop)
 			}
 			begun := env.Now()
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 				if test.seconds > 0 {
 					in.Budget.MaxSeconds = &test.seconds
 				}
@@ -101,7 +102,7 @@ func TestTimeInAPause(t *testing.T) {
 			}))
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			require.Equal(t, test.asked, *asked)
-			status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 			require.False(t, status.Paused, "what has ended is not paused")
 		})
 	}
@@ -112,17 +113,17 @@ func TestACallThatDidNotBeginWaitsInAPause(t *testing.T) {
 	t.Parallel()
 	tries := 0
 	w := &world{tools: reads(), model: calling(look())}
-	w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
 		if tries++; tries < 3 {
-			return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+			return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
 		}
-		return domain.ToolReply{Content: "seen"}, nil
+		return contract.ToolReply{Content: "seen"}, nil
 	}
 	env := w.environment(t)
 	_, ran := timed(w, env)
 	pauses(env, 500*time.Millisecond)
 	resumes(env, time.Hour)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 	require.Len(t, *ran, 3)
 	require.Equal(t, 0, (*ran)[0])
@@ -135,23 +136,23 @@ func TestWhatAPauseSays(t *testing.T) {
 	w := &world{model: plays(waits(time.Minute), says("done"))}
 	env := w.environment(t)
 	first, again := pauses(env, time.Second), pauses(env, 2*time.Second)
-	other := updates(env, 3*time.Second, domain.UpdatePause, "other", domain.PauseRequest{ExecutionID: input(t, "").AgentID.Execution("x", 7)})
+	other := updates(env, 3*time.Second, contract.UpdatePause, "other", contract.PauseRequest{ExecutionID: input(t, "").AgentID.Execution("x", 7)})
 	env.RegisterDelayedCallback(func() {
-		require.True(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Paused)
+		require.True(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Paused)
 	}, 4*time.Second)
 	env.RegisterDelayedCallback(func() {
-		status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+		status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 		require.Equal(t, "paused", status.Doing)
 		require.True(t, status.Paused)
 	}, 2*time.Minute)
 	over := resumes(env, 3*time.Minute)
 	idle, idleToo := pauses(env, time.Hour), resumes(env, time.Hour)
 	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
-	require.Equal(t, true, first.value.(domain.PauseReply).Changed)
-	require.Equal(t, false, again.value.(domain.PauseReply).Changed)
-	require.Equal(t, true, over.value.(domain.PauseReply).Changed)
+	require.Equal(t, true, first.value.(contract.PauseReply).Changed)
+	require.Equal(t, false, again.value.(contract.PauseReply).Changed)
+	require.Equal(t, true, over.value.(contract.PauseReply).Changed)
 	require.ErrorContains(t, other.rejected, "is not in progress")
 	require.ErrorContains(t, idle.rejected, "no execution is in progress")
 	require.ErrorContains(t, idleToo.rejected, "no execution is in progress")
@@ -166,7 +167,7 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		w := steady(5, storage)
 		model := w.model
 		first := true
-		w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 			if first {
 				first = false
 				return waits(10 * time.Second), nil
@@ -177,11 +178,11 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		pauses(env, 5*time.Second)
 		resumes(env, time.Hour)
 		env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, 30*time.Minute)
-		again := updates(env, time.Hour-time.Millisecond, domain.UpdatePause, "again", domain.PauseRequest{})
-		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxSeconds = &seconds }))
+		again := updates(env, time.Hour-time.Millisecond, contract.UpdatePause, "again", contract.PauseRequest{})
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
 		in, ok := handedOn(t, env)
 		require.True(t, ok)
-		require.Equal(t, false, again.value.(domain.PauseReply).Changed)
+		require.Equal(t, false, again.value.(contract.PauseReply).Changed)
 		require.False(t, in.Carry.Paused)
 		require.Equal(t, time.Hour-10*time.Second, in.Carry.Waited.Round(time.Second))
 
@@ -193,10 +194,10 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		asked, _ := timed(w, env)
 		env.RegisterDelayedCallback(func() {
 			require.Empty(t, *asked)
-			require.True(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Paused)
+			require.True(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Paused)
 		}, time.Hour)
 		resumes(env, 2*time.Hour)
-		env.ExecuteWorkflow(string(domain.Execute), in)
+		env.ExecuteWorkflow(string(contract.Execute), in)
 		require.Equal(t, domain.Completed, outcome(t, env).StopReason, "what was waited for does not count in max_seconds")
 		require.Equal(t, 7200, (*asked)[0])
 	}
@@ -204,7 +205,7 @@ func TestAPauseOutlivesARun(t *testing.T) {
 
 // asks is an update that the task before accepted and answered; its events are
 // among the task's commands.
-func asks[In, Out any](c *chronicle, update domain.Update[In, Out], request In, reply Out) {
+func asks[In, Out any](c *chronicle, update contract.Update[In, Out], request In, reply Out) {
 	id := string(update)
 	accepted := c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
@@ -231,12 +232,12 @@ func TestAPauseOfTheSameTask(t *testing.T) {
 	t.Parallel()
 	c, inference := asking(t)
 	c.returns(inference, says("looking", look())).task()
-	asks(c, domain.UpdatePause, domain.PauseRequest{}, domain.PauseReply{})
+	asks(c, contract.UpdatePause, contract.PauseRequest{}, contract.PauseReply{})
 	c.task()
-	asks(c, domain.UpdateResume, domain.PauseRequest{}, domain.PauseReply{})
-	tool := c.calls(string(domain.CallTool))
-	c.returns(tool, domain.ToolReply{Content: "seen"}).task()
-	c.calls(string(domain.CallModel))
+	asks(c, contract.UpdateResume, contract.PauseRequest{}, contract.PauseReply{})
+	tool := c.calls(string(contract.CallTool))
+	c.returns(tool, contract.ToolReply{Content: "seen"}).task()
+	c.calls(string(contract.CallModel))
 	c.replays()
 }
 
@@ -244,10 +245,10 @@ func TestAPauseOfTheSameTask(t *testing.T) {
 func TestAPauseAndAStopOfTheSameTask(t *testing.T) {
 	t.Parallel()
 	c, inference := asking(t)
-	c.returns(inference, says("looking", look())).stops(domain.StopRequest{}).task()
-	asks(c, domain.UpdatePause, domain.PauseRequest{}, domain.PauseReply{})
-	tool := c.calls(string(domain.CallTool))
-	c.returns(tool, domain.ToolReply{Content: "seen"}).task()
+	c.returns(inference, says("looking", look())).stops(contract.StopRequest{}).task()
+	asks(c, contract.UpdatePause, contract.PauseRequest{}, contract.PauseReply{})
+	tool := c.calls(string(contract.CallTool))
+	c.returns(tool, contract.ToolReply{Content: "seen"}).task()
 	require.Equal(t, domain.UserRequested, c.ends().StopReason)
 }
 
@@ -261,13 +262,13 @@ func TestAnExtensionOfTheSameTask(t *testing.T) {
 	}{"more": {1, 2, true}, "fewer": {9, 1, false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, inference := asking(t, func(in *domain.SessionInput) { in.Budget.MaxSteps = &test.began })
+			c, inference := asking(t, func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.began })
 			c.returns(inference, says("looking", look())).task()
-			tool := c.calls(string(domain.CallTool))
-			c.returns(tool, domain.ToolReply{Content: "seen"}).task()
-			asks(c, domain.UpdateExtend, domain.ExtendRequest{Budget: domain.ExecutionBudget{MaxSteps: &test.extended}}, domain.ExtendReply{})
+			tool := c.calls(string(contract.CallTool))
+			c.returns(tool, contract.ToolReply{Content: "seen"}).task()
+			asks(c, contract.UpdateExtend, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxSteps: &test.extended}}, contract.ExtendReply{})
 			if test.goesOn {
-				c.calls(string(domain.CallModel))
+				c.calls(string(contract.CallModel))
 				c.replays()
 				return
 			}

@@ -11,10 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // modelReplies draws what a model may come to, well or badly.
-func modelReplies() *rapid.Generator[domain.ModelReply] {
+func modelReplies() *rapid.Generator[contract.ModelReply] {
 	usage := rapid.Custom(func(t *rapid.T) domain.Usage {
 		return domain.Usage{
 			InputTokens: rapid.Int64Range(0, 60).Draw(t, "input"), OutputTokens: rapid.Int64Range(0, 20).Draw(t, "output"),
@@ -27,18 +28,18 @@ func modelReplies() *rapid.Generator[domain.ModelReply] {
 			Arguments: rapid.SampledFrom([]string{"{}", "", "not json", strings.Repeat("x", domain.MaxInlineArguments+1)}).Draw(t, "arguments"),
 		}
 	})
-	return rapid.Custom(func(t *rapid.T) domain.ModelReply {
+	return rapid.Custom(func(t *rapid.T) contract.ModelReply {
 		text := rapid.SampledFrom([]string{"", " ", "words", "words and more words"}).Draw(t, "text")
 		reply := says(text, rapid.SliceOfN(call, 0, 4).Draw(t, "calls")...)
-		reply.Outcome = rapid.SampledFrom(append(domain.ModelOutcomes(), domain.Answered, domain.Answered, domain.Answered)).Draw(t, "outcome")
+		reply.Outcome = rapid.SampledFrom(append(contract.ModelOutcomes(), contract.Answered, contract.Answered, contract.Answered)).Draw(t, "outcome")
 		reply.Response.Finish = rapid.SampledFrom(domain.FinishReasons()).Draw(t, "finish")
 		reply.Response.Usage = usage.Draw(t, "usage")
 		reply.Spent = usage.Draw(t, "spent")
 		reply.Tries = rapid.IntRange(0, 3).Draw(t, "tries")
-		if reply.Outcome != domain.Answered || rapid.IntRange(0, 5).Draw(t, "silent") == 0 {
+		if reply.Outcome != contract.Answered || rapid.IntRange(0, 5).Draw(t, "silent") == 0 {
 			reply.Message = nil
 		}
-		if reply.Outcome == domain.BilledFailure {
+		if reply.Outcome == contract.BilledFailure {
 			reply.Error = domain.Errorf(rapid.SampledFrom(domain.Kinds()).Draw(t, "kind"), "it failed")
 			reply.RetryAfterMillis = rapid.Int64Range(-1, 5000).Draw(t, "after")
 		}
@@ -47,9 +48,9 @@ func modelReplies() *rapid.Generator[domain.ModelReply] {
 }
 
 // toolReplies draws what a tool may come to; an error is the activity's own.
-func toolReplies() *rapid.Generator[func() (domain.ToolReply, error)] {
-	return rapid.Custom(func(t *rapid.T) func() (domain.ToolReply, error) {
-		reply := domain.ToolReply{Content: rapid.SampledFrom([]string{"", "seen", "<\x00>"}).Draw(t, "content")}
+func toolReplies() *rapid.Generator[func() (contract.ToolReply, error)] {
+	return rapid.Custom(func(t *rapid.T) func() (contract.ToolReply, error) {
+		reply := contract.ToolReply{Content: rapid.SampledFrom([]string{"", "seen", "<\x00>"}).Draw(t, "content")}
 		if rapid.IntRange(0, 3).Draw(t, "failed") == 0 {
 			reply.Error = domain.CodedErrorf(rapid.SampledFrom(domain.Kinds()).Draw(t, "kind"), rapid.SampledFrom(domain.Codes()).Draw(t, "code"), "it failed")
 			reply.NotStarted = rapid.Bool().Draw(t, "not started")
@@ -58,9 +59,9 @@ func toolReplies() *rapid.Generator[func() (domain.ToolReply, error)] {
 			reply.Stop = &domain.StopSignal{Reason: domain.StopRequested, Message: "enough", Context: domain.Metadata{"a": []byte("1")}}
 		}
 		lost := rapid.IntRange(0, 9).Draw(t, "lost") == 0
-		return func() (domain.ToolReply, error) {
+		return func() (contract.ToolReply, error) {
 			if lost {
-				return domain.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "x", nil)
+				return contract.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "x", nil)
 			}
 			return reply, nil
 		}
@@ -91,7 +92,7 @@ func TestWhateverComes(t *testing.T) {
 		var spent domain.Usage
 		cancelled := false
 		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "once", Effect: domain.AtMostOnce}}}
-		w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 			if budget.MaxTokens != nil && spent.TotalTokens()+r.MaxOutputTokens >= *budget.MaxTokens {
 				t.Errorf("%d tokens are spent of %d, and %d more are asked for", spent.TotalTokens(), *budget.MaxTokens, r.MaxOutputTokens)
 			}
@@ -103,7 +104,7 @@ func TestWhateverComes(t *testing.T) {
 			return reply, nil
 		}
 		used := map[domain.ToolExecutionID]bool{}
-		w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 			reply, err := tools[(r.Step*7+r.Position)%len(tools)]()
 			if !reply.NotStarted && (reply.Error == nil || reply.Error.Code != domain.CodeNotRun) {
 				w.mu.Lock()
@@ -114,15 +115,15 @@ func TestWhateverComes(t *testing.T) {
 		}
 		env := w.environment(t)
 		for i := range rapid.IntRange(0, 2).Draw(draw, "stops") {
-			request := domain.StopRequest{
-				Mode:   rapid.SampledFrom(domain.StopModes()).Draw(draw, "mode"),
-				Within: domain.Span(rapid.SampledFrom([]time.Duration{0, time.Nanosecond, time.Second}).Draw(draw, "within")),
+			request := contract.StopRequest{
+				Mode:   rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode"),
+				Within: contract.Span(rapid.SampledFrom([]time.Duration{0, time.Nanosecond, time.Second}).Draw(draw, "within")),
 			}
-			cancelled = cancelled || request.Mode == domain.StopNow || request.Within > 0
+			cancelled = cancelled || request.Mode == contract.StopNow || request.Within > 0
 			at := time.Duration(rapid.IntRange(0, 4000).Draw(draw, fmt.Sprint("at ", i))) * time.Millisecond
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(domain.SignalStop), request) }, at)
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), request) }, at)
 		}
-		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 			in.Budget, in.Definition.Attempts = budget, rapid.IntRange(1, 4).Draw(draw, "attempts")
 		}))
 
@@ -134,8 +135,8 @@ func TestWhateverComes(t *testing.T) {
 		if len(w.asked) <= len(replies) && !cancelled {
 			require.Equal(t, spent, out.Usage, "all that was spent is counted")
 		}
-		checkTranscript(t, query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries)
-		steps := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+		checkTranscript(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries)
+		steps := query(t, env, contract.QuerySteps, contract.StepsRequest{})
 		require.Len(t, steps.Steps, out.Steps)
 		for _, step := range steps.Steps {
 			require.Len(t, step.Step.ToolExecutions, len(step.Step.RequestedToolCalls()))
@@ -146,7 +147,7 @@ func TestWhateverComes(t *testing.T) {
 		if budget.MaxToolCalls != nil {
 			require.LessOrEqual(t, int64(len(used)), *budget.MaxToolCalls)
 		}
-		_, err := domain.DecodeAgentState(query(t, env, domain.QueryState, domain.StateRequest{}).State)
+		_, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
 		require.NoError(t, err)
 	})
 }

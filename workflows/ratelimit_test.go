@@ -7,15 +7,16 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // rerouted is what a worker says that has a rate limit, on another task queue.
-func rerouted(billed bool) (domain.ModelReply, error) {
+func rerouted(billed bool) (contract.ModelReply, error) {
 	err := domain.CodedErrorf(domain.Denied, domain.CodeRerouted, "elsewhere")
 	if billed {
-		return domain.ModelReply{Outcome: domain.BilledFailure, Error: err, Tries: 1, Spent: domain.Usage{InputTokens: 5, Estimated: true}}, nil
+		return contract.ModelReply{Outcome: contract.BilledFailure, Error: err, Tries: 1, Spent: domain.Usage{InputTokens: 5, Estimated: true}}, nil
 	}
-	return domain.ModelReply{}, temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind),
+	return contract.ModelReply{}, temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind),
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{err}})
 }
 
@@ -40,11 +41,11 @@ func TestARateLimitThatComes(t *testing.T) {
 			t.Parallel()
 			listed, asked := 0, 0
 			w := &world{}
-			w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 				listed++
-				return domain.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte{byte(listed)})}, nil
+				return contract.Catalog{MinOutputTokens: 1, Digest: domain.DigestOf([]byte{byte(listed)})}, nil
 			}
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				require.Equal(t, domain.DigestOf([]byte{1}), r.Resolved)
 				if asked++; asked <= test.reroutes {
 					return rerouted(test.billed)
@@ -52,7 +53,7 @@ func TestARateLimitThatComes(t *testing.T) {
 				return says("done"), nil
 			}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.listed, listed)

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
 )
@@ -11,7 +12,7 @@ import (
 // changes what is resolved.
 type definition struct {
 	// resolved is nil where no worker has said yet what it means.
-	resolved *domain.Resolved
+	resolved *contract.Resolved
 	// outdated says that a worker has to say it again.
 	outdated bool
 }
@@ -27,14 +28,14 @@ func (d *definition) drop() { d.resolved = nil }
 func (d *definition) expire() { d.outdated = true }
 
 // limit changes nothing but the model's rate limit.
-func (d *definition) limit(limit *domain.RateLimit) {
+func (d *definition) limit(limit *contract.RateLimit) {
 	kept := *d.resolved
 	kept.RateLimit = limit
 	d.take(&kept)
 }
 
 // take makes a definition the one in force.
-func (d *definition) take(resolved *domain.Resolved) { d.resolved, d.outdated = resolved, false }
+func (d *definition) take(resolved *contract.Resolved) { d.resolved, d.outdated = resolved, false }
 
 // prompted puts another system prompt in force.
 func (d *definition) prompted(prompt string) {
@@ -93,7 +94,7 @@ func (s session) list(permit mailbox.Permit) {
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
 	s.note("resolving the definition")
-	catalog, err := mailbox.Await(permit, s.listOptions("resolve"), domain.ListTools, domain.CatalogRequest{Definition: definition})
+	catalog, err := mailbox.Await(permit, s.listOptions("resolve"), contract.ListTools, contract.CatalogRequest{Definition: definition})
 	if err != nil {
 		if !s.mail.Stopped() {
 			s.fail(failureOf(err))
@@ -105,7 +106,7 @@ func (s session) list(permit mailbox.Permit) {
 		s.limit(catalog.RateLimit)
 		return
 	}
-	resolved := domain.Resolved{
+	resolved := contract.Resolved{
 		Definition: definition, Tools: catalog.Tools, Hooks: catalog.Hooks,
 		Guards: catalog.Guards, Compaction: catalog.Compaction,
 		Price: catalog.Price, ContextWindow: catalog.ContextWindow, MaxOutputTokens: catalog.MaxOutputTokens,
@@ -137,7 +138,7 @@ func (s session) requireHooks() {
 // hook finds the hook that the execution recorded. A worker that has another
 // one must not go on: the panic fails the workflow task, with a message that
 // says what is missing, and a worker that has it goes on.
-func (s session) hook(spec domain.HookSpec) hook.Hook {
+func (s session) hook(spec contract.HookSpec) hook.Hook {
 	h, err := s.options.Hooks.Find(spec)
 	if err != nil {
 		panic(err)

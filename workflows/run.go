@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -15,17 +16,17 @@ import (
 type run struct {
 	// segments are all, inheritedSegments those that hold what comes before the log's
 	// base.
-	segments, inheritedSegments []domain.Segment
+	segments, inheritedSegments []contract.Segment
 	// stored is the index of the first message that is in no segment.
 	stored int
 	// copying are messages of an earlier workflow that are copied to storage
 	// before anything else.
-	copying *domain.RecordRequest
+	copying *contract.RecordRequest
 	// number counts the runs of the chain, this one included.
 	number       int
 	continuation continuation
 	// successor is what the next run starts with, where this one continues.
-	successor domain.SessionInput
+	successor contract.SessionInput
 }
 
 // A continuation says how a run ends; zero: it is not decided.
@@ -39,7 +40,7 @@ const (
 )
 
 // newRun is the one that takes over a carry; the first one's is zero.
-func newRun(carry domain.Carry) *run {
+func newRun(carry contract.Carry) *run {
 	return &run{
 		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
@@ -52,26 +53,26 @@ func (r *run) ends() bool { return r.continuation == continueAsNew }
 func (r *run) stay() { r.continuation = cannotContinueAsNew }
 
 // copyFirst lets messages be copied to storage before anything else.
-func (r *run) copyFirst(messages *domain.RecordRequest) {
+func (r *run) copyFirst(messages *contract.RecordRequest) {
 	if r.copying = messages; messages != nil {
 		r.stored = messages.Log.Length
 	}
 }
 
 // copied notes where what was to be copied is.
-func (r *run) copied(segment domain.Segment) {
+func (r *run) copied(segment contract.Segment) {
 	r.segments, r.copying = append(slices.Clip(r.segments), segment), nil
 	r.inheritedSegments = r.segments
 }
 
 // recorded notes where messages of this run are.
-func (r *run) recorded(segment domain.Segment) {
+func (r *run) recorded(segment contract.Segment) {
 	r.segments = append(r.segments, segment)
 	r.stored = segment.To
 }
 
 // continueWith makes an input the next run's.
-func (r *run) continueWith(in domain.SessionInput) { r.continuation, r.successor = continueAsNew, in }
+func (r *run) continueWith(in contract.SessionInput) { r.continuation, r.successor = continueAsNew, in }
 
 // outgrown reports whether the run has become long enough to end.
 func (s session) outgrown() bool {
@@ -144,8 +145,8 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 		return nil
 	}
 	s.note("continuing as new")
-	request := domain.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
-	segment, err := mailbox.Await(permit, s.recordOptions("record the transcript"), domain.Record, request)
+	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
+	segment, err := mailbox.Await(permit, s.recordOptions("record the transcript"), contract.Record, request)
 	if err != nil {
 		return failureOf(err)
 	}
@@ -169,7 +170,7 @@ func (s session) copyMessages() {
 		return
 	}
 	s.note("copying the conversation")
-	segment, err := mailbox.Await(permit, s.recordOptions("copy the transcript"), domain.Record, *s.run.copying)
+	segment, err := mailbox.Await(permit, s.recordOptions("copy the transcript"), contract.Record, *s.run.copying)
 	switch {
 	case err == nil:
 		s.run.copied(segment)
@@ -180,16 +181,16 @@ func (s session) copyMessages() {
 
 // handed is the input of the next run, if it can be handed on. Where the rest
 // leaves little room, the state is made to fit.
-func (s session) handed() (domain.SessionInput, *domain.Error) {
+func (s session) handed() (contract.SessionInput, *domain.Error) {
 	if s.talk.SizeFrom(s.carriedFrom()) > domain.MaxCarriedMessages {
-		return domain.SessionInput{}, domain.Errorf(domain.TooLarge,
+		return contract.SessionInput{}, domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
 	var tooLarge error
 	for _, limit := range []int{domain.MaxMessage, domain.MaxCarriedState} {
 		carry, err := s.carry(limit)
 		if err != nil {
-			return domain.SessionInput{}, domain.AsError(err)
+			return contract.SessionInput{}, domain.AsError(err)
 		}
 		in := s.in
 		in.Prompt, in.Budget, in.Carry, in.GoOn = "", domain.ExecutionBudget{}, &carry, nil
@@ -197,17 +198,17 @@ func (s session) handed() (domain.SessionInput, *domain.Error) {
 			return in, nil
 		}
 	}
-	return domain.SessionInput{}, domain.AsError(tooLarge)
+	return contract.SessionInput{}, domain.AsError(tooLarge)
 }
 
 // carry is what the next run needs of this one, its state within a limit. The
 // last step stays, as it holds the answer so far.
-func (s session) carry(limit int) (domain.Carry, error) {
+func (s session) carry(limit int) (contract.Carry, error) {
 	state, err := json.Marshal(s.state.WithStepsFolded(true).WithStepsWithin(limit))
 	if err != nil {
-		return domain.Carry{}, err
+		return contract.Carry{}, err
 	}
-	carry := domain.Carry{
+	carry := contract.Carry{
 		State: state, Resolved: s.resolved, Segments: s.run.segments, Copy: s.run.copying,
 		Runs: s.run.number, Outcome: s.archive.outcome,
 	}
@@ -232,5 +233,5 @@ func (s session) carriedFrom() int {
 func (s session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.mail.Disarm()
-	return workflow.NewContinueAsNewError(ctx, string(domain.Execute), s.run.successor)
+	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), s.run.successor)
 }

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -25,18 +26,18 @@ type session struct {
 
 // given is what the run starts from. It never changes.
 type given struct {
-	in      domain.SessionInput
+	in      contract.SessionInput
 	options Options
 	info    *workflow.Info
 }
 
 // newSession makes the session that the input describes: a new one, or the one
 // that an earlier run handed over.
-func newSession(ctx workflow.Context, in domain.SessionInput, options Options) (session, error) {
+func newSession(ctx workflow.Context, in contract.SessionInput, options Options) (session, error) {
 	if err := checkOwnID(ctx, in); err != nil {
 		return session{}, err
 	}
-	carry := domain.Carry{}
+	carry := contract.Carry{}
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
@@ -76,7 +77,7 @@ func (s session) create() error {
 }
 
 // resume takes over what the run before handed on.
-func (s session) resume(carry domain.Carry) error {
+func (s session) resume(carry contract.Carry) error {
 	if err := s.agent.resume(carry); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (s session) resume(carry domain.Carry) error {
 // goOn begins the execution that goes on from the one that an earlier workflow
 // of the agent has ended with, whose carry the session takes over. The input is
 // a client's: what is wrong with it is refused.
-func (s session) goOn(carry domain.Carry) error {
+func (s session) goOn(carry contract.Carry) error {
 	g := *s.in.GoOn
 	if err := checkAgent(s.in); err != nil {
 		return err
@@ -124,7 +125,7 @@ const ownID = "own-id"
 
 // checkOwnID refuses what was started under an id that is not the agent's: who
 // reaches the server past all clients would have agents that no command finds.
-func checkOwnID(ctx workflow.Context, in domain.SessionInput) error {
+func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 	id, own := workflow.GetInfo(ctx).WorkflowExecution.ID, in.WorkflowID()
 	identity, err := domain.AgentIDOf(strings.TrimPrefix(own, domain.WorkflowIDPrefix))
 	if id == own && err == nil && identity == in.AgentID {
@@ -141,7 +142,7 @@ func checkOwnID(ctx workflow.Context, in domain.SessionInput) error {
 
 // checkInput refuses what no client of ours sends. A client refuses it first,
 // with its exit code; this is for those who start the workflow otherwise.
-func checkInput(in domain.SessionInput) error {
+func checkInput(in contract.SessionInput) error {
 	if err := checkAgent(in); err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func checkInput(in domain.SessionInput) error {
 }
 
 // checkAgent refuses what no agent can be.
-func checkAgent(in domain.SessionInput) error {
+func checkAgent(in contract.SessionInput) error {
 	if in.AgentID.IsZero() {
 		return domain.Errorf(domain.Invalid, "agent_id: is missing")
 	}

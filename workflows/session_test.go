@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A verdict collects how an update went.
@@ -26,15 +27,15 @@ func (v *verdict) Reject(err error)              { v.rejected = err }
 func (v *verdict) Complete(value any, err error) { v.value, v.err = value, err }
 
 // sends gives a session a message at a time.
-func sends(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request domain.SendRequest) *verdict {
+func sends(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.SendRequest) *verdict {
 	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(domain.UpdateSend), id, v, request) }, at)
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateSend), id, v, request) }, at)
 	return v
 }
 
 func closes(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string) *verdict {
 	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(domain.UpdateClose), id, v, domain.CloseRequest{}) }, at)
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateClose), id, v, contract.CloseRequest{}) }, at)
 	return v
 }
 
@@ -42,18 +43,18 @@ func TestWhatASessionRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		name    string
-		request domain.SendRequest
+		request contract.SendRequest
 		says    string
 	}{
-		"without a name":      {"", domain.SendRequest{Prompt: "more"}, "takes one prompt"},
-		"an empty message":    {"ann", domain.SendRequest{Prompt: " "}, "prompt: is empty"},
-		"more than fits":      {"ann", domain.SendRequest{Prompt: strings.Repeat("<", 300_000)}, "when encoded"},
-		"a budget below zero": {"ann", domain.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxSteps: number(-1)}}, "max_steps"},
-		"half a model":        {"ann", domain.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted"}}, "model"},
-		"a negative bound": {"ann", domain.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/x", MaxOutputTokens: -1}},
+		"without a name":      {"", contract.SendRequest{Prompt: "more"}, "takes one prompt"},
+		"an empty message":    {"ann", contract.SendRequest{Prompt: " "}, "prompt: is empty"},
+		"more than fits":      {"ann", contract.SendRequest{Prompt: strings.Repeat("<", 300_000)}, "when encoded"},
+		"a budget below zero": {"ann", contract.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxSteps: number(-1)}}, "max_steps"},
+		"half a model":        {"ann", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted"}}, "model"},
+		"a negative bound": {"ann", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/x", MaxOutputTokens: -1}},
 			"max_output_tokens"},
-		"another definition": {"ann", domain.SendRequest{Prompt: "more", Definition: &domain.Definition{Tools: []string{"other"}}}, "tools: differs"},
-		"another execution": {"ann", domain.SendRequest{Prompt: "more", ExecutionID: input(t, "ann").AgentID.Execution("x", 1)},
+		"another definition": {"ann", contract.SendRequest{Prompt: "more", Definition: &domain.Definition{Tools: []string{"other"}}}, "tools: differs"},
+		"another execution": {"ann", contract.SendRequest{Prompt: "more", ExecutionID: input(t, "ann").AgentID.Execution("x", 1)},
 			"is not in progress"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,11 +64,11 @@ func TestWhatASessionRefuses(t *testing.T) {
 			at := time.Minute
 			if test.name == "" {
 				// It is there to be asked only while it works.
-				w.model = plays(with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))
+				w.model = plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))
 			}
 			v := sends(env, at, "u1", test.request)
 			closes(env, 2*time.Minute, "u2")
-			env.ExecuteWorkflow(string(domain.Execute), input(t, test.name))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, test.name))
 			require.Equal(t, 1, outcome(t, env).Number)
 			require.False(t, v.accepted)
 			require.ErrorContains(t, v.rejected, test.says)
@@ -81,20 +82,20 @@ func TestWhatASessionRefuses(t *testing.T) {
 // TestASessionAtWork refuses messages and closing, and takes them when idle.
 func TestASessionAtWork(t *testing.T) {
 	t.Parallel()
-	w := &world{model: plays(with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"), says("two"))}
+	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"), says("two"))}
 	env := w.environment(t)
-	early, earlyClose := sends(env, time.Minute, "u1", domain.SendRequest{Prompt: "more"}), closes(env, time.Minute, "u2")
-	later := sends(env, 2*time.Hour, "u3", domain.SendRequest{Prompt: "more"})
+	early, earlyClose := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"}), closes(env, time.Minute, "u2")
+	later := sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "more"})
 	closed := closes(env, 3*time.Hour, "u4")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	out := outcome(t, env)
 	require.ErrorContains(t, early.rejected, "execution 1 is in progress")
 	require.ErrorContains(t, earlyClose.rejected, "execution 1 is in progress")
-	require.Equal(t, 2, later.value.(domain.SendReply).Number)
-	require.Equal(t, domain.CloseReply{Executions: 2}, closed.value)
+	require.Equal(t, 2, later.value.(contract.SendReply).Number)
+	require.Equal(t, contract.CloseReply{Executions: 2}, closed.value)
 	require.Equal(t, 2, out.Number)
 	require.True(t, out.Closed)
-	status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 	require.False(t, status.Open)
 	require.Equal(t, "ended", status.Doing)
 }
@@ -108,12 +109,12 @@ func TestMessagesOfTheSameMoment(t *testing.T) {
 	first, second := &verdict{}, &verdict{}
 	shut := &verdict{}
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(domain.UpdateSend), "u1", first, domain.SendRequest{Prompt: "a"})
-		env.UpdateWorkflow(string(domain.UpdateSend), "u2", second, domain.SendRequest{Prompt: "b"})
-		env.UpdateWorkflow(string(domain.UpdateClose), "u3", shut, domain.CloseRequest{})
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", first, contract.SendRequest{Prompt: "a"})
+		env.UpdateWorkflow(string(contract.UpdateSend), "u2", second, contract.SendRequest{Prompt: "b"})
+		env.UpdateWorkflow(string(contract.UpdateClose), "u3", shut, contract.CloseRequest{})
 	}, time.Minute)
 	closes(env, time.Hour, "u4")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	out := outcome(t, env)
 	taken := 0
 	for _, v := range []*verdict{first, second} {
@@ -131,28 +132,28 @@ func TestWhereResolvingFails(t *testing.T) {
 	t.Parallel()
 	unknown := domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no look")
 	for name, test := range map[string]struct {
-		list   func(domain.CatalogRequest) (domain.Catalog, error)
-		change func(*domain.SessionInput)
+		list   func(contract.CatalogRequest) (contract.Catalog, error)
+		change func(*contract.SessionInput)
 		status domain.ExecutionStatus
 		code   domain.Code
 		says   string
 	}{
-		"an unknown tool": {list: func(domain.CatalogRequest) (domain.Catalog, error) {
-			return domain.Catalog{}, temporal.NewApplicationErrorWithOptions(unknown.Message, string(unknown.Kind),
+		"an unknown tool": {list: func(contract.CatalogRequest) (contract.Catalog, error) {
+			return contract.Catalog{}, temporal.NewApplicationErrorWithOptions(unknown.Message, string(unknown.Kind),
 				temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{unknown}})
 		}, status: domain.StatusFailed, code: domain.CodeUnknownTool, says: "this worker has no look"},
-		"tools without end": {list: func(domain.CatalogRequest) (domain.Catalog, error) {
-			return domain.Catalog{Tools: []domain.ToolSpec{{Name: "look", Description: strings.Repeat("x", domain.MaxResolved)}}}, nil
+		"tools without end": {list: func(contract.CatalogRequest) (contract.Catalog, error) {
+			return contract.Catalog{Tools: []domain.ToolSpec{{Name: "look", Description: strings.Repeat("x", domain.MaxResolved)}}}, nil
 		}, status: domain.StatusFailed, says: "tools: takes"},
-		"a price that nobody knows": {change: func(in *domain.SessionInput) { in.Budget.MaxCostNanoUSD = number(1) },
+		"a price that nobody knows": {change: func(in *contract.SessionInput) { in.Budget.MaxCostNanoUSD = number(1) },
 			status: domain.StatusFailed, says: "max_cost: nobody knows what scripted//x costs"},
-		"no money at all": {change: func(in *domain.SessionInput) { in.Budget.MaxCostNanoUSD = number(0) }, status: domain.StatusStopped},
+		"no money at all": {change: func(in *contract.SessionInput) { in.Budget.MaxCostNanoUSD = number(0) }, status: domain.StatusStopped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{list: test.list, model: plays(says("hi"))}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 				if test.change != nil {
 					test.change(in)
 				}
@@ -163,7 +164,7 @@ func TestWhereResolvingFails(t *testing.T) {
 			require.Zero(t, out.Steps)
 			require.Empty(t, w.asked)
 			if test.says != "" {
-				require.Contains(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).Error.Message, test.says)
+				require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message, test.says)
 			}
 		})
 	}
@@ -174,9 +175,9 @@ func TestMoneyIsLimitedInEveryExecution(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(says("one"), says("two"))}
 	env := w.environment(t)
-	sends(env, time.Minute, "u1", domain.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}})
+	sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}})
 	closes(env, time.Hour, "u2")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, 2, out.Number)
 	require.Equal(t, domain.StatusFailed, out.Status)
@@ -189,14 +190,14 @@ func TestAnotherModel(t *testing.T) {
 	other := domain.LLMConfig{Provider: "scripted", Model: "/other"}
 	w := &world{model: plays(says("one"), says("two"), says("three"))}
 	env := w.environment(t)
-	sends(env, time.Minute, "u1", domain.SendRequest{Prompt: "more", Model: &other})
-	sends(env, time.Hour, "u2", domain.SendRequest{Prompt: "more", Model: &other})
+	sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Model: &other})
+	sends(env, time.Hour, "u2", contract.SendRequest{Prompt: "more", Model: &other})
 	closes(env, 2*time.Hour, "u3")
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Len(t, w.listed, 2)
 	require.Equal(t, other, w.listed[1].Definition.Model)
-	require.Equal(t, "scripted//other", query(t, env, domain.QueryStatus, domain.StatusRequest{}).Model)
+	require.Equal(t, "scripted//other", query(t, env, contract.QueryStatus, contract.StatusRequest{}).Model)
 }
 
 // TestTracesThatStayVisibleAreReckonedWith: a compiler that shows those of
@@ -207,19 +208,19 @@ func TestTracesThatStayVisibleAreReckonedWith(t *testing.T) {
 		t.Run(string(compiler), func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads()}
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				if r.Inference == 0 {
 					return says("", look()), nil
 				}
 				return says("done"), nil
 			}
-			w.tool = func(domain.ToolRequest) (domain.ToolReply, error) {
-				return domain.ToolReply{Content: strings.Repeat("word ", 1000)}, nil
+			w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+				return contract.ToolReply{Content: strings.Repeat("word ", 1000)}, nil
 			}
 			env := w.environment(t)
-			sends(env, time.Minute, "u1", domain.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxTokens: number(1000)}})
+			sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxTokens: number(1000)}})
 			closes(env, time.Hour, "u2")
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "ann", func(in *domain.SessionInput) { in.Definition.Compiler = compiler }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.Compiler = compiler }))
 			require.Equal(t, 2, outcome(t, env).Number)
 			require.Len(t, w.asked, asked)
 		})
@@ -230,11 +231,11 @@ func TestTracesThatStayVisibleAreReckonedWith(t *testing.T) {
 // until the step ends.
 func TestUsageShowsWhileAStepIsInProgress(t *testing.T) {
 	t.Parallel()
-	w := &world{model: plays(with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
+	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
 	env := w.environment(t)
-	var status domain.StatusView
-	env.RegisterDelayedCallback(func() { status = query(t, env, domain.QueryStatus, domain.StatusRequest{}) }, time.Minute)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	var status contract.StatusView
+	env.RegisterDelayedCallback(func() { status = query(t, env, contract.QueryStatus, contract.StatusRequest{}) }, time.Minute)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Equal(t, domain.StatusInProgress, status.Status)
 	require.Zero(t, status.StepCount)

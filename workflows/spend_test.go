@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A till is the provider's side of the money: what was asked for, what it
@@ -27,7 +28,7 @@ type till struct {
 }
 
 // opens checks what is reserved for a request against what was spent before.
-func (p *till) opens(r domain.ModelRequest) {
+func (p *till) opens(r contract.ModelRequest) {
 	if limit := p.budget.MaxTokens; limit != nil {
 		if left := *limit - p.tokens; r.TokensLeft != left || left <= 0 {
 			p.failf("%d tokens are left by the request, %d by the provider's count", r.TokensLeft, left)
@@ -90,10 +91,10 @@ func TestNothingIsSpentBeyondALimit(t *testing.T) {
 		honest := rapid.Bool().Draw(draw, "honest")
 		over := int64(0)
 		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
-		w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
-			return domain.Catalog{Tools: w.tools, MinOutputTokens: 1, Price: &p.price, Digest: domain.DigestOf([]byte("resolved"))}, nil
+		w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+			return contract.Catalog{Tools: w.tools, MinOutputTokens: 1, Price: &p.price, Digest: domain.DigestOf([]byte("resolved"))}, nil
 		}
-		w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 			p.opens(r)
 			reply, estimated := drawSpending(draw, r, honest)
 			used := []domain.Usage{reply.Response.Usage}
@@ -108,15 +109,17 @@ func TestNothingIsSpentBeyondALimit(t *testing.T) {
 			}
 			return reply, nil
 		}
-		w.tool = func(domain.ToolRequest) (domain.ToolReply, error) { return domain.ToolReply{Content: "seen"}, nil }
+		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+			return contract.ToolReply{Content: "seen"}, nil
+		}
 		env := w.environment(t)
 		if rapid.Bool().Draw(draw, "stop") {
-			mode := rapid.SampledFrom(domain.StopModes()).Draw(draw, "mode")
+			mode := rapid.SampledFrom(contract.StopModes()).Draw(draw, "mode")
 			env.RegisterDelayedCallback(func() {
-				env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: mode})
+				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode})
 			}, time.Duration(rapid.IntRange(0, 3000).Draw(draw, "at"))*time.Millisecond)
 		}
-		env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 			in.Budget, in.Definition.Attempts = p.budget, rapid.IntRange(1, 4).Draw(draw, "attempts")
 		}))
 
@@ -161,7 +164,7 @@ func drawTill(draw *rapid.T) *till {
 // drawSpending draws what comes of an inference. An honest provider keeps to
 // the clamp, and reads no more than the workflow can have estimated: what the
 // limits leave beside the answer.
-func drawSpending(draw *rapid.T, r domain.ModelRequest, honest bool) (domain.ModelReply, int64) {
+func drawSpending(draw *rapid.T, r contract.ModelRequest, honest bool) (contract.ModelReply, int64) {
 	output := rapid.Int64Range(0, 40).Draw(draw, "output")
 	if r.MaxOutputTokens > 0 {
 		output = min(output, r.MaxOutputTokens)
@@ -181,9 +184,9 @@ func drawSpending(draw *rapid.T, r domain.ModelRequest, honest bool) (domain.Mod
 	reply.Response.Usage = usage
 	switch rapid.IntRange(0, 5).Draw(draw, "what comes of it") {
 	case 0:
-		reply = domain.ModelReply{Outcome: domain.BilledFailure, Spent: usage, Tries: 1, Error: domain.Errorf(domain.Unavailable, "cut off")}
+		reply = contract.ModelReply{Outcome: contract.BilledFailure, Spent: usage, Tries: 1, Error: domain.Errorf(domain.Unavailable, "cut off")}
 	case 1:
-		reply = domain.ModelReply{Outcome: domain.ShutDown, Spent: usage, Tries: 1}
+		reply = contract.ModelReply{Outcome: contract.ShutDown, Spent: usage, Tries: 1}
 	}
 	return reply, estimated
 }

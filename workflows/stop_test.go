@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A moment is when a stop comes: while an activity runs, or at a time.
@@ -17,47 +18,47 @@ type moment struct {
 	// brings makes a world in which stop is called at the moment, once.
 	brings func(w *world, env *testsuite.TestWorkflowEnvironment, stop func())
 	// steps, asked and ran are what is left of the execution, by mode.
-	steps, asked, ran map[domain.StopMode]int
+	steps, asked, ran map[contract.StopMode]int
 }
 
-func each(n int) map[domain.StopMode]int {
-	return map[domain.StopMode]int{domain.AfterStep: n, domain.AfterInference: n, domain.StopNow: n}
+func each(n int) map[contract.StopMode]int {
+	return map[contract.StopMode]int{contract.AfterStep: n, contract.AfterInference: n, contract.StopNow: n}
 }
 
 func moments() map[string]moment {
 	unavailable := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{})
 	return map[string]moment{
 		"while the tools are listed": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
-			w.list = func(domain.CatalogRequest) (domain.Catalog, error) {
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 				stop()
 				return catalog(), nil
 			}
 		}, each(0), each(0), each(0)},
 		"while listing them is tried again": {func(w *world, env *testsuite.TestWorkflowEnvironment, stop func()) {
-			w.list = func(domain.CatalogRequest) (domain.Catalog, error) { return domain.Catalog{}, unavailable }
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) { return contract.Catalog{}, unavailable }
 			env.RegisterDelayedCallback(stop, 500*time.Millisecond)
 		}, each(0), each(0), each(0)},
 		"in an inference": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
 			model := w.model
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				stop()
 				return model(r)
 			}
-		}, each(1), each(1), map[domain.StopMode]int{domain.AfterStep: 2}},
+		}, each(1), each(1), map[contract.StopMode]int{contract.AfterStep: 2}},
 		"between two tries of an inference": {func(w *world, env *testsuite.TestWorkflowEnvironment, stop func()) {
 			model, failed := w.model, false
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				if !failed {
 					failed = true
-					return with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = 60_000 }), nil
+					return with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = 60_000 }), nil
 				}
 				return model(r)
 			}
 			env.RegisterDelayedCallback(stop, 30*time.Second)
-		}, each(1), map[domain.StopMode]int{domain.AfterStep: 2, domain.AfterInference: 2, domain.StopNow: 1}, map[domain.StopMode]int{domain.AfterStep: 2}},
+		}, each(1), map[contract.StopMode]int{contract.AfterStep: 2, contract.AfterInference: 2, contract.StopNow: 1}, map[contract.StopMode]int{contract.AfterStep: 2}},
 		"in an answer that is empty": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
 			model, failed := w.model, false
-			w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 				if !failed {
 					failed = true
 					stop()
@@ -65,10 +66,10 @@ func moments() map[string]moment {
 				}
 				return model(r)
 			}
-		}, each(1), map[domain.StopMode]int{domain.AfterStep: 2, domain.AfterInference: 1, domain.StopNow: 1}, map[domain.StopMode]int{domain.AfterStep: 2}},
+		}, each(1), map[contract.StopMode]int{contract.AfterStep: 2, contract.AfterInference: 1, contract.StopNow: 1}, map[contract.StopMode]int{contract.AfterStep: 2}},
 		"in the last of two tools": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
 			tool := w.tool
-			w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 				if r.Position == 1 {
 					stop()
 				}
@@ -77,14 +78,14 @@ func moments() map[string]moment {
 		}, each(1), each(1), each(2)},
 		"between two tries of a tool": {func(w *world, env *testsuite.TestWorkflowEnvironment, stop func()) {
 			tool := w.tool
-			w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 				if r.Position == 1 && len(w.ran) <= 2 {
-					return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+					return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
 				}
 				return tool(r)
 			}
 			env.RegisterDelayedCallback(stop, 500*time.Millisecond)
-		}, each(1), each(1), map[domain.StopMode]int{domain.AfterStep: 3, domain.AfterInference: 2, domain.StopNow: 2}},
+		}, each(1), each(1), map[contract.StopMode]int{contract.AfterStep: 3, contract.AfterInference: 2, contract.StopNow: 2}},
 	}
 }
 
@@ -93,16 +94,16 @@ func moments() map[string]moment {
 func TestStopAtEachMoment(t *testing.T) {
 	t.Parallel()
 	for name, m := range moments() {
-		for _, mode := range domain.StopModes() {
+		for _, mode := range contract.StopModes() {
 			t.Run(fmt.Sprint(name, ", ", mode), func(t *testing.T) {
 				t.Parallel()
 				w := &world{tools: reads(), model: calling(calls("look", 2)...), tool: saw}
 				env := w.environment(t)
 				m.brings(w, env, func() {
-					env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: mode, Reason: "enough"})
+					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode, Reason: "enough"})
 				})
 				begun := env.Now()
-				env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+				env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 
 				out := outcome(t, env)
 				require.Less(t, env.Now().Sub(begun), 90*time.Second, "nothing is waited for in vain")
@@ -111,10 +112,10 @@ func TestStopAtEachMoment(t *testing.T) {
 				require.Equal(t, m.steps[mode], out.Steps)
 				require.Len(t, w.asked, m.asked[mode])
 				require.Len(t, w.ran, m.ran[mode])
-				status := query(t, env, domain.QueryStatus, domain.StatusRequest{})
+				status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 				require.Equal(t, []domain.StopSignal{{Reason: domain.UserRequested, Message: "enough", Source: "user"}}, status.StopSignals)
 				pending := 0
-				for _, e := range query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries {
+				for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
 					pending += len(e.Message.ToolCalls)
 					if e.Message.ToolResult != nil {
 						pending--
@@ -130,15 +131,15 @@ func TestStopAtEachMoment(t *testing.T) {
 // execution leaves behind does nothing to the next one.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
-	w := &world{model: plays(with(billed(domain.Throttled), func(r *domain.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }))}
+	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }))}
 	env := w.environment(t)
 	begun := env.Now()
 	for _, within := range []time.Duration{10 * time.Minute, time.Minute, 30 * time.Minute} {
 		env.RegisterDelayedCallback(func() {
-			env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Within: domain.Span(within)})
+			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Within: contract.Span(within)})
 		}, time.Second)
 	}
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	require.Less(t, env.Now().Sub(begun), 2*time.Minute)
 	require.True(t, lastStep(t, env).Interrupted)
@@ -150,17 +151,17 @@ func TestManyStops(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), tool: saw}
 	env := w.environment(t)
-	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		for range 500 {
-			env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{})
+			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
 		}
-		env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: domain.AfterInference})
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference})
 		return calling(look())(r)
 	}
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	require.Empty(t, w.ran, "the last one counts too")
-	require.Len(t, query(t, env, domain.QueryStatus, domain.StatusRequest{}).StopSignals, 100)
+	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals, 100)
 }
 
 // TestAStopThatNamesAnotherExecution is dropped.
@@ -168,12 +169,12 @@ func TestAStopThatNamesAnotherExecution(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	env := w.environment(t)
-	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		other := input(t, "").AgentID.Execution("another", 7)
-		env.SignalWorkflow(string(domain.SignalStop), domain.StopRequest{Mode: domain.StopNow, ExecutionID: other})
+		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow, ExecutionID: other})
 		return says("hi"), nil
 	}
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 }
 
@@ -184,23 +185,23 @@ func TestCancellation(t *testing.T) {
 		t.Parallel()
 		w := &world{tools: reads(), tool: saw}
 		env := w.environment(t)
-		w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 			env.CancelWorkflow()
 			return calling(look())(r)
 		}
-		env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 		out := outcome(t, env)
 		require.Equal(t, domain.StatusStopped, out.Status)
 		require.True(t, out.Closed)
 		require.Empty(t, w.ran)
-		require.Equal(t, "server", query(t, env, domain.QueryStatus, domain.StatusRequest{}).StopSignals[0].Source)
+		require.Equal(t, "server", query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals[0].Source)
 	})
 	t.Run("idle", func(t *testing.T) {
 		t.Parallel()
 		w := &world{model: plays(says("hi"))}
 		env := w.environment(t)
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
-		env.ExecuteWorkflow(string(domain.Execute), input(t, "ann"))
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 		out := outcome(t, env)
 		require.Equal(t, domain.StatusCompleted, out.Status, "what had ended stays as it was")
 		require.True(t, out.Closed)

@@ -8,22 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
-func catalog() domain.Catalog {
-	return domain.Catalog{
+func catalog() contract.Catalog {
+	return contract.Catalog{
 		Tools:           []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}},
 		MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved")),
 	}
 }
 
 // asking brings an agent to where its first inference is under way.
-func asking(t *testing.T, change ...func(*domain.SessionInput)) (*chronicle, int64) {
+func asking(t *testing.T, change ...func(*contract.SessionInput)) (*chronicle, int64) {
 	t.Helper()
 	c := began(t, input(t, "", change...)).task()
-	listing := c.calls(string(domain.ListTools))
+	listing := c.calls(string(contract.ListTools))
 	c.returns(listing, catalog()).task()
-	return c, c.calls(string(domain.CallModel))
+	return c, c.calls(string(contract.CallModel))
 }
 
 func look() domain.ToolCall { return domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"} }
@@ -32,21 +33,21 @@ func look() domain.ToolCall { return domain.ToolCall{ID: "1", Name: "look", Argu
 // under way come to the workflow at once.
 func TestNothingStartsAfterAStopOfTheSameTask(t *testing.T) {
 	t.Parallel()
-	for _, mode := range domain.StopModes() {
+	for _, mode := range contract.StopModes() {
 		for _, order := range []string{"stop first", "stop last"} {
 			t.Run(fmt.Sprint(mode, " ", order), func(t *testing.T) {
 				t.Parallel()
 				c, inference := asking(t)
-				stop := domain.StopRequest{Mode: mode}
+				stop := contract.StopRequest{Mode: mode}
 				if order == "stop first" {
 					c.stops(stop).returns(inference, says("looking", look()))
 				} else {
 					c.returns(inference, says("looking", look())).stops(stop)
 				}
 				c.task()
-				if mode == domain.AfterStep {
-					tool := c.calls(string(domain.CallTool))
-					c.returns(tool, domain.ToolReply{Content: "seen"}).task()
+				if mode == contract.AfterStep {
+					tool := c.calls(string(contract.CallTool))
+					c.returns(tool, contract.ToolReply{Content: "seen"}).task()
 				}
 				out := c.ends()
 				require.Equal(t, domain.StatusStopped, out.Status)
@@ -60,13 +61,13 @@ func TestNothingStartsAfterAStopOfTheSameTask(t *testing.T) {
 // TestNoStepAfterAStopWithTheLastTool: the stop comes with the end of the tool.
 func TestNoStepAfterAStopWithTheLastTool(t *testing.T) {
 	t.Parallel()
-	for _, mode := range domain.StopModes() {
+	for _, mode := range contract.StopModes() {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			c, inference := asking(t)
 			c.returns(inference, says("looking", look())).task()
-			tool := c.calls(string(domain.CallTool))
-			c.returns(tool, domain.ToolReply{Content: "seen"}).stops(domain.StopRequest{Mode: mode}).task()
+			tool := c.calls(string(contract.CallTool))
+			c.returns(tool, contract.ToolReply{Content: "seen"}).stops(contract.StopRequest{Mode: mode}).task()
 			require.Equal(t, 1, c.ends().Steps)
 		})
 	}
@@ -86,9 +87,9 @@ func TestACancellationOfTheSameTask(t *testing.T) {
 func TestATimeLimitOfTheSameTask(t *testing.T) {
 	t.Parallel()
 	seconds := 30.0
-	limited := func(in *domain.SessionInput) { in.Budget.MaxSeconds = &seconds }
+	limited := func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }
 	for name, test := range map[string]struct {
-		reply  domain.ModelReply
+		reply  contract.ModelReply
 		reason domain.StopReason
 		steps  int
 	}{
@@ -99,9 +100,9 @@ func TestATimeLimitOfTheSameTask(t *testing.T) {
 			t.Parallel()
 			c := began(t, input(t, "", limited)).task()
 			timer := c.sets(30 * time.Second)
-			listing := c.calls(string(domain.ListTools))
+			listing := c.calls(string(contract.ListTools))
 			c.returns(listing, catalog()).task()
-			inference := c.calls(string(domain.CallModel))
+			inference := c.calls(string(contract.CallModel))
 			c.returns(inference, test.reply).fires(timer).task()
 			out := c.ends()
 			require.Equal(t, test.reason, out.StopReason)
@@ -115,21 +116,21 @@ func TestATimeLimitOfTheSameTask(t *testing.T) {
 func TestALateAlarmOfASession(t *testing.T) {
 	t.Parallel()
 	c := began(t, input(t, "ann")).task()
-	listing := c.calls(string(domain.ListTools))
+	listing := c.calls(string(contract.ListTools))
 	c.returns(listing, catalog()).task()
-	inference := c.calls(string(domain.CallModel))
-	c.stops(domain.StopRequest{Within: domain.Span(time.Minute)}).task()
+	inference := c.calls(string(contract.CallModel))
+	c.stops(contract.StopRequest{Within: contract.Span(time.Minute)}).task()
 	timer := c.sets(time.Minute)
 	c.returns(inference, says("done")).fires(timer).task().notes()
-	c.stops(domain.StopRequest{Mode: domain.StopNow}).task()
+	c.stops(contract.StopRequest{Mode: contract.StopNow}).task()
 	c.replays()
 }
 
 // TestAStopBeforeTheFirstTaskStartsNothing at all, not even a look at the tools.
 func TestAStopBeforeTheFirstTaskStartsNothing(t *testing.T) {
 	t.Parallel()
-	for _, mode := range domain.StopModes() {
-		c := began(t, input(t, "")).stops(domain.StopRequest{Mode: mode}).task()
+	for _, mode := range contract.StopModes() {
+		c := began(t, input(t, "")).stops(contract.StopRequest{Mode: mode}).task()
 		out := c.ends()
 		require.Equal(t, domain.UserRequested, out.StopReason)
 		require.Zero(t, out.Steps)
@@ -141,21 +142,21 @@ func TestAStopBeforeTheFirstTaskStartsNothing(t *testing.T) {
 // report, or by the last that was heard of a worker that was lost.
 func TestWhatAStopNowCutsOff(t *testing.T) {
 	t.Parallel()
-	partial := with(says("half a se", look()), func(r *domain.ModelReply) { r.Outcome = domain.Interrupted })
+	partial := with(says("half a se", look()), func(r *contract.ModelReply) { r.Outcome = contract.Interrupted })
 	for name, test := range map[string]struct {
 		ends   func(c *chronicle, activity int64)
 		tokens int64
 	}{
 		"reported": {func(c *chronicle, activity int64) { c.returns(activity, partial) }, 15},
 		"nothing had come": {func(c *chronicle, activity int64) {
-			c.returns(activity, domain.ModelReply{Outcome: domain.Interrupted, Tries: 1})
+			c.returns(activity, contract.ModelReply{Outcome: contract.Interrupted, Tries: 1})
 		}, 0},
 		"the worker shut down": {func(c *chronicle, activity int64) {
-			c.returns(activity, domain.ModelReply{Outcome: domain.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 7}})
+			c.returns(activity, contract.ModelReply{Outcome: contract.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 7}})
 		}, 7},
 		"the worker was lost": {func(c *chronicle, activity int64) {
-			c.dies(activity, domain.Heartbeat{
-				Phase: domain.PhaseStreaming, Tail: "half", Spent: domain.Usage{InputTokens: 10}, Reserved: domain.Usage{InputTokens: 5, OutputTokens: 5},
+			c.dies(activity, contract.Heartbeat{
+				Phase: contract.PhaseStreaming, Tail: "half", Spent: domain.Usage{InputTokens: 10}, Reserved: domain.Usage{InputTokens: 5, OutputTokens: 5},
 			})
 		}, 20},
 		"it ended all the same": {func(c *chronicle, activity int64) { c.returns(activity, says("whole", look())) }, 15},
@@ -163,7 +164,7 @@ func TestWhatAStopNowCutsOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, inference := asking(t)
-			c.stops(domain.StopRequest{Mode: domain.StopNow}).task().asksToCancel(inference)
+			c.stops(contract.StopRequest{Mode: contract.StopNow}).task().asksToCancel(inference)
 			test.ends(c, inference)
 			out := c.task().ends()
 			require.Equal(t, domain.StatusStopped, out.Status)
@@ -179,7 +180,7 @@ func TestWhatAStopNowCutsOff(t *testing.T) {
 func TestALostWorkerIsCounted(t *testing.T) {
 	t.Parallel()
 	c, inference := asking(t)
-	c.dies(inference, domain.Heartbeat{Phase: domain.PhaseRequested, Reserved: domain.Usage{InputTokens: 50}}).task()
+	c.dies(inference, contract.Heartbeat{Phase: contract.PhaseRequested, Reserved: domain.Usage{InputTokens: 50}}).task()
 	out := c.ends()
 	require.Equal(t, domain.StatusFailed, out.Status)
 	require.Equal(t, domain.CodeTimeout, out.Code)
@@ -189,10 +190,10 @@ func TestALostWorkerIsCounted(t *testing.T) {
 // TestAStopWhileTheToolsAreListed waits for nothing.
 func TestAStopWhileTheToolsAreListed(t *testing.T) {
 	t.Parallel()
-	for _, mode := range domain.StopModes() {
+	for _, mode := range contract.StopModes() {
 		c := began(t, input(t, "")).task()
-		listing := c.calls(string(domain.ListTools))
-		c.stops(domain.StopRequest{Mode: mode}).task().asksToCancel(listing)
+		listing := c.calls(string(contract.ListTools))
+		c.stops(contract.StopRequest{Mode: mode}).task().asksToCancel(listing)
 		require.Equal(t, domain.UserRequested, c.ends().StopReason, mode)
 	}
 }

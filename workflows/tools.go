@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
@@ -30,7 +31,7 @@ type toolBatch struct {
 
 // A toolResult is what came of a call.
 type toolResult struct {
-	domain.ToolReply
+	contract.ToolReply
 	// began says that the call was begun.
 	began bool
 }
@@ -144,21 +145,21 @@ func (b *toolBatch) toolList() string {
 const unstarted = 3
 
 // call makes one call and waits for it, in a coroutine of its own.
-func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) domain.ToolReply {
+func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) contract.ToolReply {
 	tool, _ := b.resolved.Tool(wanted.Name)
-	request := domain.ToolRequest{
+	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
 	}
 	// What a hook has changed stands nowhere in the transcript.
 	own := wanted.Arguments == b.calls[position].Arguments
 	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
-		request.Reference = &domain.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
+		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	} else {
 		request.Arguments = wanted.Arguments
 	}
 	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	for try := 1; ; try++ {
-		scheduled, err := mailbox.Call(permit, options, domain.CallTool, request)
+		scheduled, err := mailbox.Call(permit, options, contract.CallTool, request)
 		if err != nil {
 			return progress.Unanswered(domain.AsError(err))
 		}
@@ -182,7 +183,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 // up no budget.
 func (b *toolBatch) end(i int, result toolResult) {
 	b.results[i] = result
-	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &domain.ToolRequest{Position: i}}, Reply: result.ToolReply})
+	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: result.ToolReply})
 	if result.began && b.content.ToolExecutions[i].NotStarted {
 		b.counted(-1)
 	}

@@ -10,11 +10,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // calling is a model that asks for some calls and then answers.
-func calling(calls ...domain.ToolCall) func(domain.ModelRequest) (domain.ModelReply, error) {
-	return func(r domain.ModelRequest) (domain.ModelReply, error) {
+func calling(calls ...domain.ToolCall) func(contract.ModelRequest) (contract.ModelReply, error) {
+	return func(r contract.ModelRequest) (contract.ModelReply, error) {
 		if r.Step > 1 {
 			return says("done"), nil
 		}
@@ -31,22 +32,22 @@ func calls(name string, n int) []domain.ToolCall {
 	return list
 }
 
-func saw(domain.ToolRequest) (domain.ToolReply, error) {
-	return domain.ToolReply{Content: "seen", Digest: domain.DigestOf([]byte("seen"))}, nil
+func saw(contract.ToolRequest) (contract.ToolReply, error) {
+	return contract.ToolReply{Content: "seen", Digest: domain.DigestOf([]byte("seen"))}, nil
 }
 
 // TestWhatBecomesOfACall: each gets one execution and one message.
 func TestWhatBecomesOfACall(t *testing.T) {
 	t.Parallel()
 	atMostOnce := []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}
-	lost := func(domain.ToolRequest) (domain.ToolReply, error) {
-		return domain.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "internal", nil)
+	lost := func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "internal", nil)
 	}
-	notStarted := domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "the line is busy")}
+	notStarted := contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "the line is busy")}
 	for name, test := range map[string]struct {
 		tools   []domain.ToolSpec
 		call    domain.ToolCall
-		tool    func(domain.ToolRequest) (domain.ToolReply, error)
+		tool    func(contract.ToolRequest) (contract.ToolReply, error)
 		code    domain.Code
 		content string
 		ran     int
@@ -58,23 +59,23 @@ func TestWhatBecomesOfACall(t *testing.T) {
 			`unknown tool ""; the tools are: look`, 0},
 		"the worker is lost, at most once": {atMostOnce, look(), lost, domain.CodeOutcomeUnknown, "was not repeated", 1},
 		"the worker is lost, read only":    {reads(), look(), lost, "", "the worker failed: lost", 1},
-		"it never starts": {atMostOnce, look(), func(domain.ToolRequest) (domain.ToolReply, error) { return notStarted, nil },
+		"it never starts": {atMostOnce, look(), func(contract.ToolRequest) (contract.ToolReply, error) { return notStarted, nil },
 			"", "the line is busy", 3},
-		"it fails": {atMostOnce, look(), func(domain.ToolRequest) (domain.ToolReply, error) {
-			return domain.ToolReply{Content: "no such file", Error: domain.Errorf(domain.Invalid, "no such")}, nil
+		"it fails": {atMostOnce, look(), func(contract.ToolRequest) (contract.ToolReply, error) {
+			return contract.ToolReply{Content: "no such file", Error: domain.Errorf(domain.Invalid, "no such")}, nil
 		}, "", "no such file", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: test.tools, model: calling(test.call), tool: test.tool}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "what a tool does is data for the model")
 			require.Len(t, w.ran, test.ran)
-			page := query(t, env, domain.QuerySteps, domain.StepsRequest{})
+			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
 			require.Len(t, page.Steps[0].Step.ToolExecutions, 1)
 			execution := page.Steps[0].Step.ToolExecutions[0]
-			messages := query(t, env, domain.QueryMessages, domain.MessagesRequest{}).Entries
+			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 			require.Len(t, messages, 4)
 			result := messages[2].Message.ToolResult
 			require.Contains(t, result.Content, test.content)
@@ -100,9 +101,9 @@ func TestAThousandCallsOfOneAnswer(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), model: calling(calls(name, domain.MaxRequestedCalls)...), tool: saw}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			step := query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps[0].Step
+			step := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps[0].Step
 			require.Len(t, step.ToolExecutions, domain.MaxRequestedCalls)
 			executed := 0
 			if name == "look" {
@@ -117,7 +118,7 @@ func TestAThousandCallsOfOneAnswer(t *testing.T) {
 func TestCallsCutByTheLengthLimitAreNotRun(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), tool: saw}
-	w.model = func(r domain.ModelRequest) (domain.ModelReply, error) {
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		reply, err := calling(look())(r)
 		if r.Step == 1 {
 			reply.Response.Finish = domain.FinishLength
@@ -125,20 +126,20 @@ func TestCallsCutByTheLengthLimitAreNotRun(t *testing.T) {
 		return reply, err
 	}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxToolCalls = number(0) }))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(0) }))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "and use up no budget")
 	require.Empty(t, w.ran)
 }
 
 func TestToolCallBudget(t *testing.T) {
 	t.Parallel()
-	notStarted := func(domain.ToolRequest) (domain.ToolReply, error) {
-		return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+	notStarted := func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
 	}
 	for name, test := range map[string]struct {
 		max    int64
 		calls  []domain.ToolCall
-		tool   func(domain.ToolRequest) (domain.ToolReply, error)
+		tool   func(contract.ToolRequest) (contract.ToolReply, error)
 		reason domain.StopReason
 		ran    int
 		left   int64
@@ -154,11 +155,11 @@ func TestToolCallBudget(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), model: calling(test.calls...), tool: test.tool}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) { in.Budget.MaxToolCalls = &test.max }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = &test.max }))
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			require.Len(t, w.ran, test.ran)
 			require.Equal(t, test.max == 0, w.asked[0].WithoutTools)
-			require.Equal(t, test.left, *query(t, env, domain.QueryStatus, domain.StatusRequest{}).BudgetLeft.MaxToolCalls)
+			require.Equal(t, test.left, *query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft.MaxToolCalls)
 		})
 	}
 }
@@ -168,22 +169,22 @@ func TestAToolThatAsksToStop(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: append(reads(), domain.ToolSpec{Name: "stop", Effect: domain.AtMostOnce})}
 	w.model = calling(domain.ToolCall{ID: "1", Name: "look"}, domain.ToolCall{ID: "2", Name: "stop"})
-	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 		if r.Name == "stop" {
-			return domain.ToolReply{Content: "stopping", Stop: &domain.StopSignal{
+			return contract.ToolReply{Content: "stopping", Stop: &domain.StopSignal{
 				Reason: domain.ErrorForbade, Message: "enough", Context: domain.Metadata{"why": []byte(`"so"`)},
 			}}, nil
 		}
-		return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+		return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
 	}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusStopped, out.Status)
 	require.Equal(t, domain.StopRequested, out.StopReason, "always, whatever the tool says")
 	require.Equal(t, 1, out.Steps)
 	require.Len(t, w.ran, 2, "the call that did not begin is not made again")
-	signals := query(t, env, domain.QueryStatus, domain.StatusRequest{}).StopSignals
+	signals := query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals
 	require.Equal(t, []domain.StopSignal{{
 		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
 	}}, signals)
@@ -194,18 +195,18 @@ func TestACallThatDidNotBeginWaits(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), model: calling(look())}
 	tries := 0
-	w.tool = func(r domain.ToolRequest) (domain.ToolReply, error) {
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 		if tries++; tries < 3 {
-			return domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+			return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
 		}
 		return saw(r)
 	}
 	env := w.environment(t)
 	begun := env.Now()
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.GreaterOrEqual(t, env.Now().Sub(begun), 3*time.Second)
-	require.Equal(t, "seen", query(t, env, domain.QuerySteps, domain.StepsRequest{}).Steps[0].Step.ToolExecutions[0].Value)
+	require.Equal(t, "seen", query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps[0].Step.ToolExecutions[0].Value)
 }
 
 // TestLongArgumentsTravelByReference, and the message that holds them is named.
@@ -214,7 +215,7 @@ func TestLongArgumentsTravelByReference(t *testing.T) {
 	long := strings.Repeat("x", domain.MaxInlineArguments+1)
 	w := &world{tools: reads(), tool: saw, model: calling(look(), domain.ToolCall{Name: "look", Arguments: long})}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, ""))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	for _, r := range w.ran {
 		if r.Position == 0 {
@@ -222,7 +223,7 @@ func TestLongArgumentsTravelByReference(t *testing.T) {
 			continue
 		}
 		require.Empty(t, r.Arguments)
-		require.Equal(t, &domain.ArgumentsRef{Message: 1, Digest: domain.DigestOf([]byte(long))}, r.Reference)
+		require.Equal(t, &contract.ArgumentsRef{Message: 1, Digest: domain.DigestOf([]byte(long))}, r.Reference)
 	}
 }
 
@@ -233,9 +234,9 @@ func TestOddSettingsWedgeNothing(t *testing.T) {
 	name := strings.Repeat("n", 500)
 	w := &world{tools: []domain.ToolSpec{{Name: name, Effect: domain.ReadOnly, Timeout: forever}}, tool: saw, model: calling(domain.ToolCall{Name: name})}
 	env := w.environment(t)
-	env.ExecuteWorkflow(string(domain.Execute), input(t, "", func(in *domain.SessionInput) {
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
 		in.Definition.InferenceTimeout, in.Definition.Attempts = forever, 1<<40
-		in.Timing = domain.Timing{Heartbeat: forever, FirstRetry: forever}
+		in.Timing = contract.Timing{Heartbeat: forever, FirstRetry: forever}
 	}))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 1)

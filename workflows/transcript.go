@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/conversation"
 	"everstep/workflows/internal/mailbox"
 )
@@ -36,7 +37,7 @@ func newTranscript(compiler domain.Compiler) *transcript {
 }
 
 // resume takes over what an earlier run handed on.
-func (t *transcript) resume(carry domain.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
+func (t *transcript) resume(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
 	return err
 }
@@ -48,7 +49,7 @@ func (t *transcript) rebase(before domain.LogRef, entries []domain.Entry) (err e
 }
 
 // begin makes an execution the one in progress, with its first message.
-func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *domain.Resolved, now time.Time) {
+func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
 	t.Conversation = t.WithExecution(chain, next.GoesOn, r)
 	if next.GoesOn {
 		t.Conversation = t.WithGoOn(id, now)
@@ -66,7 +67,7 @@ func (t *transcript) add(section string, m domain.Message, digest domain.Digest,
 }
 
 // answered corrects the estimates by what a provider has counted.
-func (t *transcript) answered(usage domain.Usage, r *domain.Resolved) {
+func (t *transcript) answered(usage domain.Usage, r *contract.Resolved) {
 	t.Conversation = t.WithInference(usage, r)
 }
 
@@ -86,24 +87,24 @@ func (t *transcript) force() bool {
 
 // crowded reports whether the next inference nears the window, or whether the
 // conversation has to become shorter.
-func (t *transcript) crowded(r *domain.Resolved) bool { return t.Crowded(r, t.forcing == forced) }
+func (t *transcript) crowded(r *contract.Resolved) bool { return t.Crowded(r, t.forcing == forced) }
 
 // clear has old tool results shown by a note in their place, and reports whether
 // that is enough.
-func (t *transcript) clear(r *domain.Resolved) bool {
+func (t *transcript) clear(r *contract.Resolved) bool {
 	t.Conversation = t.WithResultsCleared(r)
 	return t.Roomy(r)
 }
 
 // refused takes a provider's word that the conversation is too long.
-func (t *transcript) refused(r *domain.Resolved) { t.Conversation = t.WithRefused(r) }
+func (t *transcript) refused(r *contract.Resolved) { t.Conversation = t.WithRefused(r) }
 
 // replacedSummaries is the version from which a summary that a newer one has
 // replaced no longer counts as shown. It must never change.
 const replacedSummaries = "replaced-summaries"
 
 // plan says what to sum up, if anything is worth it.
-func (t *transcript) plan(ctx workflow.Context, r *domain.Resolved) (conversation.SummaryPlan, bool) {
+func (t *transcript) plan(ctx workflow.Context, r *contract.Resolved) (conversation.SummaryPlan, bool) {
 	if t.Edits().Summary > 0 && workflow.GetVersion(ctx, replacedSummaries, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		t.Conversation = t.WithReplacedCounted()
 	}
@@ -111,7 +112,7 @@ func (t *transcript) plan(ctx workflow.Context, r *domain.Resolved) (conversatio
 }
 
 // summed makes the newest message stand for those before it.
-func (t *transcript) summed(plan conversation.SummaryPlan, r *domain.Resolved) {
+func (t *transcript) summed(plan conversation.SummaryPlan, r *contract.Resolved) {
 	t.Conversation = t.WithSummary(plan, r)
 }
 
@@ -143,10 +144,10 @@ type source struct {
 // Transcript returns what an activity scheduled with ctx refers to: the
 // transcript and the definition in force. It is for the worker's interceptor,
 // which feeds a cache with it; nothing flows back.
-func Transcript(ctx workflow.Context) (domain.Log, domain.Resolved, bool) {
+func Transcript(ctx workflow.Context) (domain.Log, contract.Resolved, bool) {
 	s, ok := ctx.Value(sourceKey{}).(source)
 	if !ok || s.resolved == nil {
-		return domain.Log{}, domain.Resolved{}, false
+		return domain.Log{}, contract.Resolved{}, false
 	}
 	return s.Log(), *s.resolved, true
 }

@@ -6,29 +6,30 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows/internal/mailbox"
 )
 
 // acceptUpdates registers what can be asked of the session.
 func (s session) acceptUpdates() error {
-	if err := accept(s.root, domain.UpdateSend, s.checkSend, s.send); err != nil {
+	if err := accept(s.root, contract.UpdateSend, s.checkSend, s.send); err != nil {
 		return err
 	}
-	if err := accept(s.root, domain.UpdateExtend, s.checkExtend, s.extend); err != nil {
+	if err := accept(s.root, contract.UpdateExtend, s.checkExtend, s.extend); err != nil {
 		return err
 	}
-	if err := accept(s.root, domain.UpdatePause, s.checkPause, s.pause(true)); err != nil {
+	if err := accept(s.root, contract.UpdatePause, s.checkPause, s.pause(true)); err != nil {
 		return err
 	}
-	if err := accept(s.root, domain.UpdateResume, s.checkPause, s.pause(false)); err != nil {
+	if err := accept(s.root, contract.UpdateResume, s.checkPause, s.pause(false)); err != nil {
 		return err
 	}
-	return accept(s.root, domain.UpdateClose, s.checkClose, s.closeSession)
+	return accept(s.root, contract.UpdateClose, s.checkClose, s.closeSession)
 }
 
 // accept registers the handler of an update. The validator only rejects.
 func accept[In, Out any](
-	ctx workflow.Context, update domain.Update[In, Out],
+	ctx workflow.Context, update contract.Update[In, Out],
 	validate func(workflow.Context, In) error, handle func(workflow.Context, In) (Out, error),
 ) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, string(update), handle,
@@ -36,7 +37,7 @@ func accept[In, Out any](
 }
 
 // checkSend refuses a message that cannot begin an execution.
-func (s session) checkSend(ctx workflow.Context, request domain.SendRequest) error {
+func (s session) checkSend(ctx workflow.Context, request contract.SendRequest) error {
 	if _, repeated := s.mail.Sent(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
 		return nil
 	}
@@ -83,13 +84,13 @@ func (s session) sameDefinition(given *domain.Definition) error {
 
 // send begins the next execution. The loop takes it up when the handler has
 // returned.
-func (s session) send(ctx workflow.Context, request domain.SendRequest) (domain.SendReply, error) {
+func (s session) send(ctx workflow.Context, request contract.SendRequest) (contract.SendReply, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	if reply, repeated := s.mail.Sent(id); repeated {
 		return reply, nil
 	}
 	s.mail.Took()
-	reply := domain.SendReply{
+	reply := contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true,
 	}
@@ -99,26 +100,26 @@ func (s session) send(ctx workflow.Context, request domain.SendRequest) (domain.
 }
 
 // checkClose refuses to close a session that is at work.
-func (s session) checkClose(workflow.Context, domain.CloseRequest) error {
+func (s session) checkClose(workflow.Context, contract.CloseRequest) error {
 	return refusal(s.idleFor("close"))
 }
 
 // closeSession ends the session.
-func (s session) closeSession(workflow.Context, domain.CloseRequest) (domain.CloseReply, error) {
+func (s session) closeSession(workflow.Context, contract.CloseRequest) (contract.CloseReply, error) {
 	s.mail.Took()
 	s.mail.Close()
-	return domain.CloseReply{Executions: s.state.ExecutionCount()}, nil
+	return contract.CloseReply{Executions: s.state.ExecutionCount()}, nil
 }
 
 // checkExtend refuses new totals that make no sense, or that nothing takes.
-func (s session) checkExtend(ctx workflow.Context, request domain.ExtendRequest) error {
+func (s session) checkExtend(ctx workflow.Context, request contract.ExtendRequest) error {
 	if _, repeated := s.mail.Extended(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
 		return nil
 	}
 	return refusal(s.extendable(request))
 }
 
-func (s session) extendable(request domain.ExtendRequest) error {
+func (s session) extendable(request contract.ExtendRequest) error {
 	execution, _ := s.state.Execution()
 	active := s.state.HasActiveExecution()
 	budget := s.budget().Extended(request.Budget, request.Lift)
@@ -152,14 +153,14 @@ func (s session) extendable(request domain.ExtendRequest) error {
 
 // extend gives the execution in progress new totals, or begins the next one,
 // which goes on from the one that ended.
-func (s session) extend(ctx workflow.Context, request domain.ExtendRequest) (domain.ExtendReply, error) {
+func (s session) extend(ctx workflow.Context, request contract.ExtendRequest) (contract.ExtendReply, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	if reply, repeated := s.mail.Extended(id); repeated {
 		return reply, nil
 	}
 	s.mail.Took()
 	execution, _ := s.state.Execution()
-	reply := domain.ExtendReply{
+	reply := contract.ExtendReply{
 		ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID,
 		Budget: s.budget().Extended(request.Budget, request.Lift),
 	}
@@ -176,7 +177,7 @@ func (s session) extend(ctx workflow.Context, request domain.ExtendRequest) (dom
 }
 
 // checkPause refuses what is not about the execution in progress.
-func (s session) checkPause(_ workflow.Context, request domain.PauseRequest) error {
+func (s session) checkPause(_ workflow.Context, request contract.PauseRequest) error {
 	execution, _ := s.state.Execution()
 	switch {
 	case !s.state.HasActiveExecution() || s.mail.Ending():
@@ -188,10 +189,10 @@ func (s session) checkPause(_ workflow.Context, request domain.PauseRequest) err
 }
 
 // pause lets nothing new start, or ends that.
-func (s session) pause(on bool) func(workflow.Context, domain.PauseRequest) (domain.PauseReply, error) {
-	return func(workflow.Context, domain.PauseRequest) (domain.PauseReply, error) {
+func (s session) pause(on bool) func(workflow.Context, contract.PauseRequest) (contract.PauseReply, error) {
+	return func(workflow.Context, contract.PauseRequest) (contract.PauseReply, error) {
 		s.mail.Took()
 		execution, _ := s.state.Execution()
-		return domain.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}, nil
+		return contract.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}, nil
 	}
 }

@@ -6,44 +6,45 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // answerQueries registers what the session can be asked.
 func (s session) answerQueries() error {
-	if err := answer(s.root, domain.QueryStatus, s.status); err != nil {
+	if err := answer(s.root, contract.QueryStatus, s.status); err != nil {
 		return err
 	}
-	if err := answer(s.root, domain.QueryState, s.stateView); err != nil {
+	if err := answer(s.root, contract.QueryState, s.stateView); err != nil {
 		return err
 	}
-	if err := answer(s.root, domain.QuerySteps, s.steps); err != nil {
+	if err := answer(s.root, contract.QuerySteps, s.steps); err != nil {
 		return err
 	}
-	if err := answer(s.root, domain.QueryEvents, s.eventsOf); err != nil {
+	if err := answer(s.root, contract.QueryEvents, s.eventsOf); err != nil {
 		return err
 	}
-	return answer(s.root, domain.QueryMessages, s.messages)
+	return answer(s.root, contract.QueryMessages, s.messages)
 }
 
 // answer registers the handler of a query.
-func answer[In, Out any](ctx workflow.Context, query domain.Query[In, Out], handle func(In) (Out, error)) error {
+func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], handle func(In) (Out, error)) error {
 	return workflow.SetQueryHandler(ctx, string(query), handle)
 }
 
 // status says what the agent is doing now.
-func (s session) status(domain.StatusRequest) (domain.StatusView, error) {
+func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 	doing, paused := s.doingNow()
-	view := domain.StatusView{
+	view := contract.StatusView{
 		AgentID: s.in.AgentID, Name: s.in.Name,
 		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
 		Doing: doing.what, Since: doing.since, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		PendingApprovals: []string{}, PendingQuestions: []string{},
-		History: domain.HistoryView{
+		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
 		},
-		Source: domain.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
+		Source: contract.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
 	}
 	execution, ok := s.state.Execution()
 	if !ok {
@@ -71,25 +72,25 @@ func (s session) status(domain.StatusRequest) (domain.StatusView, error) {
 
 // stateView is the agent's state in full form, with a page of its messages, and
 // with as many of its steps as fit beside them.
-func (s session) stateView(request domain.StateRequest) (domain.StateView, error) {
-	page, _ := s.messages(domain.MessagesRequest{From: request.From})
+func (s session) stateView(request contract.StateRequest) (contract.StateView, error) {
+	page, _ := s.messages(contract.MessagesRequest{From: request.From})
 	messages := make([]domain.Message, len(page.Entries))
 	for i, e := range page.Entries {
 		messages[i] = e.Message
 	}
 	state, err := s.state.WithStepsWithin(domain.MaxPage).WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
 	if err != nil {
-		return domain.StateView{}, refusal(err)
+		return contract.StateView{}, refusal(err)
 	}
 	encoded, err := json.Marshal(state)
 	if err != nil {
-		return domain.StateView{}, refusal(err)
+		return contract.StateView{}, refusal(err)
 	}
-	view := domain.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
+	view := contract.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
 	if !s.state.HasActiveExecution() && s.in.Name == "" {
 		carry, err := s.carry(domain.MaxCarriedState)
 		if err != nil {
-			return domain.StateView{}, refusal(err)
+			return contract.StateView{}, refusal(err)
 		}
 		// The messages come by page, and what is said of one's own workflow is
 		// true of no other.
@@ -101,14 +102,14 @@ func (s session) stateView(request domain.StateRequest) (domain.StateView, error
 }
 
 // steps is a page of what this run holds of an execution's steps.
-func (s session) steps(request domain.StepsRequest) (domain.StepsPage, error) {
+func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error) {
 	found, ok := s.execution(request.Number)
 	if !ok {
-		return domain.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}, nil
+		return contract.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}, nil
 	}
 	state := found.state
 	execution, _ := state.Execution()
-	page := domain.StepsPage{
+	page := contract.StepsPage{
 		ExecutionID: execution.ID(), Number: state.ExecutionCount(), Steps: []domain.StepExecution{}, Priced: found.priced,
 	}
 	held := state.StepExecutions()
@@ -165,9 +166,9 @@ func (s session) execution(n int) (endedExecution, bool) {
 }
 
 // eventsOf is a page of what this run holds of an execution's events.
-func (s session) eventsOf(request domain.EventsRequest) (domain.EventsPage, error) {
+func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, error) {
 	found, ok := s.execution(request.Number)
-	page := domain.EventsPage{Number: request.Number, Events: []domain.RecordedEvent{}}
+	page := contract.EventsPage{Number: request.Number, Events: []domain.RecordedEvent{}}
 	if !ok {
 		return page, nil
 	}
@@ -198,7 +199,7 @@ func closes(event domain.Event) bool {
 }
 
 // messages is a page of the transcript that this run holds.
-func (s session) messages(request domain.MessagesRequest) (domain.MessagesPage, error) {
+func (s session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
 	r, size := s.resolved, 0
 	wanted := r != nil && request.Resolved != nil && *request.Resolved != r.Digest
 	if wanted {
@@ -214,7 +215,7 @@ func (s session) messages(request domain.MessagesRequest) (domain.MessagesPage, 
 	return page, nil
 }
 
-func sizeOfResolved(r domain.Resolved) int {
+func sizeOfResolved(r contract.Resolved) int {
 	size := 1024 + len(r.Definition.SystemPrompt) + len(r.Definition.Format.Schema)
 	for _, tool := range r.Tools {
 		size += 128 + len(tool.Name) + len(tool.Description) + len(tool.Schema)

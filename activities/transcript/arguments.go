@@ -7,16 +7,17 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Arguments returns the exact arguments of the call that stands at a position
 // of a message, and fails with the code context_lost where they are not those
 // that ref names. It must be called by an activity.
-func (s *Source) Arguments(ctx context.Context, ref domain.ArgumentsRef, position int) (string, error) {
+func (s *Source) Arguments(ctx context.Context, ref contract.ArgumentsRef, position int) (string, error) {
 	return s.arguments(ctx, activity.GetInfo(ctx).WorkflowExecution, ref, position)
 }
 
-func (s *Source) arguments(ctx context.Context, run workflow.Execution, ref domain.ArgumentsRef, position int) (string, error) {
+func (s *Source) arguments(ctx context.Context, run workflow.Execution, ref contract.ArgumentsRef, position int) (string, error) {
 	right := func(e domain.Entry) bool {
 		calls := e.Message.ToolCalls
 		return position >= 0 && position < len(calls) && domain.DigestOf([]byte(calls[position].Arguments)) == ref.Digest
@@ -35,7 +36,7 @@ func (s *Source) entry(ctx context.Context, run workflow.Execution, index int, r
 	if found, ok := log.At(index); ok && right(found) {
 		return found, nil
 	}
-	page, err := s.query(ctx, run, domain.MessagesRequest{From: index, Limit: 1})
+	page, err := s.query(ctx, run, contract.MessagesRequest{From: index, Limit: 1})
 	if err != nil {
 		return domain.Entry{}, err
 	}
@@ -59,7 +60,7 @@ func (s *Source) entry(ctx context.Context, run workflow.Execution, index int, r
 }
 
 // readAround reads the segment that holds a message.
-func (s *Source) readAround(ctx context.Context, workflowID string, segments []domain.Segment, index int) ([]domain.Entry, error) {
+func (s *Source) readAround(ctx context.Context, workflowID string, segments []contract.Segment, index int) ([]domain.Entry, error) {
 	for _, segment := range segments {
 		if segment.From <= index && index < segment.To {
 			found, err := s.read(ctx, workflowID, segment)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // calling is a log whose message 3 asks for two calls with these arguments.
@@ -22,14 +23,14 @@ func calling(arguments ...string) domain.Log {
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	log := calling(`{"a":1}`, `not JSON`)
-	ref := domain.ArgumentsRef{Message: 3, Digest: domain.DigestOf([]byte(`not JSON`))}
+	ref := contract.ArgumentsRef{Message: 3, Digest: domain.DigestOf([]byte(`not JSON`))}
 	stale := calling(`{"a":2}`, `other`)
 
 	t.Run("cached", func(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: log}
 		s := sourceOf(f, nil)
-		s.Cache.Feed(testRun.ID, log, domain.Resolved{})
+		s.Cache.Feed(testRun.ID, log, contract.Resolved{})
 		got, err := s.arguments(t.Context(), testRun, ref, 1)
 		require.NoError(t, err)
 		require.Equal(t, `not JSON`, got)
@@ -39,11 +40,11 @@ func TestArguments(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: log}
 		s := sourceOf(f, nil)
-		s.Cache.Feed(testRun.ID, stale, domain.Resolved{})
+		s.Cache.Feed(testRun.ID, stale, contract.Resolved{})
 		got, err := s.arguments(t.Context(), testRun, ref, 1)
 		require.NoError(t, err)
 		require.Equal(t, `not JSON`, got)
-		require.Equal(t, []domain.MessagesRequest{{From: 3, Limit: 1}}, f.asked)
+		require.Equal(t, []contract.MessagesRequest{{From: 3, Limit: 1}}, f.asked)
 	})
 	t.Run("in a segment", func(t *testing.T) {
 		t.Parallel()
@@ -64,7 +65,7 @@ func TestArguments(t *testing.T) {
 	}
 	t.Run("no such message", func(t *testing.T) {
 		t.Parallel()
-		_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, domain.ArgumentsRef{Message: 9}, 0)
+		_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, contract.ArgumentsRef{Message: 9}, 0)
 		requireError(t, err, domain.Invalid, domain.CodeContextLost, "there is no message 9; the workflow holds 5")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // DefaultCacheBytes is how much a cache holds unless told otherwise.
@@ -33,7 +34,7 @@ type Cache struct {
 type item struct {
 	agent    string
 	log      domain.Log
-	resolved domain.Resolved
+	resolved contract.Resolved
 	size     int64
 }
 
@@ -50,7 +51,7 @@ func NewCache(maxBytes int64) *Cache {
 // in force. A log that continues the cached one extends it; any other replaces
 // it. A definition without a digest leaves the cached one as it was. A
 // transcript that alone exceeds the cache is not kept.
-func (c *Cache) Feed(agent string, log domain.Log, resolved domain.Resolved) {
+func (c *Cache) Feed(agent string, log domain.Log, resolved contract.Resolved) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := item{agent: agent, log: log, resolved: resolved}
@@ -68,12 +69,12 @@ func (c *Cache) Feed(agent string, log domain.Log, resolved domain.Resolved) {
 }
 
 // Find returns what is cached of an agent, and marks it as used.
-func (c *Cache) Find(agent string) (domain.Log, domain.Resolved, bool) {
+func (c *Cache) Find(agent string) (domain.Log, contract.Resolved, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held := c.items[agent]
 	if held == nil {
-		return domain.Log{}, domain.Resolved{}, false
+		return domain.Log{}, contract.Resolved{}, false
 	}
 	c.order.MoveToFront(held)
 	it := held.Value.(*item)
@@ -112,7 +113,7 @@ func (c *Cache) remove(held *list.Element) {
 
 // fed returns the item after a feed. It counts only what is new where the log
 // just grew, so that a long one costs no more to feed than a short one.
-func (it item) fed(log domain.Log, resolved domain.Resolved) item {
+func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 	next := it
 	next.log = merge(it.log, log)
 	if !resolved.Digest.IsZero() {
@@ -177,7 +178,7 @@ func prefix(log domain.Log, n int) (domain.Log, bool) {
 	return log.Upto(n)
 }
 
-func sizeOf(log domain.Log, resolved domain.Resolved) int64 {
+func sizeOf(log domain.Log, resolved contract.Resolved) int64 {
 	n := int64(log.Size()) + int64(len(resolved.Definition.SystemPrompt)+len(resolved.Definition.Format.Schema)) + 512
 	for _, tool := range resolved.Tools {
 		n += int64(len(tool.Description)+len(tool.Schema)) + 128

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // history knows every message that was ever said, by the digest of the chain
@@ -53,7 +54,7 @@ func TestCacheLaws(t *testing.T) {
 				agent := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "agent")
 				log := h.feed(rt)
 				earlier, _, had := cache.Find(agent)
-				cache.Feed(agent, log, domain.Resolved{})
+				cache.Feed(agent, log, contract.Resolved{})
 				held, _, ok := cache.Find(agent)
 				if !ok {
 					require.Less(rt, most, int64(1<<30), "only what exceeds the cache is not kept")
@@ -94,14 +95,14 @@ func TestCacheLaws(t *testing.T) {
 func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	log := conversation(10, 10, "")
-	one := sizeOf(log, domain.Resolved{})
+	one := sizeOf(log, contract.Resolved{})
 	cache := NewCache(3 * one)
 	for _, agent := range []string{"a", "b", "c"} {
-		cache.Feed(agent, log, domain.Resolved{})
+		cache.Feed(agent, log, contract.Resolved{})
 	}
 	_, _, ok := cache.Find("a")
 	require.True(t, ok)
-	cache.Feed("d", log, domain.Resolved{})
+	cache.Feed("d", log, contract.Resolved{})
 	_, _, ok = cache.Find("b")
 	require.False(t, ok, "b was used longest ago")
 	for _, agent := range []string{"a", "c", "d"} {
@@ -117,10 +118,10 @@ func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 func TestCacheKeepsTheDefinition(t *testing.T) {
 	t.Parallel()
 	cache := NewCache(0)
-	first := domain.Resolved{Digest: domain.DigestOf([]byte("first"))}
-	second := domain.Resolved{Digest: domain.DigestOf([]byte("second"))}
+	first := contract.Resolved{Digest: domain.DigestOf([]byte("first"))}
+	second := contract.Resolved{Digest: domain.DigestOf([]byte("second"))}
 	cache.Feed("a", conversation(2, 2, ""), first)
-	cache.Feed("a", conversation(3, 3, ""), domain.Resolved{})
+	cache.Feed("a", conversation(3, 3, ""), contract.Resolved{})
 	_, resolved, _ := cache.Find("a")
 	require.Equal(t, first, resolved)
 	cache.Feed("a", conversation(3, 3, ""), second)
@@ -132,7 +133,7 @@ func TestCacheSharesEntries(t *testing.T) {
 	t.Parallel()
 	log := conversation(3, 3, "")
 	cache := NewCache(0)
-	cache.Feed("a", log, domain.Resolved{})
+	cache.Feed("a", log, contract.Resolved{})
 	held, _, _ := cache.Find("a")
 	require.Same(t, &log.Entries()[0], &held.Entries()[0])
 }
@@ -142,7 +143,7 @@ func BenchmarkFeed(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			cache, log := NewCache(0), conversation(n, n, "")
 			for b.Loop() {
-				cache.Feed("a", log, domain.Resolved{})
+				cache.Feed("a", log, contract.Resolved{})
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // complete puts what is needed before the workflow's answer in front of it.
@@ -32,7 +33,7 @@ func (s *Source) complete(ctx context.Context, run workflow.Execution, want requ
 // earlier returns the messages from an index up to the first one that the
 // workflow holds: from memory where it has them, else from segments. Segments
 // before that index are not read.
-func (s *Source) earlier(ctx context.Context, workflowID string, segments []domain.Segment, held domain.Log, from int, upto domain.LogRef) (domain.Log, error) {
+func (s *Source) earlier(ctx context.Context, workflowID string, segments []contract.Segment, held domain.Log, from int, upto domain.LogRef) (domain.Log, error) {
 	if log, ok := covered(held, from, upto); ok {
 		return log, nil
 	}

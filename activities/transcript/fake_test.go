@@ -16,6 +16,7 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 var testRun = workflow.Execution{ID: "agent/test", RunID: "run-1"}
@@ -26,15 +27,15 @@ type fakeWorkflow struct {
 	// run is the one that answers; empty: testRun's.
 	run      string
 	log      domain.Log
-	segments []domain.Segment
-	resolved domain.Resolved
+	segments []contract.Segment
+	resolved contract.Resolved
 	// page bounds the entries of one answer. Zero: all.
 	page int
 	// asked are the questions so far; fail, where it returns an error, is the
 	// answer to the n-th, counted from 1; bend changes the answer to the n-th.
-	asked []domain.MessagesRequest
+	asked []contract.MessagesRequest
 	fail  func(n int) error
-	bend  func(n int, page *domain.MessagesPage)
+	bend  func(n int, page *contract.MessagesPage)
 }
 
 func (f *fakeWorkflow) QueryWorkflow(ctx context.Context, workflowID, runID, name string, args ...any) (converter.EncodedValue, error) {
@@ -43,7 +44,7 @@ func (f *fakeWorkflow) QueryWorkflow(ctx context.Context, workflowID, runID, nam
 	if workflowID != testRun.ID || runID != cmp.Or(f.run, testRun.RunID) || name != "messages" || len(args) != 1 {
 		return nil, fmt.Errorf("unexpected query %s of %s, %s", name, workflowID, runID)
 	}
-	ask := args[0].(domain.MessagesRequest)
+	ask := args[0].(contract.MessagesRequest)
 	f.asked = append(f.asked, ask)
 	if f.fail != nil {
 		if err := f.fail(len(f.asked)); err != nil {
@@ -61,7 +62,7 @@ func (f *fakeWorkflow) QueryWorkflow(ctx context.Context, workflowID, runID, nam
 	return client.NewValue(payloads), ctx.Err()
 }
 
-func (f *fakeWorkflow) answer(ask domain.MessagesRequest) domain.MessagesPage {
+func (f *fakeWorkflow) answer(ask contract.MessagesRequest) contract.MessagesPage {
 	from := ask.From
 	if ask.Chain != nil {
 		if held, ok := f.log.ChainAt(from); !ok || held != *ask.Chain {
@@ -70,7 +71,7 @@ func (f *fakeWorkflow) answer(ask domain.MessagesRequest) domain.MessagesPage {
 	}
 	from = min(max(from, f.log.Base()), f.log.Len())
 	before, _ := f.log.ChainAt(from)
-	page := domain.MessagesPage{From: from, Before: before, Base: f.log.Base(), Length: f.log.Len()}
+	page := contract.MessagesPage{From: from, Before: before, Base: f.log.Base(), Length: f.log.Len()}
 	if from == f.log.Base() {
 		page.Segments = f.segments
 	}
@@ -88,11 +89,11 @@ func (f *fakeWorkflow) answer(ask domain.MessagesRequest) domain.MessagesPage {
 
 // leave moves the first n messages to storage, as one segment after those that
 // are there already.
-func (f *fakeWorkflow) leave(t testing.TB, storage *blob.Bucket, n int) domain.Segment {
+func (f *fakeWorkflow) leave(t testing.TB, storage *blob.Bucket, n int) contract.Segment {
 	t.Helper()
 	chain, ok := f.log.ChainAt(n)
 	require.True(t, ok)
-	segment := domain.Segment{RunID: "run-0", From: f.log.Base(), To: n, Digest: chain}
+	segment := contract.Segment{RunID: "run-0", From: f.log.Base(), To: n, Digest: chain}
 	before, _ := f.log.ChainAt(f.log.Base())
 	store(t, storage, segment, before, f.log.From(f.log.Base())[:n-f.log.Base()])
 	f.segments = append(f.segments, segment)
@@ -115,7 +116,7 @@ func partOf(t require.TestingT, log domain.Log, from, to int) domain.Log {
 	return part
 }
 
-func store(t testing.TB, storage *blob.Bucket, segment domain.Segment, before domain.Digest, entries []domain.Entry) {
+func store(t testing.TB, storage *blob.Bucket, segment contract.Segment, before domain.Digest, entries []domain.Entry) {
 	t.Helper()
 	object, err := encode(before, entries)
 	require.NoError(t, err)

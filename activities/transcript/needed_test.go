@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // What is hidden from the model may be nowhere any more: only what is needed is
@@ -37,7 +38,7 @@ func TestFetchOfWhatIsNeeded(t *testing.T) {
 			f.drop(t, test.base)
 			s := sourceOf(f, nil)
 			if test.cached.Len() > 0 {
-				s.Cache.Feed(testRun.ID, test.cached, domain.Resolved{})
+				s.Cache.Feed(testRun.ID, test.cached, contract.Resolved{})
 			}
 			for range 2 { // The second time all is cached.
 				got, err := s.fetch(t.Context(), testRun, want)
@@ -59,7 +60,7 @@ func TestFetchOfWhatIsNeeded(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: conversation(20, 9, "")}
 		f.drop(t, 9)
-		f.bend = func(_ int, page *domain.MessagesPage) { page.Before = domain.DigestOf([]byte("other")) }
+		f.bend = func(_ int, page *contract.MessagesPage) { page.Before = domain.DigestOf([]byte("other")) }
 		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, want)
 		requireError(t, err, domain.Unavailable, domain.CodeContextLost, "are not those that the activity was given")
 	})
@@ -144,15 +145,15 @@ func TestCacheKeepsWhatAShorterLogLacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cache := NewCache(0)
-			cache.Feed("a", test.held, domain.Resolved{})
-			cache.Feed("a", test.came, domain.Resolved{})
+			cache.Feed("a", test.held, contract.Resolved{})
+			cache.Feed("a", test.came, contract.Resolved{})
 			got, _, _ := cache.Find("a")
 			require.Equal(t, test.base, got.Base())
 			require.Equal(t, test.len, got.Len())
 			at, ok := got.ChainAt(test.came.Len())
 			require.True(t, ok)
 			require.Equal(t, test.came.Chain(), at)
-			require.Equal(t, sizeOf(got, domain.Resolved{}), cache.Size())
+			require.Equal(t, sizeOf(got, contract.Resolved{}), cache.Size())
 		})
 	}
 }

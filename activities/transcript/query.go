@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 const (
@@ -28,18 +29,18 @@ type answer struct {
 	// log ends at what was asked for and begins where the held one did, if it
 	// follows on, else at the first message that the run holds.
 	log      domain.Log
-	resolved domain.Resolved
+	resolved contract.Resolved
 	// segments are those before the run's first message, where located says so.
-	segments []domain.Segment
+	segments []contract.Segment
 	located  bool
 }
 
 // ask queries the run for what known lacks, page by page.
-func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, known domain.Log, resolved domain.Resolved) (answer, error) {
+func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, known domain.Log, resolved contract.Resolved) (answer, error) {
 	got := answer{log: known, resolved: resolved}
 	for first := true; first || got.log.Len() < want.ref.Length; first = false {
 		chain := got.log.Chain()
-		ask := domain.MessagesRequest{From: got.log.Len(), Chain: &chain}
+		ask := contract.MessagesRequest{From: got.log.Len(), Chain: &chain}
 		if first && !want.resolved.IsZero() {
 			ask.Resolved = &resolved.Digest
 		}
@@ -76,12 +77,12 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 }
 
 // locate asks the run for its segments, which come with its first message only.
-func (s *Source) locate(ctx context.Context, run workflow.Execution) (domain.MessagesPage, error) {
-	return s.query(ctx, run, domain.MessagesRequest{Limit: 1})
+func (s *Source) locate(ctx context.Context, run workflow.Execution) (contract.MessagesPage, error) {
+	return s.query(ctx, run, contract.MessagesRequest{Limit: 1})
 }
 
 // query asks the run for one page, again where the answer may yet come.
-func (s *Source) query(ctx context.Context, run workflow.Execution, ask domain.MessagesRequest) (domain.MessagesPage, error) {
+func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
 	for try := 1; ; try++ {
 		page, err := s.queryOnce(ctx, run, ask)
 		switch {
@@ -101,11 +102,11 @@ func (s *Source) query(ctx context.Context, run workflow.Execution, ask domain.M
 	}
 }
 
-func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask domain.MessagesRequest) (domain.MessagesPage, error) {
+func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, or(s.patience, queryPatience))
 	defer cancel()
-	var page domain.MessagesPage
-	value, err := s.Client.QueryWorkflow(ctx, run.ID, run.RunID, string(domain.QueryMessages), ask)
+	var page contract.MessagesPage
+	value, err := s.Client.QueryWorkflow(ctx, run.ID, run.RunID, string(contract.QueryMessages), ask)
 	if err != nil {
 		return page, err
 	}

@@ -14,6 +14,7 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Record writes a range of the transcript to storage as one object, and says
@@ -22,12 +23,12 @@ import (
 // are asked of the run that scheduled the activity or, where the request names
 // one, of another run of the same workflow, which may have ended; the segment is
 // the scheduling run's either way.
-func (s *Source) Record(ctx context.Context, want domain.RecordRequest) (domain.Segment, error) {
+func (s *Source) Record(ctx context.Context, want contract.RecordRequest) (contract.Segment, error) {
 	return s.record(ctx, activity.GetInfo(ctx).WorkflowExecution, want)
 }
 
-func (s *Source) record(ctx context.Context, run workflow.Execution, want domain.RecordRequest) (domain.Segment, error) {
-	segment := domain.Segment{RunID: run.RunID, From: want.From, To: want.Log.Length, Digest: want.Log.Digest}
+func (s *Source) record(ctx context.Context, run workflow.Execution, want contract.RecordRequest) (contract.Segment, error) {
+	segment := contract.Segment{RunID: run.RunID, From: want.From, To: want.Log.Length, Digest: want.Log.Digest}
 	if segment.From < 0 || segment.From >= segment.To {
 		return segment, domain.Errorf(domain.Invalid, "record: there is no message from %d up to %d", segment.From, segment.To)
 	}
@@ -65,7 +66,7 @@ type stored struct {
 }
 
 // read returns a segment's messages as they are stored.
-func (s *Source) read(ctx context.Context, workflowID string, segment domain.Segment) (stored, error) {
+func (s *Source) read(ctx context.Context, workflowID string, segment contract.Segment) (stored, error) {
 	if s.Storage == nil {
 		return stored{}, noStorage()
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func TestRecord(t *testing.T) {
@@ -17,10 +18,10 @@ func TestRecord(t *testing.T) {
 	storage := memory(t)
 	log := conversation(9, 9, "")
 	f := &fakeWorkflow{log: log}
-	first, err := sourceOf(f, storage).record(t.Context(), testRun, domain.RecordRequest{From: 0, Log: mustUpto(t, log, 5).Ref()})
+	first, err := sourceOf(f, storage).record(t.Context(), testRun, contract.RecordRequest{From: 0, Log: mustUpto(t, log, 5).Ref()})
 	require.NoError(t, err)
 	chain, _ := log.ChainAt(5)
-	require.Equal(t, domain.Segment{RunID: "run-1", From: 0, To: 5, Digest: chain, Bytes: first.Bytes}, first)
+	require.Equal(t, contract.Segment{RunID: "run-1", From: 0, To: 5, Digest: chain, Bytes: first.Bytes}, first)
 	attributes, err := storage.Attributes(t.Context(), first.Key(testRun.ID))
 	require.NoError(t, err)
 	require.Equal(t, attributes.Size, first.Bytes)
@@ -28,7 +29,7 @@ func TestRecord(t *testing.T) {
 	// Once more, by another worker: the same bytes under the same name.
 	before, err := storage.ReadAll(t.Context(), first.Key(testRun.ID))
 	require.NoError(t, err)
-	again, err := sourceOf(f, storage).record(t.Context(), testRun, domain.RecordRequest{From: 0, Log: mustUpto(t, log, 5).Ref()})
+	again, err := sourceOf(f, storage).record(t.Context(), testRun, contract.RecordRequest{From: 0, Log: mustUpto(t, log, 5).Ref()})
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 	after, err := storage.ReadAll(t.Context(), first.Key(testRun.ID))
@@ -38,11 +39,11 @@ func TestRecord(t *testing.T) {
 
 	// The next segment needs nothing of the first.
 	require.NoError(t, storage.Delete(t.Context(), first.Key(testRun.ID)))
-	f.segments = []domain.Segment{first}
+	f.segments = []contract.Segment{first}
 	rest, err := domain.LogAt(5, chain).Join(log.From(5)...)
 	require.NoError(t, err)
 	f.log = rest
-	second, err := sourceOf(f, storage).record(t.Context(), testRun, domain.RecordRequest{From: 5, Log: log.Ref()})
+	second, err := sourceOf(f, storage).record(t.Context(), testRun, contract.RecordRequest{From: 5, Log: log.Ref()})
 	require.NoError(t, err)
 	require.Equal(t, log.Chain(), second.Digest)
 	entries, err := sourceOf(f, storage).read(t.Context(), testRun.ID, second)
@@ -58,10 +59,10 @@ func TestRecordCopiesFromAnotherRun(t *testing.T) {
 	log := conversation(12, 12, "")
 	ended := &fakeWorkflow{run: "run-0", log: log}
 	ended.leave(t, storage, 4)
-	want := domain.RecordRequest{From: 4, Log: log.Ref(), RunID: "run-0"}
+	want := contract.RecordRequest{From: 4, Log: log.Ref(), RunID: "run-0"}
 	segment, err := sourceOf(ended, storage).record(t.Context(), testRun, want)
 	require.NoError(t, err)
-	require.Equal(t, domain.Segment{RunID: "run-1", From: 4, To: 12, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
+	require.Equal(t, contract.Segment{RunID: "run-1", From: 4, To: 12, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
 
 	// The run that goes on knows the ended one's segments and its own.
 	next := &fakeWorkflow{log: domain.LogAt(12, log.Chain()), segments: append(ended.segments, segment)}
@@ -78,17 +79,17 @@ func TestRecordRefuses(t *testing.T) {
 	t.Parallel()
 	log := conversation(3, 3, "")
 	for name, test := range map[string]struct {
-		want    domain.RecordRequest
+		want    contract.RecordRequest
 		storage *blob.Bucket
 		kind    domain.Kind
 		says    string
 	}{
-		"nothing":       {domain.RecordRequest{From: 3, Log: log.Ref()}, memory(t), domain.Invalid, "no message from 3 up to 3"},
-		"less":          {domain.RecordRequest{From: -1, Log: log.Ref()}, memory(t), domain.Invalid, "no message from -1"},
-		"no storage":    {domain.RecordRequest{Log: log.Ref()}, nil, domain.Unavailable, "this worker has none"},
-		"another log":   {domain.RecordRequest{Log: conversation(3, 0, "!").Ref()}, memory(t), domain.Unavailable, "are not those"},
-		"a longer log":  {domain.RecordRequest{Log: conversation(4, 4, "").Ref()}, memory(t), domain.Unavailable, "holds 3 of 4"},
-		"closed bucket": {domain.RecordRequest{Log: log.Ref()}, closed(t), domain.Unavailable, "cannot write object segments/agent/test/run-1/0-3-"},
+		"nothing":       {contract.RecordRequest{From: 3, Log: log.Ref()}, memory(t), domain.Invalid, "no message from 3 up to 3"},
+		"less":          {contract.RecordRequest{From: -1, Log: log.Ref()}, memory(t), domain.Invalid, "no message from -1"},
+		"no storage":    {contract.RecordRequest{Log: log.Ref()}, nil, domain.Unavailable, "this worker has none"},
+		"another log":   {contract.RecordRequest{Log: conversation(3, 0, "!").Ref()}, memory(t), domain.Unavailable, "are not those"},
+		"a longer log":  {contract.RecordRequest{Log: conversation(4, 4, "").Ref()}, memory(t), domain.Unavailable, "holds 3 of 4"},
+		"closed bucket": {contract.RecordRequest{Log: log.Ref()}, closed(t), domain.Unavailable, "cannot write object segments/agent/test/run-1/0-3-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"gocloud.dev/blob"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Querier asks a workflow. Temporal's client is one.
@@ -44,7 +45,7 @@ type Conversation struct {
 	Log domain.Log
 	// Entries are those that were needed, and no others.
 	Entries  []domain.Entry
-	Resolved domain.Resolved
+	Resolved contract.Resolved
 }
 
 // request says what is wanted: the messages from an index on, as they were at

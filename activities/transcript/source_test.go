@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func TestFetchAsksForWhatTheCacheLacks(t *testing.T) {
@@ -36,7 +37,7 @@ func TestFetchAsksForWhatTheCacheLacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fakeWorkflow{log: log, page: test.page, resolved: domain.Resolved{Digest: domain.DigestOf([]byte("definition"))}}
+			f := &fakeWorkflow{log: log, page: test.page, resolved: contract.Resolved{Digest: domain.DigestOf([]byte("definition"))}}
 			s := sourceOf(f, nil)
 			if test.cached != nil {
 				s.Cache.Feed(testRun.ID, *test.cached, f.resolved)
@@ -61,8 +62,8 @@ func TestFetchAsksForWhatTheCacheLacks(t *testing.T) {
 func TestFetchAsksForTheDefinitionAlone(t *testing.T) {
 	t.Parallel()
 	log := conversation(5, 5, "")
-	older := domain.Resolved{Digest: domain.DigestOf([]byte("older"))}
-	f := &fakeWorkflow{log: log, resolved: domain.Resolved{Digest: domain.DigestOf([]byte("newer")), MinOutputTokens: 7}}
+	older := contract.Resolved{Digest: domain.DigestOf([]byte("older"))}
+	f := &fakeWorkflow{log: log, resolved: contract.Resolved{Digest: domain.DigestOf([]byte("newer")), MinOutputTokens: 7}}
 	s := sourceOf(f, nil)
 	s.Cache.Feed(testRun.ID, log, older)
 	got, err := s.fetch(t.Context(), testRun, request{ref: log.Ref(), resolved: f.resolved.Digest})
@@ -150,7 +151,7 @@ func TestFetchReportsWhatStorageLacks(t *testing.T) {
 		}, domain.Unavailable, "are not those that were recorded", 2},
 		"a segment of another conversation": {func(t *testing.T, s *Source, f *fakeWorkflow) {
 			whole := conversation(8, 2, " of another conversation")
-			f.segments = []domain.Segment{{RunID: "run-0", From: 0, To: 8, Digest: whole.Chain()}}
+			f.segments = []contract.Segment{{RunID: "run-0", From: 0, To: 8, Digest: whole.Chain()}}
 			store(t, s.Storage, f.segments[0], domain.Digest{}, whole.Entries())
 		}, domain.Unavailable, "the stored messages before 8 are not those that the workflow continues", 2},
 		"a segment less": {func(_ *testing.T, _ *Source, f *fakeWorkflow) {
@@ -181,18 +182,18 @@ func TestFetchDoesNotBelieveWhatDiffers(t *testing.T) {
 	longer := conversation(9, 9, "")
 	for name, test := range map[string]struct {
 		held domain.Log
-		bend func(n int, page *domain.MessagesPage)
+		bend func(n int, page *contract.MessagesPage)
 		says string
 	}{
 		"the workflow holds less":  {held: mustUpto(t, log, 4), says: "holds 4 of 6 messages"},
 		"the workflow holds other": {held: conversation(6, 3, " changed"), says: "are not those that the activity was given"},
-		"a page has a gap": {held: longer, says: "out of order", bend: func(_ int, page *domain.MessagesPage) {
+		"a page has a gap": {held: longer, says: "out of order", bend: func(_ int, page *contract.MessagesPage) {
 			page.Entries = append(page.Entries[:1:1], page.Entries[2:]...)
 		}},
-		"a page begins elsewhere": {held: longer, says: "are not those", bend: func(_ int, page *domain.MessagesPage) {
+		"a page begins elsewhere": {held: longer, says: "are not those", bend: func(_ int, page *contract.MessagesPage) {
 			page.Before = domain.DigestOf([]byte("elsewhere"))
 		}},
-		"the messages change between pages": {held: longer, says: "changed while they were read", bend: func(n int, page *domain.MessagesPage) {
+		"the messages change between pages": {held: longer, says: "changed while they were read", bend: func(n int, page *contract.MessagesPage) {
 			if page.Entries = page.Entries[:2]; n%2 == 0 {
 				page.Before = domain.DigestOf([]byte("elsewhere"))
 			}
@@ -202,7 +203,7 @@ func TestFetchDoesNotBelieveWhatDiffers(t *testing.T) {
 			t.Parallel()
 			f := &fakeWorkflow{log: test.held, bend: test.bend}
 			s := sourceOf(f, nil)
-			s.Cache.Feed(testRun.ID, conversation(3, 1, " stale"), domain.Resolved{})
+			s.Cache.Feed(testRun.ID, conversation(3, 1, " stale"), contract.Resolved{})
 			_, err := s.fetch(t.Context(), testRun, request{ref: log.Ref()})
 			requireError(t, err, domain.Unavailable, domain.CodeContextLost, test.says)
 			_, _, ok := s.Cache.Find(testRun.ID)
@@ -210,7 +211,7 @@ func TestFetchDoesNotBelieveWhatDiffers(t *testing.T) {
 
 			// It is asked once more from scratch, and believed if that is right.
 			f.log, f.asked = longer, nil
-			f.bend = func(n int, page *domain.MessagesPage) {
+			f.bend = func(n int, page *contract.MessagesPage) {
 				if n == 1 {
 					page.Entries = page.Entries[:3]
 					page.Entries[2].Digest = domain.DigestOf([]byte("wrong"))

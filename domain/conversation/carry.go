@@ -1,11 +1,14 @@
 package conversation
 
-import "everstep/domain"
+import (
+	"everstep/domain"
+	"everstep/domain/contract"
+)
 
 // FromCarry takes the conversation over that the run before has handed on, of an
 // agent whose compiler is given. chain is that of the execution in progress, or
 // of the one that ended last.
-func FromCarry(carry domain.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (Conversation, error) {
+func FromCarry(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (Conversation, error) {
 	log, err := domain.LogAt(carry.Base, carry.Chain).Join(carry.Entries...)
 	if err != nil {
 		return Conversation{}, err
@@ -45,7 +48,7 @@ func (c Conversation) SizeFrom(index int) int {
 
 // Carry writes what the next run needs of the conversation, whose messages from
 // an index on it will hold. r is the definition in force, if any.
-func (c Conversation) Carry(carry *domain.Carry, from int, r *domain.Resolved) {
+func (c Conversation) Carry(carry *contract.Carry, from int, r *contract.Resolved) {
 	carry.Chain, _ = c.log.ChainAt(from)
 	carry.Entries, carry.Base, carry.Edits = c.log.From(from), from, c.edits
 	carry.Inferences, carry.Visible, carry.Traces = c.inferences, c.visible, c.traces

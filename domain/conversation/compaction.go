@@ -1,6 +1,9 @@
 package conversation
 
-import "everstep/domain"
+import (
+	"everstep/domain"
+	"everstep/domain/contract"
+)
 
 const (
 	// learnedPercent is the share of what was refused that is taken for the window.
@@ -23,7 +26,7 @@ const (
 // Crowded reports whether the next inference nears the window, so that the
 // conversation has to become shorter, where it may; force says that it has to
 // for another reason.
-func (c Conversation) Crowded(r *domain.Resolved, force bool) bool {
+func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	if !r.Compacts() {
 		return false
 	}
@@ -41,13 +44,13 @@ func (c Conversation) Crowded(r *domain.Resolved, force bool) bool {
 
 // Roomy reports whether the conversation is short enough again, once results
 // are cleared.
-func (c Conversation) Roomy(r *domain.Resolved) bool {
+func (c Conversation) Roomy(r *contract.Resolved) bool {
 	return c.Input(r) <= c.share((r.Compaction.TriggerPercent+r.Compaction.TargetPercent)/2, r)
 }
 
 // WithRefused returns the conversation with what a provider teaches that finds
 // it too long: the model's window is smaller.
-func (c Conversation) WithRefused(r *domain.Resolved) Conversation {
+func (c Conversation) WithRefused(r *contract.Resolved) Conversation {
 	c.window = max(c.Input(r)*learnedPercent/100, 1)
 	return c
 }
@@ -55,7 +58,7 @@ func (c Conversation) WithRefused(r *domain.Resolved) Conversation {
 // WithResultsCleared returns the conversation with old tool results shown by a
 // note in their place. The newest ones stay, as far as they fit half of what a
 // compaction leaves; those that the model has not seen yet always do.
-func (c Conversation) WithResultsCleared(r *domain.Resolved) Conversation {
+func (c Conversation) WithResultsCleared(r *contract.Resolved) Conversation {
 	keep := c.own(c.share(r.Compaction.TargetPercent, r) / 2)
 	unseen, _ := c.unread()
 	from := max(c.edits.Cleared, c.edits.Hidden)
@@ -79,7 +82,7 @@ func (c Conversation) WithResultsCleared(r *domain.Resolved) Conversation {
 
 // clearedUpTo clears the results before an index; count results of so many
 // tokens are left.
-func (c Conversation) clearedUpTo(index int, kept, count int64, r *domain.Resolved) Conversation {
+func (c Conversation) clearedUpTo(index int, kept, count int64, r *contract.Resolved) Conversation {
 	cleared := c.results - count
 	if index <= c.edits.Cleared || cleared <= 0 {
 		return c
@@ -124,7 +127,7 @@ type SummaryPlan struct {
 
 // PlanSummary says what to sum up. It answers false where a summary is not
 // worth its price.
-func (c Conversation) PlanSummary(r *domain.Resolved) (SummaryPlan, bool) {
+func (c Conversation) PlanSummary(r *contract.Resolved) (SummaryPlan, bool) {
 	plan := SummaryPlan{to: c.boundary(r), maxTokens: c.summaryBound(r), window: c.Window(r), excess: c.excess}
 	return plan, c.tokensBefore(plan.to) >= plan.maxTokens/2
 }
@@ -157,7 +160,7 @@ func (c Conversation) WithReplacedCounted() Conversation {
 
 // WithSummary returns the conversation in which its newest message, the summary
 // that was planned, stands for all that it sums up.
-func (c Conversation) WithSummary(plan SummaryPlan, r *domain.Resolved) Conversation {
+func (c Conversation) WithSummary(plan SummaryPlan, r *contract.Resolved) Conversation {
 	before, to := c.rawInput(r), plan.to
 	if !c.countsReplaced {
 		// The one before may be recent enough to be kept, and is shown no more.
@@ -190,7 +193,7 @@ func (c Conversation) WithSummary(plan SummaryPlan, r *domain.Resolved) Conversa
 // boundary is the index before which all is summed up: what comes after fits
 // what a compaction leaves beside the summary. It parts no call from its
 // result, and what the model has yet to answer stays if the window can hold it.
-func (c *Conversation) boundary(r *domain.Resolved) int {
+func (c *Conversation) boundary(r *contract.Resolved) int {
 	keep := c.own(c.share(r.Compaction.TargetPercent, r)-c.summaryBound(r)) - fixedTokens(r)
 	unseen, tokens := c.unread()
 	if room := c.own(c.Window(r)-c.summaryBound(r)) - fixedTokens(r); c.Window(r) > 0 && tokens > room {
@@ -235,7 +238,7 @@ func (c *Conversation) tokensBefore(to int) int64 {
 }
 
 // summaryBound is how long a summary may get.
-func (c *Conversation) summaryBound(r *domain.Resolved) int64 {
+func (c *Conversation) summaryBound(r *contract.Resolved) int64 {
 	bound := int64(summaryTokens)
 	if window := c.Window(r); window > 0 {
 		bound = max(min(bound, window/summaryShare), minSummary)

@@ -6,11 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/conversation"
 )
 
 // begun is a conversation of an execution that takes so many tokens.
-func begun(tokens int, r *domain.Resolved) conversation.Conversation {
+func begun(tokens int, r *contract.Resolved) conversation.Conversation {
 	c := conversation.New(r.Definition.Compiler).WithExecution(chain(1), false, nil)
 	return c.WithPrompt(executionID(1), words(tokens-4), noon)
 }
@@ -19,23 +20,23 @@ func TestCrowded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		window int64
-		change func(r *domain.Resolved)
+		change func(r *contract.Resolved)
 		// most is how many tokens are not too many; negative: there is no bound.
 		most int
 	}{
 		"a share of the window":                {window: 100_000, most: 80_000},
 		"room for an answer of unknown length": {window: 12_000, most: 9_000},
-		"room for the longest answer":          {window: 10_000, change: func(r *domain.Resolved) { r.MaxOutputTokens = 2_100 }, most: 7_900},
-		"room for what the agent asks":         {window: 10_000, change: func(r *domain.Resolved) { r.MaxOutputTokens, r.Definition.Model.MaxOutputTokens = 9, 2_200 }, most: 7_800},
-		"an answer takes a quarter at most":    {window: 10_000, change: func(r *domain.Resolved) { r.MaxOutputTokens = 9_000 }, most: 7_500},
-		"the agent's own window":               {window: 10_000, change: func(r *domain.Resolved) { r.Definition.Model.ContextWindow = 100_000 }, most: 80_000},
+		"room for the longest answer":          {window: 10_000, change: func(r *contract.Resolved) { r.MaxOutputTokens = 2_100 }, most: 7_900},
+		"room for what the agent asks":         {window: 10_000, change: func(r *contract.Resolved) { r.MaxOutputTokens, r.Definition.Model.MaxOutputTokens = 9, 2_200 }, most: 7_800},
+		"an answer takes a quarter at most":    {window: 10_000, change: func(r *contract.Resolved) { r.MaxOutputTokens = 9_000 }, most: 7_500},
+		"the agent's own window":               {window: 10_000, change: func(r *contract.Resolved) { r.Definition.Model.ContextWindow = 100_000 }, most: 80_000},
 		"nobody knows the window":              {window: 0, most: -1},
-		"not to be compacted":                  {window: 10_000, change: func(r *domain.Resolved) { r.Compaction.Off = true }, most: -1},
-		"resolved before there was compaction": {window: 10_000, change: func(r *domain.Resolved) { r.Compaction = nil }, most: -1},
-		"its sections would be lost": {window: 10_000, change: func(r *domain.Resolved) {
+		"not to be compacted":                  {window: 10_000, change: func(r *contract.Resolved) { r.Compaction.Off = true }, most: -1},
+		"resolved before there was compaction": {window: 10_000, change: func(r *contract.Resolved) { r.Compaction = nil }, most: -1},
+		"its sections would be lost": {window: 10_000, change: func(r *contract.Resolved) {
 			r.Definition.Compiler, r.Definition.Sections = domain.SelectedSections, []string{"summary", "messages"}
 		}, most: -1},
-		"its sections would be kept": {window: 100_000, change: func(r *domain.Resolved) {
+		"its sections would be kept": {window: 100_000, change: func(r *contract.Resolved) {
 			r.Definition.Compiler, r.Definition.Sections = domain.SelectedSections, []string{"summary", "buffer", "messages"}
 		}, most: 80_000},
 	} {
@@ -147,7 +148,7 @@ func TestPlanSummary(t *testing.T) {
 	require.Zero(t, short.Request().To)
 	least := resolved(400, "")
 	least.MinOutputTokens = 200
-	for r, bound := range map[*domain.Resolved]int64{resolved(400, ""): 128, least: 200, resolved(1<<20, ""): 4096} {
+	for r, bound := range map[*contract.Resolved]int64{resolved(400, ""): 128, least: 200, resolved(1<<20, ""): 4096} {
 		plan, _ := c.PlanSummary(r)
 		require.Equal(t, bound, plan.Request().MaxTokens)
 	}
@@ -248,12 +249,12 @@ func TestGoOn(t *testing.T) {
 			}
 		})
 	}
-	old, err := conversation.FromCarry(domain.Carry{Base: 7}, "", chain(1))
+	old, err := conversation.FromCarry(contract.Carry{Base: 7}, "", chain(1))
 	require.NoError(t, err)
 	require.Equal(t, 8, old.WithGoOn(executionID(2), noon).Len(), "nobody knows")
 	_, err = old.WithBase(domain.LogRef{Length: 3}, []domain.Entry{{Index: 5}})
 	require.Error(t, err)
-	_, err = conversation.FromCarry(domain.Carry{Base: 7, Entries: []domain.Entry{{Index: 5}}}, "", nil)
+	_, err = conversation.FromCarry(contract.Carry{Base: 7, Entries: []domain.Entry{{Index: 5}}}, "", nil)
 	require.Error(t, err)
 }
 
@@ -278,17 +279,17 @@ func TestPage(t *testing.T) {
 		return &chain
 	}
 	for name, p := range map[string]struct {
-		request     domain.MessagesRequest
+		request     contract.MessagesRequest
 		size        int
 		from, count int
 	}{
-		"what fits":                    {domain.MessagesRequest{From: 5}, 0, 5, 2},
-		"one at least":                 {domain.MessagesRequest{From: 5}, domain.MaxPage, 5, 1},
-		"as many as wanted":            {domain.MessagesRequest{From: 5, Limit: 1}, 0, 5, 1},
-		"what is in memory":            {domain.MessagesRequest{}, 0, 2, 2},
-		"no more than there are":       {domain.MessagesRequest{From: 99}, 0, 10, 0},
-		"after what the asker has":     {domain.MessagesRequest{From: 5, Chain: at(5)}, 0, 5, 2},
-		"the asker has something else": {domain.MessagesRequest{From: 5, Chain: at(6)}, 0, 2, 2},
+		"what fits":                    {contract.MessagesRequest{From: 5}, 0, 5, 2},
+		"one at least":                 {contract.MessagesRequest{From: 5}, domain.MaxPage, 5, 1},
+		"as many as wanted":            {contract.MessagesRequest{From: 5, Limit: 1}, 0, 5, 1},
+		"what is in memory":            {contract.MessagesRequest{}, 0, 2, 2},
+		"no more than there are":       {contract.MessagesRequest{From: 99}, 0, 10, 0},
+		"after what the asker has":     {contract.MessagesRequest{From: 5, Chain: at(5)}, 0, 5, 2},
+		"the asker has something else": {contract.MessagesRequest{From: 5, Chain: at(6)}, 0, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Conversation is an agent's transcript with what the loop has to know of it.
@@ -72,7 +73,7 @@ func (c Conversation) Check() error { return c.edits.Check(c.log.Len()) }
 // executions begins, r being what was resolved until now, if anything. Unless
 // it goes on from the one before, what those before did on their way is shown
 // no more, as far as the compiler does not show it all the same.
-func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *domain.Resolved) Conversation {
+func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *contract.Resolved) Conversation {
 	c.chain = chain
 	if goesOn {
 		return c
@@ -157,7 +158,7 @@ func (c Conversation) StepInput() domain.StepInput {
 
 // Page is a part of the messages that are in memory, at least one where there
 // are any. size is what the page has to hold beside them.
-func (c Conversation) Page(request domain.MessagesRequest, size int) domain.MessagesPage {
+func (c Conversation) Page(request contract.MessagesRequest, size int) contract.MessagesPage {
 	from := request.From
 	if request.Chain != nil {
 		if held, ok := c.log.ChainAt(from); !ok || held != *request.Chain {
@@ -166,7 +167,7 @@ func (c Conversation) Page(request domain.MessagesRequest, size int) domain.Mess
 	}
 	from = min(max(from, c.log.Base()), c.log.Len())
 	before, _ := c.log.ChainAt(from)
-	page := domain.MessagesPage{From: from, Before: before, Base: c.log.Base(), Length: c.log.Len(), Entries: []domain.Entry{}}
+	page := contract.MessagesPage{From: from, Before: before, Base: c.log.Base(), Length: c.log.Len(), Entries: []domain.Entry{}}
 	for _, e := range c.log.From(from) {
 		size += e.Size()
 		full := size > domain.MaxPage || request.Limit > 0 && len(page.Entries) >= request.Limit

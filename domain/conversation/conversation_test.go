@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/conversation"
 )
 
@@ -32,8 +33,8 @@ func chain(numbers ...int) []domain.ExecutionID {
 }
 
 // resolved is of a model with a window that compacts at 80 and to 40 percent.
-func resolved(window int64, compiler domain.Compiler) *domain.Resolved {
-	return &domain.Resolved{
+func resolved(window int64, compiler domain.Compiler) *contract.Resolved {
+	return &contract.Resolved{
 		Definition:    domain.Definition{Compiler: compiler},
 		ContextWindow: window, Compaction: &domain.Compaction{TriggerPercent: 80, TargetPercent: 40},
 	}
@@ -72,12 +73,12 @@ func withCalls(c conversation.Conversation, execution int, results ...int) conve
 
 // carried is the conversation as the next run takes it over, which holds the
 // messages from an index on.
-func carried(t require.TestingT, c conversation.Conversation, from int, r *domain.Resolved, chain []domain.ExecutionID) conversation.Conversation {
-	var carry domain.Carry
+func carried(t require.TestingT, c conversation.Conversation, from int, r *contract.Resolved, chain []domain.ExecutionID) conversation.Conversation {
+	var carry contract.Carry
 	c.Carry(&carry, from, r)
 	encoded, err := json.Marshal(carry)
 	require.NoError(t, err)
-	var read domain.Carry
+	var read contract.Carry
 	require.NoError(t, json.Unmarshal(encoded, &read))
 	next, err := conversation.FromCarry(read, r.Definition.Compiler, chain)
 	require.NoError(t, err)
@@ -85,7 +86,7 @@ func carried(t require.TestingT, c conversation.Conversation, from int, r *domai
 }
 
 // decided is all that the loop asks of a conversation.
-func decided(c conversation.Conversation, r *domain.Resolved) map[string]any {
+func decided(c conversation.Conversation, r *contract.Resolved) map[string]any {
 	plan, worth := c.PlanSummary(r)
 	return map[string]any{
 		"ref": c.Log().Ref(), "edits": c.Edits(), "input": c.Input(r), "window": c.Window(r), "crowded": c.Crowded(r, false),
@@ -99,7 +100,7 @@ type change func(conversation.Conversation) conversation.Conversation
 
 // A talk draws what happens to a conversation.
 type talk struct {
-	r      *domain.Resolved
+	r      *contract.Resolved
 	chain  []domain.ExecutionID
 	newest int
 	// reported says that the provider counts tokens.

@@ -1,6 +1,9 @@
 package conversation
 
-import "everstep/domain"
+import (
+	"everstep/domain"
+	"everstep/domain/contract"
+)
 
 // formatTokens is what telling a model of a response format takes beside the
 // schema.
@@ -9,17 +12,17 @@ const formatTokens = 60
 // Input is about how many tokens the next inference will read: what its texts
 // are estimated at, and what the provider counted more than that for the one
 // before.
-func (c Conversation) Input(r *domain.Resolved) int64 {
+func (c Conversation) Input(r *contract.Resolved) int64 {
 	return max(c.rawInput(r)+c.excess, fixedTokens(r))
 }
 
 // rawInput estimates what the next inference will read by its texts alone.
-func (c Conversation) rawInput(r *domain.Resolved) int64 {
+func (c Conversation) rawInput(r *contract.Resolved) int64 {
 	return c.visible + c.traces + fixedTokens(r)
 }
 
 // fixedTokens estimates what every request has beside the conversation.
-func fixedTokens(r *domain.Resolved) int64 {
+func fixedTokens(r *contract.Resolved) int64 {
 	format := r.Definition.Format
 	tokens := domain.EstimateText(r.Definition.SystemPrompt) + domain.EstimateText(string(format.Schema))
 	if format.Type == domain.FormatJSON || format.Type == domain.FormatSchema {
@@ -34,7 +37,7 @@ func fixedTokens(r *domain.Resolved) int64 {
 // WithInference returns the conversation after one more completed inference,
 // with what its provider says it has read: how much more that is than was
 // estimated, or less where a compiler shows only a part. Each answer corrects it.
-func (c Conversation) WithInference(usage domain.Usage, r *domain.Resolved) Conversation {
+func (c Conversation) WithInference(usage domain.Usage, r *contract.Resolved) Conversation {
 	c.inferences++
 	if usage.Estimated {
 		return c
@@ -56,7 +59,7 @@ func (c Conversation) WithOtherModel() Conversation {
 
 // shrunk lets what a provider counted more than was estimated shrink as the
 // conversation did.
-func (c Conversation) shrunk(before int64, r *domain.Resolved) Conversation {
+func (c Conversation) shrunk(before int64, r *contract.Resolved) Conversation {
 	if after := c.rawInput(r); after < before {
 		c.excess = c.excess * max(after, 0) / before
 	}
@@ -67,7 +70,7 @@ func (c Conversation) shrunk(before int64, r *domain.Resolved) Conversation {
 func (c Conversation) own(tokens int64) int64 { return max(tokens-c.excess, 0) }
 
 // Window is the model's, as far as it is known; zero is unknown.
-func (c Conversation) Window(r *domain.Resolved) int64 {
+func (c Conversation) Window(r *contract.Resolved) int64 {
 	window := r.ContextWindow
 	if own := r.Definition.Model.ContextWindow; own > 0 {
 		window = own
@@ -79,6 +82,6 @@ func (c Conversation) Window(r *domain.Resolved) int64 {
 }
 
 // share is a percentage of the window.
-func (c Conversation) share(percent int, r *domain.Resolved) int64 {
+func (c Conversation) share(percent int, r *contract.Resolved) int64 {
 	return c.Window(r) * int64(percent) / 100
 }

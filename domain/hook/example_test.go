@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -231,19 +232,19 @@ func ExampleAfterExecution() {
 // place of a context, and says in its reply what it wants done.
 func ExampleIO() {
 	onCall := func(ctx context.Context) (string, error) { return "Ada", ctx.Err() } // asks some service
-	approve := hook.IO(domain.TriggerBeforeToolUse, "approve", func(ctx context.Context, r domain.HookRequest) (domain.HookReply, error) {
+	approve := hook.IO(domain.TriggerBeforeToolUse, "approve", func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if r.Call.Name != "deploy" {
-			return domain.HookReply{}, nil
+			return contract.HookReply{}, nil
 		}
 		who, err := onCall(ctx)
 		if err != nil {
-			return domain.HookReply{}, err // tried again, Attempts times in all
+			return contract.HookReply{}, err // tried again, Attempts times in all
 		}
-		return domain.HookReply{Block: who + " has to deploy that."}, nil
+		return contract.HookReply{Block: who + " has to deploy that."}, nil
 	})
 	approve.Timeout, approve.Attempts = 10*time.Second, 3
 
-	reply, err := approve.Activity()(context.Background(), domain.HookRequest{Call: &domain.ToolCall{Name: "deploy"}})
+	reply, err := approve.Activity()(context.Background(), contract.HookRequest{Call: &domain.ToolCall{Name: "deploy"}})
 	fmt.Println(reply.Block, err)
 	// Output:
 	// Ada has to deploy that. <nil>

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Hook is a function at one trigger, with the name and version under which
@@ -35,7 +36,7 @@ type Hook struct {
 
 // An Activity is a hook that may wait and touch the world. It runs as an
 // activity, and may run again where it failed or its worker was lost.
-type Activity func(ctx context.Context, request domain.HookRequest) (domain.HookReply, error)
+type Activity func(ctx context.Context, request contract.HookRequest) (contract.HookReply, error)
 
 // BeforeExecution runs once, before the first step.
 func BeforeExecution(name string, run func(Point) (Point, error)) Hook {
@@ -107,8 +108,8 @@ func (h Hook) Trigger() domain.Trigger { return h.trigger }
 func (h Hook) Activity() Activity { return h.io }
 
 // Spec is what an execution records of the hook.
-func (h Hook) Spec() domain.HookSpec {
-	return domain.HookSpec{
+func (h Hook) Spec() contract.HookSpec {
+	return contract.HookSpec{
 		Name: h.Name, Version: h.Version, Trigger: h.trigger, Priority: h.Priority,
 		IO: h.io != nil, Timeout: h.Timeout, Attempts: h.Attempts,
 	}

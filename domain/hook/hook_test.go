@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -29,8 +30,8 @@ func every() []hook.Hook {
 
 func same[At any](c hook.Context[At]) (hook.Context[At], error) { return c, nil }
 
-func nothing(context.Context, domain.HookRequest) (domain.HookReply, error) {
-	return domain.HookReply{}, nil
+func nothing(context.Context, contract.HookRequest) (contract.HookReply, error) {
+	return contract.HookReply{}, nil
 }
 
 func TestEachTriggerHasAFunction(t *testing.T) {
@@ -38,7 +39,7 @@ func TestEachTriggerHasAFunction(t *testing.T) {
 	var triggers []domain.Trigger
 	for _, h := range every() {
 		triggers = append(triggers, h.Trigger())
-		require.Equal(t, domain.HookSpec{Name: string(h.Trigger()), Version: 1, Trigger: h.Trigger()}, h.Spec())
+		require.Equal(t, contract.HookSpec{Name: string(h.Trigger()), Version: 1, Trigger: h.Trigger()}, h.Spec())
 		require.NoError(t, h.Check())
 		require.Nil(t, h.Activity())
 	}
@@ -47,7 +48,7 @@ func TestEachTriggerHasAFunction(t *testing.T) {
 		h := hook.IO(trigger, "io", nothing)
 		h.Priority, h.Timeout, h.Attempts = 3, time.Second, 2
 		require.NoError(t, h.Check(), trigger)
-		require.Equal(t, domain.HookSpec{
+		require.Equal(t, contract.HookSpec{
 			Name: "io", Version: 1, Trigger: trigger, Priority: 3, IO: true, Timeout: time.Second, Attempts: 2,
 		}, h.Spec())
 		require.NotNil(t, h.Activity())

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Set is the hooks that a worker has. It never changes. Several versions of
@@ -39,12 +40,12 @@ type key struct {
 	trigger domain.Trigger
 }
 
-func keyOf(s domain.HookSpec) key { return key{s.Name, s.Version, s.Trigger} }
+func keyOf(s contract.HookSpec) key { return key{s.Name, s.Version, s.Trigger} }
 
 // Resolve returns what an agent that lists names uses: the newest version of
 // each, and of those for all agents, sorted as they run. It fails where the
 // worker has no hook of a name.
-func (s Set) Resolve(names []string) ([]domain.HookSpec, error) {
+func (s Set) Resolve(names []string) ([]contract.HookSpec, error) {
 	var unknown []string
 	for _, name := range names {
 		if !slices.ContainsFunc(s.hooks, func(h Hook) bool { return h.Name == name }) {
@@ -60,20 +61,20 @@ func (s Set) Resolve(names []string) ([]domain.HookSpec, error) {
 		k := key{name: h.Name, trigger: h.trigger}
 		newest[k] = max(newest[k], h.Version)
 	}
-	var specs []domain.HookSpec
+	var specs []contract.HookSpec
 	for _, h := range s.hooks {
 		wanted := h.Always || slices.Contains(names, h.Name)
 		if wanted && h.Version == newest[key{name: h.Name, trigger: h.trigger}] {
 			specs = append(specs, h.Spec())
 		}
 	}
-	slices.SortStableFunc(specs, func(a, b domain.HookSpec) int { return cmp.Compare(b.Priority, a.Priority) })
+	slices.SortStableFunc(specs, func(a, b contract.HookSpec) int { return cmp.Compare(b.Priority, a.Priority) })
 	return specs, nil
 }
 
 // Find returns the hook that an execution recorded. Its error says what the
 // worker has instead.
-func (s Set) Find(spec domain.HookSpec) (Hook, error) {
+func (s Set) Find(spec contract.HookSpec) (Hook, error) {
 	uses, has := "", "this worker has none of that name there"
 	var versions []string
 	for _, h := range s.hooks {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -99,7 +100,7 @@ func TestResolveUnknown(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	set := setOf(t, given("a", 1, 0, false), given("a", 3, 5, false), hook.IO(domain.TriggerOnStop, "io", nothing))
-	for name, spec := range map[string]domain.HookSpec{
+	for name, spec := range map[string]contract.HookSpec{
 		"an old version":   {Name: "a", Version: 1, Trigger: domain.TriggerBeforeStep},
 		"another priority": {Name: "a", Version: 3, Trigger: domain.TriggerBeforeStep, Priority: -7},
 		"an activity":      {Name: "io", Version: 1, Trigger: domain.TriggerOnStop, IO: true, Attempts: 9},
@@ -109,7 +110,7 @@ func TestFind(t *testing.T) {
 		require.Equal(t, spec.Version, h.Version, name)
 		require.Equal(t, spec.Trigger, h.Trigger(), name)
 	}
-	for fault, spec := range map[string]domain.HookSpec{
+	for fault, spec := range map[string]contract.HookSpec{
 		`hook "a", version 2, at before_step: the execution uses it, and this worker has version 1, 3; run a worker that has it`: {Name: "a", Version: 2, Trigger: domain.TriggerBeforeStep},
 		`hook "a", version 1, at after_step: the execution uses it, and this worker has none of that name there`:                 {Name: "a", Version: 1, Trigger: domain.TriggerAfterStep},
 		`hook "b", version 1, at before_step: the execution uses it, and this worker has none`:                                   {Name: "b", Version: 1, Trigger: domain.TriggerBeforeStep},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An Agent is what the histories of an agent's runs tell of it and of its newest
@@ -19,8 +20,8 @@ type Agent struct {
 	Model  string
 	Price  *domain.Price
 	Window int64
-	Limit  *domain.RateLimit
-	Hooks  []domain.HookSpec
+	Limit  *contract.RateLimit
+	Hooks  []contract.HookSpec
 
 	// Execution is the newest one.
 	Execution Execution
@@ -54,7 +55,7 @@ func NewAgent(id domain.AgentID, chain string) Agent { return Agent{id: id, chai
 func (a Agent) executionID(number int) domain.ExecutionID { return a.id.Execution(a.chain, number) }
 
 // Rewriter is a hook that may rewrite what the model says, empty where none may.
-func (a Agent) Rewriter() string { return domain.Rewriter(a.Hooks) }
+func (a Agent) Rewriter() string { return contract.Rewriter(a.Hooks) }
 
 // With returns the agent with one more fact. One that it was made from stays as
 // it was.
@@ -210,13 +211,13 @@ func (a Agent) answered(f ModelReplied, at time.Time) Agent {
 		return a
 	}
 	switch f.Reply.Outcome {
-	case domain.Answered:
+	case contract.Answered:
 		s := now.take(f.Reply, a.at(at))
 		a.Execution.Now = &s
 		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
-	case domain.Interrupted:
+	case contract.Interrupted:
 		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
-	case domain.ShutDown, domain.BilledFailure:
+	case contract.ShutDown, contract.BilledFailure:
 	}
 	return a
 }
@@ -263,7 +264,7 @@ func (a Agent) extended(f Extended, at time.Time) Agent {
 }
 
 // executionEnded notes the end of an execution, once.
-func (a Agent) executionEnded(o domain.Outcome, at time.Time) Agent {
+func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	if o.Number < a.Execution.Number || o.Number == a.Execution.Number && !a.Execution.Running {
 		return a
 	}

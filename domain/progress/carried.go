@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Takeover is what a run's input says of the newest execution.
@@ -26,7 +27,7 @@ type Takeover struct {
 
 // Carried reads what a run took over. One that carries nothing begins the first
 // execution.
-func Carried(in domain.SessionInput) Takeover {
+func Carried(in contract.SessionInput) Takeover {
 	if in.Carry == nil {
 		return Takeover{Number: 1, Begins: true}
 	}
@@ -37,7 +38,7 @@ func Carried(in domain.SessionInput) Takeover {
 	return t
 }
 
-func taken(carry domain.Carry) Takeover {
+func taken(carry contract.Carry) Takeover {
 	var t Takeover
 	if carry.Outcome != nil {
 		t.Number, t.Execution = carry.Outcome.Number, carry.Outcome.ExecutionID

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Compare holds what facts tell of an execution against the steps that the
 // execution itself has kept, and says each difference in words. What a history
 // cannot tell is left out: what hooks have made of answers, calls and results,
 // steps that asked for nothing, and calls that were never begun.
-func (e Execution) Compare(hooks []domain.HookSpec, kept []domain.StepExecution) []string {
+func (e Execution) Compare(hooks []contract.HookSpec, kept []domain.StepExecution) []string {
 	c := comparison{hooked: map[domain.Trigger]bool{}}
 	for _, h := range hooks {
 		c.hooked[h.Trigger] = true

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // This file is what a reader of a history concludes of a step, where a workflow
@@ -14,7 +15,7 @@ import (
 type unbegun struct{ ToolReplied }
 
 // take takes an answer that no hook has changed.
-func (s Step) take(reply domain.ModelReply, at At) Step {
+func (s Step) take(reply contract.ModelReply, at At) Step {
 	m, _ := Sound(reply.Message)
 	last := s.last
 	s = s.With(Answered{Message: m, Response: reply.Response, Invalid: reply.Invalid}, at)
@@ -96,7 +97,7 @@ func (s Step) closed(c closing) Step {
 // which none was made any more.
 func (s Step) concluded(last inference, c closing) Step {
 	stop := CutOff{By: StopInInference}
-	answered := last.loss == nil && last.reply.Outcome == domain.Answered
+	answered := last.loss == nil && last.reply.Outcome == contract.Answered
 	switch {
 	case answered && last.summary:
 		return s
@@ -119,7 +120,7 @@ func (s Step) concluded(last inference, c closing) Step {
 		}
 		return s.With(stop, c.At)
 	case Fail:
-		if last.summary && last.reply.Outcome != domain.BilledFailure {
+		if last.summary && last.reply.Outcome != contract.BilledFailure {
 			return s.With(stop, c.At)
 		}
 		return s.With(Failed{Ending(err)}, c.At)

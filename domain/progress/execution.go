@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An Execution is what facts tell of one execution, as far as they are known.
@@ -23,7 +24,7 @@ type Execution struct {
 	// Origin is the execution that it goes on from, where it does.
 	Origin domain.ExecutionID
 	// Outcome is nil while it is in progress.
-	Outcome *domain.Outcome
+	Outcome *contract.Outcome
 	// Stops are the requests to stop that meant it.
 	Stops []domain.StopSignal
 	// Halt is since when a stop lets nothing go on; zero: none does.
@@ -72,16 +73,16 @@ func (e Execution) Steps(busy bool) (steps []Step, open bool) {
 
 // Meant reports whether a request to stop is about the execution: it is in
 // progress, and the request names no other.
-func (e Execution) Meant(r domain.StopRequest) bool {
+func (e Execution) Meant(r contract.StopRequest) bool {
 	return e.Running && (r.ExecutionID.IsZero() || r.ExecutionID == e.ID)
 }
 
 // asksToStop is what a request to stop means for the execution.
-func (e Execution) asksToStop(r domain.StopRequest, at time.Time) Execution {
+func (e Execution) asksToStop(r contract.StopRequest, at time.Time) Execution {
 	if !e.Meant(r) {
 		return e
 	}
-	e.gentle = e.gentle || r.Mode == domain.AfterInference
+	e.gentle = e.gentle || r.Mode == contract.AfterInference
 	if after, ok := r.Escalation(); ok {
 		e = e.halts(at.Add(after))
 	}

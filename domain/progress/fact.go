@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Fact is something that has happened to an execution. Each is a type of its own.
@@ -23,9 +24,9 @@ type Work struct {
 	// Turns says that it had to wait for its turn under a rate limit.
 	Turns bool
 	// One of these is set where the request is that of a model, a tool or a hook.
-	Model *domain.ModelRequest
-	Tool  *domain.ToolRequest
-	Hook  *domain.HookRequest
+	Model *contract.ModelRequest
+	Tool  *contract.ToolRequest
+	Hook  *contract.HookRequest
 }
 
 // Execution and Step name the step that asked for the work. A hook's is of no
@@ -63,19 +64,19 @@ type CancelAsked struct{ Work }
 // A ModelReplied says that an inference ended with a reply, an answer or not.
 type ModelReplied struct {
 	Work
-	Reply domain.ModelReply
+	Reply contract.ModelReply
 }
 
 // A ToolReplied says that a tool call ended with a reply.
 type ToolReplied struct {
 	Work
-	Reply domain.ToolReply
+	Reply contract.ToolReply
 }
 
 // A Resolved says what a worker makes of the definition.
 type Resolved struct {
 	Work
-	Catalog domain.Catalog
+	Catalog contract.Catalog
 }
 
 // A Finished says that other work ended well.
@@ -101,7 +102,7 @@ type Wanted struct{ Calls []domain.ToolCall }
 // of the answer, where that is what was cut off.
 type CutOff struct {
 	By    Cut
-	Reply domain.ModelReply
+	Reply contract.ModelReply
 }
 
 // A Failed ends a step with an error.
@@ -110,7 +111,7 @@ type Failed struct{ Err *domain.Error }
 // A RunBegan says what a run of the workflow was started with, or took over.
 type RunBegan struct {
 	Run   string
-	Input domain.SessionInput
+	Input contract.SessionInput
 	// Continues is the run of the same workflow that it goes on from, if any.
 	Continues string
 	// Size is how many bytes its first event takes.
@@ -135,7 +136,7 @@ type RunEnded struct {
 	// Next is the run that goes on, where the workflow continues as new.
 	Next string
 	// Outcome is the workflow's result, where it has one.
-	Outcome *domain.Outcome
+	Outcome *contract.Outcome
 }
 
 // A RunEnd says how a run ended.
@@ -157,7 +158,7 @@ const (
 )
 
 // A StopAsked says that somebody asked to stop.
-type StopAsked struct{ Request domain.StopRequest }
+type StopAsked struct{ Request contract.StopRequest }
 
 // A StopForced says that the workflow was cancelled with the server's own tools,
 // which stops the execution now.
@@ -165,19 +166,19 @@ type StopForced struct{}
 
 // A Sent says that a message was taken. Request is nil where it cannot be read.
 type Sent struct {
-	Request *domain.SendRequest
-	Reply   domain.SendReply
+	Request *contract.SendRequest
+	Reply   contract.SendReply
 }
 
 // An Extended says that new totals were taken.
-type Extended struct{ Reply domain.ExtendReply }
+type Extended struct{ Reply contract.ExtendReply }
 
 // An Ended says how an execution ended.
-type Ended struct{ Outcome domain.Outcome }
+type Ended struct{ Outcome contract.Outcome }
 
 // OutcomeOf is the outcome of an execution that a fact tells: one recorded it, or
 // a run took it over.
-func OutcomeOf(fact Fact) (domain.Outcome, bool) {
+func OutcomeOf(fact Fact) (contract.Outcome, bool) {
 	switch f := fact.(type) {
 	case Ended:
 		return f.Outcome, true
@@ -190,7 +191,7 @@ func OutcomeOf(fact Fact) (domain.Outcome, bool) {
 			return *f.Input.Carry.Outcome, true
 		}
 	}
-	return domain.Outcome{}, false
+	return contract.Outcome{}, false
 }
 
 // A TaskBegan says that a worker looks at the workflow. Suggested: the server
@@ -249,8 +250,8 @@ func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Wh
 
 // Outcome is how the server itself has ended an execution in progress; ok is
 // false where it has not.
-func (e RunEnd) Outcome() (o domain.Outcome, ok bool) {
-	o = domain.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Closed: true}
+func (e RunEnd) Outcome() (o contract.Outcome, ok bool) {
+	o = contract.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Closed: true}
 	switch e {
 	case Terminated:
 		o.Code = domain.CodeTerminated
@@ -260,7 +261,7 @@ func (e RunEnd) Outcome() (o domain.Outcome, ok bool) {
 	case CancelledByServer:
 		o.Status, o.StopReason = domain.StatusStopped, domain.UserRequested
 	case Completed, Continued:
-		return domain.Outcome{}, false
+		return contract.Outcome{}, false
 	}
 	return o, true
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Loss is how work ended that gave no reply.
@@ -13,7 +14,7 @@ type Loss struct {
 	// Told is the error as whoever did the work told it, where it did.
 	Told *domain.Error
 	// Beat is the work's last heartbeat, where one was heard.
-	Beat *domain.Heartbeat
+	Beat *contract.Heartbeat
 }
 
 // A How says how work ended without a reply.
@@ -70,8 +71,8 @@ func (l Loss) Spent() domain.Usage {
 
 // Kept is what a stop leaves of an answer whose worker was lost: what the last
 // heartbeat told of it.
-func (l Loss) Kept() domain.ModelReply {
-	reply := domain.ModelReply{Outcome: domain.Interrupted}
+func (l Loss) Kept() contract.ModelReply {
+	reply := contract.ModelReply{Outcome: contract.Interrupted}
 	if l.Beat == nil || l.Beat.Tail == "" {
 		return reply
 	}
@@ -86,7 +87,7 @@ func (l Loss) Kept() domain.ModelReply {
 
 // ToolReply is what the loss means for a tool call. One that may not be repeated
 // began, and nobody knows how it ended.
-func (l Loss) ToolReply(effect domain.Effect) domain.ToolReply {
+func (l Loss) ToolReply(effect domain.Effect) contract.ToolReply {
 	switch {
 	case l.How == Cancelled:
 		return NotRun(domain.Denied, "not run: the execution was stopped")
@@ -98,13 +99,13 @@ func (l Loss) ToolReply(effect domain.Effect) domain.ToolReply {
 }
 
 // NotRun is the reply for a call that was never begun, and why.
-func NotRun(kind domain.Kind, why string) domain.ToolReply {
+func NotRun(kind domain.Kind, why string) contract.ToolReply {
 	return Unanswered(domain.CodedErrorf(kind, domain.CodeNotRun, "%s", why))
 }
 
 // Unanswered is the reply for a call that nothing but an error is known of.
-func Unanswered(err *domain.Error) domain.ToolReply {
-	return domain.ToolReply{
+func Unanswered(err *domain.Error) contract.ToolReply {
+	return contract.ToolReply{
 		Content: err.Message, Error: err,
 		Digest: domain.DigestOf([]byte(err.Code), []byte(err.Message)),
 	}
@@ -137,8 +138,8 @@ func Sound(m *domain.Message) (domain.Message, bool) {
 
 // Remains is what a stop leaves of an answer: what was written. Calls that had
 // arrived are not run and would want results. A failure leaves nothing.
-func Remains(reply domain.ModelReply) (domain.Message, bool) {
-	if reply.Outcome == domain.BilledFailure {
+func Remains(reply contract.ModelReply) (domain.Message, bool) {
+	if reply.Outcome == contract.BilledFailure {
 		reply.Message = nil
 	}
 	m, ok := Sound(reply.Message)

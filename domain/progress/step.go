@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Step is one step as far as it has come: what it holds, and what of it
@@ -37,7 +38,7 @@ type inference struct {
 	tries   int
 	// bound says that the budget limited the length of the answer.
 	bound bool
-	reply domain.ModelReply
+	reply contract.ModelReply
 	// loss is set where there is no reply.
 	loss *Loss
 }
@@ -156,9 +157,9 @@ func (s Step) replied(f ModelReplied, at At) Step {
 	failed := max(f.Reply.Tries, f.Attempt, 1)
 	why := f.Before
 	switch f.Reply.Outcome {
-	case domain.Answered, domain.Interrupted:
+	case contract.Answered, contract.Interrupted:
 		failed--
-	case domain.ShutDown, domain.BilledFailure:
+	case contract.ShutDown, contract.BilledFailure:
 		why = WhyUnanswered(f.Reply)
 	}
 	return s.retried(failed, why, f.Reply.Spent, at.Price)
@@ -167,7 +168,7 @@ func (s Step) replied(f ModelReplied, at At) Step {
 // lost counts what an inference without a reply may have cost. To have come to
 // a worker that has another task queue for it is no attempt.
 func (s Step) lost(f Lost, at At) Step {
-	s.last = lastOf(f.Work, domain.ModelReply{}, &f.Loss)
+	s.last = lastOf(f.Work, contract.ModelReply{}, &f.Loss)
 	err, spent := f.Loss.Err(), f.Loss.Spent()
 	if err.Code == domain.CodeRerouted {
 		return s.spent(domain.Usage{}, spent, at.Price)
@@ -182,7 +183,7 @@ func (s Step) lost(f Lost, at At) Step {
 	return s.retried(max(f.Attempt, 1), err, spent, at.Price)
 }
 
-func lastOf(work Work, reply domain.ModelReply, loss *Loss) *inference {
+func lastOf(work Work, reply contract.ModelReply, loss *Loss) *inference {
 	last := &inference{reply: reply, loss: loss, tries: max(reply.Tries, 1)}
 	if r := work.Model; r != nil {
 		last.summary, last.tries = r.Summary != nil, last.tries+r.Attempts
@@ -237,7 +238,7 @@ func (s Step) FailedAttempts() int {
 func (s Step) cutOff(f CutOff) Step {
 	s.Interrupted = true
 	s.Errors = append(slices.Clip(s.Errors), *f.By.Err())
-	if f.Reply.Message != nil && f.Reply.Outcome != domain.BilledFailure {
+	if f.Reply.Message != nil && f.Reply.Outcome != contract.BilledFailure {
 		s.Response = &f.Reply.Response
 	}
 	return s
@@ -245,7 +246,7 @@ func (s Step) cutOff(f CutOff) Step {
 
 // called notes how a tool call ended, whatever hooks make of it later. A stop
 // that cut it off interrupted the step too.
-func (s Step) called(position int, reply domain.ToolReply, at At) Step {
+func (s Step) called(position int, reply contract.ToolReply, at At) Step {
 	if position >= len(s.ToolExecutions) {
 		return s
 	}

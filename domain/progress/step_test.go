@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -35,18 +36,18 @@ func stopped(seconds int) progress.At {
 }
 
 func inference(attempt int) progress.Work {
-	return progress.Work{Model: &domain.ModelRequest{Step: 3}, Attempt: attempt, Since: noon}
+	return progress.Work{Model: &contract.ModelRequest{Step: 3}, Attempt: attempt, Since: noon}
 }
 
 func call(position int, effect domain.Effect) progress.Work {
-	return progress.Work{Tool: &domain.ToolRequest{Step: 3, Position: position, Name: "ls", Arguments: "{}", Effect: effect}, Since: noon}
+	return progress.Work{Tool: &contract.ToolRequest{Step: 3, Position: position, Name: "ls", Arguments: "{}", Effect: effect}, Since: noon}
 }
 
 func TestWhatAnInferenceCosts(t *testing.T) {
 	t.Parallel()
 	rerouted := domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")
 	down := domain.Errorf(domain.Unavailable, "down")
-	beat := &domain.Heartbeat{Spent: usage(10, 1), Reserved: usage(20, 2)}
+	beat := &contract.Heartbeat{Spent: usage(10, 1), Reserved: usage(20, 2)}
 	waiting := inference(0)
 	waiting.Turns = true
 	for name, c := range map[string]struct {
@@ -58,26 +59,26 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 		retries, notCounted int
 	}{
 		"an answer at once": {
-			fact: progress.ModelReplied{Work: inference(1), Reply: domain.ModelReply{Outcome: domain.Answered, Response: domain.Response{Usage: usage(100, 10)}}},
+			fact: progress.ModelReplied{Work: inference(1), Reply: contract.ModelReply{Outcome: contract.Answered, Response: domain.Response{Usage: usage(100, 10)}}},
 			used: usage(100, 10), cost: 200,
 		},
 		"an answer at the third try": {
 			fact: progress.ModelReplied{
-				Work:  progress.Work{Model: &domain.ModelRequest{}, Attempt: 3, Before: down},
-				Reply: domain.ModelReply{Outcome: domain.Answered, Tries: 3, Response: domain.Response{Usage: usage(100, 10)}, Spent: usage(5, 1)},
+				Work:  progress.Work{Model: &contract.ModelRequest{}, Attempt: 3, Before: down},
+				Reply: contract.ModelReply{Outcome: contract.Answered, Tries: 3, Response: domain.Response{Usage: usage(100, 10)}, Spent: usage(5, 1)},
 			},
 			used: usage(105, 11), lost: usage(5, 1), cost: 215, lostCost: 15, tries: 3, failed: 2, why: down, retries: 1,
 		},
 		"a failure that was billed": {
-			fact: progress.ModelReplied{Work: inference(1), Reply: domain.ModelReply{Outcome: domain.BilledFailure, Error: down, Spent: usage(50, 5)}},
+			fact: progress.ModelReplied{Work: inference(1), Reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down, Spent: usage(50, 5)}},
 			used: usage(50, 5), lost: usage(50, 5), cost: 100, lostCost: 100, failed: 1, why: down, retries: 1,
 		},
 		"a worker that stopped": {
-			fact: progress.ModelReplied{Work: inference(1), Reply: domain.ModelReply{Outcome: domain.ShutDown}},
-			why:  progress.WhyUnanswered(domain.ModelReply{Outcome: domain.ShutDown}), failed: 1, retries: 1,
+			fact: progress.ModelReplied{Work: inference(1), Reply: contract.ModelReply{Outcome: contract.ShutDown}},
+			why:  progress.WhyUnanswered(contract.ModelReply{Outcome: contract.ShutDown}), failed: 1, retries: 1,
 		},
 		"what a stop cut off": {
-			fact: progress.ModelReplied{Work: inference(1), Reply: domain.ModelReply{Outcome: domain.Interrupted, Response: domain.Response{Usage: usage(7, 1)}}},
+			fact: progress.ModelReplied{Work: inference(1), Reply: contract.ModelReply{Outcome: contract.Interrupted, Response: domain.Response{Usage: usage(7, 1)}}},
 			used: usage(7, 1), cost: 17,
 		},
 		"a lost worker": {
@@ -115,7 +116,7 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 // Tries are those of all inferences of the step, and one alone is not noted.
 func TestTriesAddUp(t *testing.T) {
 	t.Parallel()
-	answered := progress.ModelReplied{Work: inference(1), Reply: domain.ModelReply{Outcome: domain.Answered, Tries: 1}}
+	answered := progress.ModelReplied{Work: inference(1), Reply: contract.ModelReply{Outcome: contract.Answered, Tries: 1}}
 	s := begun().With(answered, at(1))
 	require.Zero(t, s.Tries)
 	s = s.With(progress.Lost{Work: inference(5), Loss: progress.Loss{How: progress.TimedOut}}, at(2))
@@ -125,8 +126,8 @@ func TestTriesAddUp(t *testing.T) {
 
 func TestWithoutAPriceNothingCosts(t *testing.T) {
 	t.Parallel()
-	s := begun().With(progress.ModelReplied{Work: inference(1), Reply: domain.ModelReply{
-		Outcome: domain.BilledFailure, Spent: usage(1, 1),
+	s := begun().With(progress.ModelReplied{Work: inference(1), Reply: contract.ModelReply{
+		Outcome: contract.BilledFailure, Spent: usage(1, 1),
 	}}, progress.At{Time: noon})
 	require.Zero(t, s.CostNanoUSD)
 	require.Zero(t, s.Retries[0].CostNanoUSD)
@@ -137,23 +138,23 @@ func TestWhatFollowsFromAReply(t *testing.T) {
 	down := domain.Errorf(domain.Unavailable, "down")
 	wrong := domain.Errorf(domain.Invalid, "wrong")
 	for name, c := range map[string]struct {
-		reply   domain.ModelReply
+		reply   contract.ModelReply
 		tries   int
 		stopped bool
 		verdict progress.Verdict
 		err     string
 	}{
-		"answered":                 {reply: domain.ModelReply{Outcome: domain.Answered}, tries: 9, stopped: true, verdict: progress.Take},
-		"interrupted by a stop":    {reply: domain.ModelReply{Outcome: domain.Interrupted}, tries: 1, stopped: true, verdict: progress.Stop},
-		"interrupted by nobody":    {reply: domain.ModelReply{Outcome: domain.Interrupted}, tries: 1, verdict: progress.Again},
-		"shut down at a stop":      {reply: domain.ModelReply{Outcome: domain.ShutDown}, tries: 3, stopped: true, verdict: progress.Stop},
-		"shut down":                {reply: domain.ModelReply{Outcome: domain.ShutDown}, tries: 2, verdict: progress.Again},
-		"shut down too often":      {reply: domain.ModelReply{Outcome: domain.ShutDown}, tries: 3, verdict: progress.Fail, err: "the inference was cut off 3 times by workers that stopped"},
-		"failed":                   {reply: domain.ModelReply{Outcome: domain.BilledFailure, Error: down}, tries: 2, verdict: progress.Again},
-		"failed at a stop":         {reply: domain.ModelReply{Outcome: domain.BilledFailure, Error: down}, tries: 3, stopped: true, verdict: progress.Stop},
-		"failed too often":         {reply: domain.ModelReply{Outcome: domain.BilledFailure, Error: down}, tries: 3, verdict: progress.Fail, err: "down"},
-		"failed for good":          {reply: domain.ModelReply{Outcome: domain.BilledFailure, Error: wrong}, tries: 1, verdict: progress.Fail, err: "wrong"},
-		"failed without a reason":  {reply: domain.ModelReply{Outcome: domain.BilledFailure}, tries: 1, verdict: progress.Fail, err: "the worker reported a failure without its error"},
+		"answered":                 {reply: contract.ModelReply{Outcome: contract.Answered}, tries: 9, stopped: true, verdict: progress.Take},
+		"interrupted by a stop":    {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, stopped: true, verdict: progress.Stop},
+		"interrupted by nobody":    {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, verdict: progress.Again},
+		"shut down at a stop":      {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, stopped: true, verdict: progress.Stop},
+		"shut down":                {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 2, verdict: progress.Again},
+		"shut down too often":      {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, verdict: progress.Fail, err: "the inference was cut off 3 times by workers that stopped"},
+		"failed":                   {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 2, verdict: progress.Again},
+		"failed at a stop":         {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, stopped: true, verdict: progress.Stop},
+		"failed too often":         {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, verdict: progress.Fail, err: "down"},
+		"failed for good":          {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: wrong}, tries: 1, verdict: progress.Fail, err: "wrong"},
+		"failed without a reason":  {reply: contract.ModelReply{Outcome: contract.BilledFailure}, tries: 1, verdict: progress.Fail, err: "the worker reported a failure without its error"},
 		"nobody knows what it was": {stopped: true, verdict: progress.Fail, err: "the worker's reply does not say what came of the inference"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,10 +172,10 @@ func TestWhatFollowsFromAReply(t *testing.T) {
 
 func TestHowLongToWait(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 2*time.Second, progress.Delay(domain.ModelReply{RetryAfterMillis: 1000}, 2*time.Second))
-	require.Equal(t, 3*time.Second, progress.Delay(domain.ModelReply{RetryAfterMillis: 3000}, 2*time.Second))
-	require.Equal(t, time.Hour, progress.Delay(domain.ModelReply{RetryAfterMillis: 1 << 50}, time.Second))
-	require.Equal(t, time.Second, progress.Delay(domain.ModelReply{RetryAfterMillis: -5}, time.Second))
+	require.Equal(t, 2*time.Second, progress.Delay(contract.ModelReply{RetryAfterMillis: 1000}, 2*time.Second))
+	require.Equal(t, 3*time.Second, progress.Delay(contract.ModelReply{RetryAfterMillis: 3000}, 2*time.Second))
+	require.Equal(t, time.Hour, progress.Delay(contract.ModelReply{RetryAfterMillis: 1 << 50}, time.Second))
+	require.Equal(t, time.Second, progress.Delay(contract.ModelReply{RetryAfterMillis: -5}, time.Second))
 }
 
 func TestHowACallEnded(t *testing.T) {
@@ -193,19 +194,19 @@ func TestHowACallEnded(t *testing.T) {
 		"a result": {
 			work: call(0, domain.ReadOnly), at: at(2), value: "a.txt",
 			fact: func(w progress.Work) progress.Fact {
-				return progress.ToolReplied{Work: w, Reply: domain.ToolReply{Content: "a.txt"}}
+				return progress.ToolReplied{Work: w, Reply: contract.ToolReply{Content: "a.txt"}}
 			},
 		},
 		"an error": {
 			work: call(0, domain.ReadOnly), at: stopped(2), message: refused.Message,
 			fact: func(w progress.Work) progress.Fact {
-				return progress.ToolReplied{Work: w, Reply: domain.ToolReply{Content: "dropped", Error: refused}}
+				return progress.ToolReplied{Work: w, Reply: contract.ToolReply{Content: "dropped", Error: refused}}
 			},
 		},
 		"an error that is too long": {
 			work: call(0, domain.ReadOnly), at: at(2), message: long.Message[:domain.MaxReason],
 			fact: func(w progress.Work) progress.Fact {
-				return progress.ToolReplied{Work: w, Reply: domain.ToolReply{Error: long}}
+				return progress.ToolReplied{Work: w, Reply: contract.ToolReply{Error: long}}
 			},
 		},
 		"lost, and may be repeated": {
@@ -237,7 +238,7 @@ func TestHowACallEnded(t *testing.T) {
 		"cut off, by its own word": {
 			work: call(0, domain.ReadOnly), at: at(2), code: domain.CodeInterrupted, message: "cut off", interrupted: true,
 			fact: func(w progress.Work) progress.Fact {
-				return progress.ToolReplied{Work: w, Reply: domain.ToolReply{Error: domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off")}}
+				return progress.ToolReplied{Work: w, Reply: contract.ToolReply{Error: domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off")}}
 			},
 		},
 	} {
@@ -282,7 +283,7 @@ func TestAStopInterruptsOnce(t *testing.T) {
 func TestACallIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	work := call(1, domain.AtMostOnce)
-	notBegun := domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}
+	notBegun := contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}
 	s := begun().With(progress.Asked{Work: work}, at(1)).With(progress.ToolReplied{Work: work, Reply: notBegun}, at(2))
 	require.Equal(t, domain.ToolNotRun, s.ToolExecutions[1].Outcome())
 	work.Since = noon.Add(time.Minute)
@@ -297,14 +298,14 @@ func TestACallIsMadeAgain(t *testing.T) {
 func TestWhatCountsAsRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		reply domain.ToolReply
+		reply contract.ToolReply
 		want  domain.ToolOutcome
 	}{
-		"a result":                      {domain.ToolReply{Content: "x"}, domain.ToolOK},
-		"a failure":                     {domain.ToolReply{Error: domain.Errorf(domain.Invalid, "x")}, domain.ToolFailed},
+		"a result":                      {contract.ToolReply{Content: "x"}, domain.ToolOK},
+		"a failure":                     {contract.ToolReply{Error: domain.Errorf(domain.Invalid, "x")}, domain.ToolFailed},
 		"stopped before":                {progress.NotRun(domain.Denied, "not run: the execution was stopped"), domain.ToolNotRun},
-		"did nothing":                   {domain.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, domain.ToolNotRun},
-		"did, it has come to something": {domain.ToolReply{NotStarted: true, Content: "x"}, domain.ToolOK},
+		"did nothing":                   {contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, domain.ToolNotRun},
+		"did, it has come to something": {contract.ToolReply{NotStarted: true, Content: "x"}, domain.ToolOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -323,7 +324,7 @@ func TestArgumentsByReference(t *testing.T) {
 	t.Parallel()
 	work := call(0, domain.ReadOnly)
 	s := begun().With(progress.Wanted{Calls: []domain.ToolCall{{ID: "c", Name: "ls", Arguments: "long"}}}, at(0))
-	work.Tool.Reference, work.Tool.Arguments = &domain.ArgumentsRef{}, ""
+	work.Tool.Reference, work.Tool.Arguments = &contract.ArgumentsRef{}, ""
 	require.Equal(t, "long", s.With(progress.Asked{Work: work}, at(1)).ToolExecutions[0].Call.Arguments)
 	changed := call(0, domain.ReadOnly)
 	changed.Tool.Arguments = "a hook's"
@@ -336,7 +337,7 @@ func TestWhatAStopKeeps(t *testing.T) {
 		Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Text: "half"}, {}, {Type: domain.PartText, Opaque: []byte("{")}},
 		ToolCalls: []domain.ToolCall{{ID: "c"}}, ToolResult: &domain.ToolResult{},
 	}
-	reply := domain.ModelReply{Outcome: domain.Interrupted, Message: said, Response: domain.Response{Model: "m"}}
+	reply := contract.ModelReply{Outcome: contract.Interrupted, Message: said, Response: domain.Response{Model: "m"}}
 	m, ok := progress.Remains(reply)
 	require.True(t, ok)
 	require.Equal(t, domain.Message{Role: domain.RoleAssistant, Parts: said.Parts[:1]}, m)
@@ -345,26 +346,26 @@ func TestWhatAStopKeeps(t *testing.T) {
 	require.Equal(t, "m", s.Response.Model)
 	require.Equal(t, domain.CodeInterrupted, s.Errors[0].Code)
 
-	reply.Outcome = domain.BilledFailure
+	reply.Outcome = contract.BilledFailure
 	_, ok = progress.Remains(reply)
 	require.False(t, ok)
 	require.Nil(t, begun().With(progress.CutOff{By: progress.StopInInference, Reply: reply}, at(1)).Response)
-	_, ok = progress.Remains(domain.ModelReply{Message: &domain.Message{ToolCalls: said.ToolCalls}})
+	_, ok = progress.Remains(contract.ModelReply{Message: &domain.Message{ToolCalls: said.ToolCalls}})
 	require.False(t, ok, "calls alone leave nothing")
 }
 
 func TestWhatALostWorkerLeaves(t *testing.T) {
 	t.Parallel()
-	text := func(beat *domain.Heartbeat) string {
+	text := func(beat *contract.Heartbeat) string {
 		m, _ := progress.Remains(progress.Loss{Beat: beat}.Kept())
 		return m.Text()
 	}
 	require.Empty(t, text(nil))
-	require.Empty(t, text(&domain.Heartbeat{Length: 9}))
-	require.Equal(t, "whole", text(&domain.Heartbeat{Tail: "whole", Length: 5}))
-	require.Equal(t, "…the end", text(&domain.Heartbeat{Tail: "the end", Length: 50}))
-	require.NotZero(t, progress.Loss{Beat: &domain.Heartbeat{Tail: "x"}}.Kept().Digest)
-	require.Equal(t, domain.Interrupted, progress.Loss{}.Kept().Outcome)
+	require.Empty(t, text(&contract.Heartbeat{Length: 9}))
+	require.Equal(t, "whole", text(&contract.Heartbeat{Tail: "whole", Length: 5}))
+	require.Equal(t, "…the end", text(&contract.Heartbeat{Tail: "the end", Length: 50}))
+	require.NotZero(t, progress.Loss{Beat: &contract.Heartbeat{Tail: "x"}}.Kept().Digest)
+	require.Equal(t, contract.Interrupted, progress.Loss{}.Kept().Outcome)
 }
 
 func TestALossIsAnError(t *testing.T) {
@@ -440,10 +441,10 @@ func TestWaitsAndSummaries(t *testing.T) {
 	require.Equal(t, 7*time.Second, s.With(progress.Attempted{Work: turn}, at(9)).Queued, "of a later attempt nobody knows when the first began")
 	require.Equal(t, 7*time.Second, s.With(progress.Attempted{Work: inference(1)}, at(9)).Queued)
 
-	sum := progress.Work{Model: &domain.ModelRequest{Summary: &domain.SummaryRequest{To: 9}}}
+	sum := progress.Work{Model: &contract.ModelRequest{Summary: &domain.SummaryRequest{To: 9}}}
 	asked := s.With(progress.Asked{Work: sum}, at(8))
-	done := asked.With(progress.ModelReplied{Work: sum, Reply: domain.ModelReply{
-		Outcome: domain.Answered, Response: domain.Response{Usage: usage(3, 1)}, Spent: usage(1, 1),
+	done := asked.With(progress.ModelReplied{Work: sum, Reply: contract.ModelReply{
+		Outcome: contract.Answered, Response: domain.Response{Usage: usage(3, 1)}, Spent: usage(1, 1),
 	}}, at(9))
 	require.Equal(t, []progress.Compaction{{Summary: true, Before: 9, Usage: usage(4, 2)}}, done.Compactions)
 	require.Zero(t, asked.Compactions[0].Usage, "what a step was made from stays as it was")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // MaxStops is how many stops of one execution are kept as signals. Later ones
@@ -12,13 +13,13 @@ const MaxStops = 100
 
 // ReadStop reads what a stop's signal holds. Every stop counts: one that cannot
 // be read is taken in the default mode, and says so.
-func ReadStop(data []byte) domain.StopRequest {
-	var request domain.StopRequest
+func ReadStop(data []byte) contract.StopRequest {
+	var request contract.StopRequest
 	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
-		request = domain.StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
+		request = contract.StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
 	}
 	if request.Mode == "" {
-		request.Mode = domain.AfterStep
+		request.Mode = contract.AfterStep
 	}
 	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
 	request.Source = domain.Shorten(request.Source, domain.MaxReason)
@@ -27,12 +28,12 @@ func ReadStop(data []byte) domain.StopRequest {
 
 // ServerStop is what a cancellation of the workflow with the server's own tools
 // asks for.
-func ServerStop() domain.StopRequest {
-	return domain.StopRequest{Reason: "the workflow was cancelled", Mode: domain.StopNow, Source: "server"}
+func ServerStop() contract.StopRequest {
+	return contract.StopRequest{Reason: "the workflow was cancelled", Mode: contract.StopNow, Source: "server"}
 }
 
 // StopOf is the signal that a request to stop adds.
-func StopOf(r domain.StopRequest) domain.StopSignal {
+func StopOf(r contract.StopRequest) domain.StopSignal {
 	signal := domain.StopSignal{Reason: domain.UserRequested, Message: r.Reason, Source: r.Source}
 	if signal.Source == "" {
 		signal.Source = "user"

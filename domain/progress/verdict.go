@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Verdict says what follows from how an inference ended.
@@ -23,11 +24,11 @@ const (
 // Judge says what follows from the reply of an inference after so many tries of
 // at most attempts, and with which error where it fails. stopped says that a
 // stop lets nothing go on: only a stop of ours is one, whatever the worker says.
-func Judge(reply domain.ModelReply, tries, attempts int, stopped bool) (Verdict, *domain.Error) {
+func Judge(reply contract.ModelReply, tries, attempts int, stopped bool) (Verdict, *domain.Error) {
 	switch why := WhyUnanswered(reply); reply.Outcome {
-	case domain.Answered:
+	case contract.Answered:
 		return Take, nil
-	case domain.Interrupted, domain.ShutDown:
+	case contract.Interrupted, contract.ShutDown:
 		switch {
 		case stopped:
 			return Stop, nil
@@ -36,7 +37,7 @@ func Judge(reply domain.ModelReply, tries, attempts int, stopped bool) (Verdict,
 				"the inference was cut off %d times by workers that stopped", tries)
 		}
 		return Again, nil
-	case domain.BilledFailure:
+	case contract.BilledFailure:
 		switch {
 		case stopped:
 			return Stop, nil
@@ -49,11 +50,11 @@ func Judge(reply domain.ModelReply, tries, attempts int, stopped bool) (Verdict,
 }
 
 // WhyUnanswered says what became of an inference that ended without an answer.
-func WhyUnanswered(reply domain.ModelReply) *domain.Error {
+func WhyUnanswered(reply contract.ModelReply) *domain.Error {
 	switch {
-	case reply.Outcome == domain.Interrupted:
+	case reply.Outcome == contract.Interrupted:
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
-	case reply.Outcome == domain.ShutDown:
+	case reply.Outcome == contract.ShutDown:
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")
 	case reply.Error != nil:
 		return reply.Error
@@ -66,7 +67,7 @@ const maxRetryAfter = time.Hour
 
 // Delay is how long to wait before an inference is made again: what the provider
 // asked for, and no less than our own delay.
-func Delay(reply domain.ModelReply, own time.Duration) time.Duration {
+func Delay(reply contract.ModelReply, own time.Duration) time.Duration {
 	asked := min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())
 	return max(time.Duration(asked)*time.Millisecond, own)
 }

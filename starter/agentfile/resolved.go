@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Resolved is an agent as it would run, all defaults set, in the form of an
@@ -159,8 +160,8 @@ func (f File) Resolve() Resolved {
 		Compaction: resolveCompaction(d.Compaction),
 		Retry:      Retry{d.Tries()},
 		Timeouts: Timeouts{
-			Inference: span(domain.Resolved{Definition: d}.InferenceTimeout()),
-			Tool:      span(domain.Resolved{Definition: d}.ToolTimeout(domain.ToolSpec{})),
+			Inference: span(contract.Resolved{Definition: d}.InferenceTimeout()),
+			Tool:      span(contract.Resolved{Definition: d}.ToolTimeout(domain.ToolSpec{})),
 			Connect:   given(d.Model.Timeouts.Connect),
 			FirstByte: given(d.Model.Timeouts.FirstByte),
 			Idle:      given(d.Model.Timeouts.Idle),

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -46,7 +47,7 @@ type snapshot struct {
 	agent
 	*workflowservice.DescribeWorkflowExecutionResponse
 	// outcome is that of the execution that ended last; nil: none has.
-	outcome *domain.Outcome
+	outcome *contract.Outcome
 }
 
 // describe asks the server, and no worker, about an agent.
@@ -116,10 +117,10 @@ func (s snapshot) execution(n int) Execution {
 
 // serverEnd says how the server itself ended the workflow, where it did. A
 // workflow that completes has an outcome of its own.
-func (s snapshot) serverEnd() (domain.Outcome, bool) {
+func (s snapshot) serverEnd() (contract.Outcome, bool) {
 	end, ended := history.EndOf(s.info().GetStatus())
 	if !ended {
-		return domain.Outcome{}, false
+		return contract.Outcome{}, false
 	}
 	return end.Outcome()
 }
@@ -151,7 +152,7 @@ type Execution struct {
 // A Result says how an execution ended and what it answered.
 type Result struct {
 	Execution
-	Outcome domain.Outcome `json:"outcome"`
+	Outcome contract.Outcome `json:"outcome"`
 	// Answer is the text of the execution's answer. It may be empty, and may
 	// be partial where the execution did not complete.
 	Answer string `json:"answer"`
@@ -164,5 +165,5 @@ type Result struct {
 	// a worker tells it.
 	Signal *domain.StopSignal `json:"signal,omitempty"`
 	// Source says who told the answer.
-	Source domain.StatusSource `json:"source"`
+	Source contract.StatusSource `json:"source"`
 }

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -35,7 +35,7 @@ type question struct {
 
 // ask puts a typed query to a run; the empty run id is the newest. Where no
 // worker answers in time the error is errNoWorker.
-func ask[In, Out any](ctx context.Context, c *Client, q question, query domain.Query[In, Out], in In) (Out, error) {
+func ask[In, Out any](ctx context.Context, c *Client, q question, query contract.Query[In, Out], in In) (Out, error) {
 	var out Out
 	call, cancel := context.WithTimeout(ctx, q.deadline)
 	defer cancel()
@@ -108,7 +108,7 @@ type telling struct {
 }
 
 // tell asks one run.
-func tell[In, Out any](ctx context.Context, t *telling, runID string, query domain.Query[In, Out], in In) (Out, error) {
+func tell[In, Out any](ctx context.Context, t *telling, runID string, query contract.Query[In, Out], in In) (Out, error) {
 	until := time.Now().Add(readTimeout)
 	for {
 		out, err := read(ctx, t.client, t.snapshot, runID, query, in)
@@ -127,7 +127,7 @@ func tell[In, Out any](ctx context.Context, t *telling, runID string, query doma
 }
 
 // read asks one run what only a worker can tell; a closed run is replayed.
-func read[In, Out any](ctx context.Context, c *Client, s snapshot, runID string, query domain.Query[In, Out], in In) (Out, error) {
+func read[In, Out any](ctx context.Context, c *Client, s snapshot, runID string, query contract.Query[In, Out], in In) (Out, error) {
 	q := question{workflowID: s.workflowID(), runID: runID, deadline: readTimeout}
 	return ask(ctx, c, q, query, in)
 }

@@ -6,7 +6,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Config says where agents run and how soon lost work is noticed. The zero
@@ -24,7 +24,7 @@ type Config struct {
 	Loopback bool
 	// Timing is handed to new agents. A field that is zero takes the value that
 	// fits Loopback.
-	Timing domain.Timing
+	Timing contract.Timing
 	// WorkflowTaskTimeout is how long a worker may take over a workflow task
 	// before another may. Zero: 2 s on loopback, else 10 s.
 	WorkflowTaskTimeout time.Duration
@@ -54,7 +54,7 @@ func (cfg Config) withDefaults() Config {
 		cfg.Namespace = "default"
 	}
 	if cfg.TaskQueue == "" {
-		cfg.TaskQueue = domain.DefaultTaskQueue
+		cfg.TaskQueue = contract.DefaultTaskQueue
 	}
 	if cfg.Converter == nil {
 		cfg.Converter = converter.GetDefaultDataConverter()

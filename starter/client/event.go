@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An EventType says what an Event is about.
@@ -120,21 +121,21 @@ type Event struct {
 	RunID       string             `json:"run_id,omitzero"`
 	Step        int                `json:"step,omitzero"`
 	// Position counts the step's calls from 0.
-	Position  int                 `json:"position,omitzero"`
-	Tool      string              `json:"tool,omitzero"`
-	Arguments string              `json:"arguments,omitzero"`
-	Hook      string              `json:"hook,omitzero"`
-	Trigger   domain.Trigger      `json:"trigger,omitzero"`
-	Text      string              `json:"text,omitzero"`
-	Skipped   int                 `json:"skipped,omitzero"`
-	Shown     int                 `json:"shown,omitzero"`
-	Calls     []domain.ToolCall   `json:"tool_calls,omitempty"`
-	Usage     domain.Usage        `json:"usage,omitzero"`
-	Finish    domain.FinishReason `json:"finish_reason,omitzero"`
-	Outcome   domain.ModelOutcome `json:"outcome,omitzero"`
-	Attempt   int                 `json:"attempt,omitzero"`
-	Mode      domain.StopMode     `json:"mode,omitzero"`
-	Reason    string              `json:"reason,omitzero"`
-	Error     *domain.Error       `json:"error,omitempty"`
-	Ended     *domain.Outcome     `json:"ended,omitempty"`
+	Position  int                   `json:"position,omitzero"`
+	Tool      string                `json:"tool,omitzero"`
+	Arguments string                `json:"arguments,omitzero"`
+	Hook      string                `json:"hook,omitzero"`
+	Trigger   domain.Trigger        `json:"trigger,omitzero"`
+	Text      string                `json:"text,omitzero"`
+	Skipped   int                   `json:"skipped,omitzero"`
+	Shown     int                   `json:"shown,omitzero"`
+	Calls     []domain.ToolCall     `json:"tool_calls,omitempty"`
+	Usage     domain.Usage          `json:"usage,omitzero"`
+	Finish    domain.FinishReason   `json:"finish_reason,omitzero"`
+	Outcome   contract.ModelOutcome `json:"outcome,omitzero"`
+	Attempt   int                   `json:"attempt,omitzero"`
+	Mode      contract.StopMode     `json:"mode,omitzero"`
+	Reason    string                `json:"reason,omitzero"`
+	Error     *domain.Error         `json:"error,omitempty"`
+	Ended     *contract.Outcome     `json:"ended,omitempty"`
 }

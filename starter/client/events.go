@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // EventsOptions choose events. The zero value is all of the newest execution.
@@ -80,7 +81,7 @@ type eventReader struct {
 
 // holds asks a run which events it has.
 func (r *eventReader) holds(ctx context.Context, runID string) (holding, error) {
-	page, err := tell(ctx, &r.telling, runID, domain.QueryEvents, domain.EventsRequest{Number: r.number, After: math.MaxInt64})
+	page, err := tell(ctx, &r.telling, runID, contract.QueryEvents, contract.EventsRequest{Number: r.number, After: math.MaxInt64})
 	if err != nil {
 		return holding{}, unheld(err, !r.insists)
 	}
@@ -95,7 +96,7 @@ func (r *eventReader) holds(ctx context.Context, runID string) (holding, error) 
 // that was the execution's last, or the caller wants no more.
 func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
 	for {
-		page, err := tell(ctx, &r.telling, runID, domain.QueryEvents, domain.EventsRequest{Number: r.number, After: r.last})
+		page, err := tell(ctx, &r.telling, runID, contract.QueryEvents, contract.EventsRequest{Number: r.number, After: r.last})
 		if err != nil {
 			return false, err
 		}

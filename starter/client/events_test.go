@@ -11,15 +11,16 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // eventsHeld is a worker whose runs hold ranges of the events of nora's first
 // execution, two to a page; the event of number end is its last.
 func eventsHeld(ranges map[string][2]int64, end int64) func(context.Context, string, string, any) (any, error) {
 	return func(_ context.Context, runID, _ string, in any) (any, error) {
-		r := in.(domain.EventsRequest)
+		r := in.(contract.EventsRequest)
 		first, last := ranges[runID][0], ranges[runID][1]
-		page := domain.EventsPage{ExecutionID: nth(1), Number: 1, First: first}
+		page := contract.EventsPage{ExecutionID: nth(1), Number: 1, First: first}
 		if first == 0 {
 			return page, nil
 		}

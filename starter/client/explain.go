@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
@@ -58,7 +59,7 @@ type explanation struct {
 	// older means that the agent has begun an execution after this one.
 	older bool
 	// outcome is nil while the execution is in progress.
-	outcome *domain.Outcome
+	outcome *contract.Outcome
 
 	// then is what history tells of the agent while the execution was its newest,
 	// at of the execution; run is the newest run. gone says that runs of the
@@ -73,7 +74,7 @@ type explanation struct {
 	steps   []domain.StepExecution
 	failure *domain.Error
 	// status and state are of the newest execution only.
-	status *domain.StatusView
+	status *contract.StatusView
 	state  *domain.ExecutionState
 	// heard are the signals of an earlier execution by its events; nil where
 	// they cannot be read.
@@ -156,8 +157,8 @@ func (e *explanation) recorded() []ExplainStep {
 // askAll asks the workflow, where a worker answers, for all that it knows.
 func (c *Client) askAll(ctx context.Context, e *explanation) error {
 	q := question{workflowID: e.workflowID(), runID: e.runID(), deadline: askTimeout}
-	page, err := within(ctx, patience, func(ctx context.Context) (domain.StepsPage, error) {
-		return ask(ctx, c, q, domain.QuerySteps, domain.StepsRequest{Number: e.number, From: math.MaxInt32})
+	page, err := within(ctx, patience, func(ctx context.Context) (contract.StepsPage, error) {
+		return ask(ctx, c, q, contract.QuerySteps, contract.StepsRequest{Number: e.number, From: math.MaxInt32})
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -179,7 +180,7 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.want {
 		e.status = new(c.waiting(ctx, e.snapshot, e.completing(*view)))
 	}
-	view, err := ask(ctx, c, q, domain.QueryState, domain.StateRequest{From: math.MaxInt32})
+	view, err := ask(ctx, c, q, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
 	if err != nil {
 		return nil //nolint:nilerr // what it would add is said to be missing
 	}
@@ -214,9 +215,9 @@ func (e *explanation) miss(format string, args ...any) {
 
 // view puts together what is known.
 func (e *explanation) view() ExplainView {
-	v := ExplainView{Execution: e.execution(e.number), Source: domain.FromHistory, Status: domain.StatusInProgress}
+	v := ExplainView{Execution: e.execution(e.number), Source: contract.FromHistory, Status: domain.StatusInProgress}
 	if e.told {
-		v.Source = domain.FromWorkflow
+		v.Source = contract.FromWorkflow
 	}
 	if e.outcome != nil {
 		v.Status = e.outcome.Status

@@ -13,29 +13,30 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // knows is a worker that answers what is asked of nora's newest execution.
 type knows struct {
 	steps  []domain.StepExecution
-	status domain.StatusView
+	status contract.StatusView
 	state  domain.AgentState
-	page   domain.StepsPage
+	page   contract.StepsPage
 }
 
 func (k knows) answer(_ context.Context, _, query string, in any) (any, error) {
 	switch query {
-	case string(domain.QuerySteps):
+	case string(contract.QuerySteps):
 		page := k.page
 		page.First = 1
-		if in.(domain.StepsRequest).From <= 1 {
+		if in.(contract.StepsRequest).From <= 1 {
 			page.Steps = k.steps
 		}
 		return page, nil
-	case string(domain.QueryStatus):
+	case string(contract.QueryStatus):
 		return k.status, nil
 	}
-	return domain.StateView{State: must(json.Marshal(k.state))}, nil
+	return contract.StateView{State: must(json.Marshal(k.state))}, nil
 }
 
 // told makes a worker that knows an execution which ended with these signals.
@@ -54,8 +55,8 @@ func told(t *testing.T, budget domain.ExecutionBudget, steps []domain.StepExecut
 	}
 	s = s.WithLateSignals(len(signals)-late, now)
 	s = must(s.WithExecutionCompleted(at(50).AsTime()))
-	k := knows{steps: steps, state: s, page: domain.StepsPage{ExecutionID: nth(1), Number: 1}}
-	k.status = domain.StatusView{ExecutionID: nth(1), Number: 1, Status: s.Status(), Model: "scripted/x", Budget: budget, Source: domain.FromWorkflow}
+	k := knows{steps: steps, state: s, page: contract.StepsPage{ExecutionID: nth(1), Number: 1}}
+	k.status = contract.StatusView{ExecutionID: nth(1), Number: 1, Status: s.Status(), Model: "scripted/x", Budget: budget, Source: contract.FromWorkflow}
 	return k
 }
 
@@ -83,7 +84,7 @@ func failedCall(call domain.ToolExecution, err *domain.Error) domain.ToolExecuti
 // ended ends the fake's run with an outcome of these steps.
 func endedRun(k knows, price *domain.Price) *fakeRun {
 	run := newRun("run-1", nil)
-	run.completes(run.schedule(string(domain.ListTools), domain.CatalogRequest{}), domain.Catalog{Price: price, ContextWindow: 1000})
+	run.completes(run.schedule(string(contract.ListTools), contract.CatalogRequest{}), contract.Catalog{Price: price, ContextWindow: 1000})
 	o := outcomeOf(1, k.state.StepCount())
 	o.Status, o.Usage, o.CostNanoUSD = k.state.Status(), k.state.Usage(), k.state.CostNanoUSD()
 	o.StopReason, _ = k.state.StopReason()
@@ -130,7 +131,7 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	k.status.Prior = domain.Spent{Steps: 1, Tokens: 300, Seconds: 2}
 	v := explained(t, endedRun(k, &domain.Price{Input: 1}), &k)
 
-	require.Equal(t, domain.FromWorkflow, v.Source)
+	require.Equal(t, contract.FromWorkflow, v.Source)
 	require.Empty(t, v.Missing)
 	require.Equal(t, domain.StatusStopped, v.Status)
 	require.Equal(t, "it reached its limit of steps: max_steps is 3 and 3 are done", v.Ending.Summary)
@@ -254,7 +255,7 @@ func TestExplainWhatToDo(t *testing.T) {
 			require.NotEmpty(t, remedy(domain.Error{Kind: kind, Code: code}), "%s %s", kind, code)
 		}
 	}
-	e := explanation{outcome: &domain.Outcome{}}
+	e := explanation{outcome: &contract.Outcome{}}
 	for _, reason := range domain.StopReasons() {
 		require.NotContains(t, e.summary(&ExplainEnding{StopReason: reason}), "nobody can tell why", reason)
 	}
@@ -277,7 +278,7 @@ func TestExplainOneThatTheServerEnded(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
 	run.answers(1, 1, "looking", domain.ToolCall{ID: "c", Name: "ls"})
-	run.completes(run.calls(1, 1, 0, "ls"), domain.ToolReply{Content: "a"})
+	run.completes(run.calls(1, 1, 0, "ls"), contract.ToolReply{Content: "a"})
 	run.infers(1, 2)
 	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
 	v := explained(t, run, nil)

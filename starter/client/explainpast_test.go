@@ -10,13 +10,14 @@ import (
 	updatepb "go.temporal.io/api/update/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // price makes an input token cost one nano-dollar, an output token ten.
 var price = domain.Price{Input: 1_000_000, Output: 10_000_000}
 
 // used gives a reply its usage.
-func used(r domain.ModelReply, response, spent domain.Usage, tries int) domain.ModelReply {
+func used(r contract.ModelReply, response, spent domain.Usage, tries int) contract.ModelReply {
 	r.Response = domain.Response{Finish: domain.FinishStop, Usage: response}
 	r.Spent, r.Tries = spent, tries
 	return r
@@ -25,7 +26,7 @@ func used(r domain.ModelReply, response, spent domain.Usage, tries int) domain.M
 // pricedRun is a run whose worker knows the price.
 func pricedRun() *fakeRun {
 	run := newRun("run-1", nil)
-	run.completes(run.schedule(string(domain.ListTools), domain.CatalogRequest{}), domain.Catalog{Price: &price, ContextWindow: 1000})
+	run.completes(run.schedule(string(contract.ListTools), contract.CatalogRequest{}), contract.Catalog{Price: &price, ContextWindow: 1000})
 	return run
 }
 
@@ -37,17 +38,17 @@ func TestExplainFromHistoryAlone(t *testing.T) {
 	run.completes(first, used(reply("", domain.ToolCall{ID: "1", Name: "ls", Arguments: "{}"}, domain.ToolCall{ID: "2", Name: "rm", Arguments: "{}"}), usage(100, 10), domain.Usage{}, 3))
 	ls := run.calls(1, 1, 0, "ls")
 	run.startsAttempt(ls, 2, "lost")
-	run.completes(ls, domain.ToolReply{Content: "a.txt", Attempts: 2})
+	run.completes(ls, contract.ToolReply{Content: "a.txt", Attempts: 2})
 
 	cut := run.infers(1, 2)
-	run.completes(cut, domain.ModelReply{
-		Outcome: domain.BilledFailure, Spent: usage(50, 5), Tries: 1, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the stream ended early"),
+	run.completes(cut, contract.ModelReply{
+		Outcome: contract.BilledFailure, Spent: usage(50, 5), Tries: 1, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the stream ended early"),
 	})
 	run.completes(run.infers(1, 2), used(reply("done"), usage(200, 20), domain.Usage{}, 1))
 	run.ends(outcomeOf(1, 2))
 	v := explained(t, run, nil)
 
-	require.Equal(t, domain.FromHistory, v.Source)
+	require.Equal(t, contract.FromHistory, v.Source)
 	require.Contains(t, v.Missing[0], "no worker answers")
 	require.Contains(t, v.Ending.Summary, "the agent was done")
 	require.Len(t, v.Steps, 2)
@@ -100,7 +101,7 @@ func TestExplainARunningOne(t *testing.T) {
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
 			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
-				SignalName: string(domain.SignalStop), Input: payloads(domain.StopRequest{Reason: "enough"}),
+				SignalName: string(contract.SignalStop), Input: payloads(contract.StopRequest{Reason: "enough"}),
 			},
 		},
 	})
@@ -127,7 +128,7 @@ func TestExplainKeepsExecutionsApart(t *testing.T) {
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
 			WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
-				AcceptedRequest: &updatepb.Request{Input: &updatepb.Input{Name: string(domain.UpdateSend), Args: payloads(domain.SendRequest{
+				AcceptedRequest: &updatepb.Request{Input: &updatepb.Input{Name: string(contract.UpdateSend), Args: payloads(contract.SendRequest{
 					Prompt: "again", Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))},
 				})}},
 			},
@@ -172,10 +173,10 @@ func TestExplainCompactions(t *testing.T) {
 	t.Parallel()
 	run := pricedRun()
 	run.completes(run.infers(1, 1), used(reply("", domain.ToolCall{Name: "ls"}), usage(100, 10), domain.Usage{}, 1))
-	request := domain.ModelRequest{ExecutionID: nth(1), Step: 2, Edits: domain.Edits{Cleared: 7}, Summary: &domain.SummaryRequest{To: 9}}
-	run.completes(run.schedule(string(domain.CallModel), request), used(reply("summed up"), usage(300, 30), domain.Usage{}, 1))
+	request := contract.ModelRequest{ExecutionID: nth(1), Step: 2, Edits: domain.Edits{Cleared: 7}, Summary: &domain.SummaryRequest{To: 9}}
+	run.completes(run.schedule(string(contract.CallModel), request), used(reply("summed up"), usage(300, 30), domain.Usage{}, 1))
 	request.Summary, request.Edits = nil, domain.Edits{Cleared: 9, Hidden: 9, Summary: 12}
-	run.completes(run.schedule(string(domain.CallModel), request), used(reply("done"), usage(50, 5), domain.Usage{}, 1))
+	run.completes(run.schedule(string(contract.CallModel), request), used(reply("done"), usage(50, 5), domain.Usage{}, 1))
 	run.ends(outcomeOf(1, 2))
 	v := explained(t, run, nil)
 	require.Equal(t, []ExplainCompaction{
@@ -194,7 +195,7 @@ func TestExplainALostWorker(t *testing.T) {
 	id := run.infers(1, 1)
 	lost := failure("heartbeat")
 	lost.FailureInfo = &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
-		LastHeartbeatDetails: payloads(domain.Heartbeat{Step: 1, Phase: domain.PhaseRequested, Spent: usage(10, 1), Reserved: usage(20, 2)}),
+		LastHeartbeatDetails: payloads(contract.Heartbeat{Step: 1, Phase: contract.PhaseRequested, Spent: usage(10, 1), Reserved: usage(20, 2)}),
 	}}
 	run.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An ExplainView says why an execution ended, or what it is doing, and what each
@@ -41,7 +42,7 @@ type ExplainView struct {
 	History ExplainHistory  `json:"history"`
 	Context *ExplainContext `json:"context"`
 	// Source says who told the steps: workflow, or history where no worker answers.
-	Source domain.StatusSource `json:"source"`
+	Source contract.StatusSource `json:"source"`
 	// Missing says, a sentence each, what could not be told.
 	Missing []string `json:"missing"`
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -137,7 +138,7 @@ func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Ext
 	case p.ended != nil && !p.open():
 		return Extended{}, ended(p.called(), nil)
 	}
-	reply, err := updateAs(ctx, c, p.workflowID(), o.RequestID, domain.UpdateExtend, domain.ExtendRequest{
+	reply, err := updateAs(ctx, c, p.workflowID(), o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
 		Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number),
 	})
 	switch _, refused := refusalOf(err); {
@@ -161,9 +162,9 @@ func (p position) nothingLeft() *Error {
 	return errorf(Refused, nil, "execution %d of %s is completed, so there is nothing to go on with; %s", p.number, p.called(), next)
 }
 
-func (a agent) extended(reply domain.ExtendReply) Extended {
+func (a agent) extended(reply contract.ExtendReply) Extended {
 	return Extended{
-		Execution: a.begun(domain.SendReply{ExecutionID: reply.ExecutionID, Number: reply.Number, RunID: reply.RunID}),
+		Execution: a.begun(contract.SendReply{ExecutionID: reply.ExecutionID, Number: reply.Number, RunID: reply.RunID}),
 		Began:     reply.Began, Budget: reply.Budget,
 	}
 }
@@ -206,7 +207,7 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 			}
 		}
 	}
-	view, err := read(ctx, c, p.snapshot, p.runID(), domain.QueryState, domain.StateRequest{From: math.MaxInt32})
+	view, err := read(ctx, c, p.snapshot, p.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
 	if err != nil {
 		return Extended{}, readFailure(ctx, p.called(), "reading the state of "+p.called(), err)
 	}
@@ -242,7 +243,7 @@ func (c *Client) closedItself(ctx context.Context, p position) error {
 
 // repeated is the answer to a request that has begun an execution before. Which
 // run that is was not known when its answer was noted.
-func (p position) repeated(reply domain.ExtendReply) Extended {
+func (p position) repeated(reply contract.ExtendReply) Extended {
 	if reply.Number == p.number {
 		reply.ExecutionID, reply.RunID = p.executionID(p.number), p.runID()
 	}
@@ -250,28 +251,28 @@ func (p position) repeated(reply domain.ExtendReply) Extended {
 }
 
 // inputOf reads what a run started with.
-func (c *Client) inputOf(ctx context.Context, p position) (domain.SessionInput, error) {
+func (c *Client) inputOf(ctx context.Context, p position) (contract.SessionInput, error) {
 	doing := "reading the history of " + p.called()
 	began, err := c.reader(p.agent).First(ctx, p.runID())
 	if err != nil {
-		return domain.SessionInput{}, fail(ctx, p.called(), doing, err)
+		return contract.SessionInput{}, fail(ctx, p.called(), doing, err)
 	}
 	if !began.Readable() {
-		return domain.SessionInput{}, errorf(Failed, nil, "%s: what the workflow started with cannot be read", doing)
+		return contract.SessionInput{}, errorf(Failed, nil, "%s: what the workflow started with cannot be read", doing)
 	}
 	return began.Input, nil
 }
 
 // successor is the start of the workflow that goes on from a closed run, which
 // started with an input and ended in a state.
-func (c *Client) successor(ctx context.Context, p position, in domain.SessionInput, view domain.StateView, o ExtendOptions) (opening, error) {
+func (c *Client) successor(ctx context.Context, p position, in contract.SessionInput, view contract.StateView, o ExtendOptions) (opening, error) {
 	state, err := domain.DecodeAgentState(view.State)
 	if err != nil {
 		return opening{}, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	budget, _ := state.Budget()
 	in.SchemaVersion, in.Prompt, in.Budget, in.Timing = domain.SchemaVersion, "", domain.ExecutionBudget{}, c.cfg.Timing
-	in.GoOn = &domain.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
+	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
 	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
 		return opening{}, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
 	}
@@ -283,8 +284,8 @@ func (c *Client) successor(ctx context.Context, p position, in domain.SessionInp
 	}
 	begins := opening{number: p.number + 1, queue: c.queueOf(p), before: p.ended}
 	carry := *view.Carry
-	carry.Extended = []domain.ExtendedUpdate{{
-		ID: o.RequestID, Reply: domain.ExtendReply{Number: begins.number, Began: true, Budget: in.GoOn.Budget},
+	carry.Extended = []contract.ExtendedUpdate{{
+		ID: o.RequestID, Reply: contract.ExtendReply{Number: begins.number, Began: true, Budget: in.GoOn.Budget},
 	}}
 	in.Carry = &carry
 	if err := c.loadEntries(ctx, p, &in); err != nil {
@@ -304,7 +305,7 @@ func (c *Client) queueOf(p position) string {
 
 // loadEntries hands the messages on that no segment holds: in the input, or,
 // where they are too long for that, as a task for storage.
-func (c *Client) loadEntries(ctx context.Context, p position, in *domain.SessionInput) error {
+func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput) error {
 	carry := in.Carry
 	in.GoOn.Copy, carry.Copy = carry.Copy, nil
 	carry.Entries = nil
@@ -329,7 +330,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *domain.Session
 	if carry.Resolved == nil || !carry.Resolved.Storage {
 		return errorf(Refused, nil, "%s: its conversation takes %d bytes, and without storage at most %d can be handed on; configure storage on the workers of the next agent", p.called(), size, domain.MaxCarriedMessages)
 	}
-	in.GoOn.Copy = &domain.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: next, Digest: log.Chain()}, RunID: p.runID()}
+	in.GoOn.Copy = &contract.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: next, Digest: log.Chain()}, RunID: p.runID()}
 	if err := checkSize("state", in); err != nil {
 		return invalid(err)
 	}

@@ -12,10 +12,11 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // stopped is the outcome of nora's n-th execution, at a limit.
-func stopped(n int) domain.Outcome {
+func stopped(n int) contract.Outcome {
 	o := outcomeOf(n, 2)
 	o.Status, o.StopReason = domain.StatusStopped, domain.StepsLimitReached
 	return o
@@ -47,10 +48,10 @@ func TestExtendOfWhatIsThere(t *testing.T) {
 			run := newRun("run-1", nil)
 			c.make(run)
 			f := newFake(run)
-			var sent domain.ExtendRequest
+			var sent contract.ExtendRequest
 			f.update = func(_ string, in any) (any, error) {
-				sent = in.(domain.ExtendRequest)
-				return domain.ExtendReply{ExecutionID: nth(2), Number: 2, RunID: "run-1", Began: true, Budget: steps(9)}, nil
+				sent = in.(contract.ExtendRequest)
+				return contract.ExtendReply{ExecutionID: nth(2), Number: 2, RunID: "run-1", Began: true, Budget: steps(9)}, nil
 			}
 			x, err := f.client().Extend(t.Context(), "nora", c.o)
 			require.Equal(t, c.means, sent.ExecutionID)
@@ -80,7 +81,7 @@ func TestExtendDecidesByWhatIsTrueThen(t *testing.T) {
 			f.change(func() { run.ends(stopped(1)) })
 			return nil, denied("it is stopping")
 		}
-		return domain.ExtendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
+		return contract.ExtendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
 	}
 	x, err := f.client().Extend(t.Context(), "nora", ExtendOptions{Budget: steps(9), RequestID: "mine"})
 	require.NoError(t, err)
@@ -99,16 +100,16 @@ func TestExtendDecidesByWhatIsTrueThen(t *testing.T) {
 const lonely = "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11"
 
 // lonelyRun is its workflow, whose n-th execution was stopped at a limit.
-func lonelyRun(t *testing.T, id string, n int, goOn *domain.GoOn) *fakeRun {
+func lonelyRun(t *testing.T, id string, n int, goOn *contract.GoOn) *fakeRun {
 	t.Helper()
 	a := must(agentOf(lonely))
 	r := newRun(id, nil)
 	r.first = id
-	in := domain.SessionInput{SchemaVersion: 1, AgentID: a.id, Definition: scriptedAgent(), Prompt: "go"}
+	in := contract.SessionInput{SchemaVersion: 1, AgentID: a.id, Definition: scriptedAgent(), Prompt: "go"}
 	if goOn != nil {
 		state, err := json.Marshal(lonelyState(t, n-1))
 		require.NoError(t, err)
-		in.Prompt, in.GoOn, in.Carry = "", goOn, &domain.Carry{State: state}
+		in.Prompt, in.GoOn, in.Carry = "", goOn, &contract.Carry{State: state}
 	}
 	r.events[0].GetWorkflowExecutionStartedEventAttributes().Input = payloads(in)
 	o := stopped(n)
@@ -142,10 +143,10 @@ func answersOf(t *testing.T, n, size int, storage bool) func(context.Context, st
 	state, err := json.Marshal(lonelyState(t, n))
 	require.NoError(t, err)
 	return func(_ context.Context, _, query string, in any) (any, error) {
-		if query == string(domain.QueryState) {
-			return domain.StateView{State: state, Length: 3, Carry: &domain.Carry{State: state, Resolved: &domain.Resolved{Storage: storage}}}, nil
+		if query == string(contract.QueryState) {
+			return contract.StateView{State: state, Length: 3, Carry: &contract.Carry{State: state, Resolved: &contract.Resolved{Storage: storage}}}, nil
 		}
-		page := domain.MessagesPage{From: in.(domain.MessagesRequest).From, Length: 3}
+		page := contract.MessagesPage{From: in.(contract.MessagesRequest).From, Length: 3}
 		if page.From < 3 {
 			page.Entries = []domain.Entry{{Index: page.From, Message: domain.UserMessage(string(make([]byte, size)))}}
 		}
@@ -170,9 +171,12 @@ func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
 			t.Parallel()
 			f := newFake(lonelyRun(t, "run-0", 1, nil))
 			f.query = answersOf(t, 1, c.size, c.storage)
-			var in domain.SessionInput
+			var in contract.SessionInput
 			var options sdk.StartWorkflowOptions
-			f.start = func(o sdk.StartWorkflowOptions, input domain.SessionInput) error { options, in = o, input; return nil }
+			f.start = func(o sdk.StartWorkflowOptions, input contract.SessionInput) error {
+				options, in = o, input
+				return nil
+			}
 			x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9), RequestID: "mine"})
 			if c.class != "" {
 				requireClass(t, err, c.class)
@@ -184,7 +188,7 @@ func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
 			require.Equal(t, 2, x.Number)
 			require.Equal(t, must(agentOf(lonely)).id.Execution("run-1", 2), x.ExecutionID)
 			require.Equal(t, domain.WorkflowID(lonely), options.ID)
-			require.Equal(t, 1, options.Memo[domain.MemoOutcome].(domain.Outcome).Number)
+			require.Equal(t, 1, options.Memo[contract.MemoOutcome].(contract.Outcome).Number)
 			require.Empty(t, in.Prompt)
 			require.Equal(t, scriptedAgent(), in.Definition)
 			require.Equal(t, steps(9), in.GoOn.Budget)
@@ -226,13 +230,13 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 			answer := answersOf(t, 1, 10, false)
 			f.query = func(ctx context.Context, run, query string, in any) (any, error) {
 				out, err := answer(ctx, run, query, in)
-				if view, ok := out.(domain.StateView); ok {
+				if view, ok := out.(contract.StateView); ok {
 					view.Carry.Prior, view.Carry.Resolved.Price = c.used, &domain.Price{Input: 1}
 				}
 				return out, err
 			}
 			started := false
-			f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error { started = true; return nil }
+			f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error { started = true; return nil }
 			_, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: c.budget, Lift: c.lift})
 			require.Equal(t, c.says == "", started)
 			if c.says == "" {
@@ -260,16 +264,16 @@ func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
 	first := lonelyRun(t, "run-0", 1, nil)
 	f := newFake(first)
 	f.query = answersOf(t, 1, 10, false)
-	f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error {
-		second := lonelyRun(t, "run-9", 2, &domain.GoOn{RunID: "run-0"})
+	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error {
+		second := lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})
 		second.events, second.status, second.memo = second.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
 		f.change(func() { f.runs = append(f.runs, second) })
 		return serviceerror.NewWorkflowExecutionAlreadyStarted("already started", "request", "run-9")
 	}
-	var sent domain.ExtendRequest
+	var sent contract.ExtendRequest
 	f.update = func(_ string, in any) (any, error) {
-		sent = in.(domain.ExtendRequest)
-		return domain.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
+		sent = in.(contract.ExtendRequest)
+		return contract.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
 	}
 	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
 	require.NoError(t, err)
@@ -281,7 +285,7 @@ func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
 func TestExecutionsOfEarlierWorkflows(t *testing.T) {
 	t.Parallel()
 	f := newFake(
-		lonelyRun(t, "run-0", 1, nil), lonelyRun(t, "run-5", 2, &domain.GoOn{RunID: "run-0"}), lonelyRun(t, "run-9", 3, &domain.GoOn{RunID: "run-5"}),
+		lonelyRun(t, "run-0", 1, nil), lonelyRun(t, "run-5", 2, &contract.GoOn{RunID: "run-0"}), lonelyRun(t, "run-9", 3, &contract.GoOn{RunID: "run-5"}),
 	)
 	f.query = func(context.Context, string, string, any) (any, error) { return nil, errDown }
 	for n, run := range map[int]string{1: "run-0", 2: "run-5", 3: "run-9"} {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A fakeServer answers as Temporal does for one workflow of ours, from
@@ -37,8 +37,8 @@ type fakeServer struct {
 	query func(ctx context.Context, runID, query string, in any) (any, error)
 	// update answers updates, start and signal see what is sent.
 	update func(id string, in any) (any, error)
-	start  func(o sdk.StartWorkflowOptions, in domain.SessionInput) error
-	signal func(in domain.StopRequest) error
+	start  func(o sdk.StartWorkflowOptions, in contract.SessionInput) error
+	signal func(in contract.StopRequest) error
 	listed []*workflowpb.WorkflowExecutionInfo
 }
 
@@ -195,7 +195,7 @@ func (f *fakeServer) QueryWorkflowWithOptions(ctx context.Context, r *sdk.QueryW
 }
 
 func (f *fakeServer) SignalWorkflow(_ context.Context, _, _, _ string, in any) error {
-	return f.signal(in.(domain.StopRequest))
+	return f.signal(in.(contract.StopRequest))
 }
 
 func (f *fakeServer) UpdateWorkflow(_ context.Context, o sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
@@ -214,7 +214,7 @@ func (h fakeHandle) Get(_ context.Context, value any) error {
 }
 
 func (f *fakeServer) ExecuteWorkflow(_ context.Context, o sdk.StartWorkflowOptions, _ any, args ...any) (sdk.WorkflowRun, error) {
-	if err := f.start(o, args[0].(domain.SessionInput)); err != nil {
+	if err := f.start(o, args[0].(contract.SessionInput)); err != nil {
 		return nil, err
 	}
 	return fakeStarted{id: o.ID}, nil
@@ -239,7 +239,7 @@ type fakeOperator struct {
 func (fakeOperator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
 	keyword := enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: map[string]enumspb.IndexedValueType{
-		domain.AttributeAgentName: keyword, domain.AttributeAgentStatus: keyword, "Other": keyword,
+		contract.AttributeAgentName: keyword, contract.AttributeAgentStatus: keyword, "Other": keyword,
 	}}, nil
 }
 
@@ -255,8 +255,8 @@ func payloads(value any) *commonpb.Payloads {
 	return p
 }
 
-func memoOf(o domain.Outcome) *commonpb.Memo {
-	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{domain.MemoOutcome: payloads(o).Payloads[0]}}
+func memoOf(o contract.Outcome) *commonpb.Memo {
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoOutcome: payloads(o).Payloads[0]}}
 }
 
 // at is the time of the n-th event.

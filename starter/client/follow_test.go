@@ -13,6 +13,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // followed collects what Follow yields until it ends.
@@ -39,9 +40,9 @@ func TestFollowTellsTheStory(t *testing.T) {
 	run := newRun("run-1", nil)
 	run.answers(1, 1, "looking", domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "gone"})
 	read, lost := run.calls(1, 1, 0, "read_file"), run.calls(1, 1, 1, "gone")
-	run.completes(lost, domain.ToolReply{Error: domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "no such tool")})
+	run.completes(lost, contract.ToolReply{Error: domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "no such tool")})
 	run.startsAttempt(read, 3, "disk busy")
-	run.completes(read, domain.ToolReply{Content: "text"})
+	run.completes(read, contract.ToolReply{Content: "text"})
 	run.answers(1, 2, "42")
 	run.ends(outcomeOf(1, 2))
 
@@ -125,9 +126,9 @@ func TestFollowFromNow(t *testing.T) {
 }
 
 // beating is a pending inference that reports.
-func beating(activityID string, attempt int32, beat domain.Heartbeat) *workflowpb.PendingActivityInfo {
+func beating(activityID string, attempt int32, beat contract.Heartbeat) *workflowpb.PendingActivityInfo {
 	return &workflowpb.PendingActivityInfo{
-		ActivityId: activityID, ActivityType: &commonpb.ActivityType{Name: string(domain.CallModel)},
+		ActivityId: activityID, ActivityType: &commonpb.ActivityType{Name: string(contract.CallModel)},
 		State: enumspb.PENDING_ACTIVITY_STATE_STARTED, Attempt: attempt, ScheduledTime: at(1),
 		LastStartedTime: at(2), LastHeartbeatTime: at(3), HeartbeatDetails: payloads(beat),
 	}
@@ -147,8 +148,8 @@ func TestFollowShowsLiveText(t *testing.T) {
 		}()
 		beat := func(attempt int32, tail string, length int) {
 			f.change(func() {
-				run.pending = []*workflowpb.PendingActivityInfo{beating("2", attempt, domain.Heartbeat{
-					ExecutionID: nth(1), Step: 1, Phase: domain.PhaseStreaming, Attempt: int(attempt), Tail: tail, Length: length,
+				run.pending = []*workflowpb.PendingActivityInfo{beating("2", attempt, contract.Heartbeat{
+					ExecutionID: nth(1), Step: 1, Phase: contract.PhaseStreaming, Attempt: int(attempt), Tail: tail, Length: length,
 				})}
 			})
 			time.Sleep(textEvery) // in the bubble's time
@@ -229,7 +230,7 @@ func TestFollowOfAnEndThatWasDeleted(t *testing.T) {
 	t.Parallel()
 	first := newRun("run-1", nil)
 	before := outcomeOf(1, 1)
-	second := newRun("run-2", &domain.Carry{Outcome: &before}).continues("run-1")
+	second := newRun("run-2", &contract.Carry{Outcome: &before}).continues("run-1")
 	second.sent(2)
 	f := newFake(first, second).withDeleted("run-1")
 	var last error

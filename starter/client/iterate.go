@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Execute begins an execution, as Start does, waits for its end, and returns
@@ -194,7 +195,7 @@ type stateShape struct {
 // execution that is wanted has not begun there, and is gone where a later one has.
 func (a *assembly) state(ctx context.Context, runID string) (domain.AgentState, bool, error) {
 	var none domain.AgentState
-	view, err := tell(ctx, &a.telling, runID, domain.QueryState, domain.StateRequest{From: math.MaxInt32})
+	view, err := tell(ctx, &a.telling, runID, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
 	if err != nil {
 		return none, false, err
 	}
@@ -234,7 +235,7 @@ func unreadable(s snapshot, err error) *Error {
 // that the run holds, and what lies before them in earlier runs.
 func (a *assembly) loadMessages(ctx context.Context, runID string, length int) error {
 	for next := a.next(); next < length; {
-		page, err := tell(ctx, &a.telling, runID, domain.QueryMessages, domain.MessagesRequest{From: next})
+		page, err := tell(ctx, &a.telling, runID, contract.QueryMessages, contract.MessagesRequest{From: next})
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -89,9 +90,9 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 // visible yields what the server's list says, by pages. Runs that went on in
 // another one are left out.
 func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", domain.Execute)
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.Execute)
 	if o.Open {
-		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", domain.Execute)
+		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.Execute)
 	}
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
 		var token []byte
@@ -158,10 +159,10 @@ func (c *Client) looked(ctx context.Context, a agent, l Listed) Listed {
 	if p.ended != nil {
 		return l.with(*p.ended)
 	}
-	return l.with(domain.Outcome{Status: domain.StatusInProgress, Number: p.number})
+	return l.with(contract.Outcome{Status: domain.StatusInProgress, Number: p.number})
 }
 
-func (l Listed) with(o domain.Outcome) Listed {
+func (l Listed) with(o contract.Outcome) Listed {
 	l.Status, l.Number, l.StopReason, l.Code, l.Steps = o.Status, o.Number, o.StopReason, o.Code, nil
 	byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut
 	if o.Status.Terminal() && !byServer {

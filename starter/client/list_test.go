@@ -9,9 +9,10 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
-func visible(workflowID, runID string, status enumspb.WorkflowExecutionStatus, outcome *domain.Outcome) *workflowpb.WorkflowExecutionInfo {
+func visible(workflowID, runID string, status enumspb.WorkflowExecutionStatus, outcome *contract.Outcome) *workflowpb.WorkflowExecutionInfo {
 	info := &workflowpb.WorkflowExecutionInfo{
 		Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID}, Status: status, StartTime: at(1),
 	}

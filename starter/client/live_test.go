@@ -13,6 +13,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A liveRun is a run of nora's that is followed while it goes on.
@@ -40,9 +41,9 @@ func (l *liveRun) then(how func()) {
 }
 
 // beats reports for the newest inference, whose activity has the given id and attempt.
-func (l *liveRun) beats(activityID string, attempt int32, beat domain.Heartbeat) {
+func (l *liveRun) beats(activityID string, attempt int32, beat contract.Heartbeat) {
 	l.then(func() {
-		beat.ExecutionID, beat.Step, beat.Phase = nth(1), 1, domain.PhaseStreaming
+		beat.ExecutionID, beat.Step, beat.Phase = nth(1), 1, contract.PhaseStreaming
 		l.pending = []*workflowpb.PendingActivityInfo{beating(activityID, attempt, beat)}
 	})
 }
@@ -81,17 +82,17 @@ func TestLiveTextByAttempt(t *testing.T) {
 		run := newRun("run-1", nil)
 		first := run.infers(1, 1)
 		l := watched(t, run)
-		l.beats("2", 1, domain.Heartbeat{Attempt: 1, Reasoning: "hm", ReasoningLength: 2})
-		l.beats("2", 1, domain.Heartbeat{Attempt: 1, Reasoning: "hm, 6×7", ReasoningLength: 8, Tail: "It", Length: 2})
+		l.beats("2", 1, contract.Heartbeat{Attempt: 1, Reasoning: "hm", ReasoningLength: 2})
+		l.beats("2", 1, contract.Heartbeat{Attempt: 1, Reasoning: "hm, 6×7", ReasoningLength: 8, Tail: "It", Length: 2})
 		var second int64
 		l.then(func() {
 			l.pending = nil
-			l.completes(first, domain.ModelReply{Outcome: domain.BilledFailure, Tries: 1, Error: domain.Errorf(domain.Unavailable, "cut")})
-			second = l.schedule(string(domain.CallModel), domain.ModelRequest{ExecutionID: nth(1), Step: 1, Attempts: 1})
+			l.completes(first, contract.ModelReply{Outcome: contract.BilledFailure, Tries: 1, Error: domain.Errorf(domain.Unavailable, "cut")})
+			second = l.schedule(string(contract.CallModel), contract.ModelRequest{ExecutionID: nth(1), Step: 1, Attempts: 1})
 		})
-		l.beats("4", 1, domain.Heartbeat{Attempt: 2, Tail: "Fort", Length: 4})
-		l.beats("4", 2, domain.Heartbeat{Attempt: 3, Reasoning: "anew", ReasoningLength: 4})
-		l.beats("4", 2, domain.Heartbeat{Attempt: 3, Reasoning: "anew", ReasoningLength: 4, Tail: "42", Length: 2})
+		l.beats("4", 1, contract.Heartbeat{Attempt: 2, Tail: "Fort", Length: 4})
+		l.beats("4", 2, contract.Heartbeat{Attempt: 3, Reasoning: "anew", ReasoningLength: 4})
+		l.beats("4", 2, contract.Heartbeat{Attempt: 3, Reasoning: "anew", ReasoningLength: 4, Tail: "42", Length: 2})
 		l.then(func() {
 			answer := reply("42.")
 			answer.Tries = 2
@@ -126,8 +127,8 @@ func TestLiveTextComesLate(t *testing.T) {
 		run := newRun("run-1", nil)
 		run.infers(1, 1)
 		l := watched(t, run)
-		l.beats("2", 1, domain.Heartbeat{Attempt: 1, Tail: "the end", Length: 1007, Reasoning: "thought", ReasoningLength: 507})
-		l.beats("2", 1, domain.Heartbeat{Attempt: 1, Tail: "the end of it", Length: 1013, Reasoning: "thought", ReasoningLength: 507})
+		l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "the end", Length: 1007, Reasoning: "thought", ReasoningLength: 507})
+		l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "the end of it", Length: 1013, Reasoning: "thought", ReasoningLength: 507})
 		whole := strings.Repeat("x", 1000) + "the end of it."
 		l.then(func() { l.completes(2, reply(whole)) })
 		events := l.ended()
@@ -144,14 +145,14 @@ func TestLiveTextComesLate(t *testing.T) {
 func TestLiveTextOfALostWorker(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stop *domain.StopRequest
+		stop *contract.StopRequest
 		want []attempted
 		skip int
 	}{
-		"stopped":           {&domain.StopRequest{Mode: domain.StopNow}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}, 4},
-		"stopped by now":    {&domain.StopRequest{Within: domain.Span(time.Nanosecond)}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}, 4},
-		"to stop later":     {&domain.StopRequest{Within: domain.Span(time.Hour)}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
-		"to stop at a step": {&domain.StopRequest{}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
+		"stopped":           {&contract.StopRequest{Mode: contract.StopNow}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}, 4},
+		"stopped by now":    {&contract.StopRequest{Within: contract.Span(time.Nanosecond)}, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}, 4},
+		"to stop later":     {&contract.StopRequest{Within: contract.Span(time.Hour)}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
+		"to stop at a step": {&contract.StopRequest{}, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
 		"not stopped":       {nil, []attempted{{EventText, 1, "two "}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,20 +161,20 @@ func TestLiveTextOfALostWorker(t *testing.T) {
 				run := newRun("run-1", nil)
 				scheduled := run.infers(1, 1)
 				l := watched(t, run)
-				l.beats("2", 1, domain.Heartbeat{Attempt: 1, Tail: "two ", Length: 8})
+				l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "two ", Length: 8})
 				l.then(func() {
 					l.pending = nil
 					if c.stop != nil {
 						l.stops(*c.stop)
 					}
-					l.timesOut(scheduled, domain.Heartbeat{Step: 1, Phase: domain.PhaseStreaming, Attempt: 1, Tail: "two three", Length: 13})
+					l.timesOut(scheduled, contract.Heartbeat{Step: 1, Phase: contract.PhaseStreaming, Attempt: 1, Tail: "two three", Length: 13})
 				})
 				events := l.ended()
 				require.Equal(t, c.want, attemptsIn(events))
 				cut := events[len(events)-2]
 				require.Equal(t, c.skip, cut.Skipped)
 				require.Equal(t, len(cut.Text), cut.Shown)
-				require.Equal(t, cut.Text != "", cut.Outcome == domain.Interrupted)
+				require.Equal(t, cut.Text != "", cut.Outcome == contract.Interrupted)
 			})
 		})
 	}
@@ -183,17 +184,17 @@ func TestLiveTextOfALostWorker(t *testing.T) {
 // model said is shown, and why is told once an execution.
 func TestLiveTextIsWithheld(t *testing.T) {
 	t.Parallel()
-	hooks := []domain.HookSpec{{Name: "audit", Trigger: domain.TriggerOnStop}, {Name: "redact", Trigger: domain.TriggerAfterInference}}
+	hooks := []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerOnStop}, {Name: "redact", Trigger: domain.TriggerAfterInference}}
 	carrying := inMidst(1, 0)
-	carrying.Resolved = &domain.Resolved{Hooks: hooks}
+	carrying.Resolved = &contract.Resolved{Hooks: hooks}
 	resolving := newRun("run-1", nil)
-	resolving.completes(resolving.schedule(string(domain.ListTools), domain.CatalogRequest{}), domain.Catalog{Hooks: hooks})
+	resolving.completes(resolving.schedule(string(contract.ListTools), contract.CatalogRequest{}), contract.Catalog{Hooks: hooks})
 	for name, run := range map[string]*fakeRun{"resolved in the run": resolving, "carried": newRun("run-1", carrying)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run.answers(1, 1, "my key is 4711", domain.ToolCall{Name: "f"})
 			cut := run.infers(1, 2)
-			run.completes(cut, domain.ModelReply{Outcome: domain.Interrupted, Message: reply("my key").Message})
+			run.completes(cut, contract.ModelReply{Outcome: contract.Interrupted, Message: reply("my key").Message})
 			run.ends(outcomeOf(1, 2))
 			events := followed(t, newFake(run), FollowOptions{})
 			var withheld []Event
@@ -215,28 +216,28 @@ func TestLiveTextOfASummary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		run := newRun("run-1", nil)
-		scheduled := run.schedule(string(domain.CallModel), domain.ModelRequest{ExecutionID: nth(1), Step: 1, Summary: &domain.SummaryRequest{To: 3}})
+		scheduled := run.schedule(string(contract.CallModel), contract.ModelRequest{ExecutionID: nth(1), Step: 1, Summary: &domain.SummaryRequest{To: 3}})
 		l := watched(t, run)
-		l.beats("2", 1, domain.Heartbeat{Attempt: 1, Tail: "in short", Length: 8, Reasoning: "hm", ReasoningLength: 2})
+		l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "in short", Length: 8, Reasoning: "hm", ReasoningLength: 2})
 		l.then(func() { l.completes(scheduled, reply("in short")) })
 		require.Equal(t, []EventType{EventBegan, EventStep, EventSummary, EventEnded}, typesOf(l.ended()))
 	})
 }
 
 // stops records a stop signal.
-func (r *fakeRun) stops(request domain.StopRequest) {
+func (r *fakeRun) stops(request contract.StopRequest) {
 	r.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
 			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
-				SignalName: string(domain.SignalStop), Input: payloads(request),
+				SignalName: string(contract.SignalStop), Input: payloads(request),
 			},
 		},
 	})
 }
 
 // timesOut ends an activity whose worker was lost.
-func (r *fakeRun) timesOut(scheduled int64, beat domain.Heartbeat) {
+func (r *fakeRun) timesOut(scheduled int64, beat contract.Heartbeat) {
 	r.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT,
 		Attributes: &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{

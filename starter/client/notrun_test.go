@@ -9,17 +9,18 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // refusesCalls is a worker that knows why two of three calls of step 1 were not run.
 func refusesCalls(asked *int) func(context.Context, string, string, any) (any, error) {
 	return func(_ context.Context, _, query string, in any) (any, error) {
-		if query != string(domain.QuerySteps) || in.(domain.StepsRequest).From != 1 {
+		if query != string(contract.QuerySteps) || in.(contract.StepsRequest).From != 1 {
 			return nil, errDown
 		}
 		*asked++
 		blocked := domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: no secrets").From("privacy")
-		return domain.StepsPage{ExecutionID: nth(1), Number: 1, First: 1, Steps: []domain.StepExecution{
+		return contract.StepsPage{ExecutionID: nth(1), Number: 1, First: 1, Steps: []domain.StepExecution{
 			stepOf(1, domain.AgentStep{ToolExecutions: []domain.ToolExecution{
 				failedCall(readCall(1, 0, "a", ""), blocked), readCall(1, 1, "b", "text"),
 				failedCall(readCall(1, 2, "c", ""), domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no call is left")),
@@ -34,7 +35,7 @@ func TestFollowShowsCallsThatWereNotRun(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
 	run.answers(1, 1, "looking", domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "taken_out"})
-	run.completes(run.calls(1, 1, 1, "read_file"), domain.ToolReply{Content: "text"})
+	run.completes(run.calls(1, 1, 1, "read_file"), contract.ToolReply{Content: "text"})
 	run.answers(1, 2, "42")
 	run.ends(outcomeOf(1, 2))
 	f, asked := newFake(run), 0
@@ -74,15 +75,15 @@ func TestFollowShowsHooksAndSummaries(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
 	hook := func(step int, trigger domain.Trigger) int64 {
-		return run.schedule(string(domain.CallHook), domain.HookRequest{
-			Hook: domain.HookSpec{Name: "audit", Trigger: trigger}, ExecutionID: nth(1), Number: 1, Step: step,
+		return run.schedule(string(contract.CallHook), contract.HookRequest{
+			Hook: contract.HookSpec{Name: "audit", Trigger: trigger}, ExecutionID: nth(1), Number: 1, Step: step,
 		})
 	}
-	run.completes(hook(0, domain.TriggerBeforeExecution), domain.HookReply{})
-	summary := domain.ModelRequest{ExecutionID: nth(1), Step: 1, Summary: &domain.SummaryRequest{To: 3}}
-	run.completes(run.schedule(string(domain.CallModel), summary), domain.ModelReply{Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Throttled, "too many")})
+	run.completes(hook(0, domain.TriggerBeforeExecution), contract.HookReply{})
+	summary := contract.ModelRequest{ExecutionID: nth(1), Step: 1, Summary: &domain.SummaryRequest{To: 3}}
+	run.completes(run.schedule(string(contract.CallModel), summary), contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Throttled, "too many")})
 	summary.Attempts = 1
-	run.completes(run.schedule(string(domain.CallModel), summary), reply("what was asked"))
+	run.completes(run.schedule(string(contract.CallModel), summary), reply("what was asked"))
 	run.answers(1, 1, "42")
 	failing := hook(1, domain.TriggerAfterStep)
 	run.fallsThrough(failing, "the disk is full")
@@ -106,7 +107,7 @@ func TestResultHasTheSignal(t *testing.T) {
 	f, o := newFake(run), stopped(1)
 	said := &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2 and 2 are done"}
 	f.query = func(context.Context, string, string, any) (any, error) {
-		return domain.StepsPage{ExecutionID: nth(1), Number: 1, Outcome: &o, Signal: said}, nil
+		return contract.StepsPage{ExecutionID: nth(1), Number: 1, Outcome: &o, Signal: said}, nil
 	}
 	r, err := f.client().Wait(t.Context(), "nora", 0)
 	require.NoError(t, err)
@@ -119,11 +120,11 @@ func TestPriced(t *testing.T) {
 	run := newRun("run-1", nil)
 	f := newFake(run)
 	f.query = func(context.Context, string, string, any) (any, error) {
-		return domain.StepsPage{ExecutionID: nth(1), Number: 1, Priced: true}, nil
+		return contract.StepsPage{ExecutionID: nth(1), Number: 1, Priced: true}, nil
 	}
 	priced := func() bool { return must(f.client().Priced(t.Context(), "nora", 0)) }
 	require.True(t, priced())
-	f.query = func(context.Context, string, string, any) (any, error) { return domain.StepsPage{Number: 1}, nil }
+	f.query = func(context.Context, string, string, any) (any, error) { return contract.StepsPage{Number: 1}, nil }
 	require.False(t, priced())
 	o := outcomeOf(1, 2)
 	run.ends(o)

@@ -6,6 +6,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -15,7 +16,7 @@ type position struct {
 	// number is that of the newest execution.
 	number int
 	// ended says how that execution ended; nil: it is in progress.
-	ended *domain.Outcome
+	ended *contract.Outcome
 	// byServer means that the server ended it, and not the workflow.
 	byServer bool
 	// left means that the agent has gone on in another workflow since.
@@ -89,7 +90,7 @@ func (s snapshot) settled() bool {
 
 // cutShort is the outcome of an execution that was in progress when the server
 // ended the workflow; nil where it did not.
-func (s snapshot) cutShort(number, step int) *domain.Outcome {
+func (s snapshot) cutShort(number, step int) *contract.Outcome {
 	o, ok := s.serverEnd()
 	if !ok {
 		return nil
@@ -126,7 +127,7 @@ type newestScan struct {
 	begun bool
 	step  int
 	// outcome is that of the wanted one, where it has ended meanwhile.
-	outcome *domain.Outcome
+	outcome *contract.Outcome
 	// trouble is why the newest workflow task failed; empty where one has gone
 	// well since, which passed tells.
 	trouble string

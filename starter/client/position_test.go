@@ -7,6 +7,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func TestPosition(t *testing.T) {
@@ -88,7 +89,7 @@ func TestPositionOfARunThatTookOver(t *testing.T) {
 	require.Equal(t, 8, p.step, "seven are complete")
 
 	last := outcomeOf(3, 2)
-	idle := newRun("run-2", &domain.Carry{Outcome: &last}).continues("run-1")
+	idle := newRun("run-2", &contract.Carry{Outcome: &last}).continues("run-1")
 	p, err = newFake(first, idle).client().locate(t.Context(), "nora")
 	require.NoError(t, err)
 	require.Equal(t, &last, p.ended)

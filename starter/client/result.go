@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/output"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -36,8 +37,8 @@ func (c *Client) Result(ctx context.Context, id string, number int) (Result, err
 
 // result adds the answer to an outcome. last is the newest run in which the
 // execution was.
-func (c *Client) result(ctx context.Context, p position, last string, outcome domain.Outcome) (Result, error) {
-	r := Result{Execution: p.execution(outcome.Number), Outcome: outcome, Source: domain.FromWorkflow}
+func (c *Client) result(ctx context.Context, p position, last string, outcome contract.Outcome) (Result, error) {
+	r := Result{Execution: p.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
 	r.RunID = last
 	if _, byServer := p.serverEnd(); !byServer {
 		if page, ok := c.told(ctx, p, outcome); ok {
@@ -52,7 +53,7 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 	if err != nil {
 		return Result{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
 	}
-	r.Answer, r.Source = answer, domain.FromHistory
+	r.Answer, r.Source = answer, contract.FromHistory
 	if outcome.Status == domain.StatusFailed {
 		r.Error = failure
 		if r.Error == nil || outcome.Code != "" && r.Error.Code != outcome.Code {
@@ -64,7 +65,7 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome do
 
 // told asks the workflow for the answer of an execution. It reports false where
 // no worker answers, or the workflow knows of a later execution only.
-func (c *Client) told(ctx context.Context, p position, outcome domain.Outcome) (domain.StepsPage, bool) {
+func (c *Client) told(ctx context.Context, p position, outcome contract.Outcome) (contract.StepsPage, bool) {
 	q, wait := question{workflowID: p.workflowID(), deadline: askTimeout}, patience
 	if outcome.Rewritten {
 		// Nothing else can tell.
@@ -73,8 +74,8 @@ func (c *Client) told(ctx context.Context, p position, outcome domain.Outcome) (
 	if p.left {
 		q.runID = p.runID()
 	}
-	page, err := within(ctx, wait, func(ctx context.Context) (domain.StepsPage, error) {
-		return ask(ctx, c, q, domain.QuerySteps, domain.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
+	page, err := within(ctx, wait, func(ctx context.Context) (contract.StepsPage, error) {
+		return ask(ctx, c, q, contract.QuerySteps, contract.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
 	})
 	held := err == nil && page.ExecutionID == outcome.ExecutionID && page.Outcome != nil
 	return page, held
@@ -110,7 +111,7 @@ func (c *Client) recorded(ctx context.Context, s snapshot, last string, id domai
 
 // failureOf says in words why an execution failed of which only the outcome is
 // known.
-func failureOf(o domain.Outcome) *domain.Error {
+func failureOf(o contract.Outcome) *domain.Error {
 	switch o.Code {
 	case domain.CodeTerminated:
 		return domain.CodedErrorf(domain.Denied, o.Code, "an operator terminated the workflow").From("server")
@@ -167,22 +168,22 @@ func (c *Client) locateExecution(ctx context.Context, id string, number int) (po
 var errUnfinished = errors.New("the execution is in progress")
 
 // outcome returns how an execution ended, or errUnfinished.
-func (c *Client) outcome(ctx context.Context, p position, number int) (domain.Outcome, error) {
+func (c *Client) outcome(ctx context.Context, p position, number int) (contract.Outcome, error) {
 	switch {
 	case number < p.number:
 		return c.past(ctx, p.snapshot, number)
 	case p.ended == nil:
-		return domain.Outcome{}, errUnfinished
+		return contract.Outcome{}, errUnfinished
 	}
 	return *p.ended, nil
 }
 
 // await follows the history until an execution has ended, and says in which run.
-func (c *Client) await(ctx context.Context, p position, number int) (domain.Outcome, string, error) {
+func (c *Client) await(ctx context.Context, p position, number int) (contract.Outcome, string, error) {
 	last := p.runID()
 	for it, err := range c.chain(ctx, p.snapshot, p.runID()) {
 		if err != nil {
-			return domain.Outcome{}, "", err
+			return contract.Outcome{}, "", err
 		}
 		c.connection(it)
 		if it.Fact == nil {
@@ -204,29 +205,29 @@ func (c *Client) await(ctx context.Context, p position, number int) (domain.Outc
 
 // closed returns the outcome of an execution whose workflow has ended without
 // saying it.
-func (c *Client) closed(ctx context.Context, p position, number int) (domain.Outcome, error) {
+func (c *Client) closed(ctx context.Context, p position, number int) (contract.Outcome, error) {
 	now, err := c.locate(ctx, p.called())
 	if err != nil {
-		return domain.Outcome{}, err
+		return contract.Outcome{}, err
 	}
 	if now.firstRunID() == p.firstRunID() && now.number == number && now.ended != nil {
 		return *now.ended, nil
 	}
-	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, p.called())
+	return contract.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, p.called())
 }
 
 // past looks through the runs, the newest first, for how an earlier execution
 // ended.
-func (c *Client) past(ctx context.Context, s snapshot, number int) (domain.Outcome, error) {
+func (c *Client) past(ctx context.Context, s snapshot, number int) (contract.Outcome, error) {
 	for recorded, err := range c.reader(s.agent).BackwardsChain(ctx, s.runID()) {
 		if err != nil {
-			return domain.Outcome{}, goneIfDeleted(err, "execution %d of %s: its run has been deleted", number, s.called())
+			return contract.Outcome{}, goneIfDeleted(err, "execution %d of %s: its run has been deleted", number, s.called())
 		}
 		if outcome, ok := progress.OutcomeOf(recorded.Fact); ok && outcome.Number == number {
 			return outcome, nil
 		}
 	}
-	return domain.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, s.called())
+	return contract.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, s.called())
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:
@@ -325,7 +326,7 @@ func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error
 	case !errors.Is(err, errUnfinished):
 		return false, fail(ctx, id, "reading the history of "+id, err)
 	}
-	page, err := read(ctx, c, p.snapshot, p.runID(), domain.QuerySteps, domain.StepsRequest{Number: number, From: math.MaxInt32})
+	page, err := read(ctx, c, p.snapshot, p.runID(), contract.QuerySteps, contract.StepsRequest{Number: number, From: math.MaxInt32})
 	if err != nil {
 		return false, readFailure(ctx, id, "reading the steps of "+id, err)
 	}

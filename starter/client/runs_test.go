@@ -7,15 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // stepsHeld is a worker whose runs hold ranges of the steps of nora's first
 // execution, two to a page.
 func stepsHeld(ranges map[string][2]int) func(context.Context, string, string, any) (any, error) {
 	return func(_ context.Context, runID, _ string, in any) (any, error) {
-		r := in.(domain.StepsRequest)
+		r := in.(contract.StepsRequest)
 		first, last := ranges[runID][0], ranges[runID][1]
-		page := domain.StepsPage{ExecutionID: nth(1), Number: 1, First: first}
+		page := contract.StepsPage{ExecutionID: nth(1), Number: 1, First: first}
 		for n := max(r.From, first); first > 0 && n <= last; n++ {
 			if len(page.Steps) == 2 {
 				page.Next = n
@@ -75,7 +76,7 @@ func TestStepsOfAnExecutionThatNoRunKnows(t *testing.T) {
 	run.ends(outcomeOf(1, 3))
 	run.sent(2)
 	f := newFake(run)
-	f.query = answering(domain.StepsPage{ExecutionID: nth(2), Number: 2})
+	f.query = answering(contract.StepsPage{ExecutionID: nth(2), Number: 2})
 	var last error
 	for _, err := range f.client().Steps(t.Context(), "nora", 1) {
 		last = err
@@ -87,9 +88,9 @@ func TestStepsOfAnExecutionThatNoRunKnows(t *testing.T) {
 // up to but not including to, two to a page.
 func messagesHeld(ranges map[string][2]int) func(context.Context, string, string, any) (any, error) {
 	return func(_ context.Context, runID, _ string, in any) (any, error) {
-		r := in.(domain.MessagesRequest)
+		r := in.(contract.MessagesRequest)
 		base, length := ranges[runID][0], ranges[runID][1]
-		page := domain.MessagesPage{From: max(r.From, base), Base: base, Length: length}
+		page := contract.MessagesPage{From: max(r.From, base), Base: base, Length: length}
 		limit := 2
 		if r.Limit > 0 {
 			limit = r.Limit

@@ -12,6 +12,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // nora is the named agent of these tests.
@@ -28,17 +29,17 @@ func must[T any](value T, err error) T {
 func nth(n int) domain.ExecutionID { return nora.id.Execution("run-1", n) }
 
 // outcomeOf is the outcome of nora's n-th execution.
-func outcomeOf(n, steps int) domain.Outcome {
-	return domain.Outcome{
+func outcomeOf(n, steps int) contract.Outcome {
+	return contract.Outcome{
 		AgentID: nora.id, ExecutionID: nth(n), Number: n, Status: domain.StatusCompleted,
 		StopReason: domain.Completed, Steps: steps,
 	}
 }
 
 // newRun begins a run's history. carry is nil for the first.
-func newRun(id string, carry *domain.Carry) *fakeRun {
+func newRun(id string, carry *contract.Carry) *fakeRun {
 	r := &fakeRun{id: id, status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}
-	in := domain.SessionInput{SchemaVersion: 1, AgentID: nora.id, Name: nora.name, Prompt: "go", Carry: carry}
+	in := contract.SessionInput{SchemaVersion: 1, AgentID: nora.id, Name: nora.name, Prompt: "go", Carry: carry}
 	r.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
@@ -55,12 +56,12 @@ func (r *fakeRun) continues(previous string) *fakeRun {
 }
 
 // inMidst is what a run hands on in the middle of nora's n-th execution.
-func inMidst(n, steps int) *domain.Carry {
+func inMidst(n, steps int) *contract.Carry {
 	state := map[string]any{
 		"execution_count": n,
 		"execution":       map[string]any{"execution_id": nth(n), "status": "in_progress", "folded": map[string]any{"steps": steps}},
 	}
-	return &domain.Carry{State: must(json.Marshal(state))}
+	return &contract.Carry{State: must(json.Marshal(state))}
 }
 
 func (r *fakeRun) add(e *historypb.HistoryEvent) int64 {
@@ -83,12 +84,12 @@ func (r *fakeRun) schedule(kind string, in any) int64 {
 
 // infers schedules an inference.
 func (r *fakeRun) infers(n, step int) int64 {
-	return r.schedule(string(domain.CallModel), domain.ModelRequest{ExecutionID: nth(n), Step: step})
+	return r.schedule(string(contract.CallModel), contract.ModelRequest{ExecutionID: nth(n), Step: step})
 }
 
 // calls schedules a tool call.
 func (r *fakeRun) calls(n, step, position int, name string) int64 {
-	return r.schedule(string(domain.CallTool), domain.ToolRequest{
+	return r.schedule(string(contract.CallTool), contract.ToolRequest{
 		ExecutionID: nth(n), Step: step, Position: position, Name: name, Arguments: `{"path":"."}`,
 	})
 }
@@ -110,9 +111,9 @@ func (r *fakeRun) answers(n, step int, text string, calls ...domain.ToolCall) {
 	r.completes(r.infers(n, step), reply(text, calls...))
 }
 
-func reply(text string, calls ...domain.ToolCall) domain.ModelReply {
+func reply(text string, calls ...domain.ToolCall) contract.ModelReply {
 	m := domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}}, ToolCalls: calls}
-	return domain.ModelReply{Outcome: domain.Answered, Message: &m}
+	return contract.ModelReply{Outcome: contract.Answered, Message: &m}
 }
 
 // startsAttempt records at which attempt an activity ended, and why the one
@@ -147,7 +148,7 @@ func failure(message string) *failurepb.Failure {
 }
 
 // ends writes the memo that ends an execution.
-func (r *fakeRun) ends(o domain.Outcome) {
+func (r *fakeRun) ends(o contract.Outcome) {
 	r.memo = memoOf(o)
 	r.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED,
@@ -164,7 +165,7 @@ func (r *fakeRun) sent(n int) {
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
 			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
 				Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{
-					Success: payloads(domain.SendReply{ExecutionID: nth(n), Number: n, Began: true}),
+					Success: payloads(contract.SendReply{ExecutionID: nth(n), Number: n, Began: true}),
 				}},
 			},
 		},

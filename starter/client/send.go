@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -32,7 +33,7 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err != nil {
 		return Execution{}, err
 	}
-	request := domain.SendRequest{Prompt: o.Prompt, IfIdle: true, Model: o.Model, Budget: o.Budget}
+	request := contract.SendRequest{Prompt: o.Prompt, IfIdle: true, Model: o.Model, Budget: o.Budget}
 	if err := checkSend(request, time.Now()); err != nil {
 		return Execution{}, invalid(err)
 	}
@@ -40,7 +41,7 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err != nil {
 		return Execution{}, err
 	}
-	reply, err := update(ctx, c, s.workflowID(), domain.UpdateSend, request)
+	reply, err := update(ctx, c, s.workflowID(), contract.UpdateSend, request)
 	if errors.Is(err, errClosed) {
 		return Execution{}, ended(id, err)
 	}
@@ -62,7 +63,7 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	reply, err := update(ctx, c, s.workflowID(), domain.UpdateClose, domain.CloseRequest{})
+	reply, err := update(ctx, c, s.workflowID(), contract.UpdateClose, contract.CloseRequest{})
 	if errors.Is(err, errClosed) {
 		return 0, ended(id, err)
 	}
@@ -106,7 +107,7 @@ func ended(id string, cause error) *Error {
 }
 
 // begun names the execution that a message began.
-func (a agent) begun(reply domain.SendReply) Execution {
+func (a agent) begun(reply contract.SendReply) Execution {
 	return Execution{
 		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: reply.ExecutionID, Number: reply.Number,
 		WorkflowID: a.workflowID(), RunID: reply.RunID,
@@ -128,12 +129,12 @@ var errClosed = errors.New("the workflow has ended")
 // long as ctx lasts: no worker may be up. The update's id stays the same, so it
 // is done once however often it is sent. errClosed says that the workflow has
 // ended, or never was.
-func update[In, Out any](ctx context.Context, c *Client, workflowID string, name domain.Update[In, Out], in In) (Out, error) {
+func update[In, Out any](ctx context.Context, c *Client, workflowID string, name contract.Update[In, Out], in In) (Out, error) {
 	return updateAs(ctx, c, workflowID, uuid.NewString(), name, in)
 }
 
 // updateAs is update with an id that the caller has chosen.
-func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string, name domain.Update[In, Out], in In) (Out, error) {
+func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string, name contract.Update[In, Out], in In) (Out, error) {
 	told := false
 	var gone time.Time // since when the server has been away
 	for {
@@ -168,7 +169,7 @@ func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string
 }
 
 // attempt sends an update once.
-func attempt[In, Out any](ctx context.Context, c *Client, workflowID, id string, name domain.Update[In, Out], in In) (Out, error) {
+func attempt[In, Out any](ctx context.Context, c *Client, workflowID, id string, name contract.Update[In, Out], in In) (Out, error) {
 	var out Out
 	call, cancel := context.WithTimeout(ctx, updateTry)
 	defer cancel()

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -51,7 +52,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	if err != nil {
 		return Execution{}, err
 	}
-	input := domain.SessionInput{
+	input := contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
 		Prompt: s.Prompt, Budget: s.Budget, Timing: c.cfg.Timing,
 	}
@@ -80,11 +81,11 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 // An opening is what a workflow starts with, and the number of the execution
 // that it begins.
 type opening struct {
-	input  domain.SessionInput
+	input  contract.SessionInput
 	number int
 	queue  string
 	// before is how the execution ended that it goes on from, where there is one.
-	before *domain.Outcome
+	before *contract.Outcome
 }
 
 // memo is what the server holds of the workflow from its beginning on.
@@ -92,7 +93,7 @@ func (o opening) memo() map[string]any {
 	if o.before == nil {
 		return nil
 	}
-	return map[string]any{domain.MemoOutcome: *o.before}
+	return map[string]any{contract.MemoOutcome: *o.before}
 }
 
 // begin starts a workflow. An error that one is open comes back as it is.
@@ -109,7 +110,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		TypedSearchAttributes:                    a.initial(o.input.Attributes),
 		StaticSummary:                            a.name,
 		Memo:                                     o.memo(),
-	}, string(domain.Execute), o.input)
+	}, string(contract.Execute), o.input)
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
 		return Execution{}, err
@@ -135,7 +136,7 @@ func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error
 	if err := c.idle(ctx, a, open); err != nil {
 		return Execution{}, err
 	}
-	reply, err := update(ctx, c, a.workflowID(), domain.UpdateSend, s.message())
+	reply, err := update(ctx, c, a.workflowID(), contract.UpdateSend, s.message())
 	if err == nil {
 		return a.begun(reply), nil
 	}
@@ -151,12 +152,12 @@ func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error
 }
 
 // message is the start as an open session takes it.
-func (s Start) message() domain.SendRequest {
+func (s Start) message() contract.SendRequest {
 	given := s.Definition
 	if s.Given != nil {
 		given = *s.Given
 	}
-	request := domain.SendRequest{Prompt: s.Prompt, IfIdle: true, Budget: s.Budget}
+	request := contract.SendRequest{Prompt: s.Prompt, IfIdle: true, Budget: s.Budget}
 	if given.Model.Provider != "" {
 		model := given.Model
 		request.Model = &model
@@ -169,7 +170,7 @@ func (s Start) message() domain.SendRequest {
 }
 
 // checkSend says what is wrong with a message before it is sent.
-func checkSend(r domain.SendRequest, now time.Time) error {
+func checkSend(r contract.SendRequest, now time.Time) error {
 	if err := domain.CheckPrompt(r.Prompt); err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func checkSend(r domain.SendRequest, now time.Time) error {
 }
 
 // checkInput says what is wrong with what a workflow is to start with.
-func checkInput(in domain.SessionInput, now time.Time) error {
+func checkInput(in contract.SessionInput, now time.Time) error {
 	if err := domain.CheckPrompt(in.Prompt); err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	c.known.read = true
-	for _, name := range []string{domain.AttributeAgentName, domain.AttributeAgentStatus, domain.AttributeStopReason} {
+	for _, name := range []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason} {
 		if response.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			c.known.names = append(c.known.names, name)
 		}
@@ -258,11 +259,11 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 // initial returns the search attributes that a workflow starts with.
 func (a agent) initial(known []string) temporal.SearchAttributes {
 	var updates []temporal.SearchAttributeUpdate
-	if a.name != "" && slices.Contains(known, domain.AttributeAgentName) {
-		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentName).ValueSet(a.name))
+	if a.name != "" && slices.Contains(known, contract.AttributeAgentName) {
+		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName).ValueSet(a.name))
 	}
-	if slices.Contains(known, domain.AttributeAgentStatus) {
-		key := temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentStatus)
+	if slices.Contains(known, contract.AttributeAgentStatus) {
+		key := temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentStatus)
 		updates = append(updates, key.ValueSet(string(domain.StatusInProgress)))
 	}
 	return temporal.NewSearchAttributes(updates...)

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func scriptedAgent() domain.Definition {
@@ -24,8 +25,8 @@ func TestStartSendsTheInput(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	var options sdk.StartWorkflowOptions
-	var input domain.SessionInput
-	f.start = func(o sdk.StartWorkflowOptions, in domain.SessionInput) error {
+	var input contract.SessionInput
+	f.start = func(o sdk.StartWorkflowOptions, in contract.SessionInput) error {
 		options, input = o, in
 		return nil
 	}
@@ -38,7 +39,7 @@ func TestStartSendsTheInput(t *testing.T) {
 		AgentID: nora.id, ID: "nora", Name: "nora", ExecutionID: nth(1), Number: 1, WorkflowID: "agent/nora", RunID: "run-1",
 	}, e)
 	require.Equal(t, "agent/nora", options.ID)
-	require.Equal(t, domain.DefaultTaskQueue, options.TaskQueue)
+	require.Equal(t, contract.DefaultTaskQueue, options.TaskQueue)
 	require.Equal(t, 2*time.Second, options.WorkflowTaskTimeout)
 	require.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, options.WorkflowIDConflictPolicy)
 	require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
@@ -46,20 +47,20 @@ func TestStartSendsTheInput(t *testing.T) {
 	require.Zero(t, options.WorkflowExecutionTimeout)
 	require.Empty(t, options.Memo)
 	require.NotContains(t, options.StaticSummary, "go")
-	name, ok := options.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(domain.AttributeAgentName))
+	name, ok := options.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName))
 	require.True(t, ok)
 	require.Equal(t, "nora", name)
-	require.Equal(t, domain.SessionInput{
+	require.Equal(t, contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: nora.id, Name: "nora", Definition: scriptedAgent(), Prompt: "go",
-		Budget: domain.ExecutionBudget{MaxSteps: &steps}, Timing: domain.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond},
-		Attributes: []string{domain.AttributeAgentName, domain.AttributeAgentStatus},
+		Budget: domain.ExecutionBudget{MaxSteps: &steps}, Timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond},
+		Attributes: []string{contract.AttributeAgentName, contract.AttributeAgentStatus},
 	}, input)
 }
 
 func TestStartOfAnAgentWithoutAName(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	f.start = func(o sdk.StartWorkflowOptions, in domain.SessionInput) error {
+	f.start = func(o sdk.StartWorkflowOptions, in contract.SessionInput) error {
 		require.Empty(t, in.Name)
 		require.Equal(t, domain.WorkflowID(in.AgentID.String()), o.ID)
 		return nil
@@ -71,7 +72,7 @@ func TestStartOfAnAgentWithoutAName(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first.AgentID, second.AgentID)
 
-	f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error { return open() }
+	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error { return open() }
 	_, err = c.Start(t.Context(), Start{ID: first.ID, Prompt: "go", Definition: scriptedAgent()})
 	requireClass(t, err, Refused)
 }
@@ -94,11 +95,11 @@ func idleRun() *fakeRun {
 func TestStartOfAnOpenSession(t *testing.T) {
 	t.Parallel()
 	f := newFake(idleRun())
-	f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error { return open() }
-	var sent domain.SendRequest
+	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error { return open() }
+	var sent contract.SendRequest
 	f.update = func(_ string, in any) (any, error) {
-		sent = in.(domain.SendRequest)
-		return domain.SendReply{ExecutionID: nth(2), Number: 2, RunID: "run-7", Began: true}, nil
+		sent = in.(contract.SendRequest)
+		return contract.SendReply{ExecutionID: nth(2), Number: 2, RunID: "run-7", Began: true}, nil
 	}
 	c := f.client()
 	e, err := c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent()})
@@ -111,7 +112,7 @@ func TestStartOfAnOpenSession(t *testing.T) {
 
 	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent(), Given: &domain.Definition{}})
 	require.NoError(t, err)
-	require.Equal(t, domain.SendRequest{Prompt: "more", IfIdle: true}, sent, "nothing was asked for explicitly")
+	require.Equal(t, contract.SendRequest{Prompt: "more", IfIdle: true}, sent, "nothing was asked for explicitly")
 
 	f.update = func(string, any) (any, error) { return nil, denied("execution 2 is in progress") }
 	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent()})
@@ -133,7 +134,7 @@ func TestStartGoesBackWhereTheSessionEnds(t *testing.T) {
 			run := idleRun()
 			f := newFake(run)
 			starts := 0
-			f.start = func(sdk.StartWorkflowOptions, domain.SessionInput) error {
+			f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error {
 				if starts++; starts == 1 {
 					return open()
 				}
@@ -193,7 +194,7 @@ func TestSendWaitsForAWorker(t *testing.T) {
 				time.Sleep(updateTry)
 				return nil, sdk.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded)
 			}
-			return domain.SendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
+			return contract.SendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
 		}
 		var said []string
 		c := New(f, Config{Progress: func(text string) { said = append(said, text) }})
@@ -238,21 +239,21 @@ func TestStop(t *testing.T) {
 	run := newRun("run-1", nil)
 	run.ends(outcomeOf(1, 1))
 	f := newFake(run)
-	var sent []domain.StopRequest
-	f.signal = func(in domain.StopRequest) error { sent = append(sent, in); return nil }
+	var sent []contract.StopRequest
+	f.signal = func(in contract.StopRequest) error { sent = append(sent, in); return nil }
 	_, err := f.client().Stop(t.Context(), "nora", StopOptions{})
 	requireClass(t, err, Refused)
 	require.ErrorContains(t, err, "idle")
 
 	run.sent(2)
-	e, err := f.client().Stop(t.Context(), "nora", StopOptions{Mode: domain.StopNow, Within: time.Second, Reason: "enough"})
+	e, err := f.client().Stop(t.Context(), "nora", StopOptions{Mode: contract.StopNow, Within: time.Second, Reason: "enough"})
 	require.NoError(t, err)
 	require.Equal(t, 2, e.Number)
-	require.Equal(t, []domain.StopRequest{{
-		Reason: "enough", Mode: domain.StopNow, Within: domain.Span(time.Second), ExecutionID: nth(2),
+	require.Equal(t, []contract.StopRequest{{
+		Reason: "enough", Mode: contract.StopNow, Within: contract.Span(time.Second), ExecutionID: nth(2),
 	}}, sent)
 
-	f.signal = func(domain.StopRequest) error { return serviceerror.NewNotFound("already completed") }
+	f.signal = func(contract.StopRequest) error { return serviceerror.NewNotFound("already completed") }
 	_, err = f.client().Stop(t.Context(), "nora", StopOptions{})
 	requireClass(t, err, Refused)
 	for field, o := range map[string]StopOptions{

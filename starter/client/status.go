@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -17,18 +18,18 @@ import (
 // at once; where no worker answers within 2 s, what the server knows is told
 // instead, and Source says so: step count, status, what is pending. Usage,
 // budget and signals are then zero unless the execution has ended.
-func (c *Client) Status(ctx context.Context, id string) (domain.StatusView, error) {
+func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
 	a, err := agentOf(id)
 	if err != nil {
-		return domain.StatusView{}, err
+		return contract.StatusView{}, err
 	}
-	views := make(chan *domain.StatusView, 1)
+	views := make(chan *contract.StatusView, 1)
 	background, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { views <- c.statusByWorkflow(background, a) }()
 	s, err := c.snapshot(ctx, a)
 	if err != nil {
-		return domain.StatusView{}, fail(ctx, id, "asking about "+id, err)
+		return contract.StatusView{}, fail(ctx, id, "asking about "+id, err)
 	}
 	if _, byServer := s.serverEnd(); !byServer {
 		if view := <-views; view != nil {
@@ -39,10 +40,10 @@ func (c *Client) Status(ctx context.Context, id string) (domain.StatusView, erro
 }
 
 // statusByWorkflow asks the workflow, and returns nil where no worker answers.
-func (c *Client) statusByWorkflow(ctx context.Context, a agent) *domain.StatusView {
+func (c *Client) statusByWorkflow(ctx context.Context, a agent) *contract.StatusView {
 	q := question{workflowID: a.workflowID(), deadline: askTimeout}
-	view, err := within(ctx, patience, func(ctx context.Context) (domain.StatusView, error) {
-		return ask(ctx, c, q, domain.QueryStatus, domain.StatusRequest{})
+	view, err := within(ctx, patience, func(ctx context.Context) (contract.StatusView, error) {
+		return ask(ctx, c, q, contract.QueryStatus, contract.StatusRequest{})
 	})
 	if err != nil {
 		return nil
@@ -51,10 +52,10 @@ func (c *Client) statusByWorkflow(ctx context.Context, a agent) *domain.StatusVi
 }
 
 // completing adds to the workflow's own view what only the server knows.
-func (s snapshot) completing(v domain.StatusView) domain.StatusView {
+func (s snapshot) completing(v contract.StatusView) contract.StatusView {
 	v.WorkflowID, v.RunID = s.workflowID(), s.runID()
 	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
-	v.Source, v.Open = domain.FromWorkflow, v.Open && s.open()
+	v.Source, v.Open = contract.FromWorkflow, v.Open && s.open()
 	if !s.open() {
 		v.Doing = "ended"
 	}
@@ -62,10 +63,10 @@ func (s snapshot) completing(v domain.StatusView) domain.StatusView {
 }
 
 // statusByServer tells what can be told without a worker.
-func (c *Client) statusByServer(ctx context.Context, id string) (domain.StatusView, error) {
+func (c *Client) statusByServer(ctx context.Context, id string) (contract.StatusView, error) {
 	p, err := c.locate(ctx, id)
 	if err != nil {
-		return domain.StatusView{}, err
+		return contract.StatusView{}, err
 	}
 	if p.ended != nil {
 		return p.endedView(), nil
@@ -74,22 +75,22 @@ func (c *Client) statusByServer(ctx context.Context, id string) (domain.StatusVi
 }
 
 // view is what all views have in common.
-func (p position) view() domain.StatusView {
-	return domain.StatusView{
+func (p position) view() contract.StatusView {
+	return contract.StatusView{
 		AgentID: p.id, Name: p.name, ExecutionID: p.executionID(p.number), Number: p.number,
 		WorkflowID: p.workflowID(), RunID: p.runID(), CostUSD: "0",
 		StopSignals: []domain.StopSignal{}, PendingApprovals: []string{}, PendingQuestions: []string{},
-		History: domain.HistoryView{Events: p.info().GetHistoryLength(), Bytes: p.info().GetHistorySizeBytes()},
+		History: contract.HistoryView{Events: p.info().GetHistoryLength(), Bytes: p.info().GetHistorySizeBytes()},
 		Open:    p.open() && p.name != "",
 	}
 }
 
 // endedView shows an agent none of whose executions is in progress.
-func (p position) endedView() domain.StatusView {
+func (p position) endedView() contract.StatusView {
 	v, o := p.view(), *p.ended
 	v.Status, v.StopReason, v.StepCount, v.Usage = o.Status, o.StopReason, o.Steps, o.Usage.View()
 	v.CostUSD, v.Priced = domain.USD(o.CostNanoUSD), o.Priced
-	v.Source, v.Doing = domain.FromMemo, "ended"
+	v.Source, v.Doing = contract.FromMemo, "ended"
 	if p.open() {
 		v.Doing = "idle"
 		if p.trouble != "" {
@@ -99,7 +100,7 @@ func (p position) endedView() domain.StatusView {
 		v.Since = closed.AsTime()
 	}
 	if p.byServer {
-		v.Source = domain.FromServer
+		v.Source = contract.FromServer
 	}
 	if o.Status == domain.StatusFailed {
 		v.Error = failureOf(o)
@@ -109,13 +110,13 @@ func (p position) endedView() domain.StatusView {
 
 // runningView shows an execution in progress by its pending work, and by the
 // step that the history names where nothing pending tells.
-func (p position) runningView(work []history.Pending) domain.StatusView {
+func (p position) runningView(work []history.Pending) contract.StatusView {
 	v := p.view()
-	v.Status, v.Source = domain.StatusInProgress, domain.FromHistory
+	v.Status, v.Source = domain.StatusInProgress, contract.FromHistory
 	step := p.step
 	for _, w := range work {
 		if w.Beat != nil && w.Beat.ExecutionID == v.ExecutionID && w.Beat.Step >= step {
-			step, v.Source = w.Beat.Step, domain.FromHeartbeat
+			step, v.Source = w.Beat.Step, contract.FromHeartbeat
 		}
 	}
 	v.StepCount = max(step-1, 0)
@@ -154,9 +155,9 @@ func describeWork(work []history.Pending, step int) string {
 	var tools int
 	for _, w := range work {
 		switch w.Activity {
-		case string(domain.CallModel):
+		case string(contract.CallModel):
 			return fmt.Sprintf("step %d: inference%s", step, how(w))
-		case string(domain.CallTool):
+		case string(contract.CallTool):
 			tools++
 		}
 	}
@@ -165,11 +166,11 @@ func describeWork(work []history.Pending, step int) string {
 		return fmt.Sprintf("step %d: tool call%s", step, how(work[0]))
 	case tools > 0:
 		return fmt.Sprintf("step %d: %d tool calls", step, tools)
-	case work[0].Activity == string(domain.ListTools):
+	case work[0].Activity == string(contract.ListTools):
 		return "asking a worker for its tools" + how(work[0])
-	case work[0].Activity == string(domain.CallHook):
+	case work[0].Activity == string(contract.CallHook):
 		return "calling a hook" + how(work[0])
-	case work[0].Activity == string(domain.Record):
+	case work[0].Activity == string(contract.Record):
 		return "recording the transcript" + how(work[0])
 	}
 	return work[0].Activity
@@ -204,7 +205,7 @@ func limited(work []history.Pending) (history.Pending, bool) {
 
 // waiting says in a status what an inference waits for, where it does not go on:
 // its turn under a rate limit, or the time of its next attempt.
-func (c *Client) waiting(ctx context.Context, s snapshot, v domain.StatusView) domain.StatusView {
+func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView) contract.StatusView {
 	if v.Status != domain.StatusInProgress {
 		return v
 	}
@@ -213,7 +214,7 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v domain.StatusView) d
 		return c.rateLimited(ctx, waits, v)
 	}
 	for _, w := range work {
-		if w.Activity == string(domain.CallModel) && w.BackingOff && w.Before != nil {
+		if w.Activity == string(contract.CallModel) && w.BackingOff && w.Before != nil {
 			v.Doing = fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
 				v.StepCount+1, w.Attempt, w.Next.UTC().Format(time.RFC3339), domain.Shorten(w.Before.Message, maxWaitReason))
 			return v
@@ -225,7 +226,7 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v domain.StatusView) d
 // maxWaitReason bounds why an attempt failed, where that is said in passing.
 const maxWaitReason = 200
 
-func (c *Client) rateLimited(ctx context.Context, waits history.Pending, v domain.StatusView) domain.StatusView {
+func (c *Client) rateLimited(ctx context.Context, waits history.Pending, v contract.StatusView) contract.StatusView {
 	v.RateLimited, v.Since = true, waits.Since
 	rate := "task queue " + waits.Limited + " has a rate limit"
 	if v.RateLimit != nil {

@@ -11,67 +11,68 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func TestStatusAsksTheWorkflow(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
 	f := newFake(run)
-	f.query = answering(domain.StatusView{
-		AgentID: nora.id, Number: 1, Status: domain.StatusInProgress, StepCount: 4, Source: domain.FromWorkflow, Open: true,
+	f.query = answering(contract.StatusView{
+		AgentID: nora.id, Number: 1, Status: domain.StatusInProgress, StepCount: 4, Source: contract.FromWorkflow, Open: true,
 	})
 	v, err := f.client().Status(t.Context(), "nora")
 	require.NoError(t, err)
 	require.Equal(t, 4, v.StepCount)
-	require.Equal(t, domain.FromWorkflow, v.Source)
+	require.Equal(t, contract.FromWorkflow, v.Source)
 	require.Equal(t, "run-1", v.RunID)
-	require.Equal(t, domain.HistoryView{Events: 1, Bytes: 1000}, v.History)
+	require.Equal(t, contract.HistoryView{Events: 1, Bytes: 1000}, v.History)
 	require.True(t, v.Open)
 }
 
 func TestStatusWithoutAWorker(t *testing.T) {
 	t.Parallel()
-	beat := domain.Heartbeat{ExecutionID: nth(1), Step: 3, Phase: domain.PhaseStreaming}
+	beat := contract.Heartbeat{ExecutionID: nth(1), Step: 3, Phase: contract.PhaseStreaming}
 	for name, c := range map[string]struct {
 		make   func(r *fakeRun)
 		want   domain.ExecutionStatus
 		steps  int
-		source domain.StatusSource
+		source contract.StatusSource
 		doing  string
 	}{
 		"just started": {
 			func(r *fakeRun) {
 				r.task = &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
 			},
-			domain.StatusInProgress, 0, domain.FromHistory, "it waits for a worker to go on",
+			domain.StatusInProgress, 0, contract.FromHistory, "it waits for a worker to go on",
 		},
 		"an inference that reported": {
 			func(r *fakeRun) {
 				r.infers(1, 3)
 				r.pending = []*workflowpb.PendingActivityInfo{beating("2", 1, beat)}
 			},
-			domain.StatusInProgress, 2, domain.FromHeartbeat, "step 3: inference, streaming",
+			domain.StatusInProgress, 2, contract.FromHeartbeat, "step 3: inference, streaming",
 		},
 		"an inference that did not": {
 			func(r *fakeRun) {
 				r.infers(1, 3)
-				p := beating("2", 1, domain.Heartbeat{})
+				p := beating("2", 1, contract.Heartbeat{})
 				p.HeartbeatDetails, p.State = nil, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 				r.pending = []*workflowpb.PendingActivityInfo{p}
 			},
-			domain.StatusInProgress, 2, domain.FromHistory, "step 3: inference, waits for a worker",
+			domain.StatusInProgress, 2, contract.FromHistory, "step 3: inference, waits for a worker",
 		},
 		"idle": {
 			func(r *fakeRun) { r.ends(outcomeOf(1, 5)) },
-			domain.StatusCompleted, 5, domain.FromMemo, "idle",
+			domain.StatusCompleted, 5, contract.FromMemo, "idle",
 		},
 		"completed": {
 			func(r *fakeRun) { r.ends(outcomeOf(1, 5)); r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED) },
-			domain.StatusCompleted, 5, domain.FromMemo, "ended",
+			domain.StatusCompleted, 5, contract.FromMemo, "ended",
 		},
 		"terminated": {
 			func(r *fakeRun) { r.infers(1, 3); r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED) },
-			domain.StatusFailed, 2, domain.FromServer, "ended",
+			domain.StatusFailed, 2, contract.FromServer, "ended",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestStatusOfATerminatedOneIsNotTheWorkflows(t *testing.T) {
 	run.infers(1, 1)
 	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
 	f := newFake(run)
-	f.query = answering(domain.StatusView{Number: 1, Status: domain.StatusInProgress, Source: domain.FromWorkflow})
+	f.query = answering(contract.StatusView{Number: 1, Status: domain.StatusInProgress, Source: contract.FromWorkflow})
 	v, err := f.client().Status(t.Context(), "nora")
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusFailed, v.Status)

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Steps yields the completed steps of an execution in order, joined over the
@@ -29,7 +30,7 @@ func (c *Client) steps(ctx context.Context, id string, number int, yield func(do
 		return err
 	}
 	parts, held, err := c.parts(ctx, p.snapshot, 1, func(runID string) (holding, error) {
-		page, err := read(ctx, c, p.snapshot, runID, domain.QuerySteps, domain.StepsRequest{Number: number, From: math.MaxInt32})
+		page, err := read(ctx, c, p.snapshot, runID, contract.QuerySteps, contract.StepsRequest{Number: number, From: math.MaxInt32})
 		if err != nil {
 			return holding{}, unheld(err, number < p.number)
 		}
@@ -62,7 +63,7 @@ func (c *Client) steps(ctx context.Context, id string, number int, yield func(do
 // reports false where the caller wants no more.
 func (c *Client) stepsOf(ctx context.Context, s snapshot, number int, of part, next *int, yield func(domain.StepExecution, error) bool) (bool, error) {
 	for from := of.first; from > 0 && from < of.end; {
-		page, err := read(ctx, c, s, of.runID, domain.QuerySteps, domain.StepsRequest{Number: number, From: from})
+		page, err := read(ctx, c, s, of.runID, contract.QuerySteps, contract.StepsRequest{Number: number, From: from})
 		if err != nil {
 			return false, err
 		}
@@ -119,7 +120,7 @@ func (c *Client) messages(ctx context.Context, id string, yield func(domain.Entr
 	}
 	length := 0
 	parts, _, err := c.parts(ctx, s, 0, func(runID string) (holding, error) {
-		page, err := read(ctx, c, s, runID, domain.QueryMessages, domain.MessagesRequest{Limit: 1})
+		page, err := read(ctx, c, s, runID, contract.QueryMessages, contract.MessagesRequest{Limit: 1})
 		length = max(length, page.Length)
 		return holding{part: part{runID, page.Base, page.Length}, held: true}, err
 	})
@@ -151,7 +152,7 @@ func goneMessages(from, to int) *Error {
 // on. It reports false where the caller wants no more.
 func (c *Client) messagesOf(ctx context.Context, s snapshot, of part, next *int, yield func(domain.Entry, error) bool) (bool, error) {
 	for *next < of.end {
-		page, err := read(ctx, c, s, of.runID, domain.QueryMessages, domain.MessagesRequest{From: *next})
+		page, err := read(ctx, c, s, of.runID, contract.QueryMessages, contract.MessagesRequest{From: *next})
 		if err != nil {
 			return false, err
 		}
@@ -181,7 +182,7 @@ func (c *Client) entries(ctx context.Context, s snapshot, runID string, from int
 	return func(yield func(domain.Entry, error) bool) {
 		length := -1
 		for next := from; length < 0 || next < length; {
-			page, err := read(ctx, c, s, runID, domain.QueryMessages, domain.MessagesRequest{From: next})
+			page, err := read(ctx, c, s, runID, contract.QueryMessages, contract.MessagesRequest{From: next})
 			if err != nil {
 				yield(domain.Entry{}, err)
 				return

@@ -9,13 +9,14 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
 // StopOptions say how an execution is to stop.
 type StopOptions struct {
 	// Mode says how much may still finish. Empty: domain.AfterStep.
-	Mode domain.StopMode
+	Mode contract.StopMode
 	// Within escalates to domain.StopNow after a time. Zero: never.
 	Within time.Duration
 	// Reason is for whoever reads the outcome.
@@ -39,8 +40,8 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (Execution,
 	target := p.execution(p.number)
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(domain.SignalStop), domain.StopRequest{
-		Reason: o.Reason, Mode: o.Mode, Within: domain.Span(o.Within), ExecutionID: target.ExecutionID,
+	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), contract.StopRequest{
+		Reason: o.Reason, Mode: o.Mode, Within: contract.Span(o.Within), ExecutionID: target.ExecutionID,
 	})
 	if isAs[*serviceerror.NotFound](err) {
 		return Execution{}, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
@@ -86,16 +87,16 @@ type Pausing struct {
 // count in max_seconds; a deadline passes all the same. It is refused where no
 // execution is in progress. It needs a worker, as Send does.
 func (c *Client) Pause(ctx context.Context, id string) (Pausing, error) {
-	return c.pausing(ctx, id, domain.UpdatePause, "pause", "pausing ")
+	return c.pausing(ctx, id, contract.UpdatePause, "pause", "pausing ")
 }
 
 // Resume ends a pause. It is refused where no execution is in progress. It
 // needs a worker, as Send does.
 func (c *Client) Resume(ctx context.Context, id string) (Pausing, error) {
-	return c.pausing(ctx, id, domain.UpdateResume, "resume", "resuming ")
+	return c.pausing(ctx, id, contract.UpdateResume, "resume", "resuming ")
 }
 
-func (c *Client) pausing(ctx context.Context, id string, name domain.Update[domain.PauseRequest, domain.PauseReply], what, doing string) (Pausing, error) {
+func (c *Client) pausing(ctx context.Context, id string, name contract.Update[contract.PauseRequest, contract.PauseReply], what, doing string) (Pausing, error) {
 	p, err := c.locate(ctx, id)
 	if err != nil {
 		return Pausing{}, err
@@ -104,7 +105,7 @@ func (c *Client) pausing(ctx context.Context, id string, name domain.Update[doma
 		return Pausing{}, p.nothingTo(what)
 	}
 	target := p.execution(p.number)
-	reply, err := update(ctx, c, p.workflowID(), name, domain.PauseRequest{ExecutionID: target.ExecutionID})
+	reply, err := update(ctx, c, p.workflowID(), name, contract.PauseRequest{ExecutionID: target.ExecutionID})
 	if errors.Is(err, errClosed) {
 		return Pausing{}, errorf(Refused, err, "%s has just ended; there is nothing to %s", id, what)
 	}

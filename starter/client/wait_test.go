@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // waiting runs Wait in a bubble and lets the test act once it waits.
@@ -38,7 +39,7 @@ func TestWait(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, outcomeOf(1, 1), r.Outcome)
 		require.Equal(t, "42", r.Answer)
-		require.Equal(t, domain.FromHistory, r.Source, "no worker is up")
+		require.Equal(t, contract.FromHistory, r.Source, "no worker is up")
 		require.Equal(t, nth(1), r.ExecutionID)
 	})
 }
@@ -109,19 +110,19 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 	run.ends(outcomeOf(2, 1))
 	f := newFake(run)
 	second := outcomeOf(2, 1)
-	f.query = answering(domain.StepsPage{Number: 2, ExecutionID: nth(2), Outcome: &second, Answer: "asked"})
+	f.query = answering(contract.StepsPage{Number: 2, ExecutionID: nth(2), Outcome: &second, Answer: "asked"})
 
 	r, err := f.client().Wait(t.Context(), "nora", 0)
 	require.NoError(t, err)
 	require.Equal(t, 2, r.Number)
 	require.Equal(t, "asked", r.Answer)
-	require.Equal(t, domain.FromWorkflow, r.Source)
+	require.Equal(t, contract.FromWorkflow, r.Source)
 
 	r, err = f.client().Wait(t.Context(), "nora", 1)
 	require.NoError(t, err)
 	require.Equal(t, outcomeOf(1, 1), r.Outcome)
 	require.Equal(t, "one", r.Answer, "the workflow tells of the second only")
-	require.Equal(t, domain.FromHistory, r.Source)
+	require.Equal(t, contract.FromHistory, r.Source)
 }
 
 func TestWaitEndsWithItsContext(t *testing.T) {
@@ -152,7 +153,7 @@ func TestResultOfADeletedRun(t *testing.T) {
 	first.ends(outcomeOf(1, 1))
 	first.handsOn("run-2")
 	last := outcomeOf(2, 2)
-	second := newRun("run-2", &domain.Carry{Outcome: &last}).continues("run-1")
+	second := newRun("run-2", &contract.Carry{Outcome: &last}).continues("run-1")
 	second.memo = memoOf(last)
 	f := newFake(first, second).withDeleted("run-1")
 	_, err := f.client().Result(t.Context(), "nora", 1)

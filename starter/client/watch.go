@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
@@ -354,8 +355,8 @@ func (w *watcher) callsOf(ctx context.Context, e Event) ([]domain.ToolExecution,
 	}
 	w.why.runID, w.why.step, w.why.calls = e.RunID, e.Step, nil
 	q := question{workflowID: w.snapshot.workflowID(), runID: e.RunID, deadline: askTimeout}
-	page, err := within(ctx, patience, func(ctx context.Context) (domain.StepsPage, error) {
-		return ask(ctx, w.client, q, domain.QuerySteps, domain.StepsRequest{Number: e.Number, From: e.Step})
+	page, err := within(ctx, patience, func(ctx context.Context) (contract.StepsPage, error) {
+		return ask(ctx, w.client, q, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
 	})
 	w.why.mute = errors.Is(err, errNoWorker)
 	if err != nil || len(page.Steps) == 0 || page.Steps[0].Step.Number != e.Step {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
@@ -212,7 +213,7 @@ func (r *watchReducer) retried(work *shownWork, attempt int, why *domain.Error) 
 
 // replied notes how an inference ended. lost is how much of its text before
 // what the reply has is lost.
-func (r *watchReducer) replied(work *shownWork, reply domain.ModelReply, lost int) {
+func (r *watchReducer) replied(work *shownWork, reply contract.ModelReply, lost int) {
 	work.Attempt = max(work.Attempt, reply.Tries)
 	e := Event{
 		Type: EventAnswered, Step: work.Step(), Attempt: work.tries(), Finish: reply.Response.Finish, Outcome: reply.Outcome,
@@ -222,7 +223,7 @@ func (r *watchReducer) replied(work *shownWork, reply domain.ModelReply, lost in
 		e.Text, e.Calls = reply.Message.Text(), reply.Message.ToolCalls
 	}
 	switch {
-	case reply.Outcome != domain.Answered:
+	case reply.Outcome != contract.Answered:
 		e.Type, r.cut = EventCut, reply.Error
 	case work.Model.Summary != nil: // no answer of the agent's
 		return
@@ -235,7 +236,7 @@ func (r *watchReducer) replied(work *shownWork, reply domain.ModelReply, lost in
 	switch shown, ok := work.live.text.within(e.Text); {
 	case lost > 0:
 		e.Shown = len(e.Text) // the heartbeat that told it was shown
-	case !ok || reply.Outcome == domain.BilledFailure || reply.Outcome == domain.ShutDown:
+	case !ok || reply.Outcome == contract.BilledFailure || reply.Outcome == contract.ShutDown:
 		r.withdraw(work, reply.Error)
 	default:
 		e.Shown = shown
@@ -255,15 +256,15 @@ func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 	case loss.Beat != nil && work.Model.Summary == nil && r.agent.Execution.Halted(r.now):
 		// A stop keeps what the worker had told before it was lost.
 		r.beat(work, *loss.Beat)
-		reply := domain.ModelReply{Outcome: domain.Interrupted, Error: loss.Err()}
+		reply := contract.ModelReply{Outcome: contract.Interrupted, Error: loss.Err()}
 		if loss.Beat.Tail != "" {
 			reply.Message = &domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: loss.Beat.Tail}}}
 		}
 		r.replied(work, reply, max(loss.Beat.Length-len(loss.Beat.Tail), 0))
 	case loss.How == progress.Cancelled:
-		r.replied(work, domain.ModelReply{Outcome: domain.Interrupted, Error: loss.Err()}, 0)
+		r.replied(work, contract.ModelReply{Outcome: contract.Interrupted, Error: loss.Err()}, 0)
 	default:
-		r.replied(work, domain.ModelReply{Outcome: domain.BilledFailure, Error: loss.Err()}, 0)
+		r.replied(work, contract.ModelReply{Outcome: contract.BilledFailure, Error: loss.Err()}, 0)
 	}
 }
 
@@ -298,7 +299,7 @@ func (r *watchReducer) live(pending []history.Pending, now time.Time) []Event {
 
 // beat shows the text and the reasoning of a heartbeat. Which came first nobody
 // knows; mostly it was the reasoning.
-func (r *watchReducer) beat(work *shownWork, beat domain.Heartbeat) {
+func (r *watchReducer) beat(work *shownWork, beat contract.Heartbeat) {
 	l := &work.live
 	if beat.Step != work.Step() || work.Model.Summary != nil || r.agent.Rewriter() != "" {
 		return

@@ -16,7 +16,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/devserver"
 	"everstep/starter/render"
 	"everstep/worker/host"
@@ -160,7 +160,7 @@ func (s *Server) checkAttributes(ctx context.Context) Check {
 		return ok(name, "cannot be read: %s", err).warn("agents run without them; list then knows less")
 	}
 	var missing, fixes []string
-	for _, attribute := range []string{domain.AttributeAgentName, domain.AttributeAgentStatus, domain.AttributeStopReason} {
+	for _, attribute := range []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason} {
 		if listed.GetCustomAttributes()[attribute] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			missing = append(missing, attribute)
 			fixes = append(fixes, "--name "+attribute+" --type Keyword")

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/worker/host"
 )
 
@@ -56,7 +56,7 @@ func (e Environment) or(flag, name string) string {
 func (e Environment) taskQueue(flag string) (string, error) {
 	queue := e.or(flag, VariableTaskQueue)
 	if queue == "" {
-		return domain.DefaultTaskQueue, nil
+		return contract.DefaultTaskQueue, nil
 	}
 	if err := host.CheckName(queue); err != nil {
 		return "", invalid(fmt.Sprintf("--task-queue (%s): %s", VariableTaskQueue, err))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
@@ -68,7 +68,7 @@ func (m *Machine) ownStack(f Flags) (server, worker bool, err error) {
 	}
 	queue, err := m.Env.taskQueue(f.TaskQueue)
 	own := err == nil && !connection.Configured
-	return own, own && queue == domain.DefaultTaskQueue, err
+	return own, own && queue == contract.DefaultTaskQueue, err
 }
 
 // BringUp reaches the configured server. Where none is, it joins or starts the

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An Agent is one that is run undisturbed once and then under kills.
@@ -84,20 +85,20 @@ func (a Agent) formatted() bool {
 }
 
 // reaches reports whether the agent can get to a boundary at all.
-func (a Agent) reaches(b domain.Boundary) bool {
+func (a Agent) reaches(b contract.Boundary) bool {
 	switch b {
-	case domain.InSummary:
+	case contract.InSummary:
 		return a.Definition.Model.ContextWindow > 0
-	case domain.BeforeHook, domain.AfterHook:
+	case contract.BeforeHook, contract.AfterHook:
 		return a.watched()
-	case domain.Checking:
+	case contract.Checking:
 		return a.formatted() && a.uses(SteerHook)
-	case domain.GoingOn:
+	case contract.GoingOn:
 		return a.goesOn() && a.uses(SteerHook)
-	case domain.Paused:
+	case contract.Paused:
 		return len(a.Definition.Hooks) > 0
-	case domain.BeforeRequest, domain.InStream, domain.AfterRequest, domain.BeforeEffect, domain.AfterEffect,
-		domain.AmongCalls, domain.BetweenSteps, domain.Continuing:
+	case contract.BeforeRequest, contract.InStream, contract.AfterRequest, contract.BeforeEffect, contract.AfterEffect,
+		contract.AmongCalls, contract.BetweenSteps, contract.Continuing:
 	}
 	return true
 }

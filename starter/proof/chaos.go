@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/worker/host"
 )
 
@@ -35,7 +36,7 @@ type ChaosConfig struct {
 	// Kills is how many SIGKILLs are made, evenly over Boundaries.
 	Kills int
 	// Boundaries are where. Empty: all that one of the agents reaches.
-	Boundaries []domain.Boundary
+	Boundaries []contract.Boundary
 	// Lanes is how many agents run at a time, each with a worker of its own.
 	// Zero: DefaultLanes.
 	Lanes int
@@ -99,8 +100,8 @@ func (c ChaosConfig) checked() (ChaosConfig, error) {
 }
 
 // Reached are the boundaries that one of several agents reaches.
-func Reached(agents []Agent) []domain.Boundary {
-	return slices.DeleteFunc(domain.Boundaries(), func(b domain.Boundary) bool {
+func Reached(agents []Agent) []contract.Boundary {
+	return slices.DeleteFunc(contract.Boundaries(), func(b contract.Boundary) bool {
 		return !slices.ContainsFunc(agents, func(a Agent) bool { return a.reaches(b) })
 	})
 }
@@ -110,8 +111,8 @@ func (c ChaosConfig) aimed() error {
 	reached := Reached(c.Agents)
 	for _, b := range c.Boundaries {
 		switch {
-		case !slices.Contains(domain.Boundaries(), b):
-			return domain.Errorf(domain.Invalid, "boundary: %q is none of %v", string(b), domain.Boundaries())
+		case !slices.Contains(contract.Boundaries(), b):
+			return domain.Errorf(domain.Invalid, "boundary: %q is none of %v", string(b), contract.Boundaries())
 		case !slices.Contains(reached, b):
 			return domain.Errorf(domain.Invalid, "boundary: none of the agents reaches %s; they reach %v", b, reached)
 		}
@@ -245,7 +246,7 @@ func (p *chaos) work(ctx context.Context, l *lane) error {
 }
 
 // next is the agent whose turn it is, of those that reach a boundary.
-func (p *chaos) next(b domain.Boundary) Agent {
+func (p *chaos) next(b contract.Boundary) Agent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -303,7 +304,7 @@ func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
 // A killed is a kill as it is told.
 type killed struct {
 	done, total     int
-	boundary        domain.Boundary
+	boundary        contract.Boundary
 	pid             int
 	agent           string
 	execution, step int
@@ -314,7 +315,7 @@ func (p *chaos) tell(k killed) {
 	switch {
 	case k.step > 0:
 		at = fmt.Sprintf("at step %d", k.step)
-	case k.boundary == domain.Continuing:
+	case k.boundary == contract.Continuing:
 		at = "while it continued as new"
 	}
 	p.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", k.done, k.total, k.boundary, k.pid, k.agent, at))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -66,7 +67,7 @@ func (p plan) announce(c hook.Point) (hook.Point, error) {
 	words := "begins"
 	if _, goesOn := execution.Origin(); goesOn {
 		words = "goes on"
-		p.ask(hit{PID: os.Getpid(), Boundary: domain.GoingOn, AgentID: c.State.AgentID(), ExecutionID: execution.ID()})
+		p.ask(hit{PID: os.Getpid(), Boundary: contract.GoingOn, AgentID: c.State.AgentID(), ExecutionID: execution.ID()})
 	}
 	return c.Say(domain.RoleUser, fmt.Sprintf("Execution %d %s.", c.State.ExecutionCount(), words)), nil
 }
@@ -162,14 +163,14 @@ func WatchHook(trigger domain.Trigger) string { return "watch_" + string(trigger
 // and then says what it wants done. What it says follows from its request
 // alone, so that it says the same when it runs again.
 func (p plan) watcher(trigger domain.Trigger) hook.Hook {
-	h := hook.IO(trigger, WatchHook(trigger), func(ctx context.Context, r domain.HookRequest) (domain.HookReply, error) {
+	h := hook.IO(trigger, WatchHook(trigger), func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		at := placed(ctx)
-		at.Hook, at.Boundary = hookKey(r), domain.BeforeHook
+		at.Hook, at.Boundary = hookKey(r), contract.BeforeHook
 		p.ask(at)
 		if err := enter(p.Ledger, effect{Hook: at.Hook, WorkflowID: at.WorkflowID, Step: r.Step}); err != nil {
-			return domain.HookReply{}, err
+			return contract.HookReply{}, err
 		}
-		at.Boundary = domain.AfterHook
+		at.Boundary = contract.AfterHook
 		p.ask(at)
 		return watched(r), nil
 	})
@@ -180,7 +181,7 @@ func (p plan) watcher(trigger domain.Trigger) hook.Hook {
 // hookKey names one run of a hook in an agent's life, its attempts aside, and is
 // the same in every run of the agent. Where a model repeats the id of a call
 // within a step, as real ones do, several runs have one key.
-func hookKey(r domain.HookRequest) string {
+func hookKey(r contract.HookRequest) string {
 	key := fmt.Sprintf("%d/%d/%s", r.Number, r.Steps, r.Hook.Trigger)
 	switch {
 	case r.Call != nil:
@@ -192,8 +193,8 @@ func hookKey(r domain.HookRequest) string {
 }
 
 // watched is what a watcher wants done.
-func watched(r domain.HookRequest) domain.HookReply {
-	var reply domain.HookReply
+func watched(r contract.HookRequest) contract.HookReply {
+	var reply contract.HookReply
 	switch r.Hook.Trigger {
 	case domain.TriggerBeforeToolUse:
 		if strings.Contains(r.Call.Arguments, wordRefused) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -58,7 +59,7 @@ func sample() (Agent, played) {
 		domain.AgentExecutionStopped{EventHeader: head(8, 0), Reason: domain.Completed},
 	}}
 	got.hooks = map[string]int{"1/0/before_step": 1, "1/1/before_step": 1}
-	got.results = []client.Result{{Outcome: domain.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, Answer: "three"}}
+	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, Answer: "three"}}
 	return agent, got
 }
 
@@ -87,7 +88,7 @@ func (p *played) unknownCall(position int) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	call := func(position int) domain.ToolExecutionID { return sampleExecution().Step(2).Tool(position) }
-	atWork := &kill{boundary: domain.AfterEffect, pid: 7, inFlight: []domain.ToolExecutionID{call(1)}}
+	atWork := &kill{boundary: contract.AfterEffect, pid: 7, inFlight: []domain.ToolExecutionID{call(1)}}
 	lost := map[domain.ToolExecutionID]int{call(1): 7}
 	for name, test := range map[string]struct {
 		mutate   func(*played)
@@ -169,11 +170,11 @@ func TestJudge(t *testing.T) {
 		},
 		"a hook again, by a kill": {
 			mutate: func(p *played) { p.hooks["1/1/before_step"]++ },
-			kills:  []*kill{{boundary: domain.AfterHook, hook: "1/1/before_step"}},
+			kills:  []*kill{{boundary: contract.AfterHook, hook: "1/1/before_step"}},
 		},
 		"a hook again, by no kill": {
 			mutate: func(p *played) { p.hooks["1/1/before_step"]++ },
-			kills:  []*kill{{boundary: domain.AfterHook, hook: "1/0/before_step"}}, want: []Promise{PromiseEffects},
+			kills:  []*kill{{boundary: contract.AfterHook, hook: "1/0/before_step"}}, want: []Promise{PromiseEffects},
 		},
 		"a hook without effect": {mutate: func(p *played) { delete(p.hooks, "1/1/before_step") }, want: []Promise{PromiseEffects}},
 		"a hook too many":       {mutate: func(p *played) { p.hooks["1/2/before_step"] = 1 }, want: []Promise{PromiseEffects}},
@@ -211,13 +212,13 @@ func TestJudge(t *testing.T) {
 // TestStatusIsHeldAgainstWhatWasSeen covers each wrong answer.
 func TestStatusIsHeldAgainstWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	view := func(number, steps int, status domain.ExecutionStatus) domain.StatusView {
-		return domain.StatusView{Number: number, StepCount: steps, Status: status}
+	view := func(number, steps int, status domain.ExecutionStatus) contract.StatusView {
+		return contract.StatusView{Number: number, StepCount: steps, Status: status}
 	}
 	second := standing{execution: 1, requested: 2}
 	for name, test := range map[string]struct {
 		earlier       newest
-		view          domain.StatusView
+		view          contract.StatusView
 		before, after standing
 		broken        bool
 	}{

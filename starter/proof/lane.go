@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/process"
@@ -159,13 +159,13 @@ func (l *lane) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.aim == nil {
-		l.aim = l.run.pool.next(func(domain.Boundary) bool { return true })
+		l.aim = l.run.pool.next(func(contract.Boundary) bool { return true })
 	}
 	return l.aim != nil
 }
 
 // wants is the boundary of the kill to come.
-func (l *lane) wants() domain.Boundary {
+func (l *lane) wants() contract.Boundary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.aim.boundary
@@ -193,7 +193,7 @@ func (l *lane) decide(h hit) (answer, bool) {
 		switch {
 		case l.aim.skip > 0:
 			l.aim.skip--
-		case l.aim.boundary == domain.Paused:
+		case l.aim.boundary == contract.Paused:
 			l.pausing.ask(h)
 		default:
 			l.kill(t, h, now)

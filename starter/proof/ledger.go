@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An effect is one line of the ledger: a tool, or a hook that is an activity,
@@ -82,7 +83,7 @@ func effects(ledger, workflowID string) (entries, error) {
 // return.
 type hit struct {
 	PID         int                `json:"pid"`
-	Boundary    domain.Boundary    `json:"boundary,omitzero"`
+	Boundary    contract.Boundary  `json:"boundary,omitzero"`
 	WorkflowID  string             `json:"workflow_id"`
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	Step        int                `json:"step,omitzero"`

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -26,9 +26,9 @@ type pausing struct {
 
 // at reports whether a boundary is where the aim counts. The controller pauses
 // an agent while it asks its model.
-func (a *aim) at(b domain.Boundary) bool {
-	if a.boundary == domain.Paused {
-		return b == domain.BeforeRequest
+func (a *aim) at(b contract.Boundary) bool {
+	if a.boundary == contract.Paused {
+		return b == contract.BeforeRequest
 	}
 	return a.boundary == b
 }
@@ -92,7 +92,7 @@ func (p *pausing) run(ctx context.Context, h hit) {
 func (p *pausing) aimed() bool {
 	p.lane.mu.Lock()
 	defer p.lane.mu.Unlock()
-	return p.lane.aim != nil && p.lane.aim.boundary == domain.Paused
+	return p.lane.aim != nil && p.lane.aim.boundary == contract.Paused
 }
 
 // kill kills the worker that has the paused agent. The aim is still there:

@@ -4,24 +4,24 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A pool hands out the kills that are to be made.
 type pool struct {
 	mu    sync.Mutex
 	rand  *rand.Rand
-	order []domain.Boundary
-	left  map[domain.Boundary]int
+	order []contract.Boundary
+	left  map[contract.Boundary]int
 	total int
 	done  int
 	// lost are kills at boundaries that no agent reached.
-	lost map[domain.Boundary]int
+	lost map[contract.Boundary]int
 }
 
 // An aim is a kill to come.
 type aim struct {
-	boundary domain.Boundary
+	boundary contract.Boundary
 	// skip is how many times the agents may still pass the boundary.
 	skip int
 	// missed counts the agents that ended without reaching it.
@@ -29,10 +29,10 @@ type aim struct {
 }
 
 // newPool spreads kills evenly over boundaries.
-func newPool(kills int, boundaries []domain.Boundary, seed uint64) *pool {
+func newPool(kills int, boundaries []contract.Boundary, seed uint64) *pool {
 	p := &pool{
 		rand: rand.New(rand.NewPCG(seed, 0)), order: boundaries, total: kills, //nolint:gosec // a seed is to give the same kills
-		left: make(map[domain.Boundary]int), lost: make(map[domain.Boundary]int),
+		left: make(map[contract.Boundary]int), lost: make(map[contract.Boundary]int),
 	}
 	for i := range kills {
 		p.left[boundaries[i%len(boundaries)]]++
@@ -41,7 +41,7 @@ func newPool(kills int, boundaries []domain.Boundary, seed uint64) *pool {
 }
 
 // next takes a kill at a boundary that can be reached, or nil where none is left.
-func (p *pool) next(reaches func(domain.Boundary) bool) *aim {
+func (p *pool) next(reaches func(contract.Boundary) bool) *aim {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sum := 0
@@ -68,13 +68,13 @@ func (p *pool) next(reaches func(domain.Boundary) bool) *aim {
 
 // skip is how many passes to let by. Where each step passes it is at least one,
 // so that the call that was just killed gets to its end.
-func (p *pool) skip(b domain.Boundary) int {
+func (p *pool) skip(b contract.Boundary) int {
 	switch b {
-	case domain.GoingOn:
+	case contract.GoingOn:
 		return 0
-	case domain.Continuing, domain.AmongCalls, domain.InSummary, domain.Checking:
+	case contract.Continuing, contract.AmongCalls, contract.InSummary, contract.Checking:
 		return p.rand.IntN(2)
-	case domain.BeforeHook, domain.AfterHook:
+	case contract.BeforeHook, contract.AfterHook:
 		return 1 + p.rand.IntN(12)
 	default:
 		return 1 + p.rand.IntN(4)
@@ -90,7 +90,7 @@ func (p *pool) made() (done, total int) {
 }
 
 // unreachable gives up on a boundary, a kill that was taken for it included.
-func (p *pool) unreachable(b domain.Boundary) {
+func (p *pool) unreachable(b contract.Boundary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lost[b] += p.left[b] + 1

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Promise is what must hold whenever a worker dies.
@@ -79,9 +79,9 @@ type ChaosReport struct {
 	Total Row   `json:"total"`
 	// Unreached counts the kills that were not made, by boundary, since no agent
 	// got there.
-	Unreached map[domain.Boundary]int `json:"unreached,omitempty"`
-	Status    StatusReport            `json:"status"`
-	Broken    []Broken                `json:"broken"`
+	Unreached map[contract.Boundary]int `json:"unreached,omitempty"`
+	Status    StatusReport              `json:"status"`
+	Broken    []Broken                  `json:"broken"`
 }
 
 // A Kind is one of the agents that were run.
@@ -105,8 +105,8 @@ func (k Kind) String() string {
 // A Row is what the kills at one boundary did. What belongs to an agent and not
 // to one kill counts in each row that killed it, and once in the total.
 type Row struct {
-	Boundary domain.Boundary `json:"boundary,omitzero"`
-	Kills    int             `json:"kills"`
+	Boundary contract.Boundary `json:"boundary,omitzero"`
+	Kills    int               `json:"kills"`
 	// StepsLost and EffectsDoubled are of the agents that were killed there.
 	StepsLost      int `json:"steps_lost"`
 	EffectsDoubled int `json:"effects_doubled"`
@@ -134,8 +134,8 @@ type Row struct {
 type StatusReport struct {
 	Answers int `json:"answers"`
 	// Sources counts the answers by who gave them.
-	Sources        map[domain.StatusSource]int `json:"sources"`
-	SlowestSeconds float64                     `json:"slowest_seconds"`
+	Sources        map[contract.StatusSource]int `json:"sources"`
+	SlowestSeconds float64                       `json:"slowest_seconds"`
 }
 
 // Held reports whether no promise was broken and every kill was made.
@@ -195,7 +195,7 @@ func (p *chaos) runs(a Agent) int {
 	return n
 }
 
-func (p *chaos) row(b domain.Boundary) Row {
+func (p *chaos) row(b contract.Boundary) Row {
 	row := Row{Boundary: b}
 	for _, v := range p.trials {
 		hit := false

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/devserver"
 	"everstep/starter/proof"
 )
@@ -26,7 +26,7 @@ func TestKills(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, lease.Close()) })
 
-	kills := len(domain.Boundaries())
+	kills := len(contract.Boundaries())
 	report, err := proof.Chaos(t.Context(), proof.ChaosConfig{
 		Address: lease.Server().Address, Dir: dir, Kills: kills, Seed: 1,
 		Progress: func(line string) { t.Log(line) },
@@ -38,7 +38,7 @@ func TestKills(t *testing.T) {
 	require.Equal(t, kills, report.Total.Kills)
 	require.Equal(t, kills, report.Total.TranscriptsEqual)
 	require.Equal(t, kills, report.Total.EventsEqual)
-	require.Len(t, report.Rows, len(domain.Boundaries()))
+	require.Len(t, report.Rows, len(contract.Boundaries()))
 	for _, row := range report.Rows {
 		require.Positive(t, row.Kills, row.Boundary)
 		require.Positive(t, row.P50, row.Boundary)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 type polls struct {
 	count   int
 	slowest time.Duration
-	sources map[domain.StatusSource]int
+	sources map[contract.StatusSource]int
 }
 
 // A statusWatch asks for an agent's status throughout its run, worker up or
@@ -89,7 +90,7 @@ func (w *statusWatch) poll(ctx context.Context) {
 
 // check holds an answer against what was seen before it was asked for and after
 // it came.
-func (w *statusWatch) check(view domain.StatusView, before, after standing) {
+func (w *statusWatch) check(view contract.StatusView, before, after standing) {
 	if view.Number < w.number || view.Number == w.number && view.StepCount < w.steps {
 		w.broke("it went back from step %d of execution %d to step %d of execution %d (told by %s)",
 			w.steps, w.number, view.StepCount, view.Number, view.Source)
@@ -121,11 +122,11 @@ func (w *statusWatch) broke(format string, args ...any) {
 	w.run.broke(PromiseStatus, w.trial, format, args...)
 }
 
-func (p *chaos) polled(source domain.StatusSource, took time.Duration) {
+func (p *chaos) polled(source contract.StatusSource, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.polls.sources == nil {
-		p.polls.sources = make(map[domain.StatusSource]int)
+		p.polls.sources = make(map[contract.StatusSource]int)
 	}
 	p.polls.count++
 	p.polls.sources[source]++

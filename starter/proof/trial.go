@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A trial is one run of an agent, as the controller has seen it. The lane's
@@ -45,7 +46,7 @@ type stepSeen struct {
 
 // A kill is one SIGKILL of the worker that had the agent.
 type kill struct {
-	boundary domain.Boundary
+	boundary contract.Boundary
 	pid      int
 	at       time.Time
 	// inFlight are the tool calls that were surely under way.
@@ -88,15 +89,15 @@ func (t *trial) step(h hit) *stepSeen {
 
 // boundary is where the hit really is: in a summary, where the inference is one;
 // among calls, where another call of the step has ended.
-func (t *trial) boundary(h hit) domain.Boundary {
+func (t *trial) boundary(h hit) contract.Boundary {
 	switch {
-	case h.Boundary == domain.InStream && h.Summary:
-		return domain.InSummary
-	case h.Boundary != domain.AfterEffect:
+	case h.Boundary == contract.InStream && h.Summary:
+		return contract.InSummary
+	case h.Boundary != contract.AfterEffect:
 		return h.Boundary
 	}
 	if slices.ContainsFunc(t.step(h).ended, func(position int) bool { return position != h.Position }) {
-		return domain.AmongCalls
+		return contract.AmongCalls
 	}
 	return h.Boundary
 }
@@ -108,7 +109,7 @@ func (t *trial) reached(h hit, now time.Time) bool {
 		t.number(h.ExecutionID)
 	}
 	switch h.Boundary {
-	case domain.BeforeRequest, domain.BeforeEffect, domain.BeforeHook, domain.Checking:
+	case contract.BeforeRequest, contract.BeforeEffect, contract.BeforeHook, contract.Checking:
 	default:
 		return false
 	}
@@ -125,7 +126,7 @@ func (t *trial) reached(h hit, now time.Time) bool {
 // there was no kill to account for it.
 func (t *trial) released(h hit) bool {
 	switch h.Boundary {
-	case domain.BeforeRequest:
+	case contract.BeforeRequest:
 		t.hook = ""
 		seen := t.step(h)
 		if seen.requests++; seen.requests > 1 {
@@ -134,23 +135,23 @@ func (t *trial) released(h hit) bool {
 			}
 			t.kills[len(t.kills)-1].extra++
 		}
-	case domain.BeforeEffect:
+	case contract.BeforeEffect:
 		t.begun[h.Call] = true
-	case domain.AfterEffect:
+	case contract.AfterEffect:
 		delete(t.begun, h.Call)
 		t.step(h).ended = append(t.step(h).ended, h.Position)
-	case domain.BeforeHook:
+	case contract.BeforeHook:
 		t.hook = h.Hook
-	case domain.BetweenSteps:
+	case contract.BetweenSteps:
 		t.hook = ""
-	case domain.InStream, domain.AfterRequest, domain.AmongCalls, domain.Continuing,
-		domain.InSummary, domain.AfterHook, domain.Checking, domain.Paused, domain.GoingOn:
+	case contract.InStream, contract.AfterRequest, contract.AmongCalls, contract.Continuing,
+		contract.InSummary, contract.AfterHook, contract.Checking, contract.Paused, contract.GoingOn:
 	}
 	return true
 }
 
 // killed notes that the worker was killed at a hit.
-func (t *trial) killed(h hit, boundary domain.Boundary, now time.Time) {
+func (t *trial) killed(h hit, boundary contract.Boundary, now time.Time) {
 	k := &kill{boundary: boundary, pid: h.PID, at: now}
 	if !h.Call.IsZero() {
 		t.begun[h.Call] = true
@@ -159,7 +160,7 @@ func (t *trial) killed(h hit, boundary domain.Boundary, now time.Time) {
 		k.inFlight = append(k.inFlight, id)
 	}
 	clear(t.begun)
-	if h.Boundary != domain.BeforeHook {
+	if h.Boundary != contract.BeforeHook {
 		k.hook = t.hook // another one begins when it has reported
 	}
 	t.hook = ""

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // TestAmongCalls tells the end of a lone call, or of the first of several, from
@@ -15,19 +16,19 @@ func TestAmongCalls(t *testing.T) {
 	t.Parallel()
 	agent, _ := sample()
 	trial := newTrial(agent, "sample")
-	at := func(b domain.Boundary, position int) hit {
+	at := func(b contract.Boundary, position int) hit {
 		return hit{Boundary: b, ExecutionID: sampleExecution(), Step: 2, Position: position, Call: sampleExecution().Step(2).Tool(position)}
 	}
 	for _, position := range []int{0, 1} {
-		require.Equal(t, domain.BeforeEffect, trial.boundary(at(domain.BeforeEffect, position)))
-		require.True(t, trial.released(at(domain.BeforeEffect, position)))
+		require.Equal(t, contract.BeforeEffect, trial.boundary(at(contract.BeforeEffect, position)))
+		require.True(t, trial.released(at(contract.BeforeEffect, position)))
 	}
-	require.Equal(t, domain.AfterEffect, trial.boundary(at(domain.AfterEffect, 0)), "none has ended")
-	require.True(t, trial.released(at(domain.AfterEffect, 0)))
-	require.Equal(t, domain.AmongCalls, trial.boundary(at(domain.AfterEffect, 1)), "one has ended, this one not")
-	require.Equal(t, domain.AfterEffect, trial.boundary(at(domain.AfterEffect, 0)), "it does not count for itself")
+	require.Equal(t, contract.AfterEffect, trial.boundary(at(contract.AfterEffect, 0)), "none has ended")
+	require.True(t, trial.released(at(contract.AfterEffect, 0)))
+	require.Equal(t, contract.AmongCalls, trial.boundary(at(contract.AfterEffect, 1)), "one has ended, this one not")
+	require.Equal(t, contract.AfterEffect, trial.boundary(at(contract.AfterEffect, 0)), "it does not count for itself")
 
-	trial.killed(at(domain.AfterEffect, 1), domain.AmongCalls, time.Now())
+	trial.killed(at(contract.AfterEffect, 1), contract.AmongCalls, time.Now())
 	require.Equal(t, []domain.ToolExecutionID{sampleExecution().Step(2).Tool(1)}, trial.kills[0].inFlight, "the other has ended")
 }
 
@@ -37,21 +38,21 @@ func TestGoingOn(t *testing.T) {
 	t.Parallel()
 	agent, _ := sample()
 	trial := newTrial(agent, "sample")
-	at := func(b domain.Boundary) hit { return hit{Boundary: b, ExecutionID: sampleExecution(), Step: 1} }
+	at := func(b contract.Boundary) hit { return hit{Boundary: b, ExecutionID: sampleExecution(), Step: 1} }
 	now := time.Now()
-	require.False(t, trial.reached(at(domain.BeforeRequest), now), "nothing to go on from")
-	require.True(t, trial.released(at(domain.BeforeRequest)))
+	require.False(t, trial.reached(at(contract.BeforeRequest), now), "nothing to go on from")
+	require.True(t, trial.released(at(contract.BeforeRequest)))
 	require.Equal(t, standing{execution: 1, requested: 1}, trial.standing())
-	trial.killed(at(domain.InStream), domain.InStream, now)
-	require.False(t, trial.reached(at(domain.BetweenSteps), now.Add(time.Second)))
-	require.True(t, trial.reached(at(domain.BeforeRequest), now.Add(3*time.Second)))
-	require.True(t, trial.released(at(domain.BeforeRequest)))
+	trial.killed(at(contract.InStream), contract.InStream, now)
+	require.False(t, trial.reached(at(contract.BetweenSteps), now.Add(time.Second)))
+	require.True(t, trial.reached(at(contract.BeforeRequest), now.Add(3*time.Second)))
+	require.True(t, trial.released(at(contract.BeforeRequest)))
 	require.Equal(t, 3*time.Second, trial.kills[0].wentOn)
 	require.Equal(t, 1, trial.kills[0].extra)
 
 	undisturbed := newTrial(agent, "sample")
-	require.True(t, undisturbed.released(at(domain.BeforeRequest)))
-	require.False(t, undisturbed.released(at(domain.BeforeRequest)), "a second request without a kill")
+	require.True(t, undisturbed.released(at(contract.BeforeRequest)))
+	require.False(t, undisturbed.released(at(contract.BeforeRequest)), "a second request without a kill")
 }
 
 // TestSummaries are told from the step's own inference, and counted apart.
@@ -59,21 +60,21 @@ func TestSummaries(t *testing.T) {
 	t.Parallel()
 	agent, _ := sample()
 	trial := newTrial(agent, "sample")
-	at := func(b domain.Boundary, summary bool) hit {
+	at := func(b contract.Boundary, summary bool) hit {
 		return hit{Boundary: b, ExecutionID: sampleExecution(), Step: 4, Summary: summary}
 	}
-	require.Equal(t, domain.InSummary, trial.boundary(at(domain.InStream, true)))
-	require.Equal(t, domain.InStream, trial.boundary(at(domain.InStream, false)))
-	require.True(t, trial.released(at(domain.BeforeRequest, true)))
-	require.True(t, trial.released(at(domain.BeforeRequest, false)), "the step's own is another request")
-	require.False(t, trial.released(at(domain.BeforeRequest, true)), "a second summary without a kill")
+	require.Equal(t, contract.InSummary, trial.boundary(at(contract.InStream, true)))
+	require.Equal(t, contract.InStream, trial.boundary(at(contract.InStream, false)))
+	require.True(t, trial.released(at(contract.BeforeRequest, true)))
+	require.True(t, trial.released(at(contract.BeforeRequest, false)), "the step's own is another request")
+	require.False(t, trial.released(at(contract.BeforeRequest, true)), "a second summary without a kill")
 }
 
 // TestHookAtAKill is the one whose effect may have been made and not reported.
 func TestHookAtAKill(t *testing.T) {
 	t.Parallel()
 	agent, _ := sample()
-	at := func(b domain.Boundary, key string) hit {
+	at := func(b contract.Boundary, key string) hit {
 		return hit{Boundary: b, ExecutionID: sampleExecution(), Hook: key}
 	}
 	for name, test := range map[string]struct {
@@ -81,12 +82,12 @@ func TestHookAtAKill(t *testing.T) {
 		killed   hit
 		want     string
 	}{
-		"before its effect":        {killed: at(domain.BeforeHook, "b")},
-		"after its effect":         {released: []hit{at(domain.BeforeHook, "b")}, killed: at(domain.AfterHook, "b"), want: "b"},
-		"before the next one's":    {released: []hit{at(domain.BeforeHook, "a"), at(domain.AfterHook, "a")}, killed: at(domain.BeforeHook, "b")},
-		"in a call beside it":      {released: []hit{at(domain.BeforeHook, "a")}, killed: at(domain.AfterEffect, ""), want: "a"},
-		"when it has reported":     {released: []hit{at(domain.BeforeHook, "a"), at(domain.BetweenSteps, "")}, killed: at(domain.InStream, "")},
-		"when the model was asked": {released: []hit{at(domain.AfterHook, "a"), at(domain.BeforeRequest, "")}, killed: at(domain.InStream, "")},
+		"before its effect":        {killed: at(contract.BeforeHook, "b")},
+		"after its effect":         {released: []hit{at(contract.BeforeHook, "b")}, killed: at(contract.AfterHook, "b"), want: "b"},
+		"before the next one's":    {released: []hit{at(contract.BeforeHook, "a"), at(contract.AfterHook, "a")}, killed: at(contract.BeforeHook, "b")},
+		"in a call beside it":      {released: []hit{at(contract.BeforeHook, "a")}, killed: at(contract.AfterEffect, ""), want: "a"},
+		"when it has reported":     {released: []hit{at(contract.BeforeHook, "a"), at(contract.BetweenSteps, "")}, killed: at(contract.InStream, "")},
+		"when the model was asked": {released: []hit{at(contract.AfterHook, "a"), at(contract.BeforeRequest, "")}, killed: at(contract.InStream, "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +97,7 @@ func TestHookAtAKill(t *testing.T) {
 			}
 			trial.killed(test.killed, test.killed.Boundary, time.Now())
 			require.Equal(t, test.want, trial.kills[0].hook)
-			require.True(t, trial.reached(at(domain.BeforeHook, "b"), time.Now().Add(time.Second)), "a hook's effect is going on")
+			require.True(t, trial.reached(at(contract.BeforeHook, "b"), time.Now().Add(time.Second)), "a hook's effect is going on")
 		})
 	}
 }
@@ -105,9 +106,9 @@ func TestHookAtAKill(t *testing.T) {
 // leaves none to nobody.
 func TestWhoReachesWhat(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, domain.Boundaries()[:8], Reached(Plain()))
-	require.Equal(t, domain.Boundaries(), Reached(Scripted()))
-	require.NotContains(t, Reached(Whole()[1:]), domain.InSummary, "unknown outcomes would move the summaries")
+	require.Equal(t, contract.Boundaries()[:8], Reached(Plain()))
+	require.Equal(t, contract.Boundaries(), Reached(Scripted()))
+	require.NotContains(t, Reached(Whole()[1:]), contract.InSummary, "unknown outcomes would move the summaries")
 	for _, a := range Plain() {
 		require.Empty(t, a.on())
 	}
@@ -116,17 +117,17 @@ func TestWhoReachesWhat(t *testing.T) {
 	}
 	require.Equal(t, "whole-notes: hooks, guards, compaction, structured output, money, going on", Whole()[0].String())
 	require.Equal(t, "notes: plain", Plain()[0].String())
-	require.True(t, (&aim{boundary: domain.Paused}).at(domain.BeforeRequest), "an agent is paused while it asks")
-	require.False(t, (&aim{boundary: domain.Paused}).at(domain.InStream))
+	require.True(t, (&aim{boundary: contract.Paused}).at(contract.BeforeRequest), "an agent is paused while it asks")
+	require.False(t, (&aim{boundary: contract.Paused}).at(contract.InStream))
 }
 
-func anywhere(domain.Boundary) bool { return true }
+func anywhere(contract.Boundary) bool { return true }
 
 // TestPool spreads kills evenly and gives the same ones for the same seed.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	draw := func(seed uint64) (aims []aim) {
-		p := newPool(18, domain.Boundaries(), seed)
+		p := newPool(18, contract.Boundaries(), seed)
 		for a := p.next(anywhere); a != nil; a = p.next(anywhere) {
 			aims = append(aims, *a)
 		}
@@ -135,12 +136,12 @@ func TestPool(t *testing.T) {
 	aims := draw(1)
 	require.Equal(t, aims, draw(1))
 	require.NotEqual(t, aims, draw(2))
-	counts := map[domain.Boundary]int{}
+	counts := map[contract.Boundary]int{}
 	for _, a := range aims {
 		counts[a.boundary]++
 		require.GreaterOrEqual(t, a.skip, 0)
 	}
-	for i, b := range domain.Boundaries() {
+	for i, b := range contract.Boundaries() {
 		want := 1
 		if i < 4 {
 			want = 2
@@ -148,18 +149,18 @@ func TestPool(t *testing.T) {
 		require.Equal(t, want, counts[b], b)
 	}
 
-	some := newPool(18, domain.Boundaries(), 1)
-	only := func(b domain.Boundary) bool { return b == domain.Paused || b == domain.InStream }
+	some := newPool(18, contract.Boundaries(), 1)
+	only := func(b contract.Boundary) bool { return b == contract.Paused || b == contract.InStream }
 	for a := some.next(only); a != nil; a = some.next(only) {
 		require.True(t, only(a.boundary), a.boundary)
 	}
-	require.Positive(t, some.left[domain.Continuing], "the others are left for agents that get there")
-	require.Zero(t, some.left[domain.Paused]+some.left[domain.InStream])
+	require.Positive(t, some.left[contract.Continuing], "the others are left for agents that get there")
+	require.Zero(t, some.left[contract.Paused]+some.left[contract.InStream])
 
-	p := newPool(18, domain.Boundaries(), 1)
+	p := newPool(18, contract.Boundaries(), 1)
 	taken := p.next(anywhere)
 	p.unreachable(taken.boundary)
-	require.Equal(t, map[domain.Boundary]int{taken.boundary: counts[taken.boundary]}, p.lost)
+	require.Equal(t, map[contract.Boundary]int{taken.boundary: counts[taken.boundary]}, p.lost)
 	for a := p.next(anywhere); a != nil; a = p.next(anywhere) {
 		require.NotEqual(t, taken.boundary, a.boundary)
 	}
@@ -172,9 +173,9 @@ func TestConfigIsChecked(t *testing.T) {
 	for want, config := range map[string]ChaosConfig{
 		"kills: is 0; give a number from 1 on":    {},
 		"lanes: is -1; give":                      {Kills: 1, Lanes: -1},
-		`boundary: "nowhere" is none of`:          {Kills: 1, Boundaries: []domain.Boundary{"nowhere"}},
+		`boundary: "nowhere" is none of`:          {Kills: 1, Boundaries: []contract.Boundary{"nowhere"}},
 		"executions: the first goes on from none": {Kills: 1, Agents: []Agent{{Name: "a", Script: agent.Script, Executions: []Execution{{GoesOn: true}}}}},
-		"none of the agents reaches in_summary":   {Kills: 1, Agents: Plain(), Boundaries: []domain.Boundary{domain.InSummary}},
+		"none of the agents reaches in_summary":   {Kills: 1, Agents: Plain(), Boundaries: []contract.Boundary{contract.InSummary}},
 		"executions: there are none":              {Kills: 1, Agents: []Agent{{Name: "a", Script: agent.Script}}},
 		"script: is empty":                        {Kills: 1, Agents: []Agent{{Name: "a", Executions: agent.Executions}}},
 	} {

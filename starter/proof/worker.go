@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/worker/host"
 )
 
@@ -65,7 +66,7 @@ func ChaosWork(ctx context.Context, args []string) error {
 }
 
 // at tells the controller where the worker is, and returns when it may go on.
-func (p plan) at(ctx context.Context, boundary domain.Boundary) {
+func (p plan) at(ctx context.Context, boundary contract.Boundary) {
 	h := placed(ctx)
 	h.Boundary = boundary
 	p.ask(h)
@@ -87,7 +88,7 @@ func (p plan) ask(h hit) answer {
 
 // placed is a hit of this process, as far as the context tells.
 func placed(ctx context.Context) hit {
-	place := domain.PlaceOf(ctx)
+	place := contract.PlaceOf(ctx)
 	h := hit{PID: os.Getpid(), WorkflowID: place.WorkflowID, ExecutionID: place.ExecutionID, Step: place.Step, Summary: place.Summary}
 	if call, ok := tool.ExecutionOf(ctx); ok {
 		h.Call, h.Position = call.ID, call.Position

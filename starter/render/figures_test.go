@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -15,17 +16,17 @@ func TestUnknownCosts(t *testing.T) {
 	t.Parallel()
 	used := domain.UsageView{InputTokens: 10, TotalTokens: 10}
 	for name, c := range map[string]struct {
-		view domain.StatusView
+		view contract.StatusView
 		json string
 		text string
 	}{
-		"no price":             {domain.StatusView{Usage: used, CostUSD: "0", Source: domain.FromWorkflow}, `"cost_usd":null`, "cost      unknown\n"},
-		"no price, at the end": {domain.StatusView{Usage: used, CostUSD: "0", Source: domain.FromMemo}, `"cost_usd":null`, "cost      unknown\n"},
-		"free":                 {domain.StatusView{Usage: used, CostUSD: "0", Priced: true, Source: domain.FromWorkflow}, `"cost_usd":"0"`, ""},
-		"priced":               {domain.StatusView{Usage: used, CostUSD: "0.5", Priced: true, Source: domain.FromWorkflow}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
-		"of an earlier worker": {domain.StatusView{Usage: used, CostUSD: "0.5", Source: domain.FromMemo}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
-		"nothing used yet":     {domain.StatusView{CostUSD: "0", Source: domain.FromWorkflow}, `"cost_usd":"0"`, ""},
-		"nobody tells":         {domain.StatusView{CostUSD: "0", Source: domain.FromHeartbeat}, `"cost_usd":null`, ""},
+		"no price":             {contract.StatusView{Usage: used, CostUSD: "0", Source: contract.FromWorkflow}, `"cost_usd":null`, "cost      unknown\n"},
+		"no price, at the end": {contract.StatusView{Usage: used, CostUSD: "0", Source: contract.FromMemo}, `"cost_usd":null`, "cost      unknown\n"},
+		"free":                 {contract.StatusView{Usage: used, CostUSD: "0", Priced: true, Source: contract.FromWorkflow}, `"cost_usd":"0"`, ""},
+		"priced":               {contract.StatusView{Usage: used, CostUSD: "0.5", Priced: true, Source: contract.FromWorkflow}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
+		"of an earlier worker": {contract.StatusView{Usage: used, CostUSD: "0.5", Source: contract.FromMemo}, `"cost_usd":"0.5"`, "cost      $0.5\n"},
+		"nothing used yet":     {contract.StatusView{CostUSD: "0", Source: contract.FromWorkflow}, `"cost_usd":"0"`, ""},
+		"nobody tells":         {contract.StatusView{CostUSD: "0", Source: contract.FromHeartbeat}, `"cost_usd":null`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,23 +40,23 @@ func TestUnknownCosts(t *testing.T) {
 			require.Contains(t, text, c.text)
 		})
 	}
-	prior := Status(domain.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}})
+	prior := Status(contract.StatusView{Prior: domain.Spent{Steps: 1, Tokens: 9}})
 	require.Nil(t, prior.Prior.CostUSD)
 }
 
 func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 	t.Parallel()
-	result := func(o domain.Outcome) string {
+	result := func(o contract.Outcome) string {
 		line, err := encode(Result(client.Result{Outcome: o}))
 		require.NoError(t, err)
 		return string(line)
 	}
 	usage := domain.Usage{InputTokens: 10}
-	require.Contains(t, result(domain.Outcome{Usage: usage}), `"cost_usd":null`)
-	require.Contains(t, result(domain.Outcome{Usage: usage, Priced: true}), `"cost_usd":"0"`)
-	require.Contains(t, result(domain.Outcome{Usage: usage, CostNanoUSD: 5_000_000}), `"cost_usd":"0.005"`)
-	require.Contains(t, result(domain.Outcome{}), `"cost_usd":"0"`)
-	require.Contains(t, result(domain.Outcome{Code: domain.CodeTerminated}), `"cost_usd":null`, "the server counts nothing")
+	require.Contains(t, result(contract.Outcome{Usage: usage}), `"cost_usd":null`)
+	require.Contains(t, result(contract.Outcome{Usage: usage, Priced: true}), `"cost_usd":"0"`)
+	require.Contains(t, result(contract.Outcome{Usage: usage, CostNanoUSD: 5_000_000}), `"cost_usd":"0.005"`)
+	require.Contains(t, result(contract.Outcome{}), `"cost_usd":"0"`)
+	require.Contains(t, result(contract.Outcome{Code: domain.CodeTerminated}), `"cost_usd":null`, "the server counts nothing")
 
 	step := domain.StepExecution{Step: domain.AgentStep{Usage: usage}}
 	for _, c := range []struct {
@@ -78,7 +79,7 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 func TestStoppedText(t *testing.T) {
 	t.Parallel()
 	r := client.Result{
-		Outcome: domain.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
+		Outcome: contract.Outcome{Status: domain.StatusStopped, StopReason: domain.StepsLimitReached},
 		Signal:  &domain.StopSignal{Reason: domain.StepsLimitReached, Message: "max_steps is 2\nand 2 are done"},
 	}
 	require.Equal(t, "stopped ("+string(domain.StepsLimitReached)+"): max_steps is 2 and 2 are done", Stopped(r, false))

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // factWidth is how wide the names of facts are.
 const factWidth = 9
 
 // StatusText is a status for people, each fact under its name.
-func StatusText(t Theme, id string, v domain.StatusView, now time.Time) string {
+func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string {
 	var b strings.Builder
 	status := string(v.Status)
 	switch {
@@ -59,7 +60,7 @@ func StatusText(t Theme, id string, v domain.StatusView, now time.Time) string {
 	return b.String()
 }
 
-func doing(v domain.StatusView, now time.Time) string {
+func doing(v contract.StatusView, now time.Time) string {
 	text := OneLine(v.Doing)
 	if text != "" && !v.Since.IsZero() && now.After(v.Since) {
 		text += ", for " + Duration(now.Sub(v.Since))
@@ -67,7 +68,7 @@ func doing(v domain.StatusView, now time.Time) string {
 	return text
 }
 
-func why(v domain.StatusView) string {
+func why(v contract.StatusView) string {
 	switch {
 	case v.Error != nil:
 		return OneLine(v.Error.Message)
@@ -147,17 +148,17 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 }
 
 // source says who told a status.
-func source(s domain.StatusSource) string {
+func source(s contract.StatusSource) string {
 	switch s {
-	case domain.FromWorkflow:
+	case contract.FromWorkflow:
 		return "the workflow"
-	case domain.FromHeartbeat:
+	case contract.FromHeartbeat:
 		return "the heartbeat of what is under way; no worker answers"
-	case domain.FromHistory:
+	case contract.FromHistory:
 		return "the history; no worker answers"
-	case domain.FromMemo:
+	case contract.FromMemo:
 		return "what was noted at the end; no worker answers"
-	case domain.FromServer:
+	case contract.FromServer:
 		return "the server, which ended it"
 	}
 	return string(s)
@@ -166,7 +167,7 @@ func source(s domain.StatusSource) string {
 // A StatusJSON is a status with all its keys: what is absent is null or empty,
 // never left out, so that scripts can rely on the keys.
 type StatusJSON struct {
-	domain.StatusView
+	contract.StatusView
 	ExecutionID *domain.ExecutionID `json:"execution_id"`
 	// CostUSD is null where nobody knows it.
 	CostUSD    *string             `json:"cost_usd"`
@@ -186,7 +187,7 @@ type priorJSON struct {
 }
 
 // Status fills in all keys.
-func Status(v domain.StatusView) StatusJSON {
+func Status(v contract.StatusView) StatusJSON {
 	s := StatusJSON{StatusView: v, ExecutionID: present(v.ExecutionID), Since: present(v.Since), StopReason: present(v.StopReason)}
 	s.Paused, s.Origin, s.Window, s.Context = v.Paused, present(v.Origin), present(v.Window), present(v.Context)
 	s.CostUSD, s.Priced = costOfStatus(v), false // null says it
@@ -216,9 +217,9 @@ func present[T comparable](value T) *T {
 
 // costOfStatus is what the execution has cost so far. Only the workflow, and
 // what was noted at the end, tell it.
-func costOfStatus(v domain.StatusView) *string {
+func costOfStatus(v contract.StatusView) *string {
 	switch {
-	case v.Source != "" && v.Source != domain.FromWorkflow && v.Source != domain.FromMemo:
+	case v.Source != "" && v.Source != contract.FromWorkflow && v.Source != contract.FromMemo:
 		return nil
 	case v.Priced || v.Usage.TotalTokens == 0 || costText(v.CostUSD) != "":
 		return new(v.CostUSD)

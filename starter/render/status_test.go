@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -32,8 +33,8 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		require.NoError(t, json.Unmarshal(line, &object))
 		return slices.Sorted(maps.Keys(object))
 	}
-	require.Equal(t, want, keys(Status(domain.StatusView{})), "also where there is nothing to tell")
-	full := Status(domain.StatusView{
+	require.Equal(t, want, keys(Status(contract.StatusView{})), "also where there is nothing to tell")
+	full := Status(contract.StatusView{
 		Name: "notes", Model: "scripted/x", Error: domain.Errorf(domain.Invalid, "x"),
 		ExecutionID: domain.ExecutionID{UUID: uuid.New()}, Since: testNow, StopReason: domain.Completed,
 	})
@@ -42,10 +43,10 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 		"cache_read_tokens", "cache_write_tokens", "input_tokens", "output_tokens", "reasoning_tokens", "total_tokens",
 	}, keys(full.Usage))
 
-	known := Status(domain.StatusView{CostUSD: "0", Priced: true, Usage: domain.UsageView{TotalTokens: 9}})
+	known := Status(contract.StatusView{CostUSD: "0", Priced: true, Usage: domain.UsageView{TotalTokens: 9}})
 	require.Equal(t, want, keys(known), "null says whether there is a price")
 
-	line, err := encode(Status(domain.StatusView{}))
+	line, err := encode(Status(contract.StatusView{}))
 	require.NoError(t, err)
 	require.Contains(t, string(line), `"stop_signals":[]`)
 	require.Contains(t, string(line), `"since":null`)
@@ -59,19 +60,19 @@ func TestStatusJSONHasAllItsKeys(t *testing.T) {
 func TestStatusText(t *testing.T) {
 	t.Parallel()
 	steps, left, secs := int64(10), int64(8), 90.0
-	got := StatusText(noTheme(), "notes", domain.StatusView{
+	got := StatusText(noTheme(), "notes", contract.StatusView{
 		Number: 2, WorkflowID: "agent/notes", RunID: "r1", Status: domain.StatusInProgress, StepCount: 2,
 		Doing: "step 3: waiting for the \x1bmodel", Since: testNow.Add(-4 * time.Second), Model: "openai-chat/m",
 		Usage: domain.UsageView{InputTokens: 1200, OutputTokens: 34, TotalTokens: 1234, Estimated: true}, CostUSD: "0",
 		Budget: domain.ExecutionBudget{MaxSteps: &steps, MaxSeconds: &secs}, BudgetLeft: domain.ExecutionBudget{MaxSteps: &left},
-		History: domain.HistoryView{Events: 31, Bytes: 6804, Runs: 2}, Source: domain.FromHeartbeat, Open: true,
+		History: contract.HistoryView{Events: 31, Bytes: 6804, Runs: 2}, Source: contract.FromHeartbeat, Open: true,
 	}, testNow)
 	requireGolden(t, "status", got)
 
-	idle := StatusText(noTheme(), "notes", domain.StatusView{Status: domain.StatusFailed, Open: true, Error: domain.Errorf(domain.Invalid, "no\nkey")}, testNow)
+	idle := StatusText(noTheme(), "notes", contract.StatusView{Status: domain.StatusFailed, Open: true, Error: domain.Errorf(domain.Invalid, "no\nkey")}, testNow)
 	require.Contains(t, idle, "failed, idle")
 	require.Contains(t, idle, "no key")
-	for _, s := range domain.StatusSources() {
+	for _, s := range contract.StatusSources() {
 		require.NotEqual(t, string(s), source(s), "each source is put into words")
 	}
 }
@@ -79,12 +80,12 @@ func TestStatusText(t *testing.T) {
 // TestStatusOfWhatGoesOn has what only some executions have.
 func TestStatusOfWhatGoesOn(t *testing.T) {
 	t.Parallel()
-	got := StatusText(noTheme(), "notes", domain.StatusView{
+	got := StatusText(noTheme(), "notes", contract.StatusView{
 		Number: 2, Status: domain.StatusInProgress, Doing: "paused", Paused: true, CostUSD: "0.0042",
 		Origin: domain.ExecutionID{UUID: uuid.MustParse("6cd30739-3b72-5c27-89d3-e71bda49aaaf")},
 		Prior:  domain.Spent{Steps: 10, Tokens: 1200, CostNanoUSD: 5_000_000},
 		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(20_000_000))}, BudgetLeft: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(10_800_000))},
-		Window: 16000, Context: 4000, Source: domain.FromWorkflow,
+		Window: 16000, Context: 4000, Source: contract.FromWorkflow,
 	}, testNow)
 	requireGolden(t, "status-going-on", got)
 	require.Equal(t, "about 12 tokens", contextText(12, 0))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -143,7 +144,7 @@ func (s *story) answered(e client.Event) []line {
 
 func (s *story) cut(e client.Event) []line {
 	var lines []line
-	if text := strings.TrimSpace(Clean(e.Text)); text != "" && e.Outcome == domain.Interrupted {
+	if text := strings.TrimSpace(Clean(e.Text)); text != "" && e.Outcome == contract.Interrupted {
 		if e.Skipped > 0 {
 			text = "…" + text
 		}
@@ -151,11 +152,11 @@ func (s *story) cut(e client.Event) []line {
 	}
 	words := "the inference was cut off"
 	switch e.Outcome {
-	case domain.ShutDown:
+	case contract.ShutDown:
 		return append(lines, line{mark: markNotice, step: e.Step, text: "the worker was told to stop; another goes on"})
-	case domain.BilledFailure:
+	case contract.BilledFailure:
 		words = "the inference failed"
-	case domain.Answered, domain.Interrupted:
+	case contract.Answered, contract.Interrupted:
 	}
 	if e.Error != nil {
 		words += ": " + OneLine(e.Error.Message)

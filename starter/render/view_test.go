@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/testsuite/golden"
 )
@@ -35,7 +36,7 @@ func tale(events ...client.Event) []client.Event {
 func tales() map[string][]client.Event {
 	usage := domain.Usage{InputTokens: 1200, OutputTokens: 34}
 	ended := func(status domain.ExecutionStatus, reason domain.StopReason, code domain.Code) client.Event {
-		return client.Event{Type: client.EventEnded, Ended: &domain.Outcome{Status: status, StopReason: reason, Code: code, Steps: 2, Usage: usage}}
+		return client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: status, StopReason: reason, Code: code, Steps: 2, Usage: usage}}
 	}
 	began := client.Event{Type: client.EventBegan, Number: 3}
 	step := func(n int) client.Event { return client.Event{Type: client.EventStep, Step: n} }
@@ -63,14 +64,14 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventReconnected},
 			client.Event{Type: client.EventContinued, RunID: "r2"},
 			client.Event{Type: client.EventTrouble, Reason: "nondeterminism"},
-			client.Event{Type: client.EventCut, Step: 1, Outcome: domain.ShutDown},
-			client.Event{Type: client.EventCut, Step: 1, Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
+			client.Event{Type: client.EventCut, Step: 1, Outcome: contract.ShutDown},
+			client.Event{Type: client.EventCut, Step: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
 			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeMalformed),
 		),
 		"stopped": tale(began, step(1),
 			client.Event{Type: client.EventText, Step: 1, Text: "Counting: one"},
-			client.Event{Type: client.EventStopAsked, Mode: domain.StopNow, Reason: "enough"},
-			client.Event{Type: client.EventCut, Step: 1, Outcome: domain.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
+			client.Event{Type: client.EventStopAsked, Mode: contract.StopNow, Reason: "enough"},
+			client.Event{Type: client.EventCut, Step: 1, Outcome: contract.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
 			ended(domain.StatusStopped, domain.UserRequested, ""),
 		),
 		"skipping": tale(began,
@@ -88,7 +89,7 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "They want an overview. "},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "The folder has\n- a file\n- anoth"},
 			client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1, Reason: "the stream ended early"},
-			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: domain.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
+			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
 			client.Event{Type: client.EventRetry, Step: 1, Attempt: 2, Reason: "the stream ended early"},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "I look:\nfirst "},
 			client.Event{Type: client.EventAnswered, Step: 1, Attempt: 2, Text: "I look:\nfirst here,\nthen there.", Shown: 14, Calls: []domain.ToolCall{{Name: "read_file"}}, Usage: usage},
@@ -105,7 +106,7 @@ func tales() map[string][]client.Event {
 			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "the end of a thought", Skipped: 5000},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "last word of a line\nA whole line\nand a", Skipped: 9000},
 			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "nother one, " + strings.Repeat("which is long, ", 12)},
-			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: domain.Interrupted, Text: "last words", Skipped: 9000},
+			client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.Interrupted, Text: "last words", Skipped: 9000},
 			ended(domain.StatusStopped, domain.UserRequested, ""),
 		),
 		"hostile": tale(began, step(1),
@@ -187,7 +188,7 @@ func TestLiveViewOfThinking(t *testing.T) {
 	v.Show(client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1})
 	require.NotContains(t, screen.String(), "It is")
 	require.Contains(t, screen.String(), "of attempt 1 is withdrawn")
-	v.Show(client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: domain.BilledFailure})
+	v.Show(client.Event{Type: client.EventCut, Step: 1, Attempt: 1, Outcome: contract.BilledFailure})
 	v.Show(client.Event{Type: client.EventRetry, Step: 1, Attempt: 2})
 	require.Contains(t, screen.String(), "⋯ thinking · attempt 2\n")
 	v.Show(client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "42"})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -17,7 +18,7 @@ import (
 func TestAHookThatNotes(t *testing.T) {
 	t.Parallel()
 	do := func(c hook.Point) (hook.Point, error) { return c.Note("k", "v") }
-	io := replies(domain.HookReply{Note: domain.Metadata{"k": []byte(`"v"`)}})
+	io := replies(contract.HookReply{Note: domain.Metadata{"k": []byte(`"v"`)}})
 	everywhere(t, do, io, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, nil, h)
 		require.True(t, m.known)
@@ -29,7 +30,7 @@ func TestAHookThatNotes(t *testing.T) {
 func TestAHookThatTakesANoteAway(t *testing.T) {
 	t.Parallel()
 	do := func(c hook.Point) (hook.Point, error) { return c.Note("k", nil) }
-	io := replies(domain.HookReply{Note: domain.Metadata{"k": []byte(` null `)}})
+	io := replies(contract.HookReply{Note: domain.Metadata{"k": []byte(` null `)}})
 	everywhere(t, do, io, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		first := at(trigger, "first", func(c hook.Point) (hook.Point, error) { return c.Note("k", 1) })
 		first.Priority = 1
@@ -49,11 +50,11 @@ func TestAHookThatSays(t *testing.T) {
 		}
 		return c.Say(domain.RoleUser, "psst").Note("said", true)
 	}
-	io := func(_ context.Context, r domain.HookRequest) (domain.HookReply, error) {
+	io := func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if r.Metadata["said"] != nil {
-			return domain.HookReply{}, nil
+			return contract.HookReply{}, nil
 		}
-		return domain.HookReply{
+		return contract.HookReply{
 			Say:  []domain.Message{domain.UserMessage("psst")},
 			Note: domain.Metadata{"said": []byte("true")},
 		}, nil
@@ -87,7 +88,7 @@ func TestAHookThatSays(t *testing.T) {
 func TestAHookThatContinues(t *testing.T) {
 	t.Parallel()
 	do := func(c hook.Point) (hook.Point, error) { return c.Continue(), nil }
-	io := replies(domain.HookReply{Continue: true})
+	io := replies(contract.HookReply{Continue: true})
 	everywhere(t, do, io, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, func(c *testsuite.Config) { c.Budget.MaxSteps = new(int64(3)) }, h)
 		switch trigger {

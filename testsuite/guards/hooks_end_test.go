@@ -10,6 +10,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -44,9 +45,9 @@ func TestTheLastHooksRunOnEveryExit(t *testing.T) {
 		"tool calls":  {testsuite.Config{Turns: []testsuite.Turn{{Calls: []testsuite.Call{{Name: "slow"}, {Name: "slow"}}}, answer}, Budget: domain.ExecutionBudget{MaxToolCalls: new(int64(1))}}, nil, domain.ToolCallLimitReached},
 		"cost":        {testsuite.Config{Turns: []testsuite.Turn{answer}, Definition: domain.Definition{Model: domain.LLMConfig{Price: &price}}, Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(1))}}, nil, domain.CostLimitReached},
 		"no price":    {testsuite.Config{Turns: []testsuite.Turn{answer}, Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(1))}}, nil, domain.ErrorForbade},
-		"stop now":    {testsuite.Config{Turns: []testsuite.Turn{asks, answer}}, []testsuite.Event{testsuite.StopAt(5*time.Second, domain.StopNow)}, domain.UserRequested},
-		"stop":        {testsuite.Config{Turns: []testsuite.Turn{asks, answer}}, []testsuite.Event{testsuite.StopAt(5*time.Second, domain.AfterStep)}, domain.UserRequested},
-		"paused":      {testsuite.Config{Turns: []testsuite.Turn{asks, answer}}, []testsuite.Event{testsuite.PauseAt(time.Second), testsuite.StopAt(time.Hour, domain.AfterStep)}, domain.UserRequested},
+		"stop now":    {testsuite.Config{Turns: []testsuite.Turn{asks, answer}}, []testsuite.Event{testsuite.StopAt(5*time.Second, contract.StopNow)}, domain.UserRequested},
+		"stop":        {testsuite.Config{Turns: []testsuite.Turn{asks, answer}}, []testsuite.Event{testsuite.StopAt(5*time.Second, contract.AfterStep)}, domain.UserRequested},
+		"paused":      {testsuite.Config{Turns: []testsuite.Turn{asks, answer}}, []testsuite.Event{testsuite.PauseAt(time.Second), testsuite.StopAt(time.Hour, contract.AfterStep)}, domain.UserRequested},
 		"a failure":   {testsuite.Config{Turns: []testsuite.Turn{{Text: "x", Failures: []testsuite.Failure{{Status: 401}}}}}, nil, domain.ErrorForbade},
 		"a bad hook":  {testsuite.Config{Turns: []testsuite.Turn{answer}, Hooks: []hook.Hook{forAll(hook.AfterStep("bad", func(hook.Point) (hook.Point, error) { panic("boom") }))}}, nil, domain.ErrorForbade},
 		"a bad start": {testsuite.Config{Turns: []testsuite.Turn{answer}, Hooks: []hook.Hook{forAll(hook.BeforeExecution("bad", func(hook.Point) (hook.Point, error) { panic("boom") }))}}, nil, domain.ErrorForbade},
@@ -62,9 +63,9 @@ func TestTheLastHooksRunOnEveryExit(t *testing.T) {
 						return c, nil
 					})
 					if io {
-						h = hook.IO(trigger, "end", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+						h = hook.IO(trigger, "end", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 							ran = append(ran, trigger)
-							return domain.HookReply{}, nil
+							return contract.HookReply{}, nil
 						})
 					}
 					config.Hooks = append(slices.Clip(config.Hooks), forAll(h))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -29,11 +30,11 @@ func TestAHookThatIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ran := 0
-			h := hook.IO(domain.TriggerBeforeExecution, "doer", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+			h := hook.IO(domain.TriggerBeforeExecution, "doer", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 				if ran++; ran <= test.fails {
-					return domain.HookReply{}, domain.Errorf(test.kind, "the door is shut")
+					return contract.HookReply{}, domain.Errorf(test.kind, "the door is shut")
 				}
-				return domain.HookReply{}, nil
+				return contract.HookReply{}, nil
 			})
 			h.Attempts = test.attempts
 			m := meets(t, domain.TriggerBeforeExecution, nil, h)
@@ -53,9 +54,9 @@ func TestAHookThatTakesTooLong(t *testing.T) {
 	for _, trigger := range domain.Triggers() {
 		t.Run(string(trigger), func(t *testing.T) {
 			t.Parallel()
-			h := hook.IO(trigger, "doer", func(ctx context.Context, _ domain.HookRequest) (domain.HookReply, error) {
+			h := hook.IO(trigger, "doer", func(ctx context.Context, _ contract.HookRequest) (contract.HookReply, error) {
 				<-ctx.Done()
-				return domain.HookReply{}, ctx.Err()
+				return contract.HookReply{}, ctx.Err()
 			})
 			h.Timeout = 3 * time.Second
 			m := meets(t, trigger, nil, h)
@@ -73,22 +74,22 @@ func TestAHookThatTakesTooLong(t *testing.T) {
 // who stopped it. Those at the end of an execution are not cut off.
 func TestAHookIsCutOffByAStop(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []domain.StopMode{domain.AfterStep, domain.StopNow} {
+	for _, mode := range []contract.StopMode{contract.AfterStep, contract.StopNow} {
 		for _, trigger := range domain.Triggers() {
 			t.Run(string(mode)+" "+string(trigger), func(t *testing.T) {
 				t.Parallel()
 				var mu sync.Mutex
 				finished := 0
-				h := hook.IO(trigger, "doer", func(ctx context.Context, _ domain.HookRequest) (domain.HookReply, error) {
+				h := hook.IO(trigger, "doer", func(ctx context.Context, _ contract.HookRequest) (contract.HookReply, error) {
 					select {
 					case <-ctx.Done():
-						return domain.HookReply{}, context.Cause(ctx)
+						return contract.HookReply{}, context.Cause(ctx)
 					case <-time.After(10 * time.Second):
 					}
 					mu.Lock()
 					finished++
 					mu.Unlock()
-					return domain.HookReply{}, nil
+					return contract.HookReply{}, nil
 				})
 				look := testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.Returns("sunny"))
 				first := calls("look", 1)
@@ -103,7 +104,7 @@ func TestAHookIsCutOffByAStop(t *testing.T) {
 				checkEvents(t, run)
 				took := run.Events[len(run.Events)-1].Head().Time.Sub(run.Events[0].Head().Time)
 				betweenSteps := trigger == domain.TriggerBeforeExecution || trigger == domain.TriggerBeforeStep
-				if inLoop(trigger) && (mode == domain.StopNow || betweenSteps) {
+				if inLoop(trigger) && (mode == contract.StopNow || betweenSteps) {
 					require.Zero(t, finished, "it was cut off")
 					require.Less(t, took, 8*time.Second)
 				} else {
@@ -129,14 +130,14 @@ func TestWhatAnActivityGetsToKnow(t *testing.T) {
 	for _, trigger := range domain.Triggers() {
 		t.Run(string(trigger), func(t *testing.T) {
 			t.Parallel()
-			var asked []domain.HookRequest
-			m := meets(t, trigger, nil, hook.IO(trigger, "doer", func(_ context.Context, r domain.HookRequest) (domain.HookReply, error) {
+			var asked []contract.HookRequest
+			m := meets(t, trigger, nil, hook.IO(trigger, "doer", func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 				asked = append(asked, r)
-				return domain.HookReply{}, nil
+				return contract.HookReply{}, nil
 			}))
 			require.NotEmpty(t, asked)
 			r := asked[0]
-			require.Equal(t, domain.HookSpec{Name: "doer", Version: 1, Trigger: trigger, IO: true}, r.Hook)
+			require.Equal(t, contract.HookSpec{Name: "doer", Version: 1, Trigger: trigger, IO: true}, r.Hook)
 			require.Equal(t, m.Outcome.ExecutionID, r.ExecutionID)
 			require.Equal(t, m.Outcome.AgentID, r.AgentID)
 			require.Equal(t, 1, r.Number)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -27,9 +28,9 @@ func TestHooksRunByPriority(t *testing.T) {
 				h.Priority = priority
 				return h
 			}
-			activity := hook.IO(trigger, "d", func(_ context.Context, r domain.HookRequest) (domain.HookReply, error) {
+			activity := hook.IO(trigger, "d", func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 				ran := strings.Trim(string(r.Metadata["ran"]), `"`) + "d"
-				return domain.HookReply{Note: domain.Metadata{"ran": fmt.Appendf(nil, "%q", ran)}}, nil
+				return contract.HookReply{Note: domain.Metadata{"ran": fmt.Appendf(nil, "%q", ran)}}, nil
 			})
 			m := meets(t, trigger, nil, adds("c", 0), activity, adds("b", 7), adds("e", 0), adds("a", 9), adds("f", -7))
 			require.Equal(t, "abcdef", strings.Trim(string(m.last.Metadata()["ran"]), `"`)[:6])

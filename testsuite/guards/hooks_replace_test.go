@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -35,12 +36,12 @@ func TestAHookThatReplacesACall(t *testing.T) {
 		return c, nil
 	})
 	first := true
-	io := hook.IO(domain.TriggerBeforeToolUse, "doer", func(_ context.Context, r domain.HookRequest) (domain.HookReply, error) {
+	io := hook.IO(domain.TriggerBeforeToolUse, "doer", func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if first {
 			first = false
-			return domain.HookReply{}, nil
+			return contract.HookReply{}, nil
 		}
-		return domain.HookReply{Call: &domain.ToolCall{Name: r.Call.Name, Arguments: `{"where":"Oslo"}`}}, nil
+		return contract.HookReply{Call: &domain.ToolCall{Name: r.Call.Name, Arguments: `{"where":"Oslo"}`}}, nil
 	})
 	bothKinds(t, plain, io, func(t *testing.T, h hook.Hook) {
 		m := meets(t, domain.TriggerBeforeToolUse, nil, h)
@@ -70,7 +71,7 @@ func TestAHookThatNamesAnotherTool(t *testing.T) {
 				c.At.Call.Name = test.tool
 				return c, nil
 			})
-			io := hook.IO(domain.TriggerBeforeToolUse, "doer", replies(domain.HookReply{Call: &domain.ToolCall{Name: test.tool, Arguments: "{}"}}))
+			io := hook.IO(domain.TriggerBeforeToolUse, "doer", replies(contract.HookReply{Call: &domain.ToolCall{Name: test.tool, Arguments: "{}"}}))
 			bothKinds(t, plain, io, func(t *testing.T, h hook.Hook) {
 				other := testsuite.NewFake(domain.ToolSpec{Name: "other"}, testsuite.Returns("elsewhere"))
 				m := meets(t, domain.TriggerBeforeToolUse, func(c *testsuite.Config) { c.Tools = append(c.Tools, other.Tool()) }, h)
@@ -97,7 +98,7 @@ func TestAHookThatBlocksACall(t *testing.T) {
 		return c, nil
 	})
 	plain := hook.BeforeToolUse("doer", func(c hook.ToolUse) (hook.ToolUse, error) { return hook.Block(c, "not on Sundays"), nil })
-	io := hook.IO(domain.TriggerBeforeToolUse, "doer", replies(domain.HookReply{Block: "not on Sundays"}))
+	io := hook.IO(domain.TriggerBeforeToolUse, "doer", replies(contract.HookReply{Block: "not on Sundays"}))
 	for name, h := range map[string]hook.Hook{"go": plain, "activity": io} {
 		m := meets(t, domain.TriggerBeforeToolUse, func(c *testsuite.Config) { c.Budget.MaxToolCalls = new(int64(1)) }, h, after)
 		require.Equal(t, domain.Completed, m.Outcome.StopReason, "%s: a blocked call uses up nothing", name)
@@ -121,7 +122,7 @@ func TestAHookThatReplacesAResult(t *testing.T) {
 		return c, nil
 	})
 	content := "cloudy"
-	io := hook.IO(domain.TriggerAfterToolUse, "doer", replies(domain.HookReply{Content: &content}))
+	io := hook.IO(domain.TriggerAfterToolUse, "doer", replies(contract.HookReply{Content: &content}))
 	bothKinds(t, plain, io, func(t *testing.T, h hook.Hook) {
 		m := meets(t, domain.TriggerAfterToolUse, nil, h)
 		require.Len(t, m.look.Calls(), 2)
@@ -194,11 +195,11 @@ func TestAHookThatReplacesAnAnswer(t *testing.T) {
 				}
 				return c, nil
 			})
-			io := hook.IO(domain.TriggerAfterInference, "doer", func(_ context.Context, r domain.HookRequest) (domain.HookReply, error) {
+			io := hook.IO(domain.TriggerAfterInference, "doer", func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 				if len(r.Answer.ToolCalls) == 0 {
-					return domain.HookReply{}, nil
+					return contract.HookReply{}, nil
 				}
-				return domain.HookReply{Answer: &test.answer}, nil
+				return contract.HookReply{Answer: &test.answer}, nil
 			})
 			bothKinds(t, plain, io, func(t *testing.T, h hook.Hook) {
 				m := meets(t, domain.TriggerAfterInference, nil, h)
@@ -219,7 +220,7 @@ func TestAHookThatEmptiesAnAnswer(t *testing.T) {
 		c.At.Message.Parts, c.At.Message.ToolCalls = nil, nil
 		return c, nil
 	})
-	io := hook.IO(domain.TriggerAfterInference, "doer", replies(domain.HookReply{Answer: &domain.Message{Role: domain.RoleAssistant}}))
+	io := hook.IO(domain.TriggerAfterInference, "doer", replies(contract.HookReply{Answer: &domain.Message{Role: domain.RoleAssistant}}))
 	bothKinds(t, plain, io, func(t *testing.T, h hook.Hook) {
 		m := meets(t, domain.TriggerAfterInference, nil, h)
 		require.Equal(t, domain.CodeEmptyResponse, m.Outcome.Code)
@@ -251,8 +252,8 @@ func TestAHookThatChangesAnAnswerOfAFormat(t *testing.T) {
 					c.At.Message.Parts[0].Text = test.made
 					return c, nil
 				}),
-				"activity": hook.IO(domain.TriggerAfterInference, "doer", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
-					return domain.HookReply{Answer: new(saying(test.made))}, nil
+				"activity": hook.IO(domain.TriggerAfterInference, "doer", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+					return contract.HookReply{Answer: new(saying(test.made))}, nil
 				}),
 			} {
 				t.Run(kind, func(t *testing.T) {

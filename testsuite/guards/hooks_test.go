@@ -10,6 +10,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -145,15 +146,15 @@ func everywhere(t *testing.T, do deed, io hook.Activity, test func(t *testing.T,
 	}
 }
 
-func replies(reply domain.HookReply) hook.Activity {
-	return func(context.Context, domain.HookRequest) (domain.HookReply, error) { return reply, nil }
+func replies(reply contract.HookReply) hook.Activity {
+	return func(context.Context, contract.HookRequest) (contract.HookReply, error) { return reply, nil }
 }
 
 // TestAHookThatStops: nothing begins any more, and the step is kept.
 func TestAHookThatStops(t *testing.T) {
 	t.Parallel()
 	do := func(c hook.Point) (hook.Point, error) { return c.Stop("enough"), nil }
-	io := replies(domain.HookReply{Stop: &domain.StopSignal{Message: "enough"}})
+	io := replies(contract.HookReply{Stop: &domain.StopSignal{Message: "enough"}})
 	everywhere(t, do, io, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
 		m := meets(t, trigger, nil, h)
 		require.Equal(t, reached(trigger), m.reach())
@@ -179,7 +180,7 @@ func TestAHookThatStopsForAReason(t *testing.T) {
 		for _, trigger := range []domain.Trigger{domain.TriggerBeforeStep, domain.TriggerAfterInference, domain.TriggerAfterStep} {
 			notes := domain.Metadata{"n": []byte("1")}
 			do := func(c hook.Point) (hook.Point, error) { return c.StopFor(reason, "because", notes), nil }
-			io := replies(domain.HookReply{Stop: &domain.StopSignal{Reason: reason, Message: "because", Context: notes}})
+			io := replies(contract.HookReply{Stop: &domain.StopSignal{Reason: reason, Message: "because", Context: notes}})
 			for kind, h := range map[string]hook.Hook{"go": at(trigger, "doer", do), "activity": hook.IO(trigger, "doer", io)} {
 				t.Run(string(reason)+" "+string(trigger)+" "+kind, func(t *testing.T) {
 					t.Parallel()
@@ -216,19 +217,21 @@ func TestAHookThatFails(t *testing.T) {
 	}{
 		"an error": {
 			func(c hook.Point) (hook.Point, error) { return c, errors.New("the door is shut") },
-			func(context.Context, domain.HookRequest) (domain.HookReply, error) {
-				return domain.HookReply{}, errors.New("the door is shut")
+			func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{}, errors.New("the door is shut")
 			},
 			"the door is shut", domain.Invalid,
 		},
 		"an error of ours": {
 			func(c hook.Point) (hook.Point, error) { return c, coded },
-			func(context.Context, domain.HookRequest) (domain.HookReply, error) { return domain.HookReply{}, coded },
+			func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{}, coded
+			},
 			"the till is empty", domain.Denied,
 		},
 		"a panic": {
 			func(hook.Point) (hook.Point, error) { panic("boom") },
-			func(context.Context, domain.HookRequest) (domain.HookReply, error) { panic("boom") },
+			func(context.Context, contract.HookRequest) (contract.HookReply, error) { panic("boom") },
 			"panicked", domain.Internal,
 		},
 		"an error beside a change": {

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/domain/progress"
 	agents "everstep/starter/client"
@@ -47,7 +48,7 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 			}
 			audited := 0
 			for number := 1; number <= agent.Execution.Number; number++ {
-				page, err := asked.steps(domain.StepsRequest{Number: number})
+				page, err := asked.steps(contract.StepsRequest{Number: number})
 				require.NoError(t, err)
 				if _, here := told[number]; !here || page.Outcome == nil { // of an earlier run, or under way
 					continue
@@ -85,7 +86,7 @@ func after(steps []domain.StepExecution, at progress.Execution) []domain.StepExe
 }
 
 // ended is an outcome without what only its end knows.
-func ended(o *domain.Outcome) *domain.Outcome {
+func ended(o *contract.Outcome) *contract.Outcome {
 	if o == nil {
 		return nil
 	}
@@ -96,14 +97,14 @@ func ended(o *domain.Outcome) *domain.Outcome {
 
 // askable are the queries of a workflow that was replayed.
 type askable struct {
-	steps func(domain.StepsRequest) (domain.StepsPage, error)
-	state func(domain.StateRequest) (domain.StateView, error)
+	steps func(contract.StepsRequest) (contract.StepsPage, error)
+	state func(contract.StateRequest) (contract.StateView, error)
 }
 
 // stopsOf are the requests to stop of the newest execution.
 func (a askable) stopsOf(t *testing.T, number int) []domain.StopSignal {
 	t.Helper()
-	view, err := a.state(domain.StateRequest{})
+	view, err := a.state(contract.StateRequest{})
 	require.NoError(t, err)
 	state, err := domain.DecodeAgentState(view.State)
 	require.NoError(t, err)
@@ -169,9 +170,9 @@ type answering struct {
 
 func (a *answering) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
 	switch handle := handler.(type) {
-	case func(domain.StepsRequest) (domain.StepsPage, error):
+	case func(contract.StepsRequest) (contract.StepsPage, error):
 		a.asked.steps = handle
-	case func(domain.StateRequest) (domain.StateView, error):
+	case func(contract.StateRequest) (contract.StateView, error):
 		a.asked.state = handle
 	}
 	return a.Next.SetQueryHandler(ctx, query, handler)

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/testsuite"
 	"everstep/testsuite/internal/kept"
 	"everstep/worker/host/codec"
@@ -93,40 +93,40 @@ func TestReplayCatchesMutants(t *testing.T) {
 		want    []string
 	}{
 		"the calls of a step reversed": {"parallel-tools", func(_ *testing.T, h *historypb.History) {
-			calls := scheduled(h, string(domain.CallTool))
+			calls := scheduled(h, string(contract.CallTool))
 			calls[0].Input, calls[2].Input = calls[2].Input, calls[0].Input
 		}, []string{
 			`event 17, activity agent.CallTool at /arguments: recorded "{\"text\":\"c\"}", now "{\"text\":\"a\"}"`,
 			`event 19, activity agent.CallTool at /arguments: recorded "{\"text\":\"a\"}", now "{\"text\":\"c\"}"`,
 		}},
 		"an argument changed": {"parallel-tools", func(t *testing.T, h *historypb.History) {
-			edit(t, scheduled(h, string(domain.CallTool))[1].Input.Payloads[0], func(o map[string]any) {
+			edit(t, scheduled(h, string(contract.CallTool))[1].Input.Payloads[0], func(o map[string]any) {
 				o["arguments"] = `{"text":"x"}`
 			})
 		}, []string{`event 18, activity agent.CallTool at /arguments: recorded "{\"text\":\"x\"}", now "{\"text\":\"b\"}"`}},
 		"a field dropped": {"plain", func(t *testing.T, h *historypb.History) {
-			edit(t, scheduled(h, string(domain.CallModel))[0].Input.Payloads[0], func(o map[string]any) { o["budget"] = 7 })
+			edit(t, scheduled(h, string(contract.CallModel))[0].Input.Payloads[0], func(o map[string]any) { o["budget"] = 7 })
 		}, []string{`event 11, activity agent.CallModel at /budget: recorded 7, now missing`}},
 		"a field added": {"plain", func(t *testing.T, h *historypb.History) {
-			edit(t, scheduled(h, string(domain.CallModel))[0].Input.Payloads[0], func(o map[string]any) { delete(o, "execution_id") })
+			edit(t, scheduled(h, string(contract.CallModel))[0].Input.Payloads[0], func(o map[string]any) { delete(o, "execution_id") })
 		}, []string{`event 11, activity agent.CallModel at /execution_id: not recorded, now "`}},
 		"a timer's time": {"stop-after_step", func(t *testing.T, h *historypb.History) {
 			last(t, h, enumspb.EVENT_TYPE_TIMER_STARTED).GetTimerStartedEventAttributes().StartToFireTimeout = durationpb.New(time.Minute)
 		}, []string{`, timer: recorded "1m0s", now "`}},
 		"an outcome's count, in the memo": {"budget", func(t *testing.T, h *historypb.History) {
 			fields := last(t, h, enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED).GetWorkflowPropertiesModifiedEventAttributes().UpsertedMemo.Fields
-			edit(t, fields[domain.MemoOutcome], func(o map[string]any) { o["step_count"] = 3 })
-		}, []string{`, memo at /` + domain.MemoOutcome + `/step_count: recorded 3, now 2`}},
+			edit(t, fields[contract.MemoOutcome], func(o map[string]any) { o["step_count"] = 3 })
+		}, []string{`, memo at /` + contract.MemoOutcome + `/step_count: recorded 3, now 2`}},
 		"an outcome's count, in the result": {"budget", func(t *testing.T, h *historypb.History) {
 			result := last(t, h, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED).GetWorkflowExecutionCompletedEventAttributes().Result
 			edit(t, result.Payloads[0], func(o map[string]any) { o["step_count"] = 9 })
 		}, []string{`, result at /step_count: recorded 9, now 2`}},
 		"a search attribute": {"budget", func(t *testing.T, h *historypb.History) {
 			attributes := last(t, h, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES).GetUpsertWorkflowSearchAttributesEventAttributes()
-			attributes.SearchAttributes.IndexedFields[domain.AttributeStopReason].Data = []byte(`"completed"`)
-		}, []string{`, search attributes at /` + domain.AttributeStopReason + `: recorded "completed", now "steps_limit"`}},
+			attributes.SearchAttributes.IndexedFields[contract.AttributeStopReason].Data = []byte(`"completed"`)
+		}, []string{`, search attributes at /` + contract.AttributeStopReason + `: recorded "completed", now "steps_limit"`}},
 		"two activities swapped": {"parallel-tools", func(_ *testing.T, h *historypb.History) {
-			model, call := scheduled(h, string(domain.CallModel))[0], scheduled(h, string(domain.CallTool))[0]
+			model, call := scheduled(h, string(contract.CallModel))[0], scheduled(h, string(contract.CallTool))[0]
 			model.ActivityType, call.ActivityType = call.ActivityType, model.ActivityType
 			model.Input, call.Input = call.Input, model.Input
 		}, []string{
@@ -189,7 +189,7 @@ func TestReplayKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			history := keptHistory(t, "plain")
-			edit(t, scheduled(history, string(domain.CallModel))[0].Input.Payloads[0], func(o map[string]any) { delete(o, "execution_id") })
+			edit(t, scheduled(history, string(contract.CallModel))[0].Input.Payloads[0], func(o map[string]any) { delete(o, "execution_id") })
 			if test.want == "" {
 				require.Empty(t, replayed(t, history, test.known))
 				return
@@ -219,7 +219,7 @@ func TestReplayOpen(t *testing.T) {
 		}
 	}
 	history := keptHistory(t, "parallel-tools")
-	calls := scheduled(history, string(domain.CallTool))
+	calls := scheduled(history, string(contract.CallTool))
 	calls[0].Input, calls[2].Input = calls[2].Input, calls[0].Input
 	history.Events = history.Events[:27]
 	require.Contains(t, replayed(t, history), "event 17, activity agent.CallTool at /arguments")
@@ -238,7 +238,7 @@ func TestReplayCompressed(t *testing.T) {
 		}}}
 	}
 	history := keptHistory(t, "parallel-tools")
-	calls := scheduled(history, string(domain.CallTool))
+	calls := scheduled(history, string(contract.CallTool))
 	for _, call := range calls {
 		call.Input = compressed(call.Input)
 	}

@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 	"everstep/testsuite/internal/kept"
@@ -102,13 +102,13 @@ func TestReplayCatchesAChange(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
 			t.Parallel()
 			r := newReplayer(t)
-			changed := func(ctx workflow.Context, in domain.SessionInput) (domain.Outcome, error) {
+			changed := func(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
 				if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
-					return domain.Outcome{}, err
+					return contract.Outcome{}, err
 				}
 				return workflows.Execute(ctx, in)
 			}
-			r.RegisterWorkflowWithOptions(changed, workflow.RegisterOptions{Name: string(domain.Execute)})
+			r.RegisterWorkflowWithOptions(changed, workflow.RegisterOptions{Name: string(contract.Execute)})
 			require.Error(t, r.ReplayWorkflowHistory(quiet(), readHistory(t, path)))
 		})
 	}

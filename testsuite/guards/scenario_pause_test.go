@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -23,13 +24,13 @@ func (w *stopwatch) now() int { return int(time.Since(w.began).Round(time.Second
 
 func (w *stopwatch) hooks() []hook.Hook {
 	return []hook.Hook{
-		forAll(hook.IO(domain.TriggerBeforeExecution, "watch", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+		forAll(hook.IO(domain.TriggerBeforeExecution, "watch", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 			w.began = time.Now()
-			return domain.HookReply{}, nil
+			return contract.HookReply{}, nil
 		})),
-		forAll(hook.IO(domain.TriggerAfterInference, "watch", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+		forAll(hook.IO(domain.TriggerAfterInference, "watch", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 			w.answered = append(w.answered, w.now())
-			return domain.HookReply{}, nil
+			return contract.HookReply{}, nil
 		})),
 	}
 }

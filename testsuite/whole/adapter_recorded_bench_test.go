@@ -22,6 +22,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -87,7 +88,7 @@ func BenchmarkRecorded(b *testing.B) {
 				require.NoError(b, err)
 				require.Equal(b, server.text, result.Answer, "%v", result.Error)
 				ended := <-server.ended
-				return []float64{micros(s.answered(b, begun.WorkflowID, string(domain.CallModel)).Sub(ended)), micros((<-completed).Sub(ended))}
+				return []float64{micros(s.answered(b, begun.WorkflowID, string(contract.CallModel)).Sub(ended)), micros((<-completed).Sub(ended))}
 			}
 			inHand := server.late(b, bare[name])
 			_ = alternate(2, inActivity, ours) // warm

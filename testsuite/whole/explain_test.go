@@ -10,6 +10,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -90,7 +91,7 @@ func TestExplainACompletedOne(t *testing.T) {
 
 	v := s.explained(t, begun.ID)
 	require.Empty(t, v.Missing)
-	require.Equal(t, domain.FromWorkflow, v.Source)
+	require.Equal(t, contract.FromWorkflow, v.Source)
 	require.Equal(t, domain.Completed, v.Ending.StopReason)
 	require.Empty(t, v.Advice)
 	require.Len(t, v.Steps, 3)
@@ -115,7 +116,7 @@ func TestExplainACompletedOne(t *testing.T) {
 
 	worker.Stop()
 	alone := s.explained(t, begun.ID)
-	require.Equal(t, domain.FromHistory, alone.Source)
+	require.Equal(t, contract.FromHistory, alone.Source)
 	require.Len(t, alone.Missing, 1)
 	require.Contains(t, alone.Missing[0], "no worker answers")
 	require.Equal(t, v.Ending.Summary, alone.Ending.Summary)
@@ -231,7 +232,7 @@ func TestExplainOneThatNoWorkerHasSeen(t *testing.T) {
 	})
 	require.NoError(t, err)
 	v := s.explained(t, begun.ID)
-	require.Equal(t, domain.FromHistory, v.Source)
+	require.Equal(t, contract.FromHistory, v.Source)
 	require.Equal(t, "it waits for a worker to go on", v.Doing.Text)
 	require.Empty(t, v.Steps)
 	require.Equal(t, int64(2), *v.Budget[0].Left)

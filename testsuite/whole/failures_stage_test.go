@@ -19,6 +19,7 @@ import (
 	"everstep/activities/openaichat"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -82,7 +83,7 @@ type part struct {
 	// view is the explanation, status the status, and said the CLI's result,
 	// once it has ended.
 	view   client.ExplainView
-	status domain.StatusView
+	status contract.StatusView
 	said   said
 }
 
@@ -275,7 +276,7 @@ func (p *part) told(t *testing.T) {
 		require.NoError(t, err)
 		p.view, err = p.agents.Explain(within(t), p.id, 0)
 		require.NoError(t, err)
-		return p.status.Source == domain.FromWorkflow && p.view.Source == domain.FromWorkflow
+		return p.status.Source == contract.FromWorkflow && p.view.Source == contract.FromWorkflow
 	})
 	requireSums(t, p.view)
 }
@@ -297,7 +298,7 @@ func (p *part) seeCLI(t *testing.T) {
 	var status, explained map[string]any
 	p.again(t, func() bool {
 		status, explained = c.json("status", p.id), c.json("explain", p.id)
-		return status["source"] == string(domain.FromWorkflow) && explained["source"] == string(domain.FromWorkflow)
+		return status["source"] == string(contract.FromWorkflow) && explained["source"] == string(contract.FromWorkflow)
 	})
 	ended, _ := explained["ending"].(map[string]any)
 	require.Equal(t, []any{string(p.status.Status), string(p.status.StopReason)}, []any{status["status"], status["stop_reason"]})

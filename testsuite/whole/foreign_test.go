@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	agents "everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -21,8 +22,8 @@ func (s *stack) beginForeign(t *testing.T, id string) (agents.Execution, *tempor
 	t.Helper()
 	identity, err := domain.AgentIDOf(uuid.NewString())
 	require.NoError(t, err)
-	run, err := s.temporal.ExecuteWorkflow(within(t), sdk.StartWorkflowOptions{ID: id, TaskQueue: s.queue}, string(domain.Execute),
-		domain.SessionInput{SchemaVersion: 1, AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
+	run, err := s.temporal.ExecuteWorkflow(within(t), sdk.StartWorkflowOptions{ID: id, TaskQueue: s.queue}, string(contract.Execute),
+		contract.SessionInput{SchemaVersion: 1, AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
 	require.NoError(t, err)
 	var refused *temporal.ApplicationError
 	require.ErrorAs(t, run.Get(within(t), nil), &refused)

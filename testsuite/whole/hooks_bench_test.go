@@ -12,6 +12,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/worker/host"
 )
@@ -50,7 +51,9 @@ func hookSets() []hookSet {
 	for n := range 10 {
 		sets[2].hooks = append(sets[2].hooks, hook.BeforeStep(fmt.Sprintf("bench-%d", n), looks[hook.Nothing]))
 	}
-	asks := func(context.Context, domain.HookRequest) (domain.HookReply, error) { return domain.HookReply{}, nil }
+	asks := func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
+	}
 	return append(sets, hookSet{name: "io-before_step", hooks: []hook.Hook{hook.IO(domain.TriggerBeforeStep, "bench-io", asks)}})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -136,8 +137,8 @@ func (s *stack) said(t *testing.T, id string) []string {
 func TestAWorkerWithoutTheHook(t *testing.T) {
 	t.Parallel()
 	io := func(name string) hook.Hook {
-		return hook.IO(domain.TriggerBeforeStep, name, func(context.Context, domain.HookRequest) (domain.HookReply, error) {
-			return domain.HookReply{}, nil
+		return hook.IO(domain.TriggerBeforeStep, name, func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+			return contract.HookReply{}, nil
 		})
 	}
 	for name, test := range map[string]struct {
@@ -198,18 +199,18 @@ func TestAHookThatDoesNotReturn(t *testing.T) {
 func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
-	flaky := hook.IO(domain.TriggerBeforeExecution, "flaky", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
+	flaky := hook.IO(domain.TriggerBeforeExecution, "flaky", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 		if tries.Add(1) == 1 {
-			return domain.HookReply{}, domain.Errorf(domain.Unavailable, "not yet")
+			return contract.HookReply{}, domain.Errorf(domain.Unavailable, "not yet")
 		}
-		return domain.HookReply{Say: []domain.Message{domain.UserMessage("I am here")}}, nil
+		return contract.HookReply{Say: []domain.Message{domain.UserMessage("I am here")}}, nil
 	})
 	flaky.Attempts = 2
 	content := "replaced"
 	hooks := []hook.Hook{
 		flaky,
-		hook.IO(domain.TriggerAfterToolUse, "replace", replies(domain.HookReply{Content: &content})),
-		hook.IO(domain.TriggerOnStop, "late", replies(domain.HookReply{Note: domain.Metadata{"ended": []byte("true")}})),
+		hook.IO(domain.TriggerAfterToolUse, "replace", replies(contract.HookReply{Content: &content})),
+		hook.IO(domain.TriggerOnStop, "late", replies(contract.HookReply{Note: domain.Metadata{"ended": []byte("true")}})),
 	}
 	for i := range hooks {
 		hooks[i].Always = true
@@ -225,6 +226,6 @@ func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
 	require.JSONEq(t, "true", string(state.Metadata()["ended"]))
 }
 
-func replies(reply domain.HookReply) hook.Activity {
-	return func(context.Context, domain.HookRequest) (domain.HookReply, error) { return reply, nil }
+func replies(reply contract.HookReply) hook.Activity {
+	return func(context.Context, contract.HookRequest) (contract.HookReply, error) { return reply, nil }
 }

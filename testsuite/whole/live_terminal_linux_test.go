@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -71,7 +72,7 @@ func TestLiveTextOnATerminal(t *testing.T) {
 	require.NotContains(t, x.screen(), "DOOMED")
 	second.text("KEPT text")
 	x.untilScreen("⋯ writing · attempt 2\n    KEPT text\n")
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow})
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
 	require.NoError(t, err)
 	require.Equal(t, 3, x.wait().code)
 	left := x.screen()

@@ -24,6 +24,7 @@ import (
 	"everstep/activities/openaichat"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -229,18 +230,18 @@ func (s *stack) historyText(t *testing.T, of client.Execution) string {
 }
 
 // beat waits for a heartbeat of the pending inference that counts so many bytes.
-func (s *stack) beat(t *testing.T, of client.Execution, length int) domain.Heartbeat {
+func (s *stack) beat(t *testing.T, of client.Execution, length int) contract.Heartbeat {
 	t.Helper()
 	compress, err := codec.New()
 	require.NoError(t, err)
-	var beat domain.Heartbeat
+	var beat contract.Heartbeat
 	require.Eventually(t, func() bool {
 		described, err := s.temporal.DescribeWorkflowExecution(within(t), of.WorkflowID, "")
 		if err != nil {
 			return false
 		}
 		for _, pending := range described.GetPendingActivities() {
-			beat = domain.Heartbeat{}
+			beat = contract.Heartbeat{}
 			if compress.DataConverter().FromPayloads(pending.GetHeartbeatDetails(), &beat) == nil && beat.Length >= length {
 				return true
 			}
@@ -365,11 +366,11 @@ func TestLiveTextStaysAfterAStop(t *testing.T) {
 	a.text("Counting:\none, two")
 	f.until(client.EventText, 1, "Counting:\none, two")
 	plain.untilErr("step 1: Counting:\n")
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow})
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
 	require.NoError(t, err)
 	cut := f.until(client.EventCut, 1, "")
 	<-a.gone
-	require.Equal(t, domain.Interrupted, cut.Outcome)
+	require.Equal(t, contract.Interrupted, cut.Outcome)
 	require.Equal(t, "Counting:\none, two", cut.Text)
 	require.Equal(t, len(cut.Text), cut.Shown)
 	for _, e := range f.rest() {

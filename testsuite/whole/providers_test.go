@@ -20,6 +20,7 @@ import (
 	"everstep/activities/openaichat"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -217,7 +218,7 @@ func TestLongRunThroughEachProvider(t *testing.T) {
 
 // throughProvider returns the conversation as it is read, without what differs between
 // any two runs.
-func throughProvider(t *testing.T, name string, played *longServer) ([]domain.Message, domain.Outcome) {
+func throughProvider(t *testing.T, name string, played *longServer) ([]domain.Message, contract.Outcome) {
 	t.Helper()
 	server := httptest.NewServer(played)
 	t.Cleanup(server.Close)

@@ -13,6 +13,7 @@ import (
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -43,7 +44,7 @@ func TestRateLimitWaits(t *testing.T) {
 
 	second, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: limitedModel})
 	require.NoError(t, err)
-	limit := domain.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 1}
+	limit := contract.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 1}
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), second.ID)
 		require.NoError(t, err)
@@ -58,7 +59,7 @@ func TestRateLimitWaits(t *testing.T) {
 	require.Equal(t, true, c.json("status", second.ID)["rate_limited"])
 
 	watch := c.start("watch", second.ID).untilErr("the model has a rate limit; the inference has to wait for its turn: it waits on task queue " + limit.TaskQueue)
-	_, err = s.agents.Stop(within(t), second.ID, client.StopOptions{Mode: domain.StopNow})
+	_, err = s.agents.Stop(within(t), second.ID, client.StopOptions{Mode: contract.StopNow})
 	require.NoError(t, err)
 	require.Equal(t, 3, watch.wait().code)
 	require.NotContains(t, watch.err.String(), "no worker")
@@ -89,7 +90,7 @@ func TestAttemptWaits(t *testing.T) {
 		return regexp.MustCompile(words).MatchString(status.Doing)
 	}, patience, 20*time.Millisecond)
 	require.Regexp(t, words, s.explained(t, begun.ID).Doing.Text)
-	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow})
+	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
 	require.NoError(t, err)
 	ended, err := s.agents.Wait(within(t), begun.ID, 0)
 	require.NoError(t, err)
@@ -128,7 +129,7 @@ func TestRateLimitComes(t *testing.T) {
 	require.Len(t, model.requests(), 3)
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
-	require.Equal(t, &domain.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 6000}, status.RateLimit)
+	require.Equal(t, &contract.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 6000}, status.RateLimit)
 	// What was cut off came by the old queue again, before the limit was known.
 	queues := []string{s.queue, s.queue, s.queue + "/limited", s.queue + "/limited"}
 	require.Equal(t, queues, s.inferenceQueues(t, begun))
@@ -180,7 +181,7 @@ func TestRateLimitTokens(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	require.LessOrEqual(t, len(model.requests()), most)
 	for _, id := range ids {
-		_, err := s.agents.Stop(within(t), id, client.StopOptions{Mode: domain.StopNow})
+		_, err := s.agents.Stop(within(t), id, client.StopOptions{Mode: contract.StopNow})
 		if err != nil { // the few that have ended
 			require.ErrorContains(t, err, "nothing to stop")
 			continue
@@ -230,7 +231,7 @@ func (s *stack) inferenceQueues(t *testing.T, of client.Execution) []string {
 	for history.HasNext() {
 		event, err := history.Next()
 		require.NoError(t, err)
-		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == string(domain.CallModel) {
+		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == string(contract.CallModel) {
 			queues = append(queues, a.GetTaskQueue().GetName())
 		}
 	}

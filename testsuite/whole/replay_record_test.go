@@ -15,6 +15,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	agents "everstep/starter/client"
 	"everstep/testsuite/internal/kept"
 	"everstep/worker/host"
@@ -55,7 +56,7 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "budget", s.ended(t, begun))
 	})
-	for _, mode := range domain.StopModes() {
+	for _, mode := range contract.StopModes() {
 		t.Run("stop-"+string(mode), func(t *testing.T) {
 			shop := newWorkshop()
 			shop.open()

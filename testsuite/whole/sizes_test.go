@@ -9,6 +9,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -40,9 +41,9 @@ func TestAStepOfManyMegabytes(t *testing.T) {
 	require.Len(t, messages, calls+3)
 	require.Greater(t, len(messages[9].Message.ToolResult.Content), 60<<10, "the transcript has all of it")
 	for _, run := range []string{begun.RunID, ""} {
-		value, err := s.temporal.QueryWorkflow(within(t), begun.WorkflowID, run, string(domain.QueryState), domain.StateRequest{})
+		value, err := s.temporal.QueryWorkflow(within(t), begun.WorkflowID, run, string(contract.QueryState), contract.StateRequest{})
 		require.NoError(t, err)
-		var view domain.StateView
+		var view contract.StateView
 		require.NoError(t, value.Get(&view))
 		state, err := domain.DecodeAgentState(view.State)
 		require.NoError(t, err)

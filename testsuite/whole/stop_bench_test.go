@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -43,7 +44,7 @@ func BenchmarkStopNow(b *testing.B) {
 			require.NoError(b, err)
 			<-streaming
 			sent := time.Now()
-			require.NoError(b, s.temporal.SignalWorkflow(within(b), begun.WorkflowID, "", string(domain.SignalStop), domain.StopRequest{Mode: domain.StopNow}))
+			require.NoError(b, s.temporal.SignalWorkflow(within(b), begun.WorkflowID, "", string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow}))
 			took = append(took, (<-closed).Sub(sent))
 			result, err := s.agents.Wait(within(b), begun.ID, 0)
 			require.NoError(b, err)

@@ -12,6 +12,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -95,7 +96,7 @@ func TestStopNowInAStream(t *testing.T) {
 	s := start(t, host.Config{})
 	begun := s.begin(t, slowScript)
 	s.textSeen(t, begun.ID)
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow, Reason: "enough"})
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
 	require.NoError(t, err)
 
 	result := s.stopped(t, begun.ID)
@@ -125,7 +126,7 @@ func TestStopAfterInferenceStartsNoTool(t *testing.T) {
 	s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
 	begun := s.begin(t, toolScript, "work")
 	s.textSeen(t, begun.ID)
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.AfterInference})
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.AfterInference})
 	require.NoError(t, err)
 
 	result := s.stopped(t, begun.ID)
@@ -170,7 +171,7 @@ func TestStopNowInATool(t *testing.T) {
 			begun := s.begin(t, toolScript, "work")
 			<-shop.began
 			<-shop.began
-			_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: domain.StopNow})
+			_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
 			require.NoError(t, err)
 			s.stopped(t, begun.ID)
 			steps := collect(t, s.agents.Steps(within(t), begun.ID, 0))
@@ -243,7 +244,7 @@ func TestEveryStopArrives(t *testing.T) {
 			if payload != nil {
 				argument = converter.NewRawValue(payload)
 			}
-			require.NoError(t, s.temporal.SignalWorkflow(within(t), begun.WorkflowID, "", string(domain.SignalStop), argument))
+			require.NoError(t, s.temporal.SignalWorkflow(within(t), begun.WorkflowID, "", string(contract.SignalStop), argument))
 			s.stopped(t, begun.ID)
 		})
 	}

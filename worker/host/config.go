@@ -9,6 +9,7 @@ import (
 	"everstep/activities/inference/wire"
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -82,7 +83,7 @@ type Config struct {
 
 	// At is called at the points where a worker can die; domain.PlaceOf says
 	// where that is. It is for proofs that kill workers there, and nil otherwise.
-	At func(context.Context, domain.Boundary)
+	At func(context.Context, contract.Boundary)
 
 	// secrets are what the log hides and no conversation keeps; withDefaults makes
 	// them.
@@ -109,7 +110,7 @@ func (c Config) withDefaults() Config {
 		c.secrets.fix(password(c.Proxy))
 	}
 	if c.TaskQueue == "" {
-		c.TaskQueue = domain.DefaultTaskQueue
+		c.TaskQueue = contract.DefaultTaskQueue
 	}
 	if c.Dir == "" {
 		c.Dir = "."

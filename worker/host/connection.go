@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/worker/host/codec"
 )
 
@@ -72,11 +73,11 @@ func Loopback(address string) bool {
 
 // Timing is how soon lost work should be noticed, for agents that start on the
 // server at that address.
-func Timing(address string) domain.Timing {
+func Timing(address string) contract.Timing {
 	if Loopback(address) {
-		return domain.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}
+		return contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}
 	}
-	return domain.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}
+	return contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}
 }
 
 // TaskTimeout is the workflow task time-out for agents that start on the server

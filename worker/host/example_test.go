@@ -7,6 +7,7 @@ import (
 
 	"everstep/activities"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/worker/host"
 )
@@ -21,11 +22,11 @@ func Example() {
 		}
 		return c, nil
 	})
-	approve := hook.IO(domain.TriggerBeforeExecution, "approve", func(ctx context.Context, request domain.HookRequest) (domain.HookReply, error) {
+	approve := hook.IO(domain.TriggerBeforeExecution, "approve", func(ctx context.Context, request contract.HookRequest) (contract.HookReply, error) {
 		if overdrawn(ctx, request.AgentID) {
-			return domain.HookReply{Stop: &domain.StopSignal{Message: "the account is overdrawn"}}, nil
+			return contract.HookReply{Stop: &domain.StopSignal{Message: "the account is overdrawn"}}, nil
 		}
-		return domain.HookReply{}, nil
+		return contract.HookReply{}, nil
 	})
 	approve.Always, approve.Attempts = true, 3
 

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/activities/transcript"
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows"
 )
 
@@ -17,7 +17,7 @@ import (
 type feeder struct {
 	interceptor.WorkerInterceptorBase
 	cache *transcript.Cache
-	at    func(context.Context, domain.Boundary)
+	at    func(context.Context, contract.Boundary)
 }
 
 func (f *feeder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
@@ -52,7 +52,7 @@ func (out *feedOutbound) ExecuteActivity(ctx workflow.Context, name string, args
 
 func (out *feedOutbound) NewContinueAsNewError(ctx workflow.Context, workflowFunction any, args ...any) error {
 	if !workflow.IsReplaying(ctx) {
-		out.feeder.reached(domain.Continuing, domain.Place{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID})
+		out.feeder.reached(contract.Continuing, contract.Place{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID})
 	}
 	return out.Next.NewContinueAsNewError(ctx, workflowFunction, args...)
 }
@@ -60,13 +60,13 @@ func (out *feedOutbound) NewContinueAsNewError(ctx workflow.Context, workflowFun
 // scheduled feeds the cache where the activity will read the transcript.
 func (f *feeder) scheduled(ctx workflow.Context, name string, args []any) {
 	switch name {
-	case string(domain.CallModel):
-		place := domain.Place{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID}
-		if request, ok := args[0].(domain.ModelRequest); ok {
+	case string(contract.CallModel):
+		place := contract.Place{WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID}
+		if request, ok := args[0].(contract.ModelRequest); ok {
 			place.ExecutionID, place.Step = request.ExecutionID, request.Step
 		}
-		f.reached(domain.BetweenSteps, place)
-	case string(domain.CallTool), string(domain.Record):
+		f.reached(contract.BetweenSteps, place)
+	case string(contract.CallTool), string(contract.Record):
 	default:
 		return
 	}
@@ -75,8 +75,8 @@ func (f *feeder) scheduled(ctx workflow.Context, name string, args []any) {
 	}
 }
 
-func (f *feeder) reached(boundary domain.Boundary, place domain.Place) {
+func (f *feeder) reached(boundary contract.Boundary, place contract.Place) {
 	if f.at != nil {
-		f.at(domain.WithPlace(context.Background(), place), boundary)
+		f.at(contract.WithPlace(context.Background(), place), boundary)
 	}
 }

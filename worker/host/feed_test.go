@@ -14,6 +14,7 @@ import (
 
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/workflows"
 )
 
@@ -26,7 +27,7 @@ func watched(f *feeder) *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
-func serveAs[In, Out any](env *testsuite.TestWorkflowEnvironment, name domain.Activity[In, Out], run func(In) Out) {
+func serveAs[In, Out any](env *testsuite.TestWorkflowEnvironment, name contract.Activity[In, Out], run func(In) Out) {
 	env.RegisterActivityWithOptions(func(_ context.Context, in In) (Out, error) { return run(in), nil },
 		activity.RegisterOptions{Name: string(name)})
 }
@@ -34,22 +35,22 @@ func serveAs[In, Out any](env *testsuite.TestWorkflowEnvironment, name domain.Ac
 func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 	t.Parallel()
 	cache := transcript.NewCache(0)
-	var reached []domain.Boundary
-	var places []domain.Place
-	env := watched(&feeder{cache: cache, at: func(ctx context.Context, b domain.Boundary) {
-		reached, places = append(reached, b), append(places, domain.PlaceOf(ctx))
+	var reached []contract.Boundary
+	var places []contract.Place
+	env := watched(&feeder{cache: cache, at: func(ctx context.Context, b contract.Boundary) {
+		reached, places = append(reached, b), append(places, contract.PlaceOf(ctx))
 	}})
 	workflows.Register(env, workflows.Options{})
 	const started = "agent/5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55"
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: started})
 	digest := domain.DigestOf([]byte("resolved"))
-	serveAs(env, domain.ListTools, func(domain.CatalogRequest) domain.Catalog {
+	serveAs(env, contract.ListTools, func(contract.CatalogRequest) contract.Catalog {
 		_, _, ok := cache.Find(started)
 		require.False(t, ok, "there is no definition yet")
-		return domain.Catalog{Tools: []domain.ToolSpec{{Name: "look", Schema: []byte(`{}`), Effect: domain.ReadOnly}}, Digest: digest}
+		return contract.Catalog{Tools: []domain.ToolSpec{{Name: "look", Schema: []byte(`{}`), Effect: domain.ReadOnly}}, Digest: digest}
 	})
 	inferences := 0
-	serveAs(env, domain.CallModel, func(ask domain.ModelRequest) domain.ModelReply {
+	serveAs(env, contract.CallModel, func(ask contract.ModelRequest) contract.ModelReply {
 		log, resolved, ok := cache.Find(started)
 		require.True(t, ok)
 		require.Equal(t, ask.Log, log.Ref())
@@ -61,22 +62,22 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 			m.ToolCalls = []domain.ToolCall{{ID: "1", Name: "look", Arguments: `{}`}}
 			finish = domain.FinishToolCalls
 		}
-		return domain.ModelReply{Outcome: domain.Answered, Message: &m, Tries: 1, Digest: digest, Response: domain.Response{Finish: finish}}
+		return contract.ModelReply{Outcome: contract.Answered, Message: &m, Tries: 1, Digest: digest, Response: domain.Response{Finish: finish}}
 	})
-	serveAs(env, domain.CallTool, func(domain.ToolRequest) domain.ToolReply {
+	serveAs(env, contract.CallTool, func(contract.ToolRequest) contract.ToolReply {
 		log, _, _ := cache.Find(started)
 		require.Equal(t, 2, log.Len(), "the message that asks for the call is there")
-		return domain.ToolReply{Content: "seen"}
+		return contract.ToolReply{Content: "seen"}
 	})
 	agent, err := domain.AgentIDOf("5a0c9d6e-6f0f-4d27-9c7e-0d3f3f1d3a55")
 	require.NoError(t, err)
-	env.ExecuteWorkflow(string(domain.Execute), domain.SessionInput{
+	env.ExecuteWorkflow(string(contract.Execute), contract.SessionInput{
 		SchemaVersion: 1, AgentID: agent, Prompt: "hello",
 		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}, Tools: []string{"look"}},
 	})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 2, inferences)
-	require.Equal(t, []domain.Boundary{domain.BetweenSteps, domain.BetweenSteps}, reached)
+	require.Equal(t, []contract.Boundary{contract.BetweenSteps, contract.BetweenSteps}, reached)
 	for i, place := range places {
 		require.Equal(t, started, place.WorkflowID)
 		require.Equal(t, i+1, place.Step)
@@ -86,12 +87,12 @@ func TestActivitiesFindTheirTranscriptInTheCache(t *testing.T) {
 
 func TestContinuingIsABoundary(t *testing.T) {
 	t.Parallel()
-	var reached []domain.Boundary
-	env := watched(&feeder{cache: transcript.NewCache(0), at: func(_ context.Context, b domain.Boundary) { reached = append(reached, b) }})
+	var reached []contract.Boundary
+	env := watched(&feeder{cache: transcript.NewCache(0), at: func(_ context.Context, b contract.Boundary) { reached = append(reached, b) }})
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		return workflow.NewContinueAsNewError(ctx, "continuing")
 	}, workflow.RegisterOptions{Name: "continuing"})
 	env.ExecuteWorkflow("continuing")
 	require.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
-	require.Equal(t, []domain.Boundary{domain.Continuing}, reached)
+	require.Equal(t, []contract.Boundary{contract.Continuing}, reached)
 }

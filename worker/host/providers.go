@@ -11,6 +11,7 @@ import (
 	"everstep/activities/modelfacts"
 	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // ProviderNames are those of the providers that every worker has, whether it
@@ -70,7 +71,7 @@ type Reach struct {
 	// Wants are the variables that could have one, the best first.
 	Wants []string
 	// RateLimit is what the worker keeps to; nil: nothing.
-	RateLimit *domain.RateLimit
+	RateLimit *contract.RateLimit
 	// Err says why a worker would not start, or would use no such key.
 	Err error
 }

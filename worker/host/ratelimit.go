@@ -11,6 +11,7 @@ import (
 
 	"everstep/activities"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A RateLimit is how fast the workers of a task queue may use a vendor's models.
@@ -26,7 +27,7 @@ type RateLimit struct {
 // A quota is a limit, and what the providers of one key have in common: a meter
 // and a task queue.
 type quota struct {
-	domain.RateLimit
+	contract.RateLimit
 	providers []string
 	meter     *meter
 }
@@ -52,7 +53,7 @@ func (c Config) quotas() ([]quota, error) {
 			share = max(share/int64(max(c.Workers, 1)), 1)
 		}
 		all = append(all, quota{
-			RateLimit: domain.RateLimit{
+			RateLimit: contract.RateLimit{
 				TaskQueue: c.TaskQueue + "/" + name, RequestsPerMinute: limit.RequestsPerMinute, TokensPerMinute: share,
 			},
 			providers: providers, meter: newMeter(share),

@@ -8,7 +8,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/scripted"
-	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 func TestReadRateLimits(t *testing.T) {
@@ -56,10 +56,10 @@ func TestQuotas(t *testing.T) {
 	require.Len(t, quotas, 2)
 	all := limits(quotas)
 	require.Len(t, all, 3)
-	require.Equal(t, domain.RateLimit{TaskQueue: "q/openai", RequestsPerMinute: 600, TokensPerMinute: 50_000}, all["openai"].RateLimit)
+	require.Equal(t, contract.RateLimit{TaskQueue: "q/openai", RequestsPerMinute: 600, TokensPerMinute: 50_000}, all["openai"].RateLimit)
 	require.Equal(t, all["openai"].RateLimit, all["openai-chat"].RateLimit)
 	require.Same(t, all["openai"].Meter, all["openai-chat"].Meter)
-	require.Equal(t, domain.RateLimit{TaskQueue: "q/own", RequestsPerMinute: 60}, all["own"].RateLimit)
+	require.Equal(t, contract.RateLimit{TaskQueue: "q/own", RequestsPerMinute: 60}, all["own"].RateLimit)
 	require.Equal(t, "600 requests a minute, 50000 tokens a minute and worker", all["openai"].String())
 
 	for want, wrong := range map[string]Config{

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 )
 
@@ -39,11 +40,11 @@ func HistoryHooks() []hook.Hook {
 		}
 		return p, nil
 	})
-	report := hook.IO(domain.TriggerOnStop, "kept-report", func(_ context.Context, r domain.HookRequest) (domain.HookReply, error) {
-		return domain.HookReply{Note: domain.Metadata{"steps": fmt.Append(nil, r.Steps)}}, nil
+	report := hook.IO(domain.TriggerOnStop, "kept-report", func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{Note: domain.Metadata{"steps": fmt.Append(nil, r.Steps)}}, nil
 	})
-	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(context.Context, domain.HookRequest) (domain.HookReply, error) {
-		return domain.HookReply{}, nil
+	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
 	})
 	return []hook.Hook{nudge, deny, redact, again, report, audit}
 }

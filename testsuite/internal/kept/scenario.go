@@ -17,6 +17,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/testsuite"
 )
 
@@ -132,13 +133,13 @@ type scenarioTool struct {
 
 // A scenarioEvent comes from outside. One of the fields beside At is set.
 type scenarioEvent struct {
-	At     time.Duration   `yaml:"at"`
-	Stop   domain.StopMode `yaml:"stop"`
-	Pause  bool            `yaml:"pause"`
-	Resume bool            `yaml:"resume"`
-	Extend yaml.Node       `yaml:"extend"`
-	GoOn   yaml.Node       `yaml:"go_on"`
-	Send   string          `yaml:"send"`
+	At     time.Duration     `yaml:"at"`
+	Stop   contract.StopMode `yaml:"stop"`
+	Pause  bool              `yaml:"pause"`
+	Resume bool              `yaml:"resume"`
+	Extend yaml.Node         `yaml:"extend"`
+	GoOn   yaml.Node         `yaml:"go_on"`
+	Send   string            `yaml:"send"`
 }
 
 func (t scenarioTool) tool(name string) tool.Tool {

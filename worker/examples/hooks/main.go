@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/worker/host"
 )
@@ -64,8 +65,8 @@ func blockPlanets(c hook.ToolUse) (hook.ToolUse, error) {
 // again where it fails.
 func report(send sender) hook.Hook {
 	report := hook.IO(domain.TriggerAfterExecution, "report",
-		func(ctx context.Context, r domain.HookRequest) (domain.HookReply, error) {
-			return domain.HookReply{}, send(ctx, r.ExecutionID, r.Usage)
+		func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
+			return contract.HookReply{}, send(ctx, r.ExecutionID, r.Usage)
 		})
 	report.Always, report.Attempts = true, 3
 	return report

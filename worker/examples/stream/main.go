@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 	"everstep/worker/host/codec"
@@ -85,7 +86,7 @@ func write(w http.ResponseWriter, event client.Event) {
 func (s server) stop(request context.Context, agent client.Execution) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(request), stopPatience)
 	defer cancel()
-	_, err := s.agents.Stop(ctx, agent.ID, client.StopOptions{Mode: domain.StopNow, Reason: "the caller has left"})
+	_, err := s.agents.Stop(ctx, agent.ID, client.StopOptions{Mode: contract.StopNow, Reason: "the caller has left"})
 	if err != nil {
 		log.Print("stop ", agent.ID, ": ", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // An Agent is whose mail it is.
@@ -75,7 +76,7 @@ type NextExecution struct {
 }
 
 // New returns the mailbox of an agent, with what an earlier run handed on.
-func New(root workflow.Context, agent Agent, carry domain.Carry) *Mailbox {
+func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
 		agent: agent, root: root, pause: pausing{on: carry.Paused},
 		memory: memory{answered: carry.Answered, extended: carry.Extended},
@@ -92,7 +93,7 @@ func (m *Mailbox) renew() { m.scope, m.cancel = workflow.WithCancel(m.root) }
 // drained, so that the loop can do so first: of what one workflow task brings,
 // the loop often learns before this coroutine.
 func (m *Mailbox) Listen(ctx workflow.Context) {
-	m.signals = workflow.GetSignalChannel(m.root, string(domain.SignalStop))
+	m.signals = workflow.GetSignalChannel(m.root, string(contract.SignalStop))
 	m.cancelled = func() bool { return m.door != cut && ctx.Err() != nil }
 	workflow.GoNamed(m.root, "stops", func(ctx workflow.Context) {
 		for {

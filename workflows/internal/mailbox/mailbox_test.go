@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/workflows/internal/mailbox"
 )
@@ -45,10 +46,10 @@ type play struct {
 func newPlay() *play {
 	var suite testsuite.WorkflowTestSuite
 	p := &play{agent: &agent{}, env: suite.NewTestWorkflowEnvironment()}
-	p.env.RegisterActivityWithOptions(func(context.Context, domain.CatalogRequest) (domain.Catalog, error) {
+	p.env.RegisterActivityWithOptions(func(context.Context, contract.CatalogRequest) (contract.Catalog, error) {
 		p.began++
-		return domain.Catalog{Storage: true}, nil
-	}, activity.RegisterOptions{Name: string(domain.ListTools)})
+		return contract.Catalog{Storage: true}, nil
+	}, activity.RegisterOptions{Name: string(contract.ListTools)})
 	return p
 }
 
@@ -66,7 +67,7 @@ func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx 
 		require.NoError(t, err)
 		p.state, err = p.state.WithStepStarted(id.Execution("first", 1).Step(1), now)
 		require.NoError(t, err)
-		p.Mailbox = mailbox.New(root, p.agent, domain.Carry{})
+		p.Mailbox = mailbox.New(root, p.agent, contract.Carry{})
 		p.Listen(ctx)
 		p.WatchTime()
 		do(root)
@@ -80,13 +81,13 @@ func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx 
 
 // sends has a stop arrive at a time.
 func (p *play) sends(at time.Duration, stop any) {
-	p.env.RegisterDelayedCallback(func() { p.env.SignalWorkflow(string(domain.SignalStop), stop) }, at)
+	p.env.RegisterDelayedCallback(func() { p.env.SignalWorkflow(string(contract.SignalStop), stop) }, at)
 }
 
 // lists asks for an activity with a permit.
 func lists(permit mailbox.Permit) error {
 	options := workflow.ActivityOptions{StartToCloseTimeout: time.Minute}
-	_, err := mailbox.Await(permit, options, domain.ListTools, domain.CatalogRequest{})
+	_, err := mailbox.Await(permit, options, contract.ListTools, contract.CatalogRequest{})
 	return err
 }
 
@@ -103,19 +104,19 @@ func TestWhatAStopRefuses(t *testing.T) {
 		cut     bool
 	}{
 		"nothing":          {func(*play) {}, nil, false},
-		"after the step":   {func(p *play) { p.sends(time.Second, domain.StopRequest{Mode: domain.AfterStep}) }, []string{"a step", "between"}, false},
-		"no mode":          {func(p *play) { p.sends(time.Second, domain.StopRequest{}) }, []string{"a step", "between"}, false},
+		"after the step":   {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.AfterStep}) }, []string{"a step", "between"}, false},
+		"no mode":          {func(p *play) { p.sends(time.Second, contract.StopRequest{}) }, []string{"a step", "between"}, false},
 		"what is no stop":  {func(p *play) { p.sends(time.Second, []int{1}) }, []string{"a step", "between"}, false},
-		"after the answer": {func(p *play) { p.sends(time.Second, domain.StopRequest{Mode: domain.AfterInference}) }, []string{"a step", "between", "a call"}, false},
-		"now":              {func(p *play) { p.sends(time.Second, domain.StopRequest{Mode: domain.StopNow}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
-		"within no time":   {func(p *play) { p.sends(time.Second, domain.StopRequest{Within: domain.Span(time.Second)}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
+		"after the answer": {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.AfterInference}) }, []string{"a step", "between", "a call"}, false},
+		"now":              {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.StopNow}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
+		"within no time":   {func(p *play) { p.sends(time.Second, contract.StopRequest{Within: contract.Span(time.Second)}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
 		"a cancellation":   {func(p *play) { p.env.RegisterDelayedCallback(p.env.CancelWorkflow, time.Second) }, []string{"a step", "between", "an inference", "within", "a call", "idle"}, true},
-		"another's":        {func(p *play) { p.sends(time.Second, domain.StopRequest{ExecutionID: other}) }, nil, false},
+		"another's":        {func(p *play) { p.sends(time.Second, contract.StopRequest{ExecutionID: other}) }, nil, false},
 		"a message":        {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Post(mailbox.NextExecution{}) }, time.Second) }, []string{"idle"}, false},
 		"a close":          {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Close() }, time.Second) }, []string{"idle"}, false},
 		"a gentle one more": {func(p *play) {
-			p.sends(time.Second, domain.StopRequest{Mode: domain.AfterInference})
-			p.sends(2*time.Second, domain.StopRequest{})
+			p.sends(time.Second, contract.StopRequest{Mode: contract.AfterInference})
+			p.sends(2*time.Second, contract.StopRequest{})
 		}, []string{"a step", "between", "a call"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestWhatAStopRefuses(t *testing.T) {
 func TestAStopCutsOff(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
-	p.sends(time.Second, domain.StopRequest{Mode: domain.StopNow})
+	p.sends(time.Second, contract.StopRequest{Mode: contract.StopNow})
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 		early, ok := p.Permit(mailbox.WithinStep)
 		require.True(t, ok)
@@ -175,7 +176,7 @@ func TestAPauseHoldsBack(t *testing.T) {
 		waited  time.Duration
 	}{
 		"until it ends":  {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour) }, true, time.Hour},
-		"until a stop":   {func(p *play) { p.sends(time.Minute, domain.StopRequest{}) }, false, time.Minute},
+		"until a stop":   {func(p *play) { p.sends(time.Minute, contract.StopRequest{}) }, false, time.Minute},
 		"a deadline too": {func(*play) {}, false, 2 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,9 +245,9 @@ func TestManyStops(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
 	for range 150 {
-		p.sends(time.Second, domain.StopRequest{})
+		p.sends(time.Second, contract.StopRequest{})
 	}
-	p.sends(2*time.Second, domain.StopRequest{Mode: domain.StopNow})
+	p.sends(2*time.Second, contract.StopRequest{Mode: contract.StopNow})
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 		_ = workflow.Sleep(ctx, time.Minute)
 		require.True(t, p.CutOff())
@@ -260,11 +261,11 @@ func TestMemory(t *testing.T) {
 	p := newPlay()
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 		for n := range 150 {
-			p.RememberSent(fmt.Sprint("s", n), domain.SendReply{Number: n})
-			p.RememberExtended(fmt.Sprint("e", n), domain.ExtendReply{Number: n})
+			p.RememberSent(fmt.Sprint("s", n), contract.SendReply{Number: n})
+			p.RememberExtended(fmt.Sprint("e", n), contract.ExtendReply{Number: n})
 		}
 		p.Pause(true)
-		var carry domain.Carry
+		var carry contract.Carry
 		p.Carry(&carry)
 		require.Len(t, carry.Answered, 100)
 		require.Len(t, carry.Extended, 100)
@@ -299,7 +300,7 @@ func TestTheEarliestEscalation(t *testing.T) {
 			t.Parallel()
 			p := newPlay()
 			for _, d := range within {
-				p.sends(time.Second, domain.StopRequest{Within: domain.Span(d)})
+				p.sends(time.Second, contract.StopRequest{Within: contract.Span(d)})
 			}
 			p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
 				require.False(t, p.BackOff(3*time.Hour))

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Permit allows its holder to start what it was asked for, and what belongs to
@@ -107,7 +108,7 @@ type Pending[Out any] struct{ future workflow.Future }
 
 // Call schedules an activity. An input that the server would refuse is an error
 // here, before any command is issued.
-func Call[In, Out any](p Permit, options workflow.ActivityOptions, activity domain.Activity[In, Out], in In) (Pending[Out], error) {
+func Call[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (Pending[Out], error) {
 	if err := domain.CheckFits(string(activity), in, domain.MaxPayload); err != nil {
 		return Pending[Out]{}, err
 	}
@@ -124,7 +125,7 @@ func (p Pending[Out]) Get(ctx workflow.Context) (Out, error) {
 
 // Await schedules an activity from the workflow's main coroutine and waits for
 // its result.
-func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity domain.Activity[In, Out], in In) (Out, error) {
+func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (Out, error) {
 	pending, err := Call(p, options, activity, in)
 	if err != nil {
 		var none Out

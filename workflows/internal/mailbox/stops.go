@@ -6,7 +6,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -14,7 +14,7 @@ import (
 // loop is the state's signals.
 type stopping struct {
 	// mode is the strongest asked for; empty where no stop came.
-	mode domain.StopMode
+	mode contract.StopMode
 	// asked counts the stops.
 	asked int
 	// alarms go off in this execution, unless it ends first.
@@ -25,7 +25,9 @@ type stopping struct {
 }
 
 // noTools reports whether no further tool call may start.
-func (t stopping) noTools() bool { return t.mode == domain.StopNow || t.mode == domain.AfterInference }
+func (t stopping) noTools() bool {
+	return t.mode == contract.StopNow || t.mode == contract.AfterInference
+}
 
 // Stopped reports whether anything that has arrived, or a signal of the
 // execution's own, stops the loop before its next step.
@@ -38,7 +40,7 @@ func (m *Mailbox) Stopped() bool {
 // flight any more.
 func (m *Mailbox) CutOff() bool {
 	m.DrainSignals()
-	return m.stop.mode == domain.StopNow
+	return m.stop.mode == contract.StopNow
 }
 
 // NoTools reports whether a stop has arrived after which no tool call may start.
@@ -73,7 +75,7 @@ func (m *Mailbox) DrainSignals() {
 
 // take applies a stop to the execution in progress. One that meets an idle
 // session, or names another execution, is dropped and logged.
-func (m *Mailbox) take(request domain.StopRequest) {
+func (m *Mailbox) take(request contract.StopRequest) {
 	state := m.agent.State()
 	execution, _ := state.Execution()
 	log := workflow.GetLogger(m.root)
@@ -91,7 +93,7 @@ func (m *Mailbox) take(request domain.StopRequest) {
 		log.Info("one stop of many: it counts, and is not kept", "mode", request.Mode, "stops", m.stop.asked)
 	}
 	m.stop.mode = m.stop.mode.Stronger(request.Mode)
-	if _, within := state.CurrentStepStartedAt(); m.stop.mode == domain.StopNow || !within {
+	if _, within := state.CurrentStepStartedAt(); m.stop.mode == contract.StopNow || !within {
 		// Between steps there is nothing that a gentler stop would let finish.
 		m.cancel()
 		return
@@ -115,6 +117,6 @@ func (m *Mailbox) escalate(within time.Duration) {
 
 // interrupt cuts off what is in flight.
 func (m *Mailbox) interrupt() {
-	m.stop.mode = domain.StopNow
+	m.stop.mode = contract.StopNow
 	m.cancel()
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -93,7 +94,7 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 		return d.updated(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
-		if a := event.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == string(domain.SignalStop) {
+		if a := event.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == string(contract.SignalStop) {
 			return one(progress.StopAsked{Request: progress.ReadStop(d.raw(a.GetInput()))})
 		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
@@ -124,10 +125,10 @@ func unreadable(what string, why error) []progress.Fact {
 func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
 	a := event.GetWorkflowExecutionStartedEventAttributes()
 	fact := progress.RunBegan{Run: d.run, Continues: a.GetContinuedExecutionRunId(), Size: proto.Size(event)}
-	if name := a.GetWorkflowType().GetName(); name != "" && name != string(domain.Execute) {
+	if name := a.GetWorkflowType().GetName(); name != "" && name != string(contract.Execute) {
 		return append(unreadable("the workflow", fmt.Errorf("it is a %q and no agent's", domain.Shorten(name, 64))), fact)
 	}
-	in, err := decode[domain.SessionInput](d.converter, a.GetInput())
+	in, err := decode[contract.SessionInput](d.converter, a.GetInput())
 	if err != nil {
 		return append(unreadable("what the run began with", err), fact)
 	}
@@ -156,19 +157,19 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 	delete(d.updates, a.GetAcceptedEventId())
 	answer := a.GetOutcome().GetSuccess()
 	switch asked.name {
-	case string(domain.UpdateExtend):
-		reply, err := decode[domain.ExtendReply](d.converter, answer)
+	case string(contract.UpdateExtend):
+		reply, err := decode[contract.ExtendReply](d.converter, answer)
 		if answer == nil || err != nil {
 			return refused(answer, "the answer to an extension", err)
 		}
 		return one(progress.Extended{Reply: reply})
-	case string(domain.UpdateSend), "": // without its request an answer tells no less
-		reply, err := decode[domain.SendReply](d.converter, answer)
+	case string(contract.UpdateSend), "": // without its request an answer tells no less
+		reply, err := decode[contract.SendReply](d.converter, answer)
 		if answer == nil || err != nil {
 			return refused(answer, "the answer to a message", err)
 		}
 		fact := progress.Sent{Reply: reply}
-		if request, err := decode[domain.SendRequest](d.converter, asked.args); err == nil {
+		if request, err := decode[contract.SendRequest](d.converter, asked.args); err == nil {
 			fact.Request = &request
 		}
 		return one(fact)
@@ -185,7 +186,7 @@ func refused(answer *commonpb.Payloads, what string, err error) []progress.Fact 
 
 // memo reads how an execution ended.
 func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
-	if _, ok := memo.GetFields()[domain.MemoOutcome]; !ok {
+	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
 		return nil
 	}
 	outcome, err := Outcome(d.converter, memo)
@@ -196,9 +197,9 @@ func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
 }
 
 // Outcome reads the memo field that says how the newest execution ended.
-func Outcome(c converter.DataConverter, memo *commonpb.Memo) (domain.Outcome, error) {
-	var outcome domain.Outcome
-	err := c.FromPayload(memo.GetFields()[domain.MemoOutcome], &outcome)
+func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, error) {
+	var outcome contract.Outcome
+	err := c.FromPayload(memo.GetFields()[contract.MemoOutcome], &outcome)
 	if err == nil && outcome.Number < 1 {
 		err = domain.Errorf(domain.Invalid, "it has no execution's number")
 	}
@@ -246,7 +247,7 @@ func (d *decoder) closed(event *historypb.HistoryEvent) []progress.Fact {
 		Next: event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
 	}
 	if result := event.GetWorkflowExecutionCompletedEventAttributes().GetResult(); result != nil {
-		outcome, err := decode[domain.Outcome](d.converter, result)
+		outcome, err := decode[contract.Outcome](d.converter, result)
 		if err != nil {
 			return append(unreadable("the workflow's result", err), fact)
 		}

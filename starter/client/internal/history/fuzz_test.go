@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
@@ -43,7 +43,7 @@ func keptHistories(t testing.TB) map[string]*historypb.History {
 // it with all facts.
 func told(kept *historypb.History, events []*historypb.HistoryEvent) (progress.Agent, []progress.Recorded) {
 	first := kept.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	var in domain.SessionInput
+	var in contract.SessionInput
 	if err := converter.GetDefaultDataConverter().FromPayloads(first.GetInput(), &in); err != nil {
 		panic(err)
 	}
@@ -129,12 +129,12 @@ func TestBadHistories(t *testing.T) {
 		},
 		"a request that cannot be read": {
 			func(h *historypb.History) {
-				of(h, domain.CallModel).Input = payload(`{"step":"first"}`)
+				of(h, contract.CallModel).Input = payload(`{"step":"first"}`)
 			}, "a request of agent.CallModel cannot be read: ", 2,
 		},
 		"a call that no answer has": {
 			func(h *historypb.History) {
-				of(h, domain.CallModel).Input, of(h, domain.CallModel).ActivityType = payload(`{"position":-1}`), &commonpb.ActivityType{Name: string(domain.CallTool)}
+				of(h, contract.CallModel).Input, of(h, contract.CallModel).ActivityType = payload(`{"position":-1}`), &commonpb.ActivityType{Name: string(contract.CallTool)}
 			},
 			"a request of agent.CallTool cannot be read: no answer has a call -1", 2,
 		},
@@ -160,7 +160,7 @@ func TestBadHistories(t *testing.T) {
 			func(h *historypb.History) {
 				for _, e := range h.Events {
 					if a := e.GetWorkflowPropertiesModifiedEventAttributes(); a != nil {
-						a.UpsertedMemo.Fields[domain.MemoOutcome] = payload(`{}`).GetPayloads()[0]
+						a.UpsertedMemo.Fields[contract.MemoOutcome] = payload(`{}`).GetPayloads()[0]
 					}
 				}
 			}, "how an execution ended cannot be read: it has no execution's number", 2,
@@ -188,7 +188,7 @@ func payload(text string) *commonpb.Payloads {
 }
 
 // of is the first request for an activity.
-func of[In, Out any](h *historypb.History, activity domain.Activity[In, Out]) *historypb.ActivityTaskScheduledEventAttributes {
+func of[In, Out any](h *historypb.History, activity contract.Activity[In, Out]) *historypb.ActivityTaskScheduledEventAttributes {
 	for _, e := range h.GetEvents() {
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == string(activity) {
 			return a

@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
-	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -27,7 +27,7 @@ type Pending struct {
 	Limited string
 	// Beat is what it last reported, over all attempts; Fresh that this was by
 	// the attempt under way.
-	Beat  *domain.Heartbeat
+	Beat  *contract.Heartbeat
 	Fresh bool
 }
 
@@ -37,7 +37,7 @@ func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExec
 	for _, info := range s.GetPendingActivities() {
 		p := pending(c, info)
 		queue := info.GetActivityOptions().GetTaskQueue().GetName()
-		if p.Waiting && !p.BackingOff && p.Activity == string(domain.CallModel) && queue != s.GetExecutionConfig().GetTaskQueue().GetName() {
+		if p.Waiting && !p.BackingOff && p.Activity == string(contract.CallModel) && queue != s.GetExecutionConfig().GetTaskQueue().GetName() {
 			p.Limited = queue
 		}
 		work = append(work, p)
@@ -63,7 +63,7 @@ func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) Pe
 	if started := info.GetLastStartedTime(); started != nil && !p.Waiting {
 		p.Since = started.AsTime()
 	}
-	if beat, err := decode[domain.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && beat.Step > 0 {
+	if beat, err := decode[contract.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && beat.Step > 0 {
 		p.Beat = &beat
 		p.Fresh = !p.Waiting && info.GetLastHeartbeatTime().AsTime().After(info.GetLastStartedTime().AsTime())
 	}

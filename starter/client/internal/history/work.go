@@ -9,6 +9,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
 
@@ -86,15 +87,15 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 	}
 	var err error
 	switch w.Activity {
-	case string(domain.CallModel):
-		w.Model, err = request[domain.ModelRequest](d, a.GetInput())
-	case string(domain.CallTool):
-		w.Tool, err = request[domain.ToolRequest](d, a.GetInput())
+	case string(contract.CallModel):
+		w.Model, err = request[contract.ModelRequest](d, a.GetInput())
+	case string(contract.CallTool):
+		w.Tool, err = request[contract.ToolRequest](d, a.GetInput())
 		if err == nil && (w.Tool.Position < 0 || w.Tool.Position >= domain.MaxRequestedCalls) {
 			w.Tool, err = nil, fmt.Errorf("no answer has a call %d", w.Tool.Position)
 		}
-	case string(domain.CallHook):
-		w.Hook, err = request[domain.HookRequest](d, a.GetInput())
+	case string(contract.CallHook):
+		w.Hook, err = request[contract.HookRequest](d, a.GetInput())
 	}
 	d.open[event.GetEventId()] = w
 	var facts []progress.Fact
@@ -133,11 +134,11 @@ func (d *decoder) attempted(a *historypb.ActivityTaskStartedEventAttributes) []p
 func (d *decoder) completed(w progress.Work, result *commonpb.Payloads) []progress.Fact {
 	switch {
 	case w.Model != nil:
-		return replied(d, w, result, func(r domain.ModelReply) progress.Fact { return progress.ModelReplied{Work: w, Reply: r} })
+		return replied(d, w, result, func(r contract.ModelReply) progress.Fact { return progress.ModelReplied{Work: w, Reply: r} })
 	case w.Tool != nil:
-		return replied(d, w, result, func(r domain.ToolReply) progress.Fact { return progress.ToolReplied{Work: w, Reply: r} })
-	case w.Activity == string(domain.ListTools):
-		return replied(d, w, result, func(c domain.Catalog) progress.Fact { return progress.Resolved{Work: w, Catalog: c} })
+		return replied(d, w, result, func(r contract.ToolReply) progress.Fact { return progress.ToolReplied{Work: w, Reply: r} })
+	case w.Activity == string(contract.ListTools):
+		return replied(d, w, result, func(c contract.Catalog) progress.Fact { return progress.Resolved{Work: w, Catalog: c} })
 	}
 	return one(progress.Finished{Work: w})
 }
@@ -164,7 +165,7 @@ func (d *decoder) loss(f *failurepb.Failure) progress.Loss {
 			if loss.How == progress.Broke {
 				loss.How = progress.TimedOut
 			}
-			beat, err := decode[domain.Heartbeat](d.converter, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
+			beat, err := decode[contract.Heartbeat](d.converter, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
 			if err == nil && loss.Beat == nil {
 				loss.Beat = &beat
 			}

@@ -1,6 +1,4 @@
-package domain
-
-import "github.com/google/uuid"
+package contract
 
 // The wire names of Everstep. Every value below is recorded in histories or
 // typed by users into other tools, and must never change: adding is free,
@@ -79,8 +77,6 @@ const (
 const (
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
-	// WorkflowIDPrefix comes before an agent's name or UUID in its workflow id.
-	WorkflowIDPrefix = "agent/"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"
@@ -95,9 +91,3 @@ const (
 	// otherwise.
 	DefaultTaskQueue = "everstep"
 )
-
-// The UUIDs from which all others are derived. They must never change: an
-// agent's identity, and every id below it, follows from them.
-const agentNamespace = "8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11"
-
-var agentSpace = uuid.MustParse(agentNamespace)

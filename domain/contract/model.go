@@ -1,14 +1,19 @@
-package domain
+package contract
+
+import (
+	"everstep/domain"
+	"everstep/domain/enum"
+)
 
 // A ModelRequest asks for one inference. It names the conversation and does
 // not hold it: the activity fetches what its worker does not have.
 type ModelRequest struct {
-	ExecutionID ExecutionID `json:"execution_id"`
-	Step        int         `json:"step"`
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Step        int                `json:"step"`
 	// Log is the transcript that the model is to answer.
-	Log LogRef `json:"log"`
+	Log domain.LogRef `json:"log"`
 	// Resolved names the definition in force.
-	Resolved Digest `json:"resolved"`
+	Resolved domain.Digest `json:"resolved"`
 	// Inference counts the inferences that this conversation has completed.
 	Inference int `json:"inference,omitzero"`
 	// Attempts counts the tries of this inference in earlier activities.
@@ -25,12 +30,12 @@ type ModelRequest struct {
 	// with all its attempts. Zero: no limit.
 	CostLeftNanoUSD int64 `json:"cost_left_nano_usd,omitzero"`
 	// Edits hide or replace parts of the transcript.
-	Edits Edits `json:"edits,omitzero"`
+	Edits domain.Edits `json:"edits,omitzero"`
 	// Origins are the executions that this one goes on from, whose traces the
 	// model sees.
-	Origins []ExecutionID `json:"origins,omitempty"`
+	Origins []domain.ExecutionID `json:"origins,omitempty"`
 	// Summary makes this an inference that sums up a part of the conversation.
-	Summary *SummaryRequest `json:"summary,omitempty"`
+	Summary *domain.SummaryRequest `json:"summary,omitempty"`
 }
 
 // A ModelOutcome says how an inference attempt ended that the workflow has to
@@ -55,7 +60,7 @@ func ModelOutcomes() []ModelOutcome {
 
 // UnmarshalText accepts the known outcomes only.
 func (o *ModelOutcome) UnmarshalText(text []byte) error {
-	return decodeEnum(o, text, ModelOutcomes(), "model outcome")
+	return enum.Decode(o, text, ModelOutcomes(), "model outcome")
 }
 
 // A ModelReply is what came of an inference.
@@ -63,36 +68,22 @@ type ModelReply struct {
 	Outcome ModelOutcome `json:"outcome"`
 	// Message is the model's, whole or, where interrupted, as far as it came.
 	// It has no id and no time yet: the workflow gives them.
-	Message *Message `json:"message,omitempty"`
+	Message *domain.Message `json:"message,omitempty"`
 	// Digest is of the message's bytes.
-	Digest Digest `json:"digest,omitzero"`
+	Digest domain.Digest `json:"digest,omitzero"`
 	// Response describes the answer.
-	Response Response `json:"response,omitzero"`
+	Response domain.Response `json:"response,omitzero"`
 	// Spent is the usage of failed attempts inside this activity.
-	Spent Usage `json:"spent,omitzero"`
+	Spent domain.Usage `json:"spent,omitzero"`
 	// Tries counts the attempts that this activity made.
 	Tries int `json:"tries,omitzero"`
 	// Error says what failed, for BilledFailure.
-	Error *Error `json:"error,omitempty"`
+	Error *domain.Error `json:"error,omitempty"`
 	// Invalid says why the answer does not fit the response format; empty where
 	// it does, or where there is no format to fit or no answer yet.
 	Invalid string `json:"invalid,omitzero"`
 	// RetryAfterMillis is the delay that the provider asked for before another try.
 	RetryAfterMillis int64 `json:"retry_after_ms,omitzero"`
-}
-
-// A Response is what a provider said of an inference, its message aside.
-type Response struct {
-	// ID is the provider's own id of the response, and RequestID that of the
-	// request, by which its support finds it.
-	ID        string `json:"id,omitzero"`
-	RequestID string `json:"request_id,omitzero"`
-	// Model is the model that answered, by the provider's word.
-	Model  string       `json:"model,omitzero"`
-	Finish FinishReason `json:"finish_reason,omitzero"`
-	// FinishWord is the provider's own word, where it says more.
-	FinishWord string `json:"finish_word,omitzero"`
-	Usage      Usage  `json:"usage,omitzero"`
 }
 
 // An InferencePhase says how far an inference attempt is.
@@ -116,22 +107,22 @@ func InferencePhases() []InferencePhase {
 
 // UnmarshalText accepts the known phases only.
 func (p *InferencePhase) UnmarshalText(text []byte) error {
-	return decodeEnum(p, text, InferencePhases(), "phase")
+	return enum.Decode(p, text, InferencePhases(), "phase")
 }
 
 // A Heartbeat is what an activity reports while it works. Whoever describes
 // the workflow can read it, with no worker up.
 type Heartbeat struct {
-	ExecutionID ExecutionID    `json:"execution_id"`
-	Step        int            `json:"step"`
-	Phase       InferencePhase `json:"phase"`
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Step        int                `json:"step"`
+	Phase       InferencePhase     `json:"phase"`
 	// Attempt is the try that reports, counted from 1 over all activities of
 	// this inference.
 	Attempt int `json:"attempt,omitzero"`
 	// Spent is the usage of the failed attempts before this one.
-	Spent Usage `json:"spent,omitzero"`
+	Spent domain.Usage `json:"spent,omitzero"`
 	// Reserved is what this attempt may have cost if nothing more is heard of it.
-	Reserved Usage `json:"reserved,omitzero"`
+	Reserved domain.Usage `json:"reserved,omitzero"`
 	// Tail is the end of the text so far, and Length how many bytes there are.
 	// Tail and Reasoning are absent from summaries, and where a hook may rewrite
 	// the answer.

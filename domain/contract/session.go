@@ -1,22 +1,23 @@
-package domain
+package contract
 
 import (
 	"encoding/json"
+	"everstep/domain"
 	"time"
 )
 
 // A SessionInput is what an agent's workflow starts with, or goes on with.
 type SessionInput struct {
-	SchemaVersion int     `json:"schema_version"`
-	AgentID       AgentID `json:"agent_id"`
+	SchemaVersion int            `json:"schema_version"`
+	AgentID       domain.AgentID `json:"agent_id"`
 	// Name is set for a named agent, whose session stays open.
-	Name       string     `json:"name,omitzero"`
-	Definition Definition `json:"definition"`
+	Name       string            `json:"name,omitzero"`
+	Definition domain.Definition `json:"definition"`
 	// Prompt begins the first execution.
 	Prompt string `json:"prompt,omitzero"`
 	// Budget is the request's, which caps the definition's.
-	Budget ExecutionBudget `json:"budget,omitzero"`
-	Timing Timing          `json:"timing,omitzero"`
+	Budget domain.ExecutionBudget `json:"budget,omitzero"`
+	Timing Timing                 `json:"timing,omitzero"`
 	// Attributes are the custom search attributes that the server knows.
 	Attributes []string `json:"attributes,omitempty"`
 	// Carry is set by a run that continues as new, and with GoOn.
@@ -28,9 +29,9 @@ type SessionInput struct {
 // WorkflowID is the id under which the agent runs, whoever starts it.
 func (in SessionInput) WorkflowID() string {
 	if in.Name != "" {
-		return WorkflowID(in.Name)
+		return domain.WorkflowID(in.Name)
 	}
-	return WorkflowID(in.AgentID.String())
+	return domain.WorkflowID(in.AgentID.String())
 }
 
 // Timing says how soon lost work is noticed. It is chosen by whoever starts
@@ -52,9 +53,9 @@ type Carry struct {
 	Segments []Segment `json:"segments,omitempty"`
 	// Entries are the live messages, where there is no storage; Base and Chain
 	// say what came before them.
-	Entries []Entry `json:"entries,omitempty"`
-	Base    int     `json:"base,omitzero"`
-	Chain   Digest  `json:"chain,omitzero"`
+	Entries []domain.Entry `json:"entries,omitempty"`
+	Base    int            `json:"base,omitzero"`
+	Chain   domain.Digest  `json:"chain,omitzero"`
 	// Inferences counts the completed inferences of the conversation.
 	Inferences int `json:"inferences,omitzero"`
 	// ToolCalls are the state's; older workers read them here.
@@ -70,15 +71,15 @@ type Carry struct {
 	// the agent, because their copy to storage did not succeed.
 	Copy *RecordRequest `json:"copy,omitempty"`
 	// Edits are the transcript's.
-	Edits Edits `json:"edits,omitzero"`
+	Edits domain.Edits `json:"edits,omitzero"`
 	// Sketch is what compaction has to know of the messages just before Base:
 	// for each its estimated tokens and, in the lowest bits, what it is.
 	Sketch []int64 `json:"sketch,omitempty"`
 	// NewestRole is who said the last message; empty: nobody knows.
-	NewestRole Role `json:"newest_role,omitzero"`
+	NewestRole domain.Role `json:"newest_role,omitzero"`
 	// Prior is the state's; older workers read it here. Of an execution that has
 	// ended, and that a new workflow goes on from, it is all that was spent.
-	Prior Spent `json:"prior,omitzero"`
+	Prior domain.Spent `json:"prior,omitzero"`
 	// Waited is the state's; older workers read it here.
 	Waited time.Duration `json:"waited,omitzero"`
 	// Paused means that nothing new may start.
@@ -111,12 +112,12 @@ type ExtendedUpdate struct {
 type Guarded struct {
 	// Calls is of the newest step's tool calls and results; Repeated counts the
 	// steps in a row that had the same.
-	Calls    Digest `json:"calls,omitzero"`
-	Repeated int    `json:"repeated,omitzero"`
+	Calls    domain.Digest `json:"calls,omitzero"`
+	Repeated int           `json:"repeated,omitzero"`
 	// Fallback counts the fallbacks that have taken over, and Primary is the
 	// model that the execution began with, where one has.
-	Fallback int        `json:"fallback,omitzero"`
-	Primary  *LLMConfig `json:"primary,omitempty"`
+	Fallback int               `json:"fallback,omitzero"`
+	Primary  *domain.LLMConfig `json:"primary,omitempty"`
 	// Misguided counts the steps in a row whose calls all were of unknown tools
 	// or had arguments that no tool takes.
 	Misguided int `json:"misguided,omitzero"`
@@ -142,17 +143,17 @@ func (g Guarded) IsZero() bool { return g == Guarded{} }
 // An Outcome says how an execution ended. It holds no user text: it is the
 // memo and the workflow's result.
 type Outcome struct {
-	AgentID     AgentID         `json:"agent_id"`
-	ExecutionID ExecutionID     `json:"execution_id"`
-	Number      int             `json:"execution_number"`
-	Status      ExecutionStatus `json:"status"`
-	StopReason  StopReason      `json:"stop_reason,omitzero"`
+	AgentID     domain.AgentID         `json:"agent_id"`
+	ExecutionID domain.ExecutionID     `json:"execution_id"`
+	Number      int                    `json:"execution_number"`
+	Status      domain.ExecutionStatus `json:"status"`
+	StopReason  domain.StopReason      `json:"stop_reason,omitzero"`
 	// Kind and Code are of the error that made the execution fail.
-	Kind        Kind  `json:"kind,omitzero"`
-	Code        Code  `json:"code,omitzero"`
-	Steps       int   `json:"step_count"`
-	Usage       Usage `json:"usage"`
-	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
+	Kind        domain.Kind  `json:"kind,omitzero"`
+	Code        domain.Code  `json:"code,omitzero"`
+	Steps       int          `json:"step_count"`
+	Usage       domain.Usage `json:"usage"`
+	CostNanoUSD int64        `json:"cost_nano_usd,omitzero"`
 	// Priced says that the model has a price. Without one nobody knows what the
 	// usage cost, and the cost is zero.
 	Priced bool `json:"priced,omitzero"`
@@ -160,4 +161,86 @@ type Outcome struct {
 	// what the model said, cannot tell it.
 	Rewritten bool `json:"answer_rewritten,omitzero"`
 	Closed    bool `json:"closed,omitzero"`
+}
+
+// A SendRequest gives an agent a message.
+type SendRequest struct {
+	Prompt string `json:"prompt"`
+	// IfIdle refuses the message where an execution is in progress.
+	IfIdle bool `json:"if_idle,omitzero"`
+	// ExecutionID, where given, must be the execution that the sender means.
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+	// Model, where given, replaces the session's from this execution on.
+	Model *domain.LLMConfig `json:"model,omitempty"`
+	// Budget caps the definition's for the execution that the message begins.
+	Budget domain.ExecutionBudget `json:"budget,omitzero"`
+	// Definition holds the fields that the sender asked for, the others zero;
+	// none may differ from the session's.
+	Definition *domain.Definition `json:"definition,omitempty"`
+}
+
+// A SendReply says where a message went.
+type SendReply struct {
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Number      int                `json:"number"`
+	RunID       string             `json:"run_id"`
+	// Began says that the message began the execution.
+	Began bool `json:"began"`
+}
+
+// A CloseRequest ends an idle session.
+type CloseRequest struct{}
+
+// A CloseReply confirms it.
+type CloseReply struct {
+	Executions int `json:"executions"`
+}
+
+// An ExtendRequest gives an execution new totals: the running one, or, where
+// the newest stopped or failed, one that begins now and goes on from it.
+type ExtendRequest struct {
+	// Budget holds the new totals; what is absent stays.
+	Budget domain.ExecutionBudget `json:"budget,omitzero"`
+	// Lift names limits that are taken away, by their names in a budget.
+	Lift []domain.Limit `json:"lift,omitempty"`
+	// ExecutionID, where given, must be the execution that the sender means.
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+}
+
+// An ExtendReply says what came of it.
+type ExtendReply struct {
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Number      int                `json:"number"`
+	RunID       string             `json:"run_id"`
+	// Began says that an execution began that goes on from the one before.
+	Began bool `json:"began,omitzero"`
+	// Budget is the one in force from now on.
+	Budget domain.ExecutionBudget `json:"budget"`
+}
+
+// A GoOn makes the input of a workflow one that goes on from an execution that
+// ended in an earlier workflow of the same agent. The carry beside it holds
+// what that one left.
+type GoOn struct {
+	// Budget is the one in force, whole.
+	Budget domain.ExecutionBudget `json:"budget,omitzero"`
+	// RunID is the run that ended.
+	RunID string `json:"run_id"`
+	// Copy, where set, are messages too long to be carried: agent.Record copies
+	// them from that run to storage before anything else.
+	Copy *RecordRequest `json:"copy,omitempty"`
+}
+
+// A PauseRequest asks that nothing new starts. What is under way finishes.
+type PauseRequest struct {
+	// ExecutionID, where given, must be the one in progress.
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+}
+
+// A PauseReply confirms it.
+type PauseReply struct {
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Number      int                `json:"number"`
+	// Changed is false where it was so already.
+	Changed bool `json:"changed"`
 }

@@ -1,7 +1,10 @@
-package domain
+package contract
 
 import (
 	"encoding/json"
+	"everstep/domain"
+	"everstep/domain/enum"
+	"fmt"
 	"time"
 )
 
@@ -10,14 +13,14 @@ type StatusRequest struct{}
 
 // A StatusView says what an agent is doing now.
 type StatusView struct {
-	AgentID     AgentID         `json:"agent_id"`
-	Name        string          `json:"name,omitzero"`
-	ExecutionID ExecutionID     `json:"execution_id,omitzero"`
-	Number      int             `json:"execution_number"`
-	WorkflowID  string          `json:"workflow_id"`
-	RunID       string          `json:"run_id"`
-	Status      ExecutionStatus `json:"status"`
-	StepCount   int             `json:"step_count"`
+	AgentID     domain.AgentID         `json:"agent_id"`
+	Name        string                 `json:"name,omitzero"`
+	ExecutionID domain.ExecutionID     `json:"execution_id,omitzero"`
+	Number      int                    `json:"execution_number"`
+	WorkflowID  string                 `json:"workflow_id"`
+	RunID       string                 `json:"run_id"`
+	Status      domain.ExecutionStatus `json:"status"`
+	StepCount   int                    `json:"step_count"`
 	// Doing says in words what is going on, and Since since when.
 	Doing string    `json:"doing"`
 	Since time.Time `json:"since,omitzero"`
@@ -27,16 +30,16 @@ type StatusView struct {
 	RateLimit   *RateLimit `json:"rate_limit,omitempty"`
 	RateLimited bool       `json:"rate_limited,omitzero"`
 
-	Usage   UsageView `json:"usage"`
-	CostUSD string    `json:"cost_usd"`
+	Usage   domain.UsageView `json:"usage"`
+	CostUSD string           `json:"cost_usd"`
 	// Priced says that the model has a price. Without one nobody knows what the
 	// usage cost, and the cost is zero.
-	Priced      bool         `json:"priced,omitzero"`
-	Budget      BudgetView   `json:"budget"`
-	BudgetLeft  BudgetView   `json:"budget_left"`
-	StopReason  StopReason   `json:"stop_reason,omitzero"`
-	StopSignals []StopSignal `json:"stop_signals"`
-	Error       *Error       `json:"error,omitempty"`
+	Priced      bool                   `json:"priced,omitzero"`
+	Budget      domain.ExecutionBudget `json:"budget"`
+	BudgetLeft  domain.ExecutionBudget `json:"budget_left"`
+	StopReason  domain.StopReason      `json:"stop_reason,omitzero"`
+	StopSignals []domain.StopSignal    `json:"stop_signals"`
+	Error       *domain.Error          `json:"error,omitempty"`
 
 	PendingApprovals []string    `json:"pending_approvals"`
 	PendingQuestions []string    `json:"pending_questions"`
@@ -49,8 +52,8 @@ type StatusView struct {
 	Paused bool `json:"paused,omitzero"`
 	// Origin is the execution that this one goes on from; Prior is what it and
 	// its own origins have spent of the budget.
-	Origin ExecutionID `json:"origin,omitzero"`
-	Prior  Spent       `json:"prior,omitzero"`
+	Origin domain.ExecutionID `json:"origin,omitzero"`
+	Prior  domain.Spent       `json:"prior,omitzero"`
 	// Window is the model's context window, and Context about how much of it
 	// the next inference fills; zero: unknown.
 	Window  int64 `json:"context_window,omitzero"`
@@ -80,31 +83,8 @@ func StatusSources() []StatusSource {
 
 // UnmarshalText accepts the known sources only.
 func (s *StatusSource) UnmarshalText(text []byte) error {
-	return decodeEnum(s, text, StatusSources(), "source")
+	return enum.Decode(s, text, StatusSources(), "source")
 }
-
-// A UsageView is a usage with its total.
-type UsageView struct {
-	InputTokens      int64 `json:"input_tokens"`
-	OutputTokens     int64 `json:"output_tokens"`
-	CacheReadTokens  int64 `json:"cache_read_tokens"`
-	CacheWriteTokens int64 `json:"cache_write_tokens"`
-	ReasoningTokens  int64 `json:"reasoning_tokens"`
-	TotalTokens      int64 `json:"total_tokens"`
-	Estimated        bool  `json:"estimated,omitzero"`
-}
-
-// View returns the usage with its total.
-func (u Usage) View() UsageView {
-	return UsageView{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
-		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens,
-		TotalTokens: u.TotalTokens(), Estimated: u.Estimated,
-	}
-}
-
-// A BudgetView is a budget as it is shown.
-type BudgetView = ExecutionBudget
 
 // A HistoryView is the size of the current run's history.
 type HistoryView struct {
@@ -142,12 +122,12 @@ type StepsRequest struct {
 
 // A StepsPage holds the steps that this run knows of an execution.
 type StepsPage struct {
-	ExecutionID ExecutionID `json:"execution_id,omitzero"`
-	Number      int         `json:"execution_number"`
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+	Number      int                `json:"execution_number"`
 	// First is the number of the first step that this run holds, completed or
 	// not; earlier ones are with earlier runs. Zero: none.
-	First int             `json:"first"`
-	Steps []StepExecution `json:"steps"`
+	First int                    `json:"first"`
+	Steps []domain.StepExecution `json:"steps"`
 	// Next is the first step that did not fit on the page; zero on the last.
 	Next int `json:"next,omitzero"`
 	// Priced says that the model has a price: the steps' costs are known.
@@ -155,10 +135,10 @@ type StepsPage struct {
 	// Outcome is set where the execution has ended.
 	Outcome *Outcome `json:"outcome,omitempty"`
 	// Signal is the one that ended it, where it did not complete.
-	Signal *StopSignal `json:"signal,omitempty"`
+	Signal *domain.StopSignal `json:"signal,omitempty"`
 	// Answer is the current response's text, on the last page.
-	Answer string `json:"answer,omitzero"`
-	Error  *Error `json:"error,omitempty"`
+	Answer string        `json:"answer,omitzero"`
+	Error  *domain.Error `json:"error,omitempty"`
 }
 
 // A MessagesRequest asks for the transcript from an index on.
@@ -166,24 +146,72 @@ type MessagesRequest struct {
 	From int `json:"from,omitzero"`
 	// Chain, where given, is what the asker holds of the messages before From:
 	// where the workflow holds others, the page starts at its base instead.
-	Chain *Digest `json:"chain,omitempty"`
+	Chain *domain.Digest `json:"chain,omitempty"`
 	// Resolved asks for the definition in force unless the asker has it.
-	Resolved *Digest `json:"resolved,omitempty"`
+	Resolved *domain.Digest `json:"resolved,omitempty"`
 	// Limit bounds the number of messages; zero is as many as fit.
 	Limit int `json:"limit,omitzero"`
 }
 
 // A MessagesPage is a part of the transcript.
 type MessagesPage struct {
-	Entries []Entry `json:"entries"`
+	Entries []domain.Entry `json:"entries"`
 	// From is the index of the first entry of the page and Before the chain's
 	// digest there.
-	From   int    `json:"from"`
-	Before Digest `json:"before"`
+	From   int           `json:"from"`
+	Before domain.Digest `json:"before"`
 	// Base is the first index that this run holds.
 	Base int `json:"base"`
 	// Length is the number of messages of the whole transcript.
 	Length   int       `json:"length"`
 	Segments []Segment `json:"segments,omitempty"`
 	Resolved *Resolved `json:"resolved,omitempty"`
+}
+
+// An EventsRequest asks for events of one execution.
+type EventsRequest struct {
+	// Number names the execution; zero is the newest.
+	Number int `json:"execution_number,omitzero"`
+	// After is the last sequence number that the asker has.
+	After int64 `json:"after,omitzero"`
+}
+
+// An EventsPage holds the events that this run knows of an execution.
+type EventsPage struct {
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+	Number      int                `json:"execution_number"`
+	// First is the sequence number of the first event that this run holds;
+	// earlier ones are with earlier runs. Zero: none.
+	First  int64                  `json:"first"`
+	Events []domain.RecordedEvent `json:"events"`
+	// More means that the page was full.
+	More bool `json:"more,omitzero"`
+	// Ended means that the execution's last event is at or before the end of
+	// this page.
+	Ended bool `json:"ended,omitzero"`
+}
+
+// A Segment is a range of the transcript that lives in storage: the messages
+// From up to but not including To, recorded by one run.
+type Segment struct {
+	RunID string `json:"run_id"`
+	From  int    `json:"from"`
+	To    int    `json:"to"`
+	// Digest is the chain's at To.
+	Digest domain.Digest `json:"digest"`
+	// Bytes is the size of the stored object.
+	Bytes int64 `json:"bytes,omitzero"`
+}
+
+// Key is the segment's name in storage.
+func (s Segment) Key(workflowID string) string {
+	return fmt.Sprintf("segments/%s/%s/%d-%d-%s", workflowID, s.RunID, s.From, s.To, s.Digest)
+}
+
+// A RecordRequest asks for a range of the transcript to be written to storage.
+type RecordRequest struct {
+	From int           `json:"from"`
+	Log  domain.LogRef `json:"log"`
+	// RunID is the run whose messages are to be copied; empty: the one that asks.
+	RunID string `json:"run_id,omitzero"`
 }

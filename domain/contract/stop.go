@@ -1,6 +1,10 @@
-package domain
+package contract
 
-import "time"
+import (
+	"everstep/domain"
+	"everstep/domain/enum"
+	"time"
+)
 
 // A StopMode says how much of what is under way may still finish.
 type StopMode string
@@ -24,7 +28,7 @@ func (m *StopMode) UnmarshalText(text []byte) error {
 		*m = AfterStep
 		return nil
 	}
-	return decodeEnum(m, text, StopModes(), "mode")
+	return enum.Decode(m, text, StopModes(), "mode")
 }
 
 // Stronger returns the one of two modes that lets less finish.
@@ -46,7 +50,7 @@ type StopRequest struct {
 	// "30s" on the wire.
 	Within Span `json:"within,omitzero"`
 	// ExecutionID, where given, must be the one in progress.
-	ExecutionID ExecutionID `json:"execution_id,omitzero"`
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	// Source says who asked. The CLI leaves it empty.
 	Source string `json:"source,omitzero"`
 }
@@ -70,7 +74,7 @@ func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).Str
 func (s *Span) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < 0 {
-		return Errorf(Invalid, "duration: %q is not one; write it like 30s or 1m30s", string(text))
+		return domain.Errorf(domain.Invalid, "duration: %q is not one; write it like 30s or 1m30s", string(text))
 	}
 	*s = Span(d)
 	return nil

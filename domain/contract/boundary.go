@@ -1,6 +1,10 @@
-package domain
+package contract
 
-import "context"
+import (
+	"context"
+	"everstep/domain"
+	"everstep/domain/enum"
+)
 
 // A Boundary is a point at which a worker can die. The promises hold at each,
 // and the proof kills workers at each.
@@ -49,14 +53,14 @@ func Boundaries() []Boundary {
 
 // UnmarshalText accepts the known boundaries only.
 func (b *Boundary) UnmarshalText(text []byte) error {
-	return decodeEnum(b, text, Boundaries(), "boundary")
+	return enum.Decode(b, text, Boundaries(), "boundary")
 }
 
 // A Place says in which agent's work a boundary was reached.
 type Place struct {
 	WorkflowID string
 	// ExecutionID and Step are zero where the run continues as new.
-	ExecutionID ExecutionID
+	ExecutionID domain.ExecutionID
 	Step        int
 	// Summary says that the inference there sums up a part of the conversation.
 	Summary bool

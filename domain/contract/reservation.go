@@ -1,4 +1,6 @@
-package domain
+package contract
+
+import "everstep/domain"
 
 // A Reservation is what one inference may use of its execution's budget.
 type Reservation struct {
@@ -7,7 +9,7 @@ type Reservation struct {
 	// foreign says that the clamp is a hook's or the model's and not the budget's.
 	foreign bool
 	// short is the limit that clamps.
-	short Limit
+	short domain.Limit
 	// TokensLeft and CostLeftNanoUSD are what the budget has for this inference
 	// with all its attempts; zero is no limit.
 	TokensLeft, CostLeftNanoUSD int64
@@ -16,41 +18,41 @@ type Reservation struct {
 // Reserve sets aside what the next inference may use, which is estimated to read
 // so many tokens; what earlier tries have used is spent. Where not even the
 // smallest answer fits it answers with the limit.
-func (b ExecutionBudget) Reserve(spent Spent, input int64, resolved *Resolved) (Reservation, Limit) {
-	var r Reservation
-	least := max(resolved.MinOutputTokens, 1)
-	clamp := func(output int64, limit Limit) {
-		if r.short == "" || output < r.Output {
-			r.Output, r.short = output, limit
+func (r *Resolved) Reserve(b domain.ExecutionBudget, spent domain.Spent, input int64) (Reservation, domain.Limit) {
+	var v Reservation
+	least := max(r.MinOutputTokens, 1)
+	clamp := func(output int64, limit domain.Limit) {
+		if v.short == "" || output < v.Output {
+			v.Output, v.short = output, limit
 		}
 	}
 	if limit := b.MaxTokens; limit != nil {
-		r.TokensLeft = *limit - spent.Tokens
-		if r.TokensLeft-input < least {
-			return r, LimitTokens
+		v.TokensLeft = *limit - spent.Tokens
+		if v.TokensLeft-input < least {
+			return v, domain.LimitTokens
 		}
-		clamp(r.TokensLeft-input, LimitTokens)
+		clamp(v.TokensLeft-input, domain.LimitTokens)
 	}
-	if limit, price := b.MaxCostNanoUSD, resolved.Price; limit != nil && price != nil {
-		r.CostLeftNanoUSD = *limit - spent.CostNanoUSD
-		room := r.CostLeftNanoUSD - price.InputCost(input)
+	if limit, price := b.MaxCostNanoUSD, r.Price; limit != nil && price != nil {
+		v.CostLeftNanoUSD = *limit - spent.CostNanoUSD
+		room := v.CostLeftNanoUSD - price.InputCost(input)
 		output, priced := price.OutputFor(room, input)
 		if room < 0 || priced && output < least {
-			return r, LimitCost
+			return v, domain.LimitCost
 		}
 		if priced {
-			clamp(output, LimitCost)
+			clamp(output, domain.LimitCost)
 		}
 	}
-	switch bound := resolved.AnswerBound(); {
-	case bound <= 0 || bound > r.Output:
-	case resolved.Definition.Model.MaxOutputTokens > 0:
+	switch bound := r.AnswerBound(); {
+	case bound <= 0 || bound > v.Output:
+	case r.Definition.Model.MaxOutputTokens > 0:
 		// The activity knows it too.
-		r.Output = 0
+		v.Output = 0
 	default:
-		r.Output, r.foreign = bound, true
+		v.Output, v.foreign = bound, true
 	}
-	return r, ""
+	return v, ""
 }
 
 // Within returns the reservation with an answer that something other than the
@@ -69,7 +71,7 @@ func (r Reservation) Bound(reply ModelReply) bool {
 }
 
 // Limit is the limit that clamps the answer; empty where none does.
-func (r Reservation) Limit() Limit {
+func (r Reservation) Limit() domain.Limit {
 	if r.Output > 0 && !r.foreign {
 		return r.short
 	}

@@ -1,0 +1,124 @@
+package contract
+
+import (
+	"cmp"
+	"everstep/domain"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Resolved is a definition with what only a worker knows: all that decides how
+// an agent runs, kept with the session so that no later edit changes it.
+type Resolved struct {
+	Definition domain.Definition `json:"definition"`
+	Tools      []domain.ToolSpec `json:"tools,omitempty"`
+	// Hooks are those that run, in the order of their triggers' priorities.
+	Hooks []HookSpec `json:"hooks,omitempty"`
+	// Guards and Compaction are the definition's with all defaults set. Absent
+	// in executions that were resolved before there were any: nothing is
+	// guarded or compacted then.
+	Guards     *domain.Guards     `json:"guards,omitempty"`
+	Compaction *domain.Compaction `json:"compaction,omitempty"`
+	// Price is what the model costs; absent where nobody knows.
+	Price *domain.Price `json:"price,omitempty"`
+	// ContextWindow and MaxOutputTokens are the model's; zero: unknown.
+	ContextWindow   int64 `json:"context_window,omitzero"`
+	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
+	// OutputMode is how the model is told of the response format.
+	OutputMode domain.OutputMode `json:"output_mode,omitzero"`
+	// Storage says that the workers have storage for segments.
+	Storage bool `json:"storage,omitzero"`
+	// MinOutputTokens is the smallest answer the provider can be asked for.
+	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
+	// RateLimit is what holds for the model's inferences; absent: none.
+	RateLimit *RateLimit `json:"rate_limit,omitempty"`
+	// Digest names this value in requests, but for the rate limit, which may come
+	// and go. It is taken once, where the worker resolved it, and never recomputed.
+	Digest domain.Digest `json:"digest"`
+}
+
+// Tool finds a tool by name.
+func (r Resolved) Tool(name string) (domain.ToolSpec, bool) {
+	for _, t := range r.Tools {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return domain.ToolSpec{}, false
+}
+
+// Compacts reports whether the conversation may be made shorter at all. Where an
+// agent selects its sections without those of a compaction, it would lose what
+// they hold.
+func (r Resolved) Compacts() bool {
+	if r.Compaction == nil || r.Compaction.Off {
+		return false
+	}
+	d := r.Definition
+	return d.Compiler != domain.SelectedSections ||
+		slices.Contains(d.Sections, domain.SectionSummary) && slices.Contains(d.Sections, domain.SectionBuffer)
+}
+
+// AnswerBound is how long an answer can get, budgets aside; zero: unknown.
+func (r Resolved) AnswerBound() int64 {
+	if bound := r.Definition.Model.MaxOutputTokens; bound > 0 {
+		return bound
+	}
+	return r.MaxOutputTokens
+}
+
+// A CatalogRequest asks a worker to resolve a definition.
+type CatalogRequest struct {
+	Definition domain.Definition `json:"definition"`
+}
+
+// A Catalog is the worker's answer: what the definition means there.
+type Catalog struct {
+	Tools           []domain.ToolSpec  `json:"tools,omitempty"`
+	Hooks           []HookSpec         `json:"hooks,omitempty"`
+	Guards          *domain.Guards     `json:"guards,omitempty"`
+	Compaction      *domain.Compaction `json:"compaction,omitempty"`
+	Price           *domain.Price      `json:"price,omitempty"`
+	ContextWindow   int64              `json:"context_window,omitzero"`
+	MaxOutputTokens int64              `json:"max_output_tokens,omitzero"`
+	OutputMode      domain.OutputMode  `json:"output_mode,omitzero"`
+	Storage         bool               `json:"storage,omitzero"`
+	MinOutputTokens int64              `json:"min_output_tokens,omitzero"`
+	RateLimit       *RateLimit         `json:"rate_limit,omitempty"`
+	Digest          domain.Digest      `json:"digest"`
+}
+
+// InferenceTimeout bounds one attempt of an inference.
+func (r Resolved) InferenceTimeout() time.Duration {
+	return cmp.Or(r.Definition.InferenceTimeout, domain.DefaultInferenceTimeout)
+}
+
+// ToolTimeout bounds one attempt of a call of a tool: the tool's own bound, else
+// the definition's.
+func (r Resolved) ToolTimeout(tool domain.ToolSpec) time.Duration {
+	return cmp.Or(tool.Timeout, r.Definition.ToolTimeout, domain.DefaultToolTimeout)
+}
+
+// A RateLimit is how fast a provider may be used.
+type RateLimit struct {
+	// TaskQueue is where inferences wait for their turn. It is a queue of their
+	// own, so that what limits them holds nothing else back.
+	TaskQueue string `json:"task_queue"`
+	// RequestsPerMinute is for all workers of the task queue together, and
+	// TokensPerMinute for this one. Zero: no limit.
+	RequestsPerMinute int64 `json:"requests_per_minute,omitzero"`
+	TokensPerMinute   int64 `json:"tokens_per_minute,omitzero"`
+}
+
+// String is the limit in words.
+func (r RateLimit) String() string {
+	requests, tokens := fmt.Sprintf("%d requests a minute", r.RequestsPerMinute), fmt.Sprintf("%d tokens a minute and worker", r.TokensPerMinute)
+	switch {
+	case r.TokensPerMinute == 0:
+		return requests
+	case r.RequestsPerMinute == 0:
+		return tokens
+	}
+	return requests + ", " + tokens
+}

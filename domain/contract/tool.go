@@ -1,0 +1,145 @@
+package contract
+
+import (
+	"cmp"
+	"everstep/domain"
+	"time"
+)
+
+// A ToolRequest asks for one tool call. Its identity is the step and the
+// position, never the provider's call id.
+type ToolRequest struct {
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Step        int                `json:"step"`
+	// Position counts the step's calls from 0.
+	Position int    `json:"position"`
+	CallID   string `json:"call_id,omitzero"`
+	Name     string `json:"name"`
+	// Effect is the resolved tool's: what the workflow relies on.
+	Effect domain.Effect `json:"effect"`
+	// Arguments is the exact text that the model sent, unless Reference says
+	// where it stands.
+	Arguments string `json:"arguments,omitzero"`
+	// Reference is set for long arguments.
+	Reference *ArgumentsRef `json:"arguments_ref,omitempty"`
+}
+
+// ID is the tool execution's id: the key of keyed tools.
+func (r ToolRequest) ID() domain.ToolExecutionID { return r.ExecutionID.Step(r.Step).Tool(r.Position) }
+
+// An ArgumentsRef names the arguments of a call inside the transcript.
+type ArgumentsRef struct {
+	// Message is the index of the message that holds the call.
+	Message int `json:"message"`
+	// Digest is of the arguments' text.
+	Digest domain.Digest `json:"digest"`
+}
+
+// A ToolReply is what came of a tool call. A tool that fails is data for the
+// model and not a failure of the activity.
+type ToolReply struct {
+	// Content is what the model gets to read.
+	Content string `json:"content,omitzero"`
+	// Digest is of the content.
+	Digest domain.Digest `json:"digest"`
+	// Error says that the call failed, was not run, or that its outcome is unknown.
+	Error *domain.Error `json:"error,omitempty"`
+	// Stop asks the loop to stop after this step.
+	Stop *domain.StopSignal `json:"stop,omitempty"`
+	// NotStarted means that the call surely did not begin and may be made again.
+	NotStarted bool `json:"not_started,omitzero"`
+	// Attempts counts the tries, where there was more than one.
+	Attempts int `json:"attempts,omitzero"`
+}
+
+// An OutputRequest asks whether a text fits a response format. It is asked only
+// where a hook has changed the model's answer: CallModel checks its own.
+type OutputRequest struct {
+	Format domain.ResponseFormat `json:"response_format"`
+	Text   string                `json:"text"`
+}
+
+// An OutputReply says what is wrong with the text; empty where it fits.
+type OutputReply struct {
+	Invalid string `json:"invalid,omitzero"`
+}
+
+// A HookSpec is what an execution records of a hook that it uses: enough to
+// tell whether another worker has the same.
+type HookSpec struct {
+	Name    string         `json:"name"`
+	Version int            `json:"version"`
+	Trigger domain.Trigger `json:"trigger"`
+	// Priority orders the hooks of a trigger: higher runs first.
+	Priority int `json:"priority,omitzero"`
+	// IO means that the hook is an activity: it may wait and touch the world.
+	IO bool `json:"io,omitzero"`
+	// Timeout bounds one attempt of an activity; zero is DefaultHookTimeout.
+	Timeout time.Duration `json:"timeout,omitzero"`
+	// Attempts bounds the tries of an activity; zero is one.
+	Attempts int `json:"attempts,omitzero"`
+}
+
+// Rewriter returns the name of the first of some hooks that may rewrite the
+// model's answers, empty where none may. What the model says is not shown before
+// such a hook has seen it.
+func Rewriter(hooks []HookSpec) string {
+	for _, h := range hooks {
+		if h.Trigger == domain.TriggerAfterInference {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+// A HookRequest asks a hook that is an activity. What is at hand depends on
+// the trigger, the rest is absent.
+type HookRequest struct {
+	Hook        HookSpec           `json:"hook"`
+	AgentID     domain.AgentID     `json:"agent_id"`
+	ExecutionID domain.ExecutionID `json:"execution_id"`
+	Number      int                `json:"execution_number"`
+	// Step is the step in progress; zero between steps.
+	Step int `json:"step,omitzero"`
+	// Metadata are the notes of the agent's context.
+	Metadata domain.Metadata `json:"metadata,omitempty"`
+	// Answer and Response are set after an inference.
+	Answer   *domain.Message  `json:"answer,omitempty"`
+	Response *domain.Response `json:"response,omitempty"`
+	// Call is set before a tool use, Result after one. Models repeat the ids
+	// of their calls: ToolExecutionID is the one to know a call by.
+	Call            *domain.ToolCall       `json:"call,omitempty"`
+	ToolExecutionID domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	Result          *domain.ToolExecution  `json:"result,omitempty"`
+	// Signal is the stop signal that counts, where there is one.
+	Signal *domain.StopSignal `json:"signal,omitempty"`
+	// Error is set where an error ends the execution.
+	Error *domain.Error `json:"error,omitempty"`
+	// Steps and Usage are the execution's so far.
+	Steps int          `json:"step_count"`
+	Usage domain.Usage `json:"usage"`
+}
+
+// A HookReply is what a hook that is an activity wants done. The zero value
+// changes nothing.
+type HookReply struct {
+	// Block forbids the tool call; it is what the model gets to read.
+	Block string `json:"block,omitzero"`
+	// Call replaces the tool call, Content the tool's result, Answer the
+	// model's message.
+	Call    *domain.ToolCall `json:"call,omitempty"`
+	Content *string          `json:"content,omitempty"`
+	Answer  *domain.Message  `json:"answer,omitempty"`
+	// Stop asks the loop to stop; Continue asks it to go on.
+	Stop     *domain.StopSignal `json:"stop,omitempty"`
+	Continue bool               `json:"continue,omitzero"`
+	// Say are messages that join the conversation, for the model to read.
+	Say []domain.Message `json:"say,omitempty"`
+	// Note are changes of the metadata: null takes a key away.
+	Note domain.Metadata `json:"note,omitempty"`
+}
+
+// TimeLimit bounds one attempt of a hook that is an activity.
+func (h HookSpec) TimeLimit() time.Duration {
+	return cmp.Or(max(h.Timeout, 0), domain.DefaultHookTimeout)
+}

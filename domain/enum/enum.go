@@ -1,0 +1,26 @@
+// Package enum reads words of which only a few are known.
+//
+// Its one rule: what is not known is an error that names what is. A new value
+// is therefore taught to every reader before anything writes it.
+package enum
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Decode sets *target to text if it is one of known, else returns an error
+// that names what was expected.
+func Decode[E ~string](target *E, text []byte, known []E, what string) error {
+	value := E(text)
+	if !slices.Contains(known, value) {
+		names := make([]string, len(known))
+		for i, k := range known {
+			names[i] = string(k)
+		}
+		return fmt.Errorf("%s: %q is none of %s", what, string(text), strings.Join(names, ", "))
+	}
+	*target = value
+	return nil
+}
