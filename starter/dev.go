@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,11 +110,6 @@ func (p *program) announce(up devUp) error {
 	}
 	p.err.Printf("  %s\n", t.Faint(`in another terminal: starter run --model PROVIDER/MODEL "…"; Ctrl-C ends this`))
 	return nil
-}
-
-func onlyState(arguments []string) bool {
-	return len(arguments) == 2 && arguments[0] == "--state" ||
-		len(arguments) == 1 && strings.HasPrefix(arguments[0], "--state=")
 }
 
 // logWriter passes on what a worker logs, made safe: tools and models have a

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,12 +36,4 @@ what the history has, and says what is missing.`,
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)
 	return command
-}
-
-// commandLine is a command as the user can type it, for the same server.
-func (p *program) commandLine(command string) string {
-	if command == "" {
-		return ""
-	}
-	return strings.Join(append([]string{programName, command}, p.shared...), " ")
 }

@@ -48,8 +48,3 @@ the agent answers in JSON, --json has the answer's value under output.`,
 	executionFlag(command, &number)
 	return command
 }
-
-// executionFlag adds the flag that names an execution by its number.
-func executionFlag(command *cobra.Command, number *int) {
-	command.Flags().Var(numberFlag{number, 1, 1<<31 - 1}, "execution", "which execution; the newest unless given")
-}

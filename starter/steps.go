@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -38,32 +37,4 @@ that can no longer be read are reported as gone (exit 1), and the others follow.
 	command.Flags().SortFlags = false
 	executionFlag(command, &number)
 	return command
-}
-
-// each does something with all that can still be read. What is gone is said, and
-// is the error in the end.
-func each[T any](p *program, all iter.Seq2[T, error], do func(T) error) error {
-	var gone error
-	for one, err := range all {
-		switch {
-		case errors.Is(err, &client.Error{Class: client.Gone}):
-			gone = err
-			p.report(err)
-			continue
-		case err != nil:
-			return err
-		}
-		if err := do(one); err != nil {
-			return err
-		}
-	}
-	return reported(gone)
-}
-
-// reported turns an error that the user has seen into its exit code alone.
-func reported(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exitError{code: exitCode(err), cause: err}
 }

@@ -3,7 +3,6 @@ package proof
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"everstep/domain"
@@ -12,26 +11,6 @@ import (
 
 // pausePoll is between two looks at an agent that is to be paused.
 const pausePoll = 50 * time.Millisecond
-
-// A pausing waits to pause an agent, to kill its worker when nothing is under
-// way any more, and to have it resumed by the next one.
-type pausing struct {
-	lane  *lane
-	trial *trial
-	// asked delivers the hit at which the agent is to be paused.
-	asked  chan hit
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-}
-
-// at reports whether a boundary is where the aim counts. The controller pauses
-// an agent while it asks its model.
-func (a *aim) at(b domain.Boundary) bool {
-	if a.boundary == domain.Paused {
-		return b == domain.BeforeRequest
-	}
-	return a.boundary == b
-}
 
 // pauses serves one trial until it is stopped.
 func (l *lane) pauses(ctx context.Context, t *trial) *pausing {
@@ -51,14 +30,6 @@ func (l *lane) pauses(ctx context.Context, t *trial) *pausing {
 		}
 	})
 	return p
-}
-
-// ask has the agent paused, unless that is under way.
-func (p *pausing) ask(h hit) {
-	select {
-	case p.asked <- h:
-	default:
-	}
 }
 
 func (p *pausing) stop() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -227,3 +228,14 @@ func (b *baselines) close() {
 		b.lane.close()
 	}
 }
+
+// newID is the id for another run of an agent.
+func (p *chaos) newID(a Agent) string {
+	if a.session() {
+		return a.Name + "-" + uuid.NewString()[:8]
+	}
+	return uuid.NewString()
+}
+
+// script is the file that a model plays.
+func (p *chaos) script(a Agent) string { return filepath.Join(p.dir, a.Name+".script.json") }

@@ -97,3 +97,12 @@ func (p *pool) unreachable(b domain.Boundary) {
 	p.total -= p.left[b] + 1
 	p.left[b] = 0
 }
+
+// at reports whether a boundary is where the aim counts. The controller pauses
+// an agent while it asks its model.
+func (a *aim) at(b domain.Boundary) bool {
+	if a.boundary == domain.Paused {
+		return b == domain.BeforeRequest
+	}
+	return a.boundary == b
+}

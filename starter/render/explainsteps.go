@@ -11,7 +11,6 @@ import (
 
 // steps writes a line a step under a head, with what happened in it below.
 func (x *explainer) steps(v client.ExplainView) {
-	x.fact("steps", totalWords(v))
 	if len(v.Steps) == 0 {
 		return
 	}
