@@ -37,7 +37,6 @@ UI itself.`,
 			return p.dev(command.Context(), f, cfg)
 		},
 	}
-	command.Flags().SortFlags = false
 	command.Flags().Var(numberFlag{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
 	command.Flags().Var(numberFlag{&cfg.UIPort, 1, 65535}, "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())

@@ -122,10 +122,13 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// withAgent makes a command of what it does with the agent that its argument
-// names, on a server that is up.
-func (p *program) withAgent(run func(ctx context.Context, s *local.Server, id string) error) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, args []string) error {
+// withAgent completes a command by what it does with the agent that its argument
+// names, on a server that is up. like is an example.
+func (p *program) withAgent(
+	command *cobra.Command, like string, run func(ctx context.Context, s *local.Server, id string) error,
+) *cobra.Command {
+	command.Args, command.ValidArgsFunction = argument("id", like), p.completeIDs
+	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := checkID(args[0]); err != nil {
 			return err
 		}
@@ -136,6 +139,7 @@ func (p *program) withAgent(run func(ctx context.Context, s *local.Server, id st
 		defer s.Close()
 		return run(command.Context(), s, args[0])
 	}
+	return command
 }
 
 // checkID says what is wrong with the id of an agent.

@@ -70,6 +70,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, command := range commands {
 		command.GroupID = group
+		command.Flags().SortFlags = false
 		root.AddCommand(command)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/process"
 )
 
 // pausePoll is between two looks at an agent that is to be paused.
@@ -78,8 +79,6 @@ func (p *pausing) kill(h hit) {
 // quiet waits until the execution is paused with nothing under way. It reports
 // false where it ends instead.
 func (p *pausing) quiet(ctx context.Context, number int) bool {
-	ticker := time.NewTicker(pausePoll)
-	defer ticker.Stop()
 	for {
 		view, err := p.lane.agents.Status(ctx, p.trial.id)
 		switch {
@@ -91,10 +90,8 @@ func (p *pausing) quiet(ctx context.Context, number int) bool {
 		case view.Paused && view.Doing == pausedDoing:
 			return true
 		}
-		select {
-		case <-ctx.Done():
+		if process.Pause(ctx, pausePoll) != nil {
 			return false
-		case <-ticker.C:
 		}
 	}
 }

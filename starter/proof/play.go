@@ -15,6 +15,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/process"
 )
 
 // playPatience bounds one run of an agent, kills included.
@@ -114,10 +115,8 @@ func patiently(ctx context.Context, ask func() error) error {
 		if err == nil || !errors.Is(err, &client.Error{Class: client.Unreachable}) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if process.Pause(ctx, askAgain) != nil {
 			return err
-		case <-time.After(askAgain):
 		}
 	}
 }

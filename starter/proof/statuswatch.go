@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"everstep/domain"
+	"everstep/starter/process"
 )
 
 const (
@@ -48,14 +49,8 @@ func (p *chaos) watchStatus(ctx context.Context, l *lane, t *trial, base *baseli
 			return
 		case <-w.started:
 		}
-		ticker := time.NewTicker(pollEvery)
-		defer ticker.Stop()
-		for ctx.Err() == nil {
+		for err := error(nil); err == nil; err = process.Pause(ctx, pollEvery) {
 			w.poll(ctx)
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
-			}
 		}
 	})
 	return w

@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/starter/process"
 	"everstep/worker/host"
 )
 
@@ -93,14 +94,8 @@ func (p plan) effect(ctx context.Context, t Tool, arguments json.RawMessage) (to
 		Millis int    `json:"millis"`
 		Pages  int    `json:"pages"`
 	}
-	if json.Unmarshal(arguments, &asked) == nil && asked.Millis > 0 {
-		timer := time.NewTimer(time.Duration(asked.Millis) * time.Millisecond)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return tool.Result{}, context.Cause(ctx)
-		case <-timer.C:
-		}
+	if json.Unmarshal(arguments, &asked) == nil && asked.Millis > 0 && process.Pause(ctx, time.Duration(asked.Millis)*time.Millisecond) != nil {
+		return tool.Result{}, context.Cause(ctx)
 	}
 	if a := p.ask(placed(ctx)); a.Known {
 		return tool.Result{Content: a.Result}, nil
