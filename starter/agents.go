@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,12 +32,8 @@ runs is what the file said at the start: editing it changes no running agent.`,
 			if len(args) == 0 {
 				return nil
 			}
-			var names []string
-			for _, sub := range command.Commands() {
-				names = append(names, sub.Name())
-			}
 			word := domain.Shorten(args[0], 100)
-			if near, ok := spelling.Nearest(args[0], names); ok {
+			if near, ok := spelling.Nearest(args[0], commandNames(command)); ok {
 				return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, command.CommandPath(), near))
 			}
 			return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, command.CommandPath()))
@@ -210,19 +207,14 @@ func (p *program) noteTools(path string, tools []string) {
 }
 
 func (p *program) showProblems(problems document.Problems) error {
-	if p.flags.json {
-		if err := p.out.JSON(problems); err != nil {
-			return err
-		}
-	} else {
-		for _, problem := range problems {
-			p.out.Printf("%s\n", render.OneLine(problem.String()))
-		}
+	var text strings.Builder
+	for _, problem := range problems {
+		text.WriteString(render.OneLine(problem.String()) + "\n")
 	}
-	if len(problems) > 0 {
-		return &exitError{code: exitOther}
+	if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
+		return err
 	}
-	return nil
+	return &exitError{code: exitOther}
 }
 
 func agentsShowCommand(p *program) *cobra.Command {

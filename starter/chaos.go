@@ -63,7 +63,6 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 		},
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.Var(numberFlag{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
 	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
 	set.Var(numberFlag{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
@@ -159,12 +158,8 @@ func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {
 // chaosReport prints what the kills did, and returns the error that stands for
 // broken promises. whole says that the proof was carried to its end.
 func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
-	if p.flags.json {
-		if err := p.out.JSON(r); err != nil {
-			return err
-		}
-	} else {
-		p.out.Printf("%s", r.Table())
+	if err := p.show(r, r.Table()); err != nil {
+		return err
 	}
 	for _, kind := range r.Kinds {
 		p.say("ran %s under kills: %s", render.Counted(int64(kind.Runs), "time"), kind)

@@ -13,14 +13,8 @@ import (
 	"everstep/starter/proof"
 )
 
-// crowdFlags say how large the crowd is.
-type crowdFlags struct {
-	agents, workers, steps, requests int
-	unlimited                        bool
-}
-
 func crowdCommand(p *program) *cobra.Command {
-	f := crowdFlags{agents: 100, workers: 2, steps: 12, requests: 600}
+	config := proof.CrowdConfig{Agents: 100, Workers: 2, Steps: 12, RequestsPerMinute: 600, Thinks: 200 * time.Millisecond}
 	command := &cobra.Command{
 		Use:   "crowd",
 		Short: "Run many agents on one rate limit, and show that all get their turn",
@@ -38,19 +32,18 @@ With --no-limit the workers have no limit, to see the difference.`,
   starter crowd --agents 20 --steps 6 --requests 120
   starter crowd --no-limit`,
 		Args: noArguments,
-		RunE: func(command *cobra.Command, _ []string) error { return p.crowd(command.Context(), f) },
+		RunE: func(command *cobra.Command, _ []string) error { return p.crowd(command.Context(), config) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
-	set.Var(numberFlag{&f.agents, 2, 2000}, "agents", "how many agents; 100 unless given")
-	set.Var(numberFlag{&f.workers, 1, 16}, "workers", "how many workers serve them; 2 unless given")
-	set.Var(numberFlag{&f.steps, 2, 1000}, "steps", "how many inferences each agent makes; 12 unless given")
-	set.Var(numberFlag{&f.requests, 1, 1_000_000}, "requests", "the quota, in requests a minute; 600 unless given")
-	set.BoolVar(&f.unlimited, "no-limit", false, "the workers know of no quota")
+	set.Var(numberFlag{&config.Agents, 2, 2000}, "agents", "how many agents; 100 unless given")
+	set.Var(numberFlag{&config.Workers, 1, 16}, "workers", "how many workers serve them; 2 unless given")
+	set.Var(numberFlag{&config.Steps, 2, 1000}, "steps", "how many inferences each agent makes; 12 unless given")
+	set.Var(numberFlag{&config.RequestsPerMinute, 1, 1_000_000}, "requests", "the quota, in requests a minute; 600 unless given")
+	set.BoolVar(&config.Unlimited, "no-limit", false, "the workers know of no quota")
 	return command
 }
 
-func (p *program) crowd(ctx context.Context, f crowdFlags) error {
+func (p *program) crowd(ctx context.Context, config proof.CrowdConfig) error {
 	dir, err := os.MkdirTemp("", "everstep-crowd-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the server's state: %w", err)
@@ -61,23 +54,16 @@ func (p *program) crowd(ctx context.Context, f crowdFlags) error {
 		return err
 	}
 	defer lease.Close() //nolint:errcheck // the server goes when this process does
-	report, err := proof.Crowd(ctx, proof.CrowdConfig{
-		Address: lease.Server().Address, Namespace: lease.Server().Namespace, Dir: dir,
-		Agents: f.agents, Workers: f.workers, Steps: f.steps, RequestsPerMinute: f.requests, Unlimited: f.unlimited,
-		Thinks: 200 * time.Millisecond, Progress: p.machine.Progress,
-	})
+	config.Address, config.Namespace, config.Dir = lease.Server().Address, lease.Server().Namespace, dir
+	config.Progress = p.machine.Progress
+	report, err := proof.Crowd(ctx, config)
 	switch {
 	case ctx.Err() != nil:
 		return detached("interrupted; nothing is left of it")
 	case err != nil:
 		return err
 	}
-	if p.flags.json {
-		err = p.out.JSON(report)
-	} else {
-		p.out.Printf("%s", report.Table())
-	}
-	if err == nil && len(report.Broken) > 0 {
+	if err = p.show(report, report.Table()); err == nil && len(report.Broken) > 0 {
 		return &exitError{code: exitOther, text: "broken promise: " + strings.Join(report.Broken, "\nbroken promise: ")}
 	}
 	return err

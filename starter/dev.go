@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +37,6 @@ UI itself.`,
 			return p.dev(command.Context(), f, cfg)
 		},
 	}
-	command.Flags().SortFlags = false
 	command.Flags().Var(numberFlag{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
 	command.Flags().Var(numberFlag{&cfg.UIPort, 1, 65535}, "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())
@@ -111,11 +109,6 @@ func (p *program) announce(up devUp) error {
 	}
 	p.err.Printf("  %s\n", t.Faint(`in another terminal: starter run --model PROVIDER/MODEL "…"; Ctrl-C ends this`))
 	return nil
-}
-
-func onlyState(arguments []string) bool {
-	return len(arguments) == 2 && arguments[0] == "--state" ||
-		len(arguments) == 1 && strings.HasPrefix(arguments[0], "--state=")
 }
 
 // logWriter passes on what a worker logs, made safe: tools and models have a

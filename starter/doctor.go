@@ -32,7 +32,6 @@ configured server is not there.`,
 			return worst(checks)
 		},
 	}
-	command.Flags().SortFlags = false
 	f.Register(command.Flags())
 	return command
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,7 @@ import (
 
 func explainCommand(p *program) *cobra.Command {
 	var number int
-	command := &cobra.Command{
+	command := p.withAgent(&cobra.Command{
 		Use:   "explain ID",
 		Short: "Explain why an execution ended, and what it cost",
 		Long: `Explains why an execution ended, or what it is doing now: a line a step with its
@@ -21,28 +20,16 @@ how to raise it, and how long the history is. Where no worker is up it tells
 what the history has, and says what is missing.`,
 		Example: `  starter explain notes
   starter explain notes --execution 2 --json | jq .waste`,
-		Args:              argument("id", "starter explain notes"),
-		ValidArgsFunction: p.completeIDs,
-		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
-			view, err := s.Agents.Explain(ctx, id, number)
-			if err != nil {
-				return err
-			}
-			for i, advice := range view.Advice {
-				view.Advice[i].Command = p.commandLine(advice.Command)
-			}
-			return p.show(view, render.Explanation(p.out.Theme, view, p.now()))
-		}),
-	}
-	command.Flags().SortFlags = false
+	}, "starter explain notes", func(ctx context.Context, s *local.Server, id string) error {
+		view, err := s.Agents.Explain(ctx, id, number)
+		if err != nil {
+			return err
+		}
+		for i, advice := range view.Advice {
+			view.Advice[i].Command = p.commandLine(advice.Command)
+		}
+		return p.show(view, render.Explanation(p.out.Theme, view, p.now()))
+	})
 	executionFlag(command, &number)
 	return command
-}
-
-// commandLine is a command as the user can type it, for the same server.
-func (p *program) commandLine(command string) string {
-	if command == "" {
-		return ""
-	}
-	return strings.Join(append([]string{programName, command}, p.shared...), " ")
 }

@@ -14,7 +14,7 @@ import (
 func extendCommand(p *program) *cobra.Command {
 	var t extendFlags
 	var wait bool
-	command := &cobra.Command{
+	command := p.withAgent(&cobra.Command{
 		Use:   "extend ID",
 		Short: "Raise an execution's limits, or go on from where one ended",
 		Long: `Gives the execution in progress new limits. Where the newest execution was
@@ -29,21 +29,17 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 		Example: `  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
-		Args:              argument("id", "starter extend notes --max-steps 40"),
-		ValidArgsFunction: p.completeIDs,
-		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
-			extended, err := s.Agents.Extend(ctx, id, t.options())
-			switch {
-			case err != nil:
-				return err
-			case wait:
-				v := p.newView(extended.ID, s.UI(extended.ID, extended.RunID))
-				return p.follow(ctx, followed{stack: &local.Stack{Server: s}, view: v}, extended.Execution)
-			}
-			return p.extended(extended)
-		}),
-	}
-	command.Flags().SortFlags = false
+	}, "starter extend notes --max-steps 40", func(ctx context.Context, s *local.Server, id string) error {
+		extended, err := s.Agents.Extend(ctx, id, t.options())
+		switch {
+		case err != nil:
+			return err
+		case wait:
+			v := p.newView(extended.ID, s.UI(extended.ID, extended.RunID))
+			return p.follow(ctx, followed{stack: &local.Stack{Server: s}, view: v}, extended.Execution)
+		}
+		return p.extended(extended)
+	})
 	t.register(command.Flags(), p.now)
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	return command

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // A choiceFlag is a flag that takes one of a few words.
@@ -88,4 +90,9 @@ func (w numberFlag) Set(text string) error {
 	}
 	*w.target = n
 	return nil
+}
+
+// executionFlag adds the flag that names an execution by its number.
+func executionFlag(command *cobra.Command, number *int) {
+	command.Flags().Var(numberFlag{number, 1, 1<<31 - 1}, "execution", "which execution; the newest unless given")
 }

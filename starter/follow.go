@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -134,72 +132,4 @@ func (p *program) newView(id, ui string) render.View {
 		return render.Blind{}
 	}
 	return render.NewView(p.err, id, ui)
-}
-
-// again is a command line that reaches the same server as this one.
-func (p *program) again(words ...string) string {
-	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
-}
-
-// outcomeOf is the error, or none, that an execution's end is to a command
-// that waited for it.
-func outcomeOf(r client.Result) error {
-	code := statusExitCode(r.Outcome.Status)
-	if code == exitDone {
-		return nil
-	}
-	ended := &exitError{code: code}
-	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
-		ended.text = render.Failure(r.Error)
-	}
-	return ended
-}
-
-// A endingNote says what of an ending is still to be told.
-type endingNote struct {
-	// mute leaves out all but errors.
-	mute bool
-	// shown means that a view has shown that it was stopped, and the reason.
-	shown bool
-}
-
-// reportEnding says how an execution ended that did not complete, and on a
-// terminal which commands go on from there. It returns the error that stands
-// for the outcome.
-func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, t endingNote) error {
-	err := outcomeOf(r)
-	if err == nil {
-		return nil
-	}
-	p.report(err)
-	if t.mute || p.flags.quiet || p.flags.json {
-		return reported(err)
-	}
-	if text := render.Stopped(r, t.shown); text != "" {
-		p.err.Printf("%s\n", text)
-	}
-	if p.err.Terminal {
-		p.err.Hints(p.nextCommands(ctx, s.Agents, r))
-	}
-	return reported(err)
-}
-
-// An explainer tells all about an execution.
-type explainer interface {
-	Explain(ctx context.Context, id string, number int) (client.ExplainView, error)
-}
-
-// nextCommands are the commands for what has not completed: what raises the limit
-// that was reached, as far as a worker tells, and what explains it.
-func (p *program) nextCommands(ctx context.Context, agents explainer, r client.Result) [][2]string {
-	var hints [][2]string
-	if r.Outcome.Status == domain.StatusStopped && r.Source == contract.FromWorkflow {
-		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less
-		for _, advice := range view.Advice {
-			if strings.HasPrefix(advice.Command, "extend ") {
-				hints = append(hints, [2]string{p.commandLine(render.OneLine(advice.Command)), "go on where it stopped"})
-			}
-		}
-	}
-	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
 }

@@ -76,11 +76,7 @@ func unknownTopic(root *cobra.Command, args []string) error {
 	for _, topic := range help.Topics() {
 		names = append(names, topic.Name)
 	}
-	for _, command := range root.Commands() {
-		if !command.Hidden {
-			names = append(names, command.Name())
-		}
-	}
+	names = append(names, commandNames(root)...)
 	if near, ok := spelling.Nearest(asked, names); ok {
 		return usage(fmt.Sprintf("%q is neither a topic nor a command; did you mean `%s help %s`?", asked, root.Name(), near))
 	}

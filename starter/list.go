@@ -44,7 +44,6 @@ foreign: workers refuse it.`,
 			return nil
 		},
 	}
-	command.Flags().SortFlags = false
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
 	command.Flags().Var(numberFlag{&options.Limit, 1, 1 << 30}, "limit", "at most so many; all unless given")
 	return command

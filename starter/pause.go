@@ -33,9 +33,7 @@ func resumeCommand(p *program) *cobra.Command {
 func (p *program) pausing(
 	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
 ) *cobra.Command {
-	command.Args = argument("id", "starter "+command.Name()+" notes")
-	command.ValidArgsFunction = p.completeIDs
-	command.RunE = p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
+	return p.withAgent(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Server, id string) error {
 		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
@@ -46,5 +44,4 @@ func (p *program) pausing(
 		}
 		return p.done(paused, "execution %d of %s %s", paused.Number, paused.ID, state)
 	})
-	return command
 }

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
 
-	"go.temporal.io/sdk/contrib/envconfig"
+	"github.com/spf13/cobra"
 
+	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -42,45 +45,6 @@ type program struct {
 type sharedFlags struct {
 	json  bool
 	quiet bool
-}
-
-// thisProgram is the program of the process.
-func thisProgram() *program {
-	env := local.Environment{Environment: envconfig.EnvLookupOS}
-	p := &program{
-		in: os.Stdin, out: terminal(os.Stdout, env), err: terminal(os.Stderr, env),
-		interrupts: untilInterrupted, now: time.Now,
-	}
-	p.machine = &local.Machine{Env: env, Executable: os.Executable, Say: p.say, Again: p.again}
-	return p
-}
-
-func terminal(file *os.File, env local.Environment) *render.Output {
-	return render.NewOutput(file, env.Environ(), env.Value(local.VariableNoColor) != "", env.Columns())
-}
-
-// run executes a command line and returns the exit code.
-func (p *program) run(ctx context.Context, args []string) int {
-	p.shared = sharedArguments(args)
-	root := newRoot(p)
-	root.SetArgs(args)
-	root.SetIn(p.in)
-	root.SetOut(p.out)
-	root.SetErr(p.err)
-	ctx, stop := p.interrupts(ctx)
-	defer stop()
-	command, err := root.ExecuteContextC(ctx)
-	if _, told := errors.AsType[*exitError](err); err != nil && !told {
-		err = commandLineError(root, command, err, args)
-	}
-	if err == nil {
-		err = p.out.Complete()
-	}
-	if err == nil {
-		return exitDone
-	}
-	p.report(err)
-	return exitCode(err)
 }
 
 // report prints an error, unless the user has seen it.
@@ -156,4 +120,149 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 		close(over)
 		cancel(nil)
 	}
+}
+
+// withAgent completes a command by what it does with the agent that its argument
+// names, on a server that is up. like is an example.
+func (p *program) withAgent(
+	command *cobra.Command, like string, run func(ctx context.Context, s *local.Server, id string) error,
+) *cobra.Command {
+	command.Args, command.ValidArgsFunction = argument("id", like), p.completeIDs
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := checkID(args[0]); err != nil {
+			return err
+		}
+		s, err := p.machine.ConnectTo(command.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(command.Context(), s, args[0])
+	}
+	return command
+}
+
+// checkID says what is wrong with the id of an agent.
+func checkID(id string) error {
+	_, err := domain.AgentIDOf(id)
+	return err
+}
+
+// each does something with all that can still be read. What is gone is said, and
+// is the error in the end.
+func each[T any](p *program, all iter.Seq2[T, error], do func(T) error) error {
+	var gone error
+	for one, err := range all {
+		switch {
+		case errors.Is(err, &client.Error{Class: client.Gone}):
+			gone = err
+			p.report(err)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := do(one); err != nil {
+			return err
+		}
+	}
+	return reported(gone)
+}
+
+// reported turns an error that the user has seen into its exit code alone.
+func reported(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitCode(err), cause: err}
+}
+
+// again is a command line that reaches the same server as this one.
+func (p *program) again(words ...string) string {
+	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
+}
+
+// outcomeOf is the error, or none, that an execution's end is to a command
+// that waited for it.
+func outcomeOf(r client.Result) error {
+	code := statusExitCode(r.Outcome.Status)
+	if code == exitDone {
+		return nil
+	}
+	ended := &exitError{code: code}
+	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
+		ended.text = render.Failure(r.Error)
+	}
+	return ended
+}
+
+// A endingNote says what of an ending is still to be told.
+type endingNote struct {
+	// mute leaves out all but errors.
+	mute bool
+	// shown means that a view has shown that it was stopped, and the reason.
+	shown bool
+}
+
+// reportEnding says how an execution ended that did not complete, and on a
+// terminal which commands go on from there. It returns the error that stands
+// for the outcome.
+func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, t endingNote) error {
+	err := outcomeOf(r)
+	if err == nil {
+		return nil
+	}
+	p.report(err)
+	if t.mute || p.flags.quiet || p.flags.json {
+		return reported(err)
+	}
+	if text := render.Stopped(r, t.shown); text != "" {
+		p.err.Printf("%s\n", text)
+	}
+	if p.err.Terminal {
+		p.err.Hints(p.nextCommands(ctx, s.Agents, r))
+	}
+	return reported(err)
+}
+
+// An explainer tells all about an execution.
+type explainer interface {
+	Explain(ctx context.Context, id string, number int) (client.ExplainView, error)
+}
+
+// nextCommands are the commands for what has not completed: what raises the limit
+// that was reached, as far as a worker tells, and what explains it.
+func (p *program) nextCommands(ctx context.Context, agents explainer, r client.Result) [][2]string {
+	var hints [][2]string
+	if r.Outcome.Status == domain.StatusStopped && r.Source == domain.FromWorkflow {
+		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less
+		for _, advice := range view.Advice {
+			if strings.HasPrefix(advice.Command, "extend ") {
+				hints = append(hints, [2]string{p.commandLine(render.OneLine(advice.Command)), "go on where it stopped"})
+			}
+		}
+	}
+	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
+}
+
+// commandLine is a command as the user can type it, for the same server.
+func (p *program) commandLine(command string) string {
+	if command == "" {
+		return ""
+	}
+	return strings.Join(append([]string{programName, command}, p.shared...), " ")
+}
+
+// onlyState reports whether no argument names a server.
+func onlyState(arguments []string) bool {
+	return len(arguments) == 2 && arguments[0] == "--state" ||
+		len(arguments) == 1 && strings.HasPrefix(arguments[0], "--state=")
+}
+
+// version is the program's, and that of Go.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return fmt.Sprintf("%s (%s)", info.Main.Version, strings.TrimPrefix(info.GoVersion, "go"))
 }

@@ -1,17 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"everstep/domain"
 	"everstep/starter/local"
-	"everstep/starter/render"
 	"everstep/worker/host"
 )
 
@@ -78,64 +70,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	for _, command := range commands {
 		command.GroupID = group
+		command.Flags().SortFlags = false
 		root.AddCommand(command)
 	}
-}
-
-// withAgent makes a command of what it does with the agent that its argument
-// names, on a server that is up.
-func (p *program) withAgent(run func(ctx context.Context, s *local.Server, id string) error) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, args []string) error {
-		if err := checkID(args[0]); err != nil {
-			return err
-		}
-		s, err := p.machine.ConnectTo(command.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		return run(command.Context(), s, args[0])
-	}
-}
-
-// checkID says what is wrong with the id of an agent.
-func checkID(id string) error {
-	_, err := domain.AgentIDOf(id)
-	return err
-}
-
-// sharedArguments are the arguments that name the server, to be repeated in
-// hints.
-func sharedArguments(args []string) []string {
-	var shared []string
-	for i, arg := range args {
-		name, _, joined := strings.Cut(arg, "=")
-		switch name {
-		case "--":
-			return shared
-		case "--address", "--namespace", "--profile", "--state":
-			shared = append(shared, render.OneLine(arg))
-			if !joined && i+1 < len(args) {
-				shared = append(shared, render.OneLine(args[i+1]))
-			}
-		}
-	}
-	return shared
-}
-
-// commandLineError gives the errors that cobra itself makes a text of ours. Those
-// of commands stay as they are.
-func commandLineError(root, command *cobra.Command, err error, args []string) error {
-	if command != root || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return unknownCommand(root, args)
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return fmt.Sprintf("%s (%s)", info.Main.Version, strings.TrimPrefix(info.GoVersion, "go"))
 }

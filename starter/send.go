@@ -56,7 +56,6 @@ while one is in progress. The message - is read from standard input.`,
 			return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
 		},
 	}
-	command.Flags().SortFlags = false
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
 	l.register(command.Flags(), p.now)

@@ -26,7 +26,6 @@ type startFlags struct {
 
 func (f *startFlags) register(p *program, command *cobra.Command) {
 	set := command.Flags()
-	set.SortFlags = false
 	set.Var(textFlag{&f.agent}, "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
 	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
 	set.StringVar(&f.system, "system", "", "system prompt")

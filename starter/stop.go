@@ -15,7 +15,7 @@ func stopCommand(p *program) *cobra.Command {
 	mode := contract.AfterStep
 	var within time.Duration
 	var reason string
-	command := &cobra.Command{
+	command := p.withAgent(&cobra.Command{
 		Use:   "stop ID",
 		Short: "Stop the execution in progress",
 		Long: `Asks the execution in progress to stop, and returns. It ends as stopped, and
@@ -27,17 +27,13 @@ its partial answer is kept.
 		Example: `  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`,
-		Args:              argument("id", "starter stop notes"),
-		ValidArgsFunction: p.completeIDs,
-		RunE: p.withAgent(func(ctx context.Context, s *local.Server, id string) error {
-			execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
-			if err != nil {
-				return err
-			}
-			return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
-		}),
-	}
-	command.Flags().SortFlags = false
+	}, "starter stop notes", func(ctx context.Context, s *local.Server, id string) error {
+		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
+		if err != nil {
+			return err
+		}
+		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
+	})
 	command.Flags().Var(choiceFlag[contract.StopMode]{&mode, contract.StopModes()}, "mode", "how much may still finish")
 	command.Flags().Var(durationFlag{&within}, "within", "go over to mode now after so long")
 	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")

@@ -51,19 +51,24 @@ func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 // unknownCommand says which command the first word of args may have meant.
 func unknownCommand(root *cobra.Command, args []string) error {
 	word := firstWord(root.PersistentFlags(), args)
+	if topic, ok := help.Named(word); ok {
+		return usage(fmt.Sprintf("%q is not a command; did you mean `%s help %s`?", word, root.Name(), topic.Name))
+	}
+	if near, ok := spelling.Nearest(word, commandNames(root)); ok {
+		return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, root.Name(), near))
+	}
+	return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, root.Name()))
+}
+
+// commandNames are those of the commands below one that help lists.
+func commandNames(above *cobra.Command) []string {
 	var names []string
-	for _, command := range root.Commands() {
+	for _, command := range above.Commands() {
 		if !command.Hidden {
 			names = append(names, command.Name())
 		}
 	}
-	if topic, ok := help.Named(word); ok {
-		return usage(fmt.Sprintf("%q is not a command; did you mean `%s help %s`?", word, root.Name(), topic.Name))
-	}
-	if near, ok := spelling.Nearest(word, names); ok {
-		return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, root.Name(), near))
-	}
-	return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, root.Name()))
+	return names
 }
 
 // firstWord is the first argument that is neither a flag nor a flag's value.

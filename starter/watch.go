@@ -57,7 +57,6 @@ as run does.`,
 			return p.follow(ctx, q, client.Execution{ID: args[0], Number: number})
 		},
 	}
-	command.Flags().SortFlags = false
 	executionFlag(command, &number)
 	command.Flags().BoolVar(&exactly, "events", false, "write the events that the execution itself has noted, one a line, in JSON")
 	f.Register(command.Flags())

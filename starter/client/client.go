@@ -17,7 +17,7 @@ type Config struct {
 	// default.
 	Namespace string
 	// TaskQueue is where new agents look for workers. Empty:
-	// domain.DefaultTaskQueue.
+	// contract.DefaultTaskQueue.
 	TaskQueue string
 	// Loopback says that the server runs on this machine: time-outs are close
 	// together and live text is looked for often.

@@ -47,15 +47,6 @@ func (s *Server) UI(id, runID string) string {
 	return workflows + "/" + url.PathEscape(domain.WorkflowID(id)) + "/" + url.PathEscape(runID)
 }
 
-// Configured is the server that flags, variables or a profile name. Its field
-// Configured is false where none of them does.
-func (m *Machine) Configured() (host.Connection, error) {
-	return host.ConnectionFromEnvironment(host.Connection{}, m.Env, m.Connection)
-}
-
-// stateFile is the state file of the dev server; empty is the default one.
-func (m *Machine) stateFile() string { return m.Env.or(m.State, VariableState) }
-
 // running finds the dev server of ours that is up.
 func (m *Machine) running(ctx context.Context) (devserver.Server, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, findPatience)

@@ -3,45 +3,24 @@ package local
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"everstep/activities/modelfacts"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/domain/contract"
 	"everstep/starter/devserver"
+	"everstep/starter/render"
 	"everstep/worker/host"
 )
-
-// A Verdict says how a check came out.
-type Verdict string
-
-const (
-	// VerdictOK means that nothing is to be done.
-	VerdictOK Verdict = "ok"
-	// VerdictWarn means that something is missing that may be needed.
-	VerdictWarn Verdict = "warn"
-	// VerdictFail means that something is broken.
-	VerdictFail Verdict = "fail"
-)
-
-// A Check is one line of doctor's report.
-type Check struct {
-	Name    string  `json:"name"`
-	Verdict Verdict `json:"verdict"`
-	Detail  string  `json:"detail"`
-	// Fix says what to do, where something is to be done.
-	Fix string `json:"fix,omitzero"`
-
-	// Unreachable says that it failed because nobody answers.
-	Unreachable bool `json:"-"`
-}
-
-func ok(name, format string, args ...any) Check {
-	return Check{Name: name, Verdict: VerdictOK, Detail: fmt.Sprintf(format, args...)}
-}
-
-func (c Check) warn(fix string) Check { c.Verdict, c.Fix = VerdictWarn, fix; return c }
-func (c Check) fail(fix string) Check { c.Verdict, c.Fix = VerdictFail, fix; return c }
 
 // Examine makes all checks, in the order in which things are needed.
 func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check {
@@ -61,114 +40,182 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 	return append(append(checks, m.checkPrices()...), m.checkProviders(f)...)
 }
 
-func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Server) Check {
-	const name = "storage"
-	if named := m.Env.Value(variableStorage); named != "" {
-		if _, err := os.Stat(named); os.IsNotExist(err) && !strings.Contains(named, "://") {
-			return ok(name, "%s does not exist yet; a worker makes it", named)
-		}
-		bucket, err := host.OpenStorage(ctx, named)
-		if err != nil {
-			return ok(name, "%s", err).fail("")
-		}
-		_ = bucket.Close() // it was only tried
-		return ok(name, "%s can be written and read", named)
-	}
-	if configured {
-		return ok(name, "not known: it is configured on the workers").warn("give each worker of a task queue the same " + variableStorage)
-	}
-	stateFile := m.stateFile()
-	if s != nil {
-		stateFile = s.local.StateFile
-	}
-	if stateFile == "" {
-		found, err := devserver.DefaultStateFile()
-		if err != nil {
-			return ok(name, "%s", err).fail("")
-		}
-		stateFile = found
-	}
-	return ok(name, "%s, beside the dev server's state", devserver.StorageDir(stateFile))
-}
+const (
+	// askPatience bounds each question of doctor to the server.
+	askPatience = 5 * time.Second
+	// pollSpan is for how long a worker may have been silent: a poll lasts a
+	// minute where there is nothing to do.
+	pollSpan = 75 * time.Second
+)
 
-func (m *Machine) checkFolder(f Flags) Check {
-	const name = "folder"
-	dir, err := m.Folder(f.dir)
-	if err != nil {
-		return ok(name, "%s", err).fail("")
-	}
-	return ok(name, "file tools would work in %s", dir)
-}
-
-func (m *Machine) checkModel(ctx context.Context) Check {
-	const name = "model"
-	text := m.Env.Value(VariableModel)
-	if text == "" {
-		return ok(name, "no default; each start names one (providers: %s)", strings.Join(host.ProviderNames(), ", "))
-	}
-	model, err := ReadModel(VariableModel, text)
-	if err == nil {
-		err = checkModel(ctx, model)
-	}
-	if err != nil {
-		return ok(name, "%s", err).fail("mend " + VariableModel)
-	}
-	return ok(name, "%s unless another is named", model)
-}
-
-// checkPrices says which prices a worker with this environment would know, or
-// all that is wrong with their file.
-func (m *Machine) checkPrices() []Check {
-	const name = "prices"
-	file := m.Env.prices()
-	if file == "" {
-		return []Check{ok(name, "those built in; %s names a file of others", VariablePrices)}
-	}
-	if _, err := modelfacts.Load(file); err != nil {
-		var checks []Check
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			checks = append(checks, ok(name, "%s: %s", VariablePrices, line).fail(""))
-		}
-		return checks
-	}
-	return []Check{ok(name, "those in %s, and those built in for other models", file)}
-}
-
-// checkProviders says with which key, and where, a worker with this environment
-// would reach each provider. It never says what a key is, and reaches nobody.
-func (m *Machine) checkProviders(f Flags) []Check {
-	reaches, err := host.Reaches(m.Env, m.Env.or(f.dir, VariableDir))
-	if err != nil {
-		return []Check{ok("providers", "%s", err).fail("")}
-	}
-	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Err == nil && (r.Key != "" || !r.Own) })
-	chosen, _, _ := strings.Cut(m.Env.Value(VariableModel), "/")
-	var checks []Check
-	for _, r := range reaches {
-		c := checkReach(r)
-		if r.RateLimit != nil && r.Err == nil {
-			c.Detail += "; at most " + r.RateLimit.String()
-		}
-		// A key that nobody misses is nothing to see to.
-		if c.Verdict == VerdictWarn && usable && r.Provider != chosen {
-			c.Verdict, c.Fix = VerdictOK, ""
-		}
-		checks = append(checks, c)
-	}
-	return checks
-}
-
-func checkReach(r host.Reach) Check {
-	wants := strings.Join(r.Wants, " or ")
+func (m *Machine) checkConfiguration() (Check, host.Connection) {
+	connection, err := m.Configured()
 	switch {
-	case r.Err != nil:
-		return ok(r.Provider, "%s", r.Err).fail("")
-	case r.KeyFile != "":
-		return ok(r.Provider, "%s, with the key in %s (%s)", r.Server, r.KeyFile, r.Key)
-	case r.Key != "":
-		return ok(r.Provider, "%s, with the key in %s", r.Server, r.Key)
-	case !r.Own:
-		return ok(r.Provider, "%s, with no key; it may need none", r.Server)
+	case err != nil:
+		return ok("configuration", "%s", err).fail("mend the flag, variable or profile that it names"), connection
+	case connection.Configured:
+		if connection.Address == "" {
+			return ok("configuration", "a profile without an address: the local server"), connection
+		}
+		return ok("configuration", "the server at %s, namespace %s", connection.Address, namespaceOf(connection)), connection
 	}
-	return ok(r.Provider, "%s, with no key", r.Server).warn("set " + wants + " on the worker")
+	return ok("configuration", "no server is named: a dev server on this machine is used"), connection
+}
+
+func namespaceOf(c host.Connection) string {
+	if c.Namespace == "" {
+		return "default"
+	}
+	return c.Namespace
+}
+
+// checkBinary says which dev server would be started, without getting one.
+func (m *Machine) checkBinary(ctx context.Context) Check {
+	const name = "dev server"
+	configured := m.Env.Value(VariableTemporal)
+	candidates := []string{configured}
+	if configured == "" {
+		candidates = cachedServers()
+		if path, err := exec.LookPath("temporal"); err == nil {
+			candidates = slices.Insert(candidates, 0, path)
+		}
+	}
+	var wrong []string
+	for _, path := range candidates {
+		found, err := devserver.Find(ctx, devserver.Config{Binary: path})
+		if err == nil {
+			return ok(name, "Temporal %s in %s", found.Version, found.Path)
+		}
+		wrong = append(wrong, err.Error())
+	}
+	switch {
+	case configured != "":
+		return ok(name, "%s", strings.Join(wrong, "; ")).fail("set " + VariableTemporal + " to a temporal CLI that works, or unset it to have one found")
+	case len(wrong) > 0:
+		return ok(name, "%s", strings.Join(wrong, "; ")).warn("run and dev fetch or build one, once; or install a newer temporal CLI")
+	}
+	return ok(name, "no temporal CLI on PATH or in the cache").warn("run and dev fetch or build one, once; or install the temporal CLI")
+}
+
+// cachedServers are those that starter/devserver has fetched or built, the
+// newest name first.
+func cachedServers() []string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil
+	}
+	found, err := filepath.Glob(filepath.Join(cache, "everstep", "temporal", "*", "temporal"))
+	if err != nil {
+		return nil
+	}
+	slices.Reverse(found)
+	return found
+}
+
+func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f Flags) (Check, *Server) {
+	const name = "server"
+	var local *devserver.Server
+	if !connection.Configured {
+		found, up, err := m.running(ctx)
+		switch {
+		case err != nil:
+			return ok(name, "%s", err).fail("see the dev server's state file and log"), nil
+		case !up:
+			return ok(name, "no dev server is up").warn("run and watch bring one up while they last; starter dev keeps one up"), nil
+		}
+		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace}, &found
+	}
+	began := time.Now()
+	s, err := m.dial(ctx, connection, local, f.TaskQueue)
+	if err != nil {
+		c := ok(name, "%s", err).fail("")
+		c.Unreachable = true
+		return c, nil
+	}
+	took := time.Since(began)
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	info, err := s.Temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+	if err != nil {
+		return ok(name, "%s answers, and says no version: %s", s.address, err).warn(""), s
+	}
+	if _, err := s.Temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: s.namespace}); err != nil {
+		return ok(name, "%s answers; namespace %s: %s", s.address, s.namespace, err).fail("create the namespace, or name another with --namespace or TEMPORAL_NAMESPACE"), s
+	}
+	detail := fmt.Sprintf("Temporal %s at %s, namespace %s, answers in %s", info.GetServerVersion(), s.address, s.namespace, render.Duration(took))
+	if local != nil {
+		detail += "; UI " + local.UIURL + "; state " + local.StateFile
+		if !shut(ctx, local.UIURL) {
+			return ok(name, "%s", detail).warn(
+				"web pages of others may reach agents through its UI: an earlier version started it; end what uses it, and start it again"), s
+		}
+		detail += "; its UI and HTTP API take no pages of others"
+	}
+	return ok(name, "%s", detail), s
+}
+
+// shut reports whether a UI refuses a page whose name is bound to this machine.
+func shut(ctx context.Context, ui string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, ui, nil)
+	if err != nil {
+		return false
+	}
+	request.Host = "another.invalid"
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return true // nobody gets in
+	}
+	_ = response.Body.Close() // it was not read
+	return response.StatusCode == http.StatusForbidden
+}
+
+func (s *Server) checkAttributes(ctx context.Context) Check {
+	const name = "attributes"
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	listed, err := s.Temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.namespace})
+	if err != nil {
+		return ok(name, "cannot be read: %s", err).warn("agents run without them; list then knows less")
+	}
+	var missing, fixes []string
+	for _, attribute := range []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason} {
+		if listed.GetCustomAttributes()[attribute] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+			missing = append(missing, attribute)
+			fixes = append(fixes, "--name "+attribute+" --type Keyword")
+		}
+	}
+	if len(missing) > 0 {
+		return ok(name, "not registered: %s", strings.Join(missing, ", ")).warn(
+			"agents run without them; to have them: temporal operator search-attribute create --namespace " + s.namespace + " " + strings.Join(fixes, " "))
+	}
+	return ok(name, "the three search attributes are registered")
+}
+
+func (s *Server) checkWorkers(ctx context.Context) Check {
+	const name = "workers"
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	described, err := s.Temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: s.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: s.taskQueue},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+	})
+	if err != nil {
+		return ok(name, "task queue %s cannot be read: %s", s.taskQueue, err).warn("")
+	}
+	var seen []string
+	for _, poller := range described.GetPollers() {
+		silent := time.Since(poller.GetLastAccessTime().AsTime())
+		if silent < pollSpan {
+			seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.GetIdentity(), render.Duration(silent)))
+		}
+	}
+	if len(seen) == 0 {
+		fix := "start one on it: everstep/worker, or your own"
+		if s.local != nil {
+			fix = "run and watch bring one up while they last; starter dev keeps one up"
+		}
+		return ok(name, "none has asked task queue %s for work in the last minute", s.taskQueue).warn(fix)
+	}
+	slices.Sort(seen)
+	return ok(name, "%s on task queue %s: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
 }

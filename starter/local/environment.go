@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"everstep/domain/contract"
+	"everstep/starter/client"
 	"everstep/worker/host"
 )
 
@@ -107,3 +108,6 @@ func (e Environment) forWorker() []string {
 	}
 	return kept
 }
+
+// invalid is the error of flags and variables that are wrong.
+func invalid(text string) error { return &client.Error{Class: client.Invalid, Message: text} }

@@ -2,9 +2,8 @@ package local
 
 import (
 	"context"
-	"net"
-	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +38,7 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 	background, cancel := context.WithCancel(context.Background())
 	k := &LeaseKeeper{server: lease.Server(), cancel: cancel}
 	cfg.StateFile = k.server.StateFile
-	cfg.Port, cfg.UIPort = portOf(k.server.Address), portOfURL(k.server.UIURL)
+	cfg.Port, cfg.UIPort = portOf(k.server.Address), portOf(k.server.UIURL)
 	k.ended.Go(func() { k.keep(background, m, lease, cfg) })
 	return k, nil
 }
@@ -97,22 +96,8 @@ func (k *LeaseKeeper) keep(ctx context.Context, m *Machine, lease *devserver.Lea
 	}
 }
 
+// portOf is the port of an address or a URL; zero, any, where it has none.
 func portOf(address string) int {
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return 0
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
-	}
+	port, _ := strconv.Atoi(address[strings.LastIndexByte(address, ':')+1:])
 	return port
-}
-
-func portOfURL(text string) int {
-	u, err := url.Parse(text)
-	if err != nil {
-		return 0
-	}
-	return portOf(u.Host)
 }

@@ -3,6 +3,7 @@ package proof
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -170,4 +171,22 @@ func tools(agents []Agent) ([]Tool, error) {
 		}
 	}
 	return all, nil
+}
+
+// A Kind is one of the agents that were run.
+type Kind struct {
+	Name string `json:"name"`
+	// Runs counts its runs under kills.
+	Runs int `json:"runs"`
+	// On is what it has besides a model and tools; empty for a plain agent.
+	On []string `json:"on"`
+}
+
+// String is one line.
+func (k Kind) String() string {
+	on := "plain"
+	if len(k.On) > 0 {
+		on = strings.Join(k.On, ", ")
+	}
+	return fmt.Sprintf("%s: %s", k.Name, on)
 }

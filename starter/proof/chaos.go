@@ -22,7 +22,7 @@ import (
 // A ChaosConfig says what is to be killed, and where.
 type ChaosConfig struct {
 	// Address is a server that answers, host and port. It must suggest to
-	// continue as new after few events, or domain.Continuing is not reached.
+	// continue as new after few events, or contract.Continuing is not reached.
 	Address string
 	// Namespace is the one to run in. Empty: default.
 	Namespace string
@@ -190,9 +190,6 @@ func begin(ctx context.Context, config ChaosConfig) (*chaos, error) {
 	return p, nil
 }
 
-// script is the file that a model plays.
-func (p *chaos) script(a Agent) string { return filepath.Join(p.dir, a.Name+".script.json") }
-
 func (p *chaos) close() {
 	p.baselines.close()
 	if p.temporal != nil {
@@ -258,14 +255,6 @@ func (p *chaos) next(b contract.Boundary) Agent {
 	}
 }
 
-// newID is the id for another run of an agent.
-func (p *chaos) newID(a Agent) string {
-	if a.session() {
-		return a.Name + "-" + uuid.NewString()[:8]
-	}
-	return uuid.NewString()
-}
-
 // try runs an agent under kills and judges it.
 func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base *baseline) error {
 	t := newTrial(agent, p.newID(agent))
@@ -290,33 +279,4 @@ func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base *baseline) e
 	defer p.mu.Unlock()
 	p.trials = append(p.trials, v)
 	return nil
-}
-
-// broke notes that a promise was broken.
-func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
-	b := Broken{Promise: promise, Agent: t.agent.Name, ID: t.id, Detail: fmt.Sprintf(format, args...)}
-	p.mu.Lock()
-	p.broken = append(p.broken, b)
-	p.mu.Unlock()
-	p.config.Progress("BROKEN " + b.String())
-}
-
-// A killed is a kill as it is told.
-type killed struct {
-	done, total     int
-	boundary        contract.Boundary
-	pid             int
-	agent           string
-	execution, step int
-}
-
-func (p *chaos) tell(k killed) {
-	at := "between steps"
-	switch {
-	case k.step > 0:
-		at = fmt.Sprintf("at step %d", k.step)
-	case k.boundary == contract.Continuing:
-		at = "while it continued as new"
-	}
-	p.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", k.done, k.total, k.boundary, k.pid, k.agent, at))
 }

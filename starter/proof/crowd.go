@@ -19,6 +19,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
+	"everstep/starter/process"
 	"everstep/worker/host"
 )
 
@@ -200,15 +201,8 @@ const (
 
 // look asks for one agent's status after the other's.
 func (c *crowd) look(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
 	told := time.Now()
-	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for n := 0; process.Pause(ctx, lookEvery) == nil; n++ {
 		status, err := c.agents.Status(ctx, c.ids[n%len(c.ids)])
 		if err != nil || status.Status != domain.StatusInProgress {
 			continue

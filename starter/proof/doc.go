@@ -5,9 +5,9 @@
 // comes out against undisturbed runs of the same agents. A [lane] is a task queue
 // with one worker process, which is replaced when it is killed, and one agent at
 // a time. The worker, a hidden command of the program ([ChaosWork]), reports each
-// [domain.Boundary] over a unix socket and waits for the answer: to go on, or the
+// [contract.Boundary] over a unix socket and waits for the answer: to go on, or the
 // kill. Those of hooks and of going on are marked by hooks of that worker, and
-// [domain.Paused] is the controller's own: it pauses the agent and kills when
+// [contract.Paused] is the controller's own: it pauses the agent and kills when
 // nothing is under way. Half of the [Scripted] agents have a model and tools
 // alone; the other half has all that an agent can have ([Whole]).
 //

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -253,5 +254,24 @@ func (l *lane) close() {
 	}
 	if l.log != nil {
 		_ = l.log.Close()
+	}
+}
+
+// A pausing waits to pause an agent, to kill its worker when nothing is under
+// way any more, and to have it resumed by the next one.
+type pausing struct {
+	lane  *lane
+	trial *trial
+	// asked delivers the hit at which the agent is to be paused.
+	asked  chan hit
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// ask has the agent paused, unless that is under way.
+func (p *pausing) ask(h hit) {
+	select {
+	case p.asked <- h:
+	default:
 	}
 }

@@ -3,35 +3,15 @@ package proof
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"everstep/domain/contract"
 	"everstep/starter/client"
+	"everstep/starter/process"
 )
 
 // pausePoll is between two looks at an agent that is to be paused.
 const pausePoll = 50 * time.Millisecond
-
-// A pausing waits to pause an agent, to kill its worker when nothing is under
-// way any more, and to have it resumed by the next one.
-type pausing struct {
-	lane  *lane
-	trial *trial
-	// asked delivers the hit at which the agent is to be paused.
-	asked  chan hit
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-}
-
-// at reports whether a boundary is where the aim counts. The controller pauses
-// an agent while it asks its model.
-func (a *aim) at(b contract.Boundary) bool {
-	if a.boundary == contract.Paused {
-		return b == contract.BeforeRequest
-	}
-	return a.boundary == b
-}
 
 // pauses serves one trial until it is stopped.
 func (l *lane) pauses(ctx context.Context, t *trial) *pausing {
@@ -51,14 +31,6 @@ func (l *lane) pauses(ctx context.Context, t *trial) *pausing {
 		}
 	})
 	return p
-}
-
-// ask has the agent paused, unless that is under way.
-func (p *pausing) ask(h hit) {
-	select {
-	case p.asked <- h:
-	default:
-	}
 }
 
 func (p *pausing) stop() {
@@ -107,8 +79,6 @@ func (p *pausing) kill(h hit) {
 // quiet waits until the execution is paused with nothing under way. It reports
 // false where it ends instead.
 func (p *pausing) quiet(ctx context.Context, number int) bool {
-	ticker := time.NewTicker(pausePoll)
-	defer ticker.Stop()
 	for {
 		view, err := p.lane.agents.Status(ctx, p.trial.id)
 		switch {
@@ -120,10 +90,8 @@ func (p *pausing) quiet(ctx context.Context, number int) bool {
 		case view.Paused && view.Doing == pausedDoing:
 			return true
 		}
-		select {
-		case <-ctx.Done():
+		if process.Pause(ctx, pausePoll) != nil {
 			return false
-		case <-ticker.C:
 		}
 	}
 }

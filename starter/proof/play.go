@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/client"
+	"everstep/starter/process"
 )
 
 // playPatience bounds one run of an agent, kills included.
@@ -113,10 +115,8 @@ func patiently(ctx context.Context, ask func() error) error {
 		if err == nil || !errors.Is(err, &client.Error{Class: client.Unreachable}) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if process.Pause(ctx, askAgain) != nil {
 			return err
-		case <-time.After(askAgain):
 		}
 	}
 }
@@ -227,3 +227,14 @@ func (b *baselines) close() {
 		b.lane.close()
 	}
 }
+
+// newID is the id for another run of an agent.
+func (p *chaos) newID(a Agent) string {
+	if a.session() {
+		return a.Name + "-" + uuid.NewString()[:8]
+	}
+	return uuid.NewString()
+}
+
+// script is the file that a model plays.
+func (p *chaos) script(a Agent) string { return filepath.Join(p.dir, a.Name+".script.json") }

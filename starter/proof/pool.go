@@ -97,3 +97,12 @@ func (p *pool) unreachable(b contract.Boundary) {
 	p.total -= p.left[b] + 1
 	p.left[b] = 0
 }
+
+// at reports whether a boundary is where the aim counts. The controller pauses
+// an agent while it asks its model.
+func (a *aim) at(b contract.Boundary) bool {
+	if a.boundary == contract.Paused {
+		return b == contract.BeforeRequest
+	}
+	return a.boundary == b
+}

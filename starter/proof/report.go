@@ -84,24 +84,6 @@ type ChaosReport struct {
 	Broken    []Broken                  `json:"broken"`
 }
 
-// A Kind is one of the agents that were run.
-type Kind struct {
-	Name string `json:"name"`
-	// Runs counts its runs under kills.
-	Runs int `json:"runs"`
-	// On is what it has besides a model and tools; empty for a plain agent.
-	On []string `json:"on"`
-}
-
-// String is one line.
-func (k Kind) String() string {
-	on := "plain"
-	if len(k.On) > 0 {
-		on = strings.Join(k.On, ", ")
-	}
-	return fmt.Sprintf("%s: %s", k.Name, on)
-}
-
 // A Row is what the kills at one boundary did. What belongs to an agent and not
 // to one kill counts in each row that killed it, and once in the total.
 type Row struct {
@@ -271,4 +253,33 @@ func (r Row) time(seconds float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f s", seconds)
+}
+
+// broke notes that a promise was broken.
+func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
+	b := Broken{Promise: promise, Agent: t.agent.Name, ID: t.id, Detail: fmt.Sprintf(format, args...)}
+	p.mu.Lock()
+	p.broken = append(p.broken, b)
+	p.mu.Unlock()
+	p.config.Progress("BROKEN " + b.String())
+}
+
+// A killed is a kill as it is told.
+type killed struct {
+	done, total     int
+	boundary        contract.Boundary
+	pid             int
+	agent           string
+	execution, step int
+}
+
+func (p *chaos) tell(k killed) {
+	at := "between steps"
+	switch {
+	case k.step > 0:
+		at = fmt.Sprintf("at step %d", k.step)
+	case k.boundary == contract.Continuing:
+		at = "while it continued as new"
+	}
+	p.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", k.done, k.total, k.boundary, k.pid, k.agent, at))
 }

@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/process"
 )
 
 const (
@@ -49,14 +50,8 @@ func (p *chaos) watchStatus(ctx context.Context, l *lane, t *trial, base *baseli
 			return
 		case <-w.started:
 		}
-		ticker := time.NewTicker(pollEvery)
-		defer ticker.Stop()
-		for ctx.Err() == nil {
+		for err := error(nil); err == nil; err = process.Pause(ctx, pollEvery) {
 			w.poll(ctx)
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
-			}
 		}
 	})
 	return w

@@ -13,7 +13,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
+	"everstep/starter/process"
 	"everstep/worker/host"
 )
 
@@ -65,37 +65,6 @@ func ChaosWork(ctx context.Context, args []string) error {
 	})
 }
 
-// at tells the controller where the worker is, and returns when it may go on.
-func (p plan) at(ctx context.Context, boundary contract.Boundary) {
-	h := placed(ctx)
-	h.Boundary = boundary
-	p.ask(h)
-}
-
-// ask returns the controller's answer. Where there is none, this process is
-// about to be killed: it waits for that.
-func (p plan) ask(h hit) answer {
-	a, err := line{p.Socket}.ask(h)
-	if err == nil {
-		return a
-	}
-	const patience = 10 * time.Second
-	time.Sleep(patience)
-	fmt.Fprintln(os.Stderr, "the controller neither answers nor kills:", err)
-	os.Exit(1)
-	return answer{}
-}
-
-// placed is a hit of this process, as far as the context tells.
-func placed(ctx context.Context) hit {
-	place := contract.PlaceOf(ctx)
-	h := hit{PID: os.Getpid(), WorkflowID: place.WorkflowID, ExecutionID: place.ExecutionID, Step: place.Step, Summary: place.Summary}
-	if call, ok := tool.ExecutionOf(ctx); ok {
-		h.Call, h.Position = call.ID, call.Position
-	}
-	return h
-}
-
 func (p plan) tools() []tool.Tool {
 	all := make([]tool.Tool, len(p.Tools))
 	for i, t := range p.Tools {
@@ -125,14 +94,8 @@ func (p plan) effect(ctx context.Context, t Tool, arguments json.RawMessage) (to
 		Millis int    `json:"millis"`
 		Pages  int    `json:"pages"`
 	}
-	if json.Unmarshal(arguments, &asked) == nil && asked.Millis > 0 {
-		timer := time.NewTimer(time.Duration(asked.Millis) * time.Millisecond)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return tool.Result{}, context.Cause(ctx)
-		case <-timer.C:
-		}
+	if json.Unmarshal(arguments, &asked) == nil && asked.Millis > 0 && process.Pause(ctx, time.Duration(asked.Millis)*time.Millisecond) != nil {
+		return tool.Result{}, context.Cause(ctx)
 	}
 	if a := p.ask(placed(ctx)); a.Known {
 		return tool.Result{Content: a.Result}, nil

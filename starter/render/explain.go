@@ -27,6 +27,7 @@ func Explanation(t Theme, v client.ExplainView, now time.Time) string {
 	if v.Origin != nil {
 		x.fact("goes on", "from execution "+v.Origin.String())
 	}
+	x.fact("steps", totalWords(v))
 	x.steps(v)
 	x.waste(v.Waste)
 	x.budget(v)

@@ -11,7 +11,6 @@ import (
 
 // steps writes a line a step under a head, with what happened in it below.
 func (x *explainer) steps(v client.ExplainView) {
-	x.fact("steps", totalWords(v))
 	if len(v.Steps) == 0 {
 		return
 	}
@@ -118,30 +117,12 @@ func (x *explainer) toolLine(tool client.ExplainTool) string {
 	if tool.Attempts > 1 {
 		parts = append(parts, Counted(int64(tool.Attempts), "attempt"))
 	}
-	parts = append(parts, outcomeWords(tool.Outcome))
+	parts = append(parts, strings.ReplaceAll(string(tool.Outcome), "_", " "))
 	text := strings.Join(parts, " · ")
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(tool.Error.Message))
 	}
 	return text
-}
-
-func outcomeWords(o domain.ToolOutcome) string {
-	switch o {
-	case domain.ToolOK:
-		return "ok"
-	case domain.ToolFailed:
-		return "failed"
-	case domain.ToolBlocked:
-		return "blocked"
-	case domain.ToolNotRun:
-		return "not run"
-	case domain.ToolUnknown:
-		return "outcome unknown"
-	case domain.ToolRunning:
-		return "running"
-	}
-	return string(o)
 }
 
 func retryWords(r client.ExplainRetry) string {

@@ -59,6 +59,9 @@ func (v *liveView) Close() {
 	v.redraw(nil, nil)
 }
 
+// above draws a note above what is going on. The caller holds the output.
+func (v *liveView) above(note string) { v.redraw([]string{note}, v.going()) }
+
 // settle returns what stays of a line, painted.
 func (v *liveView) settle(l line) []string {
 	t := v.out.Theme

@@ -31,7 +31,7 @@ type Output struct {
 	// lost is why something could not be written, the first time.
 	lost error
 	// live draws notes above what it may take back; nil where nothing is drawn.
-	live *liveView
+	live interface{ above(note string) }
 }
 
 const (
@@ -138,7 +138,7 @@ func (o *Output) Note(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.live != nil {
-		o.live.redraw([]string{text}, o.live.going())
+		o.live.above(text)
 		return
 	}
 	_, _ = io.WriteString(o.to, text+"\n") // there is nobody to tell

@@ -16,7 +16,7 @@ import (
 // Config is a worker. Its zero value is the documented defaults.
 type Config struct {
 	Connection Connection
-	// TaskQueue is where it listens. Empty: domain.DefaultTaskQueue.
+	// TaskQueue is where it listens. Empty: contract.DefaultTaskQueue.
 	TaskQueue string
 	// Dir is the root that the file tools never leave. Empty: the current
 	// directory.
@@ -81,7 +81,7 @@ type Config struct {
 	// stop. Zero: DefaultStopTimeout.
 	StopTimeout time.Duration
 
-	// At is called at the points where a worker can die; domain.PlaceOf says
+	// At is called at the points where a worker can die; contract.PlaceOf says
 	// where that is. It is for proofs that kill workers there, and nil otherwise.
 	At func(context.Context, contract.Boundary)
 
