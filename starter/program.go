@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -233,7 +234,7 @@ type explainer interface {
 // that was reached, as far as a worker tells, and what explains it.
 func (p *program) nextCommands(ctx context.Context, agents explainer, r client.Result) [][2]string {
 	var hints [][2]string
-	if r.Outcome.Status == domain.StatusStopped && r.Source == domain.FromWorkflow {
+	if r.Outcome.Status == domain.StatusStopped && r.Source == contract.FromWorkflow {
 		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less
 		for _, advice := range view.Advice {
 			if strings.HasPrefix(advice.Command, "extend ") {

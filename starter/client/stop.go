@@ -15,9 +15,9 @@ import (
 
 // StopOptions say how an execution is to stop.
 type StopOptions struct {
-	// Mode says how much may still finish. Empty: domain.AfterStep.
+	// Mode says how much may still finish. Empty: contract.AfterStep.
 	Mode contract.StopMode
-	// Within escalates to domain.StopNow after a time. Zero: never.
+	// Within escalates to contract.StopNow after a time. Zero: never.
 	Within time.Duration
 	// Reason is for whoever reads the outcome.
 	Reason string

@@ -65,7 +65,9 @@ func blockPlanets(c hook.ToolUse) (hook.ToolUse, error) {
 // again where it fails.
 func report(send sender) hook.Hook {
 	report := hook.IO(domain.TriggerAfterExecution, "report",
-		func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
+		func(
+			ctx context.Context, r contract.HookRequest,
+		) (contract.HookReply, error) {
 			return contract.HookReply{}, send(ctx, r.ExecutionID, r.Usage)
 		})
 	report.Always, report.Attempts = true, 3
