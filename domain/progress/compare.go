@@ -11,7 +11,8 @@ import (
 // Compare holds what facts tell of an execution against the steps that the
 // execution itself has kept, and says each difference in words. What a history
 // cannot tell is left out: what hooks have made of answers, calls and results,
-// steps that asked for nothing, and calls that were never begun.
+// steps that asked for nothing, calls that were never begun, and whether a stop
+// came while a call that did nothing waited for another try.
 func (e Execution) Compare(hooks []contract.HookSpec, kept []domain.StepExecution) []string {
 	c := comparison{hooked: map[domain.Trigger]bool{}}
 	for _, h := range hooks {
@@ -67,6 +68,9 @@ func (c *comparison) compare(told Step, kept domain.AgentStep) {
 	}
 	if c.hooked[domain.TriggerAfterInference] {
 		return
+	}
+	if kept.Interrupted && !told.Interrupted && slices.ContainsFunc(kept.ToolExecutions, func(t domain.ToolExecution) bool { return t.NotStarted }) {
+		told = told.cutOff(CutOff{By: StopInTools})
 	}
 	if told.Interrupted != kept.Interrupted {
 		c.differ("interrupted", told.Interrupted, kept.Interrupted)
