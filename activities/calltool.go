@@ -101,7 +101,11 @@ func (c toolCall) mayBegin(ctx context.Context) error {
 // limit is how long the tool may take, as the workflow has decided, or what is
 // left of the activity, less the time that it takes to say so.
 func (c toolCall) limit() time.Duration {
-	return within(c.info.StartToCloseTimeout-domain.ReportTime, c.info.Deadline, c.activities.config.CancelGrace)
+	limit := c.info.StartToCloseTimeout - domain.ReportTime
+	if limit <= 0 { // a server may cap what an activity gets
+		limit = c.info.StartToCloseTimeout / 2
+	}
+	return within(limit, c.info.Deadline, c.activities.config.CancelGrace)
 }
 
 // heartbeat says that the tool is at work.

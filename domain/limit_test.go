@@ -32,6 +32,13 @@ func TestLimitTable(t *testing.T) {
 	require.Equal(t, domain.Limits(), limits)
 	require.ElementsMatch(t, jsonKeys(reflect.TypeFor[domain.ExecutionBudget]()), keys, "each limit of a budget has a row in LimitRules")
 	require.Len(t, jsonKeys(reflect.TypeFor[domain.Spent]()), len(rules)-1, "of each limit but the deadline something is spent")
+	var once domain.Spent
+	for _, field := range reflect.ValueOf(&once).Elem().Fields() {
+		field.Set(reflect.ValueOf(1).Convert(field.Type()))
+	}
+	for field, sum := range reflect.ValueOf(once.Add(once)).Fields() {
+		require.EqualValues(t, 2, sum.Convert(reflect.TypeFor[int64]()).Interface(), "Spent.Add forgets %s, so its limit would not hold over executions", field.Name)
+	}
 }
 
 // TestEachLimitHolds gives each limit alone, and spends it.

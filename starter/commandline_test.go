@@ -14,6 +14,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/local"
 	"everstep/starter/render"
+	"everstep/worker/host"
 )
 
 func TestCommandLineThatIsWrong(t *testing.T) {
@@ -51,7 +52,7 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"model without end":   {args: []string{"run", "--model", "openai-chat/", "hi"}, says: `model: "openai-chat/" is no model`},
 		"model from variable": {args: []string{"run", "hi"}, env: map[string]string{local.VariableModel: "x"}, says: `EVERSTEP_MODEL: "x" is no model`},
 		"unknown provider":    {args: []string{"run", "--model", "openai-chatt/m", "hi"}, says: "did you mean openai-chat/m?"},
-		"foreign provider":    {args: []string{"start", "--model", "acme/m", "hi"}, says: "there is no provider \"acme\"; there are scripted, openai, openai-chat, anthropic, gemini"},
+		"foreign provider":    {args: []string{"start", "--model", "nobody/m", "hi"}, says: "there is no provider \"nobody\"; there are " + strings.Join(host.ProviderNames(), ", ")},
 		"missing script":      {args: []string{"run", "--model", "scripted/none.yaml", "hi"}, says: "none.yaml: there is no such file"},
 
 		"id with a space":   {args: []string{"status", "a b"}, says: "id: has ' ' at byte 1"},

@@ -11,6 +11,24 @@ import (
 	"everstep/domain/contract"
 )
 
+// TestARunThatContinuesKeepsItsID: an agent that began under any id, before that
+// was refused, goes on when its run continues as new.
+func TestARunThatContinuesKeepsItsID(t *testing.T) {
+	t.Parallel()
+	w := steady(8, false)
+	first := w.environment(t)
+	outgrows(first, 3)
+	first.ExecuteWorkflow(string(contract.Execute), input(t, "", func(*contract.SessionInput) {}))
+	in, continued := handedOn(t, first)
+	require.True(t, continued)
+
+	second := w.environment(t)
+	second.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "nightly-2026-01-02"})
+	second.SetContinuedExecutionRunID("11111111-2222-3333-4444-555555555555")
+	second.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, second).Status)
+}
+
 // TestRefusesOtherIDs: who starts the workflow without a client of ours does so
 // under the agent's own id, where every command finds it, or not at all.
 func TestRefusesOtherIDs(t *testing.T) {

@@ -96,7 +96,7 @@ func (s session) beginExecution() {
 	id := s.nextExecutionID()
 	s.mail.Begin()
 	s.enterExecution(id, budget, prior)
-	s.talk.begin(id, s.state.Chain(), next, s.resolved, s.now())
+	s.talk.begin(s.root, id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})

@@ -124,9 +124,15 @@ func (s session) goOn(carry contract.Carry) error {
 const ownID = "own-id"
 
 // checkOwnID refuses what was started under an id that is not the agent's: who
-// reaches the server past all clients would have agents that no command finds.
+// reaches the server past all clients would have agents that no command finds. A
+// run that goes on from another is of an agent that was let begin: only the
+// server says that it does.
 func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
-	id, own := workflow.GetInfo(ctx).WorkflowExecution.ID, in.WorkflowID()
+	info := workflow.GetInfo(ctx)
+	if info.ContinuedExecutionRunID != "" {
+		return nil
+	}
+	id, own := info.WorkflowExecution.ID, in.WorkflowID()
 	identity, err := domain.AgentIDOf(strings.TrimPrefix(own, domain.WorkflowIDPrefix))
 	if id == own && err == nil && identity == in.AgentID {
 		return nil

@@ -48,10 +48,17 @@ func (t *transcript) rebase(before domain.LogRef, entries []domain.Entry) (err e
 	return err
 }
 
+// goOnRole is the version from which an execution that goes on heeds who said the
+// last message, where only the run before knows. It must never change.
+const goOnRole = "go-on-role"
+
 // begin makes an execution the one in progress, with its first message.
-func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
+func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
 	t.Conversation = t.WithExecution(chain, next.GoesOn, r)
 	if next.GoesOn {
+		if t.NewestIsCarried() && workflow.GetVersion(ctx, goOnRole, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			t.Conversation = t.WithNewestForgotten()
+		}
 		t.Conversation = t.WithGoOn(id, now)
 	} else {
 		t.Conversation = t.WithPrompt(id, next.Prompt, now)
@@ -105,7 +112,7 @@ const replacedSummaries = "replaced-summaries"
 
 // plan says what to sum up, if anything is worth it.
 func (t *transcript) plan(ctx workflow.Context, r *contract.Resolved) (conversation.SummaryPlan, bool) {
-	if t.Edits().Summary > 0 && workflow.GetVersion(ctx, replacedSummaries, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if t.HoldsSummaries() && workflow.GetVersion(ctx, replacedSummaries, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		t.Conversation = t.WithReplacedCounted()
 	}
 	return t.PlanSummary(r)

@@ -330,3 +330,24 @@ func TestReplacedSummary(t *testing.T) {
 	before, _ := twice(begun(200, r).WithReplacedCounted())
 	require.Equal(t, domain.EstimateTokens(domain.UserMessage(words(96))), before.Input(r)-now.Input(r))
 }
+
+// TestHoldsSummaries: what decides by summaries that were replaced is asked for
+// wherever a message stands among them, whoever has put it there.
+func TestHoldsSummaries(t *testing.T) {
+	t.Parallel()
+	r := resolved(8000, "")
+	c := say(begun(20, r), 1, answer(20), false)
+	require.False(t, c.HoldsSummaries())
+	require.True(t, c.Append(domain.SectionSummary, domain.UserMessage("a hook's"), domain.Digest{}).HoldsSummaries())
+}
+
+// TestNewestForgotten: runs that began when nobody knew who had said the last
+// message are told to go on, whoever it was.
+func TestNewestForgotten(t *testing.T) {
+	t.Parallel()
+	later := carried(t, withCalls(begun(20, resolved(8000, "")), 1, 10, 10), 4, resolved(8000, ""), chain(1))
+	require.True(t, later.NewestIsCarried(), "a tool's result has left memory")
+	require.Equal(t, later.Len(), later.WithGoOn(executionID(2), noon).Len())
+	require.Equal(t, later.Len()+1, later.WithNewestForgotten().WithGoOn(executionID(2), noon).Len())
+	require.False(t, begun(20, resolved(8000, "")).NewestIsCarried())
+}

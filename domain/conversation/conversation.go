@@ -66,6 +66,11 @@ func (c Conversation) Origins() []domain.ExecutionID {
 	return slices.Clip(c.chain[1:])
 }
 
+// HoldsSummaries reports whether a message in memory stands where summaries do.
+func (c Conversation) HoldsSummaries() bool {
+	return c.edits.Summary > 0 || slices.ContainsFunc(c.log.From(c.edits.Hidden), func(e domain.Entry) bool { return e.Section == domain.SectionSummary })
+}
+
 // Check says which edit cannot be one of this transcript.
 func (c Conversation) Check() error { return c.edits.Check(c.log.Len()) }
 
@@ -117,6 +122,21 @@ func (c Conversation) WithPrompt(id domain.ExecutionID, prompt string, now time.
 	// The digest is of what the history holds: the id follows from it, the
 	// text is the client's own.
 	return c.Append("", domain.Tag{ExecutionID: id}.Apply(m), domain.DigestOf([]byte(m.ID.String()), []byte(prompt)))
+}
+
+// NewestIsCarried reports whether the last message has left memory and was not
+// the model's, as the run before has said.
+func (c Conversation) NewestIsCarried() bool {
+	_, held := c.log.At(c.log.Len() - 1)
+	return !held && c.newest != "" && c.newest != domain.RoleAssistant
+}
+
+// WithNewestForgotten returns the conversation of which nobody knows who said
+// the last message, where that has left memory. It is for runs that began when
+// nobody did.
+func (c Conversation) WithNewestForgotten() Conversation {
+	c.newest = ""
+	return c
 }
 
 // WithGoOn returns the conversation as it begins an execution that goes on from

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +99,8 @@ func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domai
 // exhausted reports whether nothing of a limit is left such that nothing can go
 // on. Without tool calls an agent still answers.
 func (l ExplainLimit) exhausted() bool {
-	return l.Left != nil && *l.Left == 0 && l.Limit != domain.LimitToolCalls
+	exhausts := slices.ContainsFunc(domain.LimitRules(), func(r domain.LimitRule) bool { return r.Limit == l.Limit && r.Exhausts })
+	return exhausts && l.Left != nil && *l.Left == 0
 }
 
 // raise is the command that goes on with about twice of each limit that was
