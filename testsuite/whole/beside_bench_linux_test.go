@@ -1,0 +1,298 @@
+package whole_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/activities/inference"
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// A side is one of two loops that do the same on one server: an inference and a
+// tool call a step, 2 KB each, and a client that waits for the end.
+type side struct {
+	name string
+	// run is one execution from its start until its caller has the result; it
+	// returns the bytes of its history.
+	run func(ctx context.Context, steps int) (int64, error)
+	// stop ends its worker.
+	stop func()
+}
+
+// A bill is what one side's executions cost, a step.
+type bill struct {
+	stepsPerSecond       float64
+	millis               float64
+	workerCPU, serverCPU float64 // milliseconds
+	bytes                float64
+	requests             map[string]float64
+}
+
+// ours is Everstep with a worker and a client of this process.
+func (s *stack) ours(t testing.TB, providers map[string]inference.Provider, recite tool.Tool) side {
+	w := s.work(t, host.Config{Tools: []tool.Tool{recite}, Providers: providers, MaxActivities: 1000})
+	run := func(ctx context.Context, steps int) (int64, error) {
+		begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: domain.Definition{
+			Model: domain.LLMConfig{Provider: fmt.Sprintf("talker%d", steps), Model: "x"}, Tools: []string{"recite"}, Guards: repeats,
+		}})
+		if err != nil {
+			return 0, err
+		}
+		result, err := s.agents.Wait(ctx, begun.ID, 1)
+		if err != nil {
+			return 0, err
+		}
+		if result.Outcome.Status != domain.StatusCompleted || result.Outcome.Steps != steps {
+			return 0, fmt.Errorf("%s after %d steps", result.Outcome.Status, result.Outcome.Steps)
+		}
+		return s.historyBytes(t, begun.WorkflowID), nil
+	}
+	return side{name: "everstep", run: run, stop: w.Stop}
+}
+
+// bare is the same loop as one would write it by hand with the SDK's defaults.
+// say is called in each inference.
+func (s *stack) bare(t testing.TB, say func(step int)) side {
+	queue := "bare-" + uuid.NewString()
+	w := worker.New(s.temporal, queue, worker.Options{})
+	w.RegisterActivityWithOptions(func(_ context.Context, step int) (string, error) { say(step); return text2KB(step), nil }, activity.RegisterOptions{Name: "infer"})
+	w.RegisterActivityWithOptions(func(context.Context, string) (string, error) { return text2KB(0), nil }, activity.RegisterOptions{Name: "tool"})
+	loop := func(ctx workflow.Context, done, steps int) (string, error) {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+		for {
+			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+				return "", workflow.NewContinueAsNewError(ctx, "loop", done, steps)
+			}
+			var reply string
+			if err := workflow.ExecuteActivity(ctx, "infer", done).Get(ctx, &reply); err != nil {
+				return "", err
+			}
+			if done++; done == steps {
+				return reply, nil
+			}
+			if err := workflow.ExecuteActivity(ctx, "tool", "{}").Get(ctx, &reply); err != nil {
+				return "", err
+			}
+		}
+	}
+	w.RegisterWorkflowWithOptions(loop, workflow.RegisterOptions{Name: "loop"})
+	require.NoError(t, w.Start())
+	run := func(ctx context.Context, steps int) (int64, error) {
+		begun, err := s.temporal.ExecuteWorkflow(ctx, sdk.StartWorkflowOptions{TaskQueue: queue}, "loop", 0, steps)
+		if err != nil {
+			return 0, err
+		}
+		if err := begun.Get(ctx, nil); err != nil {
+			return 0, err
+		}
+		return s.historyBytes(t, begun.GetID()), nil
+	}
+	return side{name: "bare", run: run, stop: sync.OnceFunc(w.Stop)}
+}
+
+// historyBytes adds up all runs of a chain.
+func (s *stack) historyBytes(t testing.TB, workflowID string) (bytes int64) {
+	for run := ""; ; {
+		info, previous := s.runInfo(t, workflowID, run)
+		bytes += info.HistorySizeBytes
+		if run = previous; run == "" {
+			return bytes
+		}
+	}
+}
+
+// charge runs so many executions side by side and says what they cost.
+func (s *stack) charge(t testing.TB, one side, agents, steps int) bill {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	defer cancel()
+	asked := s.serverRequests(t)
+	own, server, began := ownCPU(t), s.serverCPU(t), time.Now()
+	var all sync.WaitGroup
+	bytes, errs := make([]int64, agents), make([]error, agents)
+	for i := range agents {
+		all.Go(func() { bytes[i], errs[i] = one.run(ctx, steps) })
+	}
+	all.Wait()
+	took, used, served := time.Since(began), ownCPU(t)-own, s.serverCPU(t)-server
+	n := float64(agents * steps)
+	b := bill{
+		stepsPerSecond: n / took.Seconds(), millis: took.Seconds() * 1000 / float64(steps),
+		workerCPU: used.Seconds() * 1000 / n, serverCPU: served.Seconds() * 1000 / n,
+		requests: map[string]float64{},
+	}
+	for i := range agents {
+		require.NoError(t, errs[i])
+		b.bytes += float64(bytes[i]) / n
+	}
+	for name, count := range s.serverRequests(t) {
+		b.requests[name] = (count - asked[name]) / n
+	}
+	return b
+}
+
+// perStep are the server's requests that a step may cost, in the table's order;
+// those to its inner services tell how often a workflow task was handed out.
+var perStep = []string{
+	"frontend/RespondWorkflowTaskCompleted", "frontend/RespondActivityTaskCompleted", "frontend/RecordActivityTaskHeartbeat",
+	"frontend/GetWorkflowExecutionHistory", "frontend/DescribeWorkflowExecution", "frontend/QueryWorkflow",
+	"frontend/UpdateWorkflowExecution", "frontend/PollWorkflowExecutionUpdate",
+	"matching/AddWorkflowTask", "history/RecordWorkflowTaskStarted",
+}
+
+// BenchmarkBeside sets the loop beside one that is written by hand on the bare
+// SDK, in turn on one server: one execution of 100, 500 and 2,000 steps, and 20,
+// 100 and 300 of 20 steps at once, each with a client that waits. With -short,
+// one of 20 steps and 5 at once.
+func BenchmarkBeside(b *testing.B) {
+	type load struct{ agents, steps, pairs int }
+	loads := []load{{1, 100, 3}, {1, 500, 3}, {1, 2000, 1}, {20, 20, 3}, {100, 20, 3}, {300, 20, 1}}
+	if testing.Short() {
+		loads = []load{{1, 20, 1}, {5, 20, 1}}
+	}
+	providers := map[string]inference.Provider{}
+	for _, l := range loads {
+		providers[fmt.Sprintf("talker%d", l.steps)] = talker{steps: l.steps}
+	}
+	s := connect(b, "beside", nil)
+	for b.Loop() {
+		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(table, "agents\tsteps\tloop\tsteps/s\tms/step\tworker CPU ms\tserver CPU ms\tbytes/step\t")
+		var names strings.Builder
+		for _, l := range loads {
+			var bills [2][]bill
+			for pair := range l.pairs + 1 {
+				for i, begin := range []func() side{
+					func() side { return s.bare(b, func(int) {}) },
+					func() side { return s.ours(b, providers, recite()) },
+				} {
+					one := begin()
+					if pair == 0 { // warm
+						s.charge(b, one, min(l.agents, 20), min(l.steps, 20))
+					} else {
+						bills[i] = append(bills[i], s.charge(b, one, l.agents, l.steps))
+					}
+					one.stop()
+				}
+			}
+			bare, ours := median(bills[0]), median(bills[1])
+			fmt.Fprintf(&names, "%d agents, %d steps: bare, everstep\n", l.agents, l.steps)
+			for _, request := range perStep {
+				fmt.Fprintf(&names, "  %-40s %5.2f %5.2f\n", request, bare.requests[request], ours.requests[request])
+			}
+			for _, m := range []struct {
+				name string
+				bill
+			}{{"bare", bare}, {"everstep", ours}} {
+				fmt.Fprintf(table, "%d\t%d\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t\n",
+					l.agents, l.steps, m.name, m.stepsPerSecond, m.millis, m.workerCPU, m.serverCPU, m.bytes)
+			}
+			fmt.Fprintf(table, "\t\tratio\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", ours.stepsPerSecond/bare.stepsPerSecond,
+				ours.millis/bare.millis, ours.workerCPU/bare.workerCPU, ours.serverCPU/bare.serverCPU, ours.bytes/bare.bytes)
+			b.ReportMetric(ours.millis/bare.millis, fmt.Sprintf("time-ratio@%dx%d", l.agents, l.steps))
+			b.ReportMetric(ours.workerCPU/bare.workerCPU, fmt.Sprintf("cpu-ratio@%dx%d", l.agents, l.steps))
+		}
+		require.NoError(b, table.Flush())
+		fmt.Println("requests a step\n" + names.String())
+	}
+}
+
+// median is the bill with the median time.
+func median(bills []bill) bill {
+	for i := range bills {
+		for j := i; j > 0 && bills[j].millis < bills[j-1].millis; j-- {
+			bills[j], bills[j-1] = bills[j-1], bills[j]
+		}
+	}
+	return bills[len(bills)/2]
+}
+
+// BenchmarkMemory says what a running agent holds in a process that has its
+// worker and its waiting client, beside the bare loop, when all of them are in
+// the middle of an inference.
+func BenchmarkMemory(b *testing.B) {
+	agents := 300
+	if testing.Short() {
+		agents = 20
+	}
+	const steps = 20
+	s := connect(b, "beside", nil)
+	for b.Loop() {
+		for _, name := range []string{"bare", "everstep"} {
+			arrived, release := make(chan struct{}, agents), make(chan struct{})
+			var one side
+			if name == "bare" {
+				one = s.bare(b, func(step int) {
+					if step == steps-5 {
+						arrived <- struct{}{}
+						<-release
+					}
+				})
+			} else {
+				one = s.ours(b, map[string]inference.Provider{fmt.Sprintf("talker%d", steps): waiter{talker{steps}, arrived, release}}, recite())
+			}
+			before := heap()
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+			var all sync.WaitGroup
+			errs := make([]error, agents)
+			for i := range agents {
+				all.Go(func() { _, errs[i] = one.run(ctx, steps) })
+			}
+			for range agents {
+				<-arrived
+			}
+			held := float64(heap()-before) / float64(agents) / (1 << 20)
+			close(release)
+			all.Wait()
+			cancel()
+			one.stop()
+			for _, err := range errs {
+				require.NoError(b, err)
+			}
+			fmt.Printf("%s: %.2f MB an agent, %d agents\n", name, held, agents)
+			b.ReportMetric(held, "MB/agent-"+name)
+		}
+	}
+}
+
+// A waiter is a talker that stops in its 16th inference until it is released.
+type waiter struct {
+	talker
+
+	arrived chan<- struct{}
+	release <-chan struct{}
+}
+
+func (w waiter) Infer(ctx context.Context, call inference.Call, yield func(inference.Delta)) (inference.Answer, error) {
+	if call.Inference == w.steps-5 { // counted from 0
+		w.arrived <- struct{}{}
+		<-w.release
+	}
+	return w.talker.Infer(ctx, call, yield)
+}
+
+// heap is what is live, stacks included.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
