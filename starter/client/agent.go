@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -33,14 +33,16 @@ func agentOf(id string) (agent, error) {
 }
 
 // called is the name, or the UUID where there is none.
-func (a agent) called() string {
-	if a.name != "" {
-		return a.name
-	}
-	return a.id.String()
-}
+func (a agent) called() string { return cmp.Or(a.name, a.id.String()) }
 
 func (a agent) workflowID() string { return domain.WorkflowID(a.called()) }
+
+// begun names an execution that began in a run.
+func (a agent) begun(number int, id domain.ExecutionID, runID string) Execution {
+	return Execution{
+		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: id, Number: number, WorkflowID: a.workflowID(), RunID: runID,
+	}
+}
 
 // A snapshot is what the server says of an agent's newest run.
 type snapshot struct {
@@ -56,20 +58,12 @@ func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	s, err := c.snapshot(ctx, a)
-	if err != nil {
-		return snapshot{}, fail(ctx, id, "asking about "+id, err)
-	}
-	return s, nil
+	s, err := c.snapshot(ctx, a, "")
+	return s, fail(ctx, id, "asking about "+id, err)
 }
 
-// snapshot is describe with the error as it came.
-func (c *Client) snapshot(ctx context.Context, a agent) (snapshot, error) {
-	return c.snapshotOf(ctx, a, "")
-}
-
-// snapshotOf is what the server says of one run; the empty id is the newest.
-func (c *Client) snapshotOf(ctx context.Context, a agent, runID string) (snapshot, error) {
+// snapshot is what the server says of one run; the empty id is the newest.
+func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), runID)
@@ -95,12 +89,7 @@ func (s snapshot) open() bool {
 
 // firstRunID is that of the run with which the workflow began. Continuing as
 // new and resetting keep it.
-func (s snapshot) firstRunID() string {
-	if first := s.info().GetFirstRunId(); first != "" {
-		return first
-	}
-	return s.runID()
-}
+func (s snapshot) firstRunID() string { return cmp.Or(s.info().GetFirstRunId(), s.runID()) }
 
 // executionID derives the id of the agent's n-th execution.
 func (s snapshot) executionID(n int) domain.ExecutionID {
@@ -109,10 +98,7 @@ func (s snapshot) executionID(n int) domain.ExecutionID {
 
 // execution names the agent's n-th execution.
 func (s snapshot) execution(n int) Execution {
-	return Execution{
-		AgentID: s.id, ID: s.called(), Name: s.name, ExecutionID: s.executionID(n), Number: n,
-		WorkflowID: s.workflowID(), RunID: s.runID(),
-	}
+	return s.begun(n, s.executionID(n), s.runID())
 }
 
 // serverEnd says how the server itself ended the workflow, where it did. A
@@ -128,11 +114,6 @@ func (s snapshot) serverEnd() (contract.Outcome, bool) {
 // pending is the work of ours that has not ended.
 func (c *Client) pending(s snapshot) []history.Pending {
 	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
-}
-
-// serverWord is Temporal's own word for a status.
-func serverWord(status enumspb.WorkflowExecutionStatus) string {
-	return strings.ToLower(status.String())
 }
 
 // An Execution names one execution of one agent.

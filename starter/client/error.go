@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc/codes"
 
 	"everstep/domain"
+	"everstep/domain/enum"
 	"everstep/starter/client/internal/history"
 )
 
@@ -45,13 +45,7 @@ func Classes() []Class {
 }
 
 // UnmarshalText accepts the known classes only.
-func (c *Class) UnmarshalText(text []byte) error {
-	if !slices.Contains(Classes(), Class(text)) {
-		return fmt.Errorf("class: %q is not known", string(text))
-	}
-	*c = Class(text)
-	return nil
-}
+func (c *Class) UnmarshalText(text []byte) error { return enum.Decode(c, text, Classes(), "class") }
 
 // An Error is what every function of this package returns on failure. Its text
 // is one line that is safe for users and says what to do.
@@ -80,11 +74,6 @@ func errorf(class Class, cause error, format string, args ...any) *Error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Err: cause}
 }
 
-// notFound is the error for an agent that the server does not know.
-func notFound(id string, cause error) *Error {
-	return errorf(NotFound, cause, "id: there is no agent %q; `list` shows those that there are", id)
-}
-
 // gone is the error for what existed once.
 func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
 
@@ -100,9 +89,12 @@ func goneIfDeleted(err error, format string, args ...any) error {
 // deleted reports whether an error says that a run does not exist.
 func deleted(err error) bool { return isAs[*serviceerror.NotFound](err) }
 
-// fail turns the error of a call about an agent into an Error. ctx is the
-// caller's own context, without the call's deadline.
+// fail turns the error of a call about an agent into an Error, and no error into
+// none. ctx is the caller's own context, without the call's deadline.
 func fail(ctx context.Context, id, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
@@ -113,26 +105,36 @@ func fail(ctx context.Context, id, doing string, err error) error {
 		return ofDomain(refusal)
 	}
 	switch code := serviceerror.ToStatus(err).Code(); {
+	case errors.Is(err, errClosed):
+		return ended(id, err)
+	case errors.Is(err, errNoWorker):
+		return errorf(Unreachable, err, "%s: no worker answers; see that one is up on the task queue, or begin one with `dev`", id)
 	case isAs[*serviceerror.NamespaceNotFound](err):
 		return errorf(Failed, err, "namespace: the server does not know it; create it, or name another one")
 	case code == codes.NotFound:
-		return notFound(id, err)
+		return errorf(NotFound, err, "id: there is no agent %q; `list` shows those that there are", id)
 	case history.Away(err):
 		return errorf(Unreachable, err, "%s: the server does not answer; see that it is up and that the address is right, or begin one with `dev`", doing)
 	case code == codes.InvalidArgument:
 		return errorf(Invalid, err, "%s: the server refused: %s", doing, err)
 	}
-	return errorf(Failed, err, "%s: %s", doing, said(err))
+	said := err.Error()
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		said = application.Message() // without what the SDK writes behind it for programs
+	}
+	return errorf(Failed, err, "%s: %s", doing, said)
 }
 
-// said is the text of an error without what the SDK writes behind it for
-// programs.
-func said(err error) string {
-	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return application.Message()
-	}
-	return err.Error()
+// errClosed says that the workflow of an update has ended.
+var errClosed = errors.New("the workflow has ended")
+
+// ended is the error for a session that is over.
+func ended(id string, cause error) *Error {
+	return errorf(Refused, cause, "the session of %s has ended; `run --id %s` begins a new one", id, id)
 }
+
+// errNoWorker says that a question found no worker that answers.
+var errNoWorker = errors.New("no worker answers")
 
 // refusalOf finds what the workflow itself said, where err comes from it.
 func refusalOf(err error) (*domain.Error, bool) {
@@ -175,13 +177,4 @@ func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
 func isAs[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// applicationType is the type of an application error, where err is one.
-func applicationType(err error) (string, bool) {
-	application, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok {
-		return "", false
-	}
-	return application.Type(), true
 }

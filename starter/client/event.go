@@ -1,12 +1,11 @@
 package client
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // An EventType says what an Event is about.
@@ -99,11 +98,7 @@ func EventTypes() []EventType {
 
 // UnmarshalText accepts the known event types only.
 func (t *EventType) UnmarshalText(text []byte) error {
-	if !slices.Contains(EventTypes(), EventType(text)) {
-		return fmt.Errorf("event type: %q is not known", string(text))
-	}
-	*t = EventType(text)
-	return nil
+	return enum.Decode(t, text, EventTypes(), "event type")
 }
 
 // An Event is something that happened to an agent. Its type says which fields

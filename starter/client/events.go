@@ -29,7 +29,7 @@ type EventsOptions struct {
 func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
 	return func(yield func(domain.Event, error) bool) {
 		if err := c.events(ctx, id, o, yield); err != nil {
-			yield(nil, readFailure(ctx, id, "reading the events of "+id, err))
+			yield(nil, fail(ctx, id, "reading the events of "+id, err))
 		}
 	}
 }
@@ -38,69 +38,69 @@ func (c *Client) events(ctx context.Context, id string, o EventsOptions, yield f
 	if o.After < 0 {
 		return errorf(Invalid, nil, "after: is %d; events are counted from 1", o.After)
 	}
-	p, number, err := c.locateExecution(ctx, id, o.Number)
+	t, err := c.target(ctx, id, o.Number)
 	if err != nil {
 		return err
 	}
-	follows := number == p.number && p.ended == nil
-	r := &eventReader{
-		telling: telling{client: c, snapshot: p.snapshot, insists: follows},
-		number:  number, id: p.executionID(number), last: o.After, yield: yield,
-	}
-	parts, held, err := c.parts(ctx, p.snapshot, int(o.After)+1, func(runID string) (holding, error) { return r.holds(ctx, runID) })
+	r := &eventReader{telling: telling{client: c, target: t, insists: t.running()}, last: o.After, yield: yield}
+	parts, held, err := c.parts(ctx, t.snapshot, int(o.After)+1, func(runID string) (part, bool, error) {
+		page, err := r.page(ctx, runID, math.MaxInt64)
+		if err != nil {
+			return part{}, false, unheld(err, !r.insists)
+		}
+		return partFrom(int(page.First)), page.ExecutionID == r.want(), nil
+	})
 	if err != nil {
 		return err
 	}
-	if !held && !follows {
-		return gone("the events of execution %d of %s have left the runs that can still be asked", number, id)
+	if !held && !r.insists {
+		return gone("the events of execution %d of %s have left the runs that can still be asked", t.asked, id)
 	}
 	for _, part := range parts {
-		if follows && part.runID == p.runID() {
+		if r.insists && part.runID == t.runID() {
 			break
 		}
 		if done, err := r.read(ctx, part.runID); done || err != nil {
 			return err
 		}
 	}
-	if follows {
-		return r.follow(ctx, p)
+	if !r.insists {
+		return r.unended(t.position)
 	}
-	return r.unended(p)
+	done, err := c.along(ctx, t.snapshot, t.runID(), func(runID string) (bool, error) { return r.read(ctx, runID) })
+	if done || err != nil {
+		return err
+	}
+	now, err := c.locate(ctx, id)
+	if err != nil {
+		return err
+	}
+	return r.unended(now)
 }
 
 // An eventReader gives out the events of one execution. It is used by one
 // goroutine.
 type eventReader struct {
 	telling
-	number int
-	id     domain.ExecutionID
 	// last is the sequence number of the newest event given out.
 	last  int64
 	yield func(domain.Event, error) bool
 }
 
-// holds asks a run which events it has.
-func (r *eventReader) holds(ctx context.Context, runID string) (holding, error) {
-	page, err := tell(ctx, &r.telling, runID, contract.QueryEvents, contract.EventsRequest{Number: r.number, After: math.MaxInt64})
-	if err != nil {
-		return holding{}, unheld(err, !r.insists)
-	}
-	h := holding{part: part{runID: runID}, held: page.ExecutionID == r.id}
-	if page.First > 0 {
-		h.first, h.end = int(page.First), math.MaxInt
-	}
-	return h, nil
+// page asks a run for the events after one.
+func (r *eventReader) page(ctx context.Context, runID string, after int64) (contract.EventsPage, error) {
+	return tell(ctx, &r.telling, runID, contract.QueryEvents, contract.EventsRequest{Number: r.asked, After: after})
 }
 
 // read gives out what a run has beyond the last event. It reports true where
 // that was the execution's last, or the caller wants no more.
 func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
 	for {
-		page, err := tell(ctx, &r.telling, runID, contract.QueryEvents, contract.EventsRequest{Number: r.number, After: r.last})
+		page, err := r.page(ctx, runID, r.last)
 		if err != nil {
 			return false, err
 		}
-		if page.ExecutionID != r.id {
+		if page.ExecutionID != r.want() {
 			return false, nil
 		}
 		for _, event := range page.Events {
@@ -120,34 +120,18 @@ func (r *eventReader) give(event domain.Event) bool {
 	if sequence <= r.last {
 		return true
 	}
-	missing := gone("events %d to %d can no longer be read", r.last+1, sequence-1)
-	if sequence > r.last+1 && !r.yield(nil, missing) {
+	if sequence > r.last+1 && !r.yield(nil, gone("events %d to %d can no longer be read", r.last+1, sequence-1)) {
 		return false
 	}
 	r.last = sequence
 	return r.yield(event, nil)
 }
 
-// follow gives out events as they happen.
-func (r *eventReader) follow(ctx context.Context, p position) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	g := r.client.watchRuns(ctx, p.snapshot, p.runID())
-	done, err := g.along(ctx, p.runID(), func(runID string) (bool, error) { return r.read(ctx, runID) })
-	if done || err != nil {
-		return err
+// unended says why there is no end among the events of an agent that stands so
+// now.
+func (r *eventReader) unended(now position) error {
+	if now.byServer && now.number == r.asked {
+		return errorf(Failed, nil, "execution %d of %s was ended by the server (%s), so no event says how it ended", r.asked, r.called(), now.ended.Code)
 	}
-	now, err := r.client.locate(ctx, p.called())
-	if err != nil {
-		return err
-	}
-	return r.unended(now)
-}
-
-// unended says why there is no end among the events.
-func (r *eventReader) unended(p position) error {
-	if p.byServer && p.number == r.number {
-		return errorf(Failed, nil, "execution %d of %s was ended by the server (%s), so no event says how it ended", r.number, p.called(), p.ended.Code)
-	}
-	return gone("the events of execution %d of %s after %d can no longer be read", r.number, p.called(), r.last)
+	return gone("the events of execution %d of %s after %d can no longer be read", r.asked, r.called(), r.last)
 }

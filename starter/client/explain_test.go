@@ -255,7 +255,7 @@ func TestExplainWhatToDo(t *testing.T) {
 			require.NotEmpty(t, remedy(domain.Error{Kind: kind, Code: code}), "%s %s", kind, code)
 		}
 	}
-	e := explanation{outcome: &contract.Outcome{}}
+	e := explanation{target: target{outcome: &contract.Outcome{}}}
 	for _, reason := range domain.StopReasons() {
 		require.NotContains(t, e.summary(&ExplainEnding{StopReason: reason}), "nobody can tell why", reason)
 	}

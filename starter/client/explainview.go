@@ -1,12 +1,11 @@
 package client
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // An ExplainView says why an execution ended, or what it is doing, and what each
@@ -267,7 +266,7 @@ func SignalFates() []SignalFate {
 
 // UnmarshalText accepts the known fates only.
 func (f *SignalFate) UnmarshalText(text []byte) error {
-	return known(f, text, SignalFates(), "fate")
+	return enum.Decode(f, text, SignalFates(), "fate")
 }
 
 // A CompactionKind says how a conversation was made shorter.
@@ -287,13 +286,5 @@ func CompactionKinds() []CompactionKind {
 
 // UnmarshalText accepts the known kinds only.
 func (k *CompactionKind) UnmarshalText(text []byte) error {
-	return known(k, text, CompactionKinds(), "compaction kind")
-}
-
-func known[E ~string](e *E, text []byte, all []E, what string) error {
-	if !slices.Contains(all, E(text)) {
-		return fmt.Errorf("%s: %q is not known", what, string(text))
-	}
-	*e = E(text)
-	return nil
+	return enum.Decode(k, text, CompactionKinds(), "compaction kind")
 }

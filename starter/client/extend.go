@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -55,9 +56,7 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 	if err := o.check(time.Now()); err != nil {
 		return Extended{}, invalid(err)
 	}
-	if o.RequestID == "" {
-		o.RequestID = uuid.NewString()
-	}
+	o.RequestID = cmp.Or(o.RequestID, uuid.NewString())
 	var before position
 	var refused error
 	for range extendTries {
@@ -66,42 +65,25 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 			return Extended{}, err
 		}
 		if refused != nil && p.standsAs(before) {
-			if errors.Is(refused, errClosed) {
-				return Extended{}, ended(id, refused)
-			}
 			return Extended{}, fail(ctx, id, "extending "+id, refused)
 		}
 		extended, err := c.extendAt(ctx, p, o)
 		if !overtaken(err) {
-			return extended, failing(ctx, id, err)
+			return extended, fail(ctx, id, "extending "+id, err)
 		}
 		before, refused = p, err
 	}
 	return Extended{}, errorf(Refused, refused, "%s is begun and ended by others at this very time; try again", id)
 }
 
-// failing is the Error of an extension that failed; nil where it did not.
-func failing(ctx context.Context, id string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fail(ctx, id, "extending "+id, err)
-}
-
 func (o ExtendOptions) check(now time.Time) error {
-	if err := checkBudget(o.Budget, now); err != nil {
-		return err
-	}
 	for _, limit := range o.Lift {
 		if !slices.Contains(domain.Limits(), limit) {
 			return domain.Errorf(domain.Invalid, "lift: %q is none of %v", string(limit), domain.Limits())
 		}
 	}
-	return nil
+	return cmp.Or(o.Budget.Check(), o.Budget.CheckDeadline(now))
 }
-
-// changes reports whether anything is to be different.
-func (o ExtendOptions) changes() bool { return !o.Budget.IsEmpty() || len(o.Lift) > 0 }
 
 // errOvertaken is the cause of a refusal that was true a moment ago.
 var errOvertaken = errors.New("somebody else was faster")
@@ -129,7 +111,7 @@ func (p position) standsAs(before position) bool {
 // back as it is.
 func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
 	switch {
-	case p.ended == nil && !o.changes():
+	case p.ended == nil && o.Budget.IsEmpty() && len(o.Lift) == 0:
 		return Extended{}, errorf(Invalid, nil, "extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
 	case p.ended != nil && p.ended.Status == domain.StatusCompleted:
 		return Extended{}, p.nothingLeft()
@@ -138,16 +120,13 @@ func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Ext
 	case p.ended != nil && !p.open():
 		return Extended{}, ended(p.called(), nil)
 	}
-	reply, err := updateAs(ctx, c, p.workflowID(), o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
+	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
 		Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number),
 	})
-	switch _, refused := refusalOf(err); {
-	case err == nil:
-		return p.extended(reply), nil
-	case refused || errors.Is(err, errClosed):
+	if err != nil {
 		return Extended{}, err
 	}
-	return Extended{}, fail(ctx, p.called(), "extending "+p.called(), err)
+	return p.extended(reply), nil
 }
 
 // nothingLeft is the refusal to go on from an execution that came to its end.
@@ -163,66 +142,54 @@ func (p position) nothingLeft() *Error {
 }
 
 func (a agent) extended(reply contract.ExtendReply) Extended {
-	return Extended{
-		Execution: a.begun(contract.SendReply{ExecutionID: reply.ExecutionID, Number: reply.Number, RunID: reply.RunID}),
-		Began:     reply.Began, Budget: reply.Budget,
-	}
-}
-
-// alreadyOpen turns the refusal of a start into being overtaken.
-func alreadyOpen(err error) error {
-	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-		return errOvertaken
-	}
-	return err
-}
-
-// exhausted is the refusal to go on where a limit would stop the execution
-// before its first step: it names the limit, what is used, and the flag.
-func exhausted(use domain.LimitUse) *Error {
-	higher := "a higher total"
-	if use.Rule.Unit == domain.UnitTime {
-		higher = "a later one"
-	}
-	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give %s with --%s", use, higher, use.Rule.Limit.Flag())
+	return Extended{Execution: a.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, Budget: reply.Budget}
 }
 
 // goOn starts the workflow again in which an agent without a name goes on from
 // the execution that ended.
 func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
+	id := p.called()
 	if p.byServer {
-		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from; `run` starts another agent", p.number, p.called())
+		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from; `run` starts another agent", p.number, id)
 	}
 	if err := c.closedItself(ctx, p); err != nil {
-		return Extended{}, fail(ctx, p.called(), "waiting for the end of "+p.called(), err)
+		return Extended{}, fail(ctx, id, "waiting for the end of "+id, err)
 	}
-	in, err := c.inputOf(ctx, p)
-	if err != nil {
-		return Extended{}, err
+	began, err := c.reader(p.agent).First(ctx, p.runID())
+	switch {
+	case err != nil:
+		return Extended{}, fail(ctx, id, "reading the history of "+id, err)
+	case !began.Readable():
+		return Extended{}, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
 	}
-	if in.Carry != nil {
-		for _, answered := range in.Carry.Extended {
+	if began.Input.Carry != nil {
+		for _, answered := range began.Input.Carry.Extended {
 			if answered.ID == o.RequestID {
 				return p.repeated(answered.Reply), nil
 			}
 		}
 	}
-	view, err := read(ctx, c, p.snapshot, p.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
+	view, err := read(ctx, c, p.agent, p.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
 	if err != nil {
-		return Extended{}, readFailure(ctx, p.called(), "reading the state of "+p.called(), err)
+		return Extended{}, fail(ctx, id, "reading the state of "+id, err)
 	}
 	if view.Carry == nil {
 		return Extended{}, errorf(Failed, nil, "extend: the worker that answers cannot go on from an ended execution; it is of an earlier version")
 	}
-	begins, err := c.successor(ctx, p, in, view, o)
+	in, err := c.successor(ctx, p, began.Input, view, o)
 	if err != nil {
 		return Extended{}, err
 	}
-	execution, err := c.begin(ctx, p.agent, begins)
-	if err != nil {
-		return Extended{}, alreadyOpen(err)
+	execution, err := c.begin(ctx, p.agent, opening{
+		input: in, number: p.number + 1, queue: cmp.Or(p.GetExecutionConfig().GetTaskQueue().GetName(), c.cfg.TaskQueue), before: p.ended,
+	})
+	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		err = errOvertaken
 	}
-	return Extended{Execution: execution, Began: true, Budget: begins.input.GoOn.Budget}, nil
+	if err != nil {
+		return Extended{}, err
+	}
+	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget}, nil
 }
 
 // closedItself waits until a workflow that has said how its execution ended has
@@ -250,74 +217,61 @@ func (p position) repeated(reply contract.ExtendReply) Extended {
 	return p.extended(reply)
 }
 
-// inputOf reads what a run started with.
-func (c *Client) inputOf(ctx context.Context, p position) (contract.SessionInput, error) {
-	doing := "reading the history of " + p.called()
-	began, err := c.reader(p.agent).First(ctx, p.runID())
-	if err != nil {
-		return contract.SessionInput{}, fail(ctx, p.called(), doing, err)
-	}
-	if !began.Readable() {
-		return contract.SessionInput{}, errorf(Failed, nil, "%s: what the workflow started with cannot be read", doing)
-	}
-	return began.Input, nil
-}
-
-// successor is the start of the workflow that goes on from a closed run, which
-// started with an input and ended in a state.
-func (c *Client) successor(ctx context.Context, p position, in contract.SessionInput, view contract.StateView, o ExtendOptions) (opening, error) {
+// successor is the input of the workflow that goes on from a closed run, which
+// started with another and ended in a state.
+func (c *Client) successor(ctx context.Context, p position, in contract.SessionInput, view contract.StateView, o ExtendOptions) (contract.SessionInput, error) {
 	state, err := domain.DecodeAgentState(view.State)
 	if err != nil {
-		return opening{}, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
+		return in, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	budget, _ := state.Budget()
 	in.SchemaVersion, in.Prompt, in.Budget, in.Timing = domain.SchemaVersion, "", domain.ExecutionBudget{}, c.cfg.Timing
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
 	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
-		return opening{}, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
+		return in, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())
 	}
 	if use, reached := in.GoOn.Budget.Reached(view.Carry.Prior, time.Now()); reached {
-		return opening{}, exhausted(use)
+		return in, exhausted(use)
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
-		return opening{}, fail(ctx, p.called(), "starting "+p.called(), err)
+		return in, fail(ctx, p.called(), "starting "+p.called(), err)
 	}
-	begins := opening{number: p.number + 1, queue: c.queueOf(p), before: p.ended}
 	carry := *view.Carry
 	carry.Extended = []contract.ExtendedUpdate{{
-		ID: o.RequestID, Reply: contract.ExtendReply{Number: begins.number, Began: true, Budget: in.GoOn.Budget},
+		ID: o.RequestID, Reply: contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget},
 	}}
 	in.Carry = &carry
-	if err := c.loadEntries(ctx, p, &in); err != nil {
-		return opening{}, err
-	}
-	begins.input = in
-	return begins, nil
+	return in, c.loadEntries(ctx, p, &in, view.Length)
 }
 
-// queueOf is the task queue on which an agent ran.
-func (c *Client) queueOf(p position) string {
-	if queue := p.GetExecutionConfig().GetTaskQueue().GetName(); queue != "" {
-		return queue
+// exhausted is the refusal to go on where a limit would stop the execution
+// before its first step: it names the limit, what is used, and the flag.
+func exhausted(use domain.LimitUse) *Error {
+	higher := "a higher total"
+	if use.Rule.Unit == domain.UnitTime {
+		higher = "a later one"
 	}
-	return c.cfg.TaskQueue
+	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give %s with --%s", use, higher, use.Rule.Limit.Flag())
 }
 
-// loadEntries hands the messages on that no segment holds: in the input, or,
-// where they are too long for that, as a task for storage.
-func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput) error {
+// loadEntries hands the messages on that no segment holds, up to the end: in the
+// input, or, where they are too long for that, as a task for storage.
+func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput, end int) error {
 	carry := in.Carry
 	in.GoOn.Copy, carry.Copy = carry.Copy, nil
 	carry.Entries = nil
-	size, next, log := 0, carry.Base, domain.LogAt(carry.Base, carry.Chain)
-	for entry, err := range c.entries(ctx, p.snapshot, p.runID(), carry.Base) {
+	held := entries(func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
+		return read(ctx, c, p.agent, runID, contract.QueryMessages, r)
+	})
+	size, log := 0, domain.LogAt(carry.Base, carry.Chain)
+	for entry, err := range held.all([]part{{p.runID(), carry.Base, end}}, carry.Base, end) {
 		if err == nil {
 			log, err = log.Join(entry)
 		}
 		if err != nil {
-			return readFailure(ctx, p.called(), "reading the messages of "+p.called(), err)
+			return fail(ctx, p.called(), "reading the messages of "+p.called(), err)
 		}
-		size, next = size+entry.Size(), entry.Index+1
+		size += entry.Size()
 		carry.Entries = append(carry.Entries, entry)
 	}
 	if size <= domain.MaxCarriedMessages && checkSize("conversation", in) == nil {
@@ -330,7 +284,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 	if carry.Resolved == nil || !carry.Resolved.Storage {
 		return errorf(Refused, nil, "%s: its conversation takes %d bytes, and without storage at most %d can be handed on; configure storage on the workers of the next agent", p.called(), size, domain.MaxCarriedMessages)
 	}
-	in.GoOn.Copy = &contract.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: next, Digest: log.Chain()}, RunID: p.runID()}
+	in.GoOn.Copy = &contract.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: end, Digest: log.Chain()}, RunID: p.runID()}
 	if err := checkSize("state", in); err != nil {
 		return invalid(err)
 	}

@@ -2,15 +2,12 @@ package client
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
-	"sync"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
 
-	"everstep/domain"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
@@ -99,7 +96,7 @@ func (c *Client) following(ctx context.Context, s snapshot, runID string, ended 
 	if ended.How != progress.Terminated {
 		return ended.Next, false, nil
 	}
-	now, err := c.snapshot(ctx, s.agent)
+	now, err := c.snapshot(ctx, s.agent, "")
 	if err != nil || now.firstRunID() != s.firstRunID() || now.runID() == runID {
 		return "", false, err
 	}
@@ -116,91 +113,71 @@ func (c *Client) connection(it history.Item) {
 	}
 }
 
-// A runWatcher tells that a chain of runs has got on, as often as it does,
-// however slow the one is who wants to know. The history tells it, by a long poll.
-type runWatcher struct {
-	client *Client
-	// news holds a token where something has happened since the last one.
-	news chan struct{}
-
-	mu sync.Mutex
-	// runs are those seen so far, in order.
+// A news says how far a chain of runs has got: those seen so far, in order, and
+// over that no other will come, and why.
+type news struct {
 	runs []string
 	over bool
 	err  error
 }
 
-// watchRuns watches the chain that begins with a run until ctx ends.
-func (c *Client) watchRuns(ctx context.Context, s snapshot, runID string) *runWatcher {
-	w := &runWatcher{client: c, news: make(chan struct{}, 1), runs: []string{runID}}
-	go w.read(ctx, s, runID)
-	return w
-}
-
-func (w *runWatcher) read(ctx context.Context, s snapshot, runID string) {
-	for it, err := range w.client.chain(ctx, s, runID) {
-		if err != nil {
-			w.note(func() { w.err = err })
-			return
-		}
-		w.client.connection(it)
-		switch it.Fact.(type) {
-		case progress.TaskDone, progress.RunEnded:
-			// The workflow changes by workflow tasks alone, so that the many events
-			// of one need one look.
-			w.note(func() {
-				if w.runs[len(w.runs)-1] != it.Run {
-					w.runs = append(w.runs, it.Run)
-				}
-			})
-		}
-	}
-	w.note(func() { w.over = true })
-}
-
-func (w *runWatcher) note(change func()) {
-	w.mu.Lock()
-	change()
-	w.mu.Unlock()
-	select {
-	case w.news <- struct{}{}:
-	default:
-	}
-}
-
-// after says which run follows one, empty where there is none yet; over that
-// none will come, and why. What follows from it about the run holds for all that
-// is asked later.
-func (w *runWatcher) after(runID string) (next string, over bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if i := slices.Index(w.runs, runID); i >= 0 && i+1 < len(w.runs) {
-		next = w.runs[i+1]
-	}
-	return next, w.over, w.err
-}
-
-// along looks at each run of the chain whenever it has got on, until look
-// answers true, or the chain is over: then it reports false.
-func (w *runWatcher) along(ctx context.Context, runID string, look func(runID string) (bool, error)) (bool, error) {
-	for {
-		next, over, err := w.after(runID)
-		if done, err := look(runID); done || err != nil {
+// along looks at each run of the chain that begins with one whenever it has got
+// on, however slow the look is, until look answers true, or the chain is over:
+// then it reports false. The history tells it, by a long poll.
+func (c *Client) along(ctx context.Context, s snapshot, runID string, look func(runID string) (bool, error)) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	newest := make(chan news, 1)
+	go c.report(ctx, s, runID, newest)
+	now := news{runs: []string{runID}}
+	for at := 0; ; {
+		// What is known of the run by now holds for all that is asked from now on.
+		if done, err := look(now.runs[at]); done || err != nil {
 			return done, err
 		}
 		switch {
-		case next != "":
-			runID = next
+		case at+1 < len(now.runs):
+			at++
 			continue
-		case err != nil || over:
-			return false, err
+		case now.over:
+			return false, now.err
 		}
 		select {
-		case <-w.news:
+		case now = <-newest:
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
 	}
+}
+
+// report reads a chain to its end. What it has to say replaces what nobody has
+// taken yet.
+func (c *Client) report(ctx context.Context, s snapshot, runID string, newest chan news) {
+	n := news{runs: []string{runID}}
+	tell := func() {
+		select {
+		case <-newest:
+		default:
+		}
+		newest <- n
+	}
+	defer tell()
+	for it, err := range c.chain(ctx, s, runID) {
+		if n.err = err; err != nil {
+			break
+		}
+		c.connection(it)
+		switch it.Fact.(type) {
+		case progress.TaskDone, progress.RunEnded:
+			// The workflow changes by workflow tasks alone, so that the many events
+			// of one need one look.
+			if n.runs[len(n.runs)-1] != it.Run {
+				n.runs = append(slices.Clip(n.runs), it.Run)
+			}
+			tell()
+		}
+	}
+	n.over = true
 }
 
 // FactsOf makes facts of a run's history as it was exported, in its order.
@@ -210,34 +187,4 @@ func FactsOf(exported *historypb.History, c converter.DataConverter) iter.Seq[pr
 		id = events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
 	}
 	return history.Decode(c, id, slices.Values(exported.GetEvents()))
-}
-
-// Audit holds what history alone tells of an execution against what the
-// execution itself has kept, and says each difference in words: there is none,
-// unless the worker and this program are of different versions. Number zero is
-// the newest. The execution has to have ended. It needs a worker.
-func (c *Client) Audit(ctx context.Context, id string, number int) ([]string, error) {
-	p, number, err := c.locateExecution(ctx, id, number)
-	if err != nil {
-		return nil, err
-	}
-	outcome, err := c.outcome(ctx, p, number)
-	if errors.Is(err, errUnfinished) {
-		return nil, errorf(Refused, err, "execution %d of %s is in progress; audit it when it has ended", number, id)
-	}
-	if err != nil {
-		return nil, fail(ctx, id, "reading the history of "+id, err)
-	}
-	e := explanation{position: p, number: number, want: outcome.ExecutionID, outcome: &outcome}
-	if err := c.readHistory(ctx, &e); err != nil {
-		return nil, fail(ctx, id, "reading the history of "+id, err)
-	}
-	var kept []domain.StepExecution
-	for step, err := range c.Steps(ctx, id, number) {
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, step)
-	}
-	return append(e.missing, e.at.Compare(e.then.Hooks, kept)...), nil
 }

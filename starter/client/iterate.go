@@ -21,7 +21,7 @@ func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error
 		return domain.AgentState{}, err
 	}
 	var final domain.AgentState
-	for state, err := range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: lastStep}) {
+	for state, err := range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: math.MaxInt}) {
 		if err != nil {
 			return domain.AgentState{}, err
 		}
@@ -34,19 +34,18 @@ func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error
 // execution. Where parts can no longer be read it returns the state without
 // them, and an error of class Gone that says which. It needs a worker.
 func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
-	p, number, err := c.locateExecution(ctx, id, 0)
+	t, err := c.target(ctx, id, 0)
 	if err != nil {
 		return domain.AgentState{}, err
 	}
-	a := &assembly{telling: telling{client: c, snapshot: p.snapshot}, number: number}
-	state, known, err := a.state(ctx, p.runID())
+	a := &assembly{telling: telling{client: c, target: t}}
+	state, known, err := a.state(ctx, t.runID())
 	switch {
 	case err != nil:
-		return domain.AgentState{}, readFailure(ctx, id, "reading the state of "+id, err)
+		return domain.AgentState{}, fail(ctx, id, "reading the state of "+id, err)
 	case !known:
-		return domain.AgentState{}, errorf(Refused, nil, "execution %d of %s is about to begin; ask again in a moment", number, id)
-	}
-	if len(a.lost) > 0 {
+		return domain.AgentState{}, errorf(Refused, nil, "execution %d of %s is about to begin; ask again in a moment", t.asked, id)
+	case len(a.lost) > 0:
 		return state, a.lost[0]
 	}
 	return state, nil
@@ -60,9 +59,6 @@ type IterateOptions struct {
 	// After leaves out the states after steps up to this one.
 	After int
 }
-
-// lastStep leaves out all states but the final one.
-const lastStep = int(^uint(0) >> 1)
 
 // Iterate yields the agent's state after each step of an execution, the last
 // one as the final state, after all hooks: N steps give N values, none gives
@@ -80,7 +76,7 @@ const lastStep = int(^uint(0) >> 1)
 func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.Seq2[domain.AgentState, error] {
 	return func(yield func(domain.AgentState, error) bool) {
 		if err := c.iterate(ctx, id, o, yield); err != nil {
-			yield(domain.AgentState{}, readFailure(ctx, id, "reading the state of "+id, err))
+			yield(domain.AgentState{}, fail(ctx, id, "reading the state of "+id, err))
 		}
 	}
 }
@@ -89,28 +85,22 @@ func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield
 	if o.After < 0 {
 		return errorf(Invalid, nil, "after: is %d; steps are counted from 1", o.After)
 	}
-	p, number, err := c.locateExecution(ctx, id, o.Number)
+	t, err := c.target(ctx, id, o.Number)
 	if err != nil {
 		return err
 	}
-	follows := number == p.number && p.ended == nil
-	s := &stepper{
-		assembly: assembly{telling: telling{client: c, snapshot: p.snapshot, insists: follows}, number: number},
-		done:     o.After, yield: yield,
-	}
+	s := &stepper{assembly: assembly{telling: telling{client: c, target: t, insists: t.running()}}, done: o.After, yield: yield}
+	look := func(runID string) (bool, error) { return s.look(ctx, runID) }
 	var ended bool
-	if follows {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		g := c.watchRuns(ctx, p.snapshot, p.runID())
-		ended, err = g.along(ctx, p.runID(), func(runID string) (bool, error) { return s.look(ctx, runID) })
+	if t.running() {
+		ended, err = c.along(ctx, t.snapshot, t.runID(), look)
 	} else {
-		ended, err = s.look(ctx, p.runID())
+		ended, err = look(t.runID())
 	}
 	if err != nil || ended {
 		return err
 	}
-	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", number, id)
+	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", t.asked, id)
 }
 
 // A stepper gives out the states of one execution. It is used by one goroutine.
@@ -128,15 +118,17 @@ type stepper struct {
 func (s *stepper) look(ctx context.Context, runID string) (bool, error) {
 	state, known, err := s.state(ctx, runID)
 	if err != nil || !known {
-		return false, goneIfDeleted(err, "the state of execution %d of %s: its run has been deleted", s.number, s.snapshot.called())
+		return false, goneIfDeleted(err, "the state of execution %d of %s: its run has been deleted", s.asked, s.called())
 	}
 	for ; s.told < len(s.lost); s.told++ {
 		if !s.yield(domain.AgentState{}, s.lost[s.told]) {
 			return true, nil
 		}
 	}
-	for s.done < certain(state) {
-		if !s.step(state) {
+	// The newest step that is known not to be the last: another has begun after it.
+	certain := state.TransientStepCount() - 1
+	for s.done < certain {
+		if !s.step(state, certain) {
 			return true, nil
 		}
 	}
@@ -147,19 +139,14 @@ func (s *stepper) look(ctx context.Context, runID string) (bool, error) {
 	return true, nil
 }
 
-// certain is the newest step that is known not to be the last: another has
-// begun after it.
-func certain(state domain.AgentState) int {
-	return state.TransientStepCount() - 1
-}
-
-// step gives out the state after the next step, or says that it is gone.
-func (s *stepper) step(state domain.AgentState) bool {
+// step gives out the state after the next step, or says of all up to a certain
+// one that they are gone.
+func (s *stepper) step(state domain.AgentState, certain int) bool {
 	held := state.StepExecutions()
 	folded := state.StepCount() - len(held)
 	if s.done < folded {
 		from := s.done + 1
-		s.done = min(folded, certain(state))
+		s.done = min(folded, certain)
 		return s.yield(domain.AgentState{}, gone("the states after steps %d to %d can no longer be read", from, s.done))
 	}
 	s.done++
@@ -175,7 +162,6 @@ func (s *stepper) step(state domain.AgentState) bool {
 // What it has it does not ask for again. It is used by one goroutine.
 type assembly struct {
 	telling
-	number  int
 	entries []domain.Entry
 	steps   []json.RawMessage
 	// lost are the parts that can no longer be read, each once.
@@ -194,67 +180,60 @@ type stateShape struct {
 // state returns the agent's state as a run knows it. It reports false where the
 // execution that is wanted has not begun there, and is gone where a later one has.
 func (a *assembly) state(ctx context.Context, runID string) (domain.AgentState, bool, error) {
-	var none domain.AgentState
+	var state domain.AgentState
 	view, err := tell(ctx, &a.telling, runID, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
 	if err != nil {
-		return none, false, err
+		return state, false, err
 	}
 	shape, err := domain.Decode[stateShape](view.State)
-	if err != nil {
-		return none, false, unreadable(a.snapshot, err)
-	}
 	switch {
-	case shape.Count > a.number:
-		return none, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", a.number, a.snapshot.called(), shape.Count)
-	case shape.Count < a.number || shape.Execution == nil:
-		return none, false, nil
+	case err != nil:
+		return state, false, a.unreadable(err)
+	case shape.Count > a.asked:
+		return state, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", a.asked, a.called(), shape.Count)
+	case shape.Count < a.asked || shape.Execution == nil:
+		return state, false, nil
 	}
 	if err := a.loadMessages(ctx, runID, view.Length); err != nil {
-		return none, false, err
+		return state, false, err
 	}
 	whole, err := a.withSteps(ctx, view.State, shape)
 	if err != nil {
-		return none, false, err
+		return state, false, err
 	}
-	state, err := domain.DecodeAgentState(whole)
-	if err != nil {
-		return none, false, unreadable(a.snapshot, err)
+	var store domain.MessageStore
+	if state, err = domain.DecodeAgentState(whole); err == nil {
+		store, err = a.store(view.Length)
 	}
-	store, err := a.store(view.Length)
 	if err != nil {
-		return none, false, unreadable(a.snapshot, err)
+		return state, false, a.unreadable(err)
 	}
 	return state.WithMessageStore(store), true, nil
 }
 
-func unreadable(s snapshot, err error) *Error {
-	return errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", s.called(), err)
+func (a *assembly) unreadable(err error) *Error {
+	return errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", a.called(), err)
 }
 
 // loadMessages reads the messages before an index that are still missing: those
 // that the run holds, and what lies before them in earlier runs.
 func (a *assembly) loadMessages(ctx context.Context, runID string, length int) error {
-	for next := a.next(); next < length; {
-		page, err := tell(ctx, &a.telling, runID, contract.QueryMessages, contract.MessagesRequest{From: next})
-		if err != nil {
+	held := entries(func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
+		return tell(ctx, &a.telling, runID, contract.QueryMessages, r)
+	})
+	for entry, err := range held.all([]part{{runID, a.next(), length}}, a.next(), length) {
+		switch {
+		case errors.Is(err, &Error{Class: Gone}): // from this run
+			continue
+		case err != nil:
 			return err
 		}
-		if page.From > next {
-			if err := a.loadEarlier(ctx, next, page.From); err != nil {
-				return err
-			}
+		if err := a.loadEarlier(ctx, entry.Index); err != nil {
+			return err
 		}
-		for _, entry := range page.Entries {
-			if entry.Index >= a.next() {
-				a.entries = append(a.entries, entry)
-			}
-		}
-		if a.next() <= next {
-			return nil
-		}
-		next = a.next()
+		a.entries = append(a.entries, entry)
 	}
-	return nil
+	return a.loadEarlier(ctx, length)
 }
 
 // next is the index after the newest message.
@@ -265,9 +244,13 @@ func (a *assembly) next() int {
 	return a.entries[len(a.entries)-1].Index + 1
 }
 
-// loadEarlier reads messages that only earlier runs hold.
-func (a *assembly) loadEarlier(ctx context.Context, from, to int) error {
-	for entry, err := range a.client.Messages(ctx, a.snapshot.called()) {
+// loadEarlier reads messages before an index that only earlier runs hold.
+func (a *assembly) loadEarlier(ctx context.Context, to int) error {
+	from := a.next()
+	if from >= to {
+		return nil
+	}
+	for entry, err := range a.client.Messages(ctx, a.called()) {
 		switch {
 		case errors.Is(err, &Error{Class: Gone}):
 			a.lost = append(a.lost, err)
@@ -296,14 +279,13 @@ func (a *assembly) store(length int) (domain.MessageStore, error) {
 		sections[entry.Section] = append(sections[entry.Section], entry.Message)
 	}
 	var store domain.MessageStore
+	var err error
 	for _, name := range names {
-		with, err := store.With(name, sections[name]...)
-		if err != nil {
-			return store, err
+		if store, err = store.With(name, sections[name]...); err != nil {
+			break
 		}
-		store = with
 	}
-	return store, nil
+	return store, err
 }
 
 // withSteps returns the saved state with all steps of the execution in place of
@@ -312,27 +294,32 @@ func (a *assembly) store(length int) (domain.MessageStore, error) {
 func (a *assembly) withSteps(ctx context.Context, saved json.RawMessage, shape stateShape) (json.RawMessage, error) {
 	folded := shape.Execution.Folded.Steps
 	if folded > len(a.steps) {
-		if err := a.loadSteps(ctx, folded); err != nil {
-			return nil, err
+		if err := a.loadSteps(ctx, folded); err != nil || folded > len(a.steps) {
+			return saved, err
 		}
 	}
-	if folded > len(a.steps) {
-		return saved, nil
-	}
 	a.steps = append(a.steps[:folded:folded], shape.Execution.Steps...)
-	steps, err := json.Marshal(a.steps)
-	if err != nil {
+	var state, execution map[string]json.RawMessage
+	if err := json.Unmarshal(saved, &state); err != nil {
 		return nil, err
 	}
-	return replaced(saved, "execution", func(execution map[string]json.RawMessage) {
-		delete(execution, "folded")
-		execution["step_executions"] = steps
-	})
+	if err := json.Unmarshal(state["execution"], &execution); err != nil {
+		return nil, err
+	}
+	delete(execution, "folded")
+	var err error
+	if execution["step_executions"], err = json.Marshal(a.steps); err != nil {
+		return nil, err
+	}
+	if state["execution"], err = json.Marshal(execution); err != nil {
+		return nil, err
+	}
+	return json.Marshal(state)
 }
 
 // loadSteps reads the steps up to one that has left the state.
 func (a *assembly) loadSteps(ctx context.Context, upTo int) error {
-	for step, err := range a.client.Steps(ctx, a.snapshot.called(), a.number) {
+	for step, err := range a.client.Steps(ctx, a.called(), a.asked) {
 		switch {
 		case errors.Is(err, &Error{Class: Gone}):
 			a.lost = append(a.lost, err)
@@ -350,22 +337,4 @@ func (a *assembly) loadSteps(ctx context.Context, upTo int) error {
 		}
 	}
 	return nil
-}
-
-// replaced changes one object in a JSON object and leaves all else as it is.
-func replaced(object json.RawMessage, key string, change func(map[string]json.RawMessage)) (json.RawMessage, error) {
-	var outer, inner map[string]json.RawMessage
-	if err := json.Unmarshal(object, &outer); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(outer[key], &inner); err != nil {
-		return nil, err
-	}
-	change(inner)
-	changed, err := json.Marshal(inner)
-	if err != nil {
-		return nil, err
-	}
-	outer[key] = changed
-	return json.Marshal(outer)
 }

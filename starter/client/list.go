@@ -128,7 +128,7 @@ func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb
 	l.WorkflowID, l.RunID = info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	l.Status, l.Number = domain.StatusInProgress, 1
 	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	l.ServerStatus, l.StartedAt = serverWord(info.GetStatus()), info.GetStartTime().AsTime()
+	l.ServerStatus, l.StartedAt = strings.ToLower(info.GetStatus().String()), info.GetStartTime().AsTime()
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()
 	}

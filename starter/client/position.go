@@ -37,10 +37,74 @@ func (c *Client) locate(ctx context.Context, id string) (position, error) {
 		return position{}, err
 	}
 	p, err := c.position(ctx, s)
-	if err != nil {
-		return position{}, fail(ctx, id, "reading the history of "+id, err)
+	return p, fail(ctx, id, "reading the history of "+id, err)
+}
+
+// A target is the execution of an agent that a caller means.
+type target struct {
+	position
+	// asked is its number.
+	asked int
+	// outcome says how it ended, where that was looked for; nil: it has not.
+	outcome *contract.Outcome
+}
+
+// running reports whether the execution is in progress.
+func (t target) running() bool { return t.asked == t.number && t.ended == nil }
+
+// want is the execution's id.
+func (t target) want() domain.ExecutionID {
+	if t.outcome != nil && !t.outcome.ExecutionID.IsZero() { // one of an earlier workflow has another than it would have in this one
+		return t.outcome.ExecutionID
 	}
-	return p, nil
+	return t.executionID(t.asked)
+}
+
+// target locates an agent and the execution that a caller means; zero is the
+// newest.
+func (c *Client) target(ctx context.Context, id string, number int) (target, error) {
+	if number < 0 {
+		return target{}, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
+	}
+	p, err := c.locate(ctx, id)
+	switch {
+	case err != nil:
+	case number > p.number:
+		return target{}, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, p.number)
+	case number == 0:
+		number = p.number
+	case number < p.number && p.name == "":
+		p, err = c.earlier(ctx, p, number)
+	}
+	return target{position: p, asked: number}, err
+}
+
+// targetEnd is target with how the execution ended, where it has.
+func (c *Client) targetEnd(ctx context.Context, id string, number int) (target, error) {
+	t, err := c.target(ctx, id, number)
+	if t.outcome = t.ended; err == nil && t.asked < t.number {
+		t.outcome, err = c.past(ctx, t)
+	}
+	return t, fail(ctx, id, "reading the history of "+id, err)
+}
+
+// past looks through the runs, the newest first, for how an earlier execution
+// ended.
+func (c *Client) past(ctx context.Context, t target) (*contract.Outcome, error) {
+	for recorded, err := range c.reader(t.agent).BackwardsChain(ctx, t.runID()) {
+		if err != nil {
+			return nil, goneIfDeleted(err, "execution %d of %s: its run has been deleted", t.asked, t.called())
+		}
+		if outcome, ok := progress.OutcomeOf(recorded.Fact); ok && outcome.Number == t.asked {
+			return &outcome, nil
+		}
+	}
+	return nil, t.vanished(t.asked)
+}
+
+// vanished says that nothing tells of an execution.
+func (a agent) vanished(number int) *Error {
+	return gone("execution: nothing is left of execution %d of %s", number, a.called())
 }
 
 // position is locate for an agent that was described. One execution at a time
@@ -178,30 +242,28 @@ func (n *newestScan) take(fact progress.Fact) bool {
 // earlier finds the workflow in which an agent without a name had an execution
 // before its newest. Each of its workflows has one, and knows the one before.
 func (c *Client) earlier(ctx context.Context, p position, number int) (position, error) {
-	left := func() *Error {
-		return gone("execution: nothing is left of execution %d of %s", number, p.called())
-	}
+	a := p.agent
 	for p.number > number {
-		before, err := c.previous(ctx, p.agent, p.firstRunID())
+		before, err := c.previous(ctx, a, p.firstRunID())
 		if deleted(err) || err == nil && before == "" {
-			return position{}, left()
+			return p, a.vanished(number)
 		}
-		if err != nil {
-			return position{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+		var s snapshot
+		if err == nil {
+			s, err = c.snapshot(ctx, a, before)
 		}
-		s, err := c.snapshotOf(ctx, p.agent, before)
 		if deleted(err) {
-			return position{}, left()
+			return p, a.vanished(number)
 		}
 		if err == nil {
 			p, err = c.position(ctx, s)
 		}
 		if err != nil {
-			return position{}, fail(ctx, s.called(), "reading the history of "+s.called(), err)
+			return p, fail(ctx, a.called(), "reading the history of "+a.called(), err)
 		}
 	}
 	if p.number != number {
-		return position{}, left()
+		return p, a.vanished(number)
 	}
 	p.left = true
 	return p, nil

@@ -96,22 +96,22 @@ func TestPositionOfARunThatTookOver(t *testing.T) {
 	require.Equal(t, 3, p.number)
 }
 
-func TestLocateExecution(t *testing.T) {
+func TestTarget(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)
 	run.ends(outcomeOf(1, 4))
 	run.sent(2)
 	c := newFake(run).client()
-	_, number, err := c.locateExecution(t.Context(), "nora", 0)
+	mean, err := c.target(t.Context(), "nora", 0)
 	require.NoError(t, err)
-	require.Equal(t, 2, number)
-	_, _, err = c.locateExecution(t.Context(), "nora", 3)
+	require.Equal(t, 2, mean.asked)
+	_, err = c.target(t.Context(), "nora", 3)
 	requireClass(t, err, NotFound)
-	_, _, err = c.locateExecution(t.Context(), "nora", -1)
+	_, err = c.target(t.Context(), "nora", -1)
 	requireClass(t, err, Invalid)
-	_, _, err = c.locateExecution(t.Context(), "no ra", 0)
+	_, err = c.target(t.Context(), "no ra", 0)
 	requireClass(t, err, Invalid)
-	_, _, err = newFake(&fakeRun{id: "other"}).withDeleted("other").client().locateExecution(t.Context(), "nora", 0)
+	_, err = newFake(&fakeRun{id: "other"}).withDeleted("other").client().target(t.Context(), "nora", 0)
 	requireClass(t, err, NotFound)
 	require.ErrorContains(t, err, "`list` shows")
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -21,37 +20,34 @@ import (
 // it is refused where the execution is in progress. Number zero is the newest.
 // The workflow is asked first; where no worker answers, history is read.
 func (c *Client) Result(ctx context.Context, id string, number int) (Result, error) {
-	p, number, err := c.locateExecution(ctx, id, number)
-	if err != nil {
+	t, err := c.targetEnd(ctx, id, number)
+	switch {
+	case err != nil:
 		return Result{}, err
+	case t.outcome == nil:
+		return Result{}, errorf(Refused, nil, "execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
 	}
-	outcome, err := c.outcome(ctx, p, number)
-	if errors.Is(err, errUnfinished) {
-		return Result{}, errorf(Refused, err, "execution %d of %s is in progress; wait for it, or ask again later", number, id)
-	}
-	if err != nil {
-		return Result{}, fail(ctx, id, "reading the history of "+id, err)
-	}
-	return c.result(ctx, p, p.runID(), outcome)
+	return c.result(ctx, t, t.runID())
 }
 
 // result adds the answer to an outcome. last is the newest run in which the
 // execution was.
-func (c *Client) result(ctx context.Context, p position, last string, outcome contract.Outcome) (Result, error) {
-	r := Result{Execution: p.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
+func (c *Client) result(ctx context.Context, t target, last string) (Result, error) {
+	outcome := *t.outcome
+	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
 	r.RunID = last
-	if _, byServer := p.serverEnd(); !byServer {
-		if page, ok := c.told(ctx, p, outcome); ok {
+	if _, byServer := t.serverEnd(); !byServer {
+		if page, ok := c.told(ctx, t); ok {
 			r.Answer, r.Error, r.Signal = page.Answer, page.Error, page.Signal
-			return c.withOutput(ctx, p, r), nil
+			return c.withOutput(ctx, t.agent, r), nil
 		}
 	}
 	if outcome.Rewritten {
-		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it; start one with `starter worker` or `starter dev`", outcome.Number, p.called())
+		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it; start one with `starter worker` or `starter dev`", outcome.Number, t.called())
 	}
-	answer, failure, err := c.recorded(ctx, p.snapshot, last, outcome.ExecutionID)
+	answer, failure, err := c.recorded(ctx, t.agent, last, outcome.ExecutionID)
 	if err != nil {
-		return Result{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
 	}
 	r.Answer, r.Source = answer, contract.FromHistory
 	if outcome.Status == domain.StatusFailed {
@@ -60,34 +56,30 @@ func (c *Client) result(ctx context.Context, p position, last string, outcome co
 			r.Error = failureOf(outcome)
 		}
 	}
-	return c.withOutput(ctx, p, r), nil
+	return c.withOutput(ctx, t.agent, r), nil
 }
 
 // told asks the workflow for the answer of an execution. It reports false where
 // no worker answers, or the workflow knows of a later execution only.
-func (c *Client) told(ctx context.Context, p position, outcome contract.Outcome) (contract.StepsPage, bool) {
-	q, wait := question{workflowID: p.workflowID(), deadline: askTimeout}, patience
-	if outcome.Rewritten {
-		// Nothing else can tell.
-		q.deadline, wait = readTimeout, readTimeout
+func (c *Client) told(ctx context.Context, t target) (contract.StepsPage, bool) {
+	put, runID := glance[contract.StepsRequest, contract.StepsPage], ""
+	if t.outcome.Rewritten {
+		put = read[contract.StepsRequest, contract.StepsPage] // nothing else can tell
 	}
-	if p.left {
-		q.runID = p.runID()
+	if t.left {
+		runID = t.runID()
 	}
-	page, err := within(ctx, wait, func(ctx context.Context) (contract.StepsPage, error) {
-		return ask(ctx, c, q, contract.QuerySteps, contract.StepsRequest{Number: outcome.Number, From: math.MaxInt32})
-	})
-	held := err == nil && page.ExecutionID == outcome.ExecutionID && page.Outcome != nil
-	return page, held
+	page, err := put(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.outcome.Number, From: math.MaxInt32})
+	return page, err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
 }
 
 // recorded reads history backwards, from a run on, for what the last inference
 // of an execution answered, or why it did not. Both are absent where the
 // execution made none. A summary of the conversation is no answer.
-func (c *Client) recorded(ctx context.Context, s snapshot, last string, id domain.ExecutionID) (answer string, failure *domain.Error, err error) {
-	for recorded, err := range c.reader(s.agent).BackwardsChain(ctx, last) {
+func (c *Client) recorded(ctx context.Context, a agent, last string, id domain.ExecutionID) (answer string, failure *domain.Error, err error) {
+	for recorded, err := range c.reader(a).BackwardsChain(ctx, last) {
 		if err != nil {
-			return "", nil, goneIfDeleted(err, "the answer of %s: its run has been deleted", s.called())
+			return "", nil, goneIfDeleted(err, "the answer of %s: its run has been deleted", a.called())
 		}
 		var work progress.Work
 		switch f := recorded.Fact.(type) {
@@ -128,62 +120,23 @@ func failureOf(o contract.Outcome) *domain.Error {
 // result. Number zero is the newest execution at the time of the call. It
 // polls nothing and needs no worker; it outlives restarts of the server.
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
-	p, number, err := c.locateExecution(ctx, id, number)
-	if err != nil {
-		return Result{}, err
-	}
-	outcome, err := c.outcome(ctx, p, number)
-	last := p.runID()
-	if errors.Is(err, errUnfinished) {
-		outcome, last, err = c.await(ctx, p, number)
+	t, err := c.targetEnd(ctx, id, number)
+	last := t.runID()
+	if err == nil && t.outcome == nil {
+		t.outcome, last, err = c.await(ctx, t)
 	}
 	if err != nil {
 		return Result{}, fail(ctx, id, "waiting for "+id, err)
 	}
-	return c.result(ctx, p, last, outcome)
-}
-
-// locateExecution locates an agent and the execution that a caller means; zero
-// is the newest.
-func (c *Client) locateExecution(ctx context.Context, id string, number int) (position, int, error) {
-	if number < 0 {
-		return position{}, 0, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
-	}
-	p, err := c.locate(ctx, id)
-	switch {
-	case err != nil:
-		return position{}, 0, err
-	case number > p.number:
-		return position{}, 0, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, p.number)
-	case number == 0:
-		number = p.number
-	case number < p.number && p.name == "":
-		p, err = c.earlier(ctx, p, number)
-		return p, number, err
-	}
-	return p, number, nil
-}
-
-// errUnfinished says that an execution is in progress.
-var errUnfinished = errors.New("the execution is in progress")
-
-// outcome returns how an execution ended, or errUnfinished.
-func (c *Client) outcome(ctx context.Context, p position, number int) (contract.Outcome, error) {
-	switch {
-	case number < p.number:
-		return c.past(ctx, p.snapshot, number)
-	case p.ended == nil:
-		return contract.Outcome{}, errUnfinished
-	}
-	return *p.ended, nil
+	return c.result(ctx, t, last)
 }
 
 // await follows the history until an execution has ended, and says in which run.
-func (c *Client) await(ctx context.Context, p position, number int) (contract.Outcome, string, error) {
-	last := p.runID()
-	for it, err := range c.chain(ctx, p.snapshot, p.runID()) {
+func (c *Client) await(ctx context.Context, t target) (*contract.Outcome, string, error) {
+	last := t.runID()
+	for it, err := range c.chain(ctx, t.snapshot, last) {
 		if err != nil {
-			return contract.Outcome{}, "", err
+			return nil, "", err
 		}
 		c.connection(it)
 		if it.Fact == nil {
@@ -191,43 +144,20 @@ func (c *Client) await(ctx context.Context, p position, number int) (contract.Ou
 		}
 		last = it.Run
 		outcome, ok := progress.OutcomeOf(it.Fact)
-		if ok && outcome.Number == number {
-			return outcome, last, nil
+		if ok && outcome.Number == t.asked {
+			return &outcome, last, nil
 		}
-		if ok && outcome.Number > number {
-			outcome, err := c.past(ctx, p.snapshot, number)
+		if ok && outcome.Number > t.asked {
+			outcome, err := c.past(ctx, t)
 			return outcome, last, err
 		}
 	}
-	outcome, err := c.closed(ctx, p, number)
-	return outcome, last, err
-}
-
-// closed returns the outcome of an execution whose workflow has ended without
-// saying it.
-func (c *Client) closed(ctx context.Context, p position, number int) (contract.Outcome, error) {
-	now, err := c.locate(ctx, p.called())
-	if err != nil {
-		return contract.Outcome{}, err
+	// The workflow has ended without saying it.
+	now, err := c.locate(ctx, t.called())
+	if err == nil && (now.firstRunID() != t.firstRunID() || now.number != t.asked || now.ended == nil) {
+		err = t.vanished(t.asked)
 	}
-	if now.firstRunID() == p.firstRunID() && now.number == number && now.ended != nil {
-		return *now.ended, nil
-	}
-	return contract.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, p.called())
-}
-
-// past looks through the runs, the newest first, for how an earlier execution
-// ended.
-func (c *Client) past(ctx context.Context, s snapshot, number int) (contract.Outcome, error) {
-	for recorded, err := range c.reader(s.agent).BackwardsChain(ctx, s.runID()) {
-		if err != nil {
-			return contract.Outcome{}, goneIfDeleted(err, "execution %d of %s: its run has been deleted", number, s.called())
-		}
-		if outcome, ok := progress.OutcomeOf(recorded.Fact); ok && outcome.Number == number {
-			return outcome, nil
-		}
-	}
-	return contract.Outcome{}, gone("execution: nothing is left of execution %d of %s", number, s.called())
+	return now.ended, last, err
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:
@@ -295,18 +225,14 @@ func Output[T any](ctx context.Context, c *Client, id string, number int) (T, er
 
 // withOutput adds the answer as a JSON value. What cannot be told is left out:
 // the answer itself is there.
-func (c *Client) withOutput(ctx context.Context, p position, r Result) Result {
+func (c *Client) withOutput(ctx context.Context, a agent, r Result) Result {
 	if r.Outcome.Status != domain.StatusCompleted || !json.Valid([]byte(r.Answer)) {
 		return r
 	}
-	began, err := c.reader(p.agent).First(ctx, r.RunID)
-	if err != nil {
-		return r
-	}
-	switch began.Input.Definition.Format.Type {
-	case domain.FormatJSON, domain.FormatSchema:
+	began, err := c.reader(a).First(ctx, r.RunID)
+	format := began.Input.Definition.Format.Type
+	if err == nil && (format == domain.FormatJSON || format == domain.FormatSchema) {
 		r.Output = json.RawMessage(strings.TrimSpace(r.Answer))
-	case domain.FormatText, "":
 	}
 	return r
 }
@@ -315,20 +241,13 @@ func (c *Client) withOutput(ctx context.Context, p position, r Result) Result {
 // the model all its costs are zero. Number zero is the newest. For one that is
 // in progress it needs a worker.
 func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error) {
-	p, number, err := c.locateExecution(ctx, id, number)
-	if err != nil {
-		return false, err
-	}
-	outcome, err := c.outcome(ctx, p, number)
+	t, err := c.targetEnd(ctx, id, number)
 	switch {
-	case err == nil:
-		return outcome.Priced || outcome.CostNanoUSD > 0, nil
-	case !errors.Is(err, errUnfinished):
-		return false, fail(ctx, id, "reading the history of "+id, err)
+	case err != nil:
+		return false, err
+	case t.outcome != nil:
+		return t.outcome.Priced || t.outcome.CostNanoUSD > 0, nil
 	}
-	page, err := read(ctx, c, p.snapshot, p.runID(), contract.QuerySteps, contract.StepsRequest{Number: number, From: math.MaxInt32})
-	if err != nil {
-		return false, readFailure(ctx, id, "reading the steps of "+id, err)
-	}
-	return page.Priced, nil
+	page, err := read(ctx, c, t.agent, t.runID(), contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: math.MaxInt32})
+	return page.Priced, fail(ctx, id, "reading the steps of "+id, err)
 }

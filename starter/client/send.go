@@ -1,13 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc/codes"
 
 	"everstep/domain"
@@ -37,18 +40,39 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err := checkSend(request, time.Now()); err != nil {
 		return Execution{}, invalid(err)
 	}
-	s, err := c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again")
-	if err != nil {
+	if err := c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again"); err != nil {
 		return Execution{}, err
 	}
-	reply, err := update(ctx, c, s.workflowID(), contract.UpdateSend, request)
-	if errors.Is(err, errClosed) {
-		return Execution{}, ended(id, err)
-	}
+	reply, err := update(ctx, c, a, "", contract.UpdateSend, request)
 	if err != nil {
 		return Execution{}, fail(ctx, id, "sending to "+id, err)
 	}
-	return a.begun(reply), nil
+	return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
+}
+
+// checkSend says what is wrong with a message before it is sent.
+func checkSend(r contract.SendRequest, now time.Time) error {
+	if err := cmp.Or(domain.CheckPrompt(r.Prompt), r.Budget.Check(), r.Budget.CheckDeadline(now)); err != nil {
+		return err
+	}
+	if r.Model != nil {
+		if err := (domain.Definition{Model: *r.Model}).Check(); err != nil {
+			return err
+		}
+	}
+	return checkSize("message", r)
+}
+
+// checkSize refuses what the server would refuse in its own, worse way.
+func checkSize(what string, value any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return domain.Errorf(domain.Invalid, "%s: cannot be written as JSON: %s", what, err)
+	}
+	if len(encoded) > domain.MaxPayload {
+		return domain.Errorf(domain.TooLarge, "%s: take %d bytes together; at most %d are allowed", what, len(encoded), domain.MaxPayload)
+	}
+	return nil
 }
 
 // Close ends an idle session. It is refused while an execution is in progress.
@@ -59,59 +83,36 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	s, err := c.session(ctx, a, "has no session to close: it ends by itself, or by `stop`")
-	if err != nil {
+	if err := c.session(ctx, a, "has no session to close: it ends by itself, or by `stop`"); err != nil {
 		return 0, err
 	}
-	reply, err := update(ctx, c, s.workflowID(), contract.UpdateClose, contract.CloseRequest{})
-	if errors.Is(err, errClosed) {
-		return 0, ended(id, err)
-	}
-	if err != nil {
-		return 0, fail(ctx, id, "closing "+id, err)
-	}
-	return reply.Executions, nil
+	reply, err := update(ctx, c, a, "", contract.UpdateClose, contract.CloseRequest{})
+	return reply.Executions, fail(ctx, id, "closing "+id, err)
 }
 
-// session finds the open session of a named agent. why says what an agent
-// without a name does instead.
-func (c *Client) session(ctx context.Context, a agent, why string) (snapshot, error) {
+// session sees that a named agent has an open session, and that it is idle. why
+// says what an agent without a name does instead.
+func (c *Client) session(ctx context.Context, a agent, why string) error {
 	s, err := c.describe(ctx, a.called())
 	switch {
 	case err != nil:
-		return snapshot{}, err
+		return err
 	case a.name == "":
-		return snapshot{}, errorf(Refused, nil, "agent %s has no name and %s", a.called(), why)
+		return errorf(Refused, nil, "agent %s has no name and %s", a.called(), why)
 	case !s.open():
-		return snapshot{}, ended(a.called(), nil)
+		return ended(a.called(), nil)
 	}
-	return s, c.idle(ctx, a, s)
+	return c.idle(ctx, s)
 }
 
 // idle refuses where the history says that an execution is in progress. The
 // workflow would refuse too, but only once a worker is up.
-func (c *Client) idle(ctx context.Context, a agent, s snapshot) error {
+func (c *Client) idle(ctx context.Context, s snapshot) error {
 	p, err := c.position(ctx, s)
-	if err != nil {
-		return fail(ctx, a.called(), "reading the history of "+a.called(), err)
+	if err != nil || p.ended != nil {
+		return fail(ctx, s.called(), "reading the history of "+s.called(), err)
 	}
-	if p.ended != nil {
-		return nil
-	}
-	return errorf(Refused, nil, "%s: execution %d is in progress; wait for it with `result %s`, or stop it", a.called(), p.number, a.called())
-}
-
-// ended is the error for a session that is over.
-func ended(id string, cause error) *Error {
-	return errorf(Refused, cause, "the session of %s has ended; `run --id %s` begins a new one", id, id)
-}
-
-// begun names the execution that a message began.
-func (a agent) begun(reply contract.SendReply) Execution {
-	return Execution{
-		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: reply.ExecutionID, Number: reply.Number,
-		WorkflowID: a.workflowID(), RunID: reply.RunID,
-	}
+	return errorf(Refused, nil, "%s: execution %d is in progress; wait for it with `result %s`, or stop it", s.called(), p.number, s.called())
 }
 
 const (
@@ -122,23 +123,19 @@ const (
 	updateAway = 10 * time.Second
 )
 
-// errClosed says that the workflow of an update has ended.
-var errClosed = errors.New("the workflow has ended")
-
 // update asks an agent's workflow for a change and waits for its answer, for as
-// long as ctx lasts: no worker may be up. The update's id stays the same, so it
-// is done once however often it is sent. errClosed says that the workflow has
-// ended, or never was.
-func update[In, Out any](ctx context.Context, c *Client, workflowID string, name contract.Update[In, Out], in In) (Out, error) {
-	return updateAs(ctx, c, workflowID, uuid.NewString(), name, in)
-}
-
-// updateAs is update with an id that the caller has chosen.
-func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string, name contract.Update[In, Out], in In) (Out, error) {
+// long as ctx lasts: no worker may be up. The update's id, a new one unless the
+// caller has chosen it, stays the same, so it is done once however often it is
+// sent. errClosed says that the workflow has ended, or never was.
+func update[In, Out any](ctx context.Context, c *Client, a agent, id string, name contract.Update[In, Out], in In) (Out, error) {
+	o := sdk.UpdateWorkflowOptions{
+		UpdateID: cmp.Or(id, uuid.NewString()), WorkflowID: a.workflowID(), UpdateName: string(name), Args: []any{in},
+		WaitForStage: sdk.WorkflowUpdateStageCompleted,
+	}
 	told := false
 	var gone time.Time // since when the server has been away
 	for {
-		out, err := attempt(ctx, c, workflowID, id, name, in)
+		out, err := attempt[Out](ctx, c, o)
 		switch {
 		case err == nil:
 			return out, nil
@@ -148,7 +145,7 @@ func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string
 			return out, errClosed
 		case isAs[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err):
 			gone = time.Time{}
-			if err := c.reachable(ctx, workflowID); err != nil {
+			if _, err := c.snapshot(ctx, a, ""); err != nil { // a server that is away, and no worker
 				return out, err
 			}
 			if !told {
@@ -169,26 +166,15 @@ func updateAs[In, Out any](ctx context.Context, c *Client, workflowID, id string
 }
 
 // attempt sends an update once.
-func attempt[In, Out any](ctx context.Context, c *Client, workflowID, id string, name contract.Update[In, Out], in In) (Out, error) {
-	var out Out
+func attempt[Out any](ctx context.Context, c *Client, o sdk.UpdateWorkflowOptions) (out Out, err error) {
 	call, cancel := context.WithTimeout(ctx, updateTry)
 	defer cancel()
-	handle, err := c.temporal.UpdateWorkflow(call, sdk.UpdateWorkflowOptions{
-		UpdateID: id, WorkflowID: workflowID, UpdateName: string(name), Args: []any{in},
-		WaitForStage: sdk.WorkflowUpdateStageCompleted,
-	})
+	handle, err := c.temporal.UpdateWorkflow(call, o)
 	if err != nil {
 		return out, err
 	}
-	return out, handle.Get(call, &out)
-}
-
-// reachable tells a server that is away from a worker that is.
-func (c *Client) reachable(ctx context.Context, workflowID string) error {
-	call, cancel := context.WithTimeout(ctx, updateTry)
-	defer cancel()
-	_, err := c.temporal.DescribeWorkflowExecution(call, workflowID, "")
-	return err
+	err = handle.Get(call, &out)
+	return out, err
 }
 
 // closedUpdate reports whether an update met a workflow that has ended, was
@@ -197,6 +183,6 @@ func closedUpdate(err error) bool {
 	if serviceerror.ToStatus(err).Code() == codes.NotFound {
 		return true
 	}
-	refusal, ok := applicationType(err)
-	return ok && refusal == "AcceptedUpdateCompletedWorkflow"
+	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && refusal.Type() == "AcceptedUpdateCompletedWorkflow"
 }

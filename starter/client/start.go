@@ -1,8 +1,8 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -88,18 +88,14 @@ type opening struct {
 	before *contract.Outcome
 }
 
-// memo is what the server holds of the workflow from its beginning on.
-func (o opening) memo() map[string]any {
-	if o.before == nil {
-		return nil
-	}
-	return map[string]any{contract.MemoOutcome: *o.before}
-}
-
 // begin starts a workflow. An error that one is open comes back as it is.
 func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
+	var memo map[string]any
+	if o.before != nil {
+		memo = map[string]any{contract.MemoOutcome: *o.before}
+	}
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),
 		TaskQueue:                                o.queue,
@@ -109,7 +105,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		TypedSearchAttributes:                    a.initial(o.input.Attributes),
 		StaticSummary:                            a.name,
-		Memo:                                     o.memo(),
+		Memo:                                     memo,
 	}, string(contract.Execute), o.input)
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
@@ -117,36 +113,30 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	case err != nil:
 		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
-	return Execution{
-		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: a.id.Execution(run.GetRunID(), o.number), Number: o.number,
-		WorkflowID: run.GetID(), RunID: run.GetRunID(),
-	}, nil
+	return a.begun(o.number, a.id.Execution(run.GetRunID(), o.number), run.GetRunID()), nil
 }
 
 // resume begins the next execution of an open session. errClosed says that the
 // session ended meanwhile.
 func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error) {
-	open, err := c.snapshot(ctx, a)
-	if err != nil {
+	open, err := c.snapshot(ctx, a, "")
+	switch {
+	case err != nil:
 		return Execution{}, fail(ctx, a.called(), "looking at "+a.called(), err)
-	}
-	if !open.open() {
+	case !open.open():
 		return Execution{}, errClosed
 	}
-	if err := c.idle(ctx, a, open); err != nil {
+	if err := c.idle(ctx, open); err != nil {
 		return Execution{}, err
 	}
-	reply, err := update(ctx, c, a.workflowID(), contract.UpdateSend, s.message())
+	reply, err := update(ctx, c, a, "", contract.UpdateSend, s.message())
 	if err == nil {
-		return a.begun(reply), nil
+		return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
 	}
 	if _, refused := refusalOf(err); refused {
-		if now, lookErr := c.snapshot(ctx, a); lookErr == nil && !now.open() {
+		if now, lookErr := c.snapshot(ctx, a, ""); lookErr == nil && !now.open() {
 			return Execution{}, errClosed
 		}
-	}
-	if errors.Is(err, errClosed) {
-		return Execution{}, err
 	}
 	return Execution{}, fail(ctx, a.called(), "sending to "+a.called(), err)
 }
@@ -169,56 +159,14 @@ func (s Start) message() contract.SendRequest {
 	return request
 }
 
-// checkSend says what is wrong with a message before it is sent.
-func checkSend(r contract.SendRequest, now time.Time) error {
-	if err := domain.CheckPrompt(r.Prompt); err != nil {
-		return err
-	}
-	if err := checkBudget(r.Budget, now); err != nil {
-		return err
-	}
-	if r.Model != nil {
-		if err := (domain.Definition{Model: *r.Model}).Check(); err != nil {
-			return err
-		}
-	}
-	return checkSize("message", r)
-}
-
 // checkInput says what is wrong with what a workflow is to start with.
 func checkInput(in contract.SessionInput, now time.Time) error {
-	if err := domain.CheckPrompt(in.Prompt); err != nil {
-		return err
-	}
-	if err := in.Definition.Check(); err != nil {
-		return err
-	}
-	if err := in.Definition.Budget.CheckDeadline(now); err != nil {
-		return err
-	}
-	if err := checkBudget(in.Budget, now); err != nil {
+	err := cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), in.Definition.Budget.CheckDeadline(now),
+		in.Budget.Check(), in.Budget.CheckDeadline(now))
+	if err != nil {
 		return err
 	}
 	return checkSize("prompt and definition", in)
-}
-
-func checkBudget(b domain.ExecutionBudget, now time.Time) error {
-	if err := b.Check(); err != nil {
-		return err
-	}
-	return b.CheckDeadline(now)
-}
-
-// checkSize refuses what the server would refuse in its own, worse way.
-func checkSize(what string, value any) error {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return domain.Errorf(domain.Invalid, "%s: cannot be written as JSON: %s", what, err)
-	}
-	if len(encoded) > domain.MaxPayload {
-		return domain.Errorf(domain.TooLarge, "%s: take %d bytes together; at most %d are allowed", what, len(encoded), domain.MaxPayload)
-	}
-	return nil
 }
 
 // attributes remembers which of our search attributes the server knows. A start
@@ -259,12 +207,12 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 // initial returns the search attributes that a workflow starts with.
 func (a agent) initial(known []string) temporal.SearchAttributes {
 	var updates []temporal.SearchAttributeUpdate
-	if a.name != "" && slices.Contains(known, contract.AttributeAgentName) {
-		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName).ValueSet(a.name))
-	}
-	if slices.Contains(known, contract.AttributeAgentStatus) {
-		key := temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentStatus)
-		updates = append(updates, key.ValueSet(string(domain.StatusInProgress)))
+	for name, value := range map[string]string{
+		contract.AttributeAgentName: a.name, contract.AttributeAgentStatus: string(domain.StatusInProgress),
+	} {
+		if value != "" && slices.Contains(known, name) {
+			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
+		}
 	}
 	return temporal.NewSearchAttributes(updates...)
 }

@@ -27,7 +27,7 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 	background, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { views <- c.statusByWorkflow(background, a) }()
-	s, err := c.snapshot(ctx, a)
+	s, err := c.snapshot(ctx, a, "")
 	if err != nil {
 		return contract.StatusView{}, fail(ctx, id, "asking about "+id, err)
 	}
@@ -41,10 +41,7 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 
 // statusByWorkflow asks the workflow, and returns nil where no worker answers.
 func (c *Client) statusByWorkflow(ctx context.Context, a agent) *contract.StatusView {
-	q := question{workflowID: a.workflowID(), deadline: askTimeout}
-	view, err := within(ctx, patience, func(ctx context.Context) (contract.StatusView, error) {
-		return ask(ctx, c, q, contract.QueryStatus, contract.StatusRequest{})
-	})
+	view, err := glance(ctx, c, a, "", contract.QueryStatus, contract.StatusRequest{})
 	if err != nil {
 		return nil
 	}

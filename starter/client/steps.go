@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"math"
 
@@ -19,69 +18,40 @@ import (
 func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[domain.StepExecution, error] {
 	return func(yield func(domain.StepExecution, error) bool) {
 		if err := c.steps(ctx, id, number, yield); err != nil {
-			yield(domain.StepExecution{}, readFailure(ctx, id, "reading the steps of "+id, err))
+			yield(domain.StepExecution{}, fail(ctx, id, "reading the steps of "+id, err))
 		}
 	}
 }
 
 func (c *Client) steps(ctx context.Context, id string, number int, yield func(domain.StepExecution, error) bool) error {
-	p, number, err := c.locateExecution(ctx, id, number)
+	t, err := c.target(ctx, id, number)
 	if err != nil {
 		return err
 	}
-	parts, held, err := c.parts(ctx, p.snapshot, 1, func(runID string) (holding, error) {
-		page, err := read(ctx, c, p.snapshot, runID, contract.QuerySteps, contract.StepsRequest{Number: number, From: math.MaxInt32})
+	page := func(runID string, from int) (contract.StepsPage, error) {
+		return read(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from})
+	}
+	parts, held, err := c.parts(ctx, t.snapshot, 1, func(runID string) (part, bool, error) {
+		page, err := page(runID, math.MaxInt32)
 		if err != nil {
-			return holding{}, unheld(err, number < p.number)
+			return part{}, false, unheld(err, t.asked < t.number)
 		}
-		h := holding{part: part{runID: runID}, held: page.Number == number && page.ExecutionID == p.executionID(number)}
-		if page.First > 0 {
-			h.first, h.end = page.First, math.MaxInt32
-		}
-		return h, nil
+		return partFrom(page.First), page.Number == t.asked && page.ExecutionID == t.want(), nil
 	})
 	switch {
 	case err != nil:
 		return err
 	case !held:
-		return gone("the steps of execution %d of %s have left the runs that can still be asked", number, id)
+		return gone("the steps of execution %d of %s have left the runs that can still be asked", t.asked, id)
 	}
-	next := 1
-	for _, part := range parts {
-		if part.first > next && !yield(domain.StepExecution{}, gone("steps %d to %d can no longer be read", next, part.first-1)) {
-			return nil
-		}
-		next = part.first
-		if more, err := c.stepsOf(ctx, p.snapshot, number, part, &next, yield); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// stepsOf yields the steps that one run holds, by pages, and moves next on. It
-// reports false where the caller wants no more.
-func (c *Client) stepsOf(ctx context.Context, s snapshot, number int, of part, next *int, yield func(domain.StepExecution, error) bool) (bool, error) {
-	for from := of.first; from > 0 && from < of.end; {
-		page, err := read(ctx, c, s, of.runID, contract.QuerySteps, contract.StepsRequest{Number: number, From: from})
-		if err != nil {
-			return false, err
-		}
-		for _, step := range page.Steps {
-			if step.Step.Number < *next || step.Step.Number >= of.end {
-				continue
-			}
-			*next = step.Step.Number + 1
-			if !yield(step, nil) {
-				return false, nil
-			}
-		}
-		if page.Next <= from {
-			return true, nil
-		}
-		from = page.Next
-	}
-	return true, nil
+	return joining[domain.StepExecution]{
+		what:   "steps",
+		number: func(s domain.StepExecution) int { return s.Step.Number },
+		page: func(runID string, from int) ([]domain.StepExecution, bool, error) {
+			page, err := page(runID, from)
+			return page.Steps, page.Next > from, err
+		},
+	}.over(parts, 1, 0, yield)
 }
 
 // unheld turns the refusal of a run to tell of an execution into not holding
@@ -93,14 +63,6 @@ func unheld(err error, earlier bool) error {
 	return err
 }
 
-// readFailure is fail for what only a worker can tell.
-func readFailure(ctx context.Context, id, doing string, err error) error {
-	if errors.Is(err, errNoWorker) && ctx.Err() == nil {
-		return noWorker(id, err)
-	}
-	return fail(ctx, id, doing, err)
-}
-
 // Messages yields the agent's transcript over all its executions in order,
 // joined over the runs of the workflow. Where a part can no longer be read it
 // yields an error of class Gone that says which, and then what follows; any
@@ -108,7 +70,7 @@ func readFailure(ctx context.Context, id, doing string, err error) error {
 func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
 		if err := c.messages(ctx, id, yield); err != nil {
-			yield(domain.Entry{}, readFailure(ctx, id, "reading the messages of "+id, err))
+			yield(domain.Entry{}, fail(ctx, id, "reading the messages of "+id, err))
 		}
 	}
 }
@@ -119,90 +81,129 @@ func (c *Client) messages(ctx context.Context, id string, yield func(domain.Entr
 		return err
 	}
 	length := 0
-	parts, _, err := c.parts(ctx, s, 0, func(runID string) (holding, error) {
-		page, err := read(ctx, c, s, runID, contract.QueryMessages, contract.MessagesRequest{Limit: 1})
+	page := func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
+		return read(ctx, c, s.agent, runID, contract.QueryMessages, r)
+	}
+	parts, _, err := c.parts(ctx, s, 0, func(runID string) (part, bool, error) {
+		page, err := page(runID, contract.MessagesRequest{Limit: 1})
 		length = max(length, page.Length)
-		return holding{part: part{runID, page.Base, page.Length}, held: true}, err
+		return part{first: page.Base, end: page.Length}, true, err
 	})
 	if err != nil {
 		return err
 	}
-	next := 0
-	for _, part := range parts {
-		if part.first > next && !yield(domain.Entry{}, goneMessages(next, part.first)) {
+	return entries(page).over(parts, 0, length, yield)
+}
+
+// entries joins what runs hold of a transcript.
+func entries(page func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error)) joining[domain.Entry] {
+	return joining[domain.Entry]{
+		what:   "messages",
+		number: func(e domain.Entry) int { return e.Index },
+		page: func(runID string, from int) ([]domain.Entry, bool, error) {
+			page, err := page(runID, contract.MessagesRequest{From: from})
+			return page.Entries, true, err
+		},
+	}
+}
+
+// A part is the range of something numbered that one run holds: from first up
+// to but not including end.
+type part struct {
+	runID      string
+	first, end int
+}
+
+// partFrom is all from a number on; from zero on it is nothing.
+func partFrom(first int) part {
+	if first < 1 {
+		return part{}
+	}
+	return part{first: first, end: math.MaxInt}
+}
+
+// parts walks a chain of runs back from the newest until all from the lowest
+// number on is found, and returns the parts in order. held reports whether any
+// run knew of what was asked for. Runs that were deleted end the walk.
+func (c *Client) parts(ctx context.Context, s snapshot, lowest int, holds func(runID string) (part, bool, error)) (found []part, held bool, err error) {
+	for runID := s.runID(); runID != ""; {
+		here, knows, err := holds(runID)
+		if err == nil {
+			held = held || knows
+			if knows && here.end > here.first {
+				if here.runID = runID; len(found) > 0 {
+					here.end = min(here.end, found[0].first)
+				}
+				found = append([]part{here}, found...)
+				if here.first <= lowest {
+					break
+				}
+			}
+			runID, err = c.previous(ctx, s.agent, runID)
+		}
+		if deleted(err) {
+			break
+		}
+		if err != nil {
+			return nil, held, err
+		}
+	}
+	return found, held, nil
+}
+
+// A joining reads something that is numbered from the runs that hold it.
+type joining[T any] struct {
+	what   string
+	number func(T) int
+	// page asks a run for what it holds from a number on, and says whether there
+	// may be more.
+	page func(runID string, from int) ([]T, bool, error)
+}
+
+// all is over as a sequence, which an error ends.
+func (j joining[T]) all(parts []part, next, until int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := j.over(parts, next, until, yield); err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+// over yields what the parts hold in order, from next on, each once. In place of
+// what is missing, up to the number until, it yields an error of class Gone.
+func (j joining[T]) over(parts []part, next, until int, yield func(T, error) bool) error {
+	skip := func(to int) bool {
+		from := next
+		next = max(next, to)
+		var none T
+		return to <= from || yield(none, gone("%s %d to %d can no longer be read", j.what, from, to-1))
+	}
+	for _, of := range parts {
+		if !skip(of.first) {
 			return nil
 		}
-		next = max(next, part.first)
-		if more, err := c.messagesOf(ctx, s, part, &next, yield); err != nil || !more {
-			return err
-		}
-	}
-	if next < length {
-		yield(domain.Entry{}, goneMessages(next, length))
-	}
-	return nil
-}
-
-// goneMessages says that the messages from an index up to another are gone.
-func goneMessages(from, to int) *Error {
-	return gone("messages %d to %d can no longer be read", from, to-1)
-}
-
-// messagesOf yields the messages that one run holds, by pages, and moves next
-// on. It reports false where the caller wants no more.
-func (c *Client) messagesOf(ctx context.Context, s snapshot, of part, next *int, yield func(domain.Entry, error) bool) (bool, error) {
-	for *next < of.end {
-		page, err := read(ctx, c, s, of.runID, contract.QueryMessages, contract.MessagesRequest{From: *next})
-		if err != nil {
-			return false, err
-		}
-		from := *next
-		for _, entry := range page.Entries {
-			if entry.Index < *next || entry.Index >= of.end {
-				continue
-			}
-			if entry.Index > *next && !yield(domain.Entry{}, goneMessages(*next, entry.Index)) {
-				return false, nil
-			}
-			*next = entry.Index + 1
-			if !yield(entry, nil) {
-				return false, nil
-			}
-		}
-		if *next == from {
-			return true, nil
-		}
-	}
-	return true, nil
-}
-
-// entries yields what one run holds of the transcript from an index on, by
-// pages, to the end that it had when it was first asked. An error ends it.
-func (c *Client) entries(ctx context.Context, s snapshot, runID string, from int) iter.Seq2[domain.Entry, error] {
-	return func(yield func(domain.Entry, error) bool) {
-		length := -1
-		for next := from; length < 0 || next < length; {
-			page, err := read(ctx, c, s, runID, contract.QueryMessages, contract.MessagesRequest{From: next})
+		for more := true; more && next < of.end; {
+			page, further, err := j.page(of.runID, next)
 			if err != nil {
-				yield(domain.Entry{}, err)
-				return
-			}
-			if length < 0 {
-				length = page.Length
+				return err
 			}
 			before := next
-			for _, entry := range page.Entries {
-				if entry.Index < next || entry.Index >= length {
+			for _, one := range page {
+				n := j.number(one)
+				if n < next || n >= of.end {
 					continue
 				}
-				next = entry.Index + 1
-				if !yield(entry, nil) {
-					return
+				if !skip(n) {
+					return nil
+				}
+				if next = n + 1; !yield(one, nil) {
+					return nil
 				}
 			}
-			if next == before {
-				return
-			}
+			more = further && next > before
 		}
 	}
+	skip(until)
+	return nil
 }

@@ -105,7 +105,7 @@ func (c *Client) pausing(ctx context.Context, id string, name contract.Update[co
 		return Pausing{}, p.nothingTo(what)
 	}
 	target := p.execution(p.number)
-	reply, err := update(ctx, c, p.workflowID(), name, contract.PauseRequest{ExecutionID: target.ExecutionID})
+	reply, err := update(ctx, c, p.agent, "", name, contract.PauseRequest{ExecutionID: target.ExecutionID})
 	if errors.Is(err, errClosed) {
 		return Pausing{}, errorf(Refused, err, "%s has just ended; there is nothing to %s", id, what)
 	}

@@ -50,16 +50,16 @@ func (c *Client) watcher(ctx context.Context, id string, o FollowOptions) (*watc
 	if o.FromNow {
 		number = 0
 	}
-	p, number, err := c.locateExecution(ctx, id, number)
+	t, err := c.target(ctx, id, number)
 	if err != nil {
 		return nil, "", err
 	}
-	w := &watcher{client: c, snapshot: p.snapshot, reducer: newWatchReducer(p.snapshot), number: number}
+	w := &watcher{client: c, snapshot: t.snapshot, reducer: newWatchReducer(t.snapshot), number: t.asked}
 	if o.FromNow {
-		w.number, w.quietRun, w.quietUntil = 0, p.runID(), p.info().GetHistoryLength()
-		return w, p.runID(), nil
+		w.number, w.quietRun, w.quietUntil = 0, t.runID(), t.info().GetHistoryLength()
+		return w, t.runID(), nil
 	}
-	runID, err := c.beginning(ctx, p.snapshot, number)
+	runID, err := c.beginning(ctx, t.snapshot, t.asked)
 	return w, runID, err
 }
 
@@ -247,7 +247,7 @@ func (w *watcher) over() error {
 	if w.number == 0 {
 		return nil
 	}
-	return gone("execution: nothing is left of execution %d of %s", w.number, w.snapshot.called())
+	return w.snapshot.vanished(w.number)
 }
 
 // pace is how soon pending work is to be looked at again.
@@ -270,7 +270,7 @@ func (w *watcher) look(ctx context.Context) {
 	}
 	call, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	s, err := w.client.snapshot(call, w.snapshot.agent)
+	s, err := w.client.snapshot(call, w.snapshot.agent, "")
 	if err != nil || s.runID() != w.reducer.runID {
 		return
 	}
@@ -354,10 +354,7 @@ func (w *watcher) callsOf(ctx context.Context, e Event) ([]domain.ToolExecution,
 		return nil, false
 	}
 	w.why.runID, w.why.step, w.why.calls = e.RunID, e.Step, nil
-	q := question{workflowID: w.snapshot.workflowID(), runID: e.RunID, deadline: askTimeout}
-	page, err := within(ctx, patience, func(ctx context.Context) (contract.StepsPage, error) {
-		return ask(ctx, w.client, q, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
-	})
+	page, err := glance(ctx, w.client, w.snapshot.agent, e.RunID, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
 	w.why.mute = errors.Is(err, errNoWorker)
 	if err != nil || len(page.Steps) == 0 || page.Steps[0].Step.Number != e.Step {
 		return nil, false
