@@ -87,7 +87,7 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 		}
 	}
 	if e.asked != e.number {
-		e.heard = c.heard(ctx, e.called(), e.asked)
+		e.hear(ctx, c)
 		return nil
 	}
 	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.want() {

@@ -251,6 +251,7 @@ func TestExplainEnumsAreStrict(t *testing.T) {
 func TestExplainWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, code := range append(domain.Codes(), "") {
+		require.Contains(t, remedies, code, "say what to do about it, or leave it to its kind")
 		for _, kind := range domain.Kinds() {
 			require.NotEmpty(t, remedy(domain.Error{Kind: kind, Code: code}), "%s %s", kind, code)
 		}

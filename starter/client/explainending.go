@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"slices"
 
 	"everstep/domain"
@@ -26,15 +27,11 @@ func (e *explanation) doing() *ExplainDoing {
 	if view == nil {
 		view = new(e.runningView(e.pending))
 	}
-	d := &ExplainDoing{Text: view.Doing, Since: timeOf(view.Since), Paused: view.Paused, Signals: []ExplainSignal{}}
 	c, _ := e.continuation()
-	for _, signal := range c.StopSignals {
-		d.Signals = append(d.Signals, explainSignal(signal, SignalPending))
+	return &ExplainDoing{
+		Text: view.Doing, Since: timeOf(view.Since), Paused: view.Paused,
+		Signals: append(explainSignals(c.StopSignals, SignalPending), explainSignals(c.Overridden, SignalOverridden)...),
 	}
-	for _, signal := range c.Overridden {
-		d.Signals = append(d.Signals, explainSignal(signal, SignalOverridden))
-	}
-	return d
 }
 
 // context is how full the window is; nil where nobody can tell.
@@ -56,27 +53,19 @@ func (e *explanation) context() *ExplainContext {
 // ending says why the execution ended.
 func (e *explanation) ending() *ExplainEnding {
 	c, whole := e.continuation()
-	end := &ExplainEnding{StopReason: e.outcome.StopReason, Others: []ExplainSignal{}}
-	counting := counts(c.StopSignals, end.StopReason)
+	end := &ExplainEnding{StopReason: e.outcome.StopReason}
+	counting := slices.IndexFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == end.StopReason })
 	if counting < 0 && end.StopReason != domain.Completed && end.StopReason != "" {
 		c.StopSignals = append(slices.Clip(c.StopSignals), domain.StopSignal{Reason: end.StopReason})
 		counting = len(c.StopSignals) - 1
 	}
-	for i, signal := range c.StopSignals {
-		s := explainSignal(signal, SignalOutranked)
-		if i == counting {
-			s.Fate = SignalCounted
-			end.Signal = &s
-			continue
-		}
-		end.Others = append(end.Others, s)
+	outranked := c.StopSignals
+	if counting >= 0 {
+		end.Signal = &explainSignals(c.StopSignals[counting:counting+1], SignalCounted)[0]
+		outranked = slices.Delete(slices.Clone(outranked), counting, counting+1)
 	}
-	for _, signal := range c.Overridden {
-		end.Others = append(end.Others, explainSignal(signal, SignalOverridden))
-	}
-	for _, signal := range c.Late {
-		end.Others = append(end.Others, explainSignal(signal, SignalLate))
-	}
+	end.Others = append(explainSignals(outranked, SignalOutranked),
+		append(explainSignals(c.Overridden, SignalOverridden), explainSignals(c.Late, SignalLate)...)...)
 	if !whole && e.told {
 		e.miss("signals that came after the last step")
 	}
@@ -87,18 +76,12 @@ func (e *explanation) ending() *ExplainEnding {
 	return end
 }
 
-// counts is the index of the signal that counted, -1 where it is not among them.
-func counts(signals []domain.StopSignal, reason domain.StopReason) int {
+func explainSignals(signals []domain.StopSignal, fate SignalFate) []ExplainSignal {
+	all := make([]ExplainSignal, len(signals))
 	for i, s := range signals {
-		if s.Reason == reason {
-			return i
-		}
+		all[i] = ExplainSignal{Reason: s.Reason, Source: s.Source, Message: s.Message, Fate: fate}
 	}
-	return -1
-}
-
-func explainSignal(s domain.StopSignal, fate SignalFate) ExplainSignal {
-	return ExplainSignal{Reason: s.Reason, Source: s.Source, Message: s.Message, Fate: fate}
+	return all
 }
 
 // error is why the execution failed.
@@ -125,16 +108,17 @@ func (e *explanation) error() *domain.Error {
 
 // summary says in one sentence why the execution ended.
 func (e *explanation) summary(end *ExplainEnding) string {
-	said := ""
-	source := ""
+	said, source := "", ""
 	if end.Signal != nil {
 		source = end.Signal.Source
 		if end.Signal.Message != "" {
 			said = ": " + end.Signal.Message
 		}
 	}
-	if end.StopReason.OfLimit() {
-		return "it reached its limit of " + limitWord(end.StopReason) + said
+	for _, rule := range domain.LimitRules() {
+		if rule.Reason == end.StopReason {
+			return "it reached its limit of " + rule.Counts() + said
+		}
 	}
 	switch end.StopReason {
 	case domain.ErrorForbade:
@@ -163,23 +147,10 @@ func (e *explanation) summary(end *ExplainEnding) string {
 }
 
 func orSomebody(source, somebody string) string {
-	switch source {
-	case "":
-		return somebody
-	case "user":
+	if source == "user" {
 		return "a user"
 	}
-	return source
-}
-
-// limitWord is what the limit of a reason counts, in a word.
-func limitWord(reason domain.StopReason) string {
-	for _, rule := range domain.LimitRules() {
-		if rule.Reason == reason {
-			return rule.Counts()
-		}
-	}
-	return string(reason)
+	return cmp.Or(source, somebody)
 }
 
 // advice is what to do about the ending.
@@ -223,67 +194,40 @@ func nextStep(reason domain.StopReason) string {
 	return ""
 }
 
-// remedy is what to do about an error, first by what happened, then by its kind.
-func remedy(err domain.Error) string {
-	if text := remedyOfCode(err.Code); text != "" {
-		return text
-	}
-	switch err.Kind {
-	case domain.Invalid:
-		return "the same request will fail again: mend what the message names"
-	case domain.Denied:
-		return "it was not allowed: see what the message names"
-	case domain.Throttled:
-		return "the other side has too much to do: wait a while, then go on"
-	case domain.Unavailable:
-		return "the other side failed or could not be reached: see that it is up, then go on"
-	case domain.TooLarge:
-		return "something is larger than it may be: make it smaller as the message says"
-	case domain.Internal:
-	}
-	return "the worker's log says more; this may be a fault of the program itself"
+// remedies say what to do about what happened; empty where the kind of the error
+// says it.
+var remedies = map[domain.Code]string{
+	domain.CodeAuth:            "the provider refused the key: set a valid one in the worker's environment and start the worker again, then go on",
+	domain.CodeQuota:           "the provider's account has no money or quota left: add some, or use another model, then go on",
+	domain.CodeContextOverflow: "the conversation does not fit the model's window: turn compaction on, set context_window, or use a model with a larger one",
+	domain.CodeContextLost:     "the conversation could not be carried on: configure storage on the workers, which keeps it outside of history",
+	domain.CodeHookFailed:      "a hook returned an error: mend it, start the worker again, then go on",
+	domain.CodeUnknownTool:     "the worker does not have what the agent names: register it there, or take it out of the agent's definition",
+	domain.CodeModelNotFound:   "no worker knows the model, or the provider does not: see the spelling of PROVIDER/NAME",
+	domain.CodeTerminated:      "an operator terminated the workflow; the server's own log says who",
+	domain.CodeTimedOut:        "the workflow reached a time-out set with the server's own tools; start it without one",
+	domain.CodeTimeout:         "no worker finished the work in time: see that workers are up and stay up, or allow more time, then go on",
+	domain.CodeWorkerShutdown:  "workers were told to stop each time: see why they restart, then go on",
+	domain.CodeEmptyResponse:   "the model answered with nothing, twice: change the prompt or the model, or go on to try again",
+	domain.CodeFiltered:        "the provider's filter withheld the answer: change the prompt or the model",
+	domain.CodeInvalidOutput:   "the answer does not fit its schema: mend the schema or the prompt",
+	domain.CodeMalformed:       "the provider's answers could not be read: see that the address is that of a model's API, then go on",
+	domain.CodeGivenUp:         "the provider failed and says that trying again does not help: see its status page, or use another model, then go on",
+	domain.CodeRerouted:        "workers of the task queue differ in their rate limits: give all of them the same (EVERSTEP_RATE_LIMITS), then go on",
+	domain.CodeOutcomeUnknown:  "nobody knows whether a tool call took effect: look at the other side before you go on",
+	domain.CodeInterrupted:     "", domain.CodeBlocked: "", domain.CodeNotRun: "", "": "",
 }
 
-// remedyOfCode is what to do about what happened; empty where the kind says it.
-func remedyOfCode(code domain.Code) string {
-	switch code {
-	case domain.CodeAuth:
-		return "the provider refused the key: set a valid one in the worker's environment and start the worker again, then go on"
-	case domain.CodeQuota:
-		return "the provider's account has no money or quota left: add some, or use another model, then go on"
-	case domain.CodeContextOverflow:
-		return "the conversation does not fit the model's window: turn compaction on, set context_window, or use a model with a larger one"
-	case domain.CodeContextLost:
-		return "the conversation could not be carried on: configure storage on the workers, which keeps it outside of history"
-	case domain.CodeHookFailed:
-		return "a hook returned an error: mend it, start the worker again, then go on"
-	case domain.CodeUnknownTool:
-		return "the worker does not have what the agent names: register it there, or take it out of the agent's definition"
-	case domain.CodeModelNotFound:
-		return "no worker knows the model, or the provider does not: see the spelling of PROVIDER/NAME"
-	case domain.CodeTerminated:
-		return "an operator terminated the workflow; the server's own log says who"
-	case domain.CodeTimedOut:
-		return "the workflow reached a time-out set with the server's own tools; start it without one"
-	case domain.CodeTimeout:
-		return "no worker finished the work in time: see that workers are up and stay up, or allow more time, then go on"
-	case domain.CodeWorkerShutdown:
-		return "workers were told to stop each time: see why they restart, then go on"
-	case domain.CodeEmptyResponse:
-		return "the model answered with nothing, twice: change the prompt or the model, or go on to try again"
-	case domain.CodeFiltered:
-		return "the provider's filter withheld the answer: change the prompt or the model"
-	case domain.CodeInvalidOutput:
-		return "the answer does not fit its schema: mend the schema or the prompt"
-	case domain.CodeMalformed:
-		return "the provider's answers could not be read: see that the address is that of a model's API, then go on"
-	case domain.CodeGivenUp:
-		return "the provider failed and says that trying again does not help: see its status page, or use another model, then go on"
-	case domain.CodeRerouted:
-		return "workers of the task queue differ in their rate limits: give all of them the same (EVERSTEP_RATE_LIMITS), then go on"
-	case domain.CodeOutcomeUnknown:
-		return "nobody knows whether a tool call took effect: look at the other side before you go on"
-	case domain.CodeInterrupted, domain.CodeBlocked, domain.CodeNotRun:
-	}
-	return ""
+var remediesByKind = map[domain.Kind]string{
+	domain.Invalid:     "the same request will fail again: mend what the message names",
+	domain.Denied:      "it was not allowed: see what the message names",
+	domain.Throttled:   "the other side has too much to do: wait a while, then go on",
+	domain.Unavailable: "the other side failed or could not be reached: see that it is up, then go on",
+	domain.TooLarge:    "something is larger than it may be: make it smaller as the message says",
+	domain.Internal:    "the worker's log says more; this may be a fault of the program itself",
+}
+
+// remedy is what to do about an error, first by what happened, then by its kind.
+func remedy(err domain.Error) string {
+	return cmp.Or(remedies[err.Code], remediesByKind[err.Kind], remediesByKind[domain.Internal])
 }

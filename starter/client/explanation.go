@@ -26,6 +26,8 @@ type explanation struct {
 	at   progress.Execution
 	run  progress.Run
 	gone bool
+	// answer is what its last inference answered, empty where that did not.
+	answer string
 
 	// told means that a worker answered: the fields below are set by it.
 	told    bool
@@ -36,7 +38,7 @@ type explanation struct {
 	state  *domain.ExecutionState
 	// heard are the signals of an earlier execution by its events; nil where
 	// they cannot be read.
-	heard *heardSignals
+	heard *domain.Continuation
 
 	missing []string
 }
@@ -68,6 +70,7 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 			}
 			if a = a.With(recorded.Fact, recorded.At); a.Execution.Number == e.asked {
 				e.then, e.at = a, a.Execution
+				e.answered(recorded.Fact)
 			}
 		}
 	}
@@ -76,6 +79,26 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 		e.miss("%s", unread)
 	}
 	return nil
+}
+
+// answered notes what an inference of the execution came to. A summary of the
+// conversation is no answer.
+func (e *explanation) answered(fact progress.Fact) {
+	var work progress.Work
+	answer := ""
+	switch f := fact.(type) {
+	case progress.ModelReplied:
+		if work = f.Work; f.Reply.Message != nil {
+			answer = f.Reply.Message.Text()
+		}
+	case progress.Lost:
+		work = f.Work
+	case progress.Asked:
+		work = f.Work
+	}
+	if work.Model != nil && work.Model.Summary == nil {
+		e.answer = answer
+	}
 }
 
 // runs finds the runs in which the execution was, the oldest first, by what each
@@ -121,32 +144,23 @@ func (e *explanation) recorded() []ExplainStep {
 // outcome of ours.
 func (e *explanation) byServerHere() bool { return e.byServer && e.asked == e.number }
 
-// heardSignals are the signals of an execution as its events tell them: all,
-// in order, without their messages.
-type heardSignals struct {
-	signals []domain.StopSignal
-	// inTime is how many of them came before the loop was over.
-	inTime int
-}
-
-// heard reads the events of an execution that has ended for its signals.
-func (c *Client) heard(ctx context.Context, id string, number int) *heardSignals {
-	h, over := &heardSignals{}, false
-	for event, err := range c.Events(ctx, id, EventsOptions{Number: number}) {
+// hear reads the events of an execution that has ended for its signals: all, in
+// order, without their messages.
+func (e *explanation) hear(ctx context.Context, c *Client) {
+	var heard domain.Continuation
+	to := &heard.StopSignals
+	for event, err := range c.Events(ctx, e.called(), EventsOptions{Number: e.asked}) {
 		if err != nil {
-			return nil
+			return
 		}
-		switch e := event.(type) {
+		switch event := event.(type) {
 		case domain.StopSignalReceived:
-			h.signals = append(h.signals, domain.StopSignal{Reason: e.Reason, Source: e.Source})
-			if !over {
-				h.inTime++
-			}
+			*to = append(*to, domain.StopSignal{Reason: event.Reason, Source: event.Source})
 		case domain.AgentExecutionStopped:
-			over = true
+			to = &heard.Late
 		}
 	}
-	return h
+	e.heard = &heard
 }
 
 // continuation is what is known of the signals; whole is false where others may
@@ -164,13 +178,8 @@ func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 		return c, false
 	}
 	// Those that came after the last step follow those that it knew.
-	c.StopSignals, c.Late = slices.Clip(c.StopSignals), slices.Clip(c.Late)
-	for i := len(c.StopSignals) + len(c.Overridden); i < len(e.heard.signals); i++ {
-		if i < e.heard.inTime {
-			c.StopSignals = append(c.StopSignals, e.heard.signals[i])
-		} else {
-			c.Late = append(c.Late, e.heard.signals[i])
-		}
-	}
+	known := min(len(c.StopSignals)+len(c.Overridden), len(e.heard.StopSignals))
+	c.StopSignals = append(slices.Clip(c.StopSignals), e.heard.StopSignals[known:]...)
+	c.Late = append(slices.Clip(c.Late), e.heard.Late...)
 	return c, true
 }

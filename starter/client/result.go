@@ -27,15 +27,13 @@ func (c *Client) Result(ctx context.Context, id string, number int) (Result, err
 	case t.outcome == nil:
 		return Result{}, errorf(Refused, nil, "execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
 	}
-	return c.result(ctx, t, t.runID())
+	return c.result(ctx, t)
 }
 
-// result adds the answer to an outcome. last is the newest run in which the
-// execution was.
-func (c *Client) result(ctx context.Context, t target, last string) (Result, error) {
+// result adds the answer to an outcome.
+func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	outcome := *t.outcome
 	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
-	r.RunID = last
 	if _, byServer := t.serverEnd(); !byServer {
 		if page, ok := c.told(ctx, t); ok {
 			r.Answer, r.Error, r.Signal = page.Answer, page.Error, page.Signal
@@ -45,16 +43,13 @@ func (c *Client) result(ctx context.Context, t target, last string) (Result, err
 	if outcome.Rewritten {
 		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it; start one with `starter worker` or `starter dev`", outcome.Number, t.called())
 	}
-	answer, failure, err := c.recorded(ctx, t.agent, last, outcome.ExecutionID)
-	if err != nil {
+	e := explanation{target: t}
+	if err := e.read(ctx, c); err != nil {
 		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
 	}
-	r.Answer, r.Source = answer, contract.FromHistory
+	r.Answer, r.Source = e.answer, contract.FromHistory
 	if outcome.Status == domain.StatusFailed {
-		r.Error = failure
-		if r.Error == nil || outcome.Code != "" && r.Error.Code != outcome.Code {
-			r.Error = failureOf(outcome)
-		}
+		r.Error = e.error()
 	}
 	return c.withOutput(ctx, t.agent, r), nil
 }
@@ -71,34 +66,6 @@ func (c *Client) told(ctx context.Context, t target) (contract.StepsPage, bool) 
 	}
 	page, err := put(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.outcome.Number, From: math.MaxInt32})
 	return page, err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
-}
-
-// recorded reads history backwards, from a run on, for what the last inference
-// of an execution answered, or why it did not. Both are absent where the
-// execution made none. A summary of the conversation is no answer.
-func (c *Client) recorded(ctx context.Context, a agent, last string, id domain.ExecutionID) (answer string, failure *domain.Error, err error) {
-	for recorded, err := range c.reader(a).BackwardsChain(ctx, last) {
-		if err != nil {
-			return "", nil, goneIfDeleted(err, "the answer of %s: its run has been deleted", a.called())
-		}
-		var work progress.Work
-		switch f := recorded.Fact.(type) {
-		case progress.ModelReplied:
-			work, failure = f.Work, f.Reply.Error
-			if f.Reply.Message != nil {
-				answer = f.Reply.Message.Text()
-			}
-		case progress.Lost:
-			work, failure = f.Work, f.Loss.Err()
-		case progress.Asked:
-			work = f.Work
-		}
-		if work.Model != nil && work.Execution() == id && work.Model.Summary == nil {
-			return answer, failure, nil
-		}
-		answer, failure = "", nil
-	}
-	return "", nil, nil
 }
 
 // failureOf says in words why an execution failed of which only the outcome is
@@ -121,43 +88,35 @@ func failureOf(o contract.Outcome) *domain.Error {
 // polls nothing and needs no worker; it outlives restarts of the server.
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
 	t, err := c.targetEnd(ctx, id, number)
-	last := t.runID()
 	if err == nil && t.outcome == nil {
-		t.outcome, last, err = c.await(ctx, t)
+		if err = c.await(ctx, t); err == nil {
+			t, err = c.targetEnd(ctx, id, t.asked)
+		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return Result{}, fail(ctx, id, "waiting for "+id, err)
+	case t.outcome == nil:
+		return Result{}, t.vanished(t.asked)
 	}
-	return c.result(ctx, t, last)
+	return c.result(ctx, t)
 }
 
-// await follows the history until an execution has ended, and says in which run.
-func (c *Client) await(ctx context.Context, t target) (*contract.Outcome, string, error) {
-	last := t.runID()
-	for it, err := range c.chain(ctx, t.snapshot, last) {
+// await follows the history until an execution has ended, or the workflow has.
+func (c *Client) await(ctx context.Context, t target) error {
+	for it, err := range c.chain(ctx, t.snapshot, t.runID()) {
 		if err != nil {
-			return nil, "", err
+			return err
 		}
 		c.connection(it)
 		if it.Fact == nil {
 			continue
 		}
-		last = it.Run
-		outcome, ok := progress.OutcomeOf(it.Fact)
-		if ok && outcome.Number == t.asked {
-			return &outcome, last, nil
-		}
-		if ok && outcome.Number > t.asked {
-			outcome, err := c.past(ctx, t)
-			return outcome, last, err
+		if outcome, ok := progress.OutcomeOf(it.Fact); ok && outcome.Number >= t.asked {
+			break
 		}
 	}
-	// The workflow has ended without saying it.
-	now, err := c.locate(ctx, t.called())
-	if err == nil && (now.firstRunID() != t.firstRunID() || now.number != t.asked || now.ended == nil) {
-		err = t.vanished(t.asked)
-	}
-	return now.ended, last, err
+	return nil
 }
 
 // FormatOf returns the response format whose answers are values of a Go type:
