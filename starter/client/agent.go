@@ -116,6 +116,21 @@ func (c *Client) pending(s snapshot) []history.Pending {
 	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
 }
 
+// failureOf says in words why an execution failed of which only the outcome is
+// known.
+func failureOf(o contract.Outcome) *domain.Error {
+	switch o.Code {
+	case domain.CodeTerminated:
+		return domain.CodedErrorf(domain.Denied, o.Code, "an operator terminated the workflow").From("server")
+	case domain.CodeTimedOut:
+		return domain.CodedErrorf(domain.Denied, o.Code, "the workflow reached its time-out").From("server")
+	case "":
+		return domain.Errorf(cmp.Or(o.Kind, domain.Internal), "the execution failed; explain says more")
+	default:
+		return domain.CodedErrorf(cmp.Or(o.Kind, domain.Internal), o.Code, "the execution failed: %s; explain says more", o.Code)
+	}
+}
+
 // An Execution names one execution of one agent.
 type Execution struct {
 	AgentID domain.AgentID `json:"agent_id"`

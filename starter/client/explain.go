@@ -162,15 +162,11 @@ func (e *explanation) allSteps() []ExplainStep {
 // reported is what the execution itself has counted, where anybody tells.
 func (e *explanation) reported() *ExplainReported {
 	priced := e.then.Price != nil
-	switch {
-	case e.outcome != nil && !e.byServerHere():
-		return &ExplainReported{
-			Steps: e.outcome.Steps, Usage: e.outcome.Usage.View(), CostNanoUSD: costOf(e.outcome.CostNanoUSD, priced),
-		}
+	switch o := e.outcome; {
+	case o != nil && !e.byServerHere():
+		return &ExplainReported{o.Steps, o.Usage.View(), costOf(o.CostNanoUSD, priced)}
 	case e.state != nil:
-		return &ExplainReported{
-			Steps: e.state.StepCount(), Usage: e.state.Usage().View(), CostNanoUSD: costOf(e.state.CostNanoUSD(), priced),
-		}
+		return &ExplainReported{e.state.StepCount(), e.state.Usage().View(), costOf(e.state.CostNanoUSD(), priced)}
 	}
 	return nil
 }

@@ -84,28 +84,6 @@ func explainSignals(signals []domain.StopSignal, fate SignalFate) []ExplainSigna
 	return all
 }
 
-// error is why the execution failed.
-func (e *explanation) error() *domain.Error {
-	if e.failure != nil {
-		return e.failure
-	}
-	if e.status != nil && e.status.Error != nil {
-		return e.status.Error
-	}
-	told := failureOf(*e.outcome)
-	if e.byServerHere() {
-		return told
-	}
-	recorded := e.recorded()
-	if n := len(recorded); n > 0 && len(recorded[n-1].Errors) > 0 {
-		last := recorded[n-1].Errors[len(recorded[n-1].Errors)-1]
-		if e.outcome.Code == "" || e.outcome.Code == last.Code {
-			return &last
-		}
-	}
-	return told
-}
-
 // summary says in one sentence why the execution ended.
 func (e *explanation) summary(end *ExplainEnding) string {
 	said, source := "", ""

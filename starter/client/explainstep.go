@@ -24,14 +24,19 @@ type callPrint struct {
 func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	step := s.Step
 	e := ExplainStep{
-		Number: step.Number, StepID: step.ID, Interrupted: step.Interrupted,
+		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
-		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced), FinishReason: finishOf(step),
-		Lost: step.Lost.View(), LostNanoUSD: costOf(step.LostNanoUSD, priced),
-		FailedAttempts: failedOf(step), Tools: []ExplainTool{}, Retries: []ExplainRetry{},
+		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced), used: step.Usage,
+		Lost: step.Lost.View(), LostNanoUSD: costOf(step.LostNanoUSD, priced), lost: step.Lost,
+		FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
 	}
-	e.Type = new(step.Type())
+	if step.Response != nil { // the attempt that was answered
+		e.FailedAttempts = max(step.Tries-1, 0)
+	}
+	if finish, ok := step.FinishReason(); ok {
+		e.FinishReason = &finish
+	}
 	for i, call := range step.ToolExecutions {
 		tool, print := explainTool(call)
 		e.Tools = append(e.Tools, tool)
@@ -76,27 +81,13 @@ func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
 	return e
 }
 
-// failedOf counts the attempts of a step that failed, as far as the step itself
-// tells: all but the one that was answered.
-func failedOf(step domain.AgentStep) int {
-	failed := step.Tries
-	if step.Response != nil {
-		failed--
-	}
-	return max(failed, 0)
-}
-
-func finishOf(step domain.AgentStep) *domain.FinishReason {
-	if finish, ok := step.FinishReason(); ok {
-		return &finish
-	}
-	return nil
-}
-
 func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
 	e := ExplainTool{
-		Tool: call.Name(), Arguments: cutArguments(call.Args()), Outcome: call.Outcome(),
+		Tool: call.Name(), Arguments: call.Args(), Outcome: call.Outcome(),
 		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error,
+	}
+	if short := domain.Shorten(e.Arguments, maxExplainedArguments); short != e.Arguments {
+		e.Arguments = short + "…"
 	}
 	result := call.Value
 	if call.Error != nil {
@@ -109,42 +100,28 @@ func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
 	return e, domain.DigestOf([]byte(call.Name()), []byte(call.Args()), []byte(e.Outcome), []byte(result))
 }
 
-func cutArguments(arguments string) string {
-	if short := domain.Shorten(arguments, maxExplainedArguments); short != arguments {
-		return short + "…"
-	}
-	return arguments
-}
-
 // withHistory adds what only history keeps of the step.
 func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
 	e.Retries, e.Compactions, e.QueuedMilliseconds = h.Retries, h.Compactions, h.QueuedMilliseconds
 	// A step's own count has its inferences in it that were answered.
 	e.FailedAttempts = h.FailedAttempts
 	if e.Lost == (domain.UsageView{}) && e.Usage.TotalTokens >= h.Lost.TotalTokens { // written before a step knew it
-		e.Lost, e.LostNanoUSD = h.Lost, h.LostNanoUSD
+		e.Lost, e.LostNanoUSD, e.lost = h.Lost, h.LostNanoUSD, h.lost
 	}
 	return e
 }
 
 // hasError reports whether anything in the step failed.
 func (e ExplainStep) hasError() bool {
-	if len(e.Errors) > 0 {
-		return true
-	}
-	for _, tool := range e.Tools {
-		if tool.Error != nil {
-			return true
-		}
-	}
-	return false
+	return len(e.Errors) > 0 || slices.ContainsFunc(e.Tools, func(t ExplainTool) bool { return t.Error != nil })
 }
 
 // totalsOf sums the steps up.
 func totalsOf(steps []ExplainStep) ExplainTotals {
 	t := ExplainTotals{Steps: len(steps), CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
+	var used, lost domain.Usage
 	for _, s := range steps {
-		t.Usage, t.Lost = addUsage(t.Usage, s.Usage), addUsage(t.Lost, s.Lost)
+		used, lost = used.Add(s.used), lost.Add(s.lost)
 		t.CostNanoUSD, t.LostNanoUSD = addCost(t.CostNanoUSD, s.CostNanoUSD), addCost(t.LostNanoUSD, s.LostNanoUSD)
 		t.FailedAttempts += s.FailedAttempts
 		t.Compactions += len(s.Compactions)
@@ -157,16 +134,8 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 			t.StepsWithError++
 		}
 	}
+	t.Usage, t.Lost = used.View(), lost.View()
 	return t
-}
-
-func addUsage(a, b domain.UsageView) domain.UsageView {
-	return domain.UsageView{
-		InputTokens: a.InputTokens + b.InputTokens, OutputTokens: a.OutputTokens + b.OutputTokens,
-		CacheReadTokens: a.CacheReadTokens + b.CacheReadTokens, CacheWriteTokens: a.CacheWriteTokens + b.CacheWriteTokens,
-		ReasoningTokens: a.ReasoningTokens + b.ReasoningTokens, TotalTokens: a.TotalTokens + b.TotalTokens,
-		Estimated: a.Estimated || b.Estimated,
-	}
 }
 
 // addCost adds two costs; with one that is unknown the sum is.
@@ -222,15 +191,15 @@ func wasteOf(steps []ExplainStep, t ExplainTotals) ExplainWaste {
 // result each time, the most wasteful first.
 func repeatedCalls(steps []ExplainStep) []ExplainRepeat {
 	found := map[domain.Digest]int{}
-	var all []ExplainRepeat
+	all := []ExplainRepeat{}
 	for _, s := range steps {
 		for _, print := range s.prints {
 			tool := s.Tools[print.tool]
 			at, seen := found[print.digest]
 			if !seen {
-				found[print.digest] = len(all)
-				all = append(all, ExplainRepeat{Tool: tool.Tool, Arguments: tool.Arguments, Times: 1, Steps: []int{s.Number}})
-				continue
+				at = len(all)
+				found[print.digest] = at
+				all = append(all, ExplainRepeat{Tool: tool.Tool, Arguments: tool.Arguments, ResultTokens: -tool.ResultTokens})
 			}
 			all[at].Times++
 			all[at].ResultTokens += tool.ResultTokens
@@ -241,5 +210,5 @@ func repeatedCalls(steps []ExplainStep) []ExplainRepeat {
 	}
 	repeated := slices.DeleteFunc(all, func(r ExplainRepeat) bool { return r.Times < 2 })
 	slices.SortStableFunc(repeated, func(a, b ExplainRepeat) int { return cmp.Compare(b.ResultTokens, a.ResultTokens) })
-	return append([]ExplainRepeat{}, repeated...)
+	return repeated
 }

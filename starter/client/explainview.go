@@ -105,8 +105,10 @@ type ExplainStep struct {
 	// Errors are the step's own, those of its tool calls aside.
 	Errors []domain.Error `json:"errors"`
 
-	// prints are those of its tool calls that were run, for repetitions.
-	prints []callPrint
+	// used and lost are Usage and Lost, to be added up; prints are those of its
+	// tool calls that were run, for repetitions.
+	used, lost domain.Usage
+	prints     []callPrint
 }
 
 // An ExplainTool is one tool call of a step.

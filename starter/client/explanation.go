@@ -183,3 +183,25 @@ func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 	c.Late = append(slices.Clip(c.Late), e.heard.Late...)
 	return c, true
 }
+
+// error is why the execution failed.
+func (e *explanation) error() *domain.Error {
+	if e.failure != nil {
+		return e.failure
+	}
+	if e.status != nil && e.status.Error != nil {
+		return e.status.Error
+	}
+	told := failureOf(*e.outcome)
+	if e.byServerHere() {
+		return told
+	}
+	recorded := e.recorded()
+	if n := len(recorded); n > 0 && len(recorded[n-1].Errors) > 0 {
+		last := recorded[n-1].Errors[len(recorded[n-1].Errors)-1]
+		if e.outcome.Code == "" || e.outcome.Code == last.Code {
+			return &last
+		}
+	}
+	return told
+}

@@ -77,10 +77,7 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 			if !foreign {
 				l = Listed{AgentID: a.id, ID: a.called(), Name: a.name}
 			}
-			if !yield(c.listed(ctx, a, l, info), nil) {
-				return
-			}
-			if count++; count == o.Limit {
+			if count++; !yield(c.listed(ctx, a, l, info), nil) || count == o.Limit {
 				return
 			}
 		}
@@ -95,9 +92,11 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.Execute)
 	}
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
-		var token []byte
-		for {
-			response, err := c.visiblePage(ctx, query, token)
+		request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace, Query: query, PageSize: listPage}
+		for more := true; more; more = len(request.NextPageToken) > 0 {
+			call, cancel := context.WithTimeout(ctx, history.CallTimeout)
+			response, err := c.temporal.ListWorkflow(call, request)
+			cancel()
 			if err != nil {
 				yield(nil, err)
 				return
@@ -107,19 +106,9 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 					return
 				}
 			}
-			if token = response.GetNextPageToken(); len(token) == 0 {
-				return
-			}
+			request.NextPageToken = response.GetNextPageToken()
 		}
 	}
-}
-
-func (c *Client) visiblePage(ctx context.Context, query string, token []byte) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-	defer cancel()
-	return c.temporal.ListWorkflow(call, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: c.cfg.Namespace, Query: query, PageSize: listPage, NextPageToken: token,
-	})
 }
 
 // listed joins what the memo, the search attributes and the server say of who is
@@ -133,25 +122,22 @@ func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb
 		l.ClosedAt = closed.AsTime()
 	}
 	outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo())
-	ended := err == nil
-	if ended {
-		l = l.with(outcome)
-	} else if end, over := history.EndOf(info.GetStatus()); over {
-		if cut, byServer := end.Outcome(); byServer {
-			cut.Number = 1
-			l = l.with(cut)
+	if err != nil {
+		if end, over := history.EndOf(info.GetStatus()); over {
+			if cut, byServer := end.Outcome(); byServer {
+				cut.Number = 1
+				l = l.with(cut)
+			}
 		}
+		return l
 	}
-	if ended && !l.Foreign && (a.name != "" && l.Open || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED) {
-		return c.looked(ctx, a, l)
+	l = l.with(outcome)
+	if l.Foreign || (a.name == "" || !l.Open) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		return l
 	}
-	return l
-}
-
-// looked finds out what the list cannot tell: whether a session whose memo
-// says how an execution ended is, or was, in the next one by now. Where the
-// server does not tell either, the list's word stays.
-func (c *Client) looked(ctx context.Context, a agent, l Listed) Listed {
+	// What the list cannot tell is whether a session whose memo says how an
+	// execution ended is, or was, in the next one by now. Where the server does
+	// not tell either, the list's word stays.
 	p, err := c.locate(ctx, a.called())
 	if err != nil || p.runID() != l.RunID {
 		return l

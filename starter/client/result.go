@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -47,6 +46,9 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	if err := e.read(ctx, c); err != nil {
 		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
 	}
+	if e.gone && len(e.at.Done) == 0 {
+		return Result{}, gone("the answer of %s: its run has been deleted", t.called())
+	}
 	r.Answer, r.Source = e.answer, contract.FromHistory
 	if outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
@@ -66,21 +68,6 @@ func (c *Client) told(ctx context.Context, t target) (contract.StepsPage, bool) 
 	}
 	page, err := put(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.outcome.Number, From: math.MaxInt32})
 	return page, err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
-}
-
-// failureOf says in words why an execution failed of which only the outcome is
-// known.
-func failureOf(o contract.Outcome) *domain.Error {
-	switch o.Code {
-	case domain.CodeTerminated:
-		return domain.CodedErrorf(domain.Denied, o.Code, "an operator terminated the workflow").From("server")
-	case domain.CodeTimedOut:
-		return domain.CodedErrorf(domain.Denied, o.Code, "the workflow reached its time-out").From("server")
-	case "":
-		return domain.Errorf(cmp.Or(o.Kind, domain.Internal), "the execution failed; explain says more")
-	default:
-		return domain.CodedErrorf(cmp.Or(o.Kind, domain.Internal), o.Code, "the execution failed: %s; explain says more", o.Code)
-	}
 }
 
 // Wait waits until an execution has ended, in whatever way, and returns its

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -128,23 +129,18 @@ func (p position) stuck() string {
 
 // doing says in words what is going on, and since when.
 func (p position) doing(work []history.Pending, step int) (string, time.Time) {
-	if p.trouble != "" || len(work) == 0 {
-		text, since := "no worker says", time.Time{}
-		if task := p.GetPendingWorkflowTask(); task != nil {
-			text, since = "it waits for a worker to go on", task.GetOriginalScheduledTime().AsTime()
-		}
-		if p.trouble != "" {
-			text = p.stuck()
-		}
-		return text, since
+	if p.trouble == "" && len(work) > 0 {
+		oldest := slices.MinFunc(work, func(a, b history.Pending) int { return a.Since.Compare(b.Since) })
+		return describeWork(work, step), oldest.Since
 	}
-	since := work[0].Since
-	for _, w := range work {
-		if w.Since.Before(since) {
-			since = w.Since
-		}
+	text, since := "no worker says", time.Time{}
+	if task := p.GetPendingWorkflowTask(); task != nil {
+		text, since = "it waits for a worker to go on", task.GetOriginalScheduledTime().AsTime()
 	}
-	return describeWork(work, step), since
+	if p.trouble != "" {
+		text = p.stuck()
+	}
+	return text, since
 }
 
 // describeWork says in words what is pending.
@@ -158,19 +154,20 @@ func describeWork(work []history.Pending, step int) string {
 			tools++
 		}
 	}
-	switch {
+	switch first := work[0]; {
 	case tools == 1 && len(work) == 1:
-		return fmt.Sprintf("step %d: tool call%s", step, how(work[0]))
+		return fmt.Sprintf("step %d: tool call%s", step, how(first))
 	case tools > 0:
 		return fmt.Sprintf("step %d: %d tool calls", step, tools)
-	case work[0].Activity == string(contract.ListTools):
-		return "asking a worker for its tools" + how(work[0])
-	case work[0].Activity == string(contract.CallHook):
-		return "calling a hook" + how(work[0])
-	case work[0].Activity == string(contract.Record):
-		return "recording the transcript" + how(work[0])
+	case first.Activity == string(contract.ListTools):
+		return "asking a worker for its tools" + how(first)
+	case first.Activity == string(contract.CallHook):
+		return "calling a hook" + how(first)
+	case first.Activity == string(contract.Record):
+		return "recording the transcript" + how(first)
+	default:
+		return first.Activity
 	}
-	return work[0].Activity
 }
 
 // how adds how far a piece of work is.
@@ -192,12 +189,11 @@ func how(w history.Pending) string {
 
 // limited is the first piece of work that waits for its turn under a rate limit.
 func limited(work []history.Pending) (history.Pending, bool) {
-	for _, w := range work {
-		if w.Limited != "" {
-			return w, true
-		}
+	i := slices.IndexFunc(work, func(w history.Pending) bool { return w.Limited != "" })
+	if i < 0 {
+		return history.Pending{}, false
 	}
-	return history.Pending{}, false
+	return work[i], true
 }
 
 // waiting says in a status what an inference waits for, where it does not go on:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -67,28 +68,21 @@ func (c *Client) watcher(ctx context.Context, id string, o FollowOptions) (*watc
 // it that is still there.
 func (c *Client) beginning(ctx context.Context, s snapshot, number int) (string, error) {
 	runID := s.runID()
-	for {
-		began, err := c.reader(s.agent).First(ctx, runID)
-		if err != nil {
-			return "", err
-		}
+	began, err := c.reader(s.agent).First(ctx, runID)
+	for err == nil && began.Readable() && began.Continues != "" && progress.Carried(began.Input).Number >= number {
 		before := began.Continues
-		if !began.Readable() || before == "" || progress.Carried(began.Input).Number < number {
-			return runID, nil
-		}
-		if _, err := c.reader(s.agent).First(ctx, before); deleted(err) {
+		if began, err = c.reader(s.agent).First(ctx, before); deleted(err) {
 			return runID, nil
 		}
 		runID = before
 	}
+	return runID, err
 }
 
 const (
-	// textEvery is how often the live text is looked at on loopback, textFar
-	// elsewhere, where heartbeats are further apart.
+	// textEvery is how often the live text is looked at on loopback. Elsewhere,
+	// where heartbeats are further apart, it is as often as other pending work.
 	textEvery = 200 * time.Millisecond
-	textFar   = time.Second
-	// workEvery is how often other pending work is looked at.
 	workEvery = time.Second
 	// stalledAfter is how long work may wait for a worker without a word.
 	stalledAfter = 5 * time.Second
@@ -144,7 +138,7 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 			case it.err != nil:
 				return it.err
 			}
-			w.item(ctx, it.item)
+			w.item(ctx, it.Item)
 			if w.passed() {
 				return w.over()
 			}
@@ -160,8 +154,8 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 
 // A delivery is an item on its way from the reader.
 type delivery struct {
-	item history.Item
-	err  error
+	history.Item
+	err error
 }
 
 // read reads the chain in the background, since waiting for it takes long.
@@ -203,14 +197,10 @@ func (w *watcher) item(ctx context.Context, it history.Item) {
 
 // quiet reports whether an event happened before the caller wanted to know.
 func (w *watcher) quiet(it history.Item) bool {
-	if w.quietRun == "" {
-		return false
+	if it.Run != w.quietRun || it.Event > w.quietUntil {
+		w.quietRun = ""
 	}
-	if it.Run == w.quietRun && it.Event <= w.quietUntil {
-		return true
-	}
-	w.quietRun = ""
-	return false
+	return w.quietRun != ""
 }
 
 // wants reports whether an event is of an execution that the caller wants to see.
@@ -220,13 +210,13 @@ func (w *watcher) wants(e Event) bool {
 
 // show gives an event to the caller if it is of the execution that is wanted.
 func (w *watcher) show(e Event) {
-	switch {
-	case w.number == 0:
+	last := EventClosed
+	if w.number != 0 {
+		last = EventEnded
+	}
+	if w.wants(e) && (w.number == 0 || e.Type != EventClosed) {
 		w.give(e)
-		w.finished = w.finished || e.Type == EventClosed
-	case e.Number == w.number && e.Type != EventClosed:
-		w.give(e)
-		w.finished = w.finished || e.Type == EventEnded
+		w.finished = w.finished || e.Type == last
 	}
 }
 
@@ -254,9 +244,6 @@ func (w *watcher) over() error {
 func (w *watcher) pace() time.Duration {
 	if w.reducer.inferring() && w.client.cfg.Loopback {
 		return textEvery
-	}
-	if w.reducer.inferring() {
-		return textFar
 	}
 	return workEvery
 }
@@ -310,14 +297,8 @@ func stalls(s snapshot, work []history.Pending) bool {
 	if s.GetPendingWorkflowTask().GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED {
 		return true
 	}
-	waits := false
-	for _, w := range work {
-		if !w.Waiting {
-			return false
-		}
-		waits = waits || !w.BackingOff
-	}
-	return waits
+	return !slices.ContainsFunc(work, func(w history.Pending) bool { return !w.Waiting }) &&
+		slices.ContainsFunc(work, func(w history.Pending) bool { return !w.BackingOff })
 }
 
 // reasons are why calls were not run, which only a worker can tell.
@@ -356,9 +337,8 @@ func (w *watcher) callsOf(ctx context.Context, e Event) ([]domain.ToolExecution,
 	w.why.runID, w.why.step, w.why.calls = e.RunID, e.Step, nil
 	page, err := glance(ctx, w.client, w.snapshot.agent, e.RunID, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
 	w.why.mute = errors.Is(err, errNoWorker)
-	if err != nil || len(page.Steps) == 0 || page.Steps[0].Step.Number != e.Step {
-		return nil, false
+	if err == nil && len(page.Steps) > 0 && page.Steps[0].Step.Number == e.Step {
+		w.why.calls = page.Steps[0].Step.ToolExecutions
 	}
-	w.why.calls = page.Steps[0].Step.ToolExecutions
 	return w.why.calls, w.why.calls != nil
 }
