@@ -111,75 +111,45 @@ func (a agent) vanished(number int) *Error {
 // runs on an agent, so the newest is the one whose outcome the memo holds or
 // the next; what was recorded last tells which.
 func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
-	if err := c.inherit(ctx, &s); err != nil {
-		return position{}, err
+	if s.outcome == nil && s.firstRunID() != s.runID() { // its own memo has none yet
+		began, err := c.reader(s.agent).First(ctx, s.runID())
+		if err != nil {
+			return position{}, err
+		}
+		if began.Input.Carry != nil {
+			s.outcome = began.Input.Carry.Outcome
+		}
 	}
-	if s.settled() {
-		return position{snapshot: s, number: s.outcome.Number, ended: s.outcome}, nil
-	}
-	scan, err := c.newest(ctx, s)
-	switch {
-	case err != nil:
-		return position{}, err
-	case scan.outcome != nil: // it ended after the description
-		s.outcome = scan.outcome
-		return position{snapshot: s, number: scan.outcome.Number, ended: scan.outcome, trouble: scan.trouble}, nil
-	case s.outcome != nil && !scan.begun:
-		return position{snapshot: s, number: s.outcome.Number, ended: s.outcome, trouble: scan.trouble}, nil
-	}
-	p := position{snapshot: s, number: scan.ended + 1, step: scan.step, trouble: scan.trouble}
-	p.ended = s.cutShort(p.number, p.step)
-	p.byServer = p.ended != nil
-	return p, nil
-}
-
-// inherit fills in the outcome that a run took over from the one before, where
-// its own memo has none.
-func (c *Client) inherit(ctx context.Context, s *snapshot) error {
-	if s.outcome != nil || s.firstRunID() == s.runID() {
-		return nil
-	}
-	began, err := c.reader(s.agent).First(ctx, s.runID())
-	if err == nil && began.Input.Carry != nil {
-		s.outcome = began.Input.Carry.Outcome
-	}
-	return err
-}
-
-// settled reports whether the memo is the last word: the workflow came to its
-// own end after it.
-func (s snapshot) settled() bool {
-	return s.outcome != nil && s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-}
-
-// cutShort is the outcome of an execution that was in progress when the server
-// ended the workflow; nil where it did not.
-func (s snapshot) cutShort(number, step int) *contract.Outcome {
-	o, ok := s.serverEnd()
-	if !ok {
-		return nil
-	}
-	o.AgentID, o.ExecutionID, o.Number, o.Steps = s.id, s.executionID(number), number, max(step-1, 0)
-	return &o
-}
-
-// newest reads the run backwards for the execution after the one that the memo
-// knows to have ended.
-func (c *Client) newest(ctx context.Context, s snapshot) (newestScan, error) {
 	scan := newestScan{}
 	if s.outcome != nil {
+		if s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED { // the memo is the last word
+			return position{snapshot: s, number: s.outcome.Number, ended: s.outcome}, nil
+		}
 		scan.ended = s.outcome.Number
 	}
 	scan.want = s.executionID(scan.ended + 1)
 	for recorded, err := range c.reader(s.agent).Backwards(ctx, s.runID()) {
 		if err != nil {
-			return scan, err
+			return position{}, err
 		}
 		if scan.take(recorded.Fact) {
 			break
 		}
 	}
-	return scan, nil
+	p := position{snapshot: s, trouble: scan.trouble}
+	if scan.outcome != nil { // it ended after the description
+		p.outcome = scan.outcome
+	}
+	if scan.outcome != nil || p.outcome != nil && scan.step == 0 {
+		p.number, p.ended = p.outcome.Number, p.outcome
+		return p, nil
+	}
+	p.number, p.step = scan.ended+1, scan.step
+	if cut, ok := s.serverEnd(); ok { // while it was in progress
+		cut.AgentID, cut.ExecutionID, cut.Number, cut.Steps = s.id, scan.want, p.number, max(p.step-1, 0)
+		p.ended, p.byServer = &cut, true
+	}
+	return p, nil
 }
 
 // A newestScan looks at what a run records from the newest back.
@@ -187,9 +157,8 @@ type newestScan struct {
 	// ended is the execution that is known to have ended, want the id of the next.
 	ended int
 	want  domain.ExecutionID
-	// begun and step say that the wanted one has begun, and its step by now.
-	begun bool
-	step  int
+	// step is that of the wanted one by now; zero: it has not begun.
+	step int
 	// outcome is that of the wanted one, where it has ended meanwhile.
 	outcome *contract.Outcome
 	// trouble is why the newest workflow task failed; empty where one has gone
@@ -216,23 +185,23 @@ func (n *newestScan) take(fact progress.Fact) bool {
 	case progress.Asked:
 		switch {
 		case f.Step() > 0 && f.Execution() == n.want:
-			n.begun, n.step = true, f.Step()
+			n.step = f.Step()
 		case f.Hook != nil && f.Hook.ExecutionID == n.want: // it may be the first of a step that is between two
-			n.begun, n.step = true, f.Hook.Steps+1
+			n.step = f.Hook.Steps + 1
 		}
-		return n.begun
+		return n.step > 0
 	case progress.Sent:
 		if f.Reply.Began && f.Reply.Number > n.ended { // and no step after it
-			n.begun, n.step = true, 1
+			n.step = 1
 		}
-		return n.begun
+		return n.step > 0
 	case progress.RunBegan:
 		switch took := progress.Carried(f.Input); {
 		case !f.Readable():
 		case took.Begins && took.Number == n.ended+1:
-			n.begun, n.step = true, 1
+			n.step = 1
 		case took.Open && took.Execution == n.want:
-			n.begun, n.step = true, took.Steps+1
+			n.step = took.Steps + 1
 		}
 		return true
 	}

@@ -45,10 +45,7 @@ const startTries = 5
 // execution is in progress. It needs a worker only where a session is open;
 // Config.Progress is told when none is up.
 func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
-	if s.ID == "" {
-		s.ID = uuid.NewString()
-	}
-	a, err := agentOf(s.ID)
+	a, err := agentOf(cmp.Or(s.ID, uuid.NewString()))
 	if err != nil {
 		return Execution{}, err
 	}
@@ -107,11 +104,11 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		StaticSummary:                            a.name,
 		Memo:                                     memo,
 	}, string(contract.Execute), o.input)
-	switch {
-	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
+	if err != nil {
+		if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+			err = fail(ctx, a.called(), "starting "+a.called(), err)
+		}
 		return Execution{}, err
-	case err != nil:
-		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
 	return a.begun(o.number, a.id.Execution(run.GetRunID(), o.number), run.GetRunID()), nil
 }
@@ -149,8 +146,7 @@ func (s Start) message() contract.SendRequest {
 	}
 	request := contract.SendRequest{Prompt: s.Prompt, IfIdle: true, Budget: s.Budget}
 	if given.Model.Provider != "" {
-		model := given.Model
-		request.Model = &model
+		request.Model = new(given.Model)
 	}
 	given.Model, given.Budget = domain.LLMConfig{}, domain.ExecutionBudget{}
 	if !reflect.ValueOf(given).IsZero() {
