@@ -44,7 +44,7 @@ type inference struct {
 }
 
 // A Retry are attempts at an inference that failed one after another within one
-// activity. Of several only the last one's reason is recorded.
+// activity. Of several that ended without an answer the last one has its own.
 type Retry struct {
 	Attempts int
 	// Why is nil where nobody has recorded it.
@@ -155,14 +155,12 @@ func (s Step) replied(f ModelReplied, at At) Step {
 		s.Compactions[n-1].Usage = f.Reply.Response.Usage.Add(f.Reply.Spent)
 	}
 	failed := max(f.Reply.Tries, f.Attempt, 1)
-	why := f.Before
 	switch f.Reply.Outcome {
 	case contract.Answered, contract.Interrupted:
-		failed--
+		return s.retried(failed-1, nil, f.Before, f.Reply.Spent, at.Price)
 	case contract.ShutDown, contract.BilledFailure:
-		why = WhyUnanswered(f.Reply)
 	}
-	return s.retried(failed, why, f.Reply.Spent, at.Price)
+	return s.retried(failed, f.Before, WhyUnanswered(f.Reply), f.Reply.Spent, at.Price)
 }
 
 // lost counts what an inference without a reply may have cost. To have come to
@@ -180,7 +178,7 @@ func (s Step) lost(f Lost, at At) Step {
 	if f.Attempt == 0 && f.Turns && err.Code == domain.CodeInterrupted {
 		return s
 	}
-	return s.retried(max(f.Attempt, 1), err, spent, at.Price)
+	return s.retried(max(f.Attempt, 1), f.Before, err, spent, at.Price)
 }
 
 func lastOf(work Work, reply contract.ModelReply, loss *Loss) *inference {
@@ -212,9 +210,14 @@ func (s Step) spent(used, lost domain.Usage, price *domain.Price) Step {
 	return s
 }
 
-func (s Step) retried(n int, why *domain.Error, usage domain.Usage, price *domain.Price) Step {
+// retried notes attempts that failed, the last one for why, those before it for
+// before, where that is known: what they cost is noted with the last.
+func (s Step) retried(n int, before, why *domain.Error, usage domain.Usage, price *domain.Price) Step {
 	if n < 1 {
 		return s
+	}
+	if n > 1 && before != nil {
+		s, n = s.retried(n-1, nil, before, domain.Usage{}, price), 1
 	}
 	r := Retry{Attempts: n, Why: why, Usage: usage}
 	if price != nil {

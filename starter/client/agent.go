@@ -157,8 +157,8 @@ type Result struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Error says why the execution failed, where it did and where that is known.
 	Error *domain.Error `json:"error,omitempty"`
-	// Signal is the one that ended the execution, where it did not complete and
-	// a worker tells it.
+	// Signal is the one that ended the execution, where it did not complete. What
+	// of it only a worker tells is absent where none answers.
 	Signal *domain.StopSignal `json:"signal,omitempty"`
 	// Source says who told the answer.
 	Source contract.StatusSource `json:"source"`

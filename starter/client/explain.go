@@ -73,7 +73,7 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 		return nil
 	}
 	if page.ExecutionID == e.want() {
-		e.failure = page.Error
+		e.failure, e.signal = page.Error, page.Signal
 	}
 	e.told = true
 	for step, err := range c.Steps(ctx, e.called(), e.asked) {

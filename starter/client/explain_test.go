@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -92,14 +93,17 @@ func endedRun(k knows, price *domain.Price) *fakeRun {
 	return run
 }
 
-func explained(t *testing.T, run *fakeRun, k *knows) ExplainView {
+func explained(t *testing.T, run *fakeRun, k *knows) (view ExplainView) {
 	t.Helper()
-	f := newFake(run)
-	if k != nil {
-		f.query = k.answer
-	}
-	view, err := f.client().Explain(t.Context(), "nora", 0)
-	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) { // where nobody answers it is waited for in vain
+		f := newFake(run)
+		if k != nil {
+			f.query = k.answer
+		}
+		var err error
+		view, err = f.client().Explain(t.Context(), "nora", 0)
+		require.NoError(t, err)
+	})
 	return view
 }
 

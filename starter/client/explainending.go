@@ -52,14 +52,8 @@ func (e *explanation) context() *ExplainContext {
 
 // ending says why the execution ended.
 func (e *explanation) ending() *ExplainEnding {
-	c, whole := e.continuation()
-	end := &ExplainEnding{StopReason: e.outcome.StopReason}
-	counting := slices.IndexFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == end.StopReason })
-	if counting < 0 && end.StopReason != domain.Completed && end.StopReason != "" {
-		c.StopSignals = append(slices.Clip(c.StopSignals), domain.StopSignal{Reason: end.StopReason})
-		counting = len(c.StopSignals) - 1
-	}
-	outranked := c.StopSignals
+	c, counting, whole := e.counting()
+	end, outranked := &ExplainEnding{StopReason: e.outcome.StopReason}, c.StopSignals
 	if counting >= 0 {
 		end.Signal = &explainSignals(c.StopSignals[counting:counting+1], SignalCounted)[0]
 		outranked = slices.Delete(slices.Clone(outranked), counting, counting+1)

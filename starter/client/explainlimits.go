@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,8 +24,11 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 		e.miss("the budget: nobody can tell it any more")
 		return nil
 	}
-	if prior == nil && !budget.IsEmpty() {
+	timed := prior != nil
+	if prior = cmp.Or(prior, e.prior); prior == nil && !budget.IsEmpty() {
 		e.miss("what the executions that this one goes on from have used of the budget")
+	} else if !timed && budget.MaxSeconds != nil {
+		e.miss("how much time the executions that this one goes on from have used of the budget")
 	}
 	reached := e.reached(*budget, v)
 	limits := []ExplainLimit{}
@@ -41,7 +45,7 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 			continue
 		}
 		l.Total, l.Used = new(total.Int()), used[rule.Limit]
-		if prior != nil {
+		if prior != nil && (timed || rule.Unit != domain.UnitMilliseconds) {
 			l.Prior = new(rule.Used(*prior, time.Time{}).Int())
 		}
 		if l.Used != nil && l.Prior != nil {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,13 +27,20 @@ type explanation struct {
 	at   progress.Execution
 	run  progress.Run
 	gone bool
-	// answer is what its last inference answered, empty where that did not.
-	answer string
+	// answer is what its last inference answered, empty where that did not;
+	// failures are why work of its ended without success.
+	answer   string
+	failures []domain.Error
+	// prior is what the executions have used that it goes on from, as far as the
+	// ends of those tell: not in how much time.
+	prior *domain.Spent
 
-	// told means that a worker answered: the fields below are set by it.
+	// told means that a worker answered: the fields below are set by it. failure
+	// is why the execution failed, signal the one that ended it.
 	told    bool
 	steps   []domain.StepExecution
 	failure *domain.Error
+	signal  *domain.StopSignal
 	// status and state are of the newest execution only.
 	status *contract.StatusView
 	state  *domain.ExecutionState
@@ -68,7 +76,12 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 			if err != nil {
 				return err
 			}
-			if a = a.With(recorded.Fact, recorded.At); a.Execution.Number == e.asked {
+			before := a.Execution
+			a = a.With(recorded.Fact, recorded.At)
+			if a.Execution.Number > before.Number && a.Execution.Number <= e.asked {
+				e.prior = spentBy(before, e.prior)
+			}
+			if a.Execution.Number == e.asked {
 				e.then, e.at = a, a.Execution
 				e.answered(recorded.Fact)
 			}
@@ -81,7 +94,24 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 	return nil
 }
 
-// answered notes what an inference of the execution came to. A summary of the
+// spentBy is what counts against the totals of an execution that goes on from
+// one that has ended, which itself went on from what used prior; nil: unknown.
+func spentBy(x progress.Execution, prior *domain.Spent) *domain.Spent {
+	if prior = cmp.Or(x.Prior, prior); prior == nil || x.Outcome == nil || len(x.Done) < x.Outcome.Steps {
+		return nil
+	}
+	own := domain.Spent{Steps: int64(x.Outcome.Steps), Tokens: x.Outcome.Usage.TotalTokens(), CostNanoUSD: x.Outcome.CostNanoUSD}
+	for _, step := range x.Done {
+		for _, call := range step.ToolExecutions {
+			if call.Outcome().Ran() {
+				own.ToolCalls++
+			}
+		}
+	}
+	return new(prior.Add(own))
+}
+
+// answered notes what work of the execution came to. A summary of the
 // conversation is no answer.
 func (e *explanation) answered(fact progress.Fact) {
 	var work progress.Work
@@ -91,8 +121,12 @@ func (e *explanation) answered(fact progress.Fact) {
 		if work = f.Work; f.Reply.Message != nil {
 			answer = f.Reply.Message.Text()
 		}
+		if f.Reply.Error != nil {
+			e.failures = append(e.failures, *f.Reply.Error)
+		}
 	case progress.Lost:
 		work = f.Work
+		e.failures = append(e.failures, *f.Loss.Err())
 	case progress.Asked:
 		work = f.Work
 	}
@@ -192,16 +226,75 @@ func (e *explanation) error() *domain.Error {
 	if e.status != nil && e.status.Error != nil {
 		return e.status.Error
 	}
-	told := failureOf(*e.outcome)
-	if e.byServerHere() {
-		return told
-	}
-	recorded := e.recorded()
-	if n := len(recorded); n > 0 && len(recorded[n-1].Errors) > 0 {
-		last := recorded[n-1].Errors[len(recorded[n-1].Errors)-1]
-		if e.outcome.Code == "" || e.outcome.Code == last.Code {
-			return &last
+	if !e.byServerHere() {
+		all := e.failures
+		if recorded := e.recorded(); len(recorded) > 0 {
+			all = slices.Concat(all, recorded[len(recorded)-1].Errors)
+		}
+		for _, err := range slices.Backward(all) {
+			if cmp.Or(e.outcome.Code, err.Code) == err.Code && cmp.Or(e.outcome.Kind, err.Kind) == err.Kind {
+				return &err
+			}
 		}
 	}
-	return told
+	return failureOf(*e.outcome)
+}
+
+// counting is continuation with the signal that counted, by its place among
+// them, once the execution has ended. Where nobody tells that one, what is known
+// of it stands last.
+func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
+	c, whole = e.continuation()
+	reason := e.outcome.StopReason
+	at = slices.IndexFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == reason })
+	if at >= 0 && c.StopSignals[at].Message != "" || reason == "" {
+		return c, at, whole
+	}
+	signal := domain.StopSignal{Reason: reason}
+	switch {
+	case e.signal != nil && e.signal.Reason == reason:
+		signal = *e.signal
+	case at >= 0:
+		return c, at, whole
+	case reason == domain.ErrorForbade:
+		signal = domain.SignalOf(e.error())
+	}
+	if c.StopSignals = slices.Clone(c.StopSignals); at < 0 {
+		c.StopSignals, at = append(c.StopSignals, signal), len(c.StopSignals)
+	}
+	c.StopSignals[at] = signal
+	return c, at, whole
+}
+
+// adding adds what history tells of the execution to its status.
+func (e *explanation) adding(v contract.StatusView) contract.StatusView {
+	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
+	c, _ := e.continuation()
+	if e.outcome != nil {
+		c, _, _ = e.counting()
+	}
+	v.StopSignals = append(v.StopSignals, c.StopSignals...)
+	steps := e.recorded()
+	t := totalsOf(steps)
+	if e.outcome == nil || e.byServerHere() {
+		v.Usage, v.Priced = t.Usage, e.then.Price != nil
+		if v.CostUSD = "0"; v.Priced {
+			v.CostUSD = domain.USD(*t.CostNanoUSD)
+		}
+	}
+	prior := cmp.Or(e.at.Prior, e.prior)
+	if e.at.Budget != nil {
+		v.Budget = *e.at.Budget
+	}
+	if prior == nil || e.gone {
+		return v
+	}
+	v.Prior = *prior
+	own := domain.Spent{Steps: int64(len(steps)), Tokens: v.Usage.TotalTokens, ToolCalls: t.ToolCalls}
+	if t.CostNanoUSD != nil {
+		own.CostNanoUSD = *t.CostNanoUSD
+	}
+	v.BudgetLeft = v.Budget.Remaining(prior.Add(own))
+	v.BudgetLeft.MaxSeconds = nil // how long it waited for people is not known
+	return v
 }

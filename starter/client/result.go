@@ -53,6 +53,9 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	if outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
 	}
+	if c, at, _ := e.counting(); at >= 0 && outcome.Status != domain.StatusCompleted {
+		r.Signal = &c.StopSignals[at]
+	}
 	return c.withOutput(ctx, t.agent, r), nil
 }
 

@@ -194,3 +194,22 @@ func (r *fakeRun) handsOn(next string) {
 		},
 	})
 }
+
+// loses ends an activity with an error of ours.
+func (r *fakeRun) loses(scheduled int64, err *domain.Error) {
+	r.fallsThrough(scheduled, err.Message)
+	info := r.events[len(r.events)-1].GetActivityTaskFailedEventAttributes().Failure.GetApplicationFailureInfo()
+	info.Type, info.Details = string(err.Kind), payloads(err)
+}
+
+// signals records a request to stop.
+func (r *fakeRun) signals(request contract.StopRequest) {
+	r.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
+				SignalName: string(contract.SignalStop), Input: payloads(request),
+			},
+		},
+	})
+}

@@ -17,8 +17,8 @@ import (
 
 // Status says what an agent is doing now. The workflow is asked and described
 // at once; where no worker answers within 2 s, what the server knows is told
-// instead, and Source says so: step count, status, what is pending. Usage,
-// budget and signals are then zero unless the execution has ended.
+// instead, and Source says so: what is pending, and what history holds. What it
+// cannot tell is then zero: how much time is left, and signals of hooks and tools.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
 	a, err := agentOf(id)
 	if err != nil {
@@ -66,10 +66,14 @@ func (c *Client) statusByServer(ctx context.Context, id string) (contract.Status
 	if err != nil {
 		return contract.StatusView{}, err
 	}
-	if p.ended != nil {
-		return p.endedView(), nil
+	e := explanation{target: target{position: p, asked: p.number, outcome: p.ended}}
+	if err := e.read(ctx, c); err != nil {
+		return contract.StatusView{}, fail(ctx, id, "reading the history of "+id, err)
 	}
-	return c.waiting(ctx, p.snapshot, p.runningView(c.pending(p.snapshot))), nil
+	if p.ended != nil {
+		return e.adding(p.endedView()), nil
+	}
+	return c.waiting(ctx, p.snapshot, e.adding(p.runningView(c.pending(p.snapshot)))), nil
 }
 
 // view is what all views have in common.
