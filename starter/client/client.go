@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
@@ -50,30 +51,20 @@ func New(temporal sdk.Client, cfg Config) *Client {
 }
 
 func (cfg Config) withDefaults() Config {
-	if cfg.Namespace == "" {
-		cfg.Namespace = "default"
+	heartbeat, retry, task := 30*time.Second, time.Second, 10*time.Second
+	if cfg.Loopback {
+		heartbeat, retry, task = 3*time.Second, 100*time.Millisecond, 2*time.Second
 	}
-	if cfg.TaskQueue == "" {
-		cfg.TaskQueue = contract.DefaultTaskQueue
-	}
+	cfg.Namespace = cmp.Or(cfg.Namespace, "default")
+	cfg.TaskQueue = cmp.Or(cfg.TaskQueue, contract.DefaultTaskQueue)
+	cfg.Timing.Heartbeat = cmp.Or(cfg.Timing.Heartbeat, heartbeat)
+	cfg.Timing.FirstRetry = cmp.Or(cfg.Timing.FirstRetry, retry)
+	cfg.WorkflowTaskTimeout = cmp.Or(cfg.WorkflowTaskTimeout, task)
 	if cfg.Converter == nil {
 		cfg.Converter = converter.GetDefaultDataConverter()
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
-	}
-	heartbeat, retry, task := 30*time.Second, time.Second, 10*time.Second
-	if cfg.Loopback {
-		heartbeat, retry, task = 3*time.Second, 100*time.Millisecond, 2*time.Second
-	}
-	if cfg.Timing.Heartbeat == 0 {
-		cfg.Timing.Heartbeat = heartbeat
-	}
-	if cfg.Timing.FirstRetry == 0 {
-		cfg.Timing.FirstRetry = retry
-	}
-	if cfg.WorkflowTaskTimeout == 0 {
-		cfg.WorkflowTaskTimeout = task
 	}
 	return cfg
 }

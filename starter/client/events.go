@@ -95,36 +95,32 @@ func (r *eventReader) page(ctx context.Context, runID string, after int64) (cont
 // read gives out what a run has beyond the last event. It reports true where
 // that was the execution's last, or the caller wants no more.
 func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
-	for {
-		page, err := r.page(ctx, runID, r.last)
-		if err != nil {
-			return false, err
-		}
-		if page.ExecutionID != r.want() {
-			return false, nil
-		}
-		for _, event := range page.Events {
-			if !r.give(event.Event) {
-				return true, nil
+	done := false
+	held := joining[domain.Event]{
+		what:   "events",
+		number: func(e domain.Event) int { return int(e.Head().Sequence) },
+		page: func(runID string, from int) (events []domain.Event, more bool, err error) {
+			page, err := r.page(ctx, runID, int64(from-1))
+			if err != nil || page.ExecutionID != r.want() {
+				return nil, false, err
 			}
+			for _, event := range page.Events {
+				events = append(events, event.Event)
+			}
+			done = page.Ended
+			return events, page.More && !done, nil
+		},
+	}
+	next := int(r.last) + 1
+	err := held.over([]part{{runID, next, math.MaxInt}}, next, 0, func(event domain.Event, err error) bool {
+		if err == nil {
+			r.last = event.Head().Sequence
 		}
-		if page.Ended || !page.More || len(page.Events) == 0 {
-			return page.Ended, nil
-		}
-	}
-}
-
-// give gives out an event, unless it was before.
-func (r *eventReader) give(event domain.Event) bool {
-	sequence := event.Head().Sequence
-	if sequence <= r.last {
-		return true
-	}
-	if sequence > r.last+1 && !r.yield(nil, gone("events %d to %d can no longer be read", r.last+1, sequence-1)) {
-		return false
-	}
-	r.last = sequence
-	return r.yield(event, nil)
+		more := r.yield(event, err)
+		done = done || !more
+		return more
+	})
+	return done, err
 }
 
 // unended says why there is no end among the events of an agent that stands so

@@ -20,7 +20,7 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	if err != nil {
 		return ExplainView{}, err
 	}
-	e := explanation{target: t, pending: c.pending(t.snapshot), older: t.asked < t.number || c.superseded(ctx, t.position)}
+	e := explanation{target: t, pending: c.pending(t.snapshot), older: t.asked < t.number || t.left}
 	if err := e.read(ctx, c); err != nil {
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
 	}
@@ -54,12 +54,6 @@ func (c *Client) Audit(ctx context.Context, id string, number int) ([]string, er
 		kept = append(kept, step)
 	}
 	return append(e.missing, e.at.Compare(e.then.Hooks, kept)...), nil
-}
-
-// superseded reports whether the agent has gone on in a later workflow.
-func (c *Client) superseded(ctx context.Context, p position) bool {
-	now, err := c.snapshot(ctx, p.agent, "")
-	return err == nil && now.firstRunID() != p.firstRunID()
 }
 
 // askAll asks the workflow, where a worker answers, for all that it knows.
@@ -119,7 +113,6 @@ func (e *explanation) view() ExplainView {
 	v.Totals = totalsOf(v.Steps)
 	v.Waste = wasteOf(v.Steps, v.Totals)
 	v.Reported = e.reported()
-	e.times(&v)
 	e.identity(&v)
 	e.compare(v)
 	v.Budget = e.limits(v)
@@ -181,13 +174,23 @@ func (e *explanation) compare(v ExplainView) {
 	}
 }
 
-func (e *explanation) times(v *ExplainView) {
-	started, ended := e.at.StartedAt, e.at.EndedAt
+// identity adds the model, what the execution goes on from, and its times.
+func (e *explanation) identity(v *ExplainView) {
+	model, origin, started, ended := e.then.Model, e.at.Origin, e.at.StartedAt, e.at.EndedAt
+	if e.status != nil {
+		model, origin = e.status.Model, e.status.Origin
+	}
 	if e.state != nil {
 		started = e.state.StartedAt()
 		if at, ok := e.state.CompletedAt(); ok {
 			ended = at
 		}
+	}
+	if model != "" {
+		v.Model = &model
+	}
+	if !origin.IsZero() {
+		v.Origin = &origin
 	}
 	v.StartedAt = timeOf(started)
 	if e.outcome != nil {

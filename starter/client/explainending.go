@@ -7,20 +7,6 @@ import (
 	"everstep/domain"
 )
 
-// identity adds the model and what the execution goes on from.
-func (e *explanation) identity(v *ExplainView) {
-	model, origin := e.then.Model, e.at.Origin
-	if e.status != nil {
-		model, origin = e.status.Model, e.status.Origin
-	}
-	if model != "" {
-		v.Model = &model
-	}
-	if !origin.IsZero() {
-		v.Origin = &origin
-	}
-}
-
 // doing says what goes on in a running execution.
 func (e *explanation) doing() *ExplainDoing {
 	view := e.status

@@ -64,39 +64,32 @@ func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 	if s := e.status; s != nil && s.Budget.MaxSeconds != nil && s.BudgetLeft.MaxSeconds != nil && *s.BudgetLeft.MaxSeconds > 0 {
 		time = new(int64((*s.Budget.MaxSeconds - *s.BudgetLeft.MaxSeconds - s.Prior.Seconds) * 1000))
 	}
-	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
-		return map[domain.Limit]*int64{
-			domain.LimitSteps: new(int64(r.Steps)), domain.LimitTokens: &r.Usage.TotalTokens, domain.LimitCost: r.CostNanoUSD,
-			domain.LimitSeconds: time,
-		}
+	used := map[domain.Limit]*int64{domain.LimitSeconds: time}
+	steps, tokens, cost := len(v.Steps), v.Totals.Usage.TotalTokens, v.Totals.CostNanoUSD
+	switch r := v.Reported; {
+	case r != nil && r.Steps > steps:
+		steps, tokens, cost = r.Steps, r.Usage.TotalTokens, r.CostNanoUSD
+	case e.gone:
+		return used
+	default:
+		used[domain.LimitToolCalls] = &v.Totals.ToolCalls
 	}
-	if e.gone {
-		return map[domain.Limit]*int64{domain.LimitSeconds: time}
-	}
-	return map[domain.Limit]*int64{
-		domain.LimitSteps: new(int64(len(v.Steps))), domain.LimitTokens: &v.Totals.Usage.TotalTokens, domain.LimitCost: v.Totals.CostNanoUSD,
-		domain.LimitToolCalls: &v.Totals.ToolCalls, domain.LimitSeconds: time,
-	}
+	used[domain.LimitSteps], used[domain.LimitTokens], used[domain.LimitCost] = new(int64(steps)), &tokens, cost
+	return used
 }
 
 // reached are the limits of which a signal came. Of the two that share a
 // reason the deadline is meant where it had passed.
 func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domain.Limit]bool {
 	c, _ := e.continuation()
-	reasons := map[domain.StopReason]bool{}
-	for _, s := range c.StopSignals {
-		reasons[s.Reason] = true
-	}
-	if e.outcome != nil {
-		reasons[e.outcome.StopReason] = true
-	}
+	past := b.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*b.Deadline)
 	reached := map[domain.Limit]bool{}
 	for _, rule := range domain.LimitRules() {
-		reached[rule.Limit] = reasons[rule.Reason]
+		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == rule.Reason }) ||
+			e.outcome != nil && e.outcome.StopReason == rule.Reason
+		ofTime := rule.Unit == domain.UnitTime || rule.Unit == domain.UnitMilliseconds
+		reached[rule.Limit] = came && (!ofTime || past == (rule.Unit == domain.UnitTime))
 	}
-	past := b.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*b.Deadline)
-	reached[domain.LimitSeconds] = reached[domain.LimitSeconds] && !past
-	reached[domain.LimitDeadline] = reached[domain.LimitDeadline] && past
 	return reached
 }
 
@@ -112,15 +105,9 @@ func (l ExplainLimit) exhausted() bool {
 func raise(id string, limits []ExplainLimit) string {
 	parts := []string{"extend", id}
 	for _, l := range limits {
-		if !l.Reached && !l.exhausted() {
-			continue
+		if l.Reached || l.exhausted() {
+			parts = append(parts, "--"+l.Limit.Flag(), raised(l))
 		}
-		name := "--" + l.Limit.Flag()
-		if l.Deadline != nil {
-			parts = append(parts, name, "1h")
-			continue
-		}
-		parts = append(parts, name, raised(l))
 	}
 	return strings.Join(parts, " ")
 }
@@ -128,9 +115,15 @@ func raise(id string, limits []ExplainLimit) string {
 // raised is a new total as its flag takes it: twice the old one, and more than
 // what is used.
 func raised(l ExplainLimit) string {
+	if l.Deadline != nil {
+		return "1h"
+	}
 	total := 2 * *l.Total
-	if *l.Total == 0 {
-		total = enough(l.Unit)
+	if total == 0 { // one to begin with
+		total = map[domain.Unit]int64{
+			domain.UnitTokens: 10_000, domain.UnitNanoUSD: 100_000_000, domain.UnitMilliseconds: 60_000,
+			domain.UnitSteps: 10, domain.UnitCalls: 10,
+		}[l.Unit]
 	}
 	if l.Used != nil && l.Prior != nil {
 		total = max(total, *l.Used+*l.Prior+*l.Total)
@@ -143,18 +136,4 @@ func raised(l ExplainLimit) string {
 	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
 	}
 	return fmt.Sprint(total)
-}
-
-// enough is a total to begin with where the old one was zero.
-func enough(unit domain.Unit) int64 {
-	switch unit {
-	case domain.UnitTokens:
-		return 10_000
-	case domain.UnitNanoUSD:
-		return 100_000_000
-	case domain.UnitMilliseconds:
-		return 60_000
-	case domain.UnitSteps, domain.UnitCalls, domain.UnitTime:
-	}
-	return 10
 }
