@@ -43,7 +43,7 @@ func (c *Client) events(ctx context.Context, id string, o EventsOptions, yield f
 		return err
 	}
 	r := &eventReader{telling: telling{client: c, target: t, insists: t.running()}, last: o.After, yield: yield}
-	parts, held, err := c.parts(ctx, t.snapshot, int(o.After)+1, func(runID string) (part, bool, error) {
+	parts, held, err := c.parts(ctx, t.agent, t.runID(), int(o.After)+1, func(runID string) (part, bool, error) {
 		page, err := r.page(ctx, runID, math.MaxInt64)
 		if err != nil {
 			return part{}, false, unheld(err, !r.insists)

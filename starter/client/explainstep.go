@@ -12,13 +12,6 @@ import (
 // maxExplainedArguments bounds how much of a call's arguments is told.
 const maxExplainedArguments = 500
 
-// A callPrint tells a tool call with its result from others; tool is its place
-// among the tools of its step.
-type callPrint struct {
-	digest domain.Digest
-	tool   int
-}
-
 // explainStep is what a step itself tells. Without a price, what it does not
 // say it cost is unknown.
 func explainStep(s domain.StepExecution, priced bool) ExplainStep {
@@ -37,12 +30,8 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	if finish, ok := step.FinishReason(); ok {
 		e.FinishReason = &finish
 	}
-	for i, call := range step.ToolExecutions {
-		tool, print := explainTool(call)
-		e.Tools = append(e.Tools, tool)
-		if tool.Outcome.Ran() && tool.Outcome != domain.ToolRunning {
-			e.prints = append(e.prints, callPrint{digest: print, tool: i})
-		}
+	for _, call := range step.ToolExecutions {
+		e.Tools = append(e.Tools, explainTool(call))
 	}
 	return e
 }
@@ -73,7 +62,7 @@ func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
 		e.Compactions = append(e.Compactions, ExplainCompaction{Kind: kind, Before: c.Before, Usage: c.Usage.View()})
 	}
 	if open {
-		e.InProgress, e.Type, e.prints = true, nil, nil
+		e.InProgress, e.Type = true, nil
 		e.Tools = slices.DeleteFunc(e.Tools, func(t ExplainTool) bool {
 			return t.Milliseconds == nil && t.Outcome != domain.ToolRunning && t.Error == nil
 		})
@@ -81,7 +70,7 @@ func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
 	return e
 }
 
-func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
+func explainTool(call domain.ToolExecution) ExplainTool {
 	e := ExplainTool{
 		Tool: call.Name(), Arguments: call.Args(), Outcome: call.Outcome(),
 		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error,
@@ -97,7 +86,8 @@ func explainTool(call domain.ToolExecution) (ExplainTool, domain.Digest) {
 	if e.Outcome.Ran() {
 		e.Attempts = max(call.Attempts, 1)
 	}
-	return e, domain.DigestOf([]byte(call.Name()), []byte(call.Args()), []byte(e.Outcome), []byte(result))
+	e.print = domain.DigestOf([]byte(call.Name()), []byte(call.Args()), []byte(e.Outcome), []byte(result))
+	return e
 }
 
 // withHistory adds what only history keeps of the step.
@@ -193,12 +183,14 @@ func repeatedCalls(steps []ExplainStep) []ExplainRepeat {
 	found := map[domain.Digest]int{}
 	all := []ExplainRepeat{}
 	for _, s := range steps {
-		for _, print := range s.prints {
-			tool := s.Tools[print.tool]
-			at, seen := found[print.digest]
+		for _, tool := range s.Tools {
+			if s.InProgress || !tool.Outcome.Ran() {
+				continue
+			}
+			at, seen := found[tool.print]
 			if !seen {
 				at = len(all)
-				found[print.digest] = at
+				found[tool.print] = at
 				all = append(all, ExplainRepeat{Tool: tool.Tool, Arguments: tool.Arguments, ResultTokens: -tool.ResultTokens})
 			}
 			all[at].Times++

@@ -105,10 +105,8 @@ type ExplainStep struct {
 	// Errors are the step's own, those of its tool calls aside.
 	Errors []domain.Error `json:"errors"`
 
-	// used and lost are Usage and Lost, to be added up; prints are those of its
-	// tool calls that were run, for repetitions.
+	// used and lost are Usage and Lost, to be added up.
 	used, lost domain.Usage
-	prints     []callPrint
 }
 
 // An ExplainTool is one tool call of a step.
@@ -123,6 +121,9 @@ type ExplainTool struct {
 	// ResultTokens is about how long the result is for the model.
 	ResultTokens int64         `json:"result_tokens"`
 	Error        *domain.Error `json:"error"`
+
+	// print tells the call with its result from others.
+	print domain.Digest
 }
 
 // An ExplainRetry are attempts at an inference that failed one after another

@@ -260,11 +260,8 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 	carry := in.Carry
 	in.GoOn.Copy, carry.Copy = carry.Copy, nil
 	carry.Entries = nil
-	held := entries(func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
-		return read(ctx, c, p.agent, runID, contract.QueryMessages, r)
-	})
 	size, log := 0, domain.LogAt(carry.Base, carry.Chain)
-	for entry, err := range held.all([]part{{p.runID(), carry.Base, end}}, carry.Base, end) {
+	for entry, err := range c.entries(ctx, p.agent, p.runID(), carry.Base, c.reading(ctx, p.agent)) {
 		if err == nil {
 			log, err = log.Join(entry)
 		}

@@ -194,7 +194,7 @@ func (a *assembly) state(ctx context.Context, runID string) (domain.AgentState, 
 	case shape.Count < a.asked || shape.Execution == nil:
 		return state, false, nil
 	}
-	if err := a.loadMessages(ctx, runID, view.Length); err != nil {
+	if err := a.loadMessages(ctx, runID); err != nil {
 		return state, false, err
 	}
 	whole, err := a.withSteps(ctx, view.State, shape)
@@ -215,50 +215,23 @@ func (a *assembly) unreadable(err error) *Error {
 	return errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", a.called(), err)
 }
 
-// loadMessages reads the messages before an index that are still missing: those
-// that the run holds, and what lies before them in earlier runs.
-func (a *assembly) loadMessages(ctx context.Context, runID string, length int) error {
-	held := entries(func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
+// loadMessages reads the messages that are still missing, those of earlier runs
+// among them.
+func (a *assembly) loadMessages(ctx context.Context, runID string) error {
+	from := 0
+	if n := len(a.entries); n > 0 {
+		from = a.entries[n-1].Index + 1
+	}
+	insisting := func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
 		return tell(ctx, &a.telling, runID, contract.QueryMessages, r)
-	})
-	for entry, err := range held.all([]part{{runID, a.next(), length}}, a.next(), length) {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}): // from this run
-			continue
-		case err != nil:
-			return err
-		}
-		if err := a.loadEarlier(ctx, entry.Index); err != nil {
-			return err
-		}
-		a.entries = append(a.entries, entry)
 	}
-	return a.loadEarlier(ctx, length)
-}
-
-// next is the index after the newest message.
-func (a *assembly) next() int {
-	if len(a.entries) == 0 {
-		return 0
-	}
-	return a.entries[len(a.entries)-1].Index + 1
-}
-
-// loadEarlier reads messages before an index that only earlier runs hold.
-func (a *assembly) loadEarlier(ctx context.Context, to int) error {
-	from := a.next()
-	if from >= to {
-		return nil
-	}
-	for entry, err := range a.client.Messages(ctx, a.called()) {
+	for entry, err := range a.client.entries(ctx, a.agent, runID, from, insisting) {
 		switch {
 		case errors.Is(err, &Error{Class: Gone}):
 			a.lost = append(a.lost, err)
 		case err != nil:
 			return err
-		case entry.Index >= to:
-			return nil
-		case entry.Index >= from:
+		default:
 			a.entries = append(a.entries, entry)
 		}
 	}

@@ -31,7 +31,7 @@ func (c *Client) steps(ctx context.Context, id string, number int, yield func(do
 	page := func(runID string, from int) (contract.StepsPage, error) {
 		return read(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from})
 	}
-	parts, held, err := c.parts(ctx, t.snapshot, 1, func(runID string) (part, bool, error) {
+	parts, held, err := c.parts(ctx, t.agent, t.runID(), 1, func(runID string) (part, bool, error) {
 		page, err := page(runID, math.MaxInt32)
 		if err != nil {
 			return part{}, false, unheld(err, t.asked < t.number)
@@ -69,41 +69,51 @@ func unheld(err error, earlier bool) error {
 // other error ends the sequence. It needs a worker.
 func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
-		if err := c.messages(ctx, id, yield); err != nil {
-			yield(domain.Entry{}, fail(ctx, id, "reading the messages of "+id, err))
+		s, err := c.describe(ctx, id)
+		if err != nil {
+			yield(domain.Entry{}, err)
+			return
+		}
+		for entry, err := range c.entries(ctx, s.agent, s.runID(), 0, c.reading(ctx, s.agent)) {
+			if !yield(entry, fail(ctx, id, "reading the messages of "+id, err)) {
+				return
+			}
 		}
 	}
 }
 
-func (c *Client) messages(ctx context.Context, id string, yield func(domain.Entry, error) bool) error {
-	s, err := c.describe(ctx, id)
-	if err != nil {
-		return err
+// An asking asks one run for a page of a transcript.
+type asking func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error)
+
+func (c *Client) reading(ctx context.Context, a agent) asking {
+	return func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
+		return read(ctx, c, a, runID, contract.QueryMessages, r)
 	}
-	length := 0
-	page := func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
-		return read(ctx, c, s.agent, runID, contract.QueryMessages, r)
-	}
-	parts, _, err := c.parts(ctx, s, 0, func(runID string) (part, bool, error) {
-		page, err := page(runID, contract.MessagesRequest{Limit: 1})
-		length = max(length, page.Length)
-		return part{first: page.Base, end: page.Length}, true, err
-	})
-	if err != nil {
-		return err
-	}
-	return entries(page).over(parts, 0, length, yield)
 }
 
-// entries joins what runs hold of a transcript.
-func entries(page func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error)) joining[domain.Entry] {
-	return joining[domain.Entry]{
-		what:   "messages",
-		number: func(e domain.Entry) int { return e.Index },
-		page: func(runID string, from int) ([]domain.Entry, bool, error) {
-			page, err := page(runID, contract.MessagesRequest{From: from})
-			return page.Entries, true, err
-		},
+// entries joins what a run and those before it hold of a transcript, from an
+// index on.
+func (c *Client) entries(ctx context.Context, a agent, runID string, from int, ask asking) iter.Seq2[domain.Entry, error] {
+	return func(yield func(domain.Entry, error) bool) {
+		length := 0
+		parts, _, err := c.parts(ctx, a, runID, from, func(runID string) (part, bool, error) {
+			page, err := ask(runID, contract.MessagesRequest{Limit: 1})
+			length = max(length, page.Length)
+			return part{first: page.Base, end: page.Length}, true, err
+		})
+		if err == nil {
+			err = joining[domain.Entry]{
+				what:   "messages",
+				number: func(e domain.Entry) int { return e.Index },
+				page: func(runID string, from int) ([]domain.Entry, bool, error) {
+					page, err := ask(runID, contract.MessagesRequest{From: from})
+					return page.Entries, true, err
+				},
+			}.over(parts, from, length, yield)
+		}
+		if err != nil {
+			yield(domain.Entry{}, err)
+		}
 	}
 }
 
@@ -122,11 +132,11 @@ func partFrom(first int) part {
 	return part{first: first, end: math.MaxInt}
 }
 
-// parts walks a chain of runs back from the newest until all from the lowest
-// number on is found, and returns the parts in order. held reports whether any
-// run knew of what was asked for. Runs that were deleted end the walk.
-func (c *Client) parts(ctx context.Context, s snapshot, lowest int, holds func(runID string) (part, bool, error)) (found []part, held bool, err error) {
-	for runID := s.runID(); runID != ""; {
+// parts walks a chain of runs back from a run until all from the lowest number on
+// is found, and returns the parts in order. held reports whether any run knew of
+// what was asked for. Runs that were deleted end the walk.
+func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, holds func(runID string) (part, bool, error)) (found []part, held bool, err error) {
+	for runID != "" {
 		here, knows, err := holds(runID)
 		if err == nil {
 			held = held || knows
@@ -139,7 +149,7 @@ func (c *Client) parts(ctx context.Context, s snapshot, lowest int, holds func(r
 					break
 				}
 			}
-			runID, err = c.previous(ctx, s.agent, runID)
+			runID, err = c.previous(ctx, a, runID)
 		}
 		if deleted(err) {
 			break
@@ -158,16 +168,6 @@ type joining[T any] struct {
 	// page asks a run for what it holds from a number on, and says whether there
 	// may be more.
 	page func(runID string, from int) ([]T, bool, error)
-}
-
-// all is over as a sequence, which an error ends.
-func (j joining[T]) all(parts []part, next, until int) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		if err := j.over(parts, next, until, yield); err != nil {
-			var none T
-			yield(none, err)
-		}
-	}
 }
 
 // over yields what the parts hold in order, from next on, each once. In place of

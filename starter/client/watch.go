@@ -252,7 +252,7 @@ func (w *watcher) pace() time.Duration {
 // retries, and that no worker is up. A server that is away is the reader's to
 // tell.
 func (w *watcher) look(ctx context.Context) {
-	if !w.reducer.running() || w.number != 0 && w.reducer.number() != w.number {
+	if !w.reducer.agent.Execution.Running || w.number != 0 && w.reducer.number() != w.number {
 		return
 	}
 	call, cancel := context.WithTimeout(ctx, 2*time.Second)

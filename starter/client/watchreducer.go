@@ -35,7 +35,10 @@ type watchReducer struct {
 // A shownWork is an activity as far as it was shown.
 type shownWork struct {
 	progress.Work
-	live liveAnswer
+	// try is the one of which text and reasoning are, as far as heartbeats have
+	// told them.
+	try             int
+	text, reasoning liveText
 }
 
 // tries is the newest attempt that was told of, over all activities of the same
@@ -53,9 +56,6 @@ func newWatchReducer(s snapshot) *watchReducer {
 
 // number is the newest execution's.
 func (r *watchReducer) number() int { return r.agent.Execution.Number }
-
-// running reports whether anything is expected to happen by itself.
-func (r *watchReducer) running() bool { return r.agent.Execution.Running }
 
 // inferring reports whether an inference is pending.
 func (r *watchReducer) inferring() bool {
@@ -233,7 +233,7 @@ func (r *watchReducer) replied(work *shownWork, reply contract.ModelReply, lost 
 	if r.agent.Rewriter() != "" {
 		e.Text, e.Skipped = "", 0
 	}
-	switch shown, ok := work.live.text.within(e.Text); {
+	switch shown, ok := work.text.within(e.Text); {
 	case lost > 0:
 		e.Shown = len(e.Text) // the heartbeat that told it was shown
 	case !ok || reply.Outcome == contract.BilledFailure || reply.Outcome == contract.ShutDown:
@@ -300,37 +300,28 @@ func (r *watchReducer) live(pending []history.Pending, now time.Time) []Event {
 // beat shows the text and the reasoning of a heartbeat. Which came first nobody
 // knows; mostly it was the reasoning.
 func (r *watchReducer) beat(work *shownWork, beat contract.Heartbeat) {
-	l := &work.live
 	if beat.Step != work.Step() || work.Model.Summary != nil || r.agent.Rewriter() != "" {
 		return
 	}
-	if beat.Attempt != l.attempt {
+	if beat.Attempt != work.try {
 		r.withdraw(work, nil)
-		l.attempt = beat.Attempt
+		work.try = beat.Attempt
 	}
-	if text, skipped := l.reasoning.take(beat.Reasoning, beat.ReasoningLength); text != "" {
-		r.emit(Event{Type: EventReasoning, Step: work.Step(), Attempt: l.attempt, Text: text, Skipped: skipped})
+	if text, skipped := work.reasoning.take(beat.Reasoning, beat.ReasoningLength); text != "" {
+		r.emit(Event{Type: EventReasoning, Step: work.Step(), Attempt: work.try, Text: text, Skipped: skipped})
 	}
-	if text, skipped := l.text.take(beat.Tail, beat.Length); text != "" {
-		r.emit(Event{Type: EventText, Step: work.Step(), Attempt: l.attempt, Text: text, Skipped: skipped})
+	if text, skipped := work.text.take(beat.Tail, beat.Length); text != "" {
+		r.emit(Event{Type: EventText, Step: work.Step(), Attempt: work.try, Text: text, Skipped: skipped})
 	}
 }
 
 // withdraw takes back what was shown of an attempt, where anything was.
 func (r *watchReducer) withdraw(work *shownWork, why *domain.Error) {
-	l := &work.live
-	had := l.text.shown+l.reasoning.shown > 0
-	l.text, l.reasoning = liveText{}, liveText{}
+	had := work.text.shown+work.reasoning.shown > 0
+	work.text, work.reasoning = liveText{}, liveText{}
 	if had {
-		r.emit(Event{Type: EventWithdrawn, Step: work.Step(), Attempt: l.attempt, Reason: messageOf(why)})
+		r.emit(Event{Type: EventWithdrawn, Step: work.Step(), Attempt: work.try, Reason: messageOf(why)})
 	}
-}
-
-// A liveAnswer is an inference's answer as far as heartbeats have told it.
-type liveAnswer struct {
-	// attempt is the try whose answer it is.
-	attempt         int
-	text, reasoning liveText
 }
 
 // A liveText is a text as far as it was shown.
