@@ -20,7 +20,6 @@ type agent struct {
 	name string // empty for an agent without one
 }
 
-// agentOf checks an id before anything is sent.
 func agentOf(id string) (agent, error) {
 	identity, err := domain.AgentIDOf(id)
 	if err != nil {
@@ -91,12 +90,10 @@ func (s snapshot) open() bool {
 // new and resetting keep it.
 func (s snapshot) firstRunID() string { return cmp.Or(s.info().GetFirstRunId(), s.runID()) }
 
-// executionID derives the id of the agent's n-th execution.
 func (s snapshot) executionID(n int) domain.ExecutionID {
 	return s.id.Execution(s.firstRunID(), n)
 }
 
-// execution names the agent's n-th execution.
 func (s snapshot) execution(n int) Execution {
 	return s.begun(n, s.executionID(n), s.runID())
 }
@@ -111,7 +108,6 @@ func (s snapshot) serverEnd() (contract.Outcome, bool) {
 	return end.Outcome()
 }
 
-// pending is the work of ours that has not ended.
 func (c *Client) pending(s snapshot) []history.Pending {
 	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
 }

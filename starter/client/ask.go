@@ -94,7 +94,6 @@ type telling struct {
 	told bool
 }
 
-// tell asks one run.
 func tell[In, Out any](ctx context.Context, t *telling, runID string, query contract.Query[In, Out], in In) (Out, error) {
 	until := time.Now().Add(readTimeout)
 	for {

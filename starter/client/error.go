@@ -74,7 +74,6 @@ func errorf(class Class, cause error, format string, args ...any) *Error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Err: cause}
 }
 
-// gone is the error for what existed once.
 func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
 
 // goneIfDeleted says of a run that was there and is no more that it is gone;
@@ -86,7 +85,6 @@ func goneIfDeleted(err error, format string, args ...any) error {
 	return err
 }
 
-// deleted reports whether an error says that a run does not exist.
 func deleted(err error) bool { return isAs[*serviceerror.NotFound](err) }
 
 // fail turns the error of a call about an agent into an Error, and no error into
@@ -128,7 +126,6 @@ func fail(ctx context.Context, id, doing string, err error) error {
 // errClosed says that the workflow of an update has ended.
 var errClosed = errors.New("the workflow has ended")
 
-// ended is the error for a session that is over.
 func ended(id string, cause error) *Error {
 	return errorf(Refused, cause, "the session of %s has ended; `run --id %s` begins a new one", id, id)
 }
@@ -156,7 +153,6 @@ func refusalOf(err error) (*domain.Error, bool) {
 	return domain.Errorf(kind, "%s", application.Message()), true
 }
 
-// ofDomain gives an error of the domain its class.
 func ofDomain(err *domain.Error) *Error {
 	class := Failed
 	switch err.Kind {
@@ -171,7 +167,6 @@ func ofDomain(err *domain.Error) *Error {
 	return errorf(class, err, "%s", err.Message)
 }
 
-// invalid turns the error of a check into an Error.
 func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
 
 func isAs[E error](err error) bool {

@@ -87,7 +87,6 @@ type eventReader struct {
 	yield func(domain.Event, error) bool
 }
 
-// page asks a run for the events after one.
 func (r *eventReader) page(ctx context.Context, runID string, after int64) (contract.EventsPage, error) {
 	return tell(ctx, &r.telling, runID, contract.QueryEvents, contract.EventsRequest{Number: r.asked, After: after})
 }

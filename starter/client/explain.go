@@ -99,7 +99,6 @@ func (c *Client) askAll(ctx context.Context, e *explanation) error {
 	return nil
 }
 
-// view puts together what is known.
 func (e *explanation) view() ExplainView {
 	v := ExplainView{Execution: e.execution(e.asked), Source: contract.FromHistory, Status: domain.StatusInProgress}
 	if e.told {
@@ -152,7 +151,6 @@ func (e *explanation) allSteps() []ExplainStep {
 	return steps
 }
 
-// reported is what the execution itself has counted, where anybody tells.
 func (e *explanation) reported() *ExplainReported {
 	priced := e.then.Price != nil
 	switch o := e.outcome; {
@@ -164,7 +162,6 @@ func (e *explanation) reported() *ExplainReported {
 	return nil
 }
 
-// compare says where steps are missing from the totals.
 func (e *explanation) compare(v ExplainView) {
 	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
 		e.miss("%d of %d steps cannot be read; the totals are without them", r.Steps-len(v.Steps), r.Steps)
@@ -205,7 +202,6 @@ const (
 	continueBytes  = 4 << 20
 )
 
-// explainHistory says how long the newest run's history is.
 func (e *explanation) history() ExplainHistory {
 	h := ExplainHistory{
 		Events: e.info().GetHistoryLength(), Bytes: e.info().GetHistorySizeBytes(), Runs: e.run.Before + 1,

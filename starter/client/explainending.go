@@ -7,11 +7,10 @@ import (
 	"everstep/domain"
 )
 
-// doing says what goes on in a running execution.
 func (e *explanation) doing() *ExplainDoing {
 	view := e.status
 	if view == nil {
-		view = new(e.runningView(e.pending))
+		view = new(e.position.view(e.pending))
 	}
 	c, _ := e.continuation()
 	return &ExplainDoing{
@@ -36,7 +35,6 @@ func (e *explanation) context() *ExplainContext {
 	return c
 }
 
-// ending says why the execution ended.
 func (e *explanation) ending() *ExplainEnding {
 	c, counting, whole := e.counting()
 	end, outranked := &ExplainEnding{StopReason: e.outcome.StopReason}, c.StopSignals
@@ -111,7 +109,6 @@ func orSomebody(source, somebody string) string {
 	return cmp.Or(source, somebody)
 }
 
-// advice is what to do about the ending.
 func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	advice := []ExplainAdvice{}
 	if v.Doing != nil && v.Doing.Paused {
@@ -137,7 +134,6 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	return advice
 }
 
-// nextStep is what to do about a stop.
 func nextStep(reason domain.StopReason) string {
 	if reason.OfLimit() {
 		return "raise the limit, and it goes on where it stopped; the number is a new total"

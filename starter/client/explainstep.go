@@ -9,7 +9,6 @@ import (
 	"everstep/domain/progress"
 )
 
-// maxExplainedArguments bounds how much of a call's arguments is told.
 const maxExplainedArguments = 500
 
 // explainStep is what a step itself tells. Without a price, what it does not
@@ -90,7 +89,6 @@ func explainTool(call domain.ToolExecution) ExplainTool {
 	return e
 }
 
-// withHistory adds what only history keeps of the step.
 func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
 	e.Retries, e.Compactions, e.QueuedMilliseconds = h.Retries, h.Compactions, h.QueuedMilliseconds
 	// A step's own count has its inferences in it that were answered.
@@ -101,12 +99,10 @@ func (e ExplainStep) withHistory(h ExplainStep) ExplainStep {
 	return e
 }
 
-// hasError reports whether anything in the step failed.
 func (e ExplainStep) hasError() bool {
 	return len(e.Errors) > 0 || slices.ContainsFunc(e.Tools, func(t ExplainTool) bool { return t.Error != nil })
 }
 
-// totalsOf sums the steps up.
 func totalsOf(steps []ExplainStep) ExplainTotals {
 	t := ExplainTotals{Steps: len(steps), CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
 	var used, lost domain.Usage
@@ -160,7 +156,6 @@ func between(from, to time.Time) *int64 {
 	return new(to.Sub(from).Milliseconds())
 }
 
-// wasteOf says what of the steps led nowhere.
 func wasteOf(steps []ExplainStep, t ExplainTotals) ExplainWaste {
 	w := ExplainWaste{
 		FailedAttempts: t.FailedAttempts, Usage: t.Lost, CostNanoUSD: t.LostNanoUSD,

@@ -51,7 +51,6 @@ type explanation struct {
 	missing []string
 }
 
-// miss notes what cannot be told.
 func (e *explanation) miss(format string, args ...any) {
 	e.missing = append(e.missing, fmt.Sprintf(format, args...))
 }
@@ -162,7 +161,6 @@ func (e *explanation) runs(ctx context.Context, c *Client) ([]string, error) {
 	return runs, nil
 }
 
-// recorded are the steps as history tells them, in order.
 func (e *explanation) recorded() []ExplainStep {
 	at := e.at
 	at.Running = at.Running && e.outcome == nil
@@ -218,7 +216,6 @@ func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 	return c, true
 }
 
-// error is why the execution failed.
 func (e *explanation) error() *domain.Error {
 	if e.failure != nil {
 		return e.failure

@@ -101,7 +101,6 @@ func overtaken(err error) bool {
 	return ok && refusal.Kind == domain.Denied
 }
 
-// standsAs reports whether nothing has begun or ended in between.
 func (p position) standsAs(before position) bool {
 	return p.runID() == before.runID() && p.number == before.number && p.open() == before.open() &&
 		(p.ended == nil) == (before.ended == nil)

@@ -12,7 +12,6 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-// reader reads the histories of an agent's workflow.
 func (c *Client) reader(a agent) history.Reader {
 	return history.Reader{
 		Service: c.temporal.WorkflowService(), Converter: c.cfg.Converter, Namespace: c.cfg.Namespace, Workflow: a.workflowID(),
@@ -103,7 +102,6 @@ func (c *Client) following(ctx context.Context, s snapshot, runID string, ended 
 	return now.runID(), true, nil
 }
 
-// connection tells Config.Progress of news of the connection.
 func (c *Client) connection(it history.Item) {
 	switch {
 	case it.Away != nil:

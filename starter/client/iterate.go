@@ -290,7 +290,6 @@ func (a *assembly) withSteps(ctx context.Context, saved json.RawMessage, shape s
 	return json.Marshal(state)
 }
 
-// loadSteps reads the steps up to one that has left the state.
 func (a *assembly) loadSteps(ctx context.Context, upTo int) error {
 	for step, err := range a.client.Steps(ctx, a.called(), a.asked) {
 		switch {

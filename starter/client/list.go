@@ -53,7 +53,6 @@ type ListOptions struct {
 	Limit int
 }
 
-// listPage is how many agents are asked for at once.
 const listPage = 100
 
 // List yields the agents that the server knows, the open ones first, then the

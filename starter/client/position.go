@@ -49,10 +49,8 @@ type target struct {
 	outcome *contract.Outcome
 }
 
-// running reports whether the execution is in progress.
 func (t target) running() bool { return t.asked == t.number && t.ended == nil }
 
-// want is the execution's id.
 func (t target) want() domain.ExecutionID {
 	if t.outcome != nil && !t.outcome.ExecutionID.IsZero() { // one of an earlier workflow has another than it would have in this one
 		return t.outcome.ExecutionID
@@ -102,7 +100,6 @@ func (c *Client) past(ctx context.Context, t target) (*contract.Outcome, error) 
 	return nil, t.vanished(t.asked)
 }
 
-// vanished says that nothing tells of an execution.
 func (a agent) vanished(number int) *Error {
 	return gone("execution: nothing is left of execution %d of %s", number, a.called())
 }

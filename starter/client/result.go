@@ -29,7 +29,6 @@ func (c *Client) Result(ctx context.Context, id string, number int) (Result, err
 	return c.result(ctx, t)
 }
 
-// result adds the answer to an outcome.
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	outcome := *t.outcome
 	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
@@ -133,7 +132,6 @@ func FormatOf[T any](name string) (domain.ResponseFormat, error) {
 	return format, nil
 }
 
-// plainName keeps of a type's name what a format's name may hold.
 func plainName(name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	plain := strings.Map(func(r rune) rune {

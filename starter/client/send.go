@@ -50,7 +50,6 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
 }
 
-// checkSend says what is wrong with a message before it is sent.
 func checkSend(r contract.SendRequest, now time.Time) error {
 	if err := cmp.Or(domain.CheckPrompt(r.Prompt), r.Budget.Check(), r.Budget.CheckDeadline(now)); err != nil {
 		return err
@@ -165,7 +164,6 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 	}
 }
 
-// attempt sends an update once.
 func attempt[Out any](ctx context.Context, c *Client, o sdk.UpdateWorkflowOptions) (out Out, err error) {
 	call, cancel := context.WithTimeout(ctx, updateTry)
 	defer cancel()

@@ -138,7 +138,6 @@ func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error
 	return Execution{}, fail(ctx, a.called(), "sending to "+a.called(), err)
 }
 
-// message is the start as an open session takes it.
 func (s Start) message() contract.SendRequest {
 	given := s.Definition
 	if s.Given != nil {
@@ -155,7 +154,6 @@ func (s Start) message() contract.SendRequest {
 	return request
 }
 
-// checkInput says what is wrong with what a workflow is to start with.
 func checkInput(in contract.SessionInput, now time.Time) error {
 	err := cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), in.Definition.Budget.CheckDeadline(now),
 		in.Budget.Check(), in.Budget.CheckDeadline(now))
@@ -200,7 +198,6 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 	return c.known.names, nil
 }
 
-// initial returns the search attributes that a workflow starts with.
 func (a agent) initial(known []string) temporal.SearchAttributes {
 	var updates []temporal.SearchAttributeUpdate
 	for name, value := range map[string]string{

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -70,34 +71,38 @@ func (c *Client) statusByServer(ctx context.Context, id string) (contract.Status
 	if err := e.read(ctx, c); err != nil {
 		return contract.StatusView{}, fail(ctx, id, "reading the history of "+id, err)
 	}
-	if p.ended != nil {
-		return e.adding(p.endedView()), nil
-	}
-	return c.waiting(ctx, p.snapshot, e.adding(p.runningView(c.pending(p.snapshot)))), nil
+	return c.waiting(ctx, p.snapshot, e.adding(p.view(c.pending(p.snapshot)))), nil
 }
 
-// view is what all views have in common.
-func (p position) view() contract.StatusView {
-	return contract.StatusView{
+// view shows an agent by the outcome of its newest execution, or that one in
+// progress by its pending work, and by the step that the history names where
+// nothing pending tells.
+func (p position) view(work []history.Pending) contract.StatusView {
+	v := contract.StatusView{
 		AgentID: p.id, Name: p.name, ExecutionID: p.executionID(p.number), Number: p.number,
 		WorkflowID: p.workflowID(), RunID: p.runID(), CostUSD: "0",
 		StopSignals: []domain.StopSignal{}, PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: contract.HistoryView{Events: p.info().GetHistoryLength(), Bytes: p.info().GetHistorySizeBytes()},
 		Open:    p.open() && p.name != "",
 	}
-}
-
-// endedView shows an agent none of whose executions is in progress.
-func (p position) endedView() contract.StatusView {
-	v, o := p.view(), *p.ended
+	if p.ended == nil {
+		v.Status, v.Source = domain.StatusInProgress, contract.FromHistory
+		step := p.step
+		for _, w := range work {
+			if w.Beat != nil && w.Beat.ExecutionID == v.ExecutionID && w.Beat.Step >= step {
+				step, v.Source = w.Beat.Step, contract.FromHeartbeat
+			}
+		}
+		v.StepCount = max(step-1, 0)
+		v.Doing, v.Since = p.doing(work, step)
+		return v
+	}
+	o := *p.ended
 	v.Status, v.StopReason, v.StepCount, v.Usage = o.Status, o.StopReason, o.Steps, o.Usage.View()
 	v.CostUSD, v.Priced = domain.USD(o.CostNanoUSD), o.Priced
 	v.Source, v.Doing = contract.FromMemo, "ended"
 	if p.open() {
-		v.Doing = "idle"
-		if p.trouble != "" {
-			v.Doing = p.stuck()
-		}
+		v.Doing = cmp.Or(p.stuck(), "idle")
 	} else if closed := p.info().GetCloseTime(); closed != nil {
 		v.Since = closed.AsTime()
 	}
@@ -110,28 +115,14 @@ func (p position) endedView() contract.StatusView {
 	return v
 }
 
-// runningView shows an execution in progress by its pending work, and by the
-// step that the history names where nothing pending tells.
-func (p position) runningView(work []history.Pending) contract.StatusView {
-	v := p.view()
-	v.Status, v.Source = domain.StatusInProgress, contract.FromHistory
-	step := p.step
-	for _, w := range work {
-		if w.Beat != nil && w.Beat.ExecutionID == v.ExecutionID && w.Beat.Step >= step {
-			step, v.Source = w.Beat.Step, contract.FromHeartbeat
-		}
-	}
-	v.StepCount = max(step-1, 0)
-	v.Doing, v.Since = p.doing(work, step)
-	return v
-}
-
-// stuck says why nothing moves.
+// stuck says why nothing moves, where a worker is in trouble.
 func (p position) stuck() string {
+	if p.trouble == "" {
+		return ""
+	}
 	return "a worker cannot carry it on, and tries again: " + p.trouble
 }
 
-// doing says in words what is going on, and since when.
 func (p position) doing(work []history.Pending, step int) (string, time.Time) {
 	if p.trouble == "" && len(work) > 0 {
 		oldest := slices.MinFunc(work, func(a, b history.Pending) int { return a.Since.Compare(b.Since) })
@@ -141,13 +132,9 @@ func (p position) doing(work []history.Pending, step int) (string, time.Time) {
 	if task := p.GetPendingWorkflowTask(); task != nil {
 		text, since = "it waits for a worker to go on", task.GetOriginalScheduledTime().AsTime()
 	}
-	if p.trouble != "" {
-		text = p.stuck()
-	}
-	return text, since
+	return cmp.Or(p.stuck(), text), since
 }
 
-// describeWork says in words what is pending.
 func describeWork(work []history.Pending, step int) string {
 	var tools int
 	for _, w := range work {
@@ -174,7 +161,6 @@ func describeWork(work []history.Pending, step int) string {
 	}
 }
 
-// how adds how far a piece of work is.
 func how(w history.Pending) string {
 	switch {
 	case w.BackingOff:

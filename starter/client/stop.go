@@ -67,7 +67,6 @@ func (o StopOptions) check() error {
 	return nil
 }
 
-// nothingTo is the refusal of what is for an execution in progress.
 func (p position) nothingTo(what string) *Error {
 	if p.open() && p.name != "" {
 		return errorf(Refused, nil, "%s is idle: execution %d has ended (%s), so there is nothing to %s; `close` ends the session", p.called(), p.number, p.ended.Status, what)

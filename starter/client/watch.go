@@ -110,7 +110,6 @@ type watcher struct {
 	why reasons
 }
 
-// run shows the chain that begins with a run until it is finished.
 func (w *watcher) run(ctx context.Context, runID string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	items := w.read(ctx, runID)
@@ -152,7 +151,6 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 	return nil
 }
 
-// A delivery is an item on its way from the reader.
 type delivery struct {
 	history.Item
 	err error
@@ -174,7 +172,6 @@ func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
 	return items
 }
 
-// item shows what happened, or news of the connection.
 func (w *watcher) item(ctx context.Context, it history.Item) {
 	switch {
 	case it.Away != nil:
@@ -195,7 +192,6 @@ func (w *watcher) item(ctx context.Context, it history.Item) {
 	}
 }
 
-// quiet reports whether an event happened before the caller wanted to know.
 func (w *watcher) quiet(it history.Item) bool {
 	if it.Run != w.quietRun || it.Event > w.quietUntil {
 		w.quietRun = ""
@@ -203,12 +199,10 @@ func (w *watcher) quiet(it history.Item) bool {
 	return w.quietRun != ""
 }
 
-// wants reports whether an event is of an execution that the caller wants to see.
 func (w *watcher) wants(e Event) bool {
 	return !w.finished && (w.number == 0 || e.Number == w.number)
 }
 
-// show gives an event to the caller if it is of the execution that is wanted.
 func (w *watcher) show(e Event) {
 	last := EventClosed
 	if w.number != 0 {
@@ -240,7 +234,6 @@ func (w *watcher) over() error {
 	return w.snapshot.vanished(w.number)
 }
 
-// pace is how soon pending work is to be looked at again.
 func (w *watcher) pace() time.Duration {
 	if w.reducer.inferring() && w.client.cfg.Loopback {
 		return textEvery
@@ -326,7 +319,6 @@ func (w *watcher) reasoned(ctx context.Context, e *Event) bool {
 	return true
 }
 
-// callsOf asks for the calls of a completed step, once.
 func (w *watcher) callsOf(ctx context.Context, e Event) ([]domain.ToolExecution, bool) {
 	if w.why.runID == e.RunID && w.why.step == e.Step {
 		return w.why.calls, w.why.calls != nil

@@ -54,15 +54,12 @@ func newWatchReducer(s snapshot) *watchReducer {
 	return &watchReducer{agent: progress.NewAgent(s.id, s.firstRunID()), shown: map[string]*shownWork{}}
 }
 
-// number is the newest execution's.
 func (r *watchReducer) number() int { return r.agent.Execution.Number }
 
-// inferring reports whether an inference is pending.
 func (r *watchReducer) inferring() bool {
 	return slices.ContainsFunc(r.agent.Open, func(w progress.Work) bool { return w.Model != nil })
 }
 
-// emit adds an event, with what all events have.
 func (r *watchReducer) emit(e Event) {
 	e.Time, e.Number = r.now, r.number()
 	r.out = append(r.out, e)
@@ -151,7 +148,6 @@ func (r *watchReducer) unbegun() {
 	r.told = len(done)
 }
 
-// done takes work off the list.
 func (r *watchReducer) done(w progress.Work) *shownWork {
 	work := r.shown[w.ID]
 	if work == nil {
@@ -161,7 +157,6 @@ func (r *watchReducer) done(w progress.Work) *shownWork {
 	return work
 }
 
-// asked notes what was begun.
 func (r *watchReducer) asked(w progress.Work) {
 	work := &shownWork{Work: w}
 	work.Attempt = 1
@@ -244,7 +239,6 @@ func (r *watchReducer) replied(work *shownWork, reply contract.ModelReply, lost 
 	r.emit(e)
 }
 
-// lost notes work that ended without a reply.
 func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 	switch {
 	case work.Tool != nil:
