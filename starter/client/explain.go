@@ -211,17 +211,13 @@ func (e *explanation) history() ExplainHistory {
 	if h.Steps == 0 {
 		return h
 	}
-	n := int64(h.Steps)
-	h.BytesPerStep, h.EventsPerStep = new(max(h.Bytes-e.run.Base, 0)/n), new(h.Events/n)
-	left := int64(math.MaxInt64)
-	if *h.BytesPerStep > 0 {
-		left = min(left, max(continueBytes-h.Bytes, 0) / *h.BytesPerStep)
+	bytes, events := max(h.Bytes-e.run.Base, 0)/int64(h.Steps), h.Events/int64(h.Steps)
+	h.BytesPerStep, h.EventsPerStep = &bytes, &events
+	if bytes > 0 {
+		h.StepsLeft = new(max(continueBytes-h.Bytes, 0) / bytes)
 	}
-	if *h.EventsPerStep > 0 {
-		left = min(left, max(continueEvents-h.Events, 0) / *h.EventsPerStep)
-	}
-	if left < math.MaxInt64 {
-		h.StepsLeft = &left
+	if left := max(continueEvents-h.Events, 0); events > 0 && (bytes == 0 || left/events < *h.StepsLeft) {
+		h.StepsLeft = new(left / events)
 	}
 	return h
 }

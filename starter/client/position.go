@@ -211,17 +211,14 @@ func (c *Client) earlier(ctx context.Context, p position, number int) (position,
 	a := p.agent
 	for p.number > number {
 		before, err := c.previous(ctx, a, p.firstRunID())
-		if deleted(err) || err == nil && before == "" {
-			return p, a.vanished(number)
-		}
 		var s snapshot
-		if err == nil {
+		if err == nil && before != "" {
 			s, err = c.snapshot(ctx, a, before)
 		}
-		if deleted(err) {
+		switch {
+		case deleted(err), err == nil && before == "":
 			return p, a.vanished(number)
-		}
-		if err == nil {
+		case err == nil:
 			p, err = c.position(ctx, s)
 		}
 		if err != nil {

@@ -138,8 +138,8 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 				return it.err
 			}
 			w.item(ctx, it.Item)
-			if w.passed() {
-				return w.over()
+			if !w.finished && w.number != 0 && w.reducer.number() > w.number {
+				return w.over() // a later one began, so its end stood in what was deleted
 			}
 		case <-look.C:
 			w.look(ctx)
@@ -218,12 +218,6 @@ func (w *watcher) give(e Event) {
 	if !w.finished {
 		w.finished = !w.yield(e, nil)
 	}
-}
-
-// passed reports whether a later execution began while the caller waits for the
-// end of one: that end stood in what was deleted.
-func (w *watcher) passed() bool {
-	return !w.finished && w.number != 0 && w.reducer.number() > w.number
 }
 
 // over says what it means that the chain has ended before the caller saw an end.
@@ -307,30 +301,23 @@ type reasons struct {
 // reasoned adds to an EventNotRun why, where a worker tells. It reports false
 // where there is nothing to show: a hook has taken the call out of the answer.
 func (w *watcher) reasoned(ctx context.Context, e *Event) bool {
-	calls, ok := w.callsOf(ctx, *e)
-	if !ok {
-		return true
+	if w.why.runID != e.RunID || w.why.step != e.Step {
+		w.why.runID, w.why.step, w.why.calls = e.RunID, e.Step, nil
+		if !w.why.mute {
+			page, err := glance(ctx, w.client, w.snapshot.agent, e.RunID, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
+			w.why.mute = errors.Is(err, errNoWorker)
+			if err == nil && len(page.Steps) > 0 && page.Steps[0].Step.Number == e.Step {
+				w.why.calls = page.Steps[0].Step.ToolExecutions
+			}
+		}
 	}
-	if e.Position >= len(calls) {
+	switch {
+	case w.why.calls == nil:
+		return true
+	case e.Position >= len(w.why.calls):
 		return false
 	}
-	call := calls[e.Position]
+	call := w.why.calls[e.Position]
 	e.Tool, e.Arguments, e.Error = call.Name(), call.Args(), call.Error
 	return true
-}
-
-func (w *watcher) callsOf(ctx context.Context, e Event) ([]domain.ToolExecution, bool) {
-	if w.why.runID == e.RunID && w.why.step == e.Step {
-		return w.why.calls, w.why.calls != nil
-	}
-	if w.why.mute {
-		return nil, false
-	}
-	w.why.runID, w.why.step, w.why.calls = e.RunID, e.Step, nil
-	page, err := glance(ctx, w.client, w.snapshot.agent, e.RunID, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
-	w.why.mute = errors.Is(err, errNoWorker)
-	if err == nil && len(page.Steps) > 0 && page.Steps[0].Step.Number == e.Step {
-		w.why.calls = page.Steps[0].Step.ToolExecutions
-	}
-	return w.why.calls, w.why.calls != nil
 }
