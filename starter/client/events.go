@@ -18,14 +18,11 @@ type EventsOptions struct {
 }
 
 // Events yields the events of an execution as they happen, each once, in order,
-// to the end of the execution. It can be begun at any time, also after the end,
-// and gives the same events each time; breaking out of the loop leaves the
-// execution as it is. Where some can no longer be read it yields an error of
-// class Gone that says which, and goes on; any other error ends it.
-//
-// The workflow is asked whenever its history has grown, so it needs a worker:
-// for an execution in progress it waits until one is up, and Config.Progress is
-// told.
+// to its end. It can be begun at any time, also after the end, and gives the same
+// events each time; breaking out of the loop leaves the execution as it is. Where
+// some can no longer be read it yields an error of class Gone that says which,
+// and goes on; any other error ends it. It needs a worker: for an execution in
+// progress it waits until one is up, and Config.Progress is told.
 func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
 	return func(yield func(domain.Event, error) bool) {
 		if err := c.events(ctx, id, o, yield); err != nil {

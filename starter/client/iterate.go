@@ -16,18 +16,17 @@ import (
 // or was stopped is no error: the state says so. It needs a worker. Where ctx
 // ends, the execution goes on.
 func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error) {
+	var final domain.AgentState
 	x, err := c.Start(ctx, s)
 	if err != nil {
-		return domain.AgentState{}, err
+		return final, err
 	}
-	var final domain.AgentState
-	for state, err := range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: math.MaxInt}) {
+	for final, err = range c.Iterate(ctx, x.ID, IterateOptions{Number: x.Number, After: math.MaxInt}) {
 		if err != nil {
-			return domain.AgentState{}, err
+			break
 		}
-		final = state
 	}
-	return final, nil
+	return final, err
 }
 
 // State returns the agent's state with all messages, and all steps of its newest
@@ -60,19 +59,16 @@ type IterateOptions struct {
 	After int
 }
 
-// Iterate yields the agent's state after each step of an execution, the last
-// one as the final state, after all hooks: N steps give N values, none gives
-// one. It can be begun at any time: what happened before is yielded first, from
-// the first step on, unless After says otherwise. The states hold all messages
-// and steps until then. A value comes when it is known whether its step was the
-// last. Breaking out of the loop, and the end of ctx, leave the execution as it
-// is.
+// Iterate yields the agent's state after each step of an execution, with all
+// messages and steps until then, the last one as the final state, after all
+// hooks: N steps give N values, none gives one. It can be begun at any time, and
+// yields what happened before first. A value comes when it is known whether its
+// step was the last. Breaking out of the loop leaves the execution as it is.
 //
 // Where a state can no longer be told it yields an error of class Gone that
-// says which, and goes on; any other error ends it. The workflow is asked
-// whenever its history has grown, so it needs a worker: for an execution in
-// progress it waits until one is up, and Config.Progress is told. The final
-// state is gone as soon as the agent begins another execution.
+// says which, and goes on; any other error ends it. It needs a worker: for an
+// execution in progress it waits until one is up, and Config.Progress is told.
+// The final state is gone as soon as the agent begins another execution.
 func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.Seq2[domain.AgentState, error] {
 	return func(yield func(domain.AgentState, error) bool) {
 		if err := c.iterate(ctx, id, o, yield); err != nil {

@@ -104,11 +104,11 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		StaticSummary:                            a.name,
 		Memo:                                     memo,
 	}, string(contract.Execute), o.input)
-	if err != nil {
-		if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-			err = fail(ctx, a.called(), "starting "+a.called(), err)
-		}
+	switch {
+	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
 		return Execution{}, err
+	case err != nil:
+		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
 	return a.begun(o.number, a.id.Execution(run.GetRunID(), o.number), run.GetRunID()), nil
 }

@@ -27,11 +27,11 @@ type FollowOptions struct {
 }
 
 // Follow yields what happens to an agent as it happens, with the model's text
-// and reasoning while they arrive: see EventText. It can be begun at any
-// time and by any number of callers, and costs the workflow nothing. It needs
-// no worker. Where the server goes away it says so, and goes on when the server
-// is back. It ends after EventEnded, or EventClosed with FromNow; an error ends
-// it early. Breaking out of the loop leaves the execution as it is.
+// and reasoning while they arrive: see EventText. Any number of callers can begin
+// it at any time; it costs the workflow nothing and needs no worker. Where the
+// server goes away it says so, and goes on when that is back. It ends after
+// EventEnded, or EventClosed with FromNow; an error ends it early. Breaking out
+// of the loop leaves the execution as it is.
 func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		w, runID, err := c.watcher(ctx, id, o)
@@ -214,11 +214,7 @@ func (w *watcher) show(e Event) {
 	}
 }
 
-func (w *watcher) give(e Event) {
-	if !w.finished {
-		w.finished = !w.yield(e, nil)
-	}
-}
+func (w *watcher) give(e Event) { w.finished = w.finished || !w.yield(e, nil) }
 
 // over says what it means that the chain has ended before the caller saw an end.
 func (w *watcher) over() error {
