@@ -100,8 +100,8 @@ func (s snapshot) execution(n int) Execution {
 
 // serverEnd says how the server itself ended the workflow, where it did. A
 // workflow that completes has an outcome of its own.
-func (s snapshot) serverEnd() (contract.Outcome, bool) {
-	end, ended := history.EndOf(s.info().GetStatus())
+func serverEnd(info *workflowpb.WorkflowExecutionInfo) (contract.Outcome, bool) {
+	end, ended := history.EndOf(info.GetStatus())
 	if !ended {
 		return contract.Outcome{}, false
 	}

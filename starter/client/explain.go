@@ -113,7 +113,12 @@ func (e *explanation) view() ExplainView {
 	v.Waste = wasteOf(v.Steps, v.Totals)
 	v.Reported = e.reported()
 	e.identity(&v)
-	e.compare(v)
+	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
+		e.miss("%d of %d steps cannot be read; the totals are without them", r.Steps-len(v.Steps), r.Steps)
+	}
+	if v.Totals.CostNanoUSD == nil {
+		e.miss("the cost: the execution knows no price of the model")
+	}
 	v.Budget = e.limits(v)
 	if e.outcome != nil {
 		v.Ending = e.ending()
@@ -160,15 +165,6 @@ func (e *explanation) reported() *ExplainReported {
 		return &ExplainReported{e.state.StepCount(), e.state.Usage().View(), costOf(e.state.CostNanoUSD(), priced)}
 	}
 	return nil
-}
-
-func (e *explanation) compare(v ExplainView) {
-	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
-		e.miss("%d of %d steps cannot be read; the totals are without them", r.Steps-len(v.Steps), r.Steps)
-	}
-	if v.Totals.CostNanoUSD == nil {
-		e.miss("the cost: the execution knows no price of the model")
-	}
 }
 
 // identity adds the model, what the execution goes on from, and its times.

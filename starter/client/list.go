@@ -122,11 +122,9 @@ func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb
 	}
 	outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo())
 	if err != nil {
-		if end, over := history.EndOf(info.GetStatus()); over {
-			if cut, byServer := end.Outcome(); byServer {
-				cut.Number = 1
-				l = l.with(cut)
-			}
+		if cut, byServer := serverEnd(info); byServer {
+			cut.Number = 1
+			l = l.with(cut)
 		}
 		return l
 	}

@@ -142,7 +142,7 @@ func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
 		return p, nil
 	}
 	p.number, p.step = scan.ended+1, scan.step
-	if cut, ok := s.serverEnd(); ok { // while it was in progress
+	if cut, ok := serverEnd(s.info()); ok { // while it was in progress
 		cut.AgentID, cut.ExecutionID, cut.Number, cut.Steps = s.id, scan.want, p.number, max(p.step-1, 0)
 		p.ended, p.byServer = &cut, true
 	}

@@ -32,7 +32,7 @@ func (c *Client) Result(ctx context.Context, id string, number int) (Result, err
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	outcome := *t.outcome
 	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
-	if _, byServer := t.serverEnd(); !byServer {
+	if _, byServer := serverEnd(t.info()); !byServer {
 		if page, ok := c.told(ctx, t); ok {
 			r.Answer, r.Error, r.Signal = page.Answer, page.Error, page.Signal
 			return c.withOutput(ctx, t.agent, r), nil

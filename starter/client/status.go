@@ -16,25 +16,21 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-// Status says what an agent is doing now. The workflow is asked and described
-// at once; where no worker answers within 2 s, what the server knows is told
-// instead, and Source says so: what is pending, and what history holds. What it
-// cannot tell is then zero: how much time is left, and signals of hooks and tools.
+// Status says what an agent is doing now. Where no worker answers within 2 s,
+// what the server knows is told instead, and Source says so: what is pending, and
+// what history holds. What that cannot tell is then zero: how much time is left,
+// and signals of hooks and tools.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
 	a, err := agentOf(id)
 	if err != nil {
 		return contract.StatusView{}, err
 	}
-	views := make(chan *contract.StatusView, 1)
-	background, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { views <- c.statusByWorkflow(background, a) }()
 	s, err := c.snapshot(ctx, a, "")
 	if err != nil {
 		return contract.StatusView{}, fail(ctx, id, "asking about "+id, err)
 	}
-	if _, byServer := s.serverEnd(); !byServer {
-		if view := <-views; view != nil {
+	if _, byServer := serverEnd(s.info()); !byServer {
+		if view := c.statusByWorkflow(ctx, a); view != nil {
 			return c.waiting(ctx, s, s.completing(*view)), nil
 		}
 	}
