@@ -180,6 +180,8 @@ func TestACompletedExecutionHasASignalToo(t *testing.T) {
 	run.answers(1, 1, "done")
 	run.ends(outcomeOf(1, 1))
 	require.Equal(t, &ExplainSignal{Reason: domain.Completed, Fate: SignalCounted}, explained(t, run, nil).Ending.Signal)
+	require.Empty(t, alone(t, run, (*Client).Status).StopSignals, "nothing asked it to stop")
+	require.Nil(t, alone(t, run, (*Client).resultOf).Signal)
 }
 
 // TestEachFailedAttemptIsNamed where history keeps why.

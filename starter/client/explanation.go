@@ -124,8 +124,9 @@ func (e *explanation) answered(fact progress.Fact) {
 			e.failures = append(e.failures, *f.Reply.Error)
 		}
 	case progress.Lost:
-		work = f.Work
-		e.failures = append(e.failures, *f.Loss.Err())
+		if work = f.Work; work.Tool == nil { // a tool that fails ends no execution
+			e.failures = append(e.failures, *f.Loss.Err())
+		}
 	case progress.Asked:
 		work = f.Work
 	}
@@ -267,7 +268,7 @@ func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	c, _ := e.continuation()
-	if e.outcome != nil {
+	if e.outcome != nil && e.outcome.Status != domain.StatusCompleted {
 		c, _, _ = e.counting()
 	}
 	v.StopSignals = append(v.StopSignals, c.StopSignals...)
