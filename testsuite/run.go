@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/inference"
+	"everstep/activities/scripted"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -251,6 +253,29 @@ func (a answered) Complete(_ any, err error) {
 	if err != nil {
 		a(err)
 	}
+}
+
+// recorder keeps what a model was asked.
+type recorder struct {
+	*scripted.Provider
+
+	mu    sync.Mutex
+	calls []inference.Call
+}
+
+func (r *recorder) Infer(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+	r.mu.Lock()
+	kept := call
+	kept.Sent = nil
+	r.calls = append(r.calls, kept)
+	r.mu.Unlock()
+	return r.Provider.Infer(ctx, call, emit)
+}
+
+func (r *recorder) asked() []inference.Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
 }
 
 // nobody is there to be asked for a transcript: the bridge has fed it already.
