@@ -118,11 +118,7 @@ func (s snapshot) execution(n int) Execution {
 // serverEnd says how the server itself ended the workflow, where it did. A
 // workflow that completes has an outcome of its own.
 func (s snapshot) serverEnd() (contract.Outcome, bool) {
-	end, ended := history.EndOf(s.info().GetStatus())
-	if !ended {
-		return contract.Outcome{}, false
-	}
-	return end.Outcome()
+	return history.ServerEnd(s.info().GetStatus())
 }
 
 // pending is the work of ours that has not ended.

@@ -136,11 +136,9 @@ func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb
 	ended := err == nil
 	if ended {
 		l = l.with(outcome)
-	} else if end, over := history.EndOf(info.GetStatus()); over {
-		if cut, byServer := end.Outcome(); byServer {
-			cut.Number = 1
-			l = l.with(cut)
-		}
+	} else if cut, byServer := history.ServerEnd(info.GetStatus()); byServer {
+		cut.Number = 1
+		l = l.with(cut)
 	}
 	if ended && !l.Foreign && (a.name != "" && l.Open || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED) {
 		return c.looked(ctx, a, l)

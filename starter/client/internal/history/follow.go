@@ -120,7 +120,8 @@ func (f *feed) fresh(events []*historypb.HistoryEvent) []*historypb.HistoryEvent
 		default:
 			f.seen = event.GetEventId()
 		}
-		f.closed = f.closed || Closes(event.GetEventType())
+		_, closes := ends[event.GetEventType()]
+		f.closed = f.closed || closes
 	}
 	return events
 }
