@@ -209,7 +209,7 @@ func FactsOf(exported *historypb.History, c converter.DataConverter) iter.Seq[pr
 	if events := exported.GetEvents(); len(events) > 0 {
 		id = events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
 	}
-	return history.Decode(c, id, slices.Values(exported.GetEvents()))
+	return history.Decode(c, id, exported.GetEvents())
 }
 
 // Audit holds what history alone tells of an execution against what the

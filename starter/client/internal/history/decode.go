@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"iter"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -44,22 +45,21 @@ func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder 
 	}
 }
 
-// take returns what an event tells; most tell nothing.
-func (d *decoder) take(event *historypb.HistoryEvent) []progress.Recorded {
-	var facts []progress.Fact
-	if gap := d.gap(event); gap != nil {
-		facts = append(facts, *gap)
+// all yields what events tell; most tell nothing.
+func (d *decoder) all(events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
+	return func(yield func(progress.Recorded) bool) {
+		for _, event := range events {
+			for _, fact := range append(d.gap(event), d.facts(event)...) {
+				if !yield(progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}) {
+					return
+				}
+			}
+		}
 	}
-	facts = append(facts, d.facts(event)...)
-	recorded := make([]progress.Recorded, len(facts))
-	for i, fact := range facts {
-		recorded[i] = progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}
-	}
-	return recorded
 }
 
 // gap says that events before this one are missing.
-func (d *decoder) gap(event *historypb.HistoryEvent) *progress.Unreadable {
+func (d *decoder) gap(event *historypb.HistoryEvent) []progress.Fact {
 	id, last := event.GetEventId(), d.last
 	d.last = id
 	// A workflow task that failed is shown without being recorded, so that its
@@ -74,7 +74,7 @@ func (d *decoder) gap(event *historypb.HistoryEvent) *progress.Unreadable {
 	if last == 0 {
 		what = fmt.Sprintf("what stood before event %d", id)
 	}
-	return &progress.Unreadable{What: what, Why: "the history has a gap there"}
+	return one(progress.Unreadable{What: what, Why: "the history has a gap there"})
 }
 
 // facts are what an event by itself tells.

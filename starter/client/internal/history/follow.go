@@ -62,14 +62,12 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 				return
 			}
 			away, delay = false, 50*time.Millisecond
-			for _, event := range events {
-				for _, recorded := range d.take(event) {
-					if !yield(Item{Recorded: recorded, Repeated: reset}, nil) {
-						return
-					}
-					if _, here := recorded.Fact.(progress.ResetHere); here {
-						reset = false
-					}
+			for recorded := range d.all(events) {
+				if !yield(Item{Recorded: recorded, Repeated: reset}, nil) {
+					return
+				}
+				if _, here := recorded.Fact.(progress.ResetHere); here {
+					reset = false
 				}
 			}
 		}
