@@ -116,11 +116,7 @@ func (a Agent) at(t time.Time) At {
 
 // closing is what is known where a step of the execution is over.
 func (a Agent) closing(t time.Time) closing {
-	c := closing{At: a.at(t), attempts: a.Definition.Attempts}
-	if c.attempts < 1 {
-		c.attempts = domain.DefaultAttempts
-	}
-	return c
+	return closing{At: a.at(t), attempts: a.Definition.Tries()}
 }
 
 // turns reports whether work has to wait for its turn under a rate limit.
@@ -176,11 +172,11 @@ func (a Agent) shows(edits domain.Edits) Agent {
 // opened puts work on the list of what has not ended.
 func (a Agent) opened(w Work) Agent {
 	a.Open = slices.Clone(a.Open)
-	if i := slices.IndexFunc(a.Open, func(o Work) bool { return o.ID == w.ID }); i >= 0 {
-		a.Open[i] = w
-	} else {
-		a.Open = append(a.Open, w)
+	i := slices.IndexFunc(a.Open, func(o Work) bool { return o.ID == w.ID })
+	if i < 0 {
+		i, a.Open = len(a.Open), append(a.Open, w)
 	}
+	a.Open[i] = w
 	return a
 }
 
@@ -210,14 +206,12 @@ func (a Agent) answered(f ModelReplied, at time.Time) Agent {
 	if now == nil || f.Execution() != a.Execution.ID || f.Step() != now.Number || f.Model.Summary != nil {
 		return a
 	}
-	switch f.Reply.Outcome {
-	case contract.Answered:
+	if f.Reply.Outcome == contract.Answered {
 		s := now.take(f.Reply, a.at(at))
 		a.Execution.Now = &s
+	}
+	if f.Reply.Outcome == contract.Answered || f.Reply.Outcome == contract.Interrupted {
 		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
-	case contract.Interrupted:
-		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
-	case contract.ShutDown, contract.BilledFailure:
 	}
 	return a
 }

@@ -29,27 +29,27 @@ type Work struct {
 	Hook  *contract.HookRequest
 }
 
-// Execution and Step name the step that asked for the work. A hook's is of no
-// step here, since it may run between two.
+// Execution and Step name the step that asked for the work: zero where none did.
+// A hook's is of no step here, since it may run between two.
 func (w Work) Execution() domain.ExecutionID {
-	switch {
-	case w.Model != nil:
-		return w.Model.ExecutionID
-	case w.Tool != nil:
-		return w.Tool.ExecutionID
-	}
-	return domain.ExecutionID{}
+	id, _ := w.by()
+	return id
 }
 
-// Step is the number of the step that asked for the work, zero where none did.
+// Step is the step's number.
 func (w Work) Step() int {
-	switch {
-	case w.Model != nil:
-		return w.Model.Step
-	case w.Tool != nil:
-		return w.Tool.Step
+	_, step := w.by()
+	return step
+}
+
+func (w Work) by() (domain.ExecutionID, int) {
+	if w.Model != nil {
+		return w.Model.ExecutionID, w.Model.Step
 	}
-	return 0
+	if w.Tool != nil {
+		return w.Tool.ExecutionID, w.Tool.Step
+	}
+	return domain.ExecutionID{}, 0
 }
 
 // An Asked says that work was asked for.
@@ -194,7 +194,7 @@ func OutcomeOf(fact Fact) (contract.Outcome, bool) {
 	return contract.Outcome{}, false
 }
 
-// A TaskBegan says that a worker looks at the workflow. Suggested: the server
+// A TaskBegan says that a worker looks at the workflow, and whether the server
 // suggests that it continue as new.
 type TaskBegan struct{ Suggested bool }
 
@@ -211,30 +211,24 @@ type ResetHere struct{}
 // An Unreadable says what cannot be read, and why.
 type Unreadable struct{ What, Why string }
 
-func (Asked) isFact()        {}
-func (Attempted) isFact()    {}
-func (CancelAsked) isFact()  {}
-func (ModelReplied) isFact() {}
-func (ToolReplied) isFact()  {}
-func (Resolved) isFact()     {}
-func (Finished) isFact()     {}
-func (Lost) isFact()         {}
-func (Answered) isFact()     {}
-func (Wanted) isFact()       {}
-func (CutOff) isFact()       {}
-func (Failed) isFact()       {}
-func (RunBegan) isFact()     {}
-func (RunEnded) isFact()     {}
-func (StopAsked) isFact()    {}
-func (StopForced) isFact()   {}
-func (Sent) isFact()         {}
-func (Extended) isFact()     {}
-func (Ended) isFact()        {}
-func (TaskBegan) isFact()    {}
-func (TaskDone) isFact()     {}
-func (TaskFailed) isFact()   {}
-func (ResetHere) isFact()    {}
-func (Unreadable) isFact()   {}
+// What is told of work has it in it, and is a fact by that.
+func (Work) isFact()       {}
+func (Answered) isFact()   {}
+func (Wanted) isFact()     {}
+func (CutOff) isFact()     {}
+func (Failed) isFact()     {}
+func (RunBegan) isFact()   {}
+func (RunEnded) isFact()   {}
+func (StopAsked) isFact()  {}
+func (StopForced) isFact() {}
+func (Sent) isFact()       {}
+func (Extended) isFact()   {}
+func (Ended) isFact()      {}
+func (TaskBegan) isFact()  {}
+func (TaskDone) isFact()   {}
+func (TaskFailed) isFact() {}
+func (ResetHere) isFact()  {}
+func (Unreadable) isFact() {}
 
 // A Recorded is a fact as a history holds it.
 type Recorded struct {
@@ -251,17 +245,12 @@ func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Wh
 // Outcome is how the server itself has ended an execution in progress; ok is
 // false where it has not.
 func (e RunEnd) Outcome() (o contract.Outcome, ok bool) {
-	o = contract.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Closed: true}
-	switch e {
-	case Terminated:
-		o.Code = domain.CodeTerminated
-	case RanOut:
-		o.Code = domain.CodeTimedOut
-	case Aborted:
-	case CancelledByServer:
-		o.Status, o.StopReason = domain.StatusStopped, domain.UserRequested
-	case Completed, Continued:
-		return contract.Outcome{}, false
-	}
-	return o, true
+	o, ok = map[RunEnd]contract.Outcome{
+		Terminated:        {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated},
+		RanOut:            {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTimedOut},
+		Aborted:           {Status: domain.StatusFailed, StopReason: domain.ErrorForbade},
+		CancelledByServer: {Status: domain.StatusStopped, StopReason: domain.UserRequested},
+	}[e]
+	o.Closed = ok
+	return o, ok
 }
