@@ -59,6 +59,6 @@ func (c Conversation) Carry(carry *contract.Carry, from int, r *contract.Resolve
 		return
 	}
 	for i := c.from(c.edits.Hidden); i < from; i++ {
-		carry.Sketch = append(carry.Sketch, c.summary(i).recorded())
+		carry.Sketch = append(carry.Sketch, c.summary(i).recorded)
 	}
 }

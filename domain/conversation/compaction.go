@@ -65,13 +65,13 @@ func (c Conversation) WithResultsCleared(r *contract.Resolved) Conversation {
 	kept, count := int64(0), int64(0)
 	for i := c.log.Len() - 1; i >= c.from(from); i-- {
 		m := c.summary(i)
-		if !m.result || !m.shown {
+		if !m.is(flagResult) || !m.is(flagShown) {
 			continue
 		}
-		if kept+m.tokens > keep && i < unseen {
+		if kept+m.tokens() > keep && i < unseen {
 			return c.clearedUpTo(i+1, kept, count, r)
 		}
-		kept, count = kept+m.tokens, count+1
+		kept, count = kept+m.tokens(), count+1
 	}
 	if c.known() > from {
 		// Of what came before nothing is known but the sum.
@@ -104,11 +104,11 @@ func (c *Conversation) unread() (index int, tokens int64) {
 	index = c.log.Len()
 	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
-		if m.assistant && !m.calls || c.standsFirst(m) {
+		if m.is(flagAssistant) && !m.is(flagCalls) || c.standsFirst(m) {
 			break
 		}
 		index, tokens = i, tokens+c.shownTokens(m)
-		if m.assistant {
+		if m.is(flagAssistant) {
 			break
 		}
 	}
@@ -169,20 +169,14 @@ func (c Conversation) WithSummary(plan SummaryPlan, r *contract.Resolved) Conver
 	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.log.Len()-1, c.log.Len()
 	c.edits.Cleared = max(c.edits.Cleared, to)
 	c.visible, c.traces, c.results, c.resultTokens = 0, 0, 0, 0
-	for i := c.from(to); i < c.log.Len(); i++ {
-		m := c.summary(i)
-		first := c.standsFirst(m)
-		if !first && !m.shown {
-			continue
-		}
-		tokens := c.shownTokens(m)
+	for m, tokens := range c.shown(to) {
 		// The summary outlives its execution.
-		if m.trace && !first {
+		if m.is(flagTrace) && !c.standsFirst(m) {
 			c.traces += tokens
 		} else {
 			c.visible += tokens
 		}
-		if m.result && i >= c.edits.Cleared {
+		if m.is(flagResult) && m.index >= c.edits.Cleared {
 			c.results++
 			c.resultTokens += tokens
 		}
@@ -202,13 +196,13 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 	to, kept := c.log.Len(), int64(0)
 	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
-		if c.standsFirst(m) || !m.shown {
+		if c.standsFirst(m) || !m.is(flagShown) {
 			continue
 		}
 		if kept += c.shownTokens(m); kept > keep && i < unseen {
 			break
 		}
-		if !m.result {
+		if !m.is(flagResult) {
 			to = i
 		}
 	}
@@ -219,14 +213,8 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 // aside. Only then is a summary worth its price.
 func (c *Conversation) tokensBefore(to int) int64 {
 	sum, held := int64(0), int64(0)
-	for i := c.from(c.edits.Hidden); i < c.log.Len(); i++ {
-		m := c.summary(i)
-		first := c.standsFirst(m)
-		if !first && !m.shown {
-			continue
-		}
-		tokens := c.shownTokens(m)
-		if held += tokens; i < to && !first {
+	for m, tokens := range c.shown(c.edits.Hidden) {
+		if held += tokens; m.index < to && !c.standsFirst(m) {
 			sum += tokens
 		}
 	}

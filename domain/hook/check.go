@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"everstep/domain"
@@ -49,49 +50,35 @@ func CheckState(given, made domain.AgentState) error {
 		if m := e.Message; m.Role == domain.RoleTool || m.ToolResult != nil || len(m.ToolCalls) > 0 {
 			return domain.Errorf(domain.Invalid, "its message is a tool's or asks for tools; only the model does")
 		}
-		if err := readable("message", e.Message, domain.MaxMessage); err != nil {
+		if err := readable(true, "message", e.Message, domain.MaxMessage); err != nil {
 			return err
 		}
 	}
 	for _, signal := range made.StopSignals()[len(given.StopSignals()):] {
-		if err := readable("stop signal", signal, maxSignal); err != nil {
+		if err := readable(true, "stop signal", signal, maxSignal); err != nil {
 			return err
 		}
 	}
 	was, _ := given.Execution()
 	is, _ := made.Execution()
-	if own, failed := is.Err(); failed {
-		if before, _ := was.Err(); own != before {
-			if err := readable("error", own, maxSignal); err != nil {
-				return err
-			}
-		}
+	before, _ := was.Err()
+	own, failed := is.Err()
+	prompt, model, format := made.SystemPrompt(), made.LLMConfig(), made.ResponseFormat()
+	other, formed := !model.Equal(given.LLMConfig()), !format.Equal(given.ResponseFormat())
+	var unfit error
+	if formed {
+		unfit = domain.Definition{Model: model, Format: format}.Check()
+	} else if other {
+		unfit = domain.Definition{Model: model}.Check()
 	}
-	if metadata := made.Metadata(); len(metadata) > 0 {
-		if err := readable("metadata", metadata, maxMetadata); err != nil {
-			return err
-		}
-	}
-	if prompt := made.SystemPrompt(); prompt != given.SystemPrompt() {
-		if err := readable("system prompt", prompt, domain.MaxSystemPrompt); err != nil {
-			return err
-		}
-	}
-	if model := made.LLMConfig(); !model.Equal(given.LLMConfig()) {
-		if err := (domain.Definition{Model: model}).Check(); err != nil {
-			return err
-		}
-		if err := readable("model", model, maxModel); err != nil {
-			return err
-		}
-	}
-	if format := made.ResponseFormat(); !format.Equal(given.ResponseFormat()) {
-		if err := (domain.Definition{Model: made.LLMConfig(), Format: format}).Check(); err != nil {
-			return err
-		}
-		return readable("response format", format, domain.MaxSystemPrompt)
-	}
-	return nil
+	return cmp.Or(
+		readable(failed && own != before, "error", own, maxSignal),
+		readable(len(made.Metadata()) > 0, "metadata", made.Metadata(), maxMetadata),
+		readable(prompt != given.SystemPrompt(), "system prompt", prompt, domain.MaxSystemPrompt),
+		unfit,
+		readable(other, "model", model, maxModel),
+		readable(formed, "response format", format, domain.MaxSystemPrompt),
+	)
 }
 
 // CheckAt says why what a hook has made of what is at hand cannot be kept.
@@ -99,33 +86,26 @@ func CheckAt(given, made any) error {
 	switch made := made.(type) {
 	case Answer:
 		given, _ := given.(Answer)
-		if made.Response != given.Response {
-			if err := readable("response", made.Response, maxSignal); err != nil {
-				return err
-			}
-		}
-		if made.Message.Equal(given.Message) {
-			return nil
-		}
-		return readable("answer", made.Message, domain.MaxMessage)
+		return cmp.Or(
+			readable(made.Response != given.Response, "response", made.Response, maxSignal),
+			readable(!made.Message.Equal(given.Message), "answer", made.Message, domain.MaxMessage),
+		)
 	case Call:
-		if given, ok := given.(Call); ok && made.Call == given.Call {
-			return nil
-		}
-		return readable("call", made.Call, domain.MaxMessage)
+		given, _ := given.(Call)
+		return readable(made.Call != given.Call, "call", made.Call, domain.MaxMessage)
 	case Result:
 		given, _ := given.(Result)
-		if made.Execution.SameOutcome(given.Execution) {
-			return nil
-		}
-		return readable("result", made.Execution, domain.MaxMessage)
+		return readable(!made.Execution.SameOutcome(given.Execution), "result", made.Execution, domain.MaxMessage)
 	}
 	return nil
 }
 
-// readable fails unless a value is of a size, and is read back as what it was
-// written as.
-func readable[T any](what string, value T, limit int) error {
+// readable fails unless a value that is new is of a size, and is read back as
+// what it was written as.
+func readable[T any](isNew bool, what string, value T, limit int) error {
+	if !isNew {
+		return nil
+	}
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "its %s cannot be recorded: %v", what, err)

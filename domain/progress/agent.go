@@ -54,7 +54,7 @@ func NewAgent(id domain.AgentID, chain string) Agent { return Agent{id: id, chai
 
 func (a Agent) executionID(number int) domain.ExecutionID { return a.id.Execution(a.chain, number) }
 
-// Rewriter is a hook that may rewrite what the model says, empty where none may.
+// Rewriter is a hook that may rewrite what the model says, if any.
 func (a Agent) Rewriter() string { return contract.Rewriter(a.Hooks) }
 
 // With returns the agent with one more fact. One that it was made from stays as
@@ -76,7 +76,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 			a.Execution = a.Execution.halts(at)
 		}
 	case ModelReplied:
-		return a.ended(f.Work, f, at).answered(f, at)
+		return a.ended(f.Work, f, at)
 	case ToolReplied:
 		if f.Reply.NotStarted {
 			fact = unbegun{f}
@@ -192,22 +192,18 @@ func (a Agent) ended(w Work, fact Fact, at time.Time) Agent {
 	return a
 }
 
-// worked lets the step that asked for work know of it.
+// worked lets the step that asked for work know of it, and take its answer.
 func (a Agent) worked(w Work, fact Fact, at time.Time) Agent {
-	if now := a.Execution.Now; now != nil && w.Execution() == a.Execution.ID && w.Step() == now.Number {
-		a.Execution = a.Execution.with(fact, a.at(at))
+	if now := a.Execution.Now; now == nil || w.Execution() != a.Execution.ID || w.Step() != now.Number {
+		return a
 	}
-	return a
-}
-
-// answered takes an answer of the execution's.
-func (a Agent) answered(f ModelReplied, at time.Time) Agent {
-	now := a.Execution.Now
-	if now == nil || f.Execution() != a.Execution.ID || f.Step() != now.Number || f.Model.Summary != nil {
+	a.Execution = a.Execution.with(fact, a.at(at))
+	f, replied := fact.(ModelReplied)
+	if !replied || f.Model.Summary != nil {
 		return a
 	}
 	if f.Reply.Outcome == contract.Answered {
-		s := now.take(f.Reply, a.at(at))
+		s := a.Execution.Now.take(f.Reply, a.at(at))
 		a.Execution.Now = &s
 	}
 	if f.Reply.Outcome == contract.Answered || f.Reply.Outcome == contract.Interrupted {
@@ -268,31 +264,31 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	c := a.closing(at)
 	c.Stopped = c.Stopped || o.StopReason == domain.TimeLimitReached
 	c.short = o.StopReason == domain.TokenLimitReached || o.StopReason == domain.CostLimitReached
+	return a.over(c, o)
+}
+
+// over ends the execution with all that is in it.
+func (a Agent) over(c closing, o contract.Outcome) Agent {
 	a.Execution = a.Execution.settled(c)
-	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, at, &o
+	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, c.Time, &o
 	return a
 }
 
 // runEnded notes the end of a run, and of the execution that the server ended
 // with it.
 func (a Agent) runEnded(f RunEnded, at time.Time) Agent {
-	if f.How == Continued {
-		return a
-	}
 	if f.Outcome != nil {
 		return a.executionEnded(*f.Outcome, at)
 	}
 	o, byServer := f.How.Outcome()
 	if !byServer || !a.Execution.Running {
-		a.Execution.Running = false
+		a.Execution.Running = a.Execution.Running && f.How == Continued
 		return a
 	}
 	c := a.closing(at)
 	c.underWay = len(a.Open) > 0
-	a.Execution = a.Execution.settled(c)
 	o.AgentID, o.ExecutionID, o.Number, o.Steps = a.id, a.Execution.ID, a.Execution.Number, max(a.Execution.Step-1, 0)
-	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, at, &o
-	return a
+	return a.over(c, o)
 }
 
 // runBegan begins a run: with an execution of its own, or with what it took over.

@@ -21,10 +21,11 @@ func (s Step) take(reply contract.ModelReply, at At) Step {
 	s = s.With(Answered{Message: m, Response: reply.Response, Invalid: reply.Invalid}, at)
 	switch Read(m, reply.Response) {
 	case InPart:
-		switch s.pauses++; {
-		case at.NoTools:
+		s.pauses++
+		if at.NoTools {
 			return s.With(CutOff{By: StopAtPause}, at)
-		case s.pauses > MaxPauses:
+		}
+		if s.pauses > MaxPauses {
 			return s.With(Failed{Ending(TooManyPauses(s.pauses))}, at)
 		}
 		s.last = last
@@ -69,11 +70,10 @@ type closing struct {
 // closed returns the step as it is when nothing more comes of it: what its last
 // inference means, and the calls that were never begun.
 func (s Step) closed(c closing) Step {
-	switch last := s.last; {
-	case c.underWay:
+	if c.underWay {
 		s = s.With(CutOff{By: WorkflowEnded}, c.At)
-	case last != nil:
-		s = s.concluded(*last, c)
+	} else if s.last != nil {
+		s = s.concluded(*s.last, c)
 	}
 	s.last = nil
 	for _, u := range s.unbegun {
@@ -82,11 +82,11 @@ func (s Step) closed(c closing) Step {
 	s.unbegun = nil
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for i, call := range s.ToolExecutions {
-		switch {
-		case c.underWay && call.InFlight():
+		if c.underWay && call.InFlight() {
 			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 				"the workflow ended while it was under way; nobody knows what became of it")
-		case call.StartedAt.IsZero() && call.Error == nil:
+		}
+		if call.StartedAt.IsZero() && call.Error == nil {
 			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "it was not begun; only a worker can say why")
 		}
 	}
@@ -98,29 +98,27 @@ func (s Step) closed(c closing) Step {
 func (s Step) concluded(last inference, c closing) Step {
 	stop := CutOff{By: StopInInference}
 	answered := last.loss == nil && last.reply.Outcome == contract.Answered
-	switch {
-	case answered && last.summary:
+	if answered && last.summary {
 		return s
-	case c.short && !c.Stopped:
-		return s.With(CutOff{By: NoBudget}, c.At)
-	case last.loss != nil && c.Stopped:
-		if !last.summary {
-			stop.Reply = last.loss.Kept()
-		}
-		return s.With(stop, c.At)
-	case last.loss != nil:
-		return s.With(Failed{Ending(last.loss.Err())}, c.At)
-	case answered && c.Stopped:
-		return s.With(stop, c.At)
 	}
-	switch verdict, err := Judge(last.reply, last.tries, c.attempts, c.Stopped); verdict {
+	if c.short && !c.Stopped {
+		return s.With(CutOff{By: NoBudget}, c.At)
+	}
+	verdict, err := Judge(last.reply, last.tries, c.attempts, c.Stopped)
+	if last.loss != nil {
+		last.reply, verdict, err = last.loss.Kept(), Fail, last.loss.Err()
+	}
+	if c.Stopped && (answered || last.loss != nil) {
+		verdict = Stop
+	}
+	switch verdict {
 	case Stop:
-		if !last.summary {
+		if !last.summary && !answered {
 			stop.Reply = last.reply
 		}
 		return s.With(stop, c.At)
 	case Fail:
-		if last.summary && last.reply.Outcome != contract.BilledFailure {
+		if last.summary && last.loss == nil && last.reply.Outcome != contract.BilledFailure {
 			return s.With(stop, c.At)
 		}
 		return s.With(Failed{Ending(err)}, c.At)

@@ -61,14 +61,13 @@ func (e Execution) Steps(busy bool) (steps []Step, open bool) {
 	for _, s := range e.Done {
 		steps = append(steps, *s)
 	}
-	switch {
-	case e.Now == nil:
-	case e.Running && (busy || e.Now.unfinished()):
-		return append(steps, *e.Now), true
-	default:
-		steps = append(steps, e.Now.closed(closing{At: At{Time: e.Now.SeenAt}}))
+	if e.Now == nil {
+		return steps, false
 	}
-	return steps, false
+	if e.Running && (busy || e.Now.unfinished()) {
+		return append(steps, *e.Now), true
+	}
+	return append(steps, e.Now.closed(closing{At: At{Time: e.Now.SeenAt}})), false
 }
 
 // Meant reports whether a request to stop is about the execution: it is in

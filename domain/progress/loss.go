@@ -88,10 +88,10 @@ func (l Loss) Kept() contract.ModelReply {
 // ToolReply is what the loss means for a tool call. One that may not be repeated
 // began, and nobody knows how it ended.
 func (l Loss) ToolReply(effect domain.Effect) contract.ToolReply {
-	switch {
-	case l.How == Cancelled:
+	if l.How == Cancelled {
 		return NotRun(domain.Denied, "not run: the execution was stopped")
-	case !effect.Repeatable():
+	}
+	if !effect.Repeatable() {
 		return Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 			"outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated"))
 	}

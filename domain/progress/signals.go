@@ -29,7 +29,7 @@ func (e Execution) Signals() []domain.StopSignal {
 			continue
 		}
 		signal := use.ReachedSignal()
-		if use.Rule.Unit == domain.UnitMilliseconds || use.Rule.Unit == domain.UnitTime {
+		if timed(use.Rule) {
 			signal = use.TimeOverSignal()
 			signal.Context = nil // how much of it was used is not known
 		}
@@ -73,16 +73,16 @@ func (e Execution) limits() []domain.LimitUse {
 	for _, rule := range domain.LimitRules() {
 		use, set := e.Budget.UseOf(rule.Limit, spent, e.EndedAt)
 		over := rule.Exhausts && !cutOff && !length && use.Used.Int() >= use.Total.Int()
-		switch rule.Unit {
-		case domain.UnitMilliseconds:
-			over = cutOff && !passed
-		case domain.UnitTime:
-			over = cutOff && passed
-		case domain.UnitSteps, domain.UnitTokens, domain.UnitNanoUSD, domain.UnitCalls:
+		if timed(rule) {
+			over = cutOff && passed == (rule.Unit == domain.UnitTime)
 		}
 		if set && over {
 			used = append(used, use)
 		}
 	}
 	return used
+}
+
+func timed(rule domain.LimitRule) bool {
+	return rule.Unit == domain.UnitMilliseconds || rule.Unit == domain.UnitTime
 }

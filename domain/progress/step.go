@@ -97,16 +97,7 @@ func (s Step) With(fact Fact, at At) Step {
 	case unbegun:
 		s.unbegun = append(slices.Clip(s.unbegun), f)
 	case Lost:
-		switch {
-		case f.Model != nil:
-			return s.lost(f, at)
-		case f.Tool != nil:
-			reply := f.Loss.ToolReply(f.Tool.Effect)
-			if f.Attempt > 1 {
-				reply.Attempts = f.Attempt
-			}
-			return s.called(f.Tool.Position, reply, at)
-		}
+		return s.lost(f, at)
 	case Answered:
 		s.Response, s.last = &f.Response, nil
 	case Wanted:
@@ -124,24 +115,26 @@ func (s Step) With(fact Fact, at At) Step {
 
 // asked notes what is to be shorter in a request, and that a call has begun.
 func (s Step) asked(work Work) Step {
-	switch {
-	case work.Model != nil && work.Model.Summary != nil:
+	if work.Model != nil && work.Model.Summary != nil {
 		s.Compactions = append(slices.Clip(s.Compactions), Compaction{Summary: true, Before: work.Model.Summary.To})
-	case work.Tool != nil:
-		s.unbegun = slices.DeleteFunc(slices.Clone(s.unbegun), func(u unbegun) bool { return u.Tool.Position == work.Tool.Position })
-		s.ToolExecutions = slices.Clone(s.ToolExecutions)
-		for n := len(s.ToolExecutions); n <= work.Tool.Position; n++ { // the answer that asked for it is not known
-			s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
-		}
-		call := &s.ToolExecutions[work.Tool.Position]
-		if call.Call.Name == "" || work.Tool.Reference == nil {
-			call.Call.Name, call.Call.Arguments = work.Tool.Name, work.Tool.Arguments
-		}
-		if call.StartedAt.IsZero() {
-			call.StartedAt = work.Since
-		}
-		call.CompletedAt, call.Error, call.NotStarted = time.Time{}, nil, false
 	}
+	asked := work.Tool
+	if asked == nil {
+		return s
+	}
+	s.unbegun = slices.DeleteFunc(slices.Clone(s.unbegun), func(u unbegun) bool { return u.Tool.Position == asked.Position })
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	for n := len(s.ToolExecutions); n <= asked.Position; n++ { // the answer that asked for it is not known
+		s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
+	}
+	call := &s.ToolExecutions[asked.Position]
+	if call.Call.Name == "" || asked.Reference == nil {
+		call.Call.Name, call.Call.Arguments = asked.Name, asked.Arguments
+	}
+	if call.StartedAt.IsZero() {
+		call.StartedAt = work.Since
+	}
+	call.CompletedAt, call.Error, call.NotStarted = time.Time{}, nil, false
 	return s
 }
 
@@ -154,20 +147,27 @@ func (s Step) replied(f ModelReplied, at At) Step {
 		s.Compactions = slices.Clone(s.Compactions)
 		s.Compactions[n-1].Usage = f.Reply.Response.Usage.Add(f.Reply.Spent)
 	}
-	failed := max(f.Reply.Tries, f.Attempt, 1)
-	why := f.Before
-	switch f.Reply.Outcome {
-	case contract.Answered, contract.Interrupted:
-		failed--
-	case contract.ShutDown, contract.BilledFailure:
-		why = WhyUnanswered(f.Reply)
+	failed, why := max(f.Reply.Tries, f.Attempt, 1), WhyUnanswered(f.Reply)
+	if f.Reply.Outcome == contract.Answered || f.Reply.Outcome == contract.Interrupted {
+		failed, why = failed-1, f.Before
 	}
 	return s.retried(failed, why, f.Reply.Spent, at.Price)
 }
 
-// lost counts what an inference without a reply may have cost. To have come to
-// a worker that has another task queue for it is no attempt.
+// lost takes what a call without a reply means, and counts what an inference
+// without one may have cost. To have come to a worker that has another task
+// queue for it is no attempt.
 func (s Step) lost(f Lost, at At) Step {
+	if f.Tool != nil {
+		reply := f.Loss.ToolReply(f.Tool.Effect)
+		if f.Attempt > 1 {
+			reply.Attempts = f.Attempt
+		}
+		return s.called(f.Tool.Position, reply, at)
+	}
+	if f.Model == nil {
+		return s
+	}
 	s.last = lastOf(f.Work, contract.ModelReply{}, &f.Loss)
 	err, spent := f.Loss.Err(), f.Loss.Spent()
 	if err.Code == domain.CodeRerouted {
