@@ -16,16 +16,14 @@ const (
 	summaryShare  = 8
 	summaryTokens = 4096
 	minSummary    = 128
-	// noteTokens is what the note in place of a cleared result takes.
-	noteTokens = 12
+	noteTokens    = 12 // of the note in place of a cleared result
 	// maxHalved is how often a summary is asked for again, of half as much text,
 	// where the provider finds it too long.
 	maxHalved = 4
 )
 
 // Crowded reports whether the next inference nears the window, so that the
-// conversation has to become shorter, where it may; force says that it has to
-// for another reason.
+// conversation has to become shorter, where it may. force: it has to anyway.
 func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	if !r.Compacts() {
 		return false
@@ -42,14 +40,12 @@ func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	return force || c.Input(r) > min(c.share(r.Compaction.TriggerPercent, r), window-answer)
 }
 
-// Roomy reports whether the conversation is short enough again, once results
-// are cleared.
+// Roomy reports whether clearing results made the conversation short enough.
 func (c Conversation) Roomy(r *contract.Resolved) bool {
 	return c.Input(r) <= c.share((r.Compaction.TriggerPercent+r.Compaction.TargetPercent)/2, r)
 }
 
-// WithRefused returns the conversation with what a provider teaches that finds
-// it too long: the model's window is smaller.
+// WithRefused returns the conversation as one that a provider finds too long.
 func (c Conversation) WithRefused(r *contract.Resolved) Conversation {
 	c.window = max(c.Input(r)*learnedPercent/100, 1)
 	return c
@@ -125,8 +121,7 @@ type SummaryPlan struct {
 	halved         int
 }
 
-// PlanSummary says what to sum up. It answers false where a summary is not
-// worth its price.
+// PlanSummary says what to sum up, and whether that is worth its price.
 func (c Conversation) PlanSummary(r *contract.Resolved) (SummaryPlan, bool) {
 	plan := SummaryPlan{to: c.boundary(r), maxTokens: c.summaryBound(r), window: c.Window(r), excess: c.excess}
 	return plan, c.tokensBefore(plan.to) >= plan.maxTokens/2
@@ -142,7 +137,7 @@ func (p SummaryPlan) Request() domain.SummaryRequest {
 }
 
 // Halved is the plan with half as much to read, for a provider that finds it too
-// long. It answers false where that was tried often enough.
+// long; false where that was tried often enough.
 func (p SummaryPlan) Halved() (SummaryPlan, bool) {
 	if p.window == 0 || p.halved == maxHalved {
 		return p, false
@@ -209,8 +204,7 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 	return to
 }
 
-// tokensBefore estimates what would be hidden by a boundary, an earlier summary
-// aside. Only then is a summary worth its price.
+// tokensBefore estimates what a boundary would hide, an earlier summary aside.
 func (c *Conversation) tokensBefore(to int) int64 {
 	sum, held := int64(0), int64(0)
 	for m, tokens := range c.shown(c.edits.Hidden) {

@@ -9,8 +9,7 @@ import (
 )
 
 // An Agent is what the histories of an agent's runs tell of it and of its newest
-// execution, as far as they were read. It grows by facts in their order, and may
-// begin with any run.
+// execution. It grows by facts in their order, and may begin with any run.
 type Agent struct {
 	id    domain.AgentID
 	chain string
@@ -48,8 +47,8 @@ type Run struct {
 	Suggested bool
 }
 
-// NewAgent is an agent of which nothing is known but who it is. chain is the
-// first run of its workflow, from which the ids of its executions follow.
+// NewAgent is an agent of which nothing is known but who it is, and the first run
+// of its workflow, from which the ids of its executions follow.
 func NewAgent(id domain.AgentID, chain string) Agent { return Agent{id: id, chain: chain} }
 
 func (a Agent) executionID(number int) domain.ExecutionID { return a.id.Execution(a.chain, number) }
@@ -57,8 +56,7 @@ func (a Agent) executionID(number int) domain.ExecutionID { return a.id.Executio
 // Rewriter is a hook that may rewrite what the model says, if any.
 func (a Agent) Rewriter() string { return contract.Rewriter(a.Hooks) }
 
-// With returns the agent with one more fact. One that it was made from stays as
-// it was.
+// With returns the agent with one more fact.
 func (a Agent) With(fact Fact, at time.Time) Agent {
 	switch f := fact.(type) {
 	case RunBegan:
@@ -156,8 +154,7 @@ func (a Agent) asked(f Asked, at time.Time) Agent {
 	return a
 }
 
-// shows notes what an inference is no longer shown that the one before was. A
-// summary clears what it hides, which is its own matter.
+// shows notes what an inference is no longer shown, other than by a summary.
 func (a Agent) shows(edits domain.Edits) Agent {
 	before := a.edits
 	a.edits = edits
@@ -274,8 +271,7 @@ func (a Agent) over(c closing, o contract.Outcome) Agent {
 	return a
 }
 
-// runEnded notes the end of a run, and of the execution that the server ended
-// with it.
+// runEnded notes the end of a run, and of an execution that the server ended so.
 func (a Agent) runEnded(f RunEnded, at time.Time) Agent {
 	if f.Outcome != nil {
 		return a.executionEnded(*f.Outcome, at)

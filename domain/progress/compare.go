@@ -9,10 +9,10 @@ import (
 )
 
 // Compare holds what facts tell of an execution against the steps that the
-// execution itself has kept, and says each difference in words. What a history
-// cannot tell is left out: what hooks have made of answers, calls and results,
-// steps that asked for nothing, calls that were never begun, and whether a stop
-// came while a call that did nothing waited for another try.
+// execution itself has kept, and says each difference in words. Left out is what
+// a history cannot tell: what hooks made of answers, calls and results, steps that
+// asked for nothing, calls never begun, and whether a stop came while a call that
+// did nothing waited for another try.
 func (e Execution) Compare(hooks []contract.HookSpec, kept []domain.StepExecution) []string {
 	c := comparison{hooked: map[domain.Trigger]bool{}}
 	for _, h := range hooks {

@@ -7,11 +7,10 @@ import (
 	"everstep/domain/contract"
 )
 
-// This file is what a reader of a history concludes of a step, where a workflow
-// decides as it goes.
+// What a reader of a history concludes of a step, where a workflow decides.
 
-// An unbegun is the reply of a call that surely did not begin. Whether it is made
-// again a history tells only by its request.
+// An unbegun is the reply of a call that surely did not begin. Only another
+// request tells that it is made again.
 type unbegun struct{ ToolReplied }
 
 // take takes an answer that no hook has changed.
@@ -60,15 +59,12 @@ type closing struct {
 	At
 	// attempts bounds the tries of an inference.
 	attempts int
-	// short says that the execution ended since an inference did not fit what was
-	// left of its budget.
-	short bool
-	// underWay says that the server ended the workflow while work was under way.
-	underWay bool
+	// short says that an inference did not fit what was left of the budget,
+	// underWay that the server ended the workflow while work was under way.
+	short, underWay bool
 }
 
-// closed returns the step as it is when nothing more comes of it: what its last
-// inference means, and the calls that were never begun.
+// closed returns the step when nothing more comes of it.
 func (s Step) closed(c closing) Step {
 	if c.underWay {
 		s = s.With(CutOff{By: WorkflowEnded}, c.At)
@@ -93,8 +89,7 @@ func (s Step) closed(c closing) Step {
 	return s
 }
 
-// concluded returns the step with what followed from its last inference, after
-// which none was made any more.
+// concluded returns the step with what followed from its last inference.
 func (s Step) concluded(last inference, c closing) Step {
 	stop := CutOff{By: StopInInference}
 	answered := last.loss == nil && last.reply.Outcome == contract.Answered
@@ -127,15 +122,13 @@ func (s Step) concluded(last inference, c closing) Step {
 	return s
 }
 
-// unfinished reports whether a step has something left to do or to wait for,
-// its work under way aside.
+// unfinished reports whether a step has something left to do.
 func (s Step) unfinished() bool {
 	return s.Response == nil || s.last != nil ||
 		slices.ContainsFunc(s.ToolExecutions, func(t domain.ToolExecution) bool { return t.CompletedAt.IsZero() })
 }
 
-// Execution returns the step as one that is over, by what history tells of its
-// times.
+// Execution returns the step as one that is over.
 func (s Step) Execution() domain.StepExecution {
 	return domain.StepExecution{Step: s.AgentStep, StartedAt: s.StartedAt, CompletedAt: s.SeenAt}
 }

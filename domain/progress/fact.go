@@ -12,13 +12,13 @@ type Fact interface{ isFact() }
 
 // A Work is an activity that a worker was asked for.
 type Work struct {
-	// ID is the activity's own within its run, Activity its name in the contract.
-	// Queue is the task queue that it was given to, and Worker who took it last.
+	// ID is the activity's own within its run, Activity its name in the contract,
+	// Queue where it was put, and Worker who took it last.
 	ID, Activity, Queue, Worker string
 	// Since is when it was asked for.
 	Since time.Time
-	// Attempt is the newest that is known to have begun; zero: none is. Before is
-	// why the one before it failed.
+	// Attempt is the newest that is known to have begun; Before is why the one
+	// before it failed.
 	Attempt int
 	Before  *domain.Error
 	// Turns says that it had to wait for its turn under a rate limit.
@@ -99,7 +99,7 @@ type Answered struct {
 type Wanted struct{ Calls []domain.ToolCall }
 
 // A CutOff says that a step does not come to its own end. Reply is what had come
-// of the answer, where that is what was cut off.
+// of an answer that was cut off.
 type CutOff struct {
 	By    Cut
 	Reply contract.ModelReply
@@ -160,8 +160,7 @@ const (
 // A StopAsked says that somebody asked to stop.
 type StopAsked struct{ Request contract.StopRequest }
 
-// A StopForced says that the workflow was cancelled with the server's own tools,
-// which stops the execution now.
+// A StopForced says that the workflow was cancelled with the server's own tools.
 type StopForced struct{}
 
 // A Sent says that a message was taken. Request is nil where it cannot be read.
@@ -176,8 +175,7 @@ type Extended struct{ Reply contract.ExtendReply }
 // An Ended says how an execution ended.
 type Ended struct{ Outcome contract.Outcome }
 
-// OutcomeOf is the outcome of an execution that a fact tells: one recorded it, or
-// a run took it over.
+// OutcomeOf is the outcome of an execution that a fact tells.
 func OutcomeOf(fact Fact) (contract.Outcome, bool) {
 	switch f := fact.(type) {
 	case Ended:
@@ -204,8 +202,7 @@ type TaskDone struct{}
 // A TaskFailed says why a worker could not carry the workflow on.
 type TaskFailed struct{ Why string }
 
-// A ResetHere says that what came before stands in an earlier run too, from which
-// this one was reset.
+// A ResetHere says that what came before stands in an earlier run too.
 type ResetHere struct{}
 
 // An Unreadable says what cannot be read, and why.
@@ -234,7 +231,7 @@ func (Unreadable) isFact() {}
 type Recorded struct {
 	Fact Fact
 	At   time.Time
-	// Run is the run in whose history it stands, Event the event that says it.
+	// Run and Event are where it stands.
 	Run   string
 	Event int64
 }

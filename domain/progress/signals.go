@@ -10,9 +10,8 @@ import (
 // change.
 const SourceBudget = "budget"
 
-// Signals are the requests to stop, as far as history tells: those of people,
-// the error with which the last step ended, and the limit that ended the
-// execution. Those of hooks, tools and guards it cannot tell.
+// Signals are the requests to stop that history tells of: those of people, the
+// error with which the last step ended, and the limit that ended the execution.
 func (e Execution) Signals() []domain.StopSignal {
 	signals := slices.Clip(e.Stops)
 	if e.Outcome == nil {
@@ -52,8 +51,8 @@ func (e Execution) fatal() *domain.Error {
 }
 
 // limits are those that the execution has used up, as far as its outcome tells.
-// How long it waited for people is not known, so that time was over is told by
-// its end in the middle of a step alone.
+// Since it is not known how long it waited for people, only an end in the middle
+// of a step tells that time was over.
 func (e Execution) limits() []domain.LimitUse {
 	if e.Budget == nil || e.Prior == nil {
 		return nil

@@ -16,11 +16,10 @@ type Step struct {
 	Retries []Retry
 	// Compactions say how the conversation was made shorter.
 	Compactions []Compaction
-	// Queued is how long its inferences have waited for their turns under a rate
-	// limit, as far as that is known.
+	// Queued is how long its inferences are known to have waited for their turns.
 	Queued time.Duration
-	// StartedAt is when it began, SeenAt when its newest work ended, as far as
-	// history tells. They are zero in a workflow, which knows better.
+	// StartedAt is when it began, SeenAt when its newest work ended, as history
+	// tells it. They are zero in a workflow, which knows better.
 	StartedAt, SeenAt time.Time
 	// tries counts the attempts at its inferences.
 	tries int
@@ -32,32 +31,27 @@ type Step struct {
 	pauses, nothings int
 }
 
-// An inference is how one ended.
+// An inference is how one ended: with a reply, or a loss.
 type inference struct {
 	summary bool
 	tries   int
-	// bound says that the budget limited the length of the answer.
-	bound bool
-	reply contract.ModelReply
-	// loss is set where there is no reply.
-	loss *Loss
+	bound   bool // by the budget, in length
+	reply   contract.ModelReply
+	loss    *Loss
 }
 
 // A Retry are attempts at an inference that failed one after another within one
 // activity. Of several only the last one's reason is recorded.
 type Retry struct {
-	Attempts int
-	// Why is nil where nobody has recorded it.
-	Why   *domain.Error
-	Usage domain.Usage
-	// CostNanoUSD is zero where the model has no price.
-	CostNanoUSD int64
+	Attempts    int
+	Why         *domain.Error // nil: nobody has recorded it
+	Usage       domain.Usage
+	CostNanoUSD int64 // zero where the model has no price
 }
 
 // A Compaction is one shortening of what the model is shown.
 type Compaction struct {
-	// Summary says that a summary stands for old messages; else old results of
-	// tools are shown by a note.
+	// Summary says that one stands for old messages; else a note does for results.
 	Summary bool
 	// Before is the index of the message before which all was cleared or summed up.
 	Before int
@@ -80,8 +74,7 @@ func Begin(id domain.StepID, number int, input domain.StepInput) Step {
 	return Step{AgentStep: domain.AgentStep{ID: id, Number: number, Input: input}}
 }
 
-// With returns the step with one more fact. What it is not about leaves it as it
-// is. A step that it was made from stays as it was.
+// With returns the step with one more fact. Others leave it as it is.
 func (s Step) With(fact Fact, at At) Step {
 	switch f := fact.(type) {
 	case Asked:

@@ -22,8 +22,8 @@ const (
 )
 
 // Judge says what follows from the reply of an inference after so many tries of
-// at most attempts, and with which error where it fails. stopped says that a
-// stop lets nothing go on: only a stop of ours is one, whatever the worker says.
+// at most attempts, and with which error where it fails. Only a stop of ours, by
+// stopped, is one, whatever the worker says.
 func Judge(reply contract.ModelReply, tries, attempts int, stopped bool) (Verdict, *domain.Error) {
 	why := WhyUnanswered(reply)
 	switch reply.Outcome {
@@ -62,11 +62,10 @@ func WhyUnanswered(reply contract.ModelReply) *domain.Error {
 	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
 }
 
-// maxRetryAfter bounds the delay that a provider may ask for.
+// maxRetryAfter bounds what a provider may ask for.
 const maxRetryAfter = time.Hour
 
-// Delay is how long to wait before an inference is made again: what the provider
-// asked for, and no less than our own delay.
+// Delay is how long to wait before an inference is made again.
 func Delay(reply contract.ModelReply, own time.Duration) time.Duration {
 	asked := min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())
 	return max(time.Duration(asked)*time.Millisecond, own)
