@@ -20,13 +20,10 @@ import (
 
 // A command is what a workflow handed on, or what the history has of it.
 type command struct {
-	// task is the workflow task: the number of the event that started it.
-	task int64
-	// event is the recorded event's number.
-	event int64
-	// kind is what commands are paired by, in order.
-	kind commandKind
-	// of is what a failure names: the kind and what it is of.
+	task  int64 // the event that started the workflow task
+	event int64 // the recorded one
+	// kind is what commands are paired by, in order, of what a failure names.
+	kind  commandKind
 	of    string
 	value any
 }

@@ -37,12 +37,10 @@ type ReplayConfig struct {
 // did not when a history was recorded, or, with From and To, one value that they
 // write otherwise.
 type Known struct {
-	// Of is what has the value, as a failure names it: "activity
-	// agent.CallModel", "carry", "memo", "result".
-	Of string
-	// Path is where it is, as a failure names it. The segment * stands for any
-	// key or index: "/segments/*/bytes".
-	Path string
+	// Of is what has the value ("activity agent.CallModel", "carry"), and Path where
+	// it is, both as a failure names it. The segment * stands for any key or index:
+	// "/segments/*/bytes".
+	Of, Path string
 	// From and To are what is recorded and what is written now, as JSON. Both
 	// empty: an added field, whatever it holds.
 	From, To string
@@ -61,12 +59,11 @@ const maxDifferences = 5
 // result. Temporal's replayer compares none of these; an execution under way
 // would go on with the wrong ones.
 //
-// They are compared as JSON, whatever compressed them. Local activities are not:
-// a history has no inputs of theirs. A history may be of an execution that is
-// still open; what it does not reach is not compared.
+// They are compared as JSON, whatever compressed them, but for local activities,
+// whose inputs no history has. A history may be of an execution that is still open;
+// what it does not reach is not compared.
 //
-// A failure names the event, its type, and the place in its JSON. It is reported
-// with Errorf.
+// A failure names the event, its type, and the place in its JSON.
 func Replay(t testing.TB, history *historypb.History, config ReplayConfig) {
 	t.Helper()
 	met := make([]bool, len(config.Known))

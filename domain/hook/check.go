@@ -11,13 +11,9 @@ import (
 // read by clients: what none of them could read, or take, fails the hook.
 
 const (
-	// maxMetadata bounds the notes of a context, which every request of a hook
-	// that is an activity carries.
-	maxMetadata = 64 << 10
-	// maxSignal bounds a stop's notes.
-	maxSignal = 16 << 10
-	// maxModel bounds a model's configuration.
-	maxModel = 64 << 10
+	maxMetadata = 64 << 10 // every request of a hook made with IO carries it
+	maxSignal   = 16 << 10
+	maxModel    = 64 << 10
 )
 
 // CheckChange refuses a state that is no later one of the same execution at the
