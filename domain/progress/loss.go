@@ -111,9 +111,6 @@ func Unanswered(err *domain.Error) contract.ToolReply {
 
 // Bounded returns the error with a message that a state may keep.
 func Bounded(err *domain.Error) *domain.Error {
-	if len(err.Message) <= domain.MaxReason {
-		return err
-	}
 	own := *err
 	own.Message = domain.Shorten(err.Message, domain.MaxReason)
 	return &own
