@@ -23,21 +23,25 @@ func CheckChange(given, made domain.AgentState) error {
 	after, _ := made.Execution()
 	current, _ := given.CurrentStep()
 	now, _ := made.CurrentStep()
-	switch {
-	case made.AgentID() != given.AgentID() || after.ID() != before.ID():
-		return domain.Errorf(domain.Invalid, "it returned the state of another agent or execution; return the context that was given, changed")
-	case made.ExecutionCount() != given.ExecutionCount() || after.Status() != before.Status():
-		return domain.Errorf(domain.Invalid, "it began or ended the execution; use Stop or Continue")
-	case !made.Extends(given):
-		return domain.Errorf(domain.Invalid, "it took messages away or changed them; a hook may only add some")
-	case len(made.StopSignals()) < len(given.StopSignals()):
-		return domain.Errorf(domain.Invalid, "it took a stop signal away; use Continue, which overrides those that may be")
-	case after.Counts() != before.Counts():
-		return domain.Errorf(domain.Invalid, "it changed what the execution has used; the loop counts that")
-	case after.StepCount() != before.StepCount() || now.ID != current.ID:
-		return domain.Errorf(domain.Invalid, "it began or completed a step; the loop does that")
+	return cmp.Or(
+		refused(made.AgentID() != given.AgentID() || after.ID() != before.ID(),
+			"it returned the state of another agent or execution; return the context that was given, changed"),
+		refused(made.ExecutionCount() != given.ExecutionCount() || after.Status() != before.Status(),
+			"it began or ended the execution; use Stop or Continue"),
+		refused(!made.Extends(given), "it took messages away or changed them; a hook may only add some"),
+		refused(len(made.StopSignals()) < len(given.StopSignals()),
+			"it took a stop signal away; use Continue, which overrides those that may be"),
+		refused(after.Counts() != before.Counts(), "it changed what the execution has used; the loop counts that"),
+		refused(after.StepCount() != before.StepCount() || now.ID != current.ID, "it began or completed a step; the loop does that"),
+	)
+}
+
+// refused is an error with a text where something is wrong.
+func refused(wrong bool, format string, args ...any) error {
+	if !wrong {
+		return nil
 	}
-	return nil
+	return domain.Errorf(domain.Invalid, format, args...)
 }
 
 // CheckState says why what a hook has made of the state cannot be kept.
