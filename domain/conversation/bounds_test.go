@@ -96,6 +96,10 @@ func TestResultsOutliveASummary(t *testing.T) {
 	require.Equal(t, before-3000+100, c.Input(r))
 	c = say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r)
 	require.Equal(t, 5, c.Edits().Cleared, "the one that was left is counted")
+	c = say(withCalls(say(begun(3000, r), 1, answer(100), false), 1, 1500), 1, answer(100), false)
+	plan, _ = c.PlanSummary(r)
+	c = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r)
+	require.Equal(t, 4, say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r).Edits().Cleared, "none was cleared before")
 }
 
 func TestASummaryIsReplacedWhereverItStands(t *testing.T) {
