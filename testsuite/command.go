@@ -2,9 +2,11 @@ package testsuite
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -18,13 +20,10 @@ import (
 
 // A command is what a workflow handed on, or what the history has of it.
 type command struct {
-	// task is the workflow task: the number of the event that started it.
-	task int64
-	// event is the recorded event's number.
-	event int64
-	// kind is what commands are paired by, in order.
-	kind commandKind
-	// of is what a failure names: the kind and what it is of.
+	task  int64 // the event that started the workflow task
+	event int64 // the recorded one
+	// kind is what commands are paired by, in order, of what a failure names.
+	kind  commandKind
 	of    string
 	value any
 }
@@ -42,7 +41,13 @@ const (
 	kindEnd commandKind = "end"
 )
 
-func (k commandKind) of(name string) string { return string(k) + " " + name }
+// of is what a failure names.
+func (k commandKind) of(name string) string {
+	if k == kindEnd {
+		return name
+	}
+	return strings.TrimSpace(string(k) + " " + name)
+}
 
 // payloadReader makes JSON of payloads.
 type payloadReader struct{ converter converter.DataConverter }
@@ -61,9 +66,8 @@ func (r payloadReader) read(payloads *commonpb.Payloads) (any, error) {
 		return nil, nil
 	case 1:
 		return values[0], nil
-	default:
-		return values, nil
 	}
+	return values, nil
 }
 
 func (r payloadReader) readOne(payload *commonpb.Payload) (any, error) {
@@ -129,52 +133,51 @@ func (r payloadReader) recorded(history *historypb.History) (all []command, fini
 // command is what an event has recorded, if it is of a command, and the event
 // that completed its workflow task.
 func (r payloadReader) command(event *historypb.HistoryEvent) (c command, by int64, err error) {
-	switch a := event.GetAttributes().(type) {
+	// Each has its own type, and all name the task.
+	is := func(of interface{ GetWorkflowTaskCompletedEventId() int64 }, kind commandKind, name string) {
+		c.kind, c.of, by = kind, kind.of(name), of.GetWorkflowTaskCompletedEventId()
+	}
+	switch event.GetAttributes().(type) {
 	case *historypb.HistoryEvent_ActivityTaskScheduledEventAttributes:
-		scheduled := a.ActivityTaskScheduledEventAttributes
-		c.kind, by = kindActivity, scheduled.GetWorkflowTaskCompletedEventId()
-		c.of = c.kind.of(scheduled.GetActivityType().GetName())
-		c.value, err = r.read(scheduled.GetInput())
+		a := event.GetActivityTaskScheduledEventAttributes()
+		is(a, kindActivity, a.GetActivityType().GetName())
+		c.value, err = r.read(a.GetInput())
 	case *historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes:
-		child := a.StartChildWorkflowExecutionInitiatedEventAttributes
-		c.kind, by = kindChild, child.GetWorkflowTaskCompletedEventId()
-		c.of = c.kind.of(child.GetWorkflowType().GetName())
-		c.value, err = r.read(child.GetInput())
+		a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+		is(a, kindChild, a.GetWorkflowType().GetName())
+		c.value, err = r.read(a.GetInput())
 	case *historypb.HistoryEvent_SignalExternalWorkflowExecutionInitiatedEventAttributes:
-		signal := a.SignalExternalWorkflowExecutionInitiatedEventAttributes
-		c.kind, by = kindSignal, signal.GetWorkflowTaskCompletedEventId()
-		c.of = c.kind.of(signal.GetSignalName())
-		c.value, err = r.read(signal.GetInput())
+		a := event.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
+		is(a, kindSignal, a.GetSignalName())
+		c.value, err = r.read(a.GetInput())
 	case *historypb.HistoryEvent_TimerStartedEventAttributes:
-		timer := a.TimerStartedEventAttributes
-		c.kind, by = kindTimer, timer.GetWorkflowTaskCompletedEventId()
-		c.of, c.value = string(c.kind), timer.GetStartToFireTimeout().AsDuration().String()
+		a := event.GetTimerStartedEventAttributes()
+		is(a, kindTimer, "")
+		c.value = a.GetStartToFireTimeout().AsDuration().String()
 	case *historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes:
-		modified := a.WorkflowPropertiesModifiedEventAttributes
-		c.kind, by = kindMemo, modified.GetWorkflowTaskCompletedEventId()
-		c.of = string(c.kind)
-		c.value, err = r.readMap(modified.GetUpsertedMemo().GetFields())
+		a := event.GetWorkflowPropertiesModifiedEventAttributes()
+		is(a, kindMemo, "")
+		c.value, err = r.readMap(a.GetUpsertedMemo().GetFields())
 	case *historypb.HistoryEvent_UpsertWorkflowSearchAttributesEventAttributes:
-		upserted := a.UpsertWorkflowSearchAttributesEventAttributes
-		if _, versions := upserted.GetSearchAttributes().GetIndexedFields()["TemporalChangeVersion"]; versions {
-			return c, 0, nil
+		a := event.GetUpsertWorkflowSearchAttributesEventAttributes()
+		fields := a.GetSearchAttributes().GetIndexedFields()
+		if _, versions := fields["TemporalChangeVersion"]; !versions {
+			is(a, kindAttributes, "")
+			c.value, err = r.readMap(fields)
 		}
-		c.kind, by = kindAttributes, upserted.GetWorkflowTaskCompletedEventId()
-		c.of = string(c.kind)
-		c.value, err = r.readMap(upserted.GetSearchAttributes().GetIndexedFields())
 	case *historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes:
-		completed := a.WorkflowExecutionCompletedEventAttributes
-		c.kind, c.of, by = kindEnd, "result", completed.GetWorkflowTaskCompletedEventId()
-		c.value, err = r.read(completed.GetResult())
+		a := event.GetWorkflowExecutionCompletedEventAttributes()
+		is(a, kindEnd, "result")
+		c.value, err = r.read(a.GetResult())
 	case *historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes:
-		continued := a.WorkflowExecutionContinuedAsNewEventAttributes
-		c.kind, c.of, by = kindEnd, "carry", continued.GetWorkflowTaskCompletedEventId()
-		c.value, err = r.read(continued.GetInput())
+		a := event.GetWorkflowExecutionContinuedAsNewEventAttributes()
+		is(a, kindEnd, "carry")
+		c.value, err = r.read(a.GetInput())
 	case *historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes:
-		failed := a.WorkflowExecutionFailedEventAttributes
-		c.kind, c.of, by = kindEnd, "failure", failed.GetWorkflowTaskCompletedEventId()
+		a := event.GetWorkflowExecutionFailedEventAttributes()
+		is(a, kindEnd, "failure")
 		// Messages of failures pass the codec, in a copy: the history is the caller's.
-		failure := proto.CloneOf(failed.GetFailure())
+		failure := proto.CloneOf(a.GetFailure())
 		converter.DecodeCommonFailureAttributes(r.converter, failure)
 		c.value = failure.GetMessage()
 	}
@@ -195,37 +198,33 @@ func (w *replayWatch) InterceptWorkflow(_ workflow.Context, next interceptor.Wor
 	return in
 }
 
-func (w *replayWatch) add(ctx workflow.Context, kind commandKind, of string, value any, err error) {
+func (w *replayWatch) add(ctx workflow.Context, kind commandKind, name string, value any, err error) {
 	if err != nil && w.failed == nil {
-		w.failed = fmt.Errorf("encode %s: %w", of, err)
+		w.failed = fmt.Errorf("encode %s: %w", kind.of(name), err)
 	}
 	task := int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
-	w.done = append(w.done, command{task: task, kind: kind, of: of, value: value})
+	w.done = append(w.done, command{task: task, kind: kind, of: kind.of(name), value: value})
 }
 
 // input is encoded at once: what is in it may change later.
 func (w *replayWatch) input(ctx workflow.Context, kind commandKind, name string, args ...any) {
+	var value any
 	payloads, err := w.reader.converter.ToPayloads(args...)
-	if err != nil {
-		w.add(ctx, kind, kind.of(name), nil, err)
-		return
+	if err == nil {
+		value, err = w.reader.read(payloads)
 	}
-	value, err := w.reader.read(payloads)
-	w.add(ctx, kind, kind.of(name), value, err)
+	w.add(ctx, kind, name, value, err)
 }
 
 func (w *replayWatch) fields(ctx workflow.Context, kind commandKind, fields map[string]any) {
 	payloads := make(map[string]*commonpb.Payload, len(fields))
+	var failed error
 	for key, field := range fields {
 		payload, err := w.reader.converter.ToPayload(field)
-		if err != nil {
-			w.add(ctx, kind, string(kind), nil, err)
-			return
-		}
-		payloads[key] = payload
+		payloads[key], failed = payload, cmp.Or(failed, err)
 	}
 	value, err := w.reader.readMap(payloads)
-	w.add(ctx, kind, string(kind), value, err)
+	w.add(ctx, kind, "", value, cmp.Or(failed, err))
 }
 
 type replayInbound struct {
@@ -241,23 +240,17 @@ func (in *replayInbound) Init(next interceptor.WorkflowOutboundInterceptor) erro
 
 func (in *replayInbound) ExecuteWorkflow(ctx workflow.Context, input *interceptor.ExecuteWorkflowInput) (any, error) {
 	result, err := in.Next.ExecuteWorkflow(ctx, input)
-	if continued := new(workflow.ContinueAsNewError); errors.As(err, &continued) {
+	continued, carries := errors.AsType[*workflow.ContinueAsNewError](err)
+	switch {
+	case carries:
 		carry, wrong := in.watch.reader.read(continued.Input)
 		in.watch.add(ctx, kindEnd, "carry", carry, wrong)
-		return result, err
-	}
-	if err != nil {
+	case err != nil:
 		failure := temporal.GetDefaultFailureConverter().ErrorToFailure(err)
 		in.watch.add(ctx, kindEnd, "failure", failure.GetMessage(), nil)
-		return result, err
+	default:
+		in.watch.input(ctx, kindEnd, "result", result)
 	}
-	payloads, wrong := in.watch.reader.converter.ToPayloads(result)
-	if wrong != nil {
-		in.watch.add(ctx, kindEnd, "result", nil, wrong)
-		return result, err
-	}
-	value, wrong := in.watch.reader.read(payloads)
-	in.watch.add(ctx, kindEnd, "result", value, wrong)
 	return result, err
 }
 
@@ -299,7 +292,7 @@ func (out *replayOutbound) NewTimerWithOptions(ctx workflow.Context, d time.Dura
 // timer leaves out what is over at once: no event comes of it.
 func (out *replayOutbound) timer(ctx workflow.Context, d time.Duration) {
 	if d > 0 {
-		out.watch.add(ctx, kindTimer, string(kindTimer), d.String(), nil)
+		out.watch.add(ctx, kindTimer, "", d.String(), nil)
 	}
 }
 

@@ -13,11 +13,10 @@ import (
 
 // A difference is one place where what is done now is not what was recorded.
 type difference struct {
-	event int64
-	of    string
-	path  string
-	// from and to are the values as JSON; empty where there is none.
-	from, to string
+	event    int64
+	of       string
+	path     string
+	from, to string // as JSON; empty where there is none
 	text     string
 }
 
@@ -83,16 +82,15 @@ func (c command) differences(now command) []difference {
 	if c.of != now.of {
 		return []difference{{event: c.event, of: c.of, from: encoded(c.value), text: "is recorded, and now it is " + now.of}}
 	}
-	walk := differing{event: c.event, of: c.of}
+	walk := differing{command: c}
 	walk.values("", c.value, now.value)
 	return walk.all
 }
 
 // differing walks two values of JSON.
 type differing struct {
-	event int64
-	of    string
-	all   []difference
+	command
+	all []difference
 }
 
 func (d *differing) add(path, from, to, text string) {

@@ -26,13 +26,11 @@ type Config struct {
 	// Turns are the same as values. Give Script, Turns or Provider.
 	Turns []Turn
 	// Provider is the model in place of both, by the name that the definition
-	// gives it: a real one, say, that speaks to a server of the test's. What it is
-	// asked is not in Run.Asked, and RealTime goes without saying.
+	// gives it. What it is asked is not in Run.Asked, and RealTime is on.
 	Provider inference.Provider
 	// Tools are those that the worker has: real ones, or a Fake's.
 	Tools []tool.Tool
-	// Hooks are those that the worker has. The agent uses those that its
-	// definition lists, and those that are for all.
+	// Hooks are those that the worker has.
 	Hooks []hook.Hook
 	// Compilers are those that the worker has beside ours, by name.
 	Compilers map[string]activities.Compiler
@@ -40,14 +38,13 @@ type Config struct {
 	Dir string
 	// Budget caps the definition's, as a request does.
 	Budget domain.ExecutionBudget
-	// RealTime lets delays take as long as they say. It is for tools that talk
-	// to other processes or over a network: time cannot be skipped for those.
-	// A run then ends with a panic when nothing happens for 10 minutes.
+	// RealTime lets delays take as long as they say, for tools that talk to other
+	// processes or over a network. A run then ends with a panic when nothing
+	// happens for 10 minutes.
 	RealTime bool
 }
 
-// An Env runs one agent as often as a test asks. It belongs to that test, and
-// its methods may be called from one goroutine only.
+// An Env runs one agent as often as a test asks. It is for one goroutine.
 type Env struct {
 	t          *testing.T
 	config     Config
@@ -98,8 +95,8 @@ func New(t *testing.T, config Config) *Env {
 	return env
 }
 
-// writeScript puts the script into a file of the test's own, where the provider
-// reads it as any worker's does. Beside another provider there is none.
+// writeScript puts the script into a file, where the provider reads it as any
+// worker's does. Beside another provider there is none.
 func writeScript(t *testing.T, config Config) string {
 	t.Helper()
 	text := []byte(config.Script)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"everstep/activities/tool"
@@ -101,16 +102,11 @@ func After(delay time.Duration, reply Reply) Reply {
 // answers all that follow. Parallel calls of one step arrive in any order: to
 // tell them apart, write a Reply that looks at the arguments.
 func InTurn(replies ...Reply) Reply {
-	var mu sync.Mutex
-	next := 0
+	var calls atomic.Int64
 	return func(ctx context.Context, call FakeCall) (string, error) {
 		if len(replies) == 0 {
 			return "", nil
 		}
-		mu.Lock()
-		reply := replies[min(next, len(replies)-1)]
-		next++
-		mu.Unlock()
-		return reply(ctx, call)
+		return replies[min(int(calls.Add(1)), len(replies))-1](ctx, call)
 	}
 }

@@ -77,28 +77,17 @@ func (out *workflowOutbound) ExecuteActivity(ctx workflow.Context, name string, 
 	options.ActivityID = strconv.Itoa(out.issued)
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	future := out.Next.ExecuteActivity(workflow.WithActivityOptions(apart, options), name, args...)
-	if !options.WaitForCancellation {
-		return out.abandoned(ctx, apart, future, options.ActivityID)
-	}
+	settled, settle := workflow.NewFuture(apart)
 	workflow.GoNamed(apart, "cancellation of "+name, func(waiting workflow.Context) {
 		workflow.NewSelector(waiting).
-			AddFuture(future, func(workflow.Future) {}).
-			AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) { out.bridge.cancel(options.ActivityID) }).
-			Select(waiting)
-	})
-	return future
-}
-
-// abandoned is the future of an activity that nobody waits for once it is
-// cancelled.
-func (out *workflowOutbound) abandoned(ctx, apart workflow.Context, future workflow.Future, id string) workflow.Future {
-	settled, settle := workflow.NewFuture(apart)
-	workflow.GoNamed(apart, "cancellation of "+id, func(waiting workflow.Context) {
-		workflow.NewSelector(waiting).
-			AddFuture(future, func(f workflow.Future) { settle.Chain(f) }).
+			AddFuture(future, settle.Chain).
 			AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {
-				out.bridge.cancel(id)
-				settle.SetError(temporal.NewCanceledError())
+				out.bridge.cancel(options.ActivityID)
+				if options.WaitForCancellation {
+					settle.Chain(future)
+				} else { // nobody waits for it any more
+					settle.SetError(temporal.NewCanceledError())
+				}
 			}).
 			Select(waiting)
 	})

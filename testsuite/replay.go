@@ -1,6 +1,8 @@
 package testsuite
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,12 +37,10 @@ type ReplayConfig struct {
 // did not when a history was recorded, or, with From and To, one value that they
 // write otherwise.
 type Known struct {
-	// Of is what has the value, as a failure names it: "activity
-	// agent.CallModel", "carry", "memo", "result".
-	Of string
-	// Path is where it is, as a failure names it. The segment * stands for any
-	// key or index: "/segments/*/bytes".
-	Path string
+	// Of is what has the value ("activity agent.CallModel", "carry"), and Path where
+	// it is, both as a failure names it. The segment * stands for any key or index:
+	// "/segments/*/bytes".
+	Of, Path string
 	// From and To are what is recorded and what is written now, as JSON. Both
 	// empty: an added field, whatever it holds.
 	From, To string
@@ -59,20 +59,15 @@ const maxDifferences = 5
 // result. Temporal's replayer compares none of these; an execution under way
 // would go on with the wrong ones.
 //
-// They are compared as JSON, whatever compressed them. Local activities are not:
-// a history has no inputs of theirs. A history may be of an execution that is
-// still open; what it does not reach is not compared.
+// They are compared as JSON, whatever compressed them, but for local activities,
+// whose inputs no history has. A history may be of an execution that is still open;
+// what it does not reach is not compared.
 //
-// A failure names the event, its type, and the place in its JSON. It is reported
-// with Errorf.
+// A failure names the event, its type, and the place in its JSON.
 func Replay(t testing.TB, history *historypb.History, config ReplayConfig) {
 	t.Helper()
 	met := make([]bool, len(config.Known))
-	if wrong := config.replay(history, met); wrong != "" {
-		t.Errorf("testsuite: Replay: %s", wrong)
-		return
-	}
-	if wrong := config.unmet(met); wrong != "" {
+	if wrong := cmp.Or(config.replay(history, met), config.unmet(met)); wrong != "" {
 		t.Errorf("testsuite: Replay: %s", wrong)
 	}
 }
@@ -93,9 +88,13 @@ func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
 	met, passed := make([]bool, len(config.Known)), 0
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
-			history, err := readHistory(path)
+			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatalf("testsuite: ReplayFiles: %v", err)
+			}
+			history, err := client.HistoryFromJSON(bytes.NewReader(data), client.HistoryJSONOptions{})
+			if err != nil {
+				t.Fatalf("testsuite: ReplayFiles: read %s: %v", path, err)
 			}
 			if wrong := config.replay(history, met); wrong != "" {
 				t.Fatalf("testsuite: ReplayFiles: %s: %s", path, wrong)
@@ -104,25 +103,9 @@ func ReplayFiles(t *testing.T, pattern string, config ReplayConfig) {
 		})
 	}
 	// With some of them left out by -run, nothing can be said.
-	if passed < len(files) {
-		return
-	}
-	if wrong := config.unmet(met); wrong != "" {
+	if wrong := config.unmet(met); wrong != "" && passed == len(files) {
 		t.Errorf("testsuite: ReplayFiles: %s", wrong)
 	}
-}
-
-func readHistory(path string) (*historypb.History, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	history, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return history, nil
 }
 
 // replay says what is wrong, or nothing, and marks the known differences it met.
@@ -159,9 +142,11 @@ func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
 	}
 	var lines []string
 	for _, d := range compare(recorded, watched.done, finished) {
-		if !c.expects(d, met) {
-			lines = append(lines, d.String())
+		if i := slices.IndexFunc(c.Known, func(k Known) bool { return k.covers(d) }); i >= 0 {
+			met[i] = true
+			continue
 		}
+		lines = append(lines, d.String())
 	}
 	if len(lines) > maxDifferences {
 		lines = append(lines[:maxDifferences], fmt.Sprintf("and %d more", len(lines)-maxDifferences))
@@ -173,16 +158,6 @@ func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
 		return ""
 	}
 	return "the workflow would not do again what is recorded:\n  " + strings.Join(lines, "\n  ")
-}
-
-// expects reports whether a difference is listed.
-func (c ReplayConfig) expects(d difference, met []bool) bool {
-	i := slices.IndexFunc(c.Known, func(k Known) bool { return k.covers(d) })
-	if i < 0 {
-		return false
-	}
-	met[i] = true
-	return true
 }
 
 func (k Known) covers(d difference) bool {
@@ -197,10 +172,10 @@ func (k Known) covers(d difference) bool {
 // unmet says which of the known differences have no use or no reason.
 func (c ReplayConfig) unmet(met []bool) string {
 	for i, known := range c.Known {
-		switch {
-		case known.Why == "":
+		if known.Why == "" {
 			return fmt.Sprintf("Known: %s at %s has no reason; say why in Why", known.Of, known.Path)
-		case !met[i]:
+		}
+		if !met[i] {
 			return fmt.Sprintf("Known: %s at %s does not differ; take it off the list", known.Of, known.Path)
 		}
 	}

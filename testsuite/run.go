@@ -1,9 +1,11 @@
 package testsuite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/inference"
+	"everstep/activities/scripted"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -31,9 +34,8 @@ const (
 )
 
 const (
-	// realPatience is how long a run in real time may do nothing.
-	realPatience = 10 * time.Minute
-	// skippedPatience is the same where time is skipped.
+	// How long a run may do nothing, in real time and where time is skipped.
+	realPatience    = 10 * time.Minute
 	skippedPatience = 365 * 24 * time.Hour
 	// closeAgain is between two tries to close a session that is at work.
 	closeAgain = time.Second
@@ -43,9 +45,8 @@ const (
 // that fails or is stopped is a result like any other; what cannot run at all,
 // such as an empty prompt, ends the test.
 //
-// Unless Config.RealTime is set, it all runs in a bubble of package
-// testing/synctest. A goroutine that a tool leaves behind ends the test there,
-// with that package's panic.
+// Unless Config.RealTime is set, it runs in a bubble of package testing/synctest,
+// which panics where a tool leaves a goroutine behind.
 func (e *Env) Run(prompt string, events ...Event) Run {
 	e.t.Helper()
 	var result Run
@@ -63,14 +64,10 @@ func (e *Env) Run(prompt string, events ...Event) Run {
 
 // A stage is one run of the workflow in memory.
 type stage struct {
-	env *testsuite.TestWorkflowEnvironment
-	// failed are what events met.
-	failed []error
-	// heard are the events as a listener gets them.
-	heard []domain.Event
+	env    *testsuite.TestWorkflowEnvironment
+	failed []error        // what the test's events met
+	heard  []domain.Event // as a listener gets them
 }
-
-func (s *stage) hear(event domain.Event) { s.heard = append(s.heard, event) }
 
 func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	var suite testsuite.WorkflowTestSuite
@@ -99,7 +96,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	}
 	s.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{bridge}, DeadlockDetectionTimeout: patience})
 	s.env.SetTestTimeout(patience)
-	workflows.Register(s.env, workflows.Options{Hooks: e.hooks, Emit: s.hear})
+	workflows.Register(s.env, workflows.Options{Hooks: e.hooks, Emit: func(event domain.Event) { s.heard = append(s.heard, event) }})
 	acts.Register(s.env)
 
 	in, err := e.input(prompt, events)
@@ -109,8 +106,8 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	s.schedule(events, in.Name != "")
 	s.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: in.WorkflowID()})
 	s.env.ExecuteWorkflow(string(contract.Execute), in)
-	if err := s.wrong(); err != nil {
-		return Run{}, err
+	if len(s.failed) > 0 {
+		return Run{}, s.failed[0]
 	}
 	result, err := s.read()
 	result.Asked, result.Heard = model.asked(), s.heard
@@ -124,15 +121,9 @@ func (e *Env) input(prompt string, events []Event) (contract.SessionInput, error
 	if slices.ContainsFunc(events, func(e Event) bool { return e.session }) {
 		id, in.Name = agentName, agentName
 	}
-	if err := domain.CheckPrompt(prompt); err != nil {
-		return in, err
-	}
-	if err := in.Budget.Check(); err != nil {
-		return in, err
-	}
 	var err error
 	in.AgentID, err = domain.AgentIDOf(id)
-	return in, err
+	return in, cmp.Or(domain.CheckPrompt(prompt), in.Budget.Check(), err)
 }
 
 // schedule arranges for the events, and for the end of a session after them.
@@ -162,14 +153,6 @@ func (s *stage) closeAfter(delay time.Duration, try int) {
 			s.closeAfter(closeAgain, try+1)
 		}), contract.CloseRequest{})
 	}, delay)
-}
-
-// wrong says why there is nothing to read.
-func (s *stage) wrong() error {
-	if len(s.failed) > 0 {
-		return s.failed[0]
-	}
-	return s.env.GetWorkflowError()
 }
 
 // read asks the workflow for what came of it, as a client does.
@@ -213,22 +196,14 @@ func (s *stage) execution(n int) (Execution, error) {
 		}
 		from = page.Next
 	}
-	return e, s.events(n, &e)
-}
-
-// events are those of an execution, as anyone can ask for them.
-func (s *stage) events(n int, e *Execution) error {
 	for after := int64(0); ; {
 		page, err := ask(s.env, contract.QueryEvents, contract.EventsRequest{Number: n, After: after})
-		if err != nil {
-			return err
-		}
 		for _, event := range page.Events {
 			e.Events = append(e.Events, event.Event)
 			after = event.Head().Sequence
 		}
-		if !page.More {
-			return nil
+		if err != nil || !page.More {
+			return e, err
 		}
 	}
 }
@@ -251,6 +226,29 @@ func (a answered) Complete(_ any, err error) {
 	if err != nil {
 		a(err)
 	}
+}
+
+// recorder keeps what a model was asked.
+type recorder struct {
+	*scripted.Provider
+
+	mu    sync.Mutex
+	calls []inference.Call
+}
+
+func (r *recorder) Infer(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+	r.mu.Lock()
+	kept := call
+	kept.Sent = nil
+	r.calls = append(r.calls, kept)
+	r.mu.Unlock()
+	return r.Provider.Infer(ctx, call, emit)
+}
+
+func (r *recorder) asked() []inference.Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
 }
 
 // nobody is there to be asked for a transcript: the bridge has fed it already.

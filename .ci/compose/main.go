@@ -75,107 +75,52 @@ func show(text string) error {
 
 // check returns what breaks the rules that Compose itself does not know.
 func check(file string, project *types.Project) error {
-	var wrong []string
+	broken := 0
+	breach := func(format string, args ...any) {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+		broken++
+	}
 	for _, name := range project.ServiceNames() {
-		for _, text := range checkService(project.Services[name]) {
-			wrong = append(wrong, name+": "+text)
-		}
+		checkService(project.Services[name], func(format string, args ...any) { breach(name+": "+format, args...) })
 	}
-	if open, err := loadWithout(file, "POSTGRES_PASSWORD"); err == nil {
-		wrong = append(wrong, fmt.Sprintf("%d services load without POSTGRES_PASSWORD; require it", len(open.Services)))
+	if err := os.Unsetenv("POSTGRES_PASSWORD"); err != nil {
+		return err
 	}
-	for _, text := range wrong {
-		fmt.Fprintln(os.Stderr, text)
+	logrus.SetOutput(io.Discard) // it warns of what is unset
+	if open, err := load(file); err == nil {
+		breach("%d services load without POSTGRES_PASSWORD; require it", len(open.Services))
 	}
-	if len(wrong) > 0 {
-		return fmt.Errorf("%d rules broken", len(wrong))
+	if broken > 0 {
+		return fmt.Errorf("%d rules broken", broken)
 	}
-	fmt.Printf("%d services, %d rules each: as they should be\n", len(project.Services), len(rules))
+	fmt.Printf("%d services: as they should be\n", len(project.Services))
 	return nil
 }
 
-func loadWithout(file, variable string) (*types.Project, error) {
-	if err := os.Unsetenv(variable); err != nil {
-		return nil, err
-	}
-	logrus.SetOutput(io.Discard) // it warns of what is unset
-	return load(file)
-}
-
-// rules say what every service must be; each returns what is wrong, or nothing.
-var rules = []func(types.ServiceConfig) string{
-	func(s types.ServiceConfig) string {
-		_, tag, _ := strings.Cut(s.Image, ":")
-		if tag == "" || tag == "latest" {
-			return fmt.Sprintf("image %q names no version", s.Image)
-		}
-		return ""
-	},
-	func(s types.ServiceConfig) string {
-		for _, port := range s.Ports {
-			if port.HostIP != "127.0.0.1" {
-				return fmt.Sprintf("port %s is published on %q; loopback only", port.Published, port.HostIP)
-			}
-		}
-		return ""
-	},
-	func(s types.ServiceConfig) string {
-		if s.Restart == "" || s.Restart == types.RestartPolicyNo {
-			return "has no restart policy"
-		}
-		return ""
-	},
-	func(s types.ServiceConfig) string {
-		if s.Restart == types.RestartPolicyUnlessStopped && (s.HealthCheck == nil || s.HealthCheck.Disable) {
-			return "runs on and has no health check"
-		}
-		return ""
-	},
-	func(s types.ServiceConfig) string {
-		if !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.CapAdd) > 0 || s.Privileged {
-			return "keeps capabilities"
-		}
-		return ""
-	},
-	func(s types.ServiceConfig) string {
-		if !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
-			return "may gain privileges"
-		}
-		return ""
-	},
-	func(s types.ServiceConfig) string {
-		if !s.ReadOnly && len(s.Configs) == 0 {
-			return "has a writable root and no reason for it"
-		}
-		return ""
-	},
-	func(s types.ServiceConfig) string {
-		for name := range s.Environment {
-			for _, vendor := range []string{"OPENAI_", "ANTHROPIC_", "GEMINI_"} {
-				if strings.HasPrefix(name, vendor) && s.Name != "worker" {
-					return "gets " + name + "; keys are for workers only"
-				}
-			}
-		}
-		return ""
-	},
-	doors,
-}
-
-// A browser on the host reaches what listens in a container, published or not.
-func doors(s types.ServiceConfig) string {
-	if strings.HasPrefix(s.Image, "temporalio/ui:") && (s.NetworkMode != "service:ui" || len(s.Configs) == 0 || len(s.Ports) > 0) {
-		return "is reached without `worker ui`"
-	}
-	return ""
-}
-
-func checkService(s types.ServiceConfig) []string {
-	var wrong []string
-	for _, rule := range rules {
-		if text := rule(s); text != "" {
-			wrong = append(wrong, text)
+// checkService says what of a service is not as every service must be.
+func checkService(s types.ServiceConfig, breach func(format string, args ...any)) {
+	must := func(is bool, format string, args ...any) {
+		if !is {
+			breach(format, args...)
 		}
 	}
-	return wrong
+	_, tag, _ := strings.Cut(s.Image, ":")
+	must(tag != "" && tag != "latest", "image %q names no version", s.Image)
+	for _, port := range s.Ports {
+		must(port.HostIP == "127.0.0.1", "port %s is published on %q; loopback only", port.Published, port.HostIP)
+	}
+	must(s.Restart != "" && s.Restart != types.RestartPolicyNo, "has no restart policy")
+	healthy := s.HealthCheck != nil && !s.HealthCheck.Disable
+	must(healthy || s.Restart != types.RestartPolicyUnlessStopped, "runs on and has no health check")
+	must(slices.Equal(s.CapDrop, []string{"ALL"}) && len(s.CapAdd) == 0 && !s.Privileged, "keeps capabilities")
+	must(slices.Contains(s.SecurityOpt, "no-new-privileges:true"), "may gain privileges")
+	must(s.ReadOnly || len(s.Configs) > 0, "has a writable root and no reason for it")
+	for name := range s.Environment {
+		vendor, _, _ := strings.Cut(name, "_")
+		key := slices.Contains([]string{"OPENAI", "ANTHROPIC", "GEMINI"}, vendor)
+		must(!key || s.Name == "worker", "gets %s; keys are for workers only", name)
+	}
+	// A browser on the host reaches what listens in a container, published or not.
+	guarded := s.NetworkMode == "service:ui" && len(s.Configs) > 0 && len(s.Ports) == 0
+	must(guarded || !strings.HasPrefix(s.Image, "temporalio/ui:"), "is reached without `worker ui`")
 }

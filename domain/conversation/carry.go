@@ -5,9 +5,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// FromCarry takes the conversation over that the run before has handed on, of an
-// agent whose compiler is given. chain is that of the execution in progress, or
-// of the one that ended last.
+// FromCarry takes the conversation over that the run before has handed on. chain
+// is that of the execution in progress, or of the one that ended last.
 func FromCarry(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (Conversation, error) {
 	log, err := domain.LogAt(carry.Base, carry.Chain).Join(carry.Entries...)
 	if err != nil {
@@ -21,8 +20,8 @@ func FromCarry(carry contract.Carry, compiler domain.Compiler, chain []domain.Ex
 	}, nil
 }
 
-// WithBase returns the conversation in which other messages come before those
-// that are given, all that it holds; of those before only the reference is known.
+// WithBase returns the conversation that holds the given messages alone; of those
+// before only the reference is known.
 func (c Conversation) WithBase(before domain.LogRef, entries []domain.Entry) (Conversation, error) {
 	log, err := domain.LogAt(before.Length, before.Digest).Join(entries...)
 	if err != nil {
@@ -32,9 +31,8 @@ func (c Conversation) WithBase(before domain.LogRef, entries []domain.Entry) (Co
 	return c, nil
 }
 
-// Needed is the index of the first message that the next run needs where there
-// is no storage, of those from an index on: the first that a summary does not
-// hide. Earlier runs keep what is hidden.
+// Needed is the index of the first message that the next run needs where those
+// before an index are stored: earlier runs keep what a summary hides.
 func (c Conversation) Needed(stored int) int { return max(stored, min(c.edits.Hidden, c.log.Len())) }
 
 // SizeFrom is about how many bytes the messages from an index on take.
@@ -46,8 +44,8 @@ func (c Conversation) SizeFrom(index int) int {
 	return size
 }
 
-// Carry writes what the next run needs of the conversation, whose messages from
-// an index on it will hold. r is the definition in force, if any.
+// Carry writes what the next run needs of the conversation. It will hold the
+// messages from an index on. r is the definition in force, if any.
 func (c Conversation) Carry(carry *contract.Carry, from int, r *contract.Resolved) {
 	carry.Chain, _ = c.log.ChainAt(from)
 	carry.Entries, carry.Base, carry.Edits = c.log.From(from), from, c.edits
@@ -59,6 +57,6 @@ func (c Conversation) Carry(carry *contract.Carry, from int, r *contract.Resolve
 		return
 	}
 	for i := c.from(c.edits.Hidden); i < from; i++ {
-		carry.Sketch = append(carry.Sketch, c.summary(i).recorded())
+		carry.Sketch = append(carry.Sketch, c.summary(i).recorded)
 	}
 }

@@ -16,16 +16,14 @@ const (
 	summaryShare  = 8
 	summaryTokens = 4096
 	minSummary    = 128
-	// noteTokens is what the note in place of a cleared result takes.
-	noteTokens = 12
+	noteTokens    = 12 // of the note in place of a cleared result
 	// maxHalved is how often a summary is asked for again, of half as much text,
 	// where the provider finds it too long.
 	maxHalved = 4
 )
 
 // Crowded reports whether the next inference nears the window, so that the
-// conversation has to become shorter, where it may; force says that it has to
-// for another reason.
+// conversation has to become shorter, where it may. force: it has to anyway.
 func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	if !r.Compacts() {
 		return false
@@ -42,14 +40,12 @@ func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	return force || c.Input(r) > min(c.share(r.Compaction.TriggerPercent, r), window-answer)
 }
 
-// Roomy reports whether the conversation is short enough again, once results
-// are cleared.
+// Roomy reports whether clearing results made the conversation short enough.
 func (c Conversation) Roomy(r *contract.Resolved) bool {
 	return c.Input(r) <= c.share((r.Compaction.TriggerPercent+r.Compaction.TargetPercent)/2, r)
 }
 
-// WithRefused returns the conversation with what a provider teaches that finds
-// it too long: the model's window is smaller.
+// WithRefused returns the conversation as one that a provider finds too long.
 func (c Conversation) WithRefused(r *contract.Resolved) Conversation {
 	c.window = max(c.Input(r)*learnedPercent/100, 1)
 	return c
@@ -65,13 +61,13 @@ func (c Conversation) WithResultsCleared(r *contract.Resolved) Conversation {
 	kept, count := int64(0), int64(0)
 	for i := c.log.Len() - 1; i >= c.from(from); i-- {
 		m := c.summary(i)
-		if !m.result || !m.shown {
+		if !m.is(flagResult) || !m.is(flagShown) {
 			continue
 		}
-		if kept+m.tokens > keep && i < unseen {
+		if kept+m.tokens() > keep && i < unseen {
 			return c.clearedUpTo(i+1, kept, count, r)
 		}
-		kept, count = kept+m.tokens, count+1
+		kept, count = kept+m.tokens(), count+1
 	}
 	if c.known() > from {
 		// Of what came before nothing is known but the sum.
@@ -104,11 +100,11 @@ func (c *Conversation) unread() (index int, tokens int64) {
 	index = c.log.Len()
 	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
-		if m.assistant && !m.calls || c.standsFirst(m) {
+		if m.is(flagAssistant) && !m.is(flagCalls) || c.standsFirst(m) {
 			break
 		}
 		index, tokens = i, tokens+c.shownTokens(m)
-		if m.assistant {
+		if m.is(flagAssistant) {
 			break
 		}
 	}
@@ -125,8 +121,7 @@ type SummaryPlan struct {
 	halved         int
 }
 
-// PlanSummary says what to sum up. It answers false where a summary is not
-// worth its price.
+// PlanSummary says what to sum up, and whether that is worth its price.
 func (c Conversation) PlanSummary(r *contract.Resolved) (SummaryPlan, bool) {
 	plan := SummaryPlan{to: c.boundary(r), maxTokens: c.summaryBound(r), window: c.Window(r), excess: c.excess}
 	return plan, c.tokensBefore(plan.to) >= plan.maxTokens/2
@@ -142,7 +137,7 @@ func (p SummaryPlan) Request() domain.SummaryRequest {
 }
 
 // Halved is the plan with half as much to read, for a provider that finds it too
-// long. It answers false where that was tried often enough.
+// long; false where that was tried often enough.
 func (p SummaryPlan) Halved() (SummaryPlan, bool) {
 	if p.window == 0 || p.halved == maxHalved {
 		return p, false
@@ -169,20 +164,14 @@ func (c Conversation) WithSummary(plan SummaryPlan, r *contract.Resolved) Conver
 	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.log.Len()-1, c.log.Len()
 	c.edits.Cleared = max(c.edits.Cleared, to)
 	c.visible, c.traces, c.results, c.resultTokens = 0, 0, 0, 0
-	for i := c.from(to); i < c.log.Len(); i++ {
-		m := c.summary(i)
-		first := c.standsFirst(m)
-		if !first && !m.shown {
-			continue
-		}
-		tokens := c.shownTokens(m)
+	for m, tokens := range c.shown(to) {
 		// The summary outlives its execution.
-		if m.trace && !first {
+		if m.is(flagTrace) && !c.standsFirst(m) {
 			c.traces += tokens
 		} else {
 			c.visible += tokens
 		}
-		if m.result && i >= c.edits.Cleared {
+		if m.is(flagResult) && m.index >= c.edits.Cleared {
 			c.results++
 			c.resultTokens += tokens
 		}
@@ -202,31 +191,24 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 	to, kept := c.log.Len(), int64(0)
 	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
-		if c.standsFirst(m) || !m.shown {
+		if c.standsFirst(m) || !m.is(flagShown) {
 			continue
 		}
 		if kept += c.shownTokens(m); kept > keep && i < unseen {
 			break
 		}
-		if !m.result {
+		if !m.is(flagResult) {
 			to = i
 		}
 	}
 	return to
 }
 
-// tokensBefore estimates what would be hidden by a boundary, an earlier summary
-// aside. Only then is a summary worth its price.
+// tokensBefore estimates what a boundary would hide, an earlier summary aside.
 func (c *Conversation) tokensBefore(to int) int64 {
 	sum, held := int64(0), int64(0)
-	for i := c.from(c.edits.Hidden); i < c.log.Len(); i++ {
-		m := c.summary(i)
-		first := c.standsFirst(m)
-		if !first && !m.shown {
-			continue
-		}
-		tokens := c.shownTokens(m)
-		if held += tokens; i < to && !first {
+	for m, tokens := range c.shown(c.edits.Hidden) {
+		if held += tokens; m.index < to && !c.standsFirst(m) {
 			sum += tokens
 		}
 	}

@@ -13,11 +13,10 @@ import (
 type Conversation struct {
 	log   domain.Log
 	edits domain.Edits
-	// messageSummaries are those of messages before the log's base that may
-	// still be shown, each as it is recorded.
+	// messageSummaries are recorded ones, of messages before the log's base that
+	// may still be shown.
 	messageSummaries []int64
-	// newest is the role of the newest message when it left memory; empty: nobody
-	// said.
+	// newest is the role of the newest message when it left memory, if known.
 	newest domain.Role
 	// compiler and chain decide which traces the model is shown.
 	compiler domain.Compiler
@@ -27,14 +26,11 @@ type Conversation struct {
 	// visible and traces are estimated tokens: of what every execution sees, and
 	// of what only this one and its origins do.
 	visible, traces int64
-	// results counts the tool results that are shown whole, resultTokens
-	// estimates what they take.
+	// results counts the tool results that are shown whole, and their tokens.
 	results, resultTokens int64
-	// window is the model's as its provider has taught it by refusing what was
-	// longer; zero: it has not.
+	// window is the model's as its provider has taught it by refusals, if it has.
 	window int64
-	// excess is how many tokens more the provider has counted for the newest
-	// inference than were estimated.
+	// excess is what the provider counted for the newest inference beyond estimates.
 	excess int64
 	// countsReplaced says that a summary which a newer one has replaced counts as
 	// shown, as it did once.
@@ -75,9 +71,8 @@ func (c Conversation) HoldsSummaries() bool {
 func (c Conversation) Check() error { return c.edits.Check(c.log.Len()) }
 
 // WithExecution returns the conversation in which the newest of a chain of
-// executions begins, r being what was resolved until now, if anything. Unless
-// it goes on from the one before, what those before did on their way is shown
-// no more, as far as the compiler does not show it all the same.
+// executions begins, r being what was resolved until now, if anything. Unless it
+// goes on from the one before, their traces go, where the compiler hides them.
 func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *contract.Resolved) Conversation {
 	c.chain = chain
 	if goesOn {
@@ -124,16 +119,15 @@ func (c Conversation) WithPrompt(id domain.ExecutionID, prompt string, now time.
 	return c.Append("", domain.Tag{ExecutionID: id}.Apply(m), domain.DigestOf([]byte(m.ID.String()), []byte(prompt)))
 }
 
-// NewestIsCarried reports whether the last message has left memory and was not
-// the model's, as the run before has said.
+// NewestIsCarried reports whether the last message has left memory and is known
+// not to be the model's.
 func (c Conversation) NewestIsCarried() bool {
 	_, held := c.log.At(c.log.Len() - 1)
 	return !held && c.newest != "" && c.newest != domain.RoleAssistant
 }
 
-// WithNewestForgotten returns the conversation of which nobody knows who said
-// the last message, where that has left memory. It is for runs that began when
-// nobody did.
+// WithNewestForgotten returns the conversation of which nobody knows who said the
+// last message that left memory. It is for runs that began when nobody did.
 func (c Conversation) WithNewestForgotten() Conversation {
 	c.newest = ""
 	return c

@@ -1,51 +1,33 @@
 package conversation
 
 import (
+	"iter"
 	"slices"
 
 	"everstep/domain"
 )
 
 // A messageSummary is what a compaction has to know of a message, also of one
-// that has left memory.
+// that has left memory: as it is recorded, flags in the lowest bits and above
+// them the tokens.
 type messageSummary struct {
-	index  int
-	tokens int64
-	// result is of a tool, assistant of the model, with calls or without.
-	result, assistant, calls bool
-	// trace and shown are as compilers see it.
-	trace, shown bool
+	index    int
+	recorded int64
 }
 
-// Flags of a recorded summary: its lowest bits. They are carried from run to run
-// and must never change.
+// Flags of a summary. They are carried from run to run and must never change.
 const (
-	flagResult = 1 << iota
-	flagAssistant
-	flagCalls
-	flagTrace
+	flagResult    = 1 << iota // of a tool
+	flagAssistant             // of the model
+	flagCalls                 // asks for tools
+	flagTrace                 // as compilers see it, as is:
 	flagShown
 	flagBits = 5
 )
 
-// recorded is the summary as one number.
-func (m messageSummary) recorded() int64 {
-	flags := int64(0)
-	for bit, set := range [flagBits]bool{m.result, m.assistant, m.calls, m.trace, m.shown} {
-		if set {
-			flags |= 1 << bit
-		}
-	}
-	return m.tokens<<flagBits | flags
-}
+func (m messageSummary) is(flag int64) bool { return m.recorded&flag != 0 }
 
-func summaryFrom(index int, recorded int64) messageSummary {
-	return messageSummary{
-		index: index, tokens: recorded >> flagBits,
-		result: recorded&flagResult != 0, assistant: recorded&flagAssistant != 0, calls: recorded&flagCalls != 0,
-		trace: recorded&flagTrace != 0, shown: recorded&flagShown != 0,
-	}
-}
+func (m messageSummary) tokens() int64 { return m.recorded >> flagBits }
 
 // withoutTraces returns recorded summaries with those of traces hidden, as their
 // compiler hides them when their execution is over.
@@ -79,14 +61,32 @@ func (c *Conversation) from(index int) int { return max(index, c.known()) }
 // summary is that of a message, which has to be a known one.
 func (c *Conversation) summary(index int) messageSummary {
 	if base := c.log.Base(); index < base {
-		return summaryFrom(index, c.messageSummaries[index-c.known()])
+		return messageSummary{index, c.messageSummaries[index-c.known()]}
 	}
 	e := &c.log.From(index)[0]
-	return messageSummary{
-		index: index, tokens: domain.EstimateTokens(e.Message),
-		result: e.Message.Role == domain.RoleTool, assistant: e.Message.Role == domain.RoleAssistant,
-		calls: len(e.Message.ToolCalls) > 0, trace: e.Trace(),
-		shown: e.Shown(c.compiler, c.chain) && (c.countsReplaced || e.Section != domain.SectionSummary || index >= c.edits.Summary-1),
+	shown := e.Shown(c.compiler, c.chain) && (c.countsReplaced || e.Section != domain.SectionSummary || index >= c.edits.Summary-1)
+	m := messageSummary{index, domain.EstimateTokens(e.Message) << flagBits}
+	for bit, set := range [flagBits]bool{
+		e.Message.Role == domain.RoleTool, e.Message.Role == domain.RoleAssistant, len(e.Message.ToolCalls) > 0, e.Trace(), shown,
+	} {
+		if set {
+			m.recorded |= 1 << bit
+		}
+	}
+	return m
+}
+
+// shown yields the summaries of messages from an index on that the model is
+// shown, and what they take. The summary of the conversation stands first, where
+// there is one.
+func (c *Conversation) shown(index int) iter.Seq2[messageSummary, int64] {
+	return func(yield func(messageSummary, int64) bool) {
+		for i := c.from(index); i < c.log.Len(); i++ {
+			m := c.summary(i)
+			if (c.standsFirst(m) || m.is(flagShown)) && !yield(m, c.shownTokens(m)) {
+				return
+			}
+		}
 	}
 }
 
@@ -96,8 +96,8 @@ func (c *Conversation) standsFirst(m messageSummary) bool { return m.index == c.
 
 // shownTokens estimates what a message takes as it is shown.
 func (c *Conversation) shownTokens(m messageSummary) int64 {
-	if m.result && m.index < c.edits.Cleared {
+	if m.is(flagResult) && m.index < c.edits.Cleared {
 		return noteTokens
 	}
-	return m.tokens
+	return m.tokens()
 }

@@ -9,9 +9,8 @@ import (
 // schema.
 const formatTokens = 60
 
-// Input is about how many tokens the next inference will read: what its texts
-// are estimated at, and what the provider counted more than that for the one
-// before.
+// Input is about how many tokens the next inference will read: its texts'
+// estimate, and what the provider counted beyond that for the one before.
 func (c Conversation) Input(r *contract.Resolved) int64 {
 	return max(c.rawInput(r)+c.excess, fixedTokens(r))
 }
@@ -34,9 +33,8 @@ func fixedTokens(r *contract.Resolved) int64 {
 	return tokens
 }
 
-// WithInference returns the conversation after one more completed inference,
-// with what its provider says it has read: how much more that is than was
-// estimated, or less where a compiler shows only a part. Each answer corrects it.
+// WithInference returns the conversation after one more completed inference. What
+// the provider says it has read corrects the estimates.
 func (c Conversation) WithInference(usage domain.Usage, r *contract.Resolved) Conversation {
 	c.inferences++
 	if usage.Estimated {
@@ -50,15 +48,13 @@ func (c Conversation) WithInference(usage domain.Usage, r *contract.Resolved) Co
 	return c
 }
 
-// WithOtherModel forgets what a provider counted, or refused: it says nothing
-// of another model.
+// WithOtherModel forgets what the provider of the model before counted or refused.
 func (c Conversation) WithOtherModel() Conversation {
 	c.excess, c.window = 0, 0
 	return c
 }
 
-// shrunk lets what a provider counted more than was estimated shrink as the
-// conversation did.
+// shrunk lets the excess shrink as the conversation did.
 func (c Conversation) shrunk(before int64, r *contract.Resolved) Conversation {
 	if after := c.rawInput(r); after < before {
 		c.excess = c.excess * max(after, 0) / before

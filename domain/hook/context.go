@@ -7,8 +7,8 @@ import (
 	"everstep/domain"
 )
 
-// A Context is what a hook gets and gives back. At is what is at hand at the
-// trigger. A hook changes its copy by the methods and fields, and returns it.
+// A Context is what a hook gets and gives back, changed by its methods and fields.
+// At is what is at hand at the trigger.
 type Context[At any] struct {
 	Trigger domain.Trigger
 	// Now is the time of the workflow, the same on every replay.
@@ -145,8 +145,7 @@ func Block(c ToolUse, message string) ToolUse {
 	return c
 }
 
-// Stops are the stops that the hooks have asked for, and Continues reports
-// whether one asked to go on. They are for whoever runs hooks.
+// Stops are those that hooks have asked for. It is for whoever runs hooks.
 func (c Context[At]) Stops() []domain.StopSignal { return c.stops }
 
 // Continues reports whether a hook asked to go on.

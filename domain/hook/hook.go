@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -120,19 +121,15 @@ func (h Hook) Check() error {
 	if err := new(domain.Trigger).UnmarshalText([]byte(h.trigger)); err != nil {
 		return fmt.Errorf("hook %q: %w", h.Name, err)
 	}
-	switch {
-	case h.Name == "":
-		return domain.Errorf(domain.Invalid, "hook at %s: name: is empty; definitions list hooks by name", h.trigger)
-	case h.Version < 1:
-		return domain.Errorf(domain.Invalid, "hook %q: version: is %d; versions begin at 1", h.Name, h.Version)
-	case h.run == nil && h.io == nil:
-		return domain.Errorf(domain.Invalid, "hook %q: has no function", h.Name)
-	case h.Timeout < 0 || h.Attempts < 0:
-		return domain.Errorf(domain.Invalid, "hook %q: timeout and attempts may not be negative", h.Name)
-	case h.io == nil && (h.Timeout > 0 || h.Attempts > 0):
-		return domain.Errorf(domain.Invalid, "hook %q: timeout and attempts are for hooks made with IO; this one runs inside the workflow", h.Name)
-	}
-	return nil
+	bounded := h.Timeout != 0 || h.Attempts != 0
+	return cmp.Or(
+		refused(h.Name == "", "hook at %s: name: is empty; definitions list hooks by name", h.trigger),
+		refused(h.Version < 1, "hook %q: version: is %d; versions begin at 1", h.Name, h.Version),
+		refused(h.run == nil && h.io == nil, "hook %q: has no function", h.Name),
+		refused(h.Timeout < 0 || h.Attempts < 0, "hook %q: timeout and attempts may not be negative", h.Name),
+		refused(h.io == nil && bounded,
+			"hook %q: timeout and attempts are for hooks made with IO; this one runs inside the workflow", h.Name),
+	)
 }
 
 // Run runs a hook that is not an activity. One that panics, or is of another

@@ -9,8 +9,7 @@ import (
 )
 
 // An Agent is what the histories of an agent's runs tell of it and of its newest
-// execution, as far as they were read. It grows by facts in their order, and may
-// begin with any run.
+// execution. It grows by facts in their order, and may begin with any run.
 type Agent struct {
 	id    domain.AgentID
 	chain string
@@ -48,17 +47,16 @@ type Run struct {
 	Suggested bool
 }
 
-// NewAgent is an agent of which nothing is known but who it is. chain is the
-// first run of its workflow, from which the ids of its executions follow.
+// NewAgent is an agent of which nothing is known but who it is, and the first run
+// of its workflow, from which the ids of its executions follow.
 func NewAgent(id domain.AgentID, chain string) Agent { return Agent{id: id, chain: chain} }
 
 func (a Agent) executionID(number int) domain.ExecutionID { return a.id.Execution(a.chain, number) }
 
-// Rewriter is a hook that may rewrite what the model says, empty where none may.
+// Rewriter is a hook that may rewrite what the model says, if any.
 func (a Agent) Rewriter() string { return contract.Rewriter(a.Hooks) }
 
-// With returns the agent with one more fact. One that it was made from stays as
-// it was.
+// With returns the agent with one more fact.
 func (a Agent) With(fact Fact, at time.Time) Agent {
 	switch f := fact.(type) {
 	case RunBegan:
@@ -76,7 +74,7 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 			a.Execution = a.Execution.halts(at)
 		}
 	case ModelReplied:
-		return a.ended(f.Work, f, at).answered(f, at)
+		return a.ended(f.Work, f, at)
 	case ToolReplied:
 		if f.Reply.NotStarted {
 			fact = unbegun{f}
@@ -116,11 +114,7 @@ func (a Agent) at(t time.Time) At {
 
 // closing is what is known where a step of the execution is over.
 func (a Agent) closing(t time.Time) closing {
-	c := closing{At: a.at(t), attempts: a.Definition.Attempts}
-	if c.attempts < 1 {
-		c.attempts = domain.DefaultAttempts
-	}
-	return c
+	return closing{At: a.at(t), attempts: a.Definition.Tries()}
 }
 
 // turns reports whether work has to wait for its turn under a rate limit.
@@ -160,8 +154,7 @@ func (a Agent) asked(f Asked, at time.Time) Agent {
 	return a
 }
 
-// shows notes what an inference is no longer shown that the one before was. A
-// summary clears what it hides, which is its own matter.
+// shows notes what an inference is no longer shown, other than by a summary.
 func (a Agent) shows(edits domain.Edits) Agent {
 	before := a.edits
 	a.edits = edits
@@ -176,11 +169,11 @@ func (a Agent) shows(edits domain.Edits) Agent {
 // opened puts work on the list of what has not ended.
 func (a Agent) opened(w Work) Agent {
 	a.Open = slices.Clone(a.Open)
-	if i := slices.IndexFunc(a.Open, func(o Work) bool { return o.ID == w.ID }); i >= 0 {
-		a.Open[i] = w
-	} else {
-		a.Open = append(a.Open, w)
+	i := slices.IndexFunc(a.Open, func(o Work) bool { return o.ID == w.ID })
+	if i < 0 {
+		i, a.Open = len(a.Open), append(a.Open, w)
 	}
+	a.Open[i] = w
 	return a
 }
 
@@ -196,28 +189,22 @@ func (a Agent) ended(w Work, fact Fact, at time.Time) Agent {
 	return a
 }
 
-// worked lets the step that asked for work know of it.
+// worked lets the step that asked for work know of it, and take its answer.
 func (a Agent) worked(w Work, fact Fact, at time.Time) Agent {
-	if now := a.Execution.Now; now != nil && w.Execution() == a.Execution.ID && w.Step() == now.Number {
-		a.Execution = a.Execution.with(fact, a.at(at))
-	}
-	return a
-}
-
-// answered takes an answer of the execution's.
-func (a Agent) answered(f ModelReplied, at time.Time) Agent {
-	now := a.Execution.Now
-	if now == nil || f.Execution() != a.Execution.ID || f.Step() != now.Number || f.Model.Summary != nil {
+	if now := a.Execution.Now; now == nil || w.Execution() != a.Execution.ID || w.Step() != now.Number {
 		return a
 	}
-	switch f.Reply.Outcome {
-	case contract.Answered:
-		s := now.take(f.Reply, a.at(at))
+	a.Execution = a.Execution.with(fact, a.at(at))
+	f, replied := fact.(ModelReplied)
+	if !replied || f.Model.Summary != nil {
+		return a
+	}
+	if f.Reply.Outcome == contract.Answered {
+		s := a.Execution.Now.take(f.Reply, a.at(at))
 		a.Execution.Now = &s
+	}
+	if f.Reply.Outcome == contract.Answered || f.Reply.Outcome == contract.Interrupted {
 		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
-	case contract.Interrupted:
-		a.Execution.Fill = f.Reply.Response.Usage.TotalTokens()
-	case contract.ShutDown, contract.BilledFailure:
 	}
 	return a
 }
@@ -274,31 +261,30 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	c := a.closing(at)
 	c.Stopped = c.Stopped || o.StopReason == domain.TimeLimitReached
 	c.short = o.StopReason == domain.TokenLimitReached || o.StopReason == domain.CostLimitReached
+	return a.over(c, o)
+}
+
+// over ends the execution with all that is in it.
+func (a Agent) over(c closing, o contract.Outcome) Agent {
 	a.Execution = a.Execution.settled(c)
-	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, at, &o
+	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, c.Time, &o
 	return a
 }
 
-// runEnded notes the end of a run, and of the execution that the server ended
-// with it.
+// runEnded notes the end of a run, and of an execution that the server ended so.
 func (a Agent) runEnded(f RunEnded, at time.Time) Agent {
-	if f.How == Continued {
-		return a
-	}
 	if f.Outcome != nil {
 		return a.executionEnded(*f.Outcome, at)
 	}
 	o, byServer := f.How.Outcome()
 	if !byServer || !a.Execution.Running {
-		a.Execution.Running = false
+		a.Execution.Running = a.Execution.Running && f.How == Continued
 		return a
 	}
 	c := a.closing(at)
 	c.underWay = len(a.Open) > 0
-	a.Execution = a.Execution.settled(c)
 	o.AgentID, o.ExecutionID, o.Number, o.Steps = a.id, a.Execution.ID, a.Execution.Number, max(a.Execution.Step-1, 0)
-	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, at, &o
-	return a
+	return a.over(c, o)
 }
 
 // runBegan begins a run: with an execution of its own, or with what it took over.

@@ -153,6 +153,7 @@ func TestHowStepsEnd(t *testing.T) {
 		"time was over":                {replies: []contract.ModelReply{{Outcome: contract.Interrupted, Tries: 1}}, reason: domain.TimeLimitReached, errors: []string{string(progress.StopInInference)}},
 		"nothing, twice":               {replies: []contract.ModelReply{answer(""), answer(" ")}, reason: domain.ErrorForbade, errors: []string{progress.NothingTwice().Message}},
 		"nothing, and a stop":          {replies: []contract.ModelReply{answer("")}, stop: contract.AfterInference, reason: domain.UserRequested, errors: []string{string(progress.StopAtNothing)}},
+		"nothing, and a later stop":    {replies: []contract.ModelReply{answer("")}, stop: "later", reason: domain.UserRequested, errors: []string{string(progress.StopInInference)}},
 		"nothing, and stopped later":   {replies: []contract.ModelReply{answer(""), failed}, stop: "later", reason: domain.UserRequested, errors: []string{string(progress.StopInInference)}},
 		"a part, and a stop":           {replies: []contract.ModelReply{paused}, stop: contract.AfterInference, reason: domain.UserRequested, errors: []string{string(progress.StopAtPause)}},
 		"a part, and the rest":         {replies: []contract.ModelReply{paused, answer("more")}, reason: domain.Completed},
@@ -360,6 +361,7 @@ func TestCompareFindsEachDifference(t *testing.T) {
 		require.Len(t, found, 1, what)
 		require.Contains(t, found[0], "step 1: "+what)
 	}
+	require.Empty(t, s.Execution.Compare(nil, keep(func(k *domain.AgentStep) { k.ToolExecutions[0].Attempts = 0 })), "it does not say")
 	require.Len(t, s.Execution.Compare(nil, nil), 1)
 	require.Len(t, s.Execution.Compare(nil, append(keep(func(*domain.AgentStep) {}), domain.StepExecution{Step: domain.AgentStep{Number: 2, Tries: 2, Usage: usage(1, 1)}})), 1)
 	require.Empty(t, s.Execution.Compare(nil, append(keep(func(*domain.AgentStep) {}), domain.StepExecution{Step: domain.AgentStep{Number: 2}})), "one that asked for nothing")

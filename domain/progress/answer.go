@@ -34,9 +34,8 @@ func Read(m domain.Message, response domain.Response) Reading {
 	return Whole
 }
 
-// Misfit is the error of an answer that does not fit the response format; nil
-// where it may be taken. A refusal is an answer in the model's own words,
-// whatever the format.
+// Misfit is the error of an answer that does not fit the response format, or nil.
+// A refusal is an answer in the model's own words, whatever the format.
 func Misfit(m domain.Message, response domain.Response, problems string) *domain.Error {
 	if problems == "" || len(m.ToolCalls) > 0 || response.Finish == domain.FinishRefusal {
 		return nil
@@ -51,10 +50,8 @@ func Blank(m domain.Message) bool { return strings.TrimSpace(m.Text()) == "" }
 // The sources of errors and signals that no hook, tool or provider has. They are
 // recorded, and must never change.
 const (
-	// SourceInference is of what becomes of asking the model.
-	SourceInference = "inference"
-	// SourceOutput is the guard of the response format.
-	SourceOutput = "structured_output"
+	SourceInference = "inference"         // what becomes of asking the model
+	SourceOutput    = "structured_output" // the guard of the response format
 )
 
 // TooManyCalls is the error of an answer that asks for too many tool calls.
@@ -81,8 +78,7 @@ func NothingTwice() *domain.Error {
 	return domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice")
 }
 
-// Ending is an error as a step ends with it: with a message that a state may
-// keep, and where it arose.
+// Ending is an error as a step ends with it: bounded, and with its source.
 func Ending(err *domain.Error) *domain.Error {
 	err = Bounded(err)
 	if err.Source == "" {

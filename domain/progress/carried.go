@@ -11,13 +11,11 @@ import (
 // A Takeover is what a run's input says of the newest execution.
 type Takeover struct {
 	Number int
-	// Begins says that the run itself begins execution Number: the agent's first,
-	// or the one that goes on from what an earlier workflow ended.
-	Begins bool
-	// Open says that it goes on with an execution in progress.
-	Open bool
-	// Execution is the newest that was taken over, where one was, and Steps counts
-	// those of it that are over. The rest is known of one that is open.
+	// Begins says that the run begins execution Number, Open that it goes on with
+	// one in progress.
+	Begins, Open bool
+	// Execution is the newest that was taken over, and Steps counts those of it
+	// that are over. The rest is known of one that is open.
 	Execution domain.ExecutionID
 	Steps     int
 	StartedAt time.Time
@@ -60,8 +58,8 @@ func taken(carry contract.Carry) Takeover {
 	return t
 }
 
-// A carriedState is the part of a saved state that tells where its newest
-// execution stands. Reading the rest would cost as much as the state is long.
+// A carriedState is what of a saved state tells where its newest execution stands;
+// to read the rest costs as much as the state is long.
 type carriedState struct {
 	Count     int `json:"execution_count"`
 	Execution *struct {

@@ -7,11 +7,10 @@ import (
 	"everstep/domain/contract"
 )
 
-// This file is what a reader of a history concludes of a step, where a workflow
-// decides as it goes.
+// What a reader of a history concludes of a step, where a workflow decides.
 
-// An unbegun is the reply of a call that surely did not begin. Whether it is made
-// again a history tells only by its request.
+// An unbegun is the reply of a call that surely did not begin. Only another
+// request tells that it is made again.
 type unbegun struct{ ToolReplied }
 
 // take takes an answer that no hook has changed.
@@ -21,10 +20,11 @@ func (s Step) take(reply contract.ModelReply, at At) Step {
 	s = s.With(Answered{Message: m, Response: reply.Response, Invalid: reply.Invalid}, at)
 	switch Read(m, reply.Response) {
 	case InPart:
-		switch s.pauses++; {
-		case at.NoTools:
+		s.pauses++
+		if at.NoTools {
 			return s.With(CutOff{By: StopAtPause}, at)
-		case s.pauses > MaxPauses:
+		}
+		if s.pauses > MaxPauses {
 			return s.With(Failed{Ending(TooManyPauses(s.pauses))}, at)
 		}
 		s.last = last
@@ -59,21 +59,17 @@ type closing struct {
 	At
 	// attempts bounds the tries of an inference.
 	attempts int
-	// short says that the execution ended since an inference did not fit what was
-	// left of its budget.
-	short bool
-	// underWay says that the server ended the workflow while work was under way.
-	underWay bool
+	// short says that an inference did not fit what was left of the budget,
+	// underWay that the server ended the workflow while work was under way.
+	short, underWay bool
 }
 
-// closed returns the step as it is when nothing more comes of it: what its last
-// inference means, and the calls that were never begun.
+// closed returns the step when nothing more comes of it.
 func (s Step) closed(c closing) Step {
-	switch last := s.last; {
-	case c.underWay:
+	if c.underWay {
 		s = s.With(CutOff{By: WorkflowEnded}, c.At)
-	case last != nil:
-		s = s.concluded(*last, c)
+	} else if s.last != nil {
+		s = s.concluded(*s.last, c)
 	}
 	s.last = nil
 	for _, u := range s.unbegun {
@@ -82,45 +78,42 @@ func (s Step) closed(c closing) Step {
 	s.unbegun = nil
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for i, call := range s.ToolExecutions {
-		switch {
-		case c.underWay && call.InFlight():
+		if c.underWay && call.InFlight() {
 			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 				"the workflow ended while it was under way; nobody knows what became of it")
-		case call.StartedAt.IsZero() && call.Error == nil:
+		}
+		if call.StartedAt.IsZero() && call.Error == nil {
 			s.ToolExecutions[i].Error = domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "it was not begun; only a worker can say why")
 		}
 	}
 	return s
 }
 
-// concluded returns the step with what followed from its last inference, after
-// which none was made any more.
+// concluded returns the step with what followed from its last inference.
 func (s Step) concluded(last inference, c closing) Step {
 	stop := CutOff{By: StopInInference}
 	answered := last.loss == nil && last.reply.Outcome == contract.Answered
-	switch {
-	case answered && last.summary:
+	if answered && last.summary {
 		return s
-	case c.short && !c.Stopped:
-		return s.With(CutOff{By: NoBudget}, c.At)
-	case last.loss != nil && c.Stopped:
-		if !last.summary {
-			stop.Reply = last.loss.Kept()
-		}
-		return s.With(stop, c.At)
-	case last.loss != nil:
-		return s.With(Failed{Ending(last.loss.Err())}, c.At)
-	case answered && c.Stopped:
-		return s.With(stop, c.At)
 	}
-	switch verdict, err := Judge(last.reply, last.tries, c.attempts, c.Stopped); verdict {
+	if c.short && !c.Stopped {
+		return s.With(CutOff{By: NoBudget}, c.At)
+	}
+	verdict, err := Judge(last.reply, last.tries, c.attempts, c.Stopped)
+	if last.loss != nil {
+		last.reply, verdict, err = last.loss.Kept(), Fail, last.loss.Err()
+	}
+	if c.Stopped && (answered || last.loss != nil) {
+		verdict = Stop
+	}
+	switch verdict {
 	case Stop:
-		if !last.summary {
+		if !last.summary && !answered {
 			stop.Reply = last.reply
 		}
 		return s.With(stop, c.At)
 	case Fail:
-		if last.summary && last.reply.Outcome != contract.BilledFailure {
+		if last.summary && last.loss == nil && last.reply.Outcome != contract.BilledFailure {
 			return s.With(stop, c.At)
 		}
 		return s.With(Failed{Ending(err)}, c.At)
@@ -129,15 +122,13 @@ func (s Step) concluded(last inference, c closing) Step {
 	return s
 }
 
-// unfinished reports whether a step has something left to do or to wait for,
-// its work under way aside.
+// unfinished reports whether a step has something left to do.
 func (s Step) unfinished() bool {
 	return s.Response == nil || s.last != nil ||
 		slices.ContainsFunc(s.ToolExecutions, func(t domain.ToolExecution) bool { return t.CompletedAt.IsZero() })
 }
 
-// Execution returns the step as one that is over, by what history tells of its
-// times.
+// Execution returns the step as one that is over.
 func (s Step) Execution() domain.StepExecution {
 	return domain.StepExecution{Step: s.AgentStep, StartedAt: s.StartedAt, CompletedAt: s.SeenAt}
 }

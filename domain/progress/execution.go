@@ -8,8 +8,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// An Execution is what facts tell of one execution, as far as they are known.
-// The zero value is one of which nothing is known.
+// An Execution is what facts tell of one execution. Of the zero value nothing is
+// known.
 type Execution struct {
 	ID     domain.ExecutionID
 	Number int
@@ -17,8 +17,8 @@ type Execution struct {
 	Running bool
 	// StartedAt and EndedAt are zero where nothing tells them.
 	StartedAt, EndedAt time.Time
-	// Budget is nil where nothing tells it, as is Prior, which the executions have
-	// used that it goes on from.
+	// Budget is nil where nothing tells it, as is Prior, what those have used that
+	// it goes on from.
 	Budget *domain.ExecutionBudget
 	Prior  *domain.Spent
 	// Origin is the execution that it goes on from, where it does.
@@ -29,7 +29,7 @@ type Execution struct {
 	Stops []domain.StopSignal
 	// Halt is since when a stop lets nothing go on; zero: none does.
 	Halt time.Time
-	// Step is the number of its newest step, those too that no fact tells of.
+	// Step is the number of its newest step.
 	Step int
 	// Fill is about how many tokens the newest inference read and wrote.
 	Fill int64
@@ -54,25 +54,22 @@ func (e Execution) halts(at time.Time) Execution {
 	return e
 }
 
-// Steps are the steps of which facts tell, in order. Where the execution is
-// running and its newest step has something to do or to wait for, open is true
-// and that step stands last, as it is.
+// Steps are those of which facts tell, in order. The last one is open where the
+// execution is running and that step has something to do or to wait for.
 func (e Execution) Steps(busy bool) (steps []Step, open bool) {
 	for _, s := range e.Done {
 		steps = append(steps, *s)
 	}
-	switch {
-	case e.Now == nil:
-	case e.Running && (busy || e.Now.unfinished()):
-		return append(steps, *e.Now), true
-	default:
-		steps = append(steps, e.Now.closed(closing{At: At{Time: e.Now.SeenAt}}))
+	if e.Now == nil {
+		return steps, false
 	}
-	return steps, false
+	if e.Running && (busy || e.Now.unfinished()) {
+		return append(steps, *e.Now), true
+	}
+	return append(steps, e.Now.closed(closing{At: At{Time: e.Now.SeenAt}})), false
 }
 
-// Meant reports whether a request to stop is about the execution: it is in
-// progress, and the request names no other.
+// Meant reports whether a request to stop is about the execution in progress.
 func (e Execution) Meant(r contract.StopRequest) bool {
 	return e.Running && (r.ExecutionID.IsZero() || r.ExecutionID == e.ID)
 }

@@ -12,13 +12,13 @@ type Fact interface{ isFact() }
 
 // A Work is an activity that a worker was asked for.
 type Work struct {
-	// ID is the activity's own within its run, Activity its name in the contract.
-	// Queue is the task queue that it was given to, and Worker who took it last.
+	// ID is the activity's own within its run, Activity its name in the contract,
+	// Queue where it was put, and Worker who took it last.
 	ID, Activity, Queue, Worker string
 	// Since is when it was asked for.
 	Since time.Time
-	// Attempt is the newest that is known to have begun; zero: none is. Before is
-	// why the one before it failed.
+	// Attempt is the newest that is known to have begun; Before is why the one
+	// before it failed.
 	Attempt int
 	Before  *domain.Error
 	// Turns says that it had to wait for its turn under a rate limit.
@@ -29,27 +29,27 @@ type Work struct {
 	Hook  *contract.HookRequest
 }
 
-// Execution and Step name the step that asked for the work. A hook's is of no
-// step here, since it may run between two.
+// Execution and Step name the step that asked for the work: zero where none did.
+// A hook's is of no step here, since it may run between two.
 func (w Work) Execution() domain.ExecutionID {
-	switch {
-	case w.Model != nil:
-		return w.Model.ExecutionID
-	case w.Tool != nil:
-		return w.Tool.ExecutionID
-	}
-	return domain.ExecutionID{}
+	id, _ := w.by()
+	return id
 }
 
-// Step is the number of the step that asked for the work, zero where none did.
+// Step is the step's number.
 func (w Work) Step() int {
-	switch {
-	case w.Model != nil:
-		return w.Model.Step
-	case w.Tool != nil:
-		return w.Tool.Step
+	_, step := w.by()
+	return step
+}
+
+func (w Work) by() (domain.ExecutionID, int) {
+	if w.Model != nil {
+		return w.Model.ExecutionID, w.Model.Step
 	}
-	return 0
+	if w.Tool != nil {
+		return w.Tool.ExecutionID, w.Tool.Step
+	}
+	return domain.ExecutionID{}, 0
 }
 
 // An Asked says that work was asked for.
@@ -99,7 +99,7 @@ type Answered struct {
 type Wanted struct{ Calls []domain.ToolCall }
 
 // A CutOff says that a step does not come to its own end. Reply is what had come
-// of the answer, where that is what was cut off.
+// of an answer that was cut off.
 type CutOff struct {
 	By    Cut
 	Reply contract.ModelReply
@@ -160,8 +160,7 @@ const (
 // A StopAsked says that somebody asked to stop.
 type StopAsked struct{ Request contract.StopRequest }
 
-// A StopForced says that the workflow was cancelled with the server's own tools,
-// which stops the execution now.
+// A StopForced says that the workflow was cancelled with the server's own tools.
 type StopForced struct{}
 
 // A Sent says that a message was taken. Request is nil where it cannot be read.
@@ -176,8 +175,7 @@ type Extended struct{ Reply contract.ExtendReply }
 // An Ended says how an execution ended.
 type Ended struct{ Outcome contract.Outcome }
 
-// OutcomeOf is the outcome of an execution that a fact tells: one recorded it, or
-// a run took it over.
+// OutcomeOf is the outcome of an execution that a fact tells.
 func OutcomeOf(fact Fact) (contract.Outcome, bool) {
 	switch f := fact.(type) {
 	case Ended:
@@ -194,7 +192,7 @@ func OutcomeOf(fact Fact) (contract.Outcome, bool) {
 	return contract.Outcome{}, false
 }
 
-// A TaskBegan says that a worker looks at the workflow. Suggested: the server
+// A TaskBegan says that a worker looks at the workflow, and whether the server
 // suggests that it continue as new.
 type TaskBegan struct{ Suggested bool }
 
@@ -204,43 +202,36 @@ type TaskDone struct{}
 // A TaskFailed says why a worker could not carry the workflow on.
 type TaskFailed struct{ Why string }
 
-// A ResetHere says that what came before stands in an earlier run too, from which
-// this one was reset.
+// A ResetHere says that what came before stands in an earlier run too.
 type ResetHere struct{}
 
 // An Unreadable says what cannot be read, and why.
 type Unreadable struct{ What, Why string }
 
-func (Asked) isFact()        {}
-func (Attempted) isFact()    {}
-func (CancelAsked) isFact()  {}
-func (ModelReplied) isFact() {}
-func (ToolReplied) isFact()  {}
-func (Resolved) isFact()     {}
-func (Finished) isFact()     {}
-func (Lost) isFact()         {}
-func (Answered) isFact()     {}
-func (Wanted) isFact()       {}
-func (CutOff) isFact()       {}
-func (Failed) isFact()       {}
-func (RunBegan) isFact()     {}
-func (RunEnded) isFact()     {}
-func (StopAsked) isFact()    {}
-func (StopForced) isFact()   {}
-func (Sent) isFact()         {}
-func (Extended) isFact()     {}
-func (Ended) isFact()        {}
-func (TaskBegan) isFact()    {}
-func (TaskDone) isFact()     {}
-func (TaskFailed) isFact()   {}
-func (ResetHere) isFact()    {}
-func (Unreadable) isFact()   {}
+// What is told of work has it in it, and is a fact by that.
+func (Work) isFact()       {}
+func (Answered) isFact()   {}
+func (Wanted) isFact()     {}
+func (CutOff) isFact()     {}
+func (Failed) isFact()     {}
+func (RunBegan) isFact()   {}
+func (RunEnded) isFact()   {}
+func (StopAsked) isFact()  {}
+func (StopForced) isFact() {}
+func (Sent) isFact()       {}
+func (Extended) isFact()   {}
+func (Ended) isFact()      {}
+func (TaskBegan) isFact()  {}
+func (TaskDone) isFact()   {}
+func (TaskFailed) isFact() {}
+func (ResetHere) isFact()  {}
+func (Unreadable) isFact() {}
 
 // A Recorded is a fact as a history holds it.
 type Recorded struct {
 	Fact Fact
 	At   time.Time
-	// Run is the run in whose history it stands, Event the event that says it.
+	// Run and Event are where it stands.
 	Run   string
 	Event int64
 }
@@ -251,17 +242,12 @@ func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Wh
 // Outcome is how the server itself has ended an execution in progress; ok is
 // false where it has not.
 func (e RunEnd) Outcome() (o contract.Outcome, ok bool) {
-	o = contract.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Closed: true}
-	switch e {
-	case Terminated:
-		o.Code = domain.CodeTerminated
-	case RanOut:
-		o.Code = domain.CodeTimedOut
-	case Aborted:
-	case CancelledByServer:
-		o.Status, o.StopReason = domain.StatusStopped, domain.UserRequested
-	case Completed, Continued:
-		return contract.Outcome{}, false
-	}
-	return o, true
+	o, ok = map[RunEnd]contract.Outcome{
+		Terminated:        {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated},
+		RanOut:            {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTimedOut},
+		Aborted:           {Status: domain.StatusFailed, StopReason: domain.ErrorForbade},
+		CancelledByServer: {Status: domain.StatusStopped, StopReason: domain.UserRequested},
+	}[e]
+	o.Closed = ok
+	return o, ok
 }

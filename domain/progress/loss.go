@@ -25,8 +25,7 @@ const (
 	Broke How = iota
 	// TimedOut: nothing was heard of it in time.
 	TimedOut
-	// Cancelled: a stop took it back. What had begun replies for itself, so this
-	// had not.
+	// Cancelled: a stop took it back before it began.
 	Cancelled
 	// Oversized: the server refused its result.
 	Oversized
@@ -58,8 +57,8 @@ func (l Loss) Err() *domain.Error {
 	return domain.Errorf(domain.Internal, "the worker failed; its log says more")
 }
 
-// Spent is what the loss may have cost: what its last heartbeat counted, and
-// what it had reserved for the attempt that was never heard of again.
+// Spent is what the loss may have cost: what its last heartbeat counted, and had
+// reserved for the attempt that was never heard of again.
 func (l Loss) Spent() domain.Usage {
 	if l.Beat == nil {
 		return domain.Usage{}
@@ -69,8 +68,7 @@ func (l Loss) Spent() domain.Usage {
 	return spent
 }
 
-// Kept is what a stop leaves of an answer whose worker was lost: what the last
-// heartbeat told of it.
+// Kept is what the last heartbeat told of an answer whose worker was lost.
 func (l Loss) Kept() contract.ModelReply {
 	reply := contract.ModelReply{Outcome: contract.Interrupted}
 	if l.Beat == nil || l.Beat.Tail == "" {
@@ -88,10 +86,10 @@ func (l Loss) Kept() contract.ModelReply {
 // ToolReply is what the loss means for a tool call. One that may not be repeated
 // began, and nobody knows how it ended.
 func (l Loss) ToolReply(effect domain.Effect) contract.ToolReply {
-	switch {
-	case l.How == Cancelled:
+	if l.How == Cancelled {
 		return NotRun(domain.Denied, "not run: the execution was stopped")
-	case !effect.Repeatable():
+	}
+	if !effect.Repeatable() {
 		return Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 			"outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated"))
 	}
@@ -111,19 +109,15 @@ func Unanswered(err *domain.Error) contract.ToolReply {
 	}
 }
 
-// Bounded returns the error with a message that a state may keep. Workers bound
-// theirs; those of others may not.
+// Bounded returns the error with a message that a state may keep.
 func Bounded(err *domain.Error) *domain.Error {
-	if len(err.Message) <= domain.MaxReason {
-		return err
-	}
 	own := *err
 	own.Message = domain.Shorten(err.Message, domain.MaxReason)
 	return &own
 }
 
-// Sound returns a model's message as the transcript may take it, whatever the
-// worker that sent it was. It answers false where there is none.
+// Sound returns a model's message as the transcript may take it, whoever sent it,
+// and false where there is none.
 func Sound(m *domain.Message) (domain.Message, bool) {
 	if m == nil {
 		return domain.Message{Role: domain.RoleAssistant}, false

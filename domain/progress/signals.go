@@ -10,9 +10,8 @@ import (
 // change.
 const SourceBudget = "budget"
 
-// Signals are the requests to stop, as far as history tells: those of people,
-// the error with which the last step ended, and the limit that ended the
-// execution. Those of hooks, tools and guards it cannot tell.
+// Signals are the requests to stop that history tells of: those of people, the
+// error with which the last step ended, and the limit that ended the execution.
 func (e Execution) Signals() []domain.StopSignal {
 	signals := slices.Clip(e.Stops)
 	if e.Outcome == nil {
@@ -29,7 +28,7 @@ func (e Execution) Signals() []domain.StopSignal {
 			continue
 		}
 		signal := use.ReachedSignal()
-		if use.Rule.Unit == domain.UnitMilliseconds || use.Rule.Unit == domain.UnitTime {
+		if timed(use.Rule) {
 			signal = use.TimeOverSignal()
 			signal.Context = nil // how much of it was used is not known
 		}
@@ -52,8 +51,8 @@ func (e Execution) fatal() *domain.Error {
 }
 
 // limits are those that the execution has used up, as far as its outcome tells.
-// How long it waited for people is not known, so that time was over is told by
-// its end in the middle of a step alone.
+// Since it is not known how long it waited for people, only an end in the middle
+// of a step tells that time was over.
 func (e Execution) limits() []domain.LimitUse {
 	if e.Budget == nil || e.Prior == nil {
 		return nil
@@ -73,16 +72,16 @@ func (e Execution) limits() []domain.LimitUse {
 	for _, rule := range domain.LimitRules() {
 		use, set := e.Budget.UseOf(rule.Limit, spent, e.EndedAt)
 		over := rule.Exhausts && !cutOff && !length && use.Used.Int() >= use.Total.Int()
-		switch rule.Unit {
-		case domain.UnitMilliseconds:
-			over = cutOff && !passed
-		case domain.UnitTime:
-			over = cutOff && passed
-		case domain.UnitSteps, domain.UnitTokens, domain.UnitNanoUSD, domain.UnitCalls:
+		if timed(rule) {
+			over = cutOff && passed == (rule.Unit == domain.UnitTime)
 		}
 		if set && over {
 			used = append(used, use)
 		}
 	}
 	return used
+}
+
+func timed(rule domain.LimitRule) bool {
+	return rule.Unit == domain.UnitMilliseconds || rule.Unit == domain.UnitTime
 }

@@ -16,11 +16,10 @@ type Step struct {
 	Retries []Retry
 	// Compactions say how the conversation was made shorter.
 	Compactions []Compaction
-	// Queued is how long its inferences have waited for their turns under a rate
-	// limit, as far as that is known.
+	// Queued is how long its inferences are known to have waited for their turns.
 	Queued time.Duration
-	// StartedAt is when it began, SeenAt when its newest work ended, as far as
-	// history tells. They are zero in a workflow, which knows better.
+	// StartedAt is when it began, SeenAt when its newest work ended, as history
+	// tells it. They are zero in a workflow, which knows better.
 	StartedAt, SeenAt time.Time
 	// tries counts the attempts at its inferences.
 	tries int
@@ -32,32 +31,27 @@ type Step struct {
 	pauses, nothings int
 }
 
-// An inference is how one ended.
+// An inference is how one ended: with a reply, or a loss.
 type inference struct {
 	summary bool
 	tries   int
-	// bound says that the budget limited the length of the answer.
-	bound bool
-	reply contract.ModelReply
-	// loss is set where there is no reply.
-	loss *Loss
+	bound   bool // by the budget, in length
+	reply   contract.ModelReply
+	loss    *Loss
 }
 
 // A Retry are attempts at an inference that failed one after another within one
 // activity. Of several that ended without an answer the last one has its own.
 type Retry struct {
-	Attempts int
-	// Why is nil where nobody has recorded it.
-	Why   *domain.Error
-	Usage domain.Usage
-	// CostNanoUSD is zero where the model has no price.
-	CostNanoUSD int64
+	Attempts    int
+	Why         *domain.Error // nil: nobody has recorded it
+	Usage       domain.Usage
+	CostNanoUSD int64 // zero where the model has no price
 }
 
 // A Compaction is one shortening of what the model is shown.
 type Compaction struct {
-	// Summary says that a summary stands for old messages; else old results of
-	// tools are shown by a note.
+	// Summary says that one stands for old messages; else a note does for results.
 	Summary bool
 	// Before is the index of the message before which all was cleared or summed up.
 	Before int
@@ -80,8 +74,7 @@ func Begin(id domain.StepID, number int, input domain.StepInput) Step {
 	return Step{AgentStep: domain.AgentStep{ID: id, Number: number, Input: input}}
 }
 
-// With returns the step with one more fact. What it is not about leaves it as it
-// is. A step that it was made from stays as it was.
+// With returns the step with one more fact. Others leave it as it is.
 func (s Step) With(fact Fact, at At) Step {
 	switch f := fact.(type) {
 	case Asked:
@@ -97,16 +90,7 @@ func (s Step) With(fact Fact, at At) Step {
 	case unbegun:
 		s.unbegun = append(slices.Clip(s.unbegun), f)
 	case Lost:
-		switch {
-		case f.Model != nil:
-			return s.lost(f, at)
-		case f.Tool != nil:
-			reply := f.Loss.ToolReply(f.Tool.Effect)
-			if f.Attempt > 1 {
-				reply.Attempts = f.Attempt
-			}
-			return s.called(f.Tool.Position, reply, at)
-		}
+		return s.lost(f, at)
 	case Answered:
 		s.Response, s.last = &f.Response, nil
 	case Wanted:
@@ -124,24 +108,26 @@ func (s Step) With(fact Fact, at At) Step {
 
 // asked notes what is to be shorter in a request, and that a call has begun.
 func (s Step) asked(work Work) Step {
-	switch {
-	case work.Model != nil && work.Model.Summary != nil:
+	if work.Model != nil && work.Model.Summary != nil {
 		s.Compactions = append(slices.Clip(s.Compactions), Compaction{Summary: true, Before: work.Model.Summary.To})
-	case work.Tool != nil:
-		s.unbegun = slices.DeleteFunc(slices.Clone(s.unbegun), func(u unbegun) bool { return u.Tool.Position == work.Tool.Position })
-		s.ToolExecutions = slices.Clone(s.ToolExecutions)
-		for n := len(s.ToolExecutions); n <= work.Tool.Position; n++ { // the answer that asked for it is not known
-			s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
-		}
-		call := &s.ToolExecutions[work.Tool.Position]
-		if call.Call.Name == "" || work.Tool.Reference == nil {
-			call.Call.Name, call.Call.Arguments = work.Tool.Name, work.Tool.Arguments
-		}
-		if call.StartedAt.IsZero() {
-			call.StartedAt = work.Since
-		}
-		call.CompletedAt, call.Error, call.NotStarted = time.Time{}, nil, false
 	}
+	asked := work.Tool
+	if asked == nil {
+		return s
+	}
+	s.unbegun = slices.DeleteFunc(slices.Clone(s.unbegun), func(u unbegun) bool { return u.Tool.Position == asked.Position })
+	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	for n := len(s.ToolExecutions); n <= asked.Position; n++ { // the answer that asked for it is not known
+		s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
+	}
+	call := &s.ToolExecutions[asked.Position]
+	if call.Call.Name == "" || asked.Reference == nil {
+		call.Call.Name, call.Call.Arguments = asked.Name, asked.Arguments
+	}
+	if call.StartedAt.IsZero() {
+		call.StartedAt = work.Since
+	}
+	call.CompletedAt, call.Error, call.NotStarted = time.Time{}, nil, false
 	return s
 }
 
@@ -154,18 +140,27 @@ func (s Step) replied(f ModelReplied, at At) Step {
 		s.Compactions = slices.Clone(s.Compactions)
 		s.Compactions[n-1].Usage = f.Reply.Response.Usage.Add(f.Reply.Spent)
 	}
-	failed := max(f.Reply.Tries, f.Attempt, 1)
-	switch f.Reply.Outcome {
-	case contract.Answered, contract.Interrupted:
-		return s.retried(failed-1, nil, f.Before, f.Reply.Spent, at.Price)
-	case contract.ShutDown, contract.BilledFailure:
+	failed, before, why := max(f.Reply.Tries, f.Attempt, 1), f.Before, WhyUnanswered(f.Reply)
+	if f.Reply.Outcome == contract.Answered || f.Reply.Outcome == contract.Interrupted {
+		failed, before, why = failed-1, nil, f.Before
 	}
-	return s.retried(failed, f.Before, WhyUnanswered(f.Reply), f.Reply.Spent, at.Price)
+	return s.retried(failed, before, why, f.Reply.Spent, at.Price)
 }
 
-// lost counts what an inference without a reply may have cost. To have come to
-// a worker that has another task queue for it is no attempt.
+// lost takes what a call without a reply means, and counts what an inference
+// without one may have cost. To have come to a worker that has another task
+// queue for it is no attempt.
 func (s Step) lost(f Lost, at At) Step {
+	if f.Tool != nil {
+		reply := f.Loss.ToolReply(f.Tool.Effect)
+		if f.Attempt > 1 {
+			reply.Attempts = f.Attempt
+		}
+		return s.called(f.Tool.Position, reply, at)
+	}
+	if f.Model == nil {
+		return s
+	}
 	s.last = lastOf(f.Work, contract.ModelReply{}, &f.Loss)
 	err, spent := f.Loss.Err(), f.Loss.Spent()
 	if err.Code == domain.CodeRerouted {

@@ -11,8 +11,8 @@ import (
 // count all the same.
 const MaxStops = 100
 
-// ReadStop reads what a stop's signal holds. Every stop counts: one that cannot
-// be read is taken in the default mode, and says so.
+// ReadStop reads what a stop's signal holds. One that cannot be read counts in the
+// default mode, and says so.
 func ReadStop(data []byte) contract.StopRequest {
 	var request contract.StopRequest
 	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
@@ -26,8 +26,7 @@ func ReadStop(data []byte) contract.StopRequest {
 	return request
 }
 
-// ServerStop is what a cancellation of the workflow with the server's own tools
-// asks for.
+// ServerStop is what a cancellation with the server's own tools asks for.
 func ServerStop() contract.StopRequest {
 	return contract.StopRequest{Reason: "the workflow was cancelled", Mode: contract.StopNow, Source: "server"}
 }

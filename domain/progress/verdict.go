@@ -22,51 +22,50 @@ const (
 )
 
 // Judge says what follows from the reply of an inference after so many tries of
-// at most attempts, and with which error where it fails. stopped says that a
-// stop lets nothing go on: only a stop of ours is one, whatever the worker says.
+// at most attempts, and with which error where it fails. Only a stop of ours, by
+// stopped, is one, whatever the worker says.
 func Judge(reply contract.ModelReply, tries, attempts int, stopped bool) (Verdict, *domain.Error) {
-	switch why := WhyUnanswered(reply); reply.Outcome {
+	why := WhyUnanswered(reply)
+	switch reply.Outcome {
 	case contract.Answered:
 		return Take, nil
 	case contract.Interrupted, contract.ShutDown:
-		switch {
-		case stopped:
-			return Stop, nil
-		case tries >= attempts:
-			return Fail, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown,
+		if tries >= attempts {
+			why = domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown,
 				"the inference was cut off %d times by workers that stopped", tries)
 		}
-		return Again, nil
 	case contract.BilledFailure:
-		switch {
-		case stopped:
-			return Stop, nil
-		case !why.Kind.Retryable() || tries >= attempts:
-			return Fail, why
-		}
-		return Again, nil
+	default:
+		return Fail, domain.Errorf(domain.Internal, "the worker's reply does not say what came of the inference")
 	}
-	return Fail, domain.Errorf(domain.Internal, "the worker's reply does not say what came of the inference")
+	if stopped {
+		return Stop, nil
+	}
+	if tries >= attempts || !why.Kind.Retryable() {
+		return Fail, why
+	}
+	return Again, nil
 }
 
 // WhyUnanswered says what became of an inference that ended without an answer.
 func WhyUnanswered(reply contract.ModelReply) *domain.Error {
-	switch {
-	case reply.Outcome == contract.Interrupted:
+	switch reply.Outcome {
+	case contract.Interrupted:
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
-	case reply.Outcome == contract.ShutDown:
+	case contract.ShutDown:
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")
-	case reply.Error != nil:
+	case contract.Answered, contract.BilledFailure:
+	}
+	if reply.Error != nil {
 		return reply.Error
 	}
 	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
 }
 
-// maxRetryAfter bounds the delay that a provider may ask for.
+// maxRetryAfter bounds what a provider may ask for.
 const maxRetryAfter = time.Hour
 
-// Delay is how long to wait before an inference is made again: what the provider
-// asked for, and no less than our own delay.
+// Delay is how long to wait before an inference is made again.
 func Delay(reply contract.ModelReply, own time.Duration) time.Duration {
 	asked := min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())
 	return max(time.Duration(asked)*time.Millisecond, own)

@@ -101,11 +101,7 @@ func (s snapshot) execution(n int) Execution {
 // serverEnd says how the server itself ended the workflow, where it did. A
 // workflow that completes has an outcome of its own.
 func serverEnd(info *workflowpb.WorkflowExecutionInfo) (contract.Outcome, bool) {
-	end, ended := history.EndOf(info.GetStatus())
-	if !ended {
-		return contract.Outcome{}, false
-	}
-	return end.Outcome()
+	return history.ServerEnd(info.GetStatus())
 }
 
 func (c *Client) pending(s snapshot) []history.Pending {

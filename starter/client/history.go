@@ -184,5 +184,5 @@ func FactsOf(exported *historypb.History, c converter.DataConverter) iter.Seq[pr
 	if events := exported.GetEvents(); len(events) > 0 {
 		id = events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
 	}
-	return history.Decode(c, id, slices.Values(exported.GetEvents()))
+	return history.Decode(c, id, exported.GetEvents())
 }

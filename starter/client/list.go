@@ -122,7 +122,7 @@ func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb
 	}
 	outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo())
 	if err != nil {
-		if cut, byServer := serverEnd(info); byServer {
+		if cut, byServer := history.ServerEnd(info.GetStatus()); byServer {
 			cut.Number = 1
 			l = l.with(cut)
 		}

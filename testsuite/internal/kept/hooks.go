@@ -2,6 +2,7 @@ package kept
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"everstep/domain"
@@ -18,11 +19,7 @@ type Trace struct {
 func (t *Trace) note(trigger domain.Trigger, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := string(trigger)
-	if words := fmt.Sprintf(format, args...); words != "" {
-		line += " " + words
-	}
-	t.ran = append(t.ran, line)
+	t.ran = append(t.ran, strings.TrimSpace(string(trigger)+" "+fmt.Sprintf(format, args...)))
 }
 
 // Lines are the triggers, in order, each with what was to be seen there.

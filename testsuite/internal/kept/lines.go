@@ -29,35 +29,22 @@ func EventLines(events []domain.Event) []string {
 
 // eventWords is what an event says beside its type.
 func eventWords(event domain.Event) string {
-	by := func(source string) string {
-		if source == "" {
+	where := func(is bool, format string, args ...any) string {
+		if !is {
 			return ""
 		}
-		return "by " + source
+		return fmt.Sprintf(format, args...)
 	}
+	by := func(source string) string { return where(source != "", "by %s", source) }
 	switch e := event.(type) {
 	case domain.AgentExecutionStarted:
-		if !e.Origin.IsZero() {
-			return fmt.Sprintf("%d, going on", e.Number)
-		}
-		return fmt.Sprint(e.Number)
+		return fmt.Sprint(e.Number) + where(!e.Origin.IsZero(), ", going on")
 	case domain.AgentStepStarted:
 		return fmt.Sprint(e.Step)
 	case domain.InferenceRequestStarted:
-		words := ""
-		if e.Attempts > 0 {
-			words = fmt.Sprint("after ", e.Attempts)
-		}
-		if e.Summary {
-			words += " for a summary"
-		}
-		return words
+		return where(e.Attempts > 0, "after %d", e.Attempts) + where(e.Summary, " for a summary")
 	case domain.InferenceResponseReceived:
-		words := fmt.Sprintf("%s %s %s", e.FinishReason, e.Kind, e.Code)
-		if e.ToolCalls > 0 {
-			words += fmt.Sprintf(" calls: %d", e.ToolCalls)
-		}
-		return words
+		return fmt.Sprintf("%s %s %s", e.FinishReason, e.Kind, e.Code) + where(e.ToolCalls > 0, " calls: %d", e.ToolCalls)
 	case domain.ToolCallStarted:
 		return e.Tool
 	case domain.ToolCallCompleted:
@@ -69,14 +56,7 @@ func eventWords(event domain.Event) string {
 	case domain.TokenUsageReported:
 		return spentWords(e.Usage, e.CostNanoUSD)
 	case domain.ContinuationEvaluated:
-		words := "goes on"
-		if e.Stops {
-			words = fmt.Sprint("stops ", e.Reason)
-		}
-		if e.Overridden > 0 {
-			words += fmt.Sprintf(", overridden: %d", e.Overridden)
-		}
-		return words
+		return where(!e.Stops, "goes on") + where(e.Stops, "stops %s", e.Reason) + where(e.Overridden > 0, ", overridden: %d", e.Overridden)
 	case domain.StopSignalReceived:
 		return fmt.Sprintf("%s %s", e.Reason, by(e.Source))
 	case domain.AgentExecutionStopped:

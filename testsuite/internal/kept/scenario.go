@@ -21,14 +21,13 @@ import (
 	"everstep/testsuite"
 )
 
-// scenarios is where the conversations lie, one a file, each with all that it
-// comes to below the line "expect:". That part is written by
-// go test ./testsuite/guards -run TestScenarios -update, and read before it is
-// kept.
-const scenarios = "../testdata/scenarios"
-
-// expectLine is where a file's second part begins.
-const expectLine = "\nexpect:\n"
+const (
+	// scenarios is where the conversations lie, one a file.
+	scenarios = "../testdata/scenarios"
+	// expectLine is where a file's second part begins: what it comes to, written by
+	// go test ./testsuite/guards -run TestScenarios -update and read before it is kept.
+	expectLine = "\nexpect:\n"
+)
 
 // A Scenario is an agent, the world that it meets and what happens to it.
 type Scenario struct {
@@ -144,19 +143,16 @@ type scenarioEvent struct {
 
 func (t scenarioTool) tool(name string) tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{Name: name}, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
-		select {
-		case <-ctx.Done():
-			return tool.Result{}, context.Cause(ctx)
-		case <-time.After(t.Takes):
+		reply := testsuite.Returns(t.Reply)
+		if t.Fails != "" {
+			reply = testsuite.Fails(domain.Errorf(domain.Invalid, "%s", t.Fails))
 		}
-		result := tool.Result{Content: t.Reply}
+		content, err := testsuite.After(t.Takes, reply)(ctx, testsuite.FakeCall{})
+		result := tool.Result{Content: content}
 		if t.Stops != "" {
 			result.Stop = &domain.StopSignal{Message: t.Stops}
 		}
-		if t.Fails != "" {
-			return tool.Result{}, domain.Errorf(domain.Invalid, "%s", t.Fails)
-		}
-		return result, nil
+		return result, err
 	})
 }
 

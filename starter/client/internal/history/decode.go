@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"iter"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -44,22 +45,21 @@ func newDecoder(c converter.DataConverter, run string, backwards bool) *decoder 
 	}
 }
 
-// take returns what an event tells; most tell nothing.
-func (d *decoder) take(event *historypb.HistoryEvent) []progress.Recorded {
-	var facts []progress.Fact
-	if gap := d.gap(event); gap != nil {
-		facts = append(facts, *gap)
+// all yields what events tell; most tell nothing.
+func (d *decoder) all(events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
+	return func(yield func(progress.Recorded) bool) {
+		for _, event := range events {
+			for _, fact := range append(d.gap(event), d.facts(event)...) {
+				if !yield(progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}) {
+					return
+				}
+			}
+		}
 	}
-	facts = append(facts, d.facts(event)...)
-	recorded := make([]progress.Recorded, len(facts))
-	for i, fact := range facts {
-		recorded[i] = progress.Recorded{Fact: fact, At: event.GetEventTime().AsTime(), Run: d.run, Event: event.GetEventId()}
-	}
-	return recorded
 }
 
 // gap says that events before this one are missing.
-func (d *decoder) gap(event *historypb.HistoryEvent) *progress.Unreadable {
+func (d *decoder) gap(event *historypb.HistoryEvent) []progress.Fact {
 	id, last := event.GetEventId(), d.last
 	d.last = id
 	// A workflow task that failed is shown without being recorded, so that its
@@ -74,12 +74,13 @@ func (d *decoder) gap(event *historypb.HistoryEvent) *progress.Unreadable {
 	if last == 0 {
 		what = fmt.Sprintf("what stood before event %d", id)
 	}
-	return &progress.Unreadable{What: what, Why: "the history has a gap there"}
+	return one(progress.Unreadable{What: what, Why: "the history has a gap there"})
 }
 
 // facts are what an event by itself tells.
 func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
-	switch kind := event.GetEventType(); kind {
+	kind := event.GetEventType()
+	switch kind {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		return d.began(event)
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
@@ -101,13 +102,30 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 		return one(progress.StopForced{})
 	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
 		return d.memo(event.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		return d.scheduled(event)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		return d.attempted(event.GetActivityTaskStartedEventAttributes())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
+		return d.of(event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId(), false, func(w progress.Work) []progress.Fact {
+			return one(progress.CancelAsked{Work: w})
+		})
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := event.GetActivityTaskCompletedEventAttributes()
+		return d.of(a.GetScheduledEventId(), true, func(w progress.Work) []progress.Fact { return d.completed(w, a.GetResult()) })
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := event.GetActivityTaskFailedEventAttributes()
+		return d.lost(a.GetScheduledEventId(), d.loss(a.GetFailure(), progress.Broke))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := event.GetActivityTaskTimedOutEventAttributes()
+		return d.lost(a.GetScheduledEventId(), d.loss(a.GetFailure(), progress.TimedOut))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		return d.lost(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), progress.Loss{How: progress.Cancelled})
 	default:
-		switch {
-		case activities[kind]:
-			return d.activity(event)
-		case Closes(kind):
+		if _, closes := ends[kind]; closes {
 			return d.closed(event)
-		case enumspb.EventType_name[int32(kind)] == "" && !event.GetWorkerMayIgnore():
+		}
+		if enumspb.EventType_name[int32(kind)] == "" && !event.GetWorkerMayIgnore() {
 			return unreadable(fmt.Sprintf("event %d", event.GetEventId()), fmt.Errorf("its type, %d, is newer than this program", kind))
 		}
 	}
@@ -132,7 +150,7 @@ func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
 	if err != nil {
 		return append(unreadable("what the run began with", err), fact)
 	}
-	fact.Input = in
+	fact.Input = *in
 	return one(fact)
 }
 
@@ -151,37 +169,28 @@ func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []p
 	return one(progress.TaskFailed{Why: d.message(a.GetFailure())})
 }
 
-// updated reads what an update came to.
+// updated reads what an update came to, unless it was refused.
 func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttributes) []progress.Fact {
 	asked := d.updates[a.GetAcceptedEventId()]
 	delete(d.updates, a.GetAcceptedEventId())
 	answer := a.GetOutcome().GetSuccess()
-	switch asked.name {
-	case string(contract.UpdateExtend):
+	switch {
+	case answer == nil:
+	case asked.name == string(contract.UpdateExtend):
 		reply, err := decode[contract.ExtendReply](d.converter, answer)
-		if answer == nil || err != nil {
-			return refused(answer, "the answer to an extension", err)
+		if err != nil {
+			return unreadable("the answer to an extension", err)
 		}
-		return one(progress.Extended{Reply: reply})
-	case string(contract.UpdateSend), "": // without its request an answer tells no less
+		return one(progress.Extended{Reply: *reply})
+	case asked.name == string(contract.UpdateSend), asked.name == "": // without its request an answer tells no less
 		reply, err := decode[contract.SendReply](d.converter, answer)
-		if answer == nil || err != nil {
-			return refused(answer, "the answer to a message", err)
+		if err != nil {
+			return unreadable("the answer to a message", err)
 		}
-		fact := progress.Sent{Reply: reply}
-		if request, err := decode[contract.SendRequest](d.converter, asked.args); err == nil {
-			fact.Request = &request
-		}
-		return one(fact)
+		request, _ := decode[contract.SendRequest](d.converter, asked.args)
+		return one(progress.Sent{Request: request, Reply: *reply})
 	}
 	return nil
-}
-
-func refused(answer *commonpb.Payloads, what string, err error) []progress.Fact {
-	if answer == nil {
-		return nil
-	}
-	return unreadable(what, err)
 }
 
 // memo reads how an execution ended.
@@ -206,12 +215,7 @@ func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, 
 	return outcome, err
 }
 
-// Closes reports whether an event ends its run.
-func Closes(t enumspb.EventType) bool {
-	_, ok := ends[t]
-	return ok
-}
-
+// ends are the events that end a run.
 var ends = map[enumspb.EventType]progress.RunEnd{
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        progress.Completed,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           progress.Aborted,
@@ -221,24 +225,17 @@ var ends = map[enumspb.EventType]progress.RunEnd{
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: progress.Continued,
 }
 
-// EndOf says how a workflow ended, by the status that a server gives it; ok is
-// false where it has not.
-func EndOf(status enumspb.WorkflowExecutionStatus) (end progress.RunEnd, ok bool) {
-	switch status {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return progress.Completed, true
-	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return progress.Aborted, true
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return progress.RanOut, true
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return progress.CancelledByServer, true
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return progress.Terminated, true
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-		return progress.Continued, true
-	}
-	return 0, false
+var endsByStatus = map[enumspb.WorkflowExecutionStatus]progress.RunEnd{
+	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     progress.Aborted,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  progress.RanOut,
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   progress.CancelledByServer,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: progress.Terminated,
+}
+
+// ServerEnd is how the server itself ended a workflow, by the status that it
+// gives it; ok is false where it did not.
+func ServerEnd(status enumspb.WorkflowExecutionStatus) (o contract.Outcome, ok bool) {
+	return endsByStatus[status].Outcome()
 }
 
 func (d *decoder) closed(event *historypb.HistoryEvent) []progress.Fact {
@@ -252,20 +249,23 @@ func (d *decoder) closed(event *historypb.HistoryEvent) []progress.Fact {
 			return append(unreadable("the workflow's result", err), fact)
 		}
 		if outcome.Number > 0 {
-			fact.Outcome = &outcome
+			fact.Outcome = outcome
 		}
 	}
 	return one(fact)
 }
 
-// decode reads the first of some payloads.
-func decode[T any](c converter.DataConverter, payloads *commonpb.Payloads) (T, error) {
-	var value T
+// decode reads the first of some payloads; nil beside an error.
+func decode[T any](c converter.DataConverter, payloads *commonpb.Payloads) (*T, error) {
 	list := payloads.GetPayloads()
 	if len(list) == 0 {
-		return value, domain.Errorf(domain.Invalid, "it is empty")
+		return nil, domain.Errorf(domain.Invalid, "it is empty")
 	}
-	return value, c.FromPayload(list[0], &value)
+	value := new(T)
+	if err := c.FromPayload(list[0], value); err != nil {
+		return nil, err
+	}
+	return value, nil
 }
 
 // raw is the first of some payloads as its bytes; nil where there is none.

@@ -62,14 +62,12 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 				return
 			}
 			away, delay = false, 50*time.Millisecond
-			for _, event := range events {
-				for _, recorded := range d.take(event) {
-					if !yield(Item{Recorded: recorded, Repeated: reset}, nil) {
-						return
-					}
-					if _, here := recorded.Fact.(progress.ResetHere); here {
-						reset = false
-					}
+			for recorded := range d.all(events) {
+				if !yield(Item{Recorded: recorded, Repeated: reset}, nil) {
+					return
+				}
+				if _, here := recorded.Fact.(progress.ResetHere); here {
+					reset = false
 				}
 			}
 		}
@@ -120,7 +118,8 @@ func (f *feed) fresh(events []*historypb.HistoryEvent) []*historypb.HistoryEvent
 		default:
 			f.seen = event.GetEventId()
 		}
-		f.closed = f.closed || Closes(event.GetEventType())
+		_, closes := ends[event.GetEventType()]
+		f.closed = f.closed || closes
 	}
 	return events
 }

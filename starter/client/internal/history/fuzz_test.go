@@ -48,7 +48,7 @@ func told(kept *historypb.History, events []*historypb.HistoryEvent) (progress.A
 		panic(err)
 	}
 	agent := progress.NewAgent(in.AgentID, first.GetFirstExecutionRunId())
-	facts := slices.Collect(history.Decode(converter.GetDefaultDataConverter(), "run", slices.Values(events)))
+	facts := slices.Collect(history.Decode(converter.GetDefaultDataConverter(), "run", events))
 	for _, recorded := range facts {
 		agent = agent.With(recorded.Fact, recorded.At)
 	}
@@ -259,7 +259,7 @@ func FuzzHistory(f *testing.F) {
 			_ = s.Type()
 		}
 		_ = unread(agent)
-		for range history.DecodeBackwards(converter.GetDefaultDataConverter(), "run", slices.Values(reversed(h.GetEvents()))) {
+		for range history.DecodeBackwards(converter.GetDefaultDataConverter(), "run", reversed(h.GetEvents())) {
 		}
 	})
 }
@@ -290,7 +290,7 @@ func TestBackwardsTellsTheSame(t *testing.T) {
 	}
 	for name, h := range keptHistories(t) {
 		_, forwards := told(h, h.GetEvents())
-		backwards := slices.Collect(history.DecodeBackwards(converter.GetDefaultDataConverter(), "run", slices.Values(reversed(h.GetEvents()))))
+		backwards := slices.Collect(history.DecodeBackwards(converter.GetDefaultDataConverter(), "run", reversed(h.GetEvents())))
 		count := func(all []progress.Recorded) map[string]int {
 			n := map[string]int{}
 			for _, r := range all {

@@ -55,7 +55,7 @@ func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) Pe
 		Waiting: info.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED,
 	}
 	if f := info.GetLastFailure(); f != nil {
-		p.Before = d.loss(f).Err()
+		p.Before = d.loss(f, progress.Broke).Err()
 	}
 	if next := info.GetNextAttemptScheduleTime(); next != nil && p.Waiting {
 		p.BackingOff, p.Next = true, next.AsTime()
@@ -64,7 +64,7 @@ func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) Pe
 		p.Since = started.AsTime()
 	}
 	if beat, err := decode[contract.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && beat.Step > 0 {
-		p.Beat = &beat
+		p.Beat = beat
 		p.Fresh = !p.Waiting && info.GetLastHeartbeatTime().AsTime().After(info.GetLastStartedTime().AsTime())
 	}
 	return p

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -26,25 +25,8 @@ type Reader struct {
 }
 
 // Decode makes facts of a run's events, in their order.
-func Decode(c converter.DataConverter, run string, events iter.Seq[*historypb.HistoryEvent]) iter.Seq[progress.Recorded] {
-	return decoded(newDecoder(c, run, false), events)
-}
-
-// DecodeBackwards makes facts of a run's events, the newest first.
-func DecodeBackwards(c converter.DataConverter, run string, events iter.Seq[*historypb.HistoryEvent]) iter.Seq[progress.Recorded] {
-	return decoded(newDecoder(c, run, true), events)
-}
-
-func decoded(d *decoder, events iter.Seq[*historypb.HistoryEvent]) iter.Seq[progress.Recorded] {
-	return func(yield func(progress.Recorded) bool) {
-		for event := range events {
-			for _, recorded := range d.take(event) {
-				if !yield(recorded) {
-					return
-				}
-			}
-		}
-	}
+func Decode(c converter.DataConverter, run string, events []*historypb.HistoryEvent) iter.Seq[progress.Recorded] {
+	return newDecoder(c, run, false).all(events)
 }
 
 // Forwards yields the facts of a run, the oldest first, without waiting for more.
@@ -98,7 +80,7 @@ func (r Reader) First(ctx context.Context, run string) (progress.RunBegan, error
 	if err != nil {
 		return progress.RunBegan{}, err
 	}
-	for recorded := range Decode(r.Converter, run, slices.Values(events)) {
+	for recorded := range Decode(r.Converter, run, events) {
 		if began, ok := recorded.Fact.(progress.RunBegan); ok {
 			return began, nil
 		}
@@ -116,11 +98,9 @@ func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryE
 				yield(progress.Recorded{}, err)
 				return
 			}
-			for _, event := range events {
-				for _, recorded := range d.take(event) {
-					if !yield(recorded, nil) {
-						return
-					}
+			for recorded := range d.all(events) {
+				if !yield(recorded, nil) {
+					return
 				}
 			}
 			if token = next; len(token) == 0 {

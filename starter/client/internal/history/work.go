@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 
@@ -12,48 +11,6 @@ import (
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 )
-
-// activities are the events of work.
-var activities = map[enumspb.EventType]bool{
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:        true,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:          true,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED: true,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:        true,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:           true,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:        true,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:         true,
-}
-
-// activity reads the events of work. Each names the one that asked for it.
-func (d *decoder) activity(event *historypb.HistoryEvent) []progress.Fact {
-	switch event.GetEventType() {
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		return d.scheduled(event)
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
-		a := event.GetActivityTaskStartedEventAttributes()
-		return d.attempted(a)
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
-		return d.of(event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId(), false, func(w progress.Work) []progress.Fact {
-			return one(progress.CancelAsked{Work: w})
-		})
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		a := event.GetActivityTaskCompletedEventAttributes()
-		return d.of(a.GetScheduledEventId(), true, func(w progress.Work) []progress.Fact { return d.completed(w, a.GetResult()) })
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		a := event.GetActivityTaskFailedEventAttributes()
-		return d.lost(a.GetScheduledEventId(), d.loss(a.GetFailure()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		a := event.GetActivityTaskTimedOutEventAttributes()
-		loss := d.loss(a.GetFailure())
-		if loss.How == progress.Broke {
-			loss.How = progress.TimedOut
-		}
-		return d.lost(a.GetScheduledEventId(), loss)
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		return d.lost(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), progress.Loss{How: progress.Cancelled})
-	}
-	return nil
-}
 
 // of makes facts of what an event says of work that was asked for. Backwards the
 // request is still to come, and only the end of the work is of use.
@@ -88,14 +45,14 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 	var err error
 	switch w.Activity {
 	case string(contract.CallModel):
-		w.Model, err = request[contract.ModelRequest](d, a.GetInput())
+		w.Model, err = decode[contract.ModelRequest](d.converter, a.GetInput())
 	case string(contract.CallTool):
-		w.Tool, err = request[contract.ToolRequest](d, a.GetInput())
+		w.Tool, err = decode[contract.ToolRequest](d.converter, a.GetInput())
 		if err == nil && (w.Tool.Position < 0 || w.Tool.Position >= domain.MaxRequestedCalls) {
 			w.Tool, err = nil, fmt.Errorf("no answer has a call %d", w.Tool.Position)
 		}
 	case string(contract.CallHook):
-		w.Hook, err = request[contract.HookRequest](d, a.GetInput())
+		w.Hook, err = decode[contract.HookRequest](d.converter, a.GetInput())
 	}
 	d.open[event.GetEventId()] = w
 	var facts []progress.Fact
@@ -109,20 +66,12 @@ func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 	return append(facts, progress.Asked{Work: w})
 }
 
-func request[T any](d *decoder, payloads *commonpb.Payloads) (*T, error) {
-	in, err := decode[T](d.converter, payloads)
-	if err != nil {
-		return nil, err
-	}
-	return &in, nil
-}
-
 func (d *decoder) attempted(a *historypb.ActivityTaskStartedEventAttributes) []progress.Fact {
 	id := a.GetScheduledEventId()
 	return d.of(id, false, func(w progress.Work) []progress.Fact {
 		w.Attempt, w.Worker, w.Before = int(a.GetAttempt()), a.GetIdentity(), nil
 		if f := a.GetLastFailure(); f != nil {
-			w.Before = d.loss(f).Err()
+			w.Before = d.loss(f, progress.Broke).Err()
 		}
 		d.open[id] = w
 		return one(progress.Attempted{Work: w})
@@ -148,15 +97,15 @@ func replied[T any](d *decoder, w progress.Work, result *commonpb.Payloads, fact
 	if err != nil {
 		return append(unreadable("the reply of "+w.Activity, err), progress.Lost{Work: w, Loss: progress.Loss{How: progress.Garbled}})
 	}
-	return one(fact(reply))
+	return one(fact(*reply))
 }
 
 // oversized is how newer servers name a result above their limit.
 const oversized = "payloadSizeError"
 
-// loss reads how work ended without a reply.
-func (d *decoder) loss(f *failurepb.Failure) progress.Loss {
-	var loss progress.Loss
+// loss reads how work ended without a reply; how is what the event itself says.
+func (d *decoder) loss(f *failurepb.Failure, how progress.How) progress.Loss {
+	loss := progress.Loss{How: how}
 	for told := false; f != nil; f = f.GetCause() {
 		switch {
 		case f.GetCanceledFailureInfo() != nil:
@@ -165,16 +114,15 @@ func (d *decoder) loss(f *failurepb.Failure) progress.Loss {
 			if loss.How == progress.Broke {
 				loss.How = progress.TimedOut
 			}
-			beat, err := decode[contract.Heartbeat](d.converter, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
-			if err == nil && loss.Beat == nil {
-				loss.Beat = &beat
+			if loss.Beat == nil {
+				loss.Beat, _ = decode[contract.Heartbeat](d.converter, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
 			}
 		case f.GetApplicationFailureInfo() != nil && !told:
 			told = true
 			own, err := decode[domain.Error](d.converter, f.GetApplicationFailureInfo().GetDetails())
 			switch {
 			case err == nil && own.Kind != "":
-				loss.Told = &own
+				loss.Told = own
 			case f.GetApplicationFailureInfo().GetType() == oversized:
 				loss.How = progress.Oversized
 			default:
