@@ -8,11 +8,8 @@ import "strings"
 // candidate is the step that the answer is looked for in: the one in progress
 // once the model has answered, else the last completed one.
 func (s AgentState) candidate() (AgentStep, bool) {
-	if s.execution == nil {
-		return AgentStep{}, false
-	}
-	if c := s.execution.current; c != nil && c.Response != nil {
-		return c.clone(), true
+	if c, ok := s.CurrentStep(); ok && c.Response != nil {
+		return c, true
 	}
 	return s.LastStep()
 }

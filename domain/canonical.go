@@ -154,6 +154,23 @@ func (c LLMConfig) kept() LLMConfig {
 	return c
 }
 
+// kept returns the format as a state keeps it. It fails where the type is unknown,
+// or the schema is missing or not JSON.
+func (f ResponseFormat) kept() (ResponseFormat, error) {
+	err := in("type", new(FormatType).UnmarshalText([]byte(f.Type)))
+	if err == nil {
+		err = in("mode", new(OutputMode).UnmarshalText([]byte(f.Mode)))
+	}
+	if err == nil && f.Type == FormatSchema && (f.Name == "" || len(f.Schema) == 0) {
+		err = Errorf(Invalid, "json_schema needs a name and a schema")
+	}
+	if f.Schema = nilIfEmpty(f.Schema); err == nil && f.Schema != nil {
+		f.Schema, err = canonical(f.Schema)
+		err = in("schema", err)
+	}
+	return f, in("response_format", err)
+}
+
 // nilIfEmpty makes the two kinds of empty slice one, as JSON does.
 func nilIfEmpty[S ~[]E, E any](s S) S {
 	if len(s) == 0 {

@@ -99,8 +99,8 @@ func (d Definition) Check() error {
 			return err
 		}
 	}
-	if _, err := (AgentContext{}).WithResponseFormat(d.Format); err != nil {
-		return &Error{Kind: Invalid, Message: err.Error()}
+	if _, err := d.Format.kept(); err != nil {
+		return invalid(err)
 	}
 	if err := d.Guards.Check(); err != nil {
 		return err

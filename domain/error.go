@@ -134,6 +134,9 @@ func CodedErrorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// invalid says that what a caller gave makes no sense.
+func invalid(err error) *Error { return &Error{Kind: Invalid, Message: err.Error()} }
+
 // Error returns the text that is safe for users.
 func (e *Error) Error() string { return e.Message }
 
@@ -150,6 +153,14 @@ func AsError(err error) *Error {
 		return e
 	}
 	return &Error{Kind: Internal, Message: "internal error", Detail: err.Error()}
+}
+
+// value is a copy of the error, where there is one.
+func (e *Error) value() (Error, bool) {
+	if e == nil {
+		return Error{}, false
+	}
+	return *e, true
 }
 
 // kept returns the error as a saved state keeps it: without what was only meant

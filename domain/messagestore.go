@@ -18,33 +18,21 @@ const (
 // value is empty. Adding copies the section, so add many messages at once.
 type MessageStore struct{ sections []section }
 
-type section struct {
-	name     string
-	messages []Message
-}
-
-// IsZero reports whether there is no section.
-func (s MessageStore) IsZero() bool { return len(s.sections) == 0 }
-
 // Sections lists the names, in order of creation.
 func (s MessageStore) Sections() []string {
 	names := make([]string, len(s.sections))
 	for i, section := range s.sections {
-		names[i] = section.name
+		names[i] = section.Name
 	}
 	return names
 }
-
-// InferenceOrder lists the names in the order in which a model gets to see
-// them: summary, buffer, messages, then the others in order of creation.
-func (s MessageStore) InferenceOrder() []string { return inferenceOrder(s.Sections()) }
 
 // Section returns the messages of a section, none where there is no such
 // section. The empty name is the default section's. The caller must not change
 // them.
 func (s MessageStore) Section(name string) []Message {
 	if i := s.index(sectionName(name)); i >= 0 {
-		return slices.Clip(s.sections[i].messages)
+		return slices.Clip(s.sections[i].Messages)
 	}
 	return nil
 }
@@ -53,7 +41,7 @@ func (s MessageStore) Section(name string) []Message {
 func (s MessageStore) Len() int {
 	n := 0
 	for _, section := range s.sections {
-		n += len(section.messages)
+		n += len(section.Messages)
 	}
 	return n
 }
@@ -70,9 +58,9 @@ func (s MessageStore) With(name string, messages ...Message) (MessageStore, erro
 	sections := slices.Clone(s.sections)
 	i := s.index(name)
 	if i < 0 {
-		return MessageStore{append(sections, section{name, kept})}, nil
+		return MessageStore{append(sections, section{name, orEmpty(kept)})}, nil
 	}
-	sections[i].messages = append(slices.Clip(sections[i].messages), kept...)
+	sections[i].Messages = append(slices.Clip(sections[i].Messages), kept...)
 	return MessageStore{sections}, nil
 }
 
@@ -81,8 +69,8 @@ func (s MessageStore) With(name string, messages ...Message) (MessageStore, erro
 func (s MessageStore) Entries() []Entry {
 	entries := make([]Entry, 0, s.Len())
 	for _, section := range s.sections {
-		for _, m := range section.messages {
-			entries = append(entries, Entry{Index: len(entries), Section: section.name, Message: m})
+		for _, m := range section.Messages {
+			entries = append(entries, Entry{Index: len(entries), Section: section.Name, Message: m})
 		}
 	}
 	return entries
@@ -92,13 +80,8 @@ func (s MessageStore) Entries() []Entry {
 func (s MessageStore) filtered(keep func(Message) bool) MessageStore {
 	sections := slices.Clone(s.sections)
 	for i := range sections {
-		var kept []Message
-		for _, m := range sections[i].messages {
-			if keep(m) {
-				kept = append(kept, m)
-			}
-		}
-		sections[i].messages = kept
+		kept := slices.Clone(sections[i].Messages)
+		sections[i].Messages = slices.DeleteFunc(kept, func(m Message) bool { return !keep(m) })
 	}
 	return MessageStore{sections}
 }
@@ -110,7 +93,7 @@ func (s MessageStore) taken(id ExecutionID) MessageStore {
 	if i < 0 {
 		return s
 	}
-	messages := s.sections[i].messages
+	messages := s.sections[i].Messages
 	first := len(messages)
 	for first > 0 && messages[first-1].Role == RoleUser && executionOf(messages[first-1]).IsZero() {
 		first--
@@ -125,12 +108,12 @@ func (s MessageStore) taken(id ExecutionID) MessageStore {
 		messages[k] = tag.Apply(messages[k])
 	}
 	sections := slices.Clone(s.sections)
-	sections[i].messages = messages
+	sections[i].Messages = messages
 	return MessageStore{sections}
 }
 
 func (s MessageStore) index(name string) int {
-	return slices.IndexFunc(s.sections, func(section section) bool { return section.name == name })
+	return slices.IndexFunc(s.sections, func(section section) bool { return section.Name == name })
 }
 
 func sectionName(name string) string {
@@ -165,9 +148,9 @@ func StoreOf(l Log) MessageStore {
 		i := store.index(name)
 		if i < 0 {
 			i = len(store.sections)
-			store.sections = append(store.sections, section{name: name})
+			store.sections = append(store.sections, section{Name: name})
 		}
-		store.sections[i].messages = append(store.sections[i].messages, e.Message)
+		store.sections[i].Messages = append(store.sections[i].Messages, e.Message)
 	}
 	return store
 }
@@ -176,7 +159,7 @@ func StoreOf(l Log) MessageStore {
 // workflow keeps the transcript beside the state and joins the two where
 // somebody looks. Nothing happened to the agent, so UpdatedAt stays.
 func (s AgentState) WithMessageStore(store MessageStore) AgentState {
-	s.context.store = store
+	s.w.Context.w.MessageStore = store
 	return s
 }
 
@@ -184,10 +167,10 @@ func (s AgentState) WithMessageStore(store MessageStore) AgentState {
 // which it was made, has not. Their Index means nothing.
 func (s AgentState) AddedSince(earlier AgentState) []Entry {
 	var added []Entry
-	for _, section := range s.context.store.sections {
-		before := len(earlier.context.store.Section(section.name))
-		for _, m := range section.messages[min(before, len(section.messages)):] {
-			added = append(added, Entry{Section: section.name, Message: m})
+	for _, section := range s.store().sections {
+		before := len(earlier.store().Section(section.Name))
+		for _, m := range section.Messages[min(before, len(section.Messages)):] {
+			added = append(added, Entry{Section: section.Name, Message: m})
 		}
 	}
 	return added
@@ -196,8 +179,8 @@ func (s AgentState) AddedSince(earlier AgentState) []Entry {
 // Extends reports whether the state has all messages of an earlier one, as they
 // were, and at most others behind them. Of each section it looks at both ends.
 func (s AgentState) Extends(earlier AgentState) bool {
-	for _, section := range earlier.context.store.sections {
-		was, is := section.messages, s.context.store.Section(section.name)
+	for _, section := range earlier.store().sections {
+		was, is := section.Messages, s.store().Section(section.Name)
 		if len(is) < len(was) {
 			return false
 		}

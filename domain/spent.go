@@ -6,31 +6,26 @@ import "time"
 type ExecutionCounts struct {
 	// ToolCalls are the calls that count against max_tool_calls: those that have
 	// begun.
-	ToolCalls int64
+	ToolCalls int64 `json:"tool_calls,omitzero"`
 	// Waited is how long the execution has waited for people, and WaitingSince
 	// since when it does so now; zero: it does not.
-	Waited       time.Duration
-	WaitingSince time.Time
+	Waited       time.Duration `json:"waited,omitzero"`
+	WaitingSince time.Time     `json:"waiting_since,omitzero"`
 	// Prior is what its origins have spent of its budget.
-	Prior Spent
+	Prior Spent `json:"prior,omitzero"`
 }
 
 // Counts are the execution's; zero between executions.
-func (s AgentState) Counts() ExecutionCounts {
-	if s.execution == nil {
-		return ExecutionCounts{}
-	}
-	return s.execution.counts
-}
+func (s AgentState) Counts() ExecutionCounts { return s.execution().Counts() }
 
 // WithCounts returns the state with other counts for its execution. A loop that
 // takes over an execution begins with them. Without an execution it is as it was.
 func (s AgentState) WithCounts(c ExecutionCounts, now time.Time) AgentState {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return s
 	}
 	c.WaitingSince = utc(c.WaitingSince)
-	return s.changed(now, func(e *ExecutionState) { e.counts = c })
+	return s.changed(now, func(e *executionWire) { e.ExecutionCounts = c })
 }
 
 // WithToolCalls returns the state with more tool calls that count; a negative
@@ -66,18 +61,19 @@ func (c ExecutionCounts) waited(now time.Time) time.Duration {
 // progress included, and what its origins had spent. Time that it has waited for
 // people does not count. Between executions it is zero.
 func (s AgentState) Spent(now time.Time) Spent {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return Spent{}
 	}
-	e := s.execution
-	if e.status.Terminal() {
-		now = e.completedAt
+	e := s.w.Execution
+	if e.w.Status.Terminal() {
+		now = e.w.CompletedAt
 	}
+	total := e.total()
 	own := Spent{
-		Steps: int64(s.TransientStepCount()), Tokens: e.Usage().TotalTokens(), CostNanoUSD: e.CostNanoUSD(),
-		Seconds: max(e.Duration(now).Seconds()-e.counts.waited(now).Seconds(), 0), ToolCalls: e.counts.ToolCalls,
+		Steps: int64(s.TransientStepCount()), Tokens: total.Usage.TotalTokens(), CostNanoUSD: total.CostNanoUSD,
+		Seconds: max(e.Duration(now).Seconds()-e.w.waited(now).Seconds(), 0), ToolCalls: e.w.ToolCalls,
 	}
-	return own.Add(e.counts.Prior)
+	return own.Add(e.w.Prior)
 }
 
 // BudgetLeft is the execution's budget less what was spent; see Spent.

@@ -10,33 +10,33 @@ import (
 // An AgentStep is one turn of the loop: one inference and the tool calls that it
 // asked for.
 type AgentStep struct {
-	ID StepID
+	ID StepID `json:"step_id"`
 	// Number counts the execution's steps from 1.
-	Number int
+	Number int `json:"number"`
 	// Model is the one that was asked, as "provider/name"; empty where none was.
-	Model string
-	Input StepInput
-	// Output are the messages that the step added, in order: a summary, where
-	// the conversation was compacted in it, and what hooks said before the
-	// model; the model's; one for each tool call; what hooks said after.
-	Output []Message
-	// Response describes the inference. It is nil until the model has answered.
-	Response       *Response
-	ToolExecutions []ToolExecution
-	// Errors are the step's own; those of tool calls are with the calls.
-	Errors []Error
+	Model string `json:"model,omitzero"`
 	// Usage is the inference's with all attempts, and any compaction's.
-	Usage Usage
+	Usage Usage `json:"usage"`
 	// CostNanoUSD is what the usage cost; zero where the model has no price.
-	CostNanoUSD int64
+	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
 	// Tries counts the attempts at inferences, where there was more than one.
 	// Lost is what of Usage went into those that failed, and LostNanoUSD what
 	// that cost.
-	Tries       int
-	Lost        Usage
-	LostNanoUSD int64
+	Tries       int   `json:"inference_tries,omitzero"`
+	Lost        Usage `json:"lost_usage,omitzero"`
+	LostNanoUSD int64 `json:"lost_nano_usd,omitzero"`
 	// Interrupted means that the step was cut off.
-	Interrupted bool
+	Interrupted    bool            `json:"interrupted,omitzero"`
+	ToolExecutions []ToolExecution `json:"tool_executions"`
+	// Errors are the step's own; those of tool calls are with the calls.
+	Errors []Error   `json:"errors"`
+	Input  StepInput `json:"input,omitzero"`
+	// Output are the messages that the step added, in order: a summary, where
+	// the conversation was compacted in it, and what hooks said before the
+	// model; the model's; one for each tool call; what hooks said after.
+	Output []Message `json:"output,omitempty"`
+	// Response describes the inference. It is nil until the model has answered.
+	Response *Response `json:"response,omitempty"`
 }
 
 // A StepInput names what the model was shown. Compiling the transcript again

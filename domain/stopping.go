@@ -15,14 +15,14 @@ func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState
 		return s, err
 	}
 	if err := new(StopReason).UnmarshalText([]byte(signal.Reason)); err != nil {
-		return s, &Error{Kind: Invalid, Message: err.Error()}
+		return s, invalid(err)
 	}
 	kept, err := signal.kept()
 	if err != nil {
-		return s, &Error{Kind: Invalid, Message: err.Error()}
+		return s, invalid(err)
 	}
-	return s.changed(now, func(e *ExecutionState) {
-		e.continuation.StopSignals = plus(e.continuation.StopSignals, kept)
+	return s.changed(now, func(e *executionWire) {
+		e.Continuation.StopSignals = plus(e.Continuation.StopSignals, kept)
 	}), nil
 }
 
@@ -33,20 +33,20 @@ func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error)
 	if err := s.active("requesting to continue"); err != nil {
 		return s, err
 	}
-	return s.changed(now, func(e *ExecutionState) { e.continuation.Requested = true }), nil
+	return s.changed(now, func(e *executionWire) { e.Continuation.Requested = true }), nil
 }
 
 // WithLateSignals returns the state with the signals from an index on as late
 // ones, which never count. Those of reason error stay: they fail an execution
 // at any time.
 func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
-	if s.execution == nil || from < 0 || from >= len(s.execution.continuation.StopSignals) {
+	if from < 0 || from >= len(s.StopSignals()) {
 		return s
 	}
-	return s.changed(now, func(e *ExecutionState) {
-		c := &e.continuation
+	return s.changed(now, func(e *executionWire) {
+		c := &e.Continuation
 		came := c.StopSignals[from:]
-		c.StopSignals = slices.Clone(c.StopSignals[:from])
+		c.StopSignals = slices.Clone(nilIfEmpty(c.StopSignals[:from]))
 		for _, signal := range came {
 			if signal.Reason == ErrorForbade {
 				c.StopSignals = append(c.StopSignals, signal)
@@ -60,7 +60,7 @@ func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
 // ShouldStop reports whether the loop is over; the first that fits: a signal
 // and no request that overrides it, stop; a request to continue, go on; the
 // step asked for tools, go on; else stop. Between executions it is true.
-func (s AgentState) ShouldStop() bool { return s.execution == nil || s.execution.shouldStop() }
+func (s AgentState) ShouldStop() bool { return s.w.Execution == nil || s.w.Execution.shouldStop() }
 
 // Evaluate is ShouldStop, after a step. It uses up a request to continue and
 // moves the signals that it overrode.
@@ -73,15 +73,15 @@ func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
 // it: only the first rule, that of signals. It too uses up a request to
 // continue.
 func (s AgentState) EvaluateBetween(now time.Time) (AgentState, bool) {
-	stop := s.execution == nil || s.execution.status.Terminal() || s.execution.continuation.Stops()
+	stop := !s.HasActiveExecution() || s.Continuation().Stops()
 	return s.evaluated(now), stop
 }
 
 func (s AgentState) evaluated(now time.Time) AgentState {
-	if !s.HasActiveExecution() || !s.execution.continuation.Requested {
+	if !s.HasActiveExecution() || !s.Continuation().Requested {
 		return s
 	}
-	return s.changed(now, func(e *ExecutionState) { e.continuation = e.continuation.evaluated() })
+	return s.changed(now, func(e *executionWire) { e.Continuation = e.Continuation.evaluated() })
 }
 
 // StopSignal returns the signal that counts.
@@ -99,9 +99,4 @@ func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSig
 
 // Continuation holds all signals and the request to continue. The caller must
 // not change it.
-func (s AgentState) Continuation() Continuation {
-	if s.execution == nil {
-		return Continuation{}
-	}
-	return s.execution.continuation
-}
+func (s AgentState) Continuation() Continuation { return s.execution().w.Continuation }

@@ -83,12 +83,7 @@ func (t ToolExecution) Name() string { return t.Call.Name }
 func (t ToolExecution) Args() string { return t.Call.Arguments }
 
 // Err returns the error, where there is one.
-func (t ToolExecution) Err() (Error, bool) {
-	if t.Error == nil {
-		return Error{}, false
-	}
-	return *t.Error, true
-}
+func (t ToolExecution) Err() (Error, bool) { return t.Error.value() }
 
 // HasError reports whether the call failed, was blocked or not run, or nobody
 // knows.

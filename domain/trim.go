@@ -93,7 +93,7 @@ func (s AgentState) WithStepsWithin(limit int) AgentState {
 	for _, step := range s.StepExecutions() {
 		size += step.Size()
 	}
-	if current, ok := s.CurrentStep(); ok {
+	if current := s.execution().w.Current; current != nil {
 		size += current.Size()
 	}
 	if size <= limit {
@@ -105,19 +105,19 @@ func (s AgentState) WithStepsWithin(limit int) AgentState {
 // WithStepsTrimmed returns the state with its steps in memory trimmed, each to
 // its share of limit bytes. Nothing happened to the agent, so UpdatedAt stays.
 func (s AgentState) WithStepsTrimmed(limit int) AgentState {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return s
 	}
-	return s.changed(s.updatedAt, func(e *ExecutionState) {
-		share := limit / max(len(e.steps)+1, 1)
-		e.steps = slices.Clone(e.steps)
-		for i, step := range e.steps {
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
+		share := limit / (len(e.Steps) + 1)
+		e.Steps = slices.Clone(e.Steps)
+		for i, step := range e.Steps {
 			trimmed := *step
 			trimmed.Step = step.Step.Trimmed(share)
-			e.steps[i] = &trimmed
+			e.Steps[i] = &trimmed
 		}
-		if e.current != nil {
-			e.current = new(e.current.Trimmed(share))
+		if e.Current != nil {
+			e.Current = new(e.Current.Trimmed(share))
 		}
 	})
 }
