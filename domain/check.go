@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -109,14 +108,6 @@ func (d Definition) Check() error {
 		return err
 	}
 	return d.Budget.Check()
-}
-
-// CheckDeadline refuses a budget whose deadline has passed already.
-func (b ExecutionBudget) CheckDeadline(now time.Time) error {
-	if b.Deadline != nil && !b.Deadline.After(now) {
-		return Errorf(Invalid, "deadline: %s has passed; give one in the future", b.Deadline.Format(time.RFC3339))
-	}
-	return nil
 }
 
 func checkText(field, text string, limit int) error {

@@ -131,10 +131,3 @@ func utc(t time.Time) time.Time {
 	}
 	return t.UTC()
 }
-
-func utcPointer(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return new(utc(*t))
-}

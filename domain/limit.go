@@ -13,19 +13,14 @@ import (
 // A Limit names one limit of a budget, as definitions do.
 type Limit string
 
+// The limits. Each is described at its field of ExecutionBudget.
 const (
-	// LimitSteps is max_steps.
-	LimitSteps Limit = "max_steps"
-	// LimitTokens is max_tokens.
-	LimitTokens Limit = "max_tokens"
-	// LimitCost is max_cost.
-	LimitCost Limit = "max_cost"
-	// LimitToolCalls is max_tool_calls.
+	LimitSteps     Limit = "max_steps"
+	LimitTokens    Limit = "max_tokens"
+	LimitCost      Limit = "max_cost"
 	LimitToolCalls Limit = "max_tool_calls"
-	// LimitSeconds is max_seconds.
-	LimitSeconds Limit = "max_seconds"
-	// LimitDeadline is the deadline.
-	LimitDeadline Limit = "deadline"
+	LimitSeconds   Limit = "max_seconds"
+	LimitDeadline  Limit = "deadline"
 )
 
 // Limits lists every limit, in the order of LimitRules.
@@ -55,58 +50,73 @@ type LimitRule struct {
 	// Noun is one of what is limited, Done what became of what was used, and
 	// Help what the limit says, all in words.
 	Noun, Done, Help string
-
-	field budgetField
 }
 
 // LimitRules is the table of limits: those that count more first, as the
 // priority of their reasons has it, and in its order what reads and shows them.
 func LimitRules() []LimitRule { return slices.Clone(limitRules[:]) }
 
-// limitRules is a constant that the language has no word for: it is never
-// written, and made once since budgets are copied at every turn.
+// limitRules is a constant that the language has no word for.
 var limitRules = [...]LimitRule{
 	{
 		Limit: LimitSteps, Key: "max_steps", Unit: UnitSteps, Reason: StepsLimitReached, Exhausts: true,
 		Noun: "step", Done: "done", Help: "at most so many steps",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxSteps }, func(s *Spent) *int64 { return &s.Steps }},
 	},
 	{
 		Limit: LimitTokens, Key: "max_tokens", Unit: UnitTokens, Reason: TokenLimitReached, Exhausts: true,
 		Noun: "token", Done: "used", Help: "at most so many tokens, input and output, failed attempts included",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxTokens }, func(s *Spent) *int64 { return &s.Tokens }},
 	},
 	{
 		Limit: LimitCost, Key: "max_cost_nano_usd", Unit: UnitNanoUSD, Reason: CostLimitReached, Exhausts: true,
 		Noun: "dollar", Done: "spent", Help: "at most so many dollars, failed attempts included; the model needs a price",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxCostNanoUSD }, func(s *Spent) *int64 { return &s.CostNanoUSD }},
 	},
 	{
 		Limit: LimitToolCalls, Key: "max_tool_calls", Unit: UnitCalls, Reason: ToolCallLimitReached,
 		Noun: "tool call", Done: "used", Help: "at most so many tool calls",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxToolCalls }, func(s *Spent) *int64 { return &s.ToolCalls }},
 	},
 	{
 		Limit: LimitSeconds, Key: "max_seconds", Unit: UnitMilliseconds, Reason: TimeLimitReached, Exhausts: true,
 		Noun: "second", Done: "used", Help: "at most so many seconds",
-		field: amountField[float64]{func(b *ExecutionBudget) **float64 { return &b.MaxSeconds }, func(s *Spent) *float64 { return &s.Seconds }},
 	},
 	{
 		Limit: LimitDeadline, Key: "deadline", Unit: UnitTime, Reason: TimeLimitReached, Exhausts: true,
 		Noun: "deadline", Done: "over", Help: "over by then",
-		field: deadlineField{},
 	},
 }
 
 // Total is the limit in a budget; ok is false where it is not set.
-func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.field.total(&b, r.Unit) }
+func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) {
+	total.unit = r.Unit
+	switch limit := b.slot(r.Limit).(type) {
+	case **int64:
+		if ok = *limit != nil; ok {
+			total.count = **limit
+		}
+	case **float64:
+		if ok = *limit != nil; ok {
+			total.seconds = **limit
+		}
+	case **time.Time:
+		if ok = *limit != nil; ok {
+			total = Moment(**limit)
+		}
+	}
+	return total, ok
+}
 
 // Used is what was spent of the limit. Of a deadline that is the time.
-func (r LimitRule) Used(spent Spent, now time.Time) Amount { return r.field.used(&spent, r.Unit, now) }
+func (r LimitRule) Used(spent Spent, now time.Time) Amount { return spent.of(r.Limit, now) }
 
 // With returns the budget with another total, of the limit's own unit.
 func (r LimitRule) With(b ExecutionBudget, total Amount) ExecutionBudget {
-	r.field.set(&b, total)
+	switch limit := b.slot(r.Limit).(type) {
+	case **int64:
+		*limit = new(total.count)
+	case **float64:
+		*limit = new(total.seconds)
+	case **time.Time:
+		*limit = new(utc(total.at))
+	}
 	return b
 }
 
@@ -117,32 +127,24 @@ func (r LimitRule) Counts() string {
 		return "money"
 	case UnitMilliseconds, UnitTime:
 		return "time"
-	case UnitSteps, UnitTokens, UnitCalls:
+	default:
+		return r.Noun + "s"
 	}
-	return r.Noun + "s"
 }
 
-// reached reports whether the limit is set and used up.
-func (r LimitRule) reached(b *ExecutionBudget, spent *Spent, now time.Time) bool {
-	return r.field.reached(b, spent, now)
-}
-
-// A Unit says what the numbers of a limit count.
+// A Unit says what the numbers of a limit count. All but milliseconds,
+// nano-dollars and a point in time are plain counts: what has cases for those
+// three takes any other by default, a new one too.
 type Unit string
 
+// The units, in the order of Units.
 const (
-	// UnitSteps counts steps.
-	UnitSteps Unit = "steps"
-	// UnitTokens counts tokens.
-	UnitTokens Unit = "tokens"
-	// UnitMilliseconds counts thousandths of a second.
+	UnitSteps        Unit = "steps"
+	UnitTokens       Unit = "tokens"
 	UnitMilliseconds Unit = "milliseconds"
-	// UnitNanoUSD counts thousand-millionths of a dollar.
-	UnitNanoUSD Unit = "nano_usd"
-	// UnitCalls counts tool calls.
-	UnitCalls Unit = "tool_calls"
-	// UnitTime is a point in time.
-	UnitTime Unit = "time"
+	UnitNanoUSD      Unit = "nano_usd"
+	UnitCalls        Unit = "tool_calls"
+	UnitTime         Unit = "time"
 )
 
 // Units lists every unit.
@@ -197,9 +199,15 @@ func (a Amount) String() string {
 		return fmt.Sprint(a.seconds)
 	case UnitTime:
 		return a.at.Format(time.RFC3339)
-	case UnitSteps, UnitTokens, UnitCalls:
+	default:
+		return strconv.FormatInt(a.count, 10)
 	}
-	return strconv.FormatInt(a.count, 10)
+}
+
+// below reports whether an amount is less than another of its unit; one that is
+// not a number never is, so that no limit fails open.
+func (a Amount) below(other Amount) bool {
+	return a.count < other.count || a.seconds < other.seconds || a.at.Before(other.at)
 }
 
 // MarshalJSON writes a point in time as text, all else as a number of its unit.
@@ -219,22 +227,23 @@ type LimitUse struct {
 // UseOf is how much of a limit a budget has and how much was used of it; ok is
 // false where the budget does not set it.
 func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use LimitUse, ok bool) {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if rule.Limit == limit {
-			total, ok := rule.Total(b)
-			return LimitUse{Rule: rule, Used: rule.Used(spent, now), Total: total}, ok
+			use.Rule, use.Used = rule, rule.Used(spent, now)
+			use.Total, ok = rule.Total(b)
 		}
 	}
-	return LimitUse{}, false
+	return use, ok
 }
 
 // Reached returns the limit that is used up, where one is: the one of the
 // highest priority; among equals tokens come before cost.
 func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
-	for _, rule := range limitRules {
-		if rule.Exhausts && rule.reached(&b, &spent, now) {
-			total, _ := rule.Total(b)
-			return LimitUse{Rule: rule, Used: rule.Used(spent, now), Total: total}, true
+	for _, rule := range limitRules[:] {
+		total, set := rule.Total(b)
+		used := rule.Used(spent, now)
+		if set && rule.Exhausts && !used.below(total) {
+			return LimitUse{Rule: rule, Used: used, Total: total}, true
 		}
 	}
 	return LimitUse{}, false

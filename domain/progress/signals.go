@@ -78,7 +78,7 @@ func (e Execution) limits() []domain.LimitUse {
 			over = cutOff && !passed
 		case domain.UnitTime:
 			over = cutOff && passed
-		case domain.UnitSteps, domain.UnitTokens, domain.UnitNanoUSD, domain.UnitCalls:
+		default:
 		}
 		if set && over {
 			used = append(used, use)

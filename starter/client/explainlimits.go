@@ -136,7 +136,7 @@ func raised(l ExplainLimit) string {
 		return fmt.Sprintf("%g", max(time.Duration(total)*time.Millisecond, time.Second).Seconds())
 	case domain.UnitNanoUSD:
 		return domain.USD(total)
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
+	default:
 	}
 	return fmt.Sprint(total)
 }
@@ -150,7 +150,7 @@ func enough(unit domain.Unit) int64 {
 		return 100_000_000
 	case domain.UnitMilliseconds:
 		return 60_000
-	case domain.UnitSteps, domain.UnitCalls, domain.UnitTime:
+	default:
 	}
 	return 10
 }
