@@ -31,11 +31,6 @@ func (c Continuation) size() int {
 	return n
 }
 
-// IsZero reports whether nothing was signalled or requested.
-func (c Continuation) IsZero() bool {
-	return len(c.StopSignals) == 0 && len(c.Overridden) == 0 && len(c.Late) == 0 && !c.Requested
-}
-
 // Signal returns the signal that counts, where there is one.
 func (c Continuation) Signal() (StopSignal, bool) { return CountingSignal(c.StopSignals) }
 
@@ -84,11 +79,5 @@ func CountingSignal(signals []StopSignal) (StopSignal, bool) {
 	if len(signals) == 0 {
 		return StopSignal{}, false
 	}
-	counts := signals[0]
-	for _, s := range signals[1:] {
-		if s.Reason.Priority() < counts.Reason.Priority() {
-			counts = s
-		}
-	}
-	return counts, true
+	return slices.MinFunc(signals, func(a, b StopSignal) int { return a.Reason.Priority() - b.Reason.Priority() }), true
 }

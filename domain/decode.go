@@ -69,15 +69,30 @@ func item(i int) string { return fmt.Sprintf("[%d]", i) }
 // blame finds out where in data decoding into a type failed, by decoding its
 // parts one by one. err is what decoding the whole gave.
 func blame(data []byte, typ reflect.Type, err error) error {
+	var values map[string]json.RawMessage
+	var items []json.RawMessage
 	switch {
 	case decodesItself(typ):
-		return err
 	case typ.Kind() == reflect.Pointer:
 		return blame(data, typ.Elem(), err)
-	case typ.Kind() == reflect.Struct:
-		return blameFields(data, typ, err)
-	case typ.Kind() == reflect.Slice:
-		return blameItems(data, typ, err)
+	case typ.Kind() == reflect.Struct && json.Unmarshal(data, &values) == nil:
+		for _, field := range reflect.VisibleFields(typ) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			for _, key := range slices.Sorted(maps.Keys(values)) {
+				if name == "" || name == "-" || !strings.EqualFold(key, name) {
+					continue
+				}
+				if wrong := DecodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
+					return in(key, wrong)
+				}
+			}
+		}
+	case typ.Kind() == reflect.Slice && json.Unmarshal(data, &items) == nil:
+		for i, raw := range items {
+			if wrong := DecodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
+				return in(item(i), wrong)
+			}
+		}
 	}
 	return err
 }
@@ -86,38 +101,6 @@ func decodesItself(typ reflect.Type) bool {
 	pointer := reflect.PointerTo(typ)
 	return pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
 		pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-}
-
-func blameFields(data []byte, typ reflect.Type, err error) error {
-	var values map[string]json.RawMessage
-	if json.Unmarshal(data, &values) != nil {
-		return err
-	}
-	for _, field := range reflect.VisibleFields(typ) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if name == "" || name == "-" || !strings.EqualFold(key, name) {
-				continue
-			}
-			if wrong := DecodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
-				return in(key, wrong)
-			}
-		}
-	}
-	return err
-}
-
-func blameItems(data []byte, typ reflect.Type, err error) error {
-	var items []json.RawMessage
-	if json.Unmarshal(data, &items) != nil {
-		return err
-	}
-	for i, raw := range items {
-		if wrong := DecodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
-			return in(item(i), wrong)
-		}
-	}
-	return err
 }
 
 // utc returns the instant as it is kept and written: in UTC, with nanoseconds

@@ -5,6 +5,7 @@ import (
 	"everstep/domain/enum"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -41,9 +42,6 @@ type Timeouts struct {
 	// Idle is the longest pause inside an answer.
 	Idle time.Duration `json:"idle,omitzero"`
 }
-
-// IsZero reports whether none is set.
-func (t Timeouts) IsZero() bool { return t == Timeouts{} }
 
 // String returns provider/model, the form that flags and files use.
 func (c LLMConfig) String() string { return c.Provider + "/" + c.Model }
@@ -84,11 +82,7 @@ func FormatTypes() []FormatType { return []FormatType{FormatText, FormatJSON, Fo
 
 // UnmarshalText accepts the known types, and reads the empty text as FormatText.
 func (f *FormatType) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*f = FormatText
-		return nil
-	}
-	return enum.Decode(f, text, FormatTypes(), "response format")
+	return enum.DecodeOr(f, text, FormatTypes(), "response format", FormatText)
 }
 
 // An OutputMode says how a model is told of a response format. The answer is
@@ -110,11 +104,7 @@ func OutputModes() []OutputMode { return []OutputMode{OutputNative, OutputTool, 
 // UnmarshalText accepts the known modes, and the empty text, which lets the
 // worker choose.
 func (m *OutputMode) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*m = ""
-		return nil
-	}
-	return enum.Decode(m, text, OutputModes(), "output mode")
+	return enum.DecodeOr(m, text, OutputModes(), "output mode", "")
 }
 
 // An Effect says what happens if a tool call is made twice, and so what may be
@@ -142,11 +132,7 @@ func (e Effect) Repeatable() bool { return e == ReadOnly || e == Idempotent || e
 
 // UnmarshalText accepts the known effects, and reads the empty text as AtMostOnce.
 func (e *Effect) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*e = AtMostOnce
-		return nil
-	}
-	return enum.Decode(e, text, Effects(), "effect")
+	return enum.DecodeOr(e, text, Effects(), "effect", AtMostOnce)
 }
 
 // A ToolSpec is what the model and the workflow know of a tool.
@@ -195,24 +181,15 @@ type Definition struct {
 // may: they are given for one execution.
 func (d Definition) Conflicts(given Definition) []string {
 	var fields []string
-	differs := func(field string, set, same bool) {
-		if set && !same {
-			fields = append(fields, field)
+	for field, value := range reflect.ValueOf(given).Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		own := reflect.ValueOf(d).FieldByIndex(field.Index)
+		bothEmpty := value.Kind() == reflect.Slice && value.Len()+own.Len() == 0
+		if !value.IsZero() && !bothEmpty && !reflect.DeepEqual(value.Interface(), own.Interface()) {
+			fields = append(fields, name)
 		}
 	}
-	differs("system_prompt", given.SystemPrompt != "", given.SystemPrompt == d.SystemPrompt)
-	differs("tools", given.Tools != nil, slices.Equal(given.Tools, d.Tools))
-	differs("fallbacks", given.Fallbacks != nil, reflect.DeepEqual(given.Fallbacks, d.Fallbacks))
-	differs("hooks", given.Hooks != nil, slices.Equal(given.Hooks, d.Hooks))
-	differs("guards", !given.Guards.IsZero(), reflect.DeepEqual(given.Guards, d.Guards))
-	differs("compaction", given.Compaction != Compaction{}, given.Compaction == d.Compaction)
-	differs("tool_timeout", given.ToolTimeout != 0, given.ToolTimeout == d.ToolTimeout)
-	differs("response_format", given.Format.Type != "", reflect.DeepEqual(given.Format, d.Format))
-	differs("compiler", given.Compiler != "", given.Compiler == d.Compiler)
-	differs("sections", given.Sections != nil, slices.Equal(given.Sections, d.Sections))
-	differs("attempts", given.Attempts != 0, given.Attempts == d.Attempts)
-	differs("inference_timeout", given.InferenceTimeout != 0, given.InferenceTimeout == d.InferenceTimeout)
-	return fields
+	return slices.DeleteFunc(fields, func(name string) bool { return slices.Contains([]string{"model", "budget", "source"}, name) })
 }
 
 // Compaction says when a conversation is made shorter for the model. The

@@ -99,11 +99,7 @@ func Codes() []Code {
 
 // UnmarshalText accepts the known codes and the empty one.
 func (c *Code) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*c = ""
-		return nil
-	}
-	return enum.Decode(c, text, Codes(), "error code")
+	return enum.DecodeOr(c, text, Codes(), "error code", "")
 }
 
 // An Error is the one error type of Everstep: what to do, what happened, and a

@@ -93,21 +93,16 @@ func (s MessageStore) taken(id ExecutionID) MessageStore {
 	if i < 0 {
 		return s
 	}
-	messages := s.sections[i].Messages
-	first := len(messages)
-	for first > 0 && messages[first-1].Role == RoleUser && executionOf(messages[first-1]).IsZero() {
-		first--
-	}
-	if first == len(messages) {
-		return s
-	}
-	messages = slices.Clone(messages)
-	for k := first; k < len(messages); k++ {
-		tag := TagOf(messages[k])
-		tag.ExecutionID = id
-		messages[k] = tag.Apply(messages[k])
-	}
 	sections := slices.Clone(s.sections)
+	messages := slices.Clone(sections[i].Messages)
+	for k, m := range slices.Backward(messages) {
+		tag := TagOf(m)
+		if m.Role != RoleUser || !tag.ExecutionID.IsZero() {
+			break
+		}
+		tag.ExecutionID = id
+		messages[k] = tag.Apply(m)
+	}
 	sections[i].Messages = messages
 	return MessageStore{sections}
 }
@@ -125,18 +120,10 @@ func sectionName(name string) string {
 
 // inferenceOrder sorts names that are in order of creation.
 func inferenceOrder(names []string) []string {
-	ordered := make([]string, 0, len(names))
-	for _, name := range []string{SectionSummary, SectionBuffer, SectionMessages} {
-		if slices.Contains(names, name) {
-			ordered = append(ordered, name)
-		}
-	}
-	for _, name := range names {
-		if !slices.Contains(ordered, name) {
-			ordered = append(ordered, name)
-		}
-	}
-	return ordered
+	last := []string{SectionMessages, SectionBuffer, SectionSummary} // the others are at -1
+	return slices.SortedStableFunc(slices.Values(names), func(a, b string) int {
+		return slices.Index(last, b) - slices.Index(last, a)
+	})
 }
 
 // StoreOf returns a transcript's messages by section. They are those of the

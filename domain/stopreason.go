@@ -51,29 +51,17 @@ func StopReasons() []StopReason {
 // Priority ranks the reasons: of several signals the one with the lowest
 // number counts, and the earliest among equals.
 func (r StopReason) Priority() int {
-	switch r {
-	case ErrorForbade:
-		return 0
-	case StopRequested:
-		return 1
-	case StepsLimitReached:
-		return 2
-	case TokenLimitReached, CostLimitReached, ToolCallLimitReached:
-		return 3
-	case TimeLimitReached:
-		return 4
-	case RetryLimitReached:
-		return 5
-	case FinishReasonReceived:
-		return 6
-	case UserRequested:
-		return 7
-	case Completed:
-		return 8
-	case Unknown:
-		return 9
+	if r == CostLimitReached || r == ToolCallLimitReached {
+		r = TokenLimitReached
 	}
-	return 9
+	ranks := []StopReason{
+		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, TimeLimitReached, RetryLimitReached,
+		FinishReasonReceived, UserRequested, Completed,
+	}
+	if rank := slices.Index(ranks, r); rank >= 0 {
+		return rank
+	}
+	return len(ranks)
 }
 
 // Forced reports whether an execution that ends for this reason was stopped,

@@ -11,7 +11,7 @@ import (
 // Resolved is a definition with what only a worker knows: all that decides how
 // an agent runs, kept with the session so that no later edit changes it.
 type Resolved struct {
-	Definition domain.Definition `json:"definition"`
+	Definition domain.Definition `json:"definition,omitzero"`
 	Tools      []domain.ToolSpec `json:"tools,omitempty"`
 	// Hooks are those that run, in the order of their triggers' priorities.
 	Hooks []HookSpec `json:"hooks,omitempty"`
@@ -73,21 +73,9 @@ type CatalogRequest struct {
 	Definition domain.Definition `json:"definition"`
 }
 
-// A Catalog is the worker's answer: what the definition means there.
-type Catalog struct {
-	Tools           []domain.ToolSpec  `json:"tools,omitempty"`
-	Hooks           []HookSpec         `json:"hooks,omitempty"`
-	Guards          *domain.Guards     `json:"guards,omitempty"`
-	Compaction      *domain.Compaction `json:"compaction,omitempty"`
-	Price           *domain.Price      `json:"price,omitempty"`
-	ContextWindow   int64              `json:"context_window,omitzero"`
-	MaxOutputTokens int64              `json:"max_output_tokens,omitzero"`
-	OutputMode      domain.OutputMode  `json:"output_mode,omitzero"`
-	Storage         bool               `json:"storage,omitzero"`
-	MinOutputTokens int64              `json:"min_output_tokens,omitzero"`
-	RateLimit       *RateLimit         `json:"rate_limit,omitempty"`
-	Digest          domain.Digest      `json:"digest"`
-}
+// A Catalog is the worker's answer: what the definition means there, and not the
+// definition itself, which the asker has.
+type Catalog = Resolved
 
 // InferenceTimeout bounds one attempt of an inference.
 func (r Resolved) InferenceTimeout() time.Duration {

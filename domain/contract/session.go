@@ -137,9 +137,6 @@ type Guarded struct {
 	Excess int64 `json:"excess,omitzero"`
 }
 
-// IsZero reports whether nothing is remembered.
-func (g Guarded) IsZero() bool { return g == Guarded{} }
-
 // An Outcome says how an execution ended. It holds no user text: it is the
 // memo and the workflow's result.
 type Outcome struct {

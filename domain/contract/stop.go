@@ -24,11 +24,7 @@ func StopModes() []StopMode { return []StopMode{AfterStep, AfterInference, StopN
 
 // UnmarshalText accepts the known modes, and reads the empty text as AfterStep.
 func (m *StopMode) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*m = AfterStep
-		return nil
-	}
-	return enum.Decode(m, text, StopModes(), "mode")
+	return enum.DecodeOr(m, text, StopModes(), "mode", AfterStep)
 }
 
 // Stronger returns the one of two modes that lets less finish.
