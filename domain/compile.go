@@ -38,7 +38,7 @@ func CompileEdited(c Compiler, sections []string, entries []Entry, chain []Execu
 		default:
 			ranks[i] = int32(slices.Index(order, sectionName(entries[i].Section))) //nolint:gosec // a handful of sections
 		}
-		if m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+		if entries[i].calls() {
 			calls.add(i)
 		}
 		if ranks[i] != hidden {
@@ -119,7 +119,7 @@ func (x *callIndex) find(i int, callID string) int {
 	if x.byID == nil {
 		x.byID = make(map[string]int)
 		for k := range x.entries[:i] {
-			if m := &x.entries[k].Message; m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+			if x.entries[k].calls() {
 				x.remember(k)
 			}
 		}
@@ -189,6 +189,9 @@ func (e *Entry) Shown(c Compiler, chain []ExecutionID) bool {
 	tags := e.tags()
 	return !tags.trace || slices.Contains(chain, tags.execution)
 }
+
+// calls reports whether the message is the model's and asks for tools.
+func (e *Entry) calls() bool { return e.Message.Role == RoleAssistant && len(e.Message.ToolCalls) > 0 }
 
 // Trace reports whether the message is trace.
 func (e *Entry) Trace() bool { return e.tags().trace }

@@ -60,9 +60,7 @@ func in(field string, err error) error {
 }
 
 // inItem says that err arose in an item of a field.
-func inItem(field string, i int, err error) error {
-	return in(field, in(item(i), err))
-}
+func inItem(field string, i int, err error) error { return in(field, in(item(i), err)) }
 
 func item(i int) string { return fmt.Sprintf("[%d]", i) }
 

@@ -86,7 +86,7 @@ func (e Edits) shown(entries []Entry) iter.Seq2[int, string] {
 			if m.Role == RoleTool && m.ToolResult != nil {
 				place = calls.find(i, m.ToolResult.CallID)
 			}
-			if m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+			if entries[i].calls() {
 				calls.add(i)
 			}
 			if place < 0 {

@@ -28,9 +28,7 @@ const (
 )
 
 // Kinds lists every kind.
-func Kinds() []Kind {
-	return []Kind{Invalid, Denied, Throttled, Unavailable, TooLarge, Internal}
-}
+func Kinds() []Kind { return []Kind{Invalid, Denied, Throttled, Unavailable, TooLarge, Internal} }
 
 // Retryable reports whether the same request may succeed later.
 func (k Kind) Retryable() bool { return k == Throttled || k == Unavailable }

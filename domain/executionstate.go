@@ -121,9 +121,7 @@ func (e ExecutionState) Errors() []Error {
 }
 
 // HasErrors reports whether anything failed, in folded steps too.
-func (e ExecutionState) HasErrors() bool {
-	return e.w.Folded.ErrorCount > 0 || len(e.Errors()) > 0
-}
+func (e ExecutionState) HasErrors() bool { return e.w.Folded.ErrorCount > 0 || len(e.Errors()) > 0 }
 
 // currentOrLast is the step in progress, else the last completed one.
 func (e ExecutionState) currentOrLast() (last *AgentStep) {

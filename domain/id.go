@@ -100,9 +100,7 @@ func (id ExecutionID) Step(k int) StepID {
 }
 
 // Prompt derives the id of the user message that begins the execution.
-func (id ExecutionID) Prompt() MessageID {
-	return MessageID{uuid.NewSHA1(id.UUID, []byte("prompt"))}
-}
+func (id ExecutionID) Prompt() MessageID { return MessageID{uuid.NewSHA1(id.UUID, []byte("prompt"))} }
 
 // Message derives the id of a message that joined the execution between its
 // steps, as the transcript's message at an index.

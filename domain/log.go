@@ -38,9 +38,7 @@ func (e *Entry) tags() tagged {
 }
 
 // Size is about how many bytes the entry takes, in memory and encoded.
-func (e Entry) Size() int {
-	return 56 + e.Message.Size()
-}
+func (e Entry) Size() int { return 56 + e.Message.Size() }
 
 // A Log is the transcript of an agent: entries that are only ever appended.
 // Entries before its base have left memory for segments; the chain of digests

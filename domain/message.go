@@ -28,9 +28,7 @@ const (
 )
 
 // Roles lists every role.
-func Roles() []Role {
-	return []Role{RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool}
-}
+func Roles() []Role { return []Role{RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool} }
 
 // UnmarshalText accepts the known roles only.
 func (r *Role) UnmarshalText(text []byte) error { return enum.Decode(r, text, Roles(), "role") }
@@ -148,6 +146,4 @@ func UserMessage(text string) Message {
 }
 
 // ToolMessage returns the message that carries a tool's result to the model.
-func ToolMessage(result ToolResult) Message {
-	return Message{Role: RoleTool, ToolResult: &result}
-}
+func ToolMessage(result ToolResult) Message { return Message{Role: RoleTool, ToolResult: &result} }

@@ -41,31 +41,33 @@ const (
 
 // Check says which price makes no sense.
 func (p Price) Check() error {
-	check := func(field string, value *int64) error {
-		if value != nil && (*value < 0 || *value > MaxPrice) {
-			return Errorf(Invalid, "price.%s: is %d nano-dollars for a million tokens; give 0 to %d (a million dollars)", field, *value, int64(MaxPrice))
-		}
-		return nil
-	}
-	fields := []struct {
-		name  string
-		value *int64
-	}{{"input", &p.Input}, {"output", &p.Output}, {"cache_read", p.CacheRead}, {"cache_write", p.CacheWrite}}
 	if l := p.Long; l != nil {
 		if l.Above < 1 {
 			return Errorf(Invalid, "price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", l.Above)
 		}
-		fields = append(fields, []struct {
-			name  string
-			value *int64
-		}{{"long.input", &l.Input}, {"long.output", &l.Output}, {"long.cache_read", l.CacheRead}, {"long.cache_write", l.CacheWrite}}...)
-	}
-	for _, f := range fields {
-		if err := check(f.name, f.value); err != nil {
+		if err := l.price().check("price.long"); err != nil {
 			return err
 		}
 	}
+	return p.check("price")
+}
+
+func (p Price) check(where string) error {
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{{"input", p.Input}, {"output", p.Output}, {"cache_read", orPrice(p.CacheRead, 0)}, {"cache_write", orPrice(p.CacheWrite, 0)}} {
+		if field.value < 0 || field.value > MaxPrice {
+			return Errorf(Invalid, "%s.%s: is %d nano-dollars for a million tokens; give 0 to %d (a million dollars)",
+				where, field.name, field.value, int64(MaxPrice))
+		}
+	}
 	return nil
+}
+
+// price is that of the calls that are longer.
+func (l LongPrice) price() Price {
+	return Price{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite}
 }
 
 // clone returns a price that shares no memory with p.
@@ -84,7 +86,7 @@ func (p *Price) clone() *Price {
 // at is the price of a call with so many input tokens.
 func (p Price) at(input int64) Price {
 	if l := p.Long; l != nil && input > l.Above {
-		return Price{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite}
+		return l.price()
 	}
 	return p
 }
@@ -95,7 +97,7 @@ func (p Price) Cost(u Usage) int64 {
 	p = p.at(u.InputTokens)
 	read := min(max(u.CacheReadTokens, 0), max(u.InputTokens, 0))
 	write := min(max(u.CacheWriteTokens, 0), max(u.InputTokens, 0)-read)
-	sum := charge{}
+	var sum charge
 	sum.add(max(u.InputTokens, 0)-read-write, p.Input)
 	sum.add(read, orPrice(p.CacheRead, p.Input))
 	sum.add(write, orPrice(p.CacheWrite, p.Input))
@@ -212,9 +214,7 @@ func ParseUSD(text string) (nano int64, err error) {
 }
 
 // digits reports whether a text has decimal digits and nothing else.
-func digits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
-}
+func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // AddCost adds two sums of nano-dollars; what does not fit is the largest sum,
 // and what is negative counts as nothing, so that a limit never fails open.

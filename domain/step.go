@@ -89,9 +89,7 @@ const (
 func StepTypes() []StepType { return []StepType{StepError, StepToolExecution, StepFinalResponse} }
 
 // UnmarshalText accepts the known types only.
-func (t *StepType) UnmarshalText(text []byte) error {
-	return enum.Decode(t, text, StepTypes(), "type")
-}
+func (t *StepType) UnmarshalText(text []byte) error { return enum.Decode(t, text, StepTypes(), "type") }
 
 // Type derives the step's type; the first that fits.
 func (s AgentStep) Type() StepType {
