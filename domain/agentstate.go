@@ -7,11 +7,9 @@ import (
 	"time"
 )
 
-// An AgentState is all that is known of an agent: who it is and what it knows,
-// across its executions, and, from the beginning of one execution until the
-// next begins, that execution. It is a value: every change returns another one
-// and leaves its receiver as it was. Times and ids are arguments. The zero
-// value belongs to no agent; begin with NewAgentState.
+// An AgentState is all that is known of an agent: who it is and what it knows, across its executions, and,
+// from the beginning of one until the next begins, that execution. It is a value: every change returns
+// another one. Times and ids are arguments. Begin with NewAgentState.
 type AgentState struct{ w stateWire }
 
 // NewAgentState returns the state of an agent that has done nothing yet. parent
@@ -40,7 +38,7 @@ func (s AgentState) UpdatedAt() time.Time { return s.w.UpdatedAt }
 // ExecutionCount is how many executions have begun.
 func (s AgentState) ExecutionCount() int { return s.w.ExecutionCount }
 
-// LLMConfig decides the requests to the model.
+// LLMConfig decides the request that is sent to a model. It never holds a key: the worker does.
 func (s AgentState) LLMConfig() LLMConfig { return s.w.LLMConfig.kept() }
 
 // WithLLMConfig returns the state with another model or other settings of it.
@@ -82,10 +80,8 @@ func (s AgentState) WithUserMessage(id MessageID, text string, now time.Time) Ag
 	return s
 }
 
-// WithMessages returns the state with messages at the end of a section; the
-// empty name is the default section's. They join as they are: tag them before.
-// Adding copies the section, so add many at once. It fails where a message
-// holds what is not JSON.
+// WithMessages returns the state with messages at the end of a section; empty is the default one. They
+// join as they are: tag them before, and add many at once. It fails where one holds what is not JSON.
 func (s AgentState) WithMessages(section string, messages []Message, now time.Time) (AgentState, error) {
 	store, err := s.store().With(section, messages...)
 	if err != nil {
@@ -147,8 +143,7 @@ func (s AgentState) changed(now time.Time, change func(*executionWire)) AgentSta
 	return s.updated(now)
 }
 
-// active fails unless an execution is in progress: nothing ever begins one
-// quietly.
+// active fails unless an execution is in progress: nothing ever begins one quietly.
 func (s AgentState) active(doing string) error {
 	if s.HasActiveExecution() {
 		return nil
@@ -159,10 +154,8 @@ func (s AgentState) active(doing string) error {
 // plus appends to a slice that is shared.
 func plus[T any](shared []T, more ...T) []T { return append(slices.Clip(shared), more...) }
 
-// An AgentContext is what an agent knows across its executions: its messages,
-// its instruction, its notes, and the form that its answers take. The
-// instruction and the form go with each request and are never messages. The
-// zero value is empty.
+// An AgentContext is what an agent knows across its executions: its messages, its instruction, its notes,
+// and the form that its answers take, of which only the messages are such.
 type AgentContext struct{ w contextWire }
 
 // MessageStore returns all messages, by section.

@@ -14,8 +14,7 @@ func (s AgentState) candidate() (AgentStep, bool) {
 	return s.LastStep()
 }
 
-// HasFinalResponse reports whether the execution has its answer: the newest step
-// is a final response with a text that is not blank.
+// HasFinalResponse reports whether the newest step is a final response with a text that is not blank.
 func (s AgentState) HasFinalResponse() bool {
 	_, ok := s.FinalResponse()
 	return ok

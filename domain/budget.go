@@ -6,10 +6,8 @@ import (
 	"time"
 )
 
-// An ExecutionBudget bounds one execution. An absent limit is no limit; a limit
-// of zero is valid and lets nothing happen. It is checked before anything is
-// spent; what a provider counts beyond our estimate of its input is the one way
-// to exceed it.
+// An ExecutionBudget bounds one execution. An absent limit is none; zero lets nothing happen. It is checked
+// before anything is spent: only what a provider counts beyond our estimate of its input can exceed it.
 type ExecutionBudget struct {
 	// MaxSteps bounds the steps.
 	MaxSteps *int64 `json:"max_steps,omitempty"`
@@ -124,8 +122,7 @@ func (b ExecutionBudget) IsExhausted(used Spent, now time.Time) bool {
 	return exhausted
 }
 
-// Remaining returns each set limit less what was used of it, never below zero.
-// The deadline stays.
+// Remaining returns each set limit less what was used of it, never below zero. The deadline stays.
 func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
 	for _, rule := range limitRules[:] {
 		if left, set := rule.Total(b); set {
@@ -186,8 +183,7 @@ func copied[T any](p *T) *T {
 
 // ExecutionCounts are what an execution has used that its steps do not tell.
 type ExecutionCounts struct {
-	// ToolCalls are the calls that count against max_tool_calls: those that have
-	// begun.
+	// ToolCalls are the calls that count against max_tool_calls: those that have begun.
 	ToolCalls int64 `json:"tool_calls,omitzero"`
 	// Waited is how long the execution has waited for people, and WaitingSince
 	// since when it does so now; zero: it does not.
@@ -200,8 +196,7 @@ type ExecutionCounts struct {
 // Counts are the execution's; zero between executions.
 func (s AgentState) Counts() ExecutionCounts { return s.execution().Counts() }
 
-// WithCounts returns the state with other counts for its execution. A loop that
-// takes over an execution begins with them. Without an execution it is as it was.
+// WithCounts returns the state with other counts: those with which a loop takes over an execution.
 func (s AgentState) WithCounts(c ExecutionCounts, now time.Time) AgentState {
 	if s.w.Execution == nil {
 		return s
@@ -239,9 +234,8 @@ func (c ExecutionCounts) waited(now time.Time) time.Duration {
 	return c.Waited + max(now.Sub(c.WaitingSince), 0)
 }
 
-// Spent is what counts against the execution's totals: its own, the step in
-// progress included, and what its origins had spent. Time that it has waited for
-// people does not count. Between executions it is zero.
+// Spent is what counts against the execution's totals: its own, the step in progress included, and what its
+// origins had spent. Time that it has waited for people does not count.
 func (s AgentState) Spent(now time.Time) Spent {
 	if s.w.Execution == nil {
 		return Spent{}

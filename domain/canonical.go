@@ -53,8 +53,7 @@ func (m Metadata) kept() (Metadata, error) {
 	return kept, nil
 }
 
-// kept returns the message as a state keeps it: its time in UTC, its raw JSON
-// canonical.
+// kept returns the message as a state keeps it: its time in UTC, its raw JSON canonical.
 func (m Message) kept() (Message, error) {
 	if m.Role == "" {
 		return m, in("role", Errorf(Invalid, "is missing; say who speaks"))

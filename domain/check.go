@@ -38,8 +38,7 @@ func CheckBaseURL(text string) string {
 	return ""
 }
 
-// Check says what is wrong with a definition, as far as that can be told
-// without a worker.
+// Check says what is wrong with a definition, as far as that can be told without a worker.
 func (d Definition) Check() error {
 	switch {
 	case d.Model.Provider == "":

@@ -2,13 +2,10 @@ package domain
 
 import "slices"
 
-// A Continuation is what decides whether the loop goes on: the signals to stop,
-// those that a request to continue has overridden, and whether there is such a
-// request.
+// A Continuation is what decides whether the loop goes on: signals to stop, and a request to continue.
 type Continuation struct {
 	StopSignals []StopSignal `json:"stop_signals,omitempty"`
-	// Overridden are signals that no longer count, kept to be seen, the newest
-	// MaxOverridden.
+	// Overridden are signals that no longer count, the newest MaxOverridden.
 	Overridden []StopSignal `json:"overridden,omitempty"`
 	// Late are signals that came when the loop was over already. They never count.
 	Late []StopSignal `json:"late,omitempty"`
@@ -16,8 +13,7 @@ type Continuation struct {
 	Requested bool `json:"is_continuation_requested,omitzero"`
 }
 
-// MaxOverridden is how many overridden signals are kept, the newest: each step
-// keeps what there were.
+// MaxOverridden is how many overridden signals are kept: each step keeps what there were.
 const MaxOverridden = 10
 
 // size is about how many bytes the continuation takes when encoded.
@@ -57,8 +53,7 @@ func (c Continuation) evaluated() Continuation {
 	return c
 }
 
-// A StopSignal is one request to stop. Every signal of an execution stays
-// visible; the one that counts is decided by its reason's priority.
+// A StopSignal is one request to stop. Of several the priority of their reasons decides which counts.
 type StopSignal struct {
 	Reason  StopReason `json:"reason"`
 	Message string     `json:"message,omitzero"`

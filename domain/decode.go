@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Decode reads a value from JSON. Where json.Unmarshal says only that some date
-// or enum is wrong, Decode names the field. Keys that T does not have are
+// Decode reads a value from JSON, and names the field that was wrong. Keys that T does not have are
 // ignored, so that an older reader survives a newer writer.
 func Decode[T any](data []byte) (T, error) {
 	var value T
@@ -24,8 +23,7 @@ func Decode[T any](data []byte) (T, error) {
 	return value, nil
 }
 
-// DecodeInto decodes into a pointer and names the field that was wrong. The
-// search for it costs nothing where all is well.
+// DecodeInto decodes into a pointer and names the field that was wrong.
 func DecodeInto(data []byte, target any) error {
 	err := json.Unmarshal(data, target)
 	if err == nil {
@@ -101,10 +99,8 @@ func decodesItself(typ reflect.Type) bool {
 		pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// utc returns the instant as it is kept and written: in UTC, with nanoseconds
-// and without a monotonic reading, so that what is decoded equals what was
-// encoded. The few instants that JSON can only write in another zone, at either
-// end of its years, keep theirs.
+// utc returns the instant as it is kept: in UTC, with nanoseconds and without a monotonic reading, so that
+// what is decoded equals what was encoded. At either end of JSON's years it keeps its zone.
 func utc(t time.Time) time.Time {
 	t = t.Round(0)
 	if year := t.UTC().Year(); year < 0 || year > 9999 {

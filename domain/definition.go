@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// LLMConfig decides the request that is sent to a model. It never holds a key:
-// keys are found only on the worker.
+// LLMConfig decides the request that is sent to a model. It never holds a key: the worker does.
 type LLMConfig struct {
 	// Provider is the adapter: scripted, openai-chat.
 	Provider string `json:"provider"`
@@ -32,8 +31,7 @@ type LLMConfig struct {
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 }
 
-// Timeouts bound the parts of one request to a model; the whole of it is
-// bounded by the definition's InferenceTimeout. What is zero is the worker's.
+// Timeouts bound the parts of one request to a model, InferenceTimeout all of it. Zero is the worker's.
 type Timeouts struct {
 	// Connect is until a connection is ready.
 	Connect time.Duration `json:"connect,omitzero"`
@@ -55,8 +53,7 @@ type ResponseFormat struct {
 	// Name and Schema are set for FormatSchema.
 	Name   string          `json:"name,omitzero"`
 	Schema json.RawMessage `json:"schema,omitempty"`
-	// Mode says how the model is told. The zero value lets the worker choose
-	// what the provider can do best.
+	// Mode says how the model is told; zero lets the worker choose.
 	Mode OutputMode `json:"mode,omitzero"`
 }
 
@@ -85,8 +82,7 @@ func (f *FormatType) UnmarshalText(text []byte) error {
 	return enum.DecodeOr(f, text, FormatTypes(), "response format", FormatText)
 }
 
-// An OutputMode says how a model is told of a response format. The answer is
-// checked all the same.
+// An OutputMode says how a model is told of a response format. The answer is checked all the same.
 type OutputMode string
 
 const (
@@ -101,14 +97,12 @@ const (
 // OutputModes lists every mode.
 func OutputModes() []OutputMode { return []OutputMode{OutputNative, OutputTool, OutputInstruction} }
 
-// UnmarshalText accepts the known modes, and the empty text, which lets the
-// worker choose.
+// UnmarshalText accepts the known modes, and the empty text, which lets the worker choose.
 func (m *OutputMode) UnmarshalText(text []byte) error {
 	return enum.DecodeOr(m, text, OutputModes(), "output mode", "")
 }
 
-// An Effect says what happens if a tool call is made twice, and so what may be
-// done after a crash.
+// An Effect says what happens if a tool call is made twice, and so what may be done after a crash.
 type Effect string
 
 const (
@@ -116,11 +110,9 @@ const (
 	ReadOnly Effect = "read_only"
 	// Idempotent calls do the same when done twice: they run again.
 	Idempotent Effect = "idempotent"
-	// Keyed calls hand the tool execution's id to the other side, which makes
-	// the effect once for each key: they run again.
+	// Keyed calls hand their id to the other side, which acts once for each: they run again.
 	Keyed Effect = "keyed"
-	// AtMostOnce calls never run a second time once they may have begun: their
-	// outcome is then unknown. It is the default.
+	// AtMostOnce calls that may have begun never run again: their outcome is unknown. The default.
 	AtMostOnce Effect = "at_most_once"
 )
 
@@ -153,8 +145,7 @@ type Definition struct {
 	Fallbacks    []Fallback `json:"fallbacks,omitempty"`
 	SystemPrompt string     `json:"system_prompt,omitzero"`
 	Tools        []string   `json:"tools,omitempty"`
-	// Hooks are the names of the hooks that the agent uses, beside those that
-	// the worker gives to all.
+	// Hooks are by name, beside those that the worker gives to all.
 	Hooks  []string        `json:"hooks,omitempty"`
 	Guards Guards          `json:"guards,omitzero"`
 	Budget ExecutionBudget `json:"budget,omitzero"`
@@ -164,21 +155,17 @@ type Definition struct {
 	// Sections are those that SelectedSections shows, in that order.
 	Sections   []string   `json:"sections,omitempty"`
 	Compaction Compaction `json:"compaction,omitzero"`
-	// Attempts bounds the tries of one inference or repeatable tool call.
-	// Zero is DefaultAttempts.
+	// Attempts bounds the tries of one inference or repeatable tool call. Zero is DefaultAttempts.
 	Attempts int `json:"attempts,omitzero"`
-	// InferenceTimeout bounds one attempt of an inference; zero is
-	// DefaultInferenceTimeout.
+	// InferenceTimeout bounds one attempt of an inference; zero is DefaultInferenceTimeout.
 	InferenceTimeout time.Duration `json:"inference_timeout,omitzero"`
-	// ToolTimeout bounds one attempt of a call of a tool that sets no bound
-	// itself; zero is DefaultToolTimeout.
+	// ToolTimeout is that of tools that set none; zero is DefaultToolTimeout.
 	ToolTimeout time.Duration `json:"tool_timeout,omitzero"`
 	// Source says where the definition was read, for people: a file's name.
 	Source string `json:"source,omitzero"`
 }
 
-// Conflicts names the fields that are set in given and differ. Model and budget
-// may: they are given for one execution.
+// Conflicts names the fields that are set in given and differ, but for those of one execution: model, budget.
 func (d Definition) Conflicts(given Definition) []string {
 	var fields []string
 	for field, value := range reflect.ValueOf(given).Fields() {
@@ -192,24 +179,20 @@ func (d Definition) Conflicts(given Definition) []string {
 	return slices.DeleteFunc(fields, func(name string) bool { return slices.Contains([]string{"model", "budget", "source"}, name) })
 }
 
-// Compaction says when a conversation is made shorter for the model. The
-// transcript keeps all of it. In a definition what is absent has its default.
+// Compaction says when a conversation is made shorter for the model; the transcript keeps all of it.
 type Compaction struct {
 	// Off never compacts: a conversation that outgrows the window fails.
 	Off bool `json:"off,omitzero"`
-	// TriggerPercent of the window is from where on it compacts; zero is
-	// DefaultTriggerPercent.
+	// TriggerPercent of the window is from where on it compacts; zero is DefaultTriggerPercent.
 	TriggerPercent int `json:"trigger_percent,omitzero"`
-	// TargetPercent of the window is what it compacts to; zero is
-	// DefaultTargetPercent.
+	// TargetPercent of the window is what it compacts to; zero is DefaultTargetPercent.
 	TargetPercent int `json:"target_percent,omitzero"`
 }
 
 const (
 	// DefaultTriggerPercent leaves a fifth of the window for what estimates miss.
 	DefaultTriggerPercent = 80
-	// DefaultTargetPercent makes compactions rare, so that what is sent keeps a
-	// stable beginning in between.
+	// DefaultTargetPercent makes compactions rare, so that what is sent keeps its beginning.
 	DefaultTargetPercent = 40
 )
 
@@ -236,8 +219,7 @@ func (c Compaction) Check() error {
 	return nil
 }
 
-// A SummaryRequest makes an inference one that sums up a part of the
-// conversation, in place of one that goes on with it.
+// A SummaryRequest makes an inference one that sums up a part of the conversation.
 type SummaryRequest struct {
 	// To is the index before which all is summed up, an earlier summary included.
 	To int `json:"to"`
@@ -246,18 +228,15 @@ type SummaryRequest struct {
 	Window    int64 `json:"window,omitzero"`
 }
 
-// Guards are the built-in hooks that an agent can set, its budget aside. In a
-// definition what is absent has its default; in a Catalog all is set.
+// Guards are the built-in hooks that an agent can set. What is absent has its default; a Catalog sets all.
 type Guards struct {
 	// FinishReasons end the loop after a step whose inference had one of them.
 	FinishReasons []FinishReason `json:"finish_reasons,omitempty"`
 	// Repetition watches for identical tool calls without progress.
 	Repetition *Repetition `json:"repeated_calls,omitempty"`
-	// OutputRetries is how often the model is asked again for an answer that
-	// does not fit the response format; absent is DefaultOutputRetries.
+	// OutputRetries bounds how often an answer that does not fit is asked for again.
 	OutputRetries *int `json:"output_retries,omitempty"`
-	// FinalAnswer withholds the tools at the last step that max_steps allows,
-	// and tells the model to answer.
+	// FinalAnswer withholds the tools at the last step, and tells the model to answer.
 	FinalAnswer bool `json:"final_answer,omitzero"`
 }
 
@@ -266,8 +245,7 @@ func (g Guards) IsZero() bool {
 	return len(g.FinishReasons) == 0 && g.Repetition == nil && g.OutputRetries == nil && !g.FinalAnswer
 }
 
-// A Repetition bounds how many steps in a row may make the same tool calls and
-// get the same results.
+// A Repetition bounds the steps in a row that make the same tool calls and get the same results.
 type Repetition struct {
 	// Nudge is after how many the model is told; zero: never.
 	Nudge int `json:"nudge_after,omitzero"`

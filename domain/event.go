@@ -20,8 +20,7 @@ type Event interface {
 // An EventType names a kind of event; it is the event's Go type.
 type EventType string
 
-// The types of events, in the order of an execution. Each is described where
-// its Go type is.
+// The types of events, in the order of an execution. Each is described where its Go type is.
 const (
 	EventExecutionStarted      EventType = "AgentExecutionStarted"
 	EventStepStarted           EventType = "AgentStepStarted"

@@ -7,10 +7,8 @@ import (
 
 // This file is the life of an execution on the agent's state.
 
-// BeginExecution returns the state with a new execution in progress. What an
-// earlier one left is dropped; its messages stay. User messages that waited
-// are now this execution's. It fails where an execution is in progress, the id
-// is missing or the budget makes no sense.
+// BeginExecution returns the state with a new execution in progress, which takes the user messages that
+// waited. What an earlier one left is dropped. It fails where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
 		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
@@ -30,9 +28,8 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 	return s.updated(now), nil
 }
 
-// WithExecutionError returns the state with an error of the execution itself,
-// such as a hook's, and the signal of reason error that goes with it. The first
-// such error is the one that is kept; later ones are in their signals.
+// WithExecutionError returns the state with an error of the execution itself, such as a hook's, and its
+// signal. The first such error is kept; later ones are in their signals.
 func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, error) {
 	if err == nil {
 		return s, Errorf(Internal, "execution error: is nil; give the error")
@@ -48,9 +45,7 @@ func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, e
 	}), nil
 }
 
-// WithErrorOf returns the state with a signal of reason error as the
-// execution's own error, unless it has one: whoever asked for that end is its
-// cause.
+// WithErrorOf returns the state with a signal of reason error as the execution's own error, unless it has one.
 func (s AgentState) WithErrorOf(signal StopSignal, now time.Time) AgentState {
 	if s.w.Execution == nil || s.w.Execution.w.Error != nil || signal.Reason != ErrorForbade {
 		return s
@@ -59,10 +54,8 @@ func (s AgentState) WithErrorOf(signal StopSignal, now time.Time) AgentState {
 	return s.changed(now, func(e *executionWire) { e.Error = &err })
 }
 
-// WithExecutionCompleted returns the state with the execution ended: failed
-// where an error forbade to go on, stopped where a forced signal counts, else
-// completed, which also becomes its signal where there is none. A step in
-// progress is kept as a completed one that was interrupted.
+// WithExecutionCompleted returns the state with the execution ended: failed by an error, stopped by a
+// forced signal, else completed. A step in progress is kept as one that was interrupted.
 func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 	if err := s.active("completing the execution"); err != nil {
 		return s, err
@@ -80,9 +73,7 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 	}), nil
 }
 
-// ForNextExecution returns the state between executions: who the agent is, what
-// it knows and its count stay, the ended execution is dropped. It fails where
-// one is in progress.
+// ForNextExecution returns the state without its ended execution. It fails where one is in progress.
 func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
 		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
@@ -91,9 +82,7 @@ func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 	return s.updated(now), nil
 }
 
-// WithOriginHere returns the state such that the execution that begins next
-// goes on from the one that has ended, and shows the model its traces. It fails
-// where none has.
+// WithOriginHere returns the state such that the next execution goes on from the one that has ended.
 func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 	if !s.Status().Terminal() {
 		return s, Errorf(Denied, "origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
@@ -113,9 +102,8 @@ func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, er
 	return s.changed(now, func(e *executionWire) { e.Budget = b.clone() }), nil
 }
 
-// WithStepsFolded returns the state without its completed steps, all or all but
-// the last, whose totals stay. Nothing happened to the agent, so UpdatedAt
-// stays. Fold after Evaluate: it looks at the last step.
+// WithStepsFolded returns the state without its completed steps, all or all but the last, whose totals
+// and UpdatedAt stay. Fold after Evaluate: it looks at the last step.
 func (s AgentState) WithStepsFolded(keepLast bool) AgentState {
 	if s.w.Execution == nil {
 		return s
@@ -149,8 +137,7 @@ func (s AgentState) Status() ExecutionStatus {
 // Origin is what the next execution goes on from, if anything.
 func (s AgentState) Origin() (Origin, bool) { return s.w.Origin.value() }
 
-// Chain lists the execution and those it goes on from, for Compile. It is empty
-// between executions.
+// Chain lists the execution and those it goes on from, for Compile. It is empty between executions.
 func (s AgentState) Chain() []ExecutionID {
 	if s.w.Execution == nil {
 		return nil
@@ -168,8 +155,7 @@ func (s AgentState) ExecutionStartedAt() (time.Time, bool) {
 	return s.execution().StartedAt(), s.w.Execution != nil
 }
 
-// ExecutionDuration is how long the execution took, or has taken until now;
-// zero between executions.
+// ExecutionDuration is how long the execution took until now or its end; zero between executions.
 func (s AgentState) ExecutionDuration(now time.Time) time.Duration {
 	if s.w.Execution == nil {
 		return 0
@@ -180,8 +166,7 @@ func (s AgentState) ExecutionDuration(now time.Time) time.Duration {
 // Usage is the execution's sum; zero between executions.
 func (s AgentState) Usage() Usage { return s.execution().Usage() }
 
-// CostNanoUSD is what the execution cost; zero between executions, and where
-// its model has no price.
+// CostNanoUSD is what the execution cost; zero where its model has no price.
 func (s AgentState) CostNanoUSD() int64 { return s.execution().CostNanoUSD() }
 
 // Errors lists each error of the execution once; see ExecutionState.Errors.
@@ -190,13 +175,11 @@ func (s AgentState) Errors() []Error { return s.execution().Errors() }
 // HasErrors reports whether anything in the execution failed.
 func (s AgentState) HasErrors() bool { return s.execution().HasErrors() }
 
-// An ExecutionStatus says how far an execution is. It moves only from pending
-// to in_progress and from there, once, to one of the other three.
+// An ExecutionStatus says how far an execution is: it moves from pending to in_progress to one of the others.
 type ExecutionStatus string
 
 const (
-	// StatusPending: no execution, or none since the last one was dropped. An
-	// execution that exists is never pending.
+	// StatusPending: there is no execution. One that exists is never pending.
 	StatusPending ExecutionStatus = "pending"
 	// StatusInProgress: the execution has begun and not ended.
 	StatusInProgress ExecutionStatus = "in_progress"

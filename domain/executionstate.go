@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// An ExecutionState is one execution of an agent, from its beginning until the
-// next one begins. It is a value that never changes; AgentState makes the next.
+// An ExecutionState is one execution of an agent. It never changes; AgentState makes the next.
 type ExecutionState struct{ w executionWire }
 
 // ID identifies the execution.
@@ -46,8 +45,7 @@ func (e ExecutionState) Counts() ExecutionCounts { return e.w.ExecutionCounts }
 // Folded holds the totals of the steps that have left memory.
 func (e ExecutionState) Folded() Folded { return e.w.Folded }
 
-// StepExecutions are the completed steps in memory. The caller must not change
-// what they hold.
+// StepExecutions are the completed steps in memory. The caller must not change what they hold.
 func (e ExecutionState) StepExecutions() []StepExecution {
 	steps := make([]StepExecution, len(e.w.Steps))
 	for i, s := range e.w.Steps {
@@ -106,9 +104,7 @@ func (e ExecutionState) steps(yield func(*AgentStep) bool) {
 	}
 }
 
-// Errors lists each error in memory once: those of the steps, in order, then the
-// execution's own, unless a step has it already. Of folded steps only the
-// newest are known.
+// Errors lists each error in memory once: those of the steps, in order, then the execution's own.
 func (e ExecutionState) Errors() []Error {
 	all := slices.Clone(e.w.Folded.Errors)
 	for s := range e.steps {

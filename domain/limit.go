@@ -34,9 +34,7 @@ func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, L
 // Flag is the limit's name on a command line, dashes aside.
 func (l Limit) Flag() string { return strings.ReplaceAll(string(l), "_", "-") }
 
-// A LimitRule is all that tells one limit from the others. Whatever deals with
-// limits walks LimitRules, so a new one is a row there, its fields in
-// ExecutionBudget and Spent, and whoever counts what is spent.
+// A LimitRule is all that tells one limit from the others: whatever deals with limits walks LimitRules.
 type LimitRule struct {
 	Limit Limit
 	// Key is the limit's in a recorded budget.
@@ -44,16 +42,14 @@ type LimitRule struct {
 	Unit Unit
 	// Reason is that of the stop by which an execution ends at the limit.
 	Reason StopReason
-	// Exhausts says that nothing goes on with none left. Without tool calls a
-	// model still answers.
+	// Exhausts says that nothing goes on with none left. Without tool calls a model still answers.
 	Exhausts bool
 	// Noun is one of what is limited, Done what became of what was used, and
 	// Help what the limit says, all in words.
 	Noun, Done, Help string
 }
 
-// LimitRules is the table of limits: those that count more first, as the
-// priority of their reasons has it, and in its order what reads and shows them.
+// LimitRules is the table of limits, those whose reasons count more first.
 func LimitRules() []LimitRule { return slices.Clone(limitRules[:]) }
 
 // limitRules is a constant that the language has no word for.
@@ -132,9 +128,8 @@ func (r LimitRule) Counts() string {
 	}
 }
 
-// A Unit says what the numbers of a limit count. All but milliseconds,
-// nano-dollars and a point in time are plain counts: what has cases for those
-// three takes any other by default, a new one too.
+// A Unit says what a limit counts. All but milliseconds, nano-dollars and a point in time are plain
+// counts, which whatever has cases for those three takes by default.
 type Unit string
 
 // The units, in the order of Units.
@@ -189,8 +184,7 @@ func (a Amount) Time() time.Time { return a.at }
 // Seconds is the amount of time in seconds; zero where the amount is another one.
 func (a Amount) Seconds() float64 { return a.seconds }
 
-// String is the amount as people read and write it: seconds and dollars, not
-// their thousandths.
+// String is the amount as people read and write it: seconds and dollars, not their thousandths.
 func (a Amount) String() string {
 	switch a.unit {
 	case UnitNanoUSD:
@@ -204,8 +198,7 @@ func (a Amount) String() string {
 	}
 }
 
-// below reports whether an amount is less than another of its unit; one that is
-// not a number never is, so that no limit fails open.
+// below reports whether an amount is less than another of its unit; what is no number never is.
 func (a Amount) below(other Amount) bool {
 	return a.count < other.count || a.seconds < other.seconds || a.at.Before(other.at)
 }
@@ -224,8 +217,7 @@ type LimitUse struct {
 	Used, Total Amount
 }
 
-// UseOf is how much of a limit a budget has and how much was used of it; ok is
-// false where the budget does not set it.
+// UseOf is how much a budget has of a limit, and what was used of it; ok is false where it has no such limit.
 func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use LimitUse, ok bool) {
 	for _, rule := range limitRules[:] {
 		if rule.Limit == limit {
@@ -236,8 +228,7 @@ func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use Lim
 	return use, ok
 }
 
-// Reached returns the limit that is used up, where one is: the one of the
-// highest priority; among equals tokens come before cost.
+// Reached returns the limit that is used up, where one is: the first of the table.
 func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
 	for _, rule := range limitRules[:] {
 		total, set := rule.Total(b)
@@ -252,8 +243,7 @@ func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reac
 // Reason is that of the stop by which an execution ends at the limit.
 func (u LimitUse) Reason() StopReason { return u.Rule.Reason }
 
-// String says how much was used of the limit, such as "max_steps is 3 and 3 are
-// done".
+// String says how much was used of the limit, such as "max_steps is 3 and 3 are done".
 func (u LimitUse) String() string {
 	if u.Rule.Unit == UnitTime {
 		return "the deadline has passed"
@@ -280,8 +270,7 @@ func (u LimitUse) GoOn() string {
 // ReachedSignal is the stop of an execution that has used the limit up.
 func (u LimitUse) ReachedSignal() StopSignal { return u.signal(u.String()) }
 
-// TimeOverSignal is the stop of an execution whose time ran out while something
-// was under way.
+// TimeOverSignal is the stop where time ran out while something was under way.
 func (u LimitUse) TimeOverSignal() StopSignal {
 	if u.Rule.Unit == UnitTime {
 		return u.signal(fmt.Sprintf("the deadline %v has passed", u.Total))
@@ -289,15 +278,13 @@ func (u LimitUse) TimeOverSignal() StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v and they are over", u.Rule.Limit, u.Total))
 }
 
-// TooShortSignal is the stop of an execution whose next inference, estimated to
-// read so many tokens, does not fit what is left of the limit.
+// TooShortSignal is the stop where the next inference, estimated to read so much, does not fit what is left.
 func (u LimitUse) TooShortSignal(input int64) StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v, %v are %s, and the next inference is estimated to read %d tokens",
 		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, input))
 }
 
-// DeniedSignal is the stop of an execution whose model asked for so many more
-// than what is left of the limit.
+// DeniedSignal is the stop where the model asked for so many more than what is left.
 func (u LimitUse) DeniedSignal(asked int64) StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v, %v were %s before this step, and the model asked for %d more",
 		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, asked))

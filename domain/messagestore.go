@@ -2,8 +2,7 @@ package domain
 
 import "slices"
 
-// The sections that have a meaning of their own. The names are recorded in
-// saved states and must never change.
+// The sections that have a meaning of their own, by names that must never change.
 const (
 	// SectionMessages is the default section: the conversation.
 	SectionMessages = "messages"
@@ -13,9 +12,8 @@ const (
 	SectionBuffer = "buffer"
 )
 
-// A MessageStore keeps messages in named sections, in the order in which the
-// sections were created. It is a value: a change returns another one. The zero
-// value is empty. Adding copies the section, so add many messages at once.
+// A MessageStore keeps messages in named sections, in order of their creation. It is a value: adding copies
+// the section, so add many messages at once. The zero value is empty.
 type MessageStore struct{ sections []section }
 
 // Sections lists the names, in order of creation.
@@ -27,9 +25,7 @@ func (s MessageStore) Sections() []string {
 	return names
 }
 
-// Section returns the messages of a section, none where there is no such
-// section. The empty name is the default section's. The caller must not change
-// them.
+// Section returns the messages of a section; empty is the default one. The caller must not change them.
 func (s MessageStore) Section(name string) []Message {
 	if i := s.index(sectionName(name)); i >= 0 {
 		return slices.Clip(s.sections[i].Messages)
@@ -46,9 +42,8 @@ func (s MessageStore) Len() int {
 	return n
 }
 
-// With returns the store with messages at the end of a section, which is
-// created where there is none, also for no messages at all. The empty name is
-// the default section's. It fails where a message holds what is not JSON.
+// With returns the store with messages at the end of a section, which is created where there is none.
+// It fails where a message holds what is not JSON.
 func (s MessageStore) With(name string, messages ...Message) (MessageStore, error) {
 	kept, err := keptMessages(messages)
 	if err != nil {
@@ -64,8 +59,7 @@ func (s MessageStore) With(name string, messages ...Message) (MessageStore, erro
 	return MessageStore{sections}, nil
 }
 
-// Entries lists all messages as entries of a transcript, section by section,
-// for Compile. They have no digests.
+// Entries lists all messages as entries of a transcript, section by section, without digests.
 func (s MessageStore) Entries() []Entry {
 	entries := make([]Entry, 0, s.Len())
 	for _, section := range s.sections {
@@ -86,8 +80,7 @@ func (s MessageStore) filtered(keep func(Message) bool) MessageStore {
 	return MessageStore{sections}
 }
 
-// taken returns the store with the user messages that wait at the end of the
-// default section tagged as those of the execution that takes them.
+// taken returns the store with the user messages that wait at its end tagged as those of the execution.
 func (s MessageStore) taken(id ExecutionID) MessageStore {
 	i := s.index(SectionMessages)
 	if i < 0 {
@@ -126,8 +119,7 @@ func inferenceOrder(names []string) []string {
 	})
 }
 
-// StoreOf returns a transcript's messages by section. They are those of the
-// log, not copies.
+// StoreOf returns a transcript's messages by section, not copied.
 func StoreOf(l Log) MessageStore {
 	var store MessageStore
 	for _, e := range l.Entries() {
@@ -142,16 +134,13 @@ func StoreOf(l Log) MessageStore {
 	return store
 }
 
-// WithMessageStore returns the state with other messages in its context. A
-// workflow keeps the transcript beside the state and joins the two where
-// somebody looks. Nothing happened to the agent, so UpdatedAt stays.
+// WithMessageStore returns the state with the messages that a workflow keeps beside it, for whoever looks.
 func (s AgentState) WithMessageStore(store MessageStore) AgentState {
 	s.w.Context.w.MessageStore = store
 	return s
 }
 
-// AddedSince lists the messages that the state has and an earlier state, of
-// which it was made, has not. Their Index means nothing.
+// AddedSince lists the messages that an earlier state has not. Their Index means nothing.
 func (s AgentState) AddedSince(earlier AgentState) []Entry {
 	var added []Entry
 	for _, section := range s.store().sections {
@@ -163,8 +152,7 @@ func (s AgentState) AddedSince(earlier AgentState) []Entry {
 	return added
 }
 
-// Extends reports whether the state has all messages of an earlier one, as they
-// were, and at most others behind them. Of each section it looks at both ends.
+// Extends reports whether the state has all messages of an earlier one: of each section it looks at both ends.
 func (s AgentState) Extends(earlier AgentState) bool {
 	for _, section := range earlier.store().sections {
 		was, is := section.Messages, s.store().Section(section.Name)

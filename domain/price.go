@@ -9,13 +9,11 @@ import (
 	"strings"
 )
 
-// A Price is what a model costs: nano-dollars for a million tokens, by kind. A
-// dollar is a thousand million nano-dollars, so 3 dollars are 3_000_000_000.
+// A Price is what a model costs: nano-dollars for a million tokens; 3 dollars are 3_000_000_000.
 type Price struct {
 	Input  int64 `json:"input_nano_usd"`
 	Output int64 `json:"output_nano_usd"`
-	// CacheRead and CacheWrite are of input tokens that were read from, or
-	// written to, the provider's cache. Absent: they cost what input costs.
+	// CacheRead and CacheWrite are of input tokens by way of the cache. Absent: as Input.
 	CacheRead  *int64 `json:"cache_read_nano_usd,omitempty"`
 	CacheWrite *int64 `json:"cache_write_nano_usd,omitempty"`
 	// Long, where set, is the price of calls whose input is longer than a bound.
@@ -34,8 +32,7 @@ type LongPrice struct {
 const (
 	// perTokens is the number of tokens that a price is for.
 	perTokens = 1_000_000
-	// MaxPrice bounds a price: a million dollars for a million tokens. What is
-	// above is a mistake of units.
+	// MaxPrice bounds a price: above a million dollars for a million tokens is a mistake of units.
 	MaxPrice = 1_000_000_000_000_000
 )
 
@@ -91,8 +88,7 @@ func (p Price) at(input int64) Price {
 	return p
 }
 
-// Cost is what a usage costs in nano-dollars, rounded up. Tokens that the usage
-// counts as cached are not charged as input too.
+// Cost is what a usage costs, rounded up. Cached tokens are not charged as input too.
 func (p Price) Cost(u Usage) int64 {
 	p = p.at(u.InputTokens)
 	read := min(max(u.CacheReadTokens, 0), max(u.InputTokens, 0))
@@ -105,8 +101,7 @@ func (p Price) Cost(u Usage) int64 {
 	return sum.perMillion()
 }
 
-// InputCost is the most that so many input tokens can cost, whatever of them a
-// cache takes part in.
+// InputCost is the most that so many input tokens can cost.
 func (p Price) InputCost(tokens int64) int64 {
 	p = p.at(tokens)
 	var sum charge
@@ -114,8 +109,7 @@ func (p Price) InputCost(tokens int64) int64 {
 	return sum.perMillion()
 }
 
-// OutputFor is how many output tokens a sum of nano-dollars buys after so many
-// input tokens; ok is false where output is free.
+// OutputFor is how many output tokens money buys after so much input; ok is false where output is free.
 func (p Price) OutputFor(nanoUSD, input int64) (tokens int64, ok bool) {
 	rate := p.at(input).Output
 	if rate <= 0 {
@@ -167,11 +161,9 @@ func (c charge) perMillion() int64 {
 const (
 	// nanosPerUSD is the number of nano-dollars in a dollar.
 	nanosPerUSD = 1_000_000_000
-	// usdDecimals is how many decimals a sum of dollars may have: those of a
-	// nano-dollar.
+	// usdDecimals is how many decimals a sum of dollars may have: those of a nano-dollar.
 	usdDecimals = 9
-	// maxCost is what a cost that cannot be reckoned is taken to be: so much
-	// that every limit is reached.
+	// maxCost is a cost that cannot be reckoned: so much that every limit is reached.
 	maxCost = math.MaxInt64
 )
 
@@ -185,12 +177,8 @@ func USD(nano int64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// ParseUSD reads a sum of dollars, such as "0.5" or "$2", as nano-dollars. It
-// never rounds: ParseUSD(USD(n)) is n for every n from 0 on. Bounds of its own
-// are the caller's to check.
-//
-// An error continues the name of what was read, or "which": "is negative; …".
-// It does not repeat the text.
+// ParseUSD reads dollars, such as "0.5" or "$2", as nano-dollars, exactly: ParseUSD(USD(n)) is n from 0 on.
+// An error continues the name of what was read, and does not repeat the text.
 func ParseUSD(text string) (nano int64, err error) {
 	text = strings.TrimPrefix(text, "$")
 	whole, fraction, point := strings.Cut(text, ".")
@@ -216,8 +204,7 @@ func ParseUSD(text string) (nano int64, err error) {
 // digits reports whether a text has decimal digits and nothing else.
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// AddCost adds two sums of nano-dollars; what does not fit is the largest sum,
-// and what is negative counts as nothing, so that a limit never fails open.
+// AddCost adds two sums; what overflows is the largest, and what is negative nothing: no limit fails open.
 func AddCost(a, b int64) int64 {
 	a, b = max(a, 0), max(b, 0)
 	if a > maxCost-b {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// An ExecutionRecord is a finished execution as it is kept: what it was, and the
-// agent's state at its end. It never changes.
+// An ExecutionRecord is a finished execution as it is kept, with the agent's state at its end.
 type ExecutionRecord struct {
 	ExecutionID ExecutionID `json:"execution_id"`
 	AgentID     AgentID     `json:"agent_id"`
@@ -25,9 +24,8 @@ type ExecutionRecord struct {
 	Usage Usage `json:"usage"`
 }
 
-// NewExecutionRecord returns the record of the execution that has ended on a
-// state. earlier are the steps that left the state's memory. It fails where the
-// execution has not ended, or the steps do not count from 1 to the last.
+// NewExecutionRecord returns the record of the execution that has ended on a state. earlier are the steps
+// that left its memory. It fails where none has ended, or the steps do not count from 1 to the last.
 func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRecord, error) {
 	execution := final.execution()
 	if !final.Status().Terminal() {
@@ -53,11 +51,8 @@ func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRe
 // FinalStep stands for the end of an execution in FromExecutionRecord.
 const FinalStep = -1
 
-// FromExecutionRecord returns the agent's state as it was after a step, between
-// executions: the one that begins next goes on from there, by its Origin. Step
-// 0 is before the first, and without the message that began the execution.
-// FinalStep gives the final state, on which the ended execution is still
-// readable. It fails where there is no such step.
+// FromExecutionRecord returns the agent's state as it was after a step, for an execution that goes on from
+// there. Step 0 is before the first, without the prompt; FinalStep gives the final state as it is.
 func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (AgentState, error) {
 	s := record.FinalState
 	s.w.Origin = &Origin{ExecutionID: record.ExecutionID, Step: len(record.Steps), Origin: record.Origin.kept()}
@@ -83,8 +78,7 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 	return s.updated(now), nil
 }
 
-// An Origin is the step of an earlier execution after which an execution goes
-// on: its context began as it was then. Step 0 is before the first.
+// An Origin is the step of an earlier execution after which one goes on. Step 0 is before the first.
 type Origin struct {
 	ExecutionID ExecutionID `json:"execution_id"`
 	Step        int         `json:"step"`
@@ -92,8 +86,7 @@ type Origin struct {
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// chain lists the execution and those it goes on from, the newest first. Their
-// traces are what CurrentTrace shows.
+// chain lists the execution and those it goes on from, the newest first.
 func (o *Origin) chain(id ExecutionID) []ExecutionID {
 	chain := []ExecutionID{id}
 	for ; o != nil; o = o.Origin {
@@ -118,12 +111,9 @@ func (o *Origin) kept() *Origin {
 	return &Origin{o.ExecutionID, o.Step, o.Origin.kept()}
 }
 
-// AtStep returns the state as it was when the execution's k-th step had ended:
-// in progress, without the later steps and their messages, its continuation the
-// one that the step remembers. Zero is before the first. What no step remembers
-// (metadata, prompt, budget, what users said) is as it is now. It fails where
-// there is no such step, or it has left memory. The state after the last step
-// of an execution that has ended is the final state itself, and not this.
+// AtStep returns the state as it was when the execution's k-th step had ended: in progress, without later
+// steps and their messages. What no step remembers (metadata, prompt, budget) is as it is now. Zero is
+// before the first. It fails where there is no such step, or it has left memory.
 func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	if s.w.Execution == nil {
 		return s, Errorf(Denied, "step: there is no execution (status %s)", s.Status())

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// An AgentStep is one turn of the loop: one inference and the tool calls that it
-// asked for.
+// An AgentStep is one turn of the loop: one inference and the tool calls that it asked for.
 type AgentStep struct {
 	ID StepID `json:"step_id"`
 	// Number counts the execution's steps from 1.
@@ -19,9 +18,8 @@ type AgentStep struct {
 	Usage Usage `json:"usage"`
 	// CostNanoUSD is what the usage cost; zero where the model has no price.
 	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
-	// Tries counts the attempts at inferences, where there was more than one.
-	// Lost is what of Usage went into those that failed, and LostNanoUSD what
-	// that cost.
+	// Tries counts the attempts at inferences, where there was more than one. Lost is what of Usage
+	// went into those that failed, and LostNanoUSD what that cost.
 	Tries       int   `json:"inference_tries,omitzero"`
 	Lost        Usage `json:"lost_usage,omitzero"`
 	LostNanoUSD int64 `json:"lost_nano_usd,omitzero"`
@@ -31,8 +29,7 @@ type AgentStep struct {
 	// Errors are the step's own; those of tool calls are with the calls.
 	Errors []Error   `json:"errors"`
 	Input  StepInput `json:"input,omitzero"`
-	// Output are the messages that the step added, in order: a summary, where
-	// the conversation was compacted in it, and what hooks said before the
+	// Output are the messages that the step added, in order: a summary and what hooks said before the
 	// model; the model's; one for each tool call; what hooks said after.
 	Output []Message `json:"output,omitempty"`
 	// Response describes the inference. It is nil until the model has answered.
@@ -102,8 +99,7 @@ func (s AgentStep) Type() StepType {
 	return StepFinalResponse
 }
 
-// HasErrors reports whether the step has an error, that of a failed or blocked
-// tool call included.
+// HasErrors reports whether the step has an error, that of a failed or blocked tool call included.
 func (s AgentStep) HasErrors() bool {
 	return len(s.Errors) > 0 || slices.ContainsFunc(s.ToolExecutions, ToolExecution.HasError)
 }
@@ -137,8 +133,7 @@ func (s AgentStep) RequestedToolCalls() []ToolCall {
 	return calls
 }
 
-// ExecutedToolCalls are the calls that were really run: not those that were
-// blocked or never begun.
+// ExecutedToolCalls are the calls that were really run: not those that were blocked or never begun.
 func (s AgentStep) ExecutedToolCalls() []ToolCall {
 	var calls []ToolCall
 	for _, t := range s.ToolExecutions {
@@ -160,8 +155,7 @@ func (s AgentStep) FinishReason() (FinishReason, bool) {
 	return s.Response.Finish, true
 }
 
-// AnswerText joins the texts of the model's messages; what tools and users said
-// is left out.
+// AnswerText joins the texts of the model's messages; what tools and users said is left out.
 func AnswerText(messages []Message) string {
 	var texts []string
 	for _, m := range messages {
@@ -202,8 +196,7 @@ func (s AgentStep) kept() (AgentStep, error) {
 	return s, nil
 }
 
-// interrupted returns the step as one that was cut off, which counts among its
-// errors.
+// interrupted returns the step as one that was cut off, which counts among its errors.
 func (s AgentStep) interrupted() AgentStep {
 	s = s.clone()
 	s.Interrupted = true
@@ -213,8 +206,7 @@ func (s AgentStep) interrupted() AgentStep {
 	return s
 }
 
-// A StepExecution is a completed step: what happened, when, and what the
-// continuation was then.
+// A StepExecution is a completed step: what happened, when, and what the continuation was then.
 type StepExecution struct {
 	Step AgentStep
 	// StartedAt and CompletedAt span the inference and the tool calls.

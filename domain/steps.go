@@ -46,9 +46,8 @@ func (s AgentState) WithCurrentStep(step AgentStep, now time.Time) (AgentState, 
 	return s.changed(now, func(e *executionWire) { e.Current = &kept }), nil
 }
 
-// WithCurrentStepCompleted returns the state with the step in progress among the
-// completed ones, beside a copy of the continuation. Its messages join the
-// context in an act of their own.
+// WithCurrentStepCompleted returns the state with the step in progress among the completed ones. Its
+// messages join the context in an act of their own.
 func (s AgentState) WithCurrentStepCompleted(now time.Time) (AgentState, error) {
 	if _, err := s.inStep("completing the step"); err != nil {
 		return s, err
@@ -86,8 +85,7 @@ func (s AgentState) TransientStepCount() int {
 	return s.StepCount() + 1
 }
 
-// StepExecutions are the completed steps in memory. The caller must not change
-// what they hold.
+// StepExecutions are the completed steps in memory. The caller must not change what they hold.
 func (s AgentState) StepExecutions() []StepExecution {
 	if s.w.Execution == nil {
 		return nil
@@ -112,8 +110,7 @@ func (s AgentState) CurrentStepStartedAt() (time.Time, bool) {
 	return s.execution().CurrentStepStartedAt()
 }
 
-// LastStepExecution returns the completed step with the highest number, where it
-// is in memory.
+// LastStepExecution returns the completed step with the highest number, where it is in memory.
 func (s AgentState) LastStepExecution() (StepExecution, bool) {
 	steps := s.execution().w.Steps
 	if len(steps) == 0 {
@@ -159,8 +156,7 @@ func (s AgentState) LastStepDuration() (time.Duration, bool) {
 	return last.Duration(), ok
 }
 
-// LastStepErrors are the last completed step's errors, those of its tool calls
-// included.
+// LastStepErrors are the last completed step's errors, those of its tool calls included.
 func (s AgentState) LastStepErrors() []Error {
 	last, _ := s.LastStep()
 	return last.AllErrors()
@@ -186,9 +182,8 @@ func (s AgentState) LastToolExecution() (last ToolExecution, ok bool) {
 // MaxFoldedErrors is how many errors of folded steps are kept.
 const MaxFoldedErrors = 20
 
-// A Folded holds the totals of completed steps that have left memory. They are
-// with the history or the storage of earlier runs; StepCount, Usage and
-// HasErrors go on counting them.
+// A Folded holds the totals of completed steps that have left memory; StepCount, Usage and HasErrors
+// go on counting them.
 type Folded struct {
 	Steps int   `json:"steps"`
 	Usage Usage `json:"usage,omitzero"`

@@ -7,9 +7,8 @@ import (
 
 // This file is the signals to stop, and the rule, on the agent's state.
 
-// WithStopSignal returns the state with one more signal. Signals are kept in
-// order. It fails where no execution is in progress, the reason is unknown or
-// the context is not JSON.
+// WithStopSignal returns the state with one more signal. It fails where no execution is in progress, the
+// reason is unknown or the context is not JSON.
 func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState, error) {
 	if err := s.active("signalling a stop"); err != nil {
 		return s, err
@@ -26,9 +25,8 @@ func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState
 	}), nil
 }
 
-// WithContinuationRequested returns the state with a request to go on, which
-// the next evaluation uses up. Beside an error, a limit or a user's stop it has
-// no effect.
+// WithContinuationRequested returns the state with a request to go on, which the next evaluation uses up.
+// Beside an error, a limit or a user's stop it has no effect.
 func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error) {
 	if err := s.active("requesting to continue"); err != nil {
 		return s, err
@@ -36,9 +34,8 @@ func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error)
 	return s.changed(now, func(e *executionWire) { e.Continuation.Requested = true }), nil
 }
 
-// WithLateSignals returns the state with the signals from an index on as late
-// ones, which never count. Those of reason error stay: they fail an execution
-// at any time.
+// WithLateSignals returns the state with the signals from an index on as late ones, which never count.
+// Those of reason error stay: they fail an execution at any time.
 func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
 	if from < 0 || from >= len(s.StopSignals()) {
 		return s
@@ -57,9 +54,8 @@ func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
 	})
 }
 
-// ShouldStop reports whether the loop is over; the first that fits: a signal
-// and no request that overrides it, stop; a request to continue, go on; the
-// step asked for tools, go on; else stop. Between executions it is true.
+// ShouldStop reports whether the loop is over; the first that fits: a signal that no request overrides,
+// stop; a request to continue, go on; the step asked for tools, go on; else stop.
 func (s AgentState) ShouldStop() bool { return s.w.Execution == nil || s.w.Execution.shouldStop() }
 
 // Evaluate is ShouldStop, after a step. It uses up a request to continue and
@@ -69,9 +65,7 @@ func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
 	return s.evaluated(now), stop
 }
 
-// EvaluateBetween is the check before a step, after the hooks that come before
-// it: only the first rule, that of signals. It too uses up a request to
-// continue.
+// EvaluateBetween is the check before a step: only the first rule, that of signals. It too uses up a request.
 func (s AgentState) EvaluateBetween(now time.Time) (AgentState, bool) {
 	stop := !s.HasActiveExecution() || s.Continuation().Stops()
 	return s.evaluated(now), stop
@@ -97,6 +91,5 @@ func (s AgentState) StopReason() (StopReason, bool) {
 // must not change them.
 func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSignals }
 
-// Continuation holds all signals and the request to continue. The caller must
-// not change it.
+// Continuation holds all signals and the request to continue. The caller must not change it.
 func (s AgentState) Continuation() Continuation { return s.execution().w.Continuation }

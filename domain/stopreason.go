@@ -20,15 +20,13 @@ const (
 	TokenLimitReached StopReason = "token_limit"
 	// CostLimitReached: max_cost.
 	CostLimitReached StopReason = "cost_limit"
-	// ToolCallLimitReached: the model asked for more calls than max_tool_calls
-	// had left.
+	// ToolCallLimitReached: the model asked for more calls than max_tool_calls had left.
 	ToolCallLimitReached StopReason = "tool_call_limit"
 	// TimeLimitReached: max_seconds or the deadline.
 	TimeLimitReached StopReason = "time_limit"
 	// RetryLimitReached: the answers did not pass their check too often.
 	RetryLimitReached StopReason = "retry_limit"
-	// FinishReasonReceived: the model ended with a finish reason that a guard
-	// is set to stop at.
+	// FinishReasonReceived: the model ended with a finish reason that a guard is set to stop at.
 	FinishReasonReceived StopReason = "finish_reason"
 	// UserRequested: a person or program outside asked.
 	UserRequested StopReason = "user_requested"
@@ -38,8 +36,7 @@ const (
 	Unknown StopReason = "unknown"
 )
 
-// StopReasons lists every reason, the one that counts most first. The three of
-// equal priority are in the order in which limits reached at once are ranked.
+// StopReasons lists every reason, the one that counts most first; of equals, in the order of limits.
 func StopReasons() []StopReason {
 	return []StopReason{
 		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, CostLimitReached,

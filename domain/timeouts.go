@@ -14,9 +14,8 @@ const (
 	DefaultToolTimeout = 5 * time.Minute
 	// DefaultHookTimeout bounds one attempt of a hook that is an activity.
 	DefaultHookTimeout = 30 * time.Second
-	// ReportTime is what an activity has beyond the time-out of its work, to say
-	// that it is over. A worker takes it off the activity's own time-out, so that
-	// the work's is decided once, where the activity is scheduled.
+	// ReportTime is what an activity has beyond the time-out of its work, to say that it is over. A
+	// worker takes it off again, so that the work's is decided once, where it is scheduled.
 	ReportTime = 30 * time.Second
 )
 

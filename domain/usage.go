@@ -1,16 +1,14 @@
 package domain
 
-// Usage counts tokens. Cache counts are part of input and reasoning is part of
-// output: each adapter normalises to that, so the total never counts a token
-// twice.
+// Usage counts tokens. Cache counts are part of input and reasoning is part of output, so that the total
+// never counts a token twice.
 type Usage struct {
 	InputTokens      int64 `json:"input_tokens"`
 	OutputTokens     int64 `json:"output_tokens"`
 	CacheReadTokens  int64 `json:"cache_read_tokens,omitzero"`
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
 	ReasoningTokens  int64 `json:"reasoning_tokens,omitzero"`
-	// Estimated means that at least a part of it was not reported by a
-	// provider but reckoned by us.
+	// Estimated means that a part of it was reckoned by us.
 	Estimated bool `json:"estimated,omitzero"`
 }
 

@@ -53,8 +53,7 @@ type executionWire struct {
 	Budget      ExecutionBudget `json:"budget,omitzero"`
 	ExecutionCounts
 	Folded Folded `json:"folded,omitzero"`
-	// Steps are pointers so that adding one copies little; what they point to
-	// never changes.
+	// Steps are pointers so that adding one copies little; what they point to never changes.
 	Steps        []*StepExecution `json:"step_executions,omitempty"`
 	CurrentSince time.Time        `json:"current_step_started_at,omitzero"`
 	Current      *AgentStep       `json:"current_step,omitempty"`
@@ -167,8 +166,7 @@ func (s *MessageStore) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes the form that the state's execution has.
 func (e ExecutionState) MarshalJSON() ([]byte, error) { return json.Marshal(e.w) }
 
-// UnmarshalJSON reads it, and refuses what no execution can be, so that nothing
-// later has to ask.
+// UnmarshalJSON reads it, and refuses what no execution can be, so that nothing later has to ask.
 func (e *ExecutionState) UnmarshalJSON(data []byte) error {
 	return decodeWire(data, &e.w, func(w *executionWire) (err error) {
 		if err := w.check(); err != nil {

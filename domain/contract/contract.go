@@ -1,8 +1,6 @@
 package contract
 
-// The wire names of Everstep. Every value below is recorded in histories or
-// typed by users into other tools, and must never change: adding is free,
-// changing is a migration.
+// The wire names of Everstep. They are recorded or typed by users, and must never change.
 
 // An Activity names work done outside the workflow and fixes its input and
 // output types, so that neither side compiles with another.
@@ -80,14 +78,12 @@ const (
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"
-	// AttributeAgentStatus is the search attribute that holds the status of
-	// the newest execution.
+	// AttributeAgentStatus is the search attribute that holds the status of the newest execution.
 	AttributeAgentStatus = "AgentStatus"
 	// AttributeStopReason is the search attribute that holds the reason for
 	// which the newest execution ended.
 	AttributeStopReason = "StopReason"
 
-	// DefaultTaskQueue is where workers listen and agents start unless told
-	// otherwise.
+	// DefaultTaskQueue is where workers listen and agents start unless told otherwise.
 	DefaultTaskQueue = "everstep"
 )
