@@ -130,16 +130,6 @@ func TestLLMConfigEqual(t *testing.T) {
 	require.Equal(t, "scripted/plan.yaml", other.String())
 }
 
-func TestResolvedTool(t *testing.T) {
-	t.Parallel()
-	resolved := contract.Resolved{Tools: []domain.ToolSpec{{Name: "a"}, {Name: "b"}}}
-	tool, ok := resolved.Tool("b")
-	require.True(t, ok)
-	require.Equal(t, "b", tool.Name)
-	_, ok = resolved.Tool("c")
-	require.False(t, ok)
-}
-
 func TestShortenLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -151,10 +141,4 @@ func TestShortenLaws(t *testing.T) {
 		require.True(t, len(text) > n || short == text, "what fits stays")
 		require.True(t, len(text) <= n || len(short) > n-utf8.UTFMax, "no more is cut than has to be")
 	})
-}
-
-func TestSegmentKey(t *testing.T) {
-	t.Parallel()
-	segment := contract.Segment{RunID: "run", From: 3, To: 7, Digest: domain.DigestOf()}
-	require.Equal(t, "segments/agent/alice/run/3-7-47DEQpj8HBSa-_TImW-5JA", segment.Key(domain.WorkflowID("alice")))
 }

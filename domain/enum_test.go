@@ -223,14 +223,3 @@ func TestEffectRepeatable(t *testing.T) {
 	}
 	require.False(t, domain.Effect("").Repeatable(), "a tool that says nothing runs at most once")
 }
-
-func TestStopModeStronger(t *testing.T) {
-	t.Parallel()
-	modes := contract.StopModes()
-	for i, a := range modes {
-		for k, b := range modes {
-			require.Equal(t, modes[max(i, k)], a.Stronger(b), "%s and %s", a, b)
-		}
-	}
-	require.Equal(t, contract.AfterStep, contract.StopMode("").Stronger(""))
-}
