@@ -5,17 +5,12 @@ import (
 	"slices"
 )
 
-// Compile returns the messages that a compiler shows to the model. sections are for SelectedSections;
+// CompileEdited returns the messages that a compiler shows to the model. sections are for SelectedSections;
 // chain is the execution and those it goes on from, whose traces CurrentTrace keeps.
 //
 // A call and its results stay or go together, where the assistant message does; a result without its call
-// is left out. Time and memory grow with the number of entries.
-func Compile(c Compiler, sections []string, entries []Entry, chain []ExecutionID) []Message {
-	return CompileEdited(c, sections, entries, chain, Edits{})
-}
-
-// CompileEdited is Compile for a transcript of which edits hide or replace
-// parts. Entries are its suffix, from wherever the edits hide nothing more.
+// is left out. Time and memory grow with the number of entries, which are the transcript's suffix from
+// wherever the edits hide nothing more.
 func CompileEdited(c Compiler, sections []string, entries []Entry, chain []ExecutionID, edits Edits) []Message {
 	entries = edits.Apply(entries)
 	order := shownSections(c, sections, entries)

@@ -167,6 +167,9 @@ type Definition struct {
 
 // Conflicts names the fields that are set in given and differ, but for those of one execution: model, budget.
 func (d Definition) Conflicts(given Definition) []string {
+	for _, g := range []*Guards{&d.Guards, &given.Guards} {
+		g.FinishReasons = nilIfEmpty(g.FinishReasons)
+	}
 	var fields []string
 	for field, value := range reflect.ValueOf(given).Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -33,15 +33,6 @@ func (s MessageStore) Section(name string) []Message {
 	return nil
 }
 
-// Len is the number of messages in all sections.
-func (s MessageStore) Len() int {
-	n := 0
-	for _, section := range s.sections {
-		n += len(section.Messages)
-	}
-	return n
-}
-
 // With returns the store with messages at the end of a section, which is created where there is none.
 // It fails where a message holds what is not JSON.
 func (s MessageStore) With(name string, messages ...Message) (MessageStore, error) {
@@ -57,17 +48,6 @@ func (s MessageStore) With(name string, messages ...Message) (MessageStore, erro
 	}
 	sections[i].Messages = append(slices.Clip(sections[i].Messages), kept...)
 	return MessageStore{sections}, nil
-}
-
-// Entries lists all messages as entries of a transcript, section by section, without digests.
-func (s MessageStore) Entries() []Entry {
-	entries := make([]Entry, 0, s.Len())
-	for _, section := range s.sections {
-		for _, m := range section.Messages {
-			entries = append(entries, Entry{Index: len(entries), Section: section.Name, Message: m})
-		}
-	}
-	return entries
 }
 
 // filtered returns the store with the messages that keep accepts.
