@@ -5,8 +5,6 @@ import (
 	"time"
 )
 
-// This file is the life of an execution on the agent's state.
-
 // BeginExecution returns the state with a new execution in progress, which takes the user messages that
 // waited. What an earlier one left is dropped. It fails where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {

@@ -2,10 +2,9 @@ package domain
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
-
-// This file is the steps of the execution on the agent's state.
 
 // WithStepStarted returns the state with a step in progress, the next by number.
 // It fails where no execution is in progress or a step already is.
@@ -205,4 +204,44 @@ func (f Folded) with(step AgentStep) Folded {
 		f.Errors = slices.Clone(f.Errors[max(0, len(f.Errors)-MaxFoldedErrors):])
 	}
 	return f
+}
+
+// candidate is the step that the answer is looked for in: the one in progress
+// once the model has answered, else the last completed one.
+func (s AgentState) candidate() (AgentStep, bool) {
+	if c, ok := s.CurrentStep(); ok && c.Response != nil {
+		return c, true
+	}
+	return s.LastStep()
+}
+
+// HasFinalResponse reports whether the newest step is a final response with a text that is not blank.
+func (s AgentState) HasFinalResponse() bool {
+	_, ok := s.FinalResponse()
+	return ok
+}
+
+// FinalResponse returns the messages of the answer, where there is one.
+func (s AgentState) FinalResponse() ([]Message, bool) {
+	step, ok := s.candidate()
+	if !ok || step.Type() != StepFinalResponse || strings.TrimSpace(step.Text()) == "" {
+		return nil, false
+	}
+	return step.Output, true
+}
+
+// CurrentResponse returns the final response, else what the newest step put
+// out, if the model wrote anything in it.
+func (s AgentState) CurrentResponse() ([]Message, bool) {
+	step, ok := s.candidate()
+	if !ok || strings.TrimSpace(step.Text()) == "" {
+		return nil, false
+	}
+	return step.Output, true
+}
+
+// Answer is the text of the current response; empty where there is none.
+func (s AgentState) Answer() string {
+	messages, _ := s.CurrentResponse()
+	return AnswerText(messages)
 }
