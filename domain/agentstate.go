@@ -94,7 +94,7 @@ func (s AgentState) WithMessages(section string, messages []Message, now time.Ti
 // WithMetadata returns the state with a note in its context. A nil value takes
 // the key away. It fails where the value is not JSON.
 func (s AgentState) WithMetadata(key string, value json.RawMessage, now time.Time) (AgentState, error) {
-	metadata := make(Metadata, len(s.w.Context.w.Metadata)+1)
+	metadata := Metadata{}
 	maps.Copy(metadata, s.w.Context.w.Metadata)
 	if metadata[key] = value; value == nil {
 		delete(metadata, key)

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -19,22 +20,14 @@ func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	return written, nil
 }
 
-// isPlain reports whether raw is surely canonical already: true, or a text that
-// needs no escaping, which is nearly all that metadata holds.
+// plain are bytes that JSON never escapes: those of ids and most notes.
+const plain = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ -_.:/"
+
+// isPlain reports whether raw is surely canonical already, as nearly all metadata is.
 func isPlain(raw json.RawMessage) bool {
-	if string(raw) == "true" {
-		return true
-	}
-	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
-		return false
-	}
-	for _, b := range raw[1 : len(raw)-1] {
-		switch {
-		case b < 0x20, b >= 0x7f, b == '"', b == '\\', b == '<', b == '>', b == '&':
-			return false
-		}
-	}
-	return true
+	text, opened := bytes.CutPrefix(raw, []byte{'"'})
+	text, closed := bytes.CutSuffix(text, []byte{'"'})
+	return opened && closed && len(bytes.Trim(text, plain)) == 0 || string(raw) == "true"
 }
 
 // kept returns a copy with canonical values, and nil for an empty one.

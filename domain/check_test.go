@@ -142,3 +142,60 @@ func TestShortenLaws(t *testing.T) {
 		require.True(t, len(text) <= n || len(short) > n-utf8.UTFMax, "no more is cut than has to be")
 	})
 }
+
+func TestCheckBaseURL(t *testing.T) {
+	t.Parallel()
+	for _, fine := range []string{"http://localhost:8080", "https://models.example.com/v1?x=1"} {
+		require.Empty(t, domain.CheckBaseURL(fine), fine)
+	}
+	for text, fault := range map[string]string{
+		"https://user@example.com": "holds a user", "https://%zz@example.com": "holds a user", "ftp://example.com": "is no address",
+		"https://": "is no address", "models.example.com": "is no address", "https://%zz": "is no address",
+	} {
+		require.Contains(t, domain.CheckBaseURL(text), fault, text)
+	}
+	require.NotContains(t, domain.CheckBaseURL("ftp://example.com?key=secret"), "secret")
+}
+
+func TestFallbacksAreChecked(t *testing.T) {
+	t.Parallel()
+	with := func(f domain.Fallback) error {
+		return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "plan.yaml"}, Fallbacks: []domain.Fallback{f}}.Check()
+	}
+	other := domain.LLMConfig{Provider: "scripted", Model: "other.yaml"}
+	require.NoError(t, with(domain.Fallback{Model: other, On: domain.Failures()}))
+	require.ErrorContains(t, with(domain.Fallback{}), "fallbacks[0]: model: has no provider")
+	require.ErrorContains(t, with(domain.Fallback{Model: other, On: []domain.Failure{"rain"}}), "fallbacks[0].on: ")
+}
+
+func TestDeadlinesAreInYearsThatAreWritten(t *testing.T) {
+	t.Parallel()
+	for year, fits := range map[int]bool{0: false, 1: true, 9999: true, 10000: false} {
+		deadline := time.Date(year, time.June, 1, 0, 0, 0, 0, time.UTC)
+		require.Equal(t, fits, domain.ExecutionBudget{Deadline: &deadline}.Check() == nil, year)
+	}
+}
+
+// TestRawJSONIsKeptAsItIsWritten: what a state keeps of raw JSON is what is read
+// back of it.
+func TestRawJSONIsKeptAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	for raw, kept := range map[string]string{
+		`"plain a/b-c_d.e:f"`: `"plain a/b-c_d.e:f"`, `"<"`: `"\u003c"`, `"a&b"`: `"a\u0026b"`, ` true `: `true`, `true`: `true`, `""`: `""`,
+	} {
+		s := must(t)(idleState(t).WithMetadata("a", json.RawMessage(raw), after(1)))
+		require.Equal(t, kept, string(s.Metadata()["a"]), raw)
+		message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Opaque: json.RawMessage(raw), Data: []byte{}}}}
+		s = must(t)(s.WithMessages("raw", []domain.Message{message}, after(2)))
+		part := s.Context().MessageStore().Section("raw")[0].Parts[0]
+		require.Equal(t, kept, string(part.Opaque), raw)
+		require.Nil(t, part.Data, "an empty list is none")
+	}
+	message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Data: []byte{}}, {Type: domain.PartText, Text: "a"}}}
+	s := must(t)(idleState(t).WithMessages("raw", []domain.Message{message}, after(2)))
+	require.Nil(t, s.Context().MessageStore().Section("raw")[0].Parts[0].Data)
+	for _, raw := range []string{`"a`, `a"`, `"`, `"a\"`, `nothing`, `"a"b"`} {
+		_, err := idleState(t).WithMetadata("a", json.RawMessage(raw), after(1))
+		require.ErrorContains(t, err, "metadata.a: is not valid JSON", raw)
+	}
+}

@@ -189,15 +189,18 @@ func TestCompilerNames(t *testing.T) {
 		require.True(t, c.Builtin(), c)
 	}
 	require.True(t, domain.Compiler("").Builtin())
+	require.False(t, domain.Compiler("").ShowsTraces())
+	require.False(t, domain.CurrentTrace.ShowsTraces())
+	require.True(t, domain.AllSections.ShowsTraces())
 	longest := strings.Repeat("x", domain.MaxCompilerName)
-	for _, name := range []string{"newest_first", "v2", longest} {
+	for _, name := range []string{"newest_first", "v2", "a0z9", longest} {
 		got, err := decoded[domain.Compiler](name)
 		require.NoError(t, err)
 		require.Equal(t, name, got)
 		require.False(t, domain.Compiler(name).Builtin(), name)
 	}
 	for name, fault := range map[string]string{
-		"Newest": "is no name of one", "a-b": "is no name of one", "a b": "is no name of one", "\xff": "is no name of one",
+		"Newest": "is no name of one", "a-b": "is no name of one", "a b": "is no name of one", "`": "is no name of one", "{": "is no name of one", "/": "is no name of one", ":": "is no name of one", "\xff": "is no name of one",
 		longest + "x": "has 65 bytes; at most 64",
 	} {
 		_, err := decoded[domain.Compiler](name)
