@@ -199,3 +199,65 @@ func TestRawJSONIsKeptAsItIsWritten(t *testing.T) {
 		require.ErrorContains(t, err, "metadata.a: is not valid JSON", raw)
 	}
 }
+
+func TestResponseFormatsDifferInEachField(t *testing.T) {
+	t.Parallel()
+	format := domain.ResponseFormat{Type: domain.FormatSchema, Name: "n", Schema: json.RawMessage(`{}`), Mode: domain.OutputTool}
+	require.True(t, format.Equal(format))
+	for _, change := range []func(*domain.ResponseFormat){
+		func(f *domain.ResponseFormat) { f.Type = domain.FormatJSON }, func(f *domain.ResponseFormat) { f.Name = "m" },
+		func(f *domain.ResponseFormat) { f.Schema = json.RawMessage(`[]`) }, func(f *domain.ResponseFormat) { f.Mode = "" },
+	} {
+		other := format
+		change(&other)
+		require.False(t, format.Equal(other))
+	}
+}
+
+// TestFailuresThatFallbacksTake names each error as fallbacks do, and whether one
+// that lists nothing takes over from it.
+func TestFailuresThatFallbacksTake(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err     *domain.Error
+		failure domain.Failure
+		taken   bool
+	}{
+		{domain.CodedErrorf(domain.Invalid, domain.CodeQuota, "x"), domain.FailureQuota, true},
+		{domain.CodedErrorf(domain.Invalid, domain.CodeContextOverflow, "x"), domain.FailureContextOverflow, false},
+		{domain.CodedErrorf(domain.Invalid, domain.CodeFiltered, "x"), domain.FailureFiltered, false},
+		{domain.CodedErrorf(domain.Invalid, domain.CodeGivenUp, "x"), domain.FailureUnavailable, true},
+		{domain.Errorf(domain.Throttled, "x"), domain.FailureThrottled, true},
+		{domain.Errorf(domain.Invalid, "x"), "", true},
+	} {
+		failure, ok := domain.FailureOf(c.err)
+		require.Equal(t, c.failure, failure)
+		require.Equal(t, c.failure != "", ok)
+		if ok {
+			require.Equal(t, c.taken, domain.Fallback{}.Takes(failure), failure)
+			require.True(t, domain.Fallback{On: []domain.Failure{failure}}.Takes(failure))
+			require.False(t, domain.Fallback{On: []domain.Failure{"another"}}.Takes(failure))
+		}
+	}
+}
+
+func TestNamesBeginAndEndWithTheirLetters(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "a.-_"} {
+		require.NoError(t, domain.CheckAgentName(name), name)
+	}
+	for _, name := range []string{"`", "{", "@", "[", "/", ":", ".a", "-a", "_a"} {
+		require.ErrorContains(t, domain.CheckAgentName(name), "at byte 0", name)
+	}
+}
+
+func TestAStateThatHasNoStepFoldsNone(t *testing.T) {
+	t.Parallel()
+	s := begunState(t)
+	require.Equal(t, 0, s.WithStepsFolded(true).StepCount())
+	started, ok := s.ExecutionStartedAt()
+	require.True(t, ok)
+	require.False(t, started.IsZero())
+	_, ok = idleState(t).ExecutionStartedAt()
+	require.False(t, ok)
+}

@@ -20,7 +20,7 @@ func CompileEdited(c Compiler, sections []string, entries []Entry, chain []Execu
 	for i := range entries {
 		m, tags := &entries[i].Message, entries[i].tags()
 		switch {
-		case m.Role == RoleTool && m.ToolResult != nil:
+		case m.ToolResult != nil:
 			ranks[i] = hidden
 			if call := calls.find(i, m.ToolResult.CallID); call >= 0 {
 				ranks[i] = ranks[call]

@@ -75,7 +75,7 @@ func (e Edits) shown(entries []Entry) iter.Seq2[int, string] {
 		calls := callIndex{entries: entries, latest: -1}
 		for i := range entries {
 			m, place := &entries[i].Message, i
-			if m.Role == RoleTool && m.ToolResult != nil {
+			if m.ToolResult != nil {
 				place = calls.find(i, m.ToolResult.CallID)
 			}
 			if entries[i].calls() {

@@ -62,7 +62,7 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 	if step < 0 || step > len(record.Steps) {
 		return AgentState{}, Errorf(Invalid, "step: is %d; give one from 0 to %d", step, len(record.Steps))
 	}
-	later := make(map[StepID]bool, len(record.Steps)-step)
+	later := map[StepID]bool{}
 	for _, s := range record.Steps[step:] {
 		later[s.Step.ID] = true
 	}
