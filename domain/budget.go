@@ -96,7 +96,7 @@ func (b ExecutionBudget) Check() error {
 		total, _ := rule.Total(b)
 		year := total.at.UTC().Year() // 1, where it is none
 		switch {
-		case !(total.seconds >= 0 && total.seconds <= MaxBudgetSeconds): //nolint:staticcheck // so that NaN is refused too
+		case !(total.seconds >= 0 && total.seconds <= MaxBudgetSeconds): // as NaN is
 			return Errorf(Invalid, "%s: is %v; give a number from 0 to %.0f, or leave it out for no limit", rule.Key, total.seconds, MaxBudgetSeconds)
 		case year < 1 || year > 9999:
 			return Errorf(Invalid, "%s: is in the year %d; give a date like 2030-01-31T12:00:00Z", rule.Key, year)

@@ -203,7 +203,8 @@ func TestRawJSONIsKeptAsItIsWritten(t *testing.T) {
 func TestResponseFormatsDifferInEachField(t *testing.T) {
 	t.Parallel()
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Name: "n", Schema: json.RawMessage(`{}`), Mode: domain.OutputTool}
-	require.True(t, format.Equal(format))
+	same := format
+	require.True(t, format.Equal(same))
 	for _, change := range []func(*domain.ResponseFormat){
 		func(f *domain.ResponseFormat) { f.Type = domain.FormatJSON }, func(f *domain.ResponseFormat) { f.Name = "m" },
 		func(f *domain.ResponseFormat) { f.Schema = json.RawMessage(`[]`) }, func(f *domain.ResponseFormat) { f.Mode = "" },
