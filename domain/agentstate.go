@@ -2,77 +2,69 @@ package domain
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 )
 
-// An AgentState is all that is known of an agent: who it is and what it knows,
-// across its executions, and, from the beginning of one execution until the
-// next begins, that execution. It is a value: every change returns another one
-// and leaves its receiver as it was. Times and ids are arguments. The zero
-// value belongs to no agent; begin with NewAgentState.
-type AgentState struct {
-	id             AgentID
-	parent         AgentID
-	createdAt      time.Time
-	updatedAt      time.Time
-	executionCount int
-	config         LLMConfig
-	context        AgentContext
-	// origin is what the next execution goes on from.
-	origin *Origin
-	// execution is nil between executions. What it points to never changes.
-	execution *ExecutionState
-}
+// An AgentState is all that is known of an agent: who it is and what it knows, across its executions, and,
+// from the beginning of one until the next begins, that execution. It is a value: every change returns
+// another one. Times and ids are arguments. Begin with NewAgentState.
+type AgentState struct{ w stateWire }
 
 // NewAgentState returns the state of an agent that has done nothing yet. parent
 // is zero unless it is a sub-agent.
 func NewAgentState(id, parent AgentID, now time.Time, config LLMConfig) AgentState {
-	return AgentState{id: id, parent: parent, createdAt: utc(now), updatedAt: utc(now), config: config.kept()}
+	return AgentState{stateWire{
+		SchemaVersion: SchemaVersion, AgentID: id, ParentAgentID: parent,
+		CreatedAt: utc(now), UpdatedAt: utc(now), LLMConfig: config.kept(),
+	}}
 }
 
 // AgentID identifies the agent for its whole life.
-func (s AgentState) AgentID() AgentID { return s.id }
+func (s AgentState) AgentID() AgentID { return s.w.AgentID }
 
 // ParentAgentID identifies the agent whose sub-agent this one is, if any.
-func (s AgentState) ParentAgentID() (AgentID, bool) { return s.parent, !s.parent.IsZero() }
+func (s AgentState) ParentAgentID() (AgentID, bool) {
+	return s.w.ParentAgentID, !s.w.ParentAgentID.IsZero()
+}
 
 // CreatedAt is when the agent was made.
-func (s AgentState) CreatedAt() time.Time { return s.createdAt }
+func (s AgentState) CreatedAt() time.Time { return s.w.CreatedAt }
 
 // UpdatedAt is when the state last changed.
-func (s AgentState) UpdatedAt() time.Time { return s.updatedAt }
+func (s AgentState) UpdatedAt() time.Time { return s.w.UpdatedAt }
 
 // ExecutionCount is how many executions have begun.
-func (s AgentState) ExecutionCount() int { return s.executionCount }
+func (s AgentState) ExecutionCount() int { return s.w.ExecutionCount }
 
-// LLMConfig decides the requests to the model.
-func (s AgentState) LLMConfig() LLMConfig { return s.config.kept() }
+// LLMConfig decides the request that is sent to a model. It never holds a key: the worker does.
+func (s AgentState) LLMConfig() LLMConfig { return s.w.LLMConfig.kept() }
 
 // WithLLMConfig returns the state with another model or other settings of it.
 func (s AgentState) WithLLMConfig(c LLMConfig, now time.Time) AgentState {
-	s.config = c.kept()
+	s.w.LLMConfig = c.kept()
 	return s.updated(now)
 }
 
 // Context is what the agent knows across its executions.
-func (s AgentState) Context() AgentContext { return s.context }
+func (s AgentState) Context() AgentContext { return s.w.Context }
 
 // Messages are those of the default section. The caller must not change them.
-func (s AgentState) Messages() []Message { return s.context.store.Section(SectionMessages) }
+func (s AgentState) Messages() []Message { return s.store().Section(SectionMessages) }
 
 // Metadata returns a copy of the notes of the context.
-func (s AgentState) Metadata() Metadata { return s.context.Metadata() }
+func (s AgentState) Metadata() Metadata { return maps.Clone(s.w.Context.w.Metadata) }
 
 // SystemPrompt is the operator's instruction.
-func (s AgentState) SystemPrompt() string { return s.context.SystemPrompt() }
+func (s AgentState) SystemPrompt() string { return s.w.Context.w.SystemPrompt }
 
 // ResponseFormat says what an answer must be.
-func (s AgentState) ResponseFormat() ResponseFormat { return s.context.ResponseFormat() }
+func (s AgentState) ResponseFormat() ResponseFormat { return s.w.Context.w.ResponseFormat }
 
 // WithSystemPrompt returns the state with another instruction.
 func (s AgentState) WithSystemPrompt(text string, now time.Time) AgentState {
-	s.context = s.context.WithSystemPrompt(text)
+	s.w.Context.w.SystemPrompt = text
 	return s.updated(now)
 }
 
@@ -82,59 +74,76 @@ func (s AgentState) WithUserMessage(id MessageID, text string, now time.Time) Ag
 	m := UserMessage(text)
 	m.ID, m.CreatedAt = id, utc(now)
 	if s.HasActiveExecution() {
-		m = Tag{ExecutionID: s.execution.id}.Apply(m)
+		m = Tag{ExecutionID: s.execution().ID()}.Apply(m)
 	}
-	s.context, _ = s.context.WithMessages(SectionMessages, m) // a text cannot fail
-	return s.updated(now)
+	s, _ = s.WithMessages(SectionMessages, []Message{m}, now) // a text cannot fail
+	return s
 }
 
-// WithMessages returns the state with messages at the end of a section; the
-// empty name is the default section's. They join as they are: tag them before.
-// Adding copies the section, so add many at once. It fails where a message
-// holds what is not JSON.
+// WithMessages returns the state with messages at the end of a section; empty is the default one. They
+// join as they are: tag them before, and add many at once. It fails where one holds what is not JSON.
 func (s AgentState) WithMessages(section string, messages []Message, now time.Time) (AgentState, error) {
-	context, err := s.context.WithMessages(section, messages...)
-	return s.withContext(context, now, err)
+	store, err := s.store().With(section, messages...)
+	if err != nil {
+		return s, invalid(err)
+	}
+	s.w.Context.w.MessageStore = store
+	return s.updated(now), nil
 }
 
 // WithMetadata returns the state with a note in its context. A nil value takes
 // the key away. It fails where the value is not JSON.
 func (s AgentState) WithMetadata(key string, value json.RawMessage, now time.Time) (AgentState, error) {
-	context, err := s.context.WithMetadata(key, value)
-	return s.withContext(context, now, err)
-}
-
-// WithResponseFormat returns the state with another form of answers. It fails
-// where the format makes no sense.
-func (s AgentState) WithResponseFormat(f ResponseFormat, now time.Time) (AgentState, error) {
-	context, err := s.context.WithResponseFormat(f)
-	return s.withContext(context, now, err)
-}
-
-func (s AgentState) withContext(c AgentContext, now time.Time, err error) (AgentState, error) {
-	if err != nil {
-		return s, &Error{Kind: Invalid, Message: err.Error()}
+	metadata := Metadata{}
+	maps.Copy(metadata, s.w.Context.w.Metadata)
+	if metadata[key] = value; value == nil {
+		delete(metadata, key)
 	}
-	s.context = c
+	kept, err := metadata.kept()
+	if err != nil {
+		return s, invalid(in("metadata", err))
+	}
+	s.w.Context.w.Metadata = kept
 	return s.updated(now), nil
 }
 
+// WithResponseFormat returns the state with another form of answers. It fails
+// where the type is unknown, or the schema is missing or not JSON.
+func (s AgentState) WithResponseFormat(f ResponseFormat, now time.Time) (AgentState, error) {
+	kept, err := f.kept()
+	if err != nil {
+		return s, invalid(err)
+	}
+	s.w.Context.w.ResponseFormat = kept
+	return s.updated(now), nil
+}
+
+func (s AgentState) store() MessageStore { return s.w.Context.w.MessageStore }
+
 func (s AgentState) updated(now time.Time) AgentState {
-	s.updatedAt = utc(now)
+	s.w.UpdatedAt = utc(now)
 	return s
+}
+
+// execution is the one in progress or the one that ended last; between
+// executions its zero value, which has begun nothing and used nothing.
+func (s AgentState) execution() ExecutionState {
+	if s.w.Execution == nil {
+		return ExecutionState{}
+	}
+	return *s.w.Execution
 }
 
 // changed returns the state with its execution changed. The execution that the
 // receiver points to stays as it was.
-func (s AgentState) changed(now time.Time, change func(*ExecutionState)) AgentState {
-	execution := *s.execution
-	change(&execution)
-	s.execution = &execution
+func (s AgentState) changed(now time.Time, change func(*executionWire)) AgentState {
+	execution := *s.w.Execution
+	change(&execution.w)
+	s.w.Execution = &execution
 	return s.updated(now)
 }
 
-// active fails unless an execution is in progress: nothing ever begins one
-// quietly.
+// active fails unless an execution is in progress: nothing ever begins one quietly.
 func (s AgentState) active(doing string) error {
 	if s.HasActiveExecution() {
 		return nil
@@ -144,3 +153,10 @@ func (s AgentState) active(doing string) error {
 
 // plus appends to a slice that is shared.
 func plus[T any](shared []T, more ...T) []T { return append(slices.Clip(shared), more...) }
+
+// An AgentContext is what an agent knows across its executions: its messages, its instruction, its notes,
+// and the form that its answers take, of which only the messages are such.
+type AgentContext struct{ w contextWire }
+
+// MessageStore returns all messages, by section.
+func (c AgentContext) MessageStore() MessageStore { return c.w.MessageStore }

@@ -6,10 +6,8 @@ import (
 	"time"
 )
 
-// An ExecutionBudget bounds one execution. An absent limit is no limit; a limit
-// of zero is valid and lets nothing happen. It is checked before anything is
-// spent; what a provider counts beyond our estimate of its input is the one way
-// to exceed it.
+// An ExecutionBudget bounds one execution. An absent limit is none; zero lets nothing happen. It is checked
+// before anything is spent: only what a provider counts beyond our estimate of its input can exceed it.
 type ExecutionBudget struct {
 	// MaxSteps bounds the steps.
 	MaxSteps *int64 `json:"max_steps,omitempty"`
@@ -26,6 +24,25 @@ type ExecutionBudget struct {
 	MaxToolCalls *int64 `json:"max_tool_calls,omitempty"`
 }
 
+// slot is where the budget keeps a limit: a **int64, **float64 or **time.Time.
+func (b *ExecutionBudget) slot(limit Limit) any {
+	switch limit {
+	case LimitSteps:
+		return &b.MaxSteps
+	case LimitTokens:
+		return &b.MaxTokens
+	case LimitCost:
+		return &b.MaxCostNanoUSD
+	case LimitToolCalls:
+		return &b.MaxToolCalls
+	case LimitSeconds:
+		return &b.MaxSeconds
+	case LimitDeadline:
+		return &b.Deadline
+	}
+	return nil
+}
+
 // Spent is what an execution has used of its budget.
 type Spent struct {
 	Steps       int64   `json:"steps,omitzero"`
@@ -33,6 +50,24 @@ type Spent struct {
 	Seconds     float64 `json:"seconds,omitzero"`
 	CostNanoUSD int64   `json:"cost_nano_usd,omitzero"`
 	ToolCalls   int64   `json:"tool_calls,omitzero"`
+}
+
+// of is what was used of a limit; of a deadline that is the time.
+func (s Spent) of(limit Limit, now time.Time) Amount {
+	switch limit {
+	case LimitSteps:
+		return Count(UnitSteps, s.Steps)
+	case LimitTokens:
+		return Count(UnitTokens, s.Tokens)
+	case LimitCost:
+		return Count(UnitNanoUSD, s.CostNanoUSD)
+	case LimitToolCalls:
+		return Count(UnitCalls, s.ToolCalls)
+	case LimitSeconds:
+		return Seconds(s.Seconds)
+	case LimitDeadline:
+	}
+	return Moment(now)
 }
 
 // IsZero reports whether nothing was spent.
@@ -55,15 +90,27 @@ func Unlimited() ExecutionBudget { return ExecutionBudget{} }
 // IsEmpty reports whether no limit is set.
 func (b ExecutionBudget) IsEmpty() bool { return b == ExecutionBudget{} }
 
-// IsZero reports whether no limit is set.
-func (b ExecutionBudget) IsZero() bool { return b.IsEmpty() }
-
 // Check says which limit makes no sense, and what to give instead.
 func (b ExecutionBudget) Check() error {
-	for _, rule := range limitRules {
-		if err := rule.field.check(&b, rule); err != nil {
-			return err
+	for _, rule := range limitRules[:] {
+		total, _ := rule.Total(b)
+		year := total.at.UTC().Year() // 1, where it is none
+		switch {
+		case !(total.seconds >= 0 && total.seconds <= MaxBudgetSeconds): // as NaN is
+			return Errorf(Invalid, "%s: is %v; give a number from 0 to %.0f, or leave it out for no limit", rule.Key, total.seconds, MaxBudgetSeconds)
+		case year < 1 || year > 9999:
+			return Errorf(Invalid, "%s: is in the year %d; give a date like 2030-01-31T12:00:00Z", rule.Key, year)
+		case total.count < 0:
+			return Errorf(Invalid, "%s: is %v; give zero or more, or leave it out for no limit", rule.Key, total.count)
 		}
+	}
+	return nil
+}
+
+// CheckDeadline refuses a budget whose deadline has passed already.
+func (b ExecutionBudget) CheckDeadline(now time.Time) error {
+	if b.Deadline != nil && !b.Deadline.After(now) {
+		return Errorf(Invalid, "deadline: %s has passed; give one in the future", b.Deadline.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -75,34 +122,46 @@ func (b ExecutionBudget) IsExhausted(used Spent, now time.Time) bool {
 	return exhausted
 }
 
-// Remaining returns each set limit less what was used of it, never below zero.
-// The deadline stays.
+// Remaining returns each set limit less what was used of it, never below zero. The deadline stays.
 func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
-	left := b.clone()
-	for _, rule := range limitRules {
-		rule.field.less(&left, &used)
+	for _, rule := range limitRules[:] {
+		if left, set := rule.Total(b); set {
+			// A negative use counts as none, so that nothing overflows.
+			spent := rule.Used(used, time.Time{})
+			left.count = max(left.count-max(spent.count, 0), 0)
+			left.seconds = max(left.seconds-max(spent.seconds, 0), 0)
+			b = rule.With(b, left)
+		}
 	}
-	return left
+	return b
 }
 
 // CappedBy returns the smaller of each limit and the earlier deadline.
 func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
-	capped := b.clone()
-	for _, rule := range limitRules {
-		rule.field.cap(&capped, &other)
+	for _, rule := range limitRules[:] {
+		own, limited := rule.Total(b)
+		if limit, set := rule.Total(other); set && (!limited || limit.below(own)) {
+			own, limited = limit, true
+		}
+		if limited {
+			b = rule.With(b, own)
+		}
 	}
-	return capped
+	return b
 }
 
 // Extended returns the budget with the totals that are set in place of its
 // own, and without those that are lifted.
 func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
-	extended := b.clone()
-	for _, rule := range limitRules {
-		if slices.Contains(lift, rule.Limit) {
-			rule.field.lift(&extended)
+	var extended ExecutionBudget
+	for _, rule := range limitRules[:] {
+		total, set := rule.Total(totals)
+		if !set && !slices.Contains(lift, rule.Limit) {
+			total, set = rule.Total(b)
 		}
-		rule.field.take(&extended, &totals)
+		if set {
+			extended = rule.With(extended, total)
+		}
 	}
 	return extended
 }
@@ -112,142 +171,7 @@ func (b ExecutionBudget) clone() ExecutionBudget {
 	if b.IsEmpty() {
 		return b
 	}
-	return b.copied()
-}
-
-func (b ExecutionBudget) copied() ExecutionBudget {
-	for _, rule := range limitRules {
-		rule.field.take(&b, &b)
-	}
-	return b
-}
-
-// A budgetField is where a budget keeps a limit, and Spent what was used of it.
-// It is what makes limits of different types alike.
-type budgetField interface {
-	total(b *ExecutionBudget, unit Unit) (Amount, bool)
-	used(s *Spent, unit Unit, now time.Time) Amount
-	set(b *ExecutionBudget, total Amount)
-	// lift takes the limit away, take copies it where from sets it, cap takes
-	// the smaller one and less what is left of it.
-	lift(b *ExecutionBudget)
-	take(b, from *ExecutionBudget)
-	cap(b, other *ExecutionBudget)
-	less(b *ExecutionBudget, s *Spent)
-	reached(b *ExecutionBudget, s *Spent, now time.Time) bool
-	check(b *ExecutionBudget, rule LimitRule) error
-}
-
-// An amountField is a limit that is a number.
-type amountField[N int64 | float64] struct {
-	limit func(*ExecutionBudget) **N
-	spent func(*Spent) *N
-}
-
-func (f amountField[N]) total(b *ExecutionBudget, unit Unit) (Amount, bool) {
-	limit := *f.limit(b)
-	if limit == nil {
-		return Amount{unit: unit}, false
-	}
-	return amountOf(unit, *limit), true
-}
-
-func (f amountField[N]) used(s *Spent, unit Unit, _ time.Time) Amount {
-	return amountOf(unit, *f.spent(s))
-}
-
-func amountOf[N int64 | float64](unit Unit, n N) Amount {
-	if unit == UnitMilliseconds {
-		return Seconds(float64(n))
-	}
-	return Count(unit, int64(n))
-}
-
-func (f amountField[N]) set(b *ExecutionBudget, total Amount) {
-	if total.unit == UnitMilliseconds {
-		*f.limit(b) = new(N(total.seconds))
-		return
-	}
-	*f.limit(b) = new(N(total.count))
-}
-
-func (f amountField[N]) lift(b *ExecutionBudget) { *f.limit(b) = nil }
-
-func (f amountField[N]) take(b, from *ExecutionBudget) {
-	if limit := *f.limit(from); limit != nil {
-		*f.limit(b) = copied(limit)
-	}
-}
-
-func (f amountField[N]) cap(b, other *ExecutionBudget) {
-	own, limit := f.limit(b), *f.limit(other)
-	if limit != nil && (*own == nil || *limit < **own) {
-		*own = copied(limit)
-	}
-}
-
-// less takes a negative use for none, so that nothing overflows.
-func (f amountField[N]) less(b *ExecutionBudget, s *Spent) {
-	if limit := f.limit(b); *limit != nil {
-		*limit = new(max(**limit-max(*f.spent(s), 0), 0))
-	}
-}
-
-// reached is true also where a value is not a number: a limit never fails open.
-func (f amountField[N]) reached(b *ExecutionBudget, s *Spent, _ time.Time) bool {
-	limit := *f.limit(b)
-	return limit != nil && !(*f.spent(s) < *limit) //nolint:staticcheck // the negation is what makes NaN reach it
-}
-
-func (f amountField[N]) check(b *ExecutionBudget, rule LimitRule) error {
-	limit := *f.limit(b)
-	switch {
-	case limit == nil:
-	case rule.Unit == UnitMilliseconds && !(*limit >= 0 && float64(*limit) <= MaxBudgetSeconds):
-		return Errorf(Invalid, "%s: is %v; give a number from 0 to %.0f, or leave it out for no limit", rule.Key, *limit, MaxBudgetSeconds)
-	case *limit < 0:
-		return Errorf(Invalid, "%s: is %v; give zero or more, or leave it out for no limit", rule.Key, *limit)
-	}
-	return nil
-}
-
-// A deadlineField is the one limit that is a point in time, of which nothing is
-// ever spent.
-type deadlineField struct{}
-
-func (deadlineField) total(b *ExecutionBudget, unit Unit) (Amount, bool) {
-	if b.Deadline == nil {
-		return Amount{unit: unit}, false
-	}
-	return Moment(*b.Deadline), true
-}
-
-func (deadlineField) used(_ *Spent, _ Unit, now time.Time) Amount { return Moment(now) }
-func (deadlineField) set(b *ExecutionBudget, total Amount)        { b.Deadline = new(total.at) }
-func (deadlineField) lift(b *ExecutionBudget)                     { b.Deadline = nil }
-func (deadlineField) less(*ExecutionBudget, *Spent)               {}
-
-func (deadlineField) take(b, from *ExecutionBudget) {
-	if from.Deadline != nil {
-		b.Deadline = utcPointer(from.Deadline)
-	}
-}
-
-func (deadlineField) cap(b, other *ExecutionBudget) {
-	if other.Deadline != nil && (b.Deadline == nil || other.Deadline.Before(*b.Deadline)) {
-		b.Deadline = utcPointer(other.Deadline)
-	}
-}
-
-func (deadlineField) reached(b *ExecutionBudget, _ *Spent, now time.Time) bool {
-	return b.Deadline != nil && !now.Before(*b.Deadline)
-}
-
-func (deadlineField) check(b *ExecutionBudget, rule LimitRule) error {
-	if d := b.Deadline; d != nil && (d.UTC().Year() < 1 || d.UTC().Year() > 9999) {
-		return Errorf(Invalid, "%s: is in the year %d; give a date like 2030-01-31T12:00:00Z", rule.Key, d.UTC().Year())
-	}
-	return nil
+	return b.Extended(ExecutionBudget{}, nil)
 }
 
 func copied[T any](p *T) *T {
@@ -255,4 +179,81 @@ func copied[T any](p *T) *T {
 		return nil
 	}
 	return new(*p)
+}
+
+// ExecutionCounts are what an execution has used that its steps do not tell.
+type ExecutionCounts struct {
+	// ToolCalls are the calls that count against max_tool_calls: those that have begun.
+	ToolCalls int64 `json:"tool_calls,omitzero"`
+	// Waited is how long the execution has waited for people, and WaitingSince
+	// since when it does so now; zero: it does not.
+	Waited       time.Duration `json:"waited,omitzero"`
+	WaitingSince time.Time     `json:"waiting_since,omitzero"`
+	// Prior is what its origins have spent of its budget.
+	Prior Spent `json:"prior,omitzero"`
+}
+
+// Counts are the execution's; zero between executions.
+func (s AgentState) Counts() ExecutionCounts { return s.execution().Counts() }
+
+// WithCounts returns the state with other counts: those with which a loop takes over an execution.
+func (s AgentState) WithCounts(c ExecutionCounts, now time.Time) AgentState {
+	if s.w.Execution == nil {
+		return s
+	}
+	c.WaitingSince = utc(c.WaitingSince)
+	return s.changed(now, func(e *executionWire) { e.ExecutionCounts = c })
+}
+
+// WithToolCalls returns the state with more tool calls that count; a negative
+// number takes off those that did not begin after all.
+func (s AgentState) WithToolCalls(calls int64, now time.Time) AgentState {
+	counts := s.Counts()
+	counts.ToolCalls = max(counts.ToolCalls+calls, 0)
+	return s.WithCounts(counts, now)
+}
+
+// WithWaiting returns the state of an execution that begins to wait for people,
+// or goes on. The time between does not count as spent.
+func (s AgentState) WithWaiting(on bool, now time.Time) AgentState {
+	counts := s.Counts()
+	switch waiting := !counts.WaitingSince.IsZero(); {
+	case on && !waiting:
+		counts.WaitingSince = now
+	case !on && waiting:
+		counts.Waited, counts.WaitingSince = counts.waited(now), time.Time{}
+	}
+	return s.WithCounts(counts, now)
+}
+
+// waited is how long the execution has waited until now.
+func (c ExecutionCounts) waited(now time.Time) time.Duration {
+	if c.WaitingSince.IsZero() {
+		return c.Waited
+	}
+	return c.Waited + max(now.Sub(c.WaitingSince), 0)
+}
+
+// Spent is what counts against the execution's totals: its own, the step in progress included, and what its
+// origins had spent. Time that it has waited for people does not count.
+func (s AgentState) Spent(now time.Time) Spent {
+	if s.w.Execution == nil {
+		return Spent{}
+	}
+	e := s.w.Execution
+	if e.w.Status.Terminal() {
+		now = e.w.CompletedAt
+	}
+	total := e.total()
+	own := Spent{
+		Steps: int64(s.TransientStepCount()), Tokens: total.Usage.TotalTokens(), CostNanoUSD: total.CostNanoUSD,
+		Seconds: max(e.Duration(now).Seconds()-e.w.waited(now).Seconds(), 0), ToolCalls: e.w.ToolCalls,
+	}
+	return own.Add(e.w.Prior)
+}
+
+// BudgetLeft is the execution's budget less what was spent; see Spent.
+func (s AgentState) BudgetLeft(now time.Time) (ExecutionBudget, bool) {
+	budget, ok := s.Budget()
+	return budget.Remaining(s.Spent(now)), ok
 }

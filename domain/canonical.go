@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -19,22 +20,14 @@ func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	return written, nil
 }
 
-// isPlain reports whether raw is surely canonical already: true, or a text that
-// needs no escaping, which is nearly all that metadata holds.
+// plain are bytes that JSON never escapes: those of ids and most notes.
+const plain = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ -_.:/"
+
+// isPlain reports whether raw is surely canonical already, as nearly all metadata is.
 func isPlain(raw json.RawMessage) bool {
-	if string(raw) == "true" {
-		return true
-	}
-	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
-		return false
-	}
-	for _, b := range raw[1 : len(raw)-1] {
-		switch {
-		case b < 0x20, b >= 0x7f, b == '"', b == '\\', b == '<', b == '>', b == '&':
-			return false
-		}
-	}
-	return true
+	text, opened := bytes.CutPrefix(raw, []byte{'"'})
+	text, closed := bytes.CutSuffix(text, []byte{'"'})
+	return opened && closed && len(bytes.Trim(text, plain)) == 0 || string(raw) == "true"
 }
 
 // kept returns a copy with canonical values, and nil for an empty one.
@@ -53,8 +46,7 @@ func (m Metadata) kept() (Metadata, error) {
 	return kept, nil
 }
 
-// kept returns the message as a state keeps it: its time in UTC, its raw JSON
-// canonical.
+// kept returns the message as a state keeps it: its time in UTC, its raw JSON canonical.
 func (m Message) kept() (Message, error) {
 	if m.Role == "" {
 		return m, in("role", Errorf(Invalid, "is missing; say who speaks"))
@@ -65,83 +57,63 @@ func (m Message) kept() (Message, error) {
 	}
 	m.CreatedAt, m.Metadata = utc(m.CreatedAt), metadata
 	m.Parts, m.ToolCalls = nilIfEmpty(m.Parts), nilIfEmpty(m.ToolCalls)
-	for i, p := range m.Parts {
-		if p.Type == PartText && p.Opaque == nil && p.Data == nil {
-			continue
-		}
-		part, err := p.kept()
-		if err != nil {
-			return m, inItem("parts", i, err)
-		}
-		m.Parts = slices.Clone(m.Parts)
-		m.Parts[i] = part
+	if slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Type != PartText || p.Opaque != nil || p.Data != nil }) {
+		m.Parts, err = keptAll("parts", m.Parts, Part.kept)
 	}
-	return m, nil
+	return m, err
 }
 
 func (p Part) kept() (Part, error) {
 	if p.Type == "" {
 		return p, in("type", Errorf(Invalid, "is missing; say what the part holds"))
 	}
-	p.Data = nilIfEmpty(p.Data)
-	if len(p.Opaque) == 0 {
-		p.Opaque = nil
+	p.Data, p.Opaque = nilIfEmpty(p.Data), nilIfEmpty(p.Opaque)
+	if p.Opaque == nil {
 		return p, nil
 	}
 	var err error
-	if p.Opaque, err = canonical(p.Opaque); err != nil {
-		return p, in("opaque", err)
-	}
-	return p, nil
+	p.Opaque, err = canonical(p.Opaque)
+	return p, in("opaque", err)
 }
 
 func keptMessages(messages []Message) ([]Message, error) {
-	kept := slices.Clone(nilIfEmpty(messages))
-	for i, m := range kept {
+	return keptAll("messages", messages, Message.kept)
+}
+
+// keptAll returns a copy of a list as a state keeps it, nil for an empty one.
+func keptAll[T any](field string, list []T, kept func(T) (T, error)) ([]T, error) {
+	list = slices.Clone(nilIfEmpty(list))
+	for i, one := range list {
 		var err error
-		if kept[i], err = m.kept(); err != nil {
-			return nil, inItem("messages", i, err)
+		if list[i], err = kept(one); err != nil {
+			return nil, inItem(field, i, err)
 		}
 	}
-	return kept, nil
+	return list, nil
 }
 
 // kept returns the signal as a state keeps it.
 func (s StopSignal) kept() (StopSignal, error) {
-	var err error
-	if s.Context, err = s.Context.kept(); err != nil {
-		return s, in("context", err)
+	if s.Reason == "" {
+		return s, in("reason", Errorf(Invalid, "is missing; a signal has one"))
 	}
-	return s, nil
+	var err error
+	s.Context, err = s.Context.kept()
+	return s, in("context", err)
 }
 
 // kept returns the continuation as a state keeps it.
 func (c Continuation) kept() (Continuation, error) {
-	var err error
-	if c.StopSignals, err = keptSignals(c.StopSignals); err != nil {
-		return c, in("stop_signals", err)
-	}
-	if c.Overridden, err = keptSignals(c.Overridden); err != nil {
-		return c, in("overridden", err)
-	}
-	if c.Late, err = keptSignals(c.Late); err != nil {
-		return c, in("late", err)
+	for _, list := range []struct {
+		field   string
+		signals *[]StopSignal
+	}{{"stop_signals", &c.StopSignals}, {"overridden", &c.Overridden}, {"late", &c.Late}} {
+		var err error
+		if *list.signals, err = keptAll(list.field, *list.signals, StopSignal.kept); err != nil {
+			return c, err
+		}
 	}
 	return c, nil
-}
-
-func keptSignals(signals []StopSignal) ([]StopSignal, error) {
-	kept := slices.Clone(nilIfEmpty(signals))
-	for i, s := range kept {
-		if s.Reason == "" {
-			return nil, in(item(i), in("reason", Errorf(Invalid, "is missing; a signal has one")))
-		}
-		var err error
-		if kept[i], err = s.kept(); err != nil {
-			return nil, in(item(i), err)
-		}
-	}
-	return kept, nil
 }
 
 // kept returns a configuration that shares nothing with c. Options that are
@@ -152,6 +124,23 @@ func (c LLMConfig) kept() LLMConfig {
 		c.Options = options
 	}
 	return c
+}
+
+// kept returns the format as a state keeps it. It fails where the type is unknown,
+// or the schema is missing or not JSON.
+func (f ResponseFormat) kept() (ResponseFormat, error) {
+	err := in("type", new(FormatType).UnmarshalText([]byte(f.Type)))
+	if err == nil {
+		err = in("mode", new(OutputMode).UnmarshalText([]byte(f.Mode)))
+	}
+	if err == nil && f.Type == FormatSchema && (f.Name == "" || len(f.Schema) == 0) {
+		err = Errorf(Invalid, "json_schema needs a name and a schema")
+	}
+	if f.Schema = nilIfEmpty(f.Schema); err == nil && f.Schema != nil {
+		f.Schema, err = canonical(f.Schema)
+		err = in("schema", err)
+	}
+	return f, in("response_format", err)
 }
 
 // nilIfEmpty makes the two kinds of empty slice one, as JSON does.

@@ -1,10 +1,11 @@
 package domain
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -37,22 +38,28 @@ func CheckBaseURL(text string) string {
 	return ""
 }
 
-// Check says what is wrong with a definition, as far as that can be told
-// without a worker.
+// Check says what is wrong with a definition, as far as that can be told without a worker.
 func (d Definition) Check() error {
 	switch {
 	case d.Model.Provider == "":
 		return Errorf(Invalid, "model: has no provider; write it as provider/model")
 	case d.Model.Model == "":
 		return Errorf(Invalid, "model: has no name; write it as provider/model")
-	case d.Model.MaxOutputTokens < 0:
-		return Errorf(Invalid, "max_output_tokens: is %d; it may not be negative", d.Model.MaxOutputTokens)
-	case d.Model.ContextWindow < 0:
-		return Errorf(Invalid, "context_window: is %d; it may not be negative", d.Model.ContextWindow)
-	case d.Attempts < 0:
-		return Errorf(Invalid, "attempts: is %d; it may not be negative", d.Attempts)
-	case d.InferenceTimeout < 0:
-		return Errorf(Invalid, "inference_timeout: is %s; it may not be negative", d.InferenceTimeout)
+	}
+	for _, field := range []struct {
+		name     string
+		negative bool
+		value    any
+	}{
+		{"max_output_tokens", d.Model.MaxOutputTokens < 0, d.Model.MaxOutputTokens},
+		{"context_window", d.Model.ContextWindow < 0, d.Model.ContextWindow},
+		{"attempts", d.Attempts < 0, d.Attempts},
+		{"inference_timeout", d.InferenceTimeout < 0, d.InferenceTimeout},
+		{"tool_timeout", d.ToolTimeout < 0, d.ToolTimeout},
+	} {
+		if field.negative {
+			return Errorf(Invalid, "%s: is %v; it may not be negative", field.name, field.value)
+		}
 	}
 	if d.Compiler == SelectedSections && len(d.Sections) == 0 {
 		return Errorf(Invalid, "sections: is empty; compiler selected_sections needs the names of those to show")
@@ -60,28 +67,20 @@ func (d Definition) Check() error {
 	if err := checkText("model", d.Model.String(), MaxReason); err != nil {
 		return err
 	}
-	if text := d.Model.BaseURL; text != "" {
-		if wrong := CheckBaseURL(text); wrong != "" {
-			return Errorf(Invalid, "base_url: %s", wrong)
-		}
+	if wrong := CheckBaseURL(d.Model.BaseURL); d.Model.BaseURL != "" && wrong != "" {
+		return Errorf(Invalid, "base_url: %s", wrong)
 	}
 	if err := checkText("system prompt", d.SystemPrompt, MaxSystemPrompt); err != nil {
 		return err
 	}
-	for _, name := range d.Tools {
-		if strings.TrimSpace(name) == "" {
-			return Errorf(Invalid, "tool: is empty; give the name of a tool")
-		}
+	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
+	if slices.ContainsFunc(d.Tools, blank) {
+		return Errorf(Invalid, "tool: is empty; give the name of a tool")
 	}
-	for _, name := range d.Hooks {
-		if strings.TrimSpace(name) == "" {
-			return Errorf(Invalid, "hooks: one is empty; give the name of a hook")
-		}
+	if slices.ContainsFunc(d.Hooks, blank) {
+		return Errorf(Invalid, "hooks: one is empty; give the name of a hook")
 	}
-	if d.ToolTimeout < 0 {
-		return Errorf(Invalid, "tool_timeout: is %s; it may not be negative", d.ToolTimeout)
-	}
-	if t := d.Model.Timeouts; t.Connect < 0 || t.FirstByte < 0 || t.Idle < 0 {
+	if t := d.Model.Timeouts; min(t.Connect, t.FirstByte, t.Idle) < 0 {
 		return Errorf(Invalid, "timeouts: one is negative; give a time such as 30s, or leave it out")
 	}
 	for i, f := range d.Fallbacks {
@@ -94,29 +93,11 @@ func (d Definition) Check() error {
 			}
 		}
 	}
-	if p := d.Model.Price; p != nil {
-		if err := p.Check(); err != nil {
-			return err
-		}
+	if _, err := d.Format.kept(); err != nil {
+		return invalid(err)
 	}
-	if _, err := (AgentContext{}).WithResponseFormat(d.Format); err != nil {
-		return &Error{Kind: Invalid, Message: err.Error()}
-	}
-	if err := d.Guards.Check(); err != nil {
-		return err
-	}
-	if err := d.Compaction.Check(); err != nil {
-		return err
-	}
-	return d.Budget.Check()
-}
-
-// CheckDeadline refuses a budget whose deadline has passed already.
-func (b ExecutionBudget) CheckDeadline(now time.Time) error {
-	if b.Deadline != nil && !b.Deadline.After(now) {
-		return Errorf(Invalid, "deadline: %s has passed; give one in the future", b.Deadline.Format(time.RFC3339))
-	}
-	return nil
+	price := cmp.Or(d.Model.Price, &Price{})
+	return cmp.Or(price.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check())
 }
 
 func checkText(field, text string, limit int) error {

@@ -130,16 +130,6 @@ func TestLLMConfigEqual(t *testing.T) {
 	require.Equal(t, "scripted/plan.yaml", other.String())
 }
 
-func TestResolvedTool(t *testing.T) {
-	t.Parallel()
-	resolved := contract.Resolved{Tools: []domain.ToolSpec{{Name: "a"}, {Name: "b"}}}
-	tool, ok := resolved.Tool("b")
-	require.True(t, ok)
-	require.Equal(t, "b", tool.Name)
-	_, ok = resolved.Tool("c")
-	require.False(t, ok)
-}
-
 func TestShortenLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -153,8 +143,122 @@ func TestShortenLaws(t *testing.T) {
 	})
 }
 
-func TestSegmentKey(t *testing.T) {
+func TestCheckBaseURL(t *testing.T) {
 	t.Parallel()
-	segment := contract.Segment{RunID: "run", From: 3, To: 7, Digest: domain.DigestOf()}
-	require.Equal(t, "segments/agent/alice/run/3-7-47DEQpj8HBSa-_TImW-5JA", segment.Key(domain.WorkflowID("alice")))
+	for _, fine := range []string{"http://localhost:8080", "https://models.example.com/v1?x=1"} {
+		require.Empty(t, domain.CheckBaseURL(fine), fine)
+	}
+	for text, fault := range map[string]string{
+		"https://user@example.com": "holds a user", "https://%zz@example.com": "holds a user", "ftp://example.com": "is no address",
+		"https://": "is no address", "models.example.com": "is no address", "https://%zz": "is no address",
+	} {
+		require.Contains(t, domain.CheckBaseURL(text), fault, text)
+	}
+	require.NotContains(t, domain.CheckBaseURL("ftp://example.com?key=secret"), "secret")
+}
+
+func TestFallbacksAreChecked(t *testing.T) {
+	t.Parallel()
+	with := func(f domain.Fallback) error {
+		return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "plan.yaml"}, Fallbacks: []domain.Fallback{f}}.Check()
+	}
+	other := domain.LLMConfig{Provider: "scripted", Model: "other.yaml"}
+	require.NoError(t, with(domain.Fallback{Model: other, On: domain.Failures()}))
+	require.ErrorContains(t, with(domain.Fallback{}), "fallbacks[0]: model: has no provider")
+	require.ErrorContains(t, with(domain.Fallback{Model: other, On: []domain.Failure{"rain"}}), "fallbacks[0].on: ")
+}
+
+func TestDeadlinesAreInYearsThatAreWritten(t *testing.T) {
+	t.Parallel()
+	for year, fits := range map[int]bool{0: false, 1: true, 9999: true, 10000: false} {
+		deadline := time.Date(year, time.June, 1, 0, 0, 0, 0, time.UTC)
+		require.Equal(t, fits, domain.ExecutionBudget{Deadline: &deadline}.Check() == nil, year)
+	}
+}
+
+// TestRawJSONIsKeptAsItIsWritten: what a state keeps of raw JSON is what is read
+// back of it.
+func TestRawJSONIsKeptAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	for raw, kept := range map[string]string{
+		`"plain a/b-c_d.e:f"`: `"plain a/b-c_d.e:f"`, `"<"`: `"\u003c"`, `"a&b"`: `"a\u0026b"`, ` true `: `true`, `true`: `true`, `""`: `""`,
+	} {
+		s := must(t)(idleState(t).WithMetadata("a", json.RawMessage(raw), after(1)))
+		require.Equal(t, kept, string(s.Metadata()["a"]), raw)
+		message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Opaque: json.RawMessage(raw), Data: []byte{}}}}
+		s = must(t)(s.WithMessages("raw", []domain.Message{message}, after(2)))
+		part := s.Context().MessageStore().Section("raw")[0].Parts[0]
+		require.Equal(t, kept, string(part.Opaque), raw)
+		require.Nil(t, part.Data, "an empty list is none")
+	}
+	message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Data: []byte{}}, {Type: domain.PartText, Text: "a"}}}
+	s := must(t)(idleState(t).WithMessages("raw", []domain.Message{message}, after(2)))
+	require.Nil(t, s.Context().MessageStore().Section("raw")[0].Parts[0].Data)
+	for _, raw := range []string{`"a`, `a"`, `"`, `"a\"`, `nothing`, `"a"b"`} {
+		_, err := idleState(t).WithMetadata("a", json.RawMessage(raw), after(1))
+		require.ErrorContains(t, err, "metadata.a: is not valid JSON", raw)
+	}
+}
+
+func TestResponseFormatsDifferInEachField(t *testing.T) {
+	t.Parallel()
+	format := domain.ResponseFormat{Type: domain.FormatSchema, Name: "n", Schema: json.RawMessage(`{}`), Mode: domain.OutputTool}
+	same := format
+	require.True(t, format.Equal(same))
+	for _, change := range []func(*domain.ResponseFormat){
+		func(f *domain.ResponseFormat) { f.Type = domain.FormatJSON }, func(f *domain.ResponseFormat) { f.Name = "m" },
+		func(f *domain.ResponseFormat) { f.Schema = json.RawMessage(`[]`) }, func(f *domain.ResponseFormat) { f.Mode = "" },
+	} {
+		other := format
+		change(&other)
+		require.False(t, format.Equal(other))
+	}
+}
+
+// TestFailuresThatFallbacksTake names each error as fallbacks do, and whether one
+// that lists nothing takes over from it.
+func TestFailuresThatFallbacksTake(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err     *domain.Error
+		failure domain.Failure
+		taken   bool
+	}{
+		{domain.CodedErrorf(domain.Invalid, domain.CodeQuota, "x"), domain.FailureQuota, true},
+		{domain.CodedErrorf(domain.Invalid, domain.CodeContextOverflow, "x"), domain.FailureContextOverflow, false},
+		{domain.CodedErrorf(domain.Invalid, domain.CodeFiltered, "x"), domain.FailureFiltered, false},
+		{domain.CodedErrorf(domain.Invalid, domain.CodeGivenUp, "x"), domain.FailureUnavailable, true},
+		{domain.Errorf(domain.Throttled, "x"), domain.FailureThrottled, true},
+		{domain.Errorf(domain.Invalid, "x"), "", true},
+	} {
+		failure, ok := domain.FailureOf(c.err)
+		require.Equal(t, c.failure, failure)
+		require.Equal(t, c.failure != "", ok)
+		if ok {
+			require.Equal(t, c.taken, domain.Fallback{}.Takes(failure), failure)
+			require.True(t, domain.Fallback{On: []domain.Failure{failure}}.Takes(failure))
+			require.False(t, domain.Fallback{On: []domain.Failure{"another"}}.Takes(failure))
+		}
+	}
+}
+
+func TestNamesBeginAndEndWithTheirLetters(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "a.-_"} {
+		require.NoError(t, domain.CheckAgentName(name), name)
+	}
+	for _, name := range []string{"`", "{", "@", "[", "/", ":", ".a", "-a", "_a"} {
+		require.ErrorContains(t, domain.CheckAgentName(name), "at byte 0", name)
+	}
+}
+
+func TestAStateThatHasNoStepFoldsNone(t *testing.T) {
+	t.Parallel()
+	s := begunState(t)
+	require.Equal(t, 0, s.WithStepsFolded(true).StepCount())
+	started, ok := s.ExecutionStartedAt()
+	require.True(t, ok)
+	require.False(t, started.IsZero())
+	_, ok = idleState(t).ExecutionStartedAt()
+	require.False(t, ok)
 }

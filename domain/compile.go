@@ -5,20 +5,12 @@ import (
 	"slices"
 )
 
-// Compile returns the messages that a compiler shows to the model. sections are
-// those that SelectedSections shows; chain is the current execution and the
-// executions it goes on from, whose traces CurrentTrace keeps.
+// CompileEdited returns the messages that a compiler shows to the model. sections are for SelectedSections;
+// chain is the execution and those it goes on from, whose traces CurrentTrace keeps.
 //
-// A call and its results stay or go together, and in the same section: the
-// assistant message decides. A result without its call, which no provider
-// accepts, is left out. Time and memory grow with the number of entries, for the
-// few sections that a transcript has.
-func Compile(c Compiler, sections []string, entries []Entry, chain []ExecutionID) []Message {
-	return CompileEdited(c, sections, entries, chain, Edits{})
-}
-
-// CompileEdited is Compile for a transcript of which edits hide or replace
-// parts. Entries are its suffix, from wherever the edits hide nothing more.
+// A call and its results stay or go together, where the assistant message does; a result without its call
+// is left out. Time and memory grow with the number of entries, which are the transcript's suffix from
+// wherever the edits hide nothing more.
 func CompileEdited(c Compiler, sections []string, entries []Entry, chain []ExecutionID, edits Edits) []Message {
 	entries = edits.Apply(entries)
 	order := shownSections(c, sections, entries)
@@ -28,7 +20,7 @@ func CompileEdited(c Compiler, sections []string, entries []Entry, chain []Execu
 	for i := range entries {
 		m, tags := &entries[i].Message, entries[i].tags()
 		switch {
-		case m.Role == RoleTool && m.ToolResult != nil:
+		case m.ToolResult != nil:
 			ranks[i] = hidden
 			if call := calls.find(i, m.ToolResult.CallID); call >= 0 {
 				ranks[i] = ranks[call]
@@ -38,7 +30,7 @@ func CompileEdited(c Compiler, sections []string, entries []Entry, chain []Execu
 		default:
 			ranks[i] = int32(slices.Index(order, sectionName(entries[i].Section))) //nolint:gosec // a handful of sections
 		}
-		if m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+		if entries[i].calls() {
 			calls.add(i)
 		}
 		if ranks[i] != hidden {
@@ -79,9 +71,8 @@ func shownSections(c Compiler, selected []string, entries []Entry) []string {
 	return inferenceOrder(names)
 }
 
-// A callIndex finds the message that made a call. Call ids repeat, so the
-// nearest message before the result counts. Nearly always that is the latest
-// message with calls; only a transcript in another order costs a map.
+// A callIndex finds the nearest message before a result that made its call, since call ids repeat. Nearly
+// always that is the latest with calls; only a transcript in another order costs a map.
 type callIndex struct {
 	entries []Entry
 	latest  int
@@ -103,8 +94,7 @@ func (x *callIndex) remember(i int) {
 	}
 }
 
-// find returns the index of the message that made the call which the entry at
-// i answers, or -1.
+// find returns the index of the message that made the call which the entry at i answers, or -1.
 func (x *callIndex) find(i int, callID string) int {
 	if x.latest >= 0 {
 		calls := x.entries[x.latest].Message.ToolCalls
@@ -119,7 +109,7 @@ func (x *callIndex) find(i int, callID string) int {
 	if x.byID == nil {
 		x.byID = make(map[string]int)
 		for k := range x.entries[:i] {
-			if m := &x.entries[k].Message; m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+			if x.entries[k].calls() {
 				x.remember(k)
 			}
 		}
@@ -130,15 +120,13 @@ func (x *callIndex) find(i int, callID string) int {
 	return -1
 }
 
-// A Compiler chooses what of the transcript the model sees. It only reads: the
-// transcript is never pruned by it. The zero value is CurrentTrace. Beside the
-// ones below a worker can have others, by name.
+// A Compiler chooses what of the transcript the model sees; it never prunes it. The zero value is
+// CurrentTrace. A worker can have others, by name.
 type Compiler string
 
 const (
-	// CurrentTrace shows the whole conversation, but of the traces (what the
-	// agent did on its way to its answers) only those of the current execution
-	// and of the executions it goes on from.
+	// CurrentTrace shows the conversation, but of traces (what the agent did on its way to its
+	// answers) only those of this execution and of those it goes on from.
 	CurrentTrace Compiler = "current_trace"
 	// AllSections shows everything.
 	AllSections Compiler = "all_sections"
@@ -159,9 +147,7 @@ func (c Compiler) Builtin() bool { return c == "" || slices.Contains(Compilers()
 // MaxCompilerName is the longest name of a compiler, in bytes.
 const MaxCompilerName = 64
 
-// UnmarshalText accepts any name of lower-case letters, digits and underscores,
-// and reads the empty text as CurrentTrace. Whether there is such a compiler is
-// known to the worker.
+// UnmarshalText accepts any name of lower-case letters, digits and underscores: the worker knows which exist.
 func (c *Compiler) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*c = CurrentTrace
@@ -179,9 +165,7 @@ func (c *Compiler) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Shown reports whether a compiler shows the entry in an execution, edits
-// aside: a trace is shown by CurrentTrace only in the chain of executions that
-// it belongs to.
+// Shown reports whether a compiler shows the entry in a chain of executions, edits aside.
 func (e *Entry) Shown(c Compiler, chain []ExecutionID) bool {
 	if c.ShowsTraces() {
 		return true
@@ -189,6 +173,9 @@ func (e *Entry) Shown(c Compiler, chain []ExecutionID) bool {
 	tags := e.tags()
 	return !tags.trace || slices.Contains(chain, tags.execution)
 }
+
+// calls reports whether the message is the model's and asks for tools.
+func (e *Entry) calls() bool { return e.Message.Role == RoleAssistant && len(e.Message.ToolCalls) > 0 }
 
 // Trace reports whether the message is trace.
 func (e *Entry) Trace() bool { return e.tags().trace }

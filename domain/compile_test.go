@@ -95,7 +95,7 @@ func TestCompile(t *testing.T) {
 				chain = append(chain, executionID(n))
 			}
 			var got []string
-			for _, m := range domain.Compile(c.compiler, c.sections, entries, chain) {
+			for _, m := range domain.CompileEdited(c.compiler, c.sections, entries, chain, domain.Edits{}) {
 				got = append(got, m.Name)
 			}
 			require.Equal(t, c.want, got)
@@ -123,7 +123,7 @@ func TestCompileLaws(t *testing.T) {
 		compiler := rapid.SampledFrom(domain.Compilers()).Draw(t, "compiler")
 		sections := rapid.SliceOf(rapid.SampledFrom([]string{"", "summary", "notes", "none"})).Draw(t, "sections")
 		shown := map[int]int{}
-		for place, m := range domain.Compile(compiler, sections, entries, []domain.ExecutionID{executionID(1)}) {
+		for place, m := range domain.CompileEdited(compiler, sections, entries, []domain.ExecutionID{executionID(1)}, domain.Edits{}) {
 			i := at[m.Name]
 			require.NotContains(t, shown, i, "once")
 			require.Equal(t, entries[i].Message, m)
@@ -162,7 +162,7 @@ func callOf(entries []domain.Entry, i int) int {
 func TestCompileAllocates(t *testing.T) {
 	entries := longTalk(2000)
 	chain := []domain.ExecutionID{executionID(1)}
-	require.LessOrEqual(t, testing.AllocsPerRun(5, func() { domain.Compile(domain.CurrentTrace, nil, entries, chain) }), 10.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(5, func() { domain.CompileEdited(domain.CurrentTrace, nil, entries, chain, domain.Edits{}) }), 10.0)
 }
 
 func longTalk(n int) []domain.Entry {
@@ -179,7 +179,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				domain.Compile(domain.CurrentTrace, nil, entries, []domain.ExecutionID{executionID(1)})
+				domain.CompileEdited(domain.CurrentTrace, nil, entries, []domain.ExecutionID{executionID(1)}, domain.Edits{})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
 		})

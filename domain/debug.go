@@ -26,7 +26,7 @@ func (s AgentState) Debug(now time.Time) DebugView {
 	execution, ok := s.Execution()
 	left, _ := s.BudgetLeft(now)
 	view := DebugView{
-		Status: s.Status(), ExecutionCount: s.executionCount, HasExecution: ok, ExecutionID: execution.id,
+		Status: s.Status(), ExecutionCount: s.w.ExecutionCount, HasExecution: ok, ExecutionID: execution.ID(),
 		Steps: s.StepCount(), Continuation: s.inWords(), HasErrors: s.HasErrors(), Errors: []string{},
 		UsageView: s.Usage().View(), BudgetLeft: left,
 	}
@@ -42,22 +42,21 @@ func (s AgentState) Debug(now time.Time) DebugView {
 
 // inWords says whether the loop goes on, by the rule of ShouldStop.
 func (s AgentState) inWords() string {
-	if s.execution == nil {
-		return "stops: there is no execution"
-	}
-	signal, signalled := s.StopSignal()
+	signal, _ := s.StopSignal()
 	switch {
-	case s.execution.status.Terminal():
+	case s.w.Execution == nil:
+		return "stops: there is no execution"
+	case s.Status().Terminal():
 		return fmt.Sprintf("ended: %s", signal.Reason)
-	case signalled && s.execution.continuation.Stops() && signal.Source != "":
+	case s.Continuation().Stops() && signal.Source != "":
 		return fmt.Sprintf("stops: %s, by %s", signal.Reason, signal.Source)
-	case signalled && s.execution.continuation.Stops():
+	case s.Continuation().Stops():
 		return fmt.Sprintf("stops: %s", signal.Reason)
-	case s.execution.continuation.Requested:
+	case s.Continuation().Requested:
 		return "goes on: something asked for it"
 	case !s.ShouldStop():
 		return "goes on: the step asked for tools"
-	case s.execution.currentOrLast() == nil:
+	case s.execution().currentOrLast() == nil:
 		return "stops: no step has begun"
 	}
 	return "stops: the step asked for no tools"

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Decode reads a value from JSON. Where json.Unmarshal says only that some date
-// or enum is wrong, Decode names the field. Keys that T does not have are
+// Decode reads a value from JSON, and names the field that was wrong. Keys that T does not have are
 // ignored, so that an older reader survives a newer writer.
 func Decode[T any](data []byte) (T, error) {
 	var value T
@@ -24,8 +23,7 @@ func Decode[T any](data []byte) (T, error) {
 	return value, nil
 }
 
-// DecodeInto decodes into a pointer and names the field that was wrong. The
-// search for it costs nothing where all is well.
+// DecodeInto decodes into a pointer and names the field that was wrong.
 func DecodeInto(data []byte, target any) error {
 	err := json.Unmarshal(data, target)
 	if err == nil {
@@ -60,24 +58,37 @@ func in(field string, err error) error {
 }
 
 // inItem says that err arose in an item of a field.
-func inItem(field string, i int, err error) error {
-	return in(field, in(item(i), err))
-}
+func inItem(field string, i int, err error) error { return in(field, in(item(i), err)) }
 
 func item(i int) string { return fmt.Sprintf("[%d]", i) }
 
 // blame finds out where in data decoding into a type failed, by decoding its
 // parts one by one. err is what decoding the whole gave.
 func blame(data []byte, typ reflect.Type, err error) error {
+	var values map[string]json.RawMessage
+	var items []json.RawMessage
 	switch {
 	case decodesItself(typ):
-		return err
 	case typ.Kind() == reflect.Pointer:
 		return blame(data, typ.Elem(), err)
-	case typ.Kind() == reflect.Struct:
-		return blameFields(data, typ, err)
-	case typ.Kind() == reflect.Slice:
-		return blameItems(data, typ, err)
+	case typ.Kind() == reflect.Struct && json.Unmarshal(data, &values) == nil:
+		for _, field := range reflect.VisibleFields(typ) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			for _, key := range slices.Sorted(maps.Keys(values)) {
+				if name == "" || name == "-" || !strings.EqualFold(key, name) {
+					continue
+				}
+				if wrong := DecodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
+					return in(key, wrong)
+				}
+			}
+		}
+	case typ.Kind() == reflect.Slice && json.Unmarshal(data, &items) == nil:
+		for i, raw := range items {
+			if wrong := DecodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
+				return in(item(i), wrong)
+			}
+		}
 	}
 	return err
 }
@@ -88,53 +99,12 @@ func decodesItself(typ reflect.Type) bool {
 		pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-func blameFields(data []byte, typ reflect.Type, err error) error {
-	var values map[string]json.RawMessage
-	if json.Unmarshal(data, &values) != nil {
-		return err
-	}
-	for _, field := range reflect.VisibleFields(typ) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if name == "" || name == "-" || !strings.EqualFold(key, name) {
-				continue
-			}
-			if wrong := DecodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
-				return in(key, wrong)
-			}
-		}
-	}
-	return err
-}
-
-func blameItems(data []byte, typ reflect.Type, err error) error {
-	var items []json.RawMessage
-	if json.Unmarshal(data, &items) != nil {
-		return err
-	}
-	for i, raw := range items {
-		if wrong := DecodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
-			return in(item(i), wrong)
-		}
-	}
-	return err
-}
-
-// utc returns the instant as it is kept and written: in UTC, with nanoseconds
-// and without a monotonic reading, so that what is decoded equals what was
-// encoded. The few instants that JSON can only write in another zone, at either
-// end of its years, keep theirs.
+// utc returns the instant as it is kept: in UTC, with nanoseconds and without a monotonic reading, so that
+// what is decoded equals what was encoded. At either end of JSON's years it keeps its zone.
 func utc(t time.Time) time.Time {
 	t = t.Round(0)
 	if year := t.UTC().Year(); year < 0 || year > 9999 {
 		return t
 	}
 	return t.UTC()
-}
-
-func utcPointer(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return new(utc(*t))
 }

@@ -1,15 +1,16 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"everstep/domain/enum"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
-// LLMConfig decides the request that is sent to a model. It never holds a key:
-// keys are found only on the worker.
+// LLMConfig decides the request that is sent to a model. It never holds a key: the worker does.
 type LLMConfig struct {
 	// Provider is the adapter: scripted, openai-chat.
 	Provider string `json:"provider"`
@@ -31,8 +32,7 @@ type LLMConfig struct {
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 }
 
-// Timeouts bound the parts of one request to a model; the whole of it is
-// bounded by the definition's InferenceTimeout. What is zero is the worker's.
+// Timeouts bound the parts of one request to a model, InferenceTimeout all of it. Zero is the worker's.
 type Timeouts struct {
 	// Connect is until a connection is ready.
 	Connect time.Duration `json:"connect,omitzero"`
@@ -41,9 +41,6 @@ type Timeouts struct {
 	// Idle is the longest pause inside an answer.
 	Idle time.Duration `json:"idle,omitzero"`
 }
-
-// IsZero reports whether none is set.
-func (t Timeouts) IsZero() bool { return t == Timeouts{} }
 
 // String returns provider/model, the form that flags and files use.
 func (c LLMConfig) String() string { return c.Provider + "/" + c.Model }
@@ -57,8 +54,7 @@ type ResponseFormat struct {
 	// Name and Schema are set for FormatSchema.
 	Name   string          `json:"name,omitzero"`
 	Schema json.RawMessage `json:"schema,omitempty"`
-	// Mode says how the model is told. The zero value lets the worker choose
-	// what the provider can do best.
+	// Mode says how the model is told; zero lets the worker choose.
 	Mode OutputMode `json:"mode,omitzero"`
 }
 
@@ -84,15 +80,10 @@ func FormatTypes() []FormatType { return []FormatType{FormatText, FormatJSON, Fo
 
 // UnmarshalText accepts the known types, and reads the empty text as FormatText.
 func (f *FormatType) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*f = FormatText
-		return nil
-	}
-	return enum.Decode(f, text, FormatTypes(), "response format")
+	return enum.DecodeOr(f, text, FormatTypes(), "response format", FormatText)
 }
 
-// An OutputMode says how a model is told of a response format. The answer is
-// checked all the same.
+// An OutputMode says how a model is told of a response format. The answer is checked all the same.
 type OutputMode string
 
 const (
@@ -107,18 +98,12 @@ const (
 // OutputModes lists every mode.
 func OutputModes() []OutputMode { return []OutputMode{OutputNative, OutputTool, OutputInstruction} }
 
-// UnmarshalText accepts the known modes, and the empty text, which lets the
-// worker choose.
+// UnmarshalText accepts the known modes, and the empty text, which lets the worker choose.
 func (m *OutputMode) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*m = ""
-		return nil
-	}
-	return enum.Decode(m, text, OutputModes(), "output mode")
+	return enum.DecodeOr(m, text, OutputModes(), "output mode", "")
 }
 
-// An Effect says what happens if a tool call is made twice, and so what may be
-// done after a crash.
+// An Effect says what happens if a tool call is made twice, and so what may be done after a crash.
 type Effect string
 
 const (
@@ -126,11 +111,9 @@ const (
 	ReadOnly Effect = "read_only"
 	// Idempotent calls do the same when done twice: they run again.
 	Idempotent Effect = "idempotent"
-	// Keyed calls hand the tool execution's id to the other side, which makes
-	// the effect once for each key: they run again.
+	// Keyed calls hand their id to the other side, which acts once for each: they run again.
 	Keyed Effect = "keyed"
-	// AtMostOnce calls never run a second time once they may have begun: their
-	// outcome is then unknown. It is the default.
+	// AtMostOnce calls that may have begun never run again: their outcome is unknown. The default.
 	AtMostOnce Effect = "at_most_once"
 )
 
@@ -142,11 +125,7 @@ func (e Effect) Repeatable() bool { return e == ReadOnly || e == Idempotent || e
 
 // UnmarshalText accepts the known effects, and reads the empty text as AtMostOnce.
 func (e *Effect) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*e = AtMostOnce
-		return nil
-	}
-	return enum.Decode(e, text, Effects(), "effect")
+	return enum.DecodeOr(e, text, Effects(), "effect", AtMostOnce)
 }
 
 // A ToolSpec is what the model and the workflow know of a tool.
@@ -167,8 +146,7 @@ type Definition struct {
 	Fallbacks    []Fallback `json:"fallbacks,omitempty"`
 	SystemPrompt string     `json:"system_prompt,omitzero"`
 	Tools        []string   `json:"tools,omitempty"`
-	// Hooks are the names of the hooks that the agent uses, beside those that
-	// the worker gives to all.
+	// Hooks are by name, beside those that the worker gives to all.
 	Hooks  []string        `json:"hooks,omitempty"`
 	Guards Guards          `json:"guards,omitzero"`
 	Budget ExecutionBudget `json:"budget,omitzero"`
@@ -178,61 +156,47 @@ type Definition struct {
 	// Sections are those that SelectedSections shows, in that order.
 	Sections   []string   `json:"sections,omitempty"`
 	Compaction Compaction `json:"compaction,omitzero"`
-	// Attempts bounds the tries of one inference or repeatable tool call.
-	// Zero is DefaultAttempts.
+	// Attempts bounds the tries of one inference or repeatable tool call. Zero is DefaultAttempts.
 	Attempts int `json:"attempts,omitzero"`
-	// InferenceTimeout bounds one attempt of an inference; zero is
-	// DefaultInferenceTimeout.
+	// InferenceTimeout bounds one attempt of an inference; zero is DefaultInferenceTimeout.
 	InferenceTimeout time.Duration `json:"inference_timeout,omitzero"`
-	// ToolTimeout bounds one attempt of a call of a tool that sets no bound
-	// itself; zero is DefaultToolTimeout.
+	// ToolTimeout is that of tools that set none; zero is DefaultToolTimeout.
 	ToolTimeout time.Duration `json:"tool_timeout,omitzero"`
 	// Source says where the definition was read, for people: a file's name.
 	Source string `json:"source,omitzero"`
 }
 
-// Conflicts names the fields that are set in given and differ. Model and budget
-// may: they are given for one execution.
+// Conflicts names the fields that are set in given and differ, but for those of one execution: model, budget.
 func (d Definition) Conflicts(given Definition) []string {
+	for _, g := range []*Guards{&d.Guards, &given.Guards} {
+		g.FinishReasons = nilIfEmpty(g.FinishReasons)
+	}
 	var fields []string
-	differs := func(field string, set, same bool) {
-		if set && !same {
-			fields = append(fields, field)
+	for field, value := range reflect.ValueOf(given).Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		own := reflect.ValueOf(d).FieldByIndex(field.Index)
+		bothEmpty := value.Kind() == reflect.Slice && value.Len()+own.Len() == 0
+		if !value.IsZero() && !bothEmpty && !reflect.DeepEqual(value.Interface(), own.Interface()) {
+			fields = append(fields, name)
 		}
 	}
-	differs("system_prompt", given.SystemPrompt != "", given.SystemPrompt == d.SystemPrompt)
-	differs("tools", given.Tools != nil, slices.Equal(given.Tools, d.Tools))
-	differs("fallbacks", given.Fallbacks != nil, reflect.DeepEqual(given.Fallbacks, d.Fallbacks))
-	differs("hooks", given.Hooks != nil, slices.Equal(given.Hooks, d.Hooks))
-	differs("guards", !given.Guards.IsZero(), reflect.DeepEqual(given.Guards, d.Guards))
-	differs("compaction", given.Compaction != Compaction{}, given.Compaction == d.Compaction)
-	differs("tool_timeout", given.ToolTimeout != 0, given.ToolTimeout == d.ToolTimeout)
-	differs("response_format", given.Format.Type != "", reflect.DeepEqual(given.Format, d.Format))
-	differs("compiler", given.Compiler != "", given.Compiler == d.Compiler)
-	differs("sections", given.Sections != nil, slices.Equal(given.Sections, d.Sections))
-	differs("attempts", given.Attempts != 0, given.Attempts == d.Attempts)
-	differs("inference_timeout", given.InferenceTimeout != 0, given.InferenceTimeout == d.InferenceTimeout)
-	return fields
+	return slices.DeleteFunc(fields, func(name string) bool { return slices.Contains([]string{"model", "budget", "source"}, name) })
 }
 
-// Compaction says when a conversation is made shorter for the model. The
-// transcript keeps all of it. In a definition what is absent has its default.
+// Compaction says when a conversation is made shorter for the model; the transcript keeps all of it.
 type Compaction struct {
 	// Off never compacts: a conversation that outgrows the window fails.
 	Off bool `json:"off,omitzero"`
-	// TriggerPercent of the window is from where on it compacts; zero is
-	// DefaultTriggerPercent.
+	// TriggerPercent of the window is from where on it compacts; zero is DefaultTriggerPercent.
 	TriggerPercent int `json:"trigger_percent,omitzero"`
-	// TargetPercent of the window is what it compacts to; zero is
-	// DefaultTargetPercent.
+	// TargetPercent of the window is what it compacts to; zero is DefaultTargetPercent.
 	TargetPercent int `json:"target_percent,omitzero"`
 }
 
 const (
 	// DefaultTriggerPercent leaves a fifth of the window for what estimates miss.
 	DefaultTriggerPercent = 80
-	// DefaultTargetPercent makes compactions rare, so that what is sent keeps a
-	// stable beginning in between.
+	// DefaultTargetPercent makes compactions rare, so that what is sent keeps its beginning.
 	DefaultTargetPercent = 40
 )
 
@@ -259,8 +223,7 @@ func (c Compaction) Check() error {
 	return nil
 }
 
-// A SummaryRequest makes an inference one that sums up a part of the
-// conversation, in place of one that goes on with it.
+// A SummaryRequest makes an inference one that sums up a part of the conversation.
 type SummaryRequest struct {
 	// To is the index before which all is summed up, an earlier summary included.
 	To int `json:"to"`
@@ -269,18 +232,15 @@ type SummaryRequest struct {
 	Window    int64 `json:"window,omitzero"`
 }
 
-// Guards are the built-in hooks that an agent can set, its budget aside. In a
-// definition what is absent has its default; in a Catalog all is set.
+// Guards are the built-in hooks that an agent can set. What is absent has its default; a Catalog sets all.
 type Guards struct {
 	// FinishReasons end the loop after a step whose inference had one of them.
 	FinishReasons []FinishReason `json:"finish_reasons,omitempty"`
 	// Repetition watches for identical tool calls without progress.
 	Repetition *Repetition `json:"repeated_calls,omitempty"`
-	// OutputRetries is how often the model is asked again for an answer that
-	// does not fit the response format; absent is DefaultOutputRetries.
+	// OutputRetries bounds how often an answer that does not fit is asked for again.
 	OutputRetries *int `json:"output_retries,omitempty"`
-	// FinalAnswer withholds the tools at the last step that max_steps allows,
-	// and tells the model to answer.
+	// FinalAnswer withholds the tools at the last step, and tells the model to answer.
 	FinalAnswer bool `json:"final_answer,omitzero"`
 }
 
@@ -289,8 +249,7 @@ func (g Guards) IsZero() bool {
 	return len(g.FinishReasons) == 0 && g.Repetition == nil && g.OutputRetries == nil && !g.FinalAnswer
 }
 
-// A Repetition bounds how many steps in a row may make the same tool calls and
-// get the same results.
+// A Repetition bounds the steps in a row that make the same tool calls and get the same results.
 type Repetition struct {
 	// Nudge is after how many the model is told; zero: never.
 	Nudge int `json:"nudge_after,omitzero"`
@@ -342,3 +301,20 @@ func (g Guards) Check() error {
 	}
 	return nil
 }
+
+const (
+	// DefaultAttempts is how often an inference or repeatable call is tried.
+	DefaultAttempts = 12
+	// DefaultInferenceTimeout bounds one attempt of an inference.
+	DefaultInferenceTimeout = 15 * time.Minute
+	// DefaultToolTimeout bounds one attempt of a tool call.
+	DefaultToolTimeout = 5 * time.Minute
+	// DefaultHookTimeout bounds one attempt of a hook that is an activity.
+	DefaultHookTimeout = 30 * time.Second
+	// ReportTime is what an activity has beyond the time-out of its work, to say that it is over. A
+	// worker takes it off again, so that the work's is decided once, where it is scheduled.
+	ReportTime = 30 * time.Second
+)
+
+// Tries bounds the attempts at an inference or a repeatable call.
+func (d Definition) Tries() int { return cmp.Or(max(d.Attempts, 0), DefaultAttempts) }

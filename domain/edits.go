@@ -5,21 +5,16 @@ import (
 	"iter"
 )
 
-// Edits are what hides or replaces parts of a transcript from the model. They
-// stand beside the messages, which never change. The zero value changes nothing.
+// Edits are what hides or replaces parts of a transcript, which never changes, from the model.
 // All bounds are indexes of the transcript; Cleared and Hidden only ever grow.
 type Edits struct {
-	// Cleared: results of tools before this index are shown by a note in their
-	// place.
+	// Cleared: results of tools before this index are shown by a note.
 	Cleared int `json:"cleared,omitzero"`
-	// Hidden: messages before this index are not shown; the summary stands for
-	// them. It never parts a call from its result.
+	// Hidden: the summary stands for messages before this index. It never parts a call from its result.
 	Hidden int `json:"hidden,omitzero"`
-	// Summary is the index of the summary, which is shown first, plus one;
-	// zero: there is none.
+	// Summary is the index of the summary, which is shown first, plus one; zero: none.
 	Summary int `json:"summary,omitzero"`
-	// Buffered: messages from Hidden up to this index are the section buffer:
-	// they were recent when the summary was made.
+	// Buffered: messages from Hidden up to here were recent when the summary was made.
 	Buffered int `json:"buffered,omitzero"`
 }
 
@@ -42,10 +37,8 @@ func (e Edits) Check(length int) error {
 	return nil
 }
 
-// Apply returns the entries that the edits leave, in the transcript's order: the
-// summary and the buffer in their sections, the contents of cleared results
-// replaced. No message that was given changes. Entries are a suffix of the
-// transcript; where nothing is edited they are returned as they are.
+// Apply returns the entries that the edits leave, in the transcript's order, of which they are a suffix.
+// No message that was given changes; where nothing is edited the entries are returned as they are.
 func (e Edits) Apply(entries []Entry) []Entry {
 	if e.IsZero() {
 		return entries
@@ -76,17 +69,16 @@ func (e Edits) room(entries []Entry) int {
 	return len(entries) - hidden
 }
 
-// shown yields the positions of the entries that the edits leave, each with its
-// section. A result goes with its call, and without one it is left out.
+// shown yields the positions of the entries that are left, and their sections. A result goes with its call.
 func (e Edits) shown(entries []Entry) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		calls := callIndex{entries: entries, latest: -1}
 		for i := range entries {
 			m, place := &entries[i].Message, i
-			if m.Role == RoleTool && m.ToolResult != nil {
+			if m.ToolResult != nil {
 				place = calls.find(i, m.ToolResult.CallID)
 			}
-			if m.Role == RoleAssistant && len(m.ToolCalls) > 0 {
+			if entries[i].calls() {
 				calls.add(i)
 			}
 			if place < 0 {
@@ -115,15 +107,13 @@ func (e Edits) place(entry *Entry) (section string, shown bool) {
 	return section, true
 }
 
-// isSummary reports whether an entry is the summary that is in force. A call or
-// a result never is one: shown alone it would be parted.
+// isSummary reports whether an entry is the summary in force. A call or a result never is one.
 func (e Edits) isSummary(entry *Entry) bool {
 	return e.Summary > 0 && entry.Index == e.Summary-1 &&
 		len(entry.Message.ToolCalls) == 0 && entry.Message.ToolResult == nil
 }
 
-// cleared returns the result with a note in place of its content, where that is
-// shorter. The note never changes, so that what is sent keeps its beginning.
+// cleared returns the result with a note in place of its content, where that is shorter.
 func (r *ToolResult) cleared() *ToolResult {
 	note := fmt.Sprintf("[cleared: %d bytes]", len(r.Content))
 	if len(note) >= len(r.Content) {

@@ -189,15 +189,18 @@ func TestCompilerNames(t *testing.T) {
 		require.True(t, c.Builtin(), c)
 	}
 	require.True(t, domain.Compiler("").Builtin())
+	require.False(t, domain.Compiler("").ShowsTraces())
+	require.False(t, domain.CurrentTrace.ShowsTraces())
+	require.True(t, domain.AllSections.ShowsTraces())
 	longest := strings.Repeat("x", domain.MaxCompilerName)
-	for _, name := range []string{"newest_first", "v2", longest} {
+	for _, name := range []string{"newest_first", "v2", "a0z9", longest} {
 		got, err := decoded[domain.Compiler](name)
 		require.NoError(t, err)
 		require.Equal(t, name, got)
 		require.False(t, domain.Compiler(name).Builtin(), name)
 	}
 	for name, fault := range map[string]string{
-		"Newest": "is no name of one", "a-b": "is no name of one", "a b": "is no name of one", "\xff": "is no name of one",
+		"Newest": "is no name of one", "a-b": "is no name of one", "a b": "is no name of one", "`": "is no name of one", "{": "is no name of one", "/": "is no name of one", ":": "is no name of one", "\xff": "is no name of one",
 		longest + "x": "has 65 bytes; at most 64",
 	} {
 		_, err := decoded[domain.Compiler](name)
@@ -222,15 +225,4 @@ func TestEffectRepeatable(t *testing.T) {
 		require.Equal(t, effect != domain.AtMostOnce, effect.Repeatable(), effect)
 	}
 	require.False(t, domain.Effect("").Repeatable(), "a tool that says nothing runs at most once")
-}
-
-func TestStopModeStronger(t *testing.T) {
-	t.Parallel()
-	modes := contract.StopModes()
-	for i, a := range modes {
-		for k, b := range modes {
-			require.Equal(t, modes[max(i, k)], a.Stronger(b), "%s and %s", a, b)
-		}
-	}
-	require.Equal(t, contract.AfterStep, contract.StopMode("").Stronger(""))
 }

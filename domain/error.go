@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A Kind says what to do about an error. It is the only table of what may be
-// tried again.
+// A Kind says what to do about an error. It is the only table of what may be tried again.
 type Kind string
 
 const (
@@ -28,9 +27,7 @@ const (
 )
 
 // Kinds lists every kind.
-func Kinds() []Kind {
-	return []Kind{Invalid, Denied, Throttled, Unavailable, TooLarge, Internal}
-}
+func Kinds() []Kind { return []Kind{Invalid, Denied, Throttled, Unavailable, TooLarge, Internal} }
 
 // Retryable reports whether the same request may succeed later.
 func (k Kind) Retryable() bool { return k == Throttled || k == Unavailable }
@@ -82,8 +79,7 @@ const (
 	CodeTimedOut Code = "timed_out"
 	// CodeGivenUp: the provider failed and says that another try would fail too.
 	CodeGivenUp Code = "given_up"
-	// CodeRerouted: the worker has a rate limit for the provider, which holds on
-	// another task queue than the one that the request came by.
+	// CodeRerouted: the provider's rate limit holds on another task queue than that of the request.
 	CodeRerouted Code = "rerouted"
 )
 
@@ -99,24 +95,18 @@ func Codes() []Code {
 
 // UnmarshalText accepts the known codes and the empty one.
 func (c *Code) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*c = ""
-		return nil
-	}
-	return enum.Decode(c, text, Codes(), "error code")
+	return enum.DecodeOr(c, text, Codes(), "error code", "")
 }
 
-// An Error is the one error type of Everstep: what to do, what happened, and a
-// text that is safe for users. It never holds a stack, a key or a provider's
-// raw body.
+// An Error is the one error type of Everstep: what to do, what happened, and a text that is safe for
+// users. It never holds a stack, a key or a provider's raw body.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Code    Code   `json:"code,omitzero"`
 	Message string `json:"message"`
 	// Source says where it arose: a provider, a tool, a hook, the server.
 	Source string `json:"source,omitzero"`
-	// RetryAfter is the delay that the other side asked for. It is not part of
-	// a saved state.
+	// RetryAfter is the delay that the other side asked for.
 	RetryAfter time.Duration `json:"-"`
 	// Billed means that the attempt may have cost money all the same.
 	Billed bool `json:"-"`
@@ -134,6 +124,9 @@ func CodedErrorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// invalid says that what a caller gave makes no sense.
+func invalid(err error) *Error { return &Error{Kind: Invalid, Message: err.Error()} }
+
 // Error returns the text that is safe for users.
 func (e *Error) Error() string { return e.Message }
 
@@ -143,8 +136,7 @@ func (e Error) From(source string) *Error {
 	return &e
 }
 
-// AsError finds the Error in err's chain; an error of another type becomes
-// Internal, with its text kept for operators only.
+// AsError finds the Error in err's chain; any other becomes Internal, its text for operators only.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -152,8 +144,15 @@ func AsError(err error) *Error {
 	return &Error{Kind: Internal, Message: "internal error", Detail: err.Error()}
 }
 
-// kept returns the error as a saved state keeps it: without what was only meant
-// for the next attempt or for operators. One without a kind is Internal.
+// value is a copy of the error, where there is one.
+func (e *Error) value() (Error, bool) {
+	if e == nil {
+		return Error{}, false
+	}
+	return *e, true
+}
+
+// kept returns the error without what was for the next attempt or for operators; its kind is never empty.
 func (e Error) kept() Error {
 	if e.Kind == "" {
 		e.Kind = Internal
@@ -169,14 +168,11 @@ func keptErrors(errs []Error) []Error {
 	return kept
 }
 
-// A Fallback is a model that takes over where the one before it failed for
-// good. It begins with the next step and stays for the rest of the execution;
-// the failed step is kept, with its error.
+// A Fallback is a model that takes over for good, from the next step on, where the one before it failed.
 type Fallback struct {
 	Model LLMConfig `json:"model"`
-	// On are the failures that it takes over from. Absent: all that say nothing
-	// of the conversation, so that another provider may well answer; those are
-	// all but context_overflow and filtered.
+	// On are the failures that it takes over from. Absent: all but context_overflow and filtered, which
+	// are of the conversation and not of the provider.
 	On []Failure `json:"on,omitempty"`
 }
 
@@ -184,8 +180,7 @@ type Fallback struct {
 type Failure string
 
 const (
-	// FailureUnavailable: the provider failed or could not be reached, as often
-	// as it was tried, or said that trying again would not help.
+	// FailureUnavailable: it failed as often as it was tried, or said that it would again.
 	FailureUnavailable Failure = "unavailable"
 	// FailureThrottled: there were too many requests, as often as it was tried.
 	FailureThrottled Failure = "throttled"

@@ -3,6 +3,7 @@ package domain
 import (
 	"encoding/json"
 	"everstep/domain/enum"
+	"reflect"
 	"time"
 )
 
@@ -19,8 +20,7 @@ type Event interface {
 // An EventType names a kind of event; it is the event's Go type.
 type EventType string
 
-// The types of events, in the order of an execution. Each is described where
-// its Go type is.
+// The types of events, in the order of an execution. Each is described where its Go type is.
 const (
 	EventExecutionStarted      EventType = "AgentExecutionStarted"
 	EventStepStarted           EventType = "AgentStepStarted"
@@ -84,12 +84,7 @@ func (r RecordedEvent) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := json.Marshal(r.Type())
-	if err != nil {
-		return nil, err
-	}
-	out := append([]byte(`{"type":`), head...)
-	return append(append(out, ','), fields[1:]...), nil
+	return append([]byte(`{"type":"`+r.Type()+`",`), fields[1:]...), nil
 }
 
 // UnmarshalJSON reads any type of event.
@@ -100,41 +95,26 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 	if err := DecodeInto(data, &head); err != nil {
 		return err
 	}
-	read, ok := eventReaders()[head.Type]
-	if !ok {
-		return Errorf(Invalid, "event: has no type")
+	for _, none := range events() {
+		if none.Type() != head.Type {
+			continue
+		}
+		event := reflect.New(reflect.TypeOf(none))
+		if err := DecodeInto(data, event.Interface()); err != nil {
+			return err
+		}
+		r.Event = event.Elem().Interface().(Event)
+		return nil
 	}
-	event, err := read(data)
-	if err != nil {
-		return err
-	}
-	r.Event = event
-	return nil
+	return Errorf(Invalid, "event: has no type")
 }
 
-func readEvent[E Event](data []byte) (Event, error) {
-	var event E
-	err := DecodeInto(data, &event)
-	return event, err
-}
-
-func eventReaders() map[EventType]func([]byte) (Event, error) {
-	return map[EventType]func([]byte) (Event, error){
-		EventExecutionStarted:      readEvent[AgentExecutionStarted],
-		EventStepStarted:           readEvent[AgentStepStarted],
-		EventInferenceRequested:    readEvent[InferenceRequestStarted],
-		EventInferenceReceived:     readEvent[InferenceResponseReceived],
-		EventToolCallStarted:       readEvent[ToolCallStarted],
-		EventToolCallCompleted:     readEvent[ToolCallCompleted],
-		EventToolCallBlocked:       readEvent[ToolCallBlocked],
-		EventStepCompleted:         readEvent[AgentStepCompleted],
-		EventTokenUsageReported:    readEvent[TokenUsageReported],
-		EventContinuationEvaluated: readEvent[ContinuationEvaluated],
-		EventStopSignalReceived:    readEvent[StopSignalReceived],
-		EventSubagentSpawning:      readEvent[SubagentSpawning],
-		EventSubagentCompleted:     readEvent[SubagentCompleted],
-		EventExecutionStopped:      readEvent[AgentExecutionStopped],
-		EventExecutionCompleted:    readEvent[AgentExecutionCompleted],
-		EventExecutionFailed:       readEvent[AgentExecutionFailed],
+// events has the zero value of each type of event.
+func events() []Event {
+	return []Event{
+		AgentExecutionStarted{}, AgentStepStarted{}, InferenceRequestStarted{}, InferenceResponseReceived{},
+		ToolCallStarted{}, ToolCallCompleted{}, ToolCallBlocked{}, AgentStepCompleted{}, TokenUsageReported{},
+		ContinuationEvaluated{}, StopSignalReceived{}, SubagentSpawning{}, SubagentCompleted{},
+		AgentExecutionStopped{}, AgentExecutionCompleted{}, AgentExecutionFailed{},
 	}
 }

@@ -2,8 +2,7 @@ package domain
 
 import "everstep/domain/enum"
 
-// An AgentExecutionStarted says that an execution began. Going on after a crash
-// or in a new run begins none.
+// An AgentExecutionStarted says that an execution began; going on after a crash or in a new run is none.
 type AgentExecutionStarted struct {
 	EventHeader
 	Number int `json:"execution_number"`
@@ -20,8 +19,7 @@ type AgentStepStarted struct{ EventHeader }
 // Type is EventStepStarted.
 func (AgentStepStarted) Type() EventType { return EventStepStarted }
 
-// An InferenceRequestStarted says that the model is asked. Each is closed by an
-// InferenceResponseReceived.
+// An InferenceRequestStarted says that the model is asked. An InferenceResponseReceived closes it.
 type InferenceRequestStarted struct {
 	EventHeader
 	Model string `json:"model"`
@@ -34,8 +32,7 @@ type InferenceRequestStarted struct {
 // Type is EventInferenceRequested.
 func (InferenceRequestStarted) Type() EventType { return EventInferenceRequested }
 
-// An InferenceResponseReceived says that the model answered, or that it is certain
-// that it will not.
+// An InferenceResponseReceived says that the model answered, or surely will not.
 type InferenceResponseReceived struct {
 	EventHeader
 	FinishReason FinishReason `json:"finish_reason,omitzero"`
@@ -49,8 +46,7 @@ type InferenceResponseReceived struct {
 // Type is EventInferenceReceived.
 func (InferenceResponseReceived) Type() EventType { return EventInferenceReceived }
 
-// A ToolCallStarted says that a tool call began. Each is closed by a
-// ToolCallCompleted.
+// A ToolCallStarted says that a tool call began. Each is closed by a ToolCallCompleted.
 type ToolCallStarted struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
@@ -74,8 +70,7 @@ type ToolCallCompleted struct {
 // Type is EventToolCallCompleted.
 func (ToolCallCompleted) Type() EventType { return EventToolCallCompleted }
 
-// A ToolCallBlocked says that a tool call that the model asked for was not begun.
-// Code is blocked where a hook forbade it, else says what did.
+// A ToolCallBlocked says that a call was not begun: Code is blocked where a hook forbade it.
 type ToolCallBlocked struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
@@ -114,8 +109,7 @@ type TokenUsageReported struct {
 // Type is EventTokenUsageReported.
 func (TokenUsageReported) Type() EventType { return EventTokenUsageReported }
 
-// A ContinuationEvaluated says that it was decided whether the loop goes on. A
-// check between steps says so only where it stops.
+// A ContinuationEvaluated says whether the loop goes on; between steps only where it stops.
 type ContinuationEvaluated struct {
 	EventHeader
 	Stops bool `json:"stops"`
@@ -160,8 +154,7 @@ type SubagentCompleted struct {
 // Type is EventSubagentCompleted.
 func (SubagentCompleted) Type() EventType { return EventSubagentCompleted }
 
-// An AgentExecutionStopped says that the loop is over, with the reason that counts.
-// It comes once an execution; signals that come later do not count.
+// An AgentExecutionStopped says, once, that the loop is over, with the reason that counts.
 type AgentExecutionStopped struct {
 	EventHeader
 	Reason StopReason `json:"stop_reason"`
@@ -171,8 +164,7 @@ type AgentExecutionStopped struct {
 // Type is EventExecutionStopped.
 func (AgentExecutionStopped) Type() EventType { return EventExecutionStopped }
 
-// An AgentExecutionCompleted says that the execution has ended, completed or
-// stopped.
+// An AgentExecutionCompleted says that the execution has ended, completed or stopped.
 type AgentExecutionCompleted struct {
 	EventHeader
 	Status      ExecutionStatus `json:"status"`
@@ -210,16 +202,13 @@ const (
 	TriggerBeforeStep Trigger = "before_step"
 	// TriggerBeforeInference: the model is about to be asked.
 	TriggerBeforeInference Trigger = "before_inference"
-	// TriggerAfterInference: the model has answered, and the answer has not
-	// joined the conversation yet.
+	// TriggerAfterInference: the model has answered, and the answer has not joined yet.
 	TriggerAfterInference Trigger = "after_inference"
 	// TriggerBeforeToolUse: a tool call is about to be made.
 	TriggerBeforeToolUse Trigger = "before_tool_use"
-	// TriggerAfterToolUse: all calls of the step have ended; once for each, in
-	// call order.
+	// TriggerAfterToolUse: all calls of the step have ended; once for each, in call order.
 	TriggerAfterToolUse Trigger = "after_tool_use"
-	// TriggerAfterStep: the step's work is done. It comes after every step that
-	// began, one that was cut off included.
+	// TriggerAfterStep: a step that began is over, one that was cut off included.
 	TriggerAfterStep Trigger = "after_step"
 	// TriggerOnError: an unrecoverable error ends the execution.
 	TriggerOnError Trigger = "on_error"

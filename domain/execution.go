@@ -5,15 +5,11 @@ import (
 	"time"
 )
 
-// This file is the life of an execution on the agent's state.
-
-// BeginExecution returns the state with a new execution in progress. What an
-// earlier one left is dropped; its messages stay. User messages that waited
-// are now this execution's. It fails where an execution is in progress, the id
-// is missing or the budget makes no sense.
+// BeginExecution returns the state with a new execution in progress, which takes the user messages that
+// waited. What an earlier one left is dropped. It fails where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution.id)
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
 	}
 	if id.IsZero() {
 		return s, Errorf(Invalid, "execution_id: is missing; derive it from the agent's")
@@ -21,22 +17,17 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 	if err := budget.Check(); err != nil {
 		return s, err
 	}
-	status, err := StatusPending.Next(StatusInProgress)
-	if err != nil {
-		return s, err
-	}
-	s.execution = &ExecutionState{
-		id: id, origin: s.origin, status: status, startedAt: utc(now), budget: budget.clone(),
-	}
-	s.origin = nil
-	s.executionCount++
-	s.context.store = s.context.store.taken(id)
+	s.w.Execution = &ExecutionState{executionWire{
+		ID: id, Origin: s.w.Origin, Status: StatusInProgress, StartedAt: utc(now), Budget: budget.clone(),
+	}}
+	s.w.Origin = nil
+	s.w.ExecutionCount++
+	s.w.Context.w.MessageStore = s.store().taken(id)
 	return s.updated(now), nil
 }
 
-// WithExecutionError returns the state with an error of the execution itself,
-// such as a hook's, and the signal of reason error that goes with it. The first
-// such error is the one that is kept; later ones are in their signals.
+// WithExecutionError returns the state with an error of the execution itself, such as a hook's, and its
+// signal. The first such error is kept; later ones are in their signals.
 func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, error) {
 	if err == nil {
 		return s, Errorf(Internal, "execution error: is nil; give the error")
@@ -45,67 +36,56 @@ func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, e
 	if failed != nil {
 		return s, failed
 	}
-	return s.changed(now, func(e *ExecutionState) {
-		if e.executionErr == nil {
-			e.executionErr = new(err.kept())
+	return s.changed(now, func(e *executionWire) {
+		if e.Error == nil {
+			e.Error = new(err.kept())
 		}
 	}), nil
 }
 
-// WithErrorOf returns the state with a signal of reason error as the
-// execution's own error, unless it has one: whoever asked for that end is its
-// cause.
+// WithErrorOf returns the state with a signal of reason error as the execution's own error, unless it has one.
 func (s AgentState) WithErrorOf(signal StopSignal, now time.Time) AgentState {
-	if s.execution == nil || s.execution.executionErr != nil || signal.Reason != ErrorForbade {
+	if s.w.Execution == nil || s.w.Execution.w.Error != nil || signal.Reason != ErrorForbade {
 		return s
 	}
 	err := Error{Kind: Denied, Message: signal.Message, Source: signal.Source}
-	return s.changed(now, func(e *ExecutionState) { e.executionErr = &err })
+	return s.changed(now, func(e *executionWire) { e.Error = &err })
 }
 
-// WithExecutionCompleted returns the state with the execution ended: failed
-// where an error forbade to go on, stopped where a forced signal counts, else
-// completed, which also becomes its signal where there is none. A step in
-// progress is kept as a completed one that was interrupted.
+// WithExecutionCompleted returns the state with the execution ended: failed by an error, stopped by a
+// forced signal, else completed. A step in progress is kept as one that was interrupted.
 func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 	if err := s.active("completing the execution"); err != nil {
 		return s, err
 	}
-	if s.execution.current != nil {
-		s = s.changed(now, func(e *ExecutionState) { e.current = new(e.current.interrupted()) })
+	if s.w.Execution.w.Current != nil {
+		s = s.changed(now, func(e *executionWire) { e.Current = new(e.Current.interrupted()) })
 		s = s.completedStep(now)
 	}
-	status, err := s.execution.status.Next(s.execution.terminal())
-	if err != nil {
-		return s, err
-	}
-	return s.changed(now, func(e *ExecutionState) {
-		e.status, e.completedAt = status, utc(now)
-		if len(e.continuation.StopSignals) == 0 {
-			e.continuation.StopSignals = []StopSignal{{Reason: Completed}}
+	status := s.execution().terminal()
+	return s.changed(now, func(e *executionWire) {
+		e.Status, e.CompletedAt = status, utc(now)
+		if len(e.Continuation.StopSignals) == 0 {
+			e.Continuation.StopSignals = []StopSignal{{Reason: Completed}}
 		}
 	}), nil
 }
 
-// ForNextExecution returns the state between executions: who the agent is, what
-// it knows and its count stay, the ended execution is dropped. It fails where
-// one is in progress.
+// ForNextExecution returns the state without its ended execution. It fails where one is in progress.
 func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution.id)
+		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.execution().ID())
 	}
-	s.execution = nil
+	s.w.Execution = nil
 	return s.updated(now), nil
 }
 
-// WithOriginHere returns the state such that the execution that begins next
-// goes on from the one that has ended, and shows the model its traces. It fails
-// where none has.
+// WithOriginHere returns the state such that the next execution goes on from the one that has ended.
 func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
-	if s.execution == nil || !s.execution.status.Terminal() {
+	if !s.Status().Terminal() {
 		return s, Errorf(Denied, "origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
 	}
-	s.origin = &Origin{ExecutionID: s.execution.id, Step: s.StepCount(), Origin: s.execution.origin.kept()}
+	s.w.Origin = &Origin{ExecutionID: s.execution().ID(), Step: s.StepCount(), Origin: s.w.Execution.w.Origin.kept()}
 	return s.updated(now), nil
 }
 
@@ -117,17 +97,16 @@ func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, er
 	if err := b.Check(); err != nil {
 		return s, err
 	}
-	return s.changed(now, func(e *ExecutionState) { e.budget = b.clone() }), nil
+	return s.changed(now, func(e *executionWire) { e.Budget = b.clone() }), nil
 }
 
-// WithStepsFolded returns the state without its completed steps, all or all but
-// the last, whose totals stay. Nothing happened to the agent, so UpdatedAt
-// stays. Fold after Evaluate: it looks at the last step.
+// WithStepsFolded returns the state without its completed steps, all or all but the last, whose totals
+// and UpdatedAt stay. Fold after Evaluate: it looks at the last step.
 func (s AgentState) WithStepsFolded(keepLast bool) AgentState {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return s
 	}
-	steps, folded := s.execution.steps, s.execution.folded
+	steps, folded := s.w.Execution.w.Steps, s.w.Execution.w.Folded
 	var kept []*StepExecution
 	if keepLast && len(steps) > 0 {
 		kept = []*StepExecution{steps[len(steps)-1]}
@@ -136,107 +115,69 @@ func (s AgentState) WithStepsFolded(keepLast bool) AgentState {
 	for _, step := range steps {
 		folded = folded.with(step.Step)
 	}
-	return s.changed(s.updatedAt, func(e *ExecutionState) { e.steps, e.folded = kept, folded })
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = kept, folded })
 }
 
 // Execution returns the execution in progress or the one that ended last.
-func (s AgentState) Execution() (ExecutionState, bool) {
-	if s.execution == nil {
-		return ExecutionState{}, false
-	}
-	return *s.execution, true
-}
+func (s AgentState) Execution() (ExecutionState, bool) { return s.execution(), s.w.Execution != nil }
 
 // HasActiveExecution reports whether an execution is in progress.
-func (s AgentState) HasActiveExecution() bool {
-	return s.execution != nil && s.execution.status == StatusInProgress
-}
+func (s AgentState) HasActiveExecution() bool { return s.Status() == StatusInProgress }
 
 // Status is the execution's, pending between executions.
 func (s AgentState) Status() ExecutionStatus {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return StatusPending
 	}
-	return s.execution.status
+	return s.w.Execution.w.Status
 }
 
 // Origin is what the next execution goes on from, if anything.
-func (s AgentState) Origin() (Origin, bool) {
-	if s.origin == nil {
-		return Origin{}, false
-	}
-	return *s.origin.kept(), true
-}
+func (s AgentState) Origin() (Origin, bool) { return s.w.Origin.value() }
 
-// Chain lists the execution and those it goes on from, for Compile. It is empty
-// between executions.
+// Chain lists the execution and those it goes on from, for Compile. It is empty between executions.
 func (s AgentState) Chain() []ExecutionID {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return nil
 	}
-	return s.execution.Chain()
+	return s.w.Execution.Chain()
 }
 
 // Budget is the execution's, where there is one.
 func (s AgentState) Budget() (ExecutionBudget, bool) {
-	if s.execution == nil {
-		return ExecutionBudget{}, false
-	}
-	return s.execution.Budget(), true
+	return s.execution().Budget(), s.w.Execution != nil
 }
 
 // ExecutionStartedAt is when the execution began, where there is one.
 func (s AgentState) ExecutionStartedAt() (time.Time, bool) {
-	if s.execution == nil {
-		return time.Time{}, false
-	}
-	return s.execution.startedAt, true
+	return s.execution().StartedAt(), s.w.Execution != nil
 }
 
-// ExecutionDuration is how long the execution took, or has taken until now;
-// zero between executions.
+// ExecutionDuration is how long the execution took until now or its end; zero between executions.
 func (s AgentState) ExecutionDuration(now time.Time) time.Duration {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return 0
 	}
-	return s.execution.Duration(now)
+	return s.w.Execution.Duration(now)
 }
 
 // Usage is the execution's sum; zero between executions.
-func (s AgentState) Usage() Usage {
-	if s.execution == nil {
-		return Usage{}
-	}
-	return s.execution.Usage()
-}
+func (s AgentState) Usage() Usage { return s.execution().Usage() }
 
-// CostNanoUSD is what the execution cost; zero between executions, and where
-// its model has no price.
-func (s AgentState) CostNanoUSD() int64 {
-	if s.execution == nil {
-		return 0
-	}
-	return s.execution.CostNanoUSD()
-}
+// CostNanoUSD is what the execution cost; zero where its model has no price.
+func (s AgentState) CostNanoUSD() int64 { return s.execution().CostNanoUSD() }
 
 // Errors lists each error of the execution once; see ExecutionState.Errors.
-func (s AgentState) Errors() []Error {
-	if s.execution == nil {
-		return nil
-	}
-	return s.execution.Errors()
-}
+func (s AgentState) Errors() []Error { return s.execution().Errors() }
 
 // HasErrors reports whether anything in the execution failed.
-func (s AgentState) HasErrors() bool { return s.execution != nil && s.execution.HasErrors() }
+func (s AgentState) HasErrors() bool { return s.execution().HasErrors() }
 
-// An ExecutionStatus says how far an execution is. It moves only from pending
-// to in_progress and from there, once, to one of the other three.
+// An ExecutionStatus says how far an execution is: it moves from pending to in_progress to one of the others.
 type ExecutionStatus string
 
 const (
-	// StatusPending: no execution, or none since the last one was dropped. An
-	// execution that exists is never pending.
+	// StatusPending: there is no execution. One that exists is never pending.
 	StatusPending ExecutionStatus = "pending"
 	// StatusInProgress: the execution has begun and not ended.
 	StatusInProgress ExecutionStatus = "in_progress"
@@ -256,16 +197,6 @@ func ExecutionStatuses() []ExecutionStatus {
 // Terminal reports whether the execution has ended.
 func (s ExecutionStatus) Terminal() bool {
 	return s == StatusCompleted || s == StatusStopped || s == StatusFailed
-}
-
-// Next returns the status after a move, or an error where there is no such move.
-func (s ExecutionStatus) Next(to ExecutionStatus) (ExecutionStatus, error) {
-	begins := s == StatusPending && to == StatusInProgress
-	ends := s == StatusInProgress && to.Terminal()
-	if begins || ends {
-		return to, nil
-	}
-	return s, Errorf(Denied, "status: an execution cannot go from %s to %s", s, to)
 }
 
 // UnmarshalText accepts the known statuses only.

@@ -5,172 +5,134 @@ import (
 	"time"
 )
 
-// An ExecutionState is one execution of an agent, from its beginning until the
-// next one begins. It is a value that never changes; AgentState makes the next.
-type ExecutionState struct {
-	id          ExecutionID
-	origin      *Origin
-	status      ExecutionStatus
-	startedAt   time.Time
-	completedAt time.Time
-	budget      ExecutionBudget
-	counts      ExecutionCounts
-	folded      Folded
-	// steps are pointers so that adding one copies little; what they point to
-	// never changes.
-	steps        []*StepExecution
-	current      *AgentStep
-	currentSince time.Time
-	continuation Continuation
-	executionErr *Error
-}
+// An ExecutionState is one execution of an agent. It never changes; AgentState makes the next.
+type ExecutionState struct{ w executionWire }
 
 // ID identifies the execution.
-func (e ExecutionState) ID() ExecutionID { return e.id }
+func (e ExecutionState) ID() ExecutionID { return e.w.ID }
 
 // Origin says which execution this one goes on from, if any.
-func (e ExecutionState) Origin() (Origin, bool) {
-	if e.origin == nil {
-		return Origin{}, false
-	}
-	return *e.origin.kept(), true
-}
+func (e ExecutionState) Origin() (Origin, bool) { return e.w.Origin.value() }
 
 // Chain lists this execution and those it goes on from, the newest first.
-func (e ExecutionState) Chain() []ExecutionID { return e.origin.chain(e.id) }
+func (e ExecutionState) Chain() []ExecutionID { return e.w.Origin.chain(e.w.ID) }
 
 // Status is in_progress or terminal, never pending.
-func (e ExecutionState) Status() ExecutionStatus { return e.status }
+func (e ExecutionState) Status() ExecutionStatus { return e.w.Status }
 
 // StartedAt is when the execution began.
-func (e ExecutionState) StartedAt() time.Time { return e.startedAt }
+func (e ExecutionState) StartedAt() time.Time { return e.w.StartedAt }
 
 // CompletedAt is when the execution ended, where it has.
 func (e ExecutionState) CompletedAt() (time.Time, bool) {
-	return e.completedAt, e.status.Terminal()
+	return e.w.CompletedAt, e.w.Status.Terminal()
 }
 
 // Duration is how long the execution took, or has taken until now.
 func (e ExecutionState) Duration(now time.Time) time.Duration {
-	if e.status.Terminal() {
-		return e.completedAt.Sub(e.startedAt)
+	if e.w.Status.Terminal() {
+		now = e.w.CompletedAt
 	}
-	return now.Sub(e.startedAt)
+	return now.Sub(e.w.StartedAt)
 }
 
 // Budget is the effective one.
-func (e ExecutionState) Budget() ExecutionBudget { return e.budget.clone() }
+func (e ExecutionState) Budget() ExecutionBudget { return e.w.Budget.clone() }
 
 // Counts are what the execution has used that its steps do not tell.
-func (e ExecutionState) Counts() ExecutionCounts { return e.counts }
+func (e ExecutionState) Counts() ExecutionCounts { return e.w.ExecutionCounts }
 
 // Folded holds the totals of the steps that have left memory.
-func (e ExecutionState) Folded() Folded { return e.folded }
+func (e ExecutionState) Folded() Folded { return e.w.Folded }
 
-// StepExecutions are the completed steps in memory. The caller must not change
-// what they hold.
+// StepExecutions are the completed steps in memory. The caller must not change what they hold.
 func (e ExecutionState) StepExecutions() []StepExecution {
-	steps := make([]StepExecution, len(e.steps))
-	for i, s := range e.steps {
+	steps := make([]StepExecution, len(e.w.Steps))
+	for i, s := range e.w.Steps {
 		steps[i] = *s
 	}
 	return steps
 }
 
 // StepCount is the number of completed steps, folded ones included.
-func (e ExecutionState) StepCount() int { return e.folded.Steps + len(e.steps) }
+func (e ExecutionState) StepCount() int { return e.w.Folded.Steps + len(e.w.Steps) }
 
 // CurrentStep returns a copy of the step in progress, where there is one.
 func (e ExecutionState) CurrentStep() (AgentStep, bool) {
-	if e.current == nil {
+	if e.w.Current == nil {
 		return AgentStep{}, false
 	}
-	return e.current.clone(), true
+	return e.w.Current.clone(), true
 }
 
 // CurrentStepStartedAt is when the step in progress began.
 func (e ExecutionState) CurrentStepStartedAt() (time.Time, bool) {
-	return e.currentSince, e.current != nil
+	return e.w.CurrentSince, e.w.Current != nil
 }
 
 // Continuation holds the signals to stop and the request to continue. The
 // caller must not change it.
-func (e ExecutionState) Continuation() Continuation { return e.continuation }
+func (e ExecutionState) Continuation() Continuation { return e.w.Continuation }
 
 // Err is the execution's own error, where there is one; those of its steps are with the steps.
-func (e ExecutionState) Err() (Error, bool) {
-	if e.executionErr == nil {
-		return Error{}, false
-	}
-	return *e.executionErr, true
-}
+func (e ExecutionState) Err() (Error, bool) { return e.w.Error.value() }
 
 // Usage is the sum over all steps, the one in progress and folded ones included.
-func (e ExecutionState) Usage() Usage {
-	sum := e.folded.Usage
-	for _, s := range e.steps {
-		sum = sum.Add(s.Step.Usage)
-	}
-	if e.current != nil {
-		sum = sum.Add(e.current.Usage)
+func (e ExecutionState) Usage() Usage { return e.total().Usage }
+
+// CostNanoUSD is what all steps cost, as Usage; zero where the model has no price.
+func (e ExecutionState) CostNanoUSD() int64 { return e.total().CostNanoUSD }
+
+// total adds what all steps used to what the folded ones did.
+func (e ExecutionState) total() Folded {
+	sum := e.w.Folded
+	for s := range e.steps {
+		sum.Usage, sum.CostNanoUSD = sum.Usage.Add(s.Usage), AddCost(sum.CostNanoUSD, s.CostNanoUSD)
 	}
 	return sum
 }
 
-// CostNanoUSD is the sum over all steps, the one in progress and folded ones
-// included.
-func (e ExecutionState) CostNanoUSD() int64 {
-	sum := e.folded.CostNanoUSD
-	for _, s := range e.steps {
-		sum = AddCost(sum, s.Step.CostNanoUSD)
+// steps yields the steps in memory, the one in progress last.
+func (e ExecutionState) steps(yield func(*AgentStep) bool) {
+	for _, s := range e.w.Steps {
+		if !yield(&s.Step) {
+			return
+		}
 	}
-	if e.current != nil {
-		sum = AddCost(sum, e.current.CostNanoUSD)
+	if e.w.Current != nil {
+		yield(e.w.Current)
 	}
-	return sum
 }
 
-// Errors lists each error in memory once: those of the steps, in order, then the
-// execution's own, unless a step has it already. Of folded steps only the
-// newest are known.
+// Errors lists each error in memory once: those of the steps, in order, then the execution's own.
 func (e ExecutionState) Errors() []Error {
-	all := slices.Clone(e.folded.Errors)
-	for _, s := range e.steps {
-		all = append(all, s.Step.AllErrors()...)
+	all := slices.Clone(e.w.Folded.Errors)
+	for s := range e.steps {
+		all = append(all, s.AllErrors()...)
 	}
-	if e.current != nil {
-		all = append(all, e.current.AllErrors()...)
-	}
-	if e.executionErr != nil && !slices.Contains(all, *e.executionErr) {
-		all = append(all, *e.executionErr)
+	if err, ok := e.Err(); ok && !slices.Contains(all, err) {
+		all = append(all, err)
 	}
 	return all
 }
 
 // HasErrors reports whether anything failed, in folded steps too.
-func (e ExecutionState) HasErrors() bool {
-	return e.executionErr != nil || e.folded.ErrorCount > 0 ||
-		e.current != nil && e.current.HasErrors() ||
-		slices.ContainsFunc(e.steps, func(s *StepExecution) bool { return s.Step.HasErrors() })
-}
+func (e ExecutionState) HasErrors() bool { return e.w.Folded.ErrorCount > 0 || len(e.Errors()) > 0 }
 
 // currentOrLast is the step in progress, else the last completed one.
-func (e ExecutionState) currentOrLast() *AgentStep {
-	switch {
-	case e.current != nil:
-		return e.current
-	case len(e.steps) > 0:
-		return &e.steps[len(e.steps)-1].Step
+func (e ExecutionState) currentOrLast() (last *AgentStep) {
+	for s := range e.steps {
+		last = s
 	}
-	return nil
+	return last
 }
 
 // shouldStop is the rule of stopping; the first that fits.
 func (e ExecutionState) shouldStop() bool {
 	switch {
-	case e.status.Terminal(), e.continuation.Stops():
+	case e.w.Status.Terminal(), e.w.Continuation.Stops():
 		return true
-	case e.continuation.Requested:
+	case e.w.Continuation.Requested:
 		return false
 	}
 	step := e.currentOrLast()
@@ -179,9 +141,9 @@ func (e ExecutionState) shouldStop() bool {
 
 // terminal is the status in which the execution ends; the first that fits.
 func (e ExecutionState) terminal() ExecutionStatus {
-	signal, ok := e.continuation.Signal()
+	signal, ok := e.w.Continuation.Signal()
 	switch {
-	case e.executionErr != nil, ok && signal.Reason == ErrorForbade:
+	case e.w.Error != nil, ok && signal.Reason == ErrorForbade:
 		return StatusFailed
 	case ok && signal.Reason.Forced():
 		return StatusStopped

@@ -197,7 +197,7 @@ func TestMessageStoreForks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "one", one.Section("")[3].Text())
 	require.Equal(t, "two", two.Section("")[3].Text())
-	require.Equal(t, 3, store.Len())
+	require.Len(t, store.Section(""), 3)
 	require.Equal(t, []string{"messages"}, store.Sections())
 	require.Equal(t, []string{"messages", "other"}, other.Sections())
 }

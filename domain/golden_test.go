@@ -120,6 +120,8 @@ func wireCases(t testing.TB) []wireCase {
 	for _, event := range filledEvents(t) {
 		cases = append(cases, wire("event_"+string(event.Type()), event))
 	}
+	catalog := filled[contract.Resolved]("catalog").value.(contract.Resolved)
+	catalog.Definition = domain.Definition{} // the asker has it
 	return append(cases,
 		wire("step", step), wire("step_execution", record.Steps[0]), wire("step_execution_interrupted", last),
 		wire("tool_execution", step.ToolExecutions[0]), wire("tool_execution_blocked", step.ToolExecutions[1]),
@@ -133,7 +135,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.SessionInput]("session_input"), filled[contract.Outcome]("outcome"),
 		filled[contract.ModelRequest]("model_request"), filled[contract.ModelReply]("model_reply"),
 		filled[contract.Heartbeat]("heartbeat"), filled[contract.ToolRequest]("tool_request"), filled[contract.ToolReply]("tool_reply"),
-		filled[contract.CatalogRequest]("catalog_request"), filled[contract.Catalog]("catalog"),
+		filled[contract.CatalogRequest]("catalog_request"), wire("catalog", catalog),
 		filled[contract.RecordRequest]("record_request"), filled[contract.Segment]("segment"), filled[domain.Entry]("entry"),
 		filled[contract.StopRequest]("stop_request"), filled[contract.SendRequest]("send_request"), filled[contract.SendReply]("send_reply"),
 		filled[contract.CloseReply]("close_reply"), filled[contract.StatusView]("status_view"),

@@ -30,7 +30,7 @@ func TestGuardsCheck(t *testing.T) {
 		return domain.Guards{Repetition: &domain.Repetition{Nudge: nudge, Stop: stop}}
 	}
 	for _, g := range []domain.Guards{
-		{}, repeats(0, 0), repeats(2, 0), repeats(0, 2), repeats(2, 3), {OutputRetries: new(domain.MaxOutputRetries)},
+		{}, repeats(0, 0), repeats(2, 0), repeats(0, 2), repeats(2, 3), {OutputRetries: new(domain.MaxOutputRetries)}, {OutputRetries: new(0)},
 		{FinishReasons: domain.FinishReasons()},
 	} {
 		require.NoError(t, g.Check(), "%+v", g)
@@ -51,6 +51,7 @@ func TestCompaction(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, domain.Compaction{TriggerPercent: 80, TargetPercent: 40}, domain.Compaction{}.WithDefaults())
 	require.Equal(t, domain.Compaction{TriggerPercent: 30, TargetPercent: 15}, domain.Compaction{TriggerPercent: 30}.WithDefaults(), "always below")
+	require.NoError(t, domain.Compaction{TargetPercent: 1}.Check())
 	set := domain.Compaction{Off: true, TriggerPercent: 90, TargetPercent: 89}
 	require.Equal(t, set, set.WithDefaults())
 	for trigger := 10; trigger <= 95; trigger++ {

@@ -41,3 +41,30 @@ func TestStoreOf(t *testing.T) {
 	require.Equal(t, "d", s.Messages()[2].Text())
 	require.Equal(t, "b", store.Section("notes")[0].Text())
 }
+
+// TestExtends: a state extends another where each section has its messages, as
+// they were, in front.
+func TestExtends(t *testing.T) {
+	t.Parallel()
+	with := func(section string, texts ...string) domain.AgentState {
+		var log domain.Log
+		for _, text := range texts {
+			log = log.Append(section, domain.UserMessage(text), domain.Digest{})
+		}
+		return domain.AgentState{}.WithMessageStore(domain.StoreOf(log))
+	}
+	earlier := with("", "a", "b")
+	for name, c := range map[string]struct {
+		state   domain.AgentState
+		extends bool
+	}{
+		"the same": {earlier, true}, "one more": {with("", "a", "b", "c"), true}, "one less": {with("", "a"), false},
+		"another first": {with("", "x", "b"), false}, "another last": {with("", "a", "x", "b"), false}, "another section": {with("notes", "a", "b"), false},
+	} {
+		require.Equal(t, c.extends, c.state.Extends(earlier), name)
+	}
+	require.True(t, earlier.Extends(domain.AgentState{}))
+	empty, err := domain.MessageStore{}.With("notes")
+	require.NoError(t, err)
+	require.True(t, earlier.Extends(domain.AgentState{}.WithMessageStore(empty)), "an empty section has nothing to keep")
+}

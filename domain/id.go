@@ -20,8 +20,7 @@ type ExecutionID struct{ uuid.UUID }
 // A StepID identifies one step of an execution. The zero value means none.
 type StepID struct{ uuid.UUID }
 
-// A ToolExecutionID identifies one tool call of a step, whatever id the model
-// gave it. Tools may use it as an idempotency key.
+// A ToolExecutionID identifies one tool call of a step. Tools may use it as an idempotency key.
 type ToolExecutionID struct{ uuid.UUID }
 
 // A MessageID identifies one message of a transcript. The zero value means none.
@@ -42,9 +41,7 @@ func (id ToolExecutionID) IsZero() bool { return id.UUID == uuid.Nil }
 // IsZero reports whether the id is absent.
 func (id MessageID) IsZero() bool { return id.UUID == uuid.Nil }
 
-// AgentIDOf returns the identity of the agent that users call id: the UUID
-// itself where id is one, else a UUID derived from the name. It fails where id
-// is neither a UUID nor a valid name.
+// AgentIDOf returns the identity of the agent that users call id: a UUID, or a name, of which one is derived.
 func AgentIDOf(id string) (AgentID, error) {
 	if parsed, err := uuid.Parse(id); err == nil && len(id) == 36 {
 		if parsed == uuid.Nil {
@@ -61,9 +58,8 @@ func AgentIDOf(id string) (AgentID, error) {
 // MaxAgentName is the longest name of an agent, in bytes.
 const MaxAgentName = 200
 
-// CheckAgentName says what is wrong with a name: it is one to 200 letters,
-// digits, dots, dashes and underscores, begins with a letter or digit, and does
-// not look like a UUID.
+// CheckAgentName says what is wrong with a name: it is 1 to 200 letters, digits, dots, dashes and
+// underscores, begins with a letter or digit, and does not look like a UUID.
 func CheckAgentName(name string) error {
 	switch {
 	case name == "":
@@ -84,12 +80,10 @@ func CheckAgentName(name string) error {
 	return nil
 }
 
-// WorkflowID is the id under which an agent runs on Temporal. id is the
-// agent's name, or its UUID where it has none.
+// WorkflowID is the id under which an agent of a name, or of a UUID, runs on Temporal.
 func WorkflowID(id string) string { return WorkflowIDPrefix + id }
 
-// Execution derives the id of the agent's n-th execution. chain is the first
-// run id of the workflow, which stays the same over continue-as-new and resets.
+// Execution derives the id of the n-th execution. chain is the workflow's first run id, which stays the same.
 func (id AgentID) Execution(chain string, n int) ExecutionID {
 	return ExecutionID{uuid.NewSHA1(id.UUID, []byte(chain+"/"+strconv.Itoa(n)))}
 }
@@ -100,12 +94,9 @@ func (id ExecutionID) Step(k int) StepID {
 }
 
 // Prompt derives the id of the user message that begins the execution.
-func (id ExecutionID) Prompt() MessageID {
-	return MessageID{uuid.NewSHA1(id.UUID, []byte("prompt"))}
-}
+func (id ExecutionID) Prompt() MessageID { return MessageID{uuid.NewSHA1(id.UUID, []byte("prompt"))} }
 
-// Message derives the id of a message that joined the execution between its
-// steps, as the transcript's message at an index.
+// Message derives the id of a message between steps, at an index of the transcript.
 func (id ExecutionID) Message(index int) MessageID {
 	return MessageID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "message/%d", index))}
 }
@@ -123,19 +114,16 @@ func (id StepID) Message(k int) MessageID {
 // WorkflowIDPrefix comes before an agent's name or UUID in its workflow id.
 const WorkflowIDPrefix = "agent/"
 
-// The UUIDs from which all others are derived. They must never change: an
-// agent's identity, and every id below it, follows from them.
+// The UUID from which all ids are derived. It must never change.
 const agentNamespace = "8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11"
 
 var agentSpace = uuid.MustParse(agentNamespace)
 
-// A Digest names bytes: the first 16 bytes of their SHA-256. It tells equal
-// from different; it is not a signature. On the wire it is 22 characters of
-// unpadded base64url; the zero value is the empty text.
+// A Digest names bytes: the first 16 of their SHA-256. It is not a signature. On the wire it is 22
+// characters of unpadded base64url; the zero value is the empty text.
 type Digest [16]byte
 
-// DigestOf returns the digest of the parts. Their lengths count, so that
-// ("ab", "c") and ("a", "bc") differ.
+// DigestOf returns the digest of the parts, whose lengths count: ("ab", "c") and ("a", "bc") differ.
 func DigestOf(parts ...[]byte) Digest {
 	hash := sha256.New()
 	var length [8]byte

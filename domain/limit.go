@@ -13,19 +13,14 @@ import (
 // A Limit names one limit of a budget, as definitions do.
 type Limit string
 
+// The limits. Each is described at its field of ExecutionBudget.
 const (
-	// LimitSteps is max_steps.
-	LimitSteps Limit = "max_steps"
-	// LimitTokens is max_tokens.
-	LimitTokens Limit = "max_tokens"
-	// LimitCost is max_cost.
-	LimitCost Limit = "max_cost"
-	// LimitToolCalls is max_tool_calls.
+	LimitSteps     Limit = "max_steps"
+	LimitTokens    Limit = "max_tokens"
+	LimitCost      Limit = "max_cost"
 	LimitToolCalls Limit = "max_tool_calls"
-	// LimitSeconds is max_seconds.
-	LimitSeconds Limit = "max_seconds"
-	// LimitDeadline is the deadline.
-	LimitDeadline Limit = "deadline"
+	LimitSeconds   Limit = "max_seconds"
+	LimitDeadline  Limit = "deadline"
 )
 
 // Limits lists every limit, in the order of LimitRules.
@@ -39,9 +34,7 @@ func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, L
 // Flag is the limit's name on a command line, dashes aside.
 func (l Limit) Flag() string { return strings.ReplaceAll(string(l), "_", "-") }
 
-// A LimitRule is all that tells one limit from the others. Whatever deals with
-// limits walks LimitRules, so a new one is a row there, its fields in
-// ExecutionBudget and Spent, and whoever counts what is spent.
+// A LimitRule is all that tells one limit from the others: whatever deals with limits walks LimitRules.
 type LimitRule struct {
 	Limit Limit
 	// Key is the limit's in a recorded budget.
@@ -49,64 +42,77 @@ type LimitRule struct {
 	Unit Unit
 	// Reason is that of the stop by which an execution ends at the limit.
 	Reason StopReason
-	// Exhausts says that nothing goes on with none left. Without tool calls a
-	// model still answers.
+	// Exhausts says that nothing goes on with none left. Without tool calls a model still answers.
 	Exhausts bool
 	// Noun is one of what is limited, Done what became of what was used, and
 	// Help what the limit says, all in words.
 	Noun, Done, Help string
-
-	field budgetField
 }
 
-// LimitRules is the table of limits: those that count more first, as the
-// priority of their reasons has it, and in its order what reads and shows them.
+// LimitRules is the table of limits, those whose reasons count more first.
 func LimitRules() []LimitRule { return slices.Clone(limitRules[:]) }
 
-// limitRules is a constant that the language has no word for: it is never
-// written, and made once since budgets are copied at every turn.
+// limitRules is a constant that the language has no word for.
 var limitRules = [...]LimitRule{
 	{
 		Limit: LimitSteps, Key: "max_steps", Unit: UnitSteps, Reason: StepsLimitReached, Exhausts: true,
 		Noun: "step", Done: "done", Help: "at most so many steps",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxSteps }, func(s *Spent) *int64 { return &s.Steps }},
 	},
 	{
 		Limit: LimitTokens, Key: "max_tokens", Unit: UnitTokens, Reason: TokenLimitReached, Exhausts: true,
 		Noun: "token", Done: "used", Help: "at most so many tokens, input and output, failed attempts included",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxTokens }, func(s *Spent) *int64 { return &s.Tokens }},
 	},
 	{
 		Limit: LimitCost, Key: "max_cost_nano_usd", Unit: UnitNanoUSD, Reason: CostLimitReached, Exhausts: true,
 		Noun: "dollar", Done: "spent", Help: "at most so many dollars, failed attempts included; the model needs a price",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxCostNanoUSD }, func(s *Spent) *int64 { return &s.CostNanoUSD }},
 	},
 	{
 		Limit: LimitToolCalls, Key: "max_tool_calls", Unit: UnitCalls, Reason: ToolCallLimitReached,
 		Noun: "tool call", Done: "used", Help: "at most so many tool calls",
-		field: amountField[int64]{func(b *ExecutionBudget) **int64 { return &b.MaxToolCalls }, func(s *Spent) *int64 { return &s.ToolCalls }},
 	},
 	{
 		Limit: LimitSeconds, Key: "max_seconds", Unit: UnitMilliseconds, Reason: TimeLimitReached, Exhausts: true,
 		Noun: "second", Done: "used", Help: "at most so many seconds",
-		field: amountField[float64]{func(b *ExecutionBudget) **float64 { return &b.MaxSeconds }, func(s *Spent) *float64 { return &s.Seconds }},
 	},
 	{
 		Limit: LimitDeadline, Key: "deadline", Unit: UnitTime, Reason: TimeLimitReached, Exhausts: true,
 		Noun: "deadline", Done: "over", Help: "over by then",
-		field: deadlineField{},
 	},
 }
 
 // Total is the limit in a budget; ok is false where it is not set.
-func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.field.total(&b, r.Unit) }
+func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) {
+	total.unit = r.Unit
+	switch limit := b.slot(r.Limit).(type) {
+	case **int64:
+		if ok = *limit != nil; ok {
+			total.count = **limit
+		}
+	case **float64:
+		if ok = *limit != nil; ok {
+			total.seconds = **limit
+		}
+	case **time.Time:
+		if ok = *limit != nil; ok {
+			total = Moment(**limit)
+		}
+	}
+	return total, ok
+}
 
 // Used is what was spent of the limit. Of a deadline that is the time.
-func (r LimitRule) Used(spent Spent, now time.Time) Amount { return r.field.used(&spent, r.Unit, now) }
+func (r LimitRule) Used(spent Spent, now time.Time) Amount { return spent.of(r.Limit, now) }
 
 // With returns the budget with another total, of the limit's own unit.
 func (r LimitRule) With(b ExecutionBudget, total Amount) ExecutionBudget {
-	r.field.set(&b, total)
+	switch limit := b.slot(r.Limit).(type) {
+	case **int64:
+		*limit = new(total.count)
+	case **float64:
+		*limit = new(total.seconds)
+	case **time.Time:
+		*limit = new(utc(total.at))
+	}
 	return b
 }
 
@@ -117,32 +123,23 @@ func (r LimitRule) Counts() string {
 		return "money"
 	case UnitMilliseconds, UnitTime:
 		return "time"
-	case UnitSteps, UnitTokens, UnitCalls:
+	default:
+		return r.Noun + "s"
 	}
-	return r.Noun + "s"
 }
 
-// reached reports whether the limit is set and used up.
-func (r LimitRule) reached(b *ExecutionBudget, spent *Spent, now time.Time) bool {
-	return r.field.reached(b, spent, now)
-}
-
-// A Unit says what the numbers of a limit count.
+// A Unit says what a limit counts. All but milliseconds, nano-dollars and a point in time are plain
+// counts, which whatever has cases for those three takes by default.
 type Unit string
 
+// The units, in the order of Units.
 const (
-	// UnitSteps counts steps.
-	UnitSteps Unit = "steps"
-	// UnitTokens counts tokens.
-	UnitTokens Unit = "tokens"
-	// UnitMilliseconds counts thousandths of a second.
+	UnitSteps        Unit = "steps"
+	UnitTokens       Unit = "tokens"
 	UnitMilliseconds Unit = "milliseconds"
-	// UnitNanoUSD counts thousand-millionths of a dollar.
-	UnitNanoUSD Unit = "nano_usd"
-	// UnitCalls counts tool calls.
-	UnitCalls Unit = "tool_calls"
-	// UnitTime is a point in time.
-	UnitTime Unit = "time"
+	UnitNanoUSD      Unit = "nano_usd"
+	UnitCalls        Unit = "tool_calls"
+	UnitTime         Unit = "time"
 )
 
 // Units lists every unit.
@@ -187,8 +184,7 @@ func (a Amount) Time() time.Time { return a.at }
 // Seconds is the amount of time in seconds; zero where the amount is another one.
 func (a Amount) Seconds() float64 { return a.seconds }
 
-// String is the amount as people read and write it: seconds and dollars, not
-// their thousandths.
+// String is the amount as people read and write it: seconds and dollars, not their thousandths.
 func (a Amount) String() string {
 	switch a.unit {
 	case UnitNanoUSD:
@@ -197,9 +193,14 @@ func (a Amount) String() string {
 		return fmt.Sprint(a.seconds)
 	case UnitTime:
 		return a.at.Format(time.RFC3339)
-	case UnitSteps, UnitTokens, UnitCalls:
+	default:
+		return strconv.FormatInt(a.count, 10)
 	}
-	return strconv.FormatInt(a.count, 10)
+}
+
+// below reports whether an amount is less than another of its unit; what is no number never is.
+func (a Amount) below(other Amount) bool {
+	return a.count < other.count || a.seconds < other.seconds || a.at.Before(other.at)
 }
 
 // MarshalJSON writes a point in time as text, all else as a number of its unit.
@@ -216,25 +217,24 @@ type LimitUse struct {
 	Used, Total Amount
 }
 
-// UseOf is how much of a limit a budget has and how much was used of it; ok is
-// false where the budget does not set it.
+// UseOf is how much a budget has of a limit, and what was used of it; ok is false where it has no such limit.
 func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use LimitUse, ok bool) {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if rule.Limit == limit {
-			total, ok := rule.Total(b)
-			return LimitUse{Rule: rule, Used: rule.Used(spent, now), Total: total}, ok
+			use.Rule, use.Used = rule, rule.Used(spent, now)
+			use.Total, ok = rule.Total(b)
 		}
 	}
-	return LimitUse{}, false
+	return use, ok
 }
 
-// Reached returns the limit that is used up, where one is: the one of the
-// highest priority; among equals tokens come before cost.
+// Reached returns the limit that is used up, where one is: the first of the table.
 func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
-	for _, rule := range limitRules {
-		if rule.Exhausts && rule.reached(&b, &spent, now) {
-			total, _ := rule.Total(b)
-			return LimitUse{Rule: rule, Used: rule.Used(spent, now), Total: total}, true
+	for _, rule := range limitRules[:] {
+		total, set := rule.Total(b)
+		used := rule.Used(spent, now)
+		if set && rule.Exhausts && !used.below(total) {
+			return LimitUse{Rule: rule, Used: used, Total: total}, true
 		}
 	}
 	return LimitUse{}, false
@@ -243,8 +243,7 @@ func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reac
 // Reason is that of the stop by which an execution ends at the limit.
 func (u LimitUse) Reason() StopReason { return u.Rule.Reason }
 
-// String says how much was used of the limit, such as "max_steps is 3 and 3 are
-// done".
+// String says how much was used of the limit, such as "max_steps is 3 and 3 are done".
 func (u LimitUse) String() string {
 	if u.Rule.Unit == UnitTime {
 		return "the deadline has passed"
@@ -271,8 +270,7 @@ func (u LimitUse) GoOn() string {
 // ReachedSignal is the stop of an execution that has used the limit up.
 func (u LimitUse) ReachedSignal() StopSignal { return u.signal(u.String()) }
 
-// TimeOverSignal is the stop of an execution whose time ran out while something
-// was under way.
+// TimeOverSignal is the stop where time ran out while something was under way.
 func (u LimitUse) TimeOverSignal() StopSignal {
 	if u.Rule.Unit == UnitTime {
 		return u.signal(fmt.Sprintf("the deadline %v has passed", u.Total))
@@ -280,15 +278,13 @@ func (u LimitUse) TimeOverSignal() StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v and they are over", u.Rule.Limit, u.Total))
 }
 
-// TooShortSignal is the stop of an execution whose next inference, estimated to
-// read so many tokens, does not fit what is left of the limit.
+// TooShortSignal is the stop where the next inference, estimated to read so much, does not fit what is left.
 func (u LimitUse) TooShortSignal(input int64) StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v, %v are %s, and the next inference is estimated to read %d tokens",
 		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, input))
 }
 
-// DeniedSignal is the stop of an execution whose model asked for so many more
-// than what is left of the limit.
+// DeniedSignal is the stop where the model asked for so many more than what is left.
 func (u LimitUse) DeniedSignal(asked int64) StopSignal {
 	return u.signal(fmt.Sprintf("%s is %v, %v were %s before this step, and the model asked for %d more",
 		u.Rule.Limit, u.Total, u.Used, u.Rule.Done, asked))

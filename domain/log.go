@@ -5,21 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// An Entry is one message of the transcript, with where it came from and what
-// its bytes were when they were first recorded.
+// An Entry is one message of the transcript, with where it came from.
 type Entry struct {
 	// Index counts the agent's messages from 0, over all its executions.
 	Index   int     `json:"index"`
 	Section string  `json:"section,omitzero"`
 	Message Message `json:"message"`
-	// Digest is of the message's bytes as first recorded. It is carried along
-	// and never recomputed, so that a new field cannot break it.
+	// Digest is of the message's bytes as first recorded, and never recomputed: a new field cannot break it.
 	Digest Digest `json:"digest"`
 	// Chain is the digest of this entry and all before it.
 	Chain Digest `json:"-"`
 
-	// tagged is what the message's tags say, read once, when a log took it:
-	// each inference asks all entries for it.
+	// tagged is what the message's tags say, read once, when a log took it.
 	tagged *tagged
 }
 
@@ -38,25 +35,19 @@ func (e *Entry) tags() tagged {
 }
 
 // Size is about how many bytes the entry takes, in memory and encoded.
-func (e Entry) Size() int {
-	return 56 + e.Message.Size()
-}
+func (e Entry) Size() int { return 56 + e.Message.Size() }
 
-// A Log is the transcript of an agent: entries that are only ever appended.
-// Entries before its base have left memory for segments; the chain of digests
-// still vouches for them. A Log is a value: Append returns a longer one and
-// leaves its receiver as it was. The zero value is empty.
+// A Log is the transcript of an agent: entries that are only ever appended. Those before its base have
+// left memory for segments; the chain of digests still vouches for them. It is a value; zero is empty.
 type Log struct {
 	base    int
 	before  Digest
 	entries []Entry
-	// taken is how much of the room behind entries is in use by any log that
-	// shares it.
+	// taken is how much of the room behind entries is in use by any log that shares it.
 	taken *atomic.Int64
 }
 
-// LogAt returns an empty log whose first n entries are elsewhere, with the
-// digest of their chain.
+// LogAt returns an empty log whose first n entries are elsewhere, with the digest of their chain.
 func LogAt(n int, chain Digest) Log { return Log{base: n, before: chain} }
 
 // A LogRef names a log's content: how long it is, and its chain's digest.
@@ -71,8 +62,7 @@ func (l Log) Append(section string, m Message, digest Digest) Log {
 	return l.join(e)
 }
 
-// Join returns the log with entries that were recorded elsewhere. It fails
-// where they do not follow on.
+// Join returns the log with entries that were recorded elsewhere. It fails where they do not follow on.
 func (l Log) Join(entries ...Entry) (Log, error) {
 	for _, e := range entries {
 		if e.Index != l.Len() {
@@ -83,10 +73,8 @@ func (l Log) Join(entries ...Entry) (Log, error) {
 	return l, nil
 }
 
-// join extends the entries in place where no other log shares the room behind
-// them, so that a log of n entries costs n appends and not n copies. Two logs
-// appended to the same one never see each other: the second finds the room
-// taken and copies.
+// join extends the entries in place where no other log shares the room behind them: n entries cost n
+// appends and not n copies. The second log that is appended to the same one finds it taken, and copies.
 func (l Log) join(e Entry) Log {
 	e.Chain = DigestOf(l.Chain().bytes(), e.Digest.bytes(), []byte(e.Section))
 	tags := e.tags()
@@ -135,8 +123,7 @@ func (l Log) ChainAt(n int) (Digest, bool) {
 // Entries returns the entries that the log holds. The caller must not change them.
 func (l Log) Entries() []Entry { return slices.Clip(l.entries) }
 
-// From returns the entries from an index on that the log holds. The caller
-// must not change them.
+// From returns the entries from an index on that the log holds. The caller must not change them.
 func (l Log) From(index int) []Entry {
 	return slices.Clip(l.entries[min(max(index-l.base, 0), len(l.entries)):])
 }

@@ -28,9 +28,7 @@ const (
 )
 
 // Roles lists every role.
-func Roles() []Role {
-	return []Role{RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool}
-}
+func Roles() []Role { return []Role{RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool} }
 
 // UnmarshalText accepts the known roles only.
 func (r *Role) UnmarshalText(text []byte) error { return enum.Decode(r, text, Roles(), "role") }
@@ -47,8 +45,7 @@ const (
 	PartFile PartType = "file"
 	// PartAudio is sound, by URL or as data.
 	PartAudio PartType = "audio"
-	// PartReasoning is the model's own thinking, which goes back to the
-	// provider exactly as it came.
+	// PartReasoning is the model's own thinking, which goes back exactly as it came.
 	PartReasoning PartType = "reasoning"
 )
 
@@ -73,16 +70,14 @@ type Part struct {
 	URL       string `json:"url,omitzero"`
 	Data      []byte `json:"data,omitempty"`
 	Filename  string `json:"filename,omitzero"`
-	// Signature and Opaque are what the provider wants back with its
-	// reasoning, byte for byte.
+	// Signature and Opaque are what the provider wants back with its reasoning, byte for byte.
 	Signature string          `json:"signature,omitzero"`
 	Opaque    json.RawMessage `json:"opaque,omitempty"`
 }
 
 // A ToolCall is the model's request to run a tool.
 type ToolCall struct {
-	// ID is the provider's. Real models repeat it: it pairs a call with its
-	// result inside one message and means nothing more.
+	// ID is the provider's. Real models repeat it: it pairs a call with its result and no more.
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	// Arguments is the exact text that the model sent, valid JSON or not.
@@ -123,8 +118,7 @@ func (m Message) Clone() Message {
 // Equal reports whether two messages are the same in all that is recorded.
 func (m Message) Equal(other Message) bool { return reflect.DeepEqual(m, other) }
 
-// Metadata is what hooks, tools and programs note beside a message or a state:
-// JSON values by key. It is copied, never shared, when it changes.
+// Metadata is what hooks, tools and programs note: JSON values by key. It is copied when it changes.
 type Metadata map[string]json.RawMessage
 
 // Text returns the text parts of the message, joined.
@@ -141,13 +135,10 @@ func (m Message) Text() string {
 	return b.String()
 }
 
-// UserMessage returns a text message of the user. Its id and time are given
-// when it joins a context.
+// UserMessage returns a text of the user. Its id and time are given when it joins.
 func UserMessage(text string) Message {
 	return Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: text}}}
 }
 
 // ToolMessage returns the message that carries a tool's result to the model.
-func ToolMessage(result ToolResult) Message {
-	return Message{Role: RoleTool, ToolResult: &result}
-}
+func ToolMessage(result ToolResult) Message { return Message{Role: RoleTool, ToolResult: &result} }

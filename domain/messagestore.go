@@ -2,8 +2,7 @@ package domain
 
 import "slices"
 
-// The sections that have a meaning of their own. The names are recorded in
-// saved states and must never change.
+// The sections that have a meaning of their own, by names that must never change.
 const (
 	// SectionMessages is the default section: the conversation.
 	SectionMessages = "messages"
@@ -13,54 +12,29 @@ const (
 	SectionBuffer = "buffer"
 )
 
-// A MessageStore keeps messages in named sections, in the order in which the
-// sections were created. It is a value: a change returns another one. The zero
-// value is empty. Adding copies the section, so add many messages at once.
+// A MessageStore keeps messages in named sections, in order of their creation. It is a value: adding copies
+// the section, so add many messages at once. The zero value is empty.
 type MessageStore struct{ sections []section }
-
-type section struct {
-	name     string
-	messages []Message
-}
-
-// IsZero reports whether there is no section.
-func (s MessageStore) IsZero() bool { return len(s.sections) == 0 }
 
 // Sections lists the names, in order of creation.
 func (s MessageStore) Sections() []string {
 	names := make([]string, len(s.sections))
 	for i, section := range s.sections {
-		names[i] = section.name
+		names[i] = section.Name
 	}
 	return names
 }
 
-// InferenceOrder lists the names in the order in which a model gets to see
-// them: summary, buffer, messages, then the others in order of creation.
-func (s MessageStore) InferenceOrder() []string { return inferenceOrder(s.Sections()) }
-
-// Section returns the messages of a section, none where there is no such
-// section. The empty name is the default section's. The caller must not change
-// them.
+// Section returns the messages of a section; empty is the default one. The caller must not change them.
 func (s MessageStore) Section(name string) []Message {
 	if i := s.index(sectionName(name)); i >= 0 {
-		return slices.Clip(s.sections[i].messages)
+		return slices.Clip(s.sections[i].Messages)
 	}
 	return nil
 }
 
-// Len is the number of messages in all sections.
-func (s MessageStore) Len() int {
-	n := 0
-	for _, section := range s.sections {
-		n += len(section.messages)
-	}
-	return n
-}
-
-// With returns the store with messages at the end of a section, which is
-// created where there is none, also for no messages at all. The empty name is
-// the default section's. It fails where a message holds what is not JSON.
+// With returns the store with messages at the end of a section, which is created where there is none.
+// It fails where a message holds what is not JSON.
 func (s MessageStore) With(name string, messages ...Message) (MessageStore, error) {
 	kept, err := keptMessages(messages)
 	if err != nil {
@@ -70,67 +44,44 @@ func (s MessageStore) With(name string, messages ...Message) (MessageStore, erro
 	sections := slices.Clone(s.sections)
 	i := s.index(name)
 	if i < 0 {
-		return MessageStore{append(sections, section{name, kept})}, nil
+		return MessageStore{append(sections, section{name, orEmpty(kept)})}, nil
 	}
-	sections[i].messages = append(slices.Clip(sections[i].messages), kept...)
+	sections[i].Messages = append(slices.Clip(sections[i].Messages), kept...)
 	return MessageStore{sections}, nil
-}
-
-// Entries lists all messages as entries of a transcript, section by section,
-// for Compile. They have no digests.
-func (s MessageStore) Entries() []Entry {
-	entries := make([]Entry, 0, s.Len())
-	for _, section := range s.sections {
-		for _, m := range section.messages {
-			entries = append(entries, Entry{Index: len(entries), Section: section.name, Message: m})
-		}
-	}
-	return entries
 }
 
 // filtered returns the store with the messages that keep accepts.
 func (s MessageStore) filtered(keep func(Message) bool) MessageStore {
 	sections := slices.Clone(s.sections)
 	for i := range sections {
-		var kept []Message
-		for _, m := range sections[i].messages {
-			if keep(m) {
-				kept = append(kept, m)
-			}
-		}
-		sections[i].messages = kept
+		kept := slices.Clone(sections[i].Messages)
+		sections[i].Messages = slices.DeleteFunc(kept, func(m Message) bool { return !keep(m) })
 	}
 	return MessageStore{sections}
 }
 
-// taken returns the store with the user messages that wait at the end of the
-// default section tagged as those of the execution that takes them.
+// taken returns the store with the user messages that wait at its end tagged as those of the execution.
 func (s MessageStore) taken(id ExecutionID) MessageStore {
 	i := s.index(SectionMessages)
 	if i < 0 {
 		return s
 	}
-	messages := s.sections[i].messages
-	first := len(messages)
-	for first > 0 && messages[first-1].Role == RoleUser && executionOf(messages[first-1]).IsZero() {
-		first--
-	}
-	if first == len(messages) {
-		return s
-	}
-	messages = slices.Clone(messages)
-	for k := first; k < len(messages); k++ {
-		tag := TagOf(messages[k])
-		tag.ExecutionID = id
-		messages[k] = tag.Apply(messages[k])
-	}
 	sections := slices.Clone(s.sections)
-	sections[i].messages = messages
+	messages := slices.Clone(sections[i].Messages)
+	for k, m := range slices.Backward(messages) {
+		tag := TagOf(m)
+		if m.Role != RoleUser || !tag.ExecutionID.IsZero() {
+			break
+		}
+		tag.ExecutionID = id
+		messages[k] = tag.Apply(m)
+	}
+	sections[i].Messages = messages
 	return MessageStore{sections}
 }
 
 func (s MessageStore) index(name string) int {
-	return slices.IndexFunc(s.sections, func(section section) bool { return section.name == name })
+	return slices.IndexFunc(s.sections, func(section section) bool { return section.Name == name })
 }
 
 func sectionName(name string) string {
@@ -142,22 +93,13 @@ func sectionName(name string) string {
 
 // inferenceOrder sorts names that are in order of creation.
 func inferenceOrder(names []string) []string {
-	ordered := make([]string, 0, len(names))
-	for _, name := range []string{SectionSummary, SectionBuffer, SectionMessages} {
-		if slices.Contains(names, name) {
-			ordered = append(ordered, name)
-		}
-	}
-	for _, name := range names {
-		if !slices.Contains(ordered, name) {
-			ordered = append(ordered, name)
-		}
-	}
-	return ordered
+	last := []string{SectionMessages, SectionBuffer, SectionSummary} // the others are at -1
+	return slices.SortedStableFunc(slices.Values(names), func(a, b string) int {
+		return slices.Index(last, b) - slices.Index(last, a)
+	})
 }
 
-// StoreOf returns a transcript's messages by section. They are those of the
-// log, not copies.
+// StoreOf returns a transcript's messages by section, not copied.
 func StoreOf(l Log) MessageStore {
 	var store MessageStore
 	for _, e := range l.Entries() {
@@ -165,39 +107,35 @@ func StoreOf(l Log) MessageStore {
 		i := store.index(name)
 		if i < 0 {
 			i = len(store.sections)
-			store.sections = append(store.sections, section{name: name})
+			store.sections = append(store.sections, section{Name: name})
 		}
-		store.sections[i].messages = append(store.sections[i].messages, e.Message)
+		store.sections[i].Messages = append(store.sections[i].Messages, e.Message)
 	}
 	return store
 }
 
-// WithMessageStore returns the state with other messages in its context. A
-// workflow keeps the transcript beside the state and joins the two where
-// somebody looks. Nothing happened to the agent, so UpdatedAt stays.
+// WithMessageStore returns the state with the messages that a workflow keeps beside it, for whoever looks.
 func (s AgentState) WithMessageStore(store MessageStore) AgentState {
-	s.context.store = store
+	s.w.Context.w.MessageStore = store
 	return s
 }
 
-// AddedSince lists the messages that the state has and an earlier state, of
-// which it was made, has not. Their Index means nothing.
+// AddedSince lists the messages that an earlier state has not. Their Index means nothing.
 func (s AgentState) AddedSince(earlier AgentState) []Entry {
 	var added []Entry
-	for _, section := range s.context.store.sections {
-		before := len(earlier.context.store.Section(section.name))
-		for _, m := range section.messages[min(before, len(section.messages)):] {
-			added = append(added, Entry{Section: section.name, Message: m})
+	for _, section := range s.store().sections {
+		before := len(earlier.store().Section(section.Name))
+		for _, m := range section.Messages[min(before, len(section.Messages)):] {
+			added = append(added, Entry{Section: section.Name, Message: m})
 		}
 	}
 	return added
 }
 
-// Extends reports whether the state has all messages of an earlier one, as they
-// were, and at most others behind them. Of each section it looks at both ends.
+// Extends reports whether the state has all messages of an earlier one: of each section it looks at both ends.
 func (s AgentState) Extends(earlier AgentState) bool {
-	for _, section := range earlier.context.store.sections {
-		was, is := section.messages, s.context.store.Section(section.name)
+	for _, section := range earlier.store().sections {
+		was, is := section.Messages, s.store().Section(section.Name)
 		if len(is) < len(was) {
 			return false
 		}

@@ -39,11 +39,11 @@ func TestGoingOnSeveralTimes(t *testing.T) {
 		s = withStep(t, s, toolStep(executionID(n+1), 1))
 	}
 	require.Equal(t, []domain.ExecutionID{executionID(4), executionID(3), executionID(2), executionID(1)}, s.Chain())
-	require.Len(t, domain.Compile(domain.CurrentTrace, nil, s.Context().MessageStore().Entries(), s.Chain()), 17)
+	require.Len(t, domain.CompileEdited(domain.CurrentTrace, nil, s.AddedSince(domain.AgentState{}), s.Chain(), domain.Edits{}), 17)
 	s = must(t)(s.WithExecutionCompleted(after(90)))
 	s = must(t)(s.BeginExecution(executionID(5), domain.Unlimited(), after(91)))
 	require.Equal(t, []domain.ExecutionID{executionID(5)}, s.Chain())
-	require.Len(t, domain.Compile(domain.CurrentTrace, nil, s.Context().MessageStore().Entries(), s.Chain()), 1)
+	require.Len(t, domain.CompileEdited(domain.CurrentTrace, nil, s.AddedSince(domain.AgentState{}), s.Chain(), domain.Edits{}), 1)
 }
 
 func TestOriginHereRefuses(t *testing.T) {

@@ -9,13 +9,11 @@ import (
 	"strings"
 )
 
-// A Price is what a model costs: nano-dollars for a million tokens, by kind. A
-// dollar is a thousand million nano-dollars, so 3 dollars are 3_000_000_000.
+// A Price is what a model costs: nano-dollars for a million tokens; 3 dollars are 3_000_000_000.
 type Price struct {
 	Input  int64 `json:"input_nano_usd"`
 	Output int64 `json:"output_nano_usd"`
-	// CacheRead and CacheWrite are of input tokens that were read from, or
-	// written to, the provider's cache. Absent: they cost what input costs.
+	// CacheRead and CacheWrite are of input tokens by way of the cache. Absent: as Input.
 	CacheRead  *int64 `json:"cache_read_nano_usd,omitempty"`
 	CacheWrite *int64 `json:"cache_write_nano_usd,omitempty"`
 	// Long, where set, is the price of calls whose input is longer than a bound.
@@ -34,38 +32,39 @@ type LongPrice struct {
 const (
 	// perTokens is the number of tokens that a price is for.
 	perTokens = 1_000_000
-	// MaxPrice bounds a price: a million dollars for a million tokens. What is
-	// above is a mistake of units.
+	// MaxPrice bounds a price: above a million dollars for a million tokens is a mistake of units.
 	MaxPrice = 1_000_000_000_000_000
 )
 
 // Check says which price makes no sense.
 func (p Price) Check() error {
-	check := func(field string, value *int64) error {
-		if value != nil && (*value < 0 || *value > MaxPrice) {
-			return Errorf(Invalid, "price.%s: is %d nano-dollars for a million tokens; give 0 to %d (a million dollars)", field, *value, int64(MaxPrice))
-		}
-		return nil
-	}
-	fields := []struct {
-		name  string
-		value *int64
-	}{{"input", &p.Input}, {"output", &p.Output}, {"cache_read", p.CacheRead}, {"cache_write", p.CacheWrite}}
 	if l := p.Long; l != nil {
 		if l.Above < 1 {
 			return Errorf(Invalid, "price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", l.Above)
 		}
-		fields = append(fields, []struct {
-			name  string
-			value *int64
-		}{{"long.input", &l.Input}, {"long.output", &l.Output}, {"long.cache_read", l.CacheRead}, {"long.cache_write", l.CacheWrite}}...)
-	}
-	for _, f := range fields {
-		if err := check(f.name, f.value); err != nil {
+		if err := l.price().check("price.long"); err != nil {
 			return err
 		}
 	}
+	return p.check("price")
+}
+
+func (p Price) check(where string) error {
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{{"input", p.Input}, {"output", p.Output}, {"cache_read", orPrice(p.CacheRead, 0)}, {"cache_write", orPrice(p.CacheWrite, 0)}} {
+		if field.value < 0 || field.value > MaxPrice {
+			return Errorf(Invalid, "%s.%s: is %d nano-dollars for a million tokens; give 0 to %d (a million dollars)",
+				where, field.name, field.value, int64(MaxPrice))
+		}
+	}
 	return nil
+}
+
+// price is that of the calls that are longer.
+func (l LongPrice) price() Price {
+	return Price{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite}
 }
 
 // clone returns a price that shares no memory with p.
@@ -84,18 +83,17 @@ func (p *Price) clone() *Price {
 // at is the price of a call with so many input tokens.
 func (p Price) at(input int64) Price {
 	if l := p.Long; l != nil && input > l.Above {
-		return Price{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite}
+		return l.price()
 	}
 	return p
 }
 
-// Cost is what a usage costs in nano-dollars, rounded up. Tokens that the usage
-// counts as cached are not charged as input too.
+// Cost is what a usage costs, rounded up. Cached tokens are not charged as input too.
 func (p Price) Cost(u Usage) int64 {
 	p = p.at(u.InputTokens)
 	read := min(max(u.CacheReadTokens, 0), max(u.InputTokens, 0))
 	write := min(max(u.CacheWriteTokens, 0), max(u.InputTokens, 0)-read)
-	sum := charge{}
+	var sum charge
 	sum.add(max(u.InputTokens, 0)-read-write, p.Input)
 	sum.add(read, orPrice(p.CacheRead, p.Input))
 	sum.add(write, orPrice(p.CacheWrite, p.Input))
@@ -103,8 +101,7 @@ func (p Price) Cost(u Usage) int64 {
 	return sum.perMillion()
 }
 
-// InputCost is the most that so many input tokens can cost, whatever of them a
-// cache takes part in.
+// InputCost is the most that so many input tokens can cost.
 func (p Price) InputCost(tokens int64) int64 {
 	p = p.at(tokens)
 	var sum charge
@@ -112,8 +109,7 @@ func (p Price) InputCost(tokens int64) int64 {
 	return sum.perMillion()
 }
 
-// OutputFor is how many output tokens a sum of nano-dollars buys after so many
-// input tokens; ok is false where output is free.
+// OutputFor is how many output tokens money buys after so much input; ok is false where output is free.
 func (p Price) OutputFor(nanoUSD, input int64) (tokens int64, ok bool) {
 	rate := p.at(input).Output
 	if rate <= 0 {
@@ -165,11 +161,9 @@ func (c charge) perMillion() int64 {
 const (
 	// nanosPerUSD is the number of nano-dollars in a dollar.
 	nanosPerUSD = 1_000_000_000
-	// usdDecimals is how many decimals a sum of dollars may have: those of a
-	// nano-dollar.
+	// usdDecimals is how many decimals a sum of dollars may have: those of a nano-dollar.
 	usdDecimals = 9
-	// maxCost is what a cost that cannot be reckoned is taken to be: so much
-	// that every limit is reached.
+	// maxCost is a cost that cannot be reckoned: so much that every limit is reached.
 	maxCost = math.MaxInt64
 )
 
@@ -183,12 +177,8 @@ func USD(nano int64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// ParseUSD reads a sum of dollars, such as "0.5" or "$2", as nano-dollars. It
-// never rounds: ParseUSD(USD(n)) is n for every n from 0 on. Bounds of its own
-// are the caller's to check.
-//
-// An error continues the name of what was read, or "which": "is negative; …".
-// It does not repeat the text.
+// ParseUSD reads dollars, such as "0.5" or "$2", as nano-dollars, exactly: ParseUSD(USD(n)) is n from 0 on.
+// An error continues the name of what was read, and does not repeat the text.
 func ParseUSD(text string) (nano int64, err error) {
 	text = strings.TrimPrefix(text, "$")
 	whole, fraction, point := strings.Cut(text, ".")
@@ -212,16 +202,67 @@ func ParseUSD(text string) (nano int64, err error) {
 }
 
 // digits reports whether a text has decimal digits and nothing else.
-func digits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
-}
+func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// AddCost adds two sums of nano-dollars; what does not fit is the largest sum,
-// and what is negative counts as nothing, so that a limit never fails open.
+// AddCost adds two sums; what overflows is the largest, and what is negative nothing: no limit fails open.
 func AddCost(a, b int64) int64 {
 	a, b = max(a, 0), max(b, 0)
 	if a > maxCost-b {
 		return maxCost
 	}
 	return a + b
+}
+
+// Usage counts tokens. Cache counts are part of input and reasoning is part of output, so that the total
+// never counts a token twice.
+type Usage struct {
+	InputTokens      int64 `json:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	CacheReadTokens  int64 `json:"cache_read_tokens,omitzero"`
+	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
+	ReasoningTokens  int64 `json:"reasoning_tokens,omitzero"`
+	// Estimated means that a part of it was reckoned by us.
+	Estimated bool `json:"estimated,omitzero"`
+}
+
+// TotalTokens is input plus output.
+func (u Usage) TotalTokens() int64 { return addTokens(u.InputTokens, u.OutputTokens) }
+
+// Add returns the sum; it is estimated if either is.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		InputTokens:      addTokens(u.InputTokens, v.InputTokens),
+		OutputTokens:     addTokens(u.OutputTokens, v.OutputTokens),
+		CacheReadTokens:  addTokens(u.CacheReadTokens, v.CacheReadTokens),
+		CacheWriteTokens: addTokens(u.CacheWriteTokens, v.CacheWriteTokens),
+		ReasoningTokens:  addTokens(u.ReasoningTokens, v.ReasoningTokens),
+		Estimated:        u.Estimated || v.Estimated,
+	}
+}
+
+// IsZero reports whether nothing was used.
+func (u Usage) IsZero() bool { return u == Usage{} }
+
+// addTokens adds two counts. What does not fit is the largest count, and a
+// negative one counts as none, so that no limit fails open.
+func addTokens(a, b int64) int64 { return AddCost(a, b) }
+
+// A UsageView is a usage with its total.
+type UsageView struct {
+	InputTokens      int64 `json:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	CacheReadTokens  int64 `json:"cache_read_tokens"`
+	CacheWriteTokens int64 `json:"cache_write_tokens"`
+	ReasoningTokens  int64 `json:"reasoning_tokens"`
+	TotalTokens      int64 `json:"total_tokens"`
+	Estimated        bool  `json:"estimated,omitzero"`
+}
+
+// View returns the usage with its total.
+func (u Usage) View() UsageView {
+	return UsageView{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
+		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens,
+		TotalTokens: u.TotalTokens(), Estimated: u.Estimated,
+	}
 }

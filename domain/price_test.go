@@ -170,3 +170,12 @@ func TestPriceCheck(t *testing.T) {
 		require.ErrorContains(t, p.Check(), fault)
 	}
 }
+
+func TestOutputForWhatCannotBeReckoned(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []int64{1, 499_998, 499_999} { // the most money buys 2^64 times so many nano-dollars
+		tokens, priced := domain.Price{Output: rate}.OutputFor(math.MaxInt64, 0)
+		require.True(t, priced)
+		require.EqualValues(t, math.MaxInt64, tokens, rate)
+	}
+}

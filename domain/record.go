@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// An ExecutionRecord is a finished execution as it is kept: what it was, and the
-// agent's state at its end. It never changes.
+// An ExecutionRecord is a finished execution as it is kept, with the agent's state at its end.
 type ExecutionRecord struct {
 	ExecutionID ExecutionID `json:"execution_id"`
 	AgentID     AgentID     `json:"agent_id"`
@@ -25,12 +24,11 @@ type ExecutionRecord struct {
 	Usage Usage `json:"usage"`
 }
 
-// NewExecutionRecord returns the record of the execution that has ended on a
-// state. earlier are the steps that left the state's memory. It fails where the
-// execution has not ended, or the steps do not count from 1 to the last.
+// NewExecutionRecord returns the record of the execution that has ended on a state. earlier are the steps
+// that left its memory. It fails where none has ended, or the steps do not count from 1 to the last.
 func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRecord, error) {
-	execution, ok := final.Execution()
-	if !ok || !execution.Status().Terminal() {
+	execution := final.execution()
+	if !final.Status().Terminal() {
 		return ExecutionRecord{}, Errorf(Denied, "record: no execution has ended (status %s); record it at its end", final.Status())
 	}
 	steps := slices.Concat(earlier, execution.StepExecutions())
@@ -44,8 +42,8 @@ func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRe
 	}
 	reason, _ := final.StopReason()
 	return ExecutionRecord{
-		ExecutionID: execution.id, AgentID: final.AgentID(), Number: final.ExecutionCount(), Origin: execution.origin.kept(),
-		StartedAt: execution.startedAt, CompletedAt: execution.completedAt, Status: execution.status, StopReason: reason,
+		ExecutionID: execution.w.ID, AgentID: final.AgentID(), Number: final.ExecutionCount(), Origin: execution.w.Origin.kept(),
+		StartedAt: execution.w.StartedAt, CompletedAt: execution.w.CompletedAt, Status: execution.w.Status, StopReason: reason,
 		FinalState: final, Steps: nilIfEmpty(steps), Usage: execution.Usage(),
 	}, nil
 }
@@ -53,38 +51,34 @@ func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRe
 // FinalStep stands for the end of an execution in FromExecutionRecord.
 const FinalStep = -1
 
-// FromExecutionRecord returns the agent's state as it was after a step, between
-// executions: the one that begins next goes on from there, by its Origin. Step
-// 0 is before the first, and without the message that began the execution.
-// FinalStep gives the final state, on which the ended execution is still
-// readable. It fails where there is no such step.
+// FromExecutionRecord returns the agent's state as it was after a step, for an execution that goes on from
+// there. Step 0 is before the first, without the prompt; FinalStep gives the final state as it is.
 func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (AgentState, error) {
 	s := record.FinalState
-	s.origin = &Origin{ExecutionID: record.ExecutionID, Step: len(record.Steps), Origin: record.Origin.kept()}
+	s.w.Origin = &Origin{ExecutionID: record.ExecutionID, Step: len(record.Steps), Origin: record.Origin.kept()}
 	if step == FinalStep {
 		return s.updated(now), nil
 	}
 	if step < 0 || step > len(record.Steps) {
 		return AgentState{}, Errorf(Invalid, "step: is %d; give one from 0 to %d", step, len(record.Steps))
 	}
-	later := make(map[StepID]bool, len(record.Steps)-step)
+	later := map[StepID]bool{}
 	for _, s := range record.Steps[step:] {
 		later[s.Step.ID] = true
 	}
-	s.context.store = s.context.store.filtered(func(m Message) bool {
+	s.w.Context.w.MessageStore = s.store().filtered(func(m Message) bool {
 		tag := TagOf(m)
 		if tag.ExecutionID != record.ExecutionID {
 			return true
 		}
 		return step > 0 && !later[tag.StepID]
 	})
-	s.execution = nil
-	s.origin.Step = step
+	s.w.Execution = nil
+	s.w.Origin.Step = step
 	return s.updated(now), nil
 }
 
-// An Origin is the step of an earlier execution after which an execution goes
-// on: its context began as it was then. Step 0 is before the first.
+// An Origin is the step of an earlier execution after which one goes on. Step 0 is before the first.
 type Origin struct {
 	ExecutionID ExecutionID `json:"execution_id"`
 	Step        int         `json:"step"`
@@ -92,14 +86,21 @@ type Origin struct {
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// chain lists the execution and those it goes on from, the newest first. Their
-// traces are what CurrentTrace shows.
+// chain lists the execution and those it goes on from, the newest first.
 func (o *Origin) chain(id ExecutionID) []ExecutionID {
 	chain := []ExecutionID{id}
 	for ; o != nil; o = o.Origin {
 		chain = append(chain, o.ExecutionID)
 	}
 	return chain
+}
+
+// value is a copy of the origin, where there is one.
+func (o *Origin) value() (Origin, bool) {
+	if o == nil {
+		return Origin{}, false
+	}
+	return *o.kept(), true
 }
 
 // kept returns a copy that shares nothing with o.
@@ -110,17 +111,15 @@ func (o *Origin) kept() *Origin {
 	return &Origin{o.ExecutionID, o.Step, o.Origin.kept()}
 }
 
-// AtStep returns the state as it was when the execution's k-th step had ended:
-// in progress, without the later steps and their messages, its continuation the
-// one that the step remembers. Zero is before the first. What no step remembers
-// (metadata, prompt, budget, what users said) is as it is now. It fails where
-// there is no such step, or it has left memory. The state after the last step
-// of an execution that has ended is the final state itself, and not this.
+// AtStep returns the state as it was when the execution's k-th step had ended: in progress, without later
+// steps and their messages. What no step remembers (metadata, prompt, budget) is as it is now. Zero is
+// before the first. It fails where there is no such step, or it has left memory.
 func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return s, Errorf(Denied, "step: there is no execution (status %s)", s.Status())
 	}
-	count, folded := s.StepCount(), s.execution.folded.Steps
+	execution := s.w.Execution.w
+	count, folded := s.StepCount(), execution.Folded.Steps
 	switch {
 	case k < 0 || k > count:
 		return s, Errorf(Invalid, "step: is %d; give one from 0 to %d", k, count)
@@ -129,37 +128,21 @@ func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	}
 	var continuation Continuation
 	if k > 0 {
-		continuation = s.execution.steps[k-folded-1].Continuation
+		continuation = execution.Steps[k-folded-1].Continuation
 	}
-	s.context.store = s.context.store.without(s.execution.stepsAfter(k))
-	return s.changed(now, func(e *ExecutionState) {
-		e.steps = nilIfEmpty(slices.Clip(e.steps[:k-folded]))
-		e.current, e.currentSince = nil, time.Time{}
-		e.status, e.completedAt, e.continuation = StatusInProgress, time.Time{}, continuation
-		if e.executionErr != nil && !continuation.holds(SignalOf(e.executionErr)) {
-			e.executionErr = nil
+	later := map[StepID]bool{}
+	for step := range s.execution().steps {
+		later[step.ID] = step.Number > k
+	}
+	s.w.Context.w.MessageStore = s.store().filtered(func(m Message) bool { return !later[TagOf(m).StepID] })
+	return s.changed(now, func(e *executionWire) {
+		e.Steps = nilIfEmpty(slices.Clip(e.Steps[:k-folded]))
+		e.Current, e.CurrentSince = nil, time.Time{}
+		e.Status, e.CompletedAt, e.Continuation = StatusInProgress, time.Time{}, continuation
+		if e.Error != nil && !continuation.holds(SignalOf(e.Error)) {
+			e.Error = nil
 		}
 	}), nil
-}
-
-// stepsAfter are the ids of the steps after the k-th, the one in progress included.
-func (e ExecutionState) stepsAfter(k int) map[StepID]bool {
-	later := map[StepID]bool{}
-	for _, step := range e.steps[k-e.folded.Steps:] {
-		later[step.Step.ID] = true
-	}
-	if e.current != nil {
-		later[e.current.ID] = true
-	}
-	return later
-}
-
-// without returns the store without the messages of some steps.
-func (s MessageStore) without(steps map[StepID]bool) MessageStore {
-	if len(steps) == 0 {
-		return s
-	}
-	return s.filtered(func(m Message) bool { return !steps[TagOf(m).StepID] })
 }
 
 // holds reports whether a signal is among those that count.

@@ -6,9 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// encodedLen is how many bytes a text takes as JSON, its quotes aside. Texts of
-// control characters or of markup take up to six times their length, which
-// counts where a page or an input has to stay below a limit.
+// encodedLen is how many bytes a text takes as JSON, its quotes aside: up to six times its length.
 func encodedLen(text string) int {
 	n := len(text) + 3*(strings.Count(text, "\u2028")+strings.Count(text, "\u2029"))
 	for i := range len(text) {
@@ -93,9 +91,8 @@ func Shorten(text string, n int) string {
 	return text[:n]
 }
 
-// EstimateText is about how many tokens a text takes: a quarter of its bytes,
-// rounded up, which is close for English prose and too high for most code. It
-// bounds what is reserved before a provider has counted.
+// EstimateText is about how many tokens a text takes: a quarter of its bytes, which is close for English
+// prose and too high for most code.
 func EstimateText(text string) int64 { return (int64(len(text)) + 3) / 4 }
 
 // messageTokens is what a message costs beside its content: role and separators.
@@ -116,34 +113,27 @@ func EstimateTokens(m Message) int64 {
 	return tokens
 }
 
-// Sizes, in bytes. The server refuses payloads of 2 MiB and messages of 4 MiB,
-// each version in its own way, so these come first.
+// Sizes, in bytes. The server refuses payloads of 2 MiB and messages of 4 MiB, so these come first.
 const (
-	// MaxPayload bounds what one input, result, heartbeat or carry may take
-	// when encoded.
+	// MaxPayload bounds one input, result, heartbeat or carry when encoded.
 	MaxPayload = 1_500_000
 	// MaxMessage bounds one message: a prompt, or an answer of a model.
 	MaxMessage = 1_000_000
-	// MaxPrompt bounds a prompt when encoded, where markup and control
-	// characters take more than their own length.
+	// MaxPrompt bounds a prompt when encoded: markup and control characters take more.
 	MaxPrompt = 1_400_000
-	// MaxResolved bounds a definition with the tools that a worker found for
-	// it, so that it fits beside a message on one page.
+	// MaxResolved bounds a definition with its tools: it fits beside a message on one page.
 	MaxResolved = 600_000
 	// MaxSystemPrompt bounds a system prompt.
 	MaxSystemPrompt = 256 << 10
-	// MaxToolResult is what a model gets to read of a tool's result; longer
-	// ones are cut to head and tail.
+	// MaxToolResult is what a model reads of a result; longer ones are cut to head and tail.
 	MaxToolResult = 64 << 10
 	// MaxToolOutput is the longest result that a tool may return at all.
 	MaxToolOutput = 16 << 20
 	// MaxInlineArguments is up to where a call's arguments travel by value.
 	MaxInlineArguments = 4 << 10
-	// MaxCarriedMessages bounds the messages that a run hands to the next one
-	// in its input, where there is no storage.
+	// MaxCarriedMessages bounds what a run without storage hands to the next one.
 	MaxCarriedMessages = 1_000_000
-	// MaxCarriedState bounds the state that a run hands to the next one, where
-	// the rest leaves it no more room.
+	// MaxCarriedState bounds the state that a run hands to the next one where room is short.
 	MaxCarriedState = 250_000
 	// MaxPage bounds a page of a query, unless one entry alone is longer.
 	MaxPage = 900_000
@@ -151,7 +141,6 @@ const (
 	MaxReason = 4 << 10
 	// MaxToolCalls bounds the calls of one step that are run.
 	MaxToolCalls = 256
-	// MaxRequestedCalls bounds the calls of one answer. One with more is no
-	// answer but a model that has lost its way.
+	// MaxRequestedCalls bounds the calls of one answer; one with more has lost its way.
 	MaxRequestedCalls = 1000
 )

@@ -7,36 +7,33 @@ import (
 	"time"
 )
 
-// An AgentStep is one turn of the loop: one inference and the tool calls that it
-// asked for.
+// An AgentStep is one turn of the loop: one inference and the tool calls that it asked for.
 type AgentStep struct {
-	ID StepID
+	ID StepID `json:"step_id"`
 	// Number counts the execution's steps from 1.
-	Number int
+	Number int `json:"number"`
 	// Model is the one that was asked, as "provider/name"; empty where none was.
-	Model string
-	Input StepInput
-	// Output are the messages that the step added, in order: a summary, where
-	// the conversation was compacted in it, and what hooks said before the
-	// model; the model's; one for each tool call; what hooks said after.
-	Output []Message
-	// Response describes the inference. It is nil until the model has answered.
-	Response       *Response
-	ToolExecutions []ToolExecution
-	// Errors are the step's own; those of tool calls are with the calls.
-	Errors []Error
+	Model string `json:"model,omitzero"`
 	// Usage is the inference's with all attempts, and any compaction's.
-	Usage Usage
+	Usage Usage `json:"usage"`
 	// CostNanoUSD is what the usage cost; zero where the model has no price.
-	CostNanoUSD int64
-	// Tries counts the attempts at inferences, where there was more than one.
-	// Lost is what of Usage went into those that failed, and LostNanoUSD what
-	// that cost.
-	Tries       int
-	Lost        Usage
-	LostNanoUSD int64
+	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
+	// Tries counts the attempts at inferences, where there was more than one. Lost is what of Usage
+	// went into those that failed, and LostNanoUSD what that cost.
+	Tries       int   `json:"inference_tries,omitzero"`
+	Lost        Usage `json:"lost_usage,omitzero"`
+	LostNanoUSD int64 `json:"lost_nano_usd,omitzero"`
 	// Interrupted means that the step was cut off.
-	Interrupted bool
+	Interrupted    bool            `json:"interrupted,omitzero"`
+	ToolExecutions []ToolExecution `json:"tool_executions"`
+	// Errors are the step's own; those of tool calls are with the calls.
+	Errors []Error   `json:"errors"`
+	Input  StepInput `json:"input,omitzero"`
+	// Output are the messages that the step added, in order: a summary and what hooks said before the
+	// model; the model's; one for each tool call; what hooks said after.
+	Output []Message `json:"output,omitempty"`
+	// Response describes the inference. It is nil until the model has answered.
+	Response *Response `json:"response,omitempty"`
 }
 
 // A StepInput names what the model was shown. Compiling the transcript again
@@ -89,9 +86,7 @@ const (
 func StepTypes() []StepType { return []StepType{StepError, StepToolExecution, StepFinalResponse} }
 
 // UnmarshalText accepts the known types only.
-func (t *StepType) UnmarshalText(text []byte) error {
-	return enum.Decode(t, text, StepTypes(), "type")
-}
+func (t *StepType) UnmarshalText(text []byte) error { return enum.Decode(t, text, StepTypes(), "type") }
 
 // Type derives the step's type; the first that fits.
 func (s AgentStep) Type() StepType {
@@ -104,8 +99,7 @@ func (s AgentStep) Type() StepType {
 	return StepFinalResponse
 }
 
-// HasErrors reports whether the step has an error, that of a failed or blocked
-// tool call included.
+// HasErrors reports whether the step has an error, that of a failed or blocked tool call included.
 func (s AgentStep) HasErrors() bool {
 	return len(s.Errors) > 0 || slices.ContainsFunc(s.ToolExecutions, ToolExecution.HasError)
 }
@@ -139,8 +133,7 @@ func (s AgentStep) RequestedToolCalls() []ToolCall {
 	return calls
 }
 
-// ExecutedToolCalls are the calls that were really run: not those that were
-// blocked or never begun.
+// ExecutedToolCalls are the calls that were really run: not those that were blocked or never begun.
 func (s AgentStep) ExecutedToolCalls() []ToolCall {
 	var calls []ToolCall
 	for _, t := range s.ToolExecutions {
@@ -162,8 +155,7 @@ func (s AgentStep) FinishReason() (FinishReason, bool) {
 	return s.Response.Finish, true
 }
 
-// AnswerText joins the texts of the model's messages; what tools and users said
-// is left out.
+// AnswerText joins the texts of the model's messages; what tools and users said is left out.
 func AnswerText(messages []Message) string {
 	var texts []string
 	for _, m := range messages {
@@ -204,8 +196,7 @@ func (s AgentStep) kept() (AgentStep, error) {
 	return s, nil
 }
 
-// interrupted returns the step as one that was cut off, which counts among its
-// errors.
+// interrupted returns the step as one that was cut off, which counts among its errors.
 func (s AgentStep) interrupted() AgentStep {
 	s = s.clone()
 	s.Interrupted = true
@@ -215,8 +206,7 @@ func (s AgentStep) interrupted() AgentStep {
 	return s
 }
 
-// A StepExecution is a completed step: what happened, when, and what the
-// continuation was then.
+// A StepExecution is a completed step: what happened, when, and what the continuation was then.
 type StepExecution struct {
 	Step AgentStep
 	// StartedAt and CompletedAt span the inference and the tool calls.
@@ -234,3 +224,40 @@ func (s StepExecution) Usage() Usage { return s.Step.Usage }
 
 // Size is about how many bytes the step takes when encoded.
 func (s StepExecution) Size() int { return s.Step.Size() + s.Continuation.size() }
+
+// A FinishReason says why the model stopped writing. The provider's own word is
+// kept beside it, in Response.FinishWord.
+type FinishReason string
+
+const (
+	// FinishStop: the answer is whole.
+	FinishStop FinishReason = "stop"
+	// FinishLength: the limit of output tokens or the window cut it.
+	FinishLength FinishReason = "length"
+	// FinishToolCalls: the model waits for the results of its calls.
+	FinishToolCalls FinishReason = "tool_calls"
+	// FinishContentFilter: the provider's filter withheld the rest, or all.
+	FinishContentFilter FinishReason = "content_filter"
+	// FinishRefusal: the model declined. Its text is an answer all the same.
+	FinishRefusal FinishReason = "refusal"
+	// FinishError: the provider failed while answering.
+	FinishError FinishReason = "error"
+	// FinishOther: a word of the provider's that is none of these.
+	FinishOther FinishReason = "other"
+)
+
+// FinishReasons lists every finish reason.
+func FinishReasons() []FinishReason {
+	return []FinishReason{
+		FinishStop, FinishLength, FinishToolCalls, FinishContentFilter, FinishRefusal, FinishError, FinishOther,
+	}
+}
+
+// UnmarshalText accepts the known reasons only.
+func (f *FinishReason) UnmarshalText(text []byte) error {
+	return enum.Decode(f, text, FinishReasons(), "finish_reason")
+}
+
+// WordPaused is the provider's word for an answer that is not over: sent back
+// as it is, the provider goes on with it. Its finish reason is FinishOther.
+const WordPaused = "pause_turn"

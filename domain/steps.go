@@ -2,10 +2,9 @@ package domain
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
-
-// This file is the steps of the execution on the agent's state.
 
 // WithStepStarted returns the state with a step in progress, the next by number.
 // It fails where no execution is in progress or a step already is.
@@ -16,12 +15,12 @@ func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error
 	if id.IsZero() {
 		return s, Errorf(Invalid, "step_id: is missing; derive it from the execution's")
 	}
-	if c := s.execution.current; c != nil {
+	if c := s.w.Execution.w.Current; c != nil {
 		return s, Errorf(Denied, "step: step %d is in progress; complete it first", c.Number)
 	}
-	return s.changed(now, func(e *ExecutionState) {
-		e.current = &AgentStep{ID: id, Number: e.StepCount() + 1}
-		e.currentSince = utc(now)
+	number := s.StepCount() + 1
+	return s.changed(now, func(e *executionWire) {
+		e.Current, e.CurrentSince = &AgentStep{ID: id, Number: number}, utc(now)
 	}), nil
 }
 
@@ -40,15 +39,14 @@ func (s AgentState) WithCurrentStep(step AgentStep, now time.Time) (AgentState, 
 	}
 	kept, err := step.kept()
 	if err != nil {
-		return s, &Error{Kind: Invalid, Message: err.Error()}
+		return s, invalid(err)
 	}
 	kept.ID, kept.Number = current.ID, current.Number
-	return s.changed(now, func(e *ExecutionState) { e.current = &kept }), nil
+	return s.changed(now, func(e *executionWire) { e.Current = &kept }), nil
 }
 
-// WithCurrentStepCompleted returns the state with the step in progress among the
-// completed ones, beside a copy of the continuation. Its messages join the
-// context in an act of their own.
+// WithCurrentStepCompleted returns the state with the step in progress among the completed ones. Its
+// messages join the context in an act of their own.
 func (s AgentState) WithCurrentStepCompleted(now time.Time) (AgentState, error) {
 	if _, err := s.inStep("completing the step"); err != nil {
 		return s, err
@@ -57,11 +55,11 @@ func (s AgentState) WithCurrentStepCompleted(now time.Time) (AgentState, error) 
 }
 
 func (s AgentState) completedStep(now time.Time) AgentState {
-	return s.changed(now, func(e *ExecutionState) {
-		e.steps = plus(e.steps, &StepExecution{
-			Step: *e.current, StartedAt: e.currentSince, CompletedAt: utc(now), Continuation: e.continuation,
+	return s.changed(now, func(e *executionWire) {
+		e.Steps = plus(e.Steps, &StepExecution{
+			Step: *e.Current, StartedAt: e.CurrentSince, CompletedAt: utc(now), Continuation: e.Continuation,
 		})
-		e.current, e.currentSince = nil, time.Time{}
+		e.Current, e.CurrentSince = nil, time.Time{}
 	})
 }
 
@@ -69,73 +67,55 @@ func (s AgentState) inStep(doing string) (AgentStep, error) {
 	if err := s.active(doing); err != nil {
 		return AgentStep{}, err
 	}
-	if s.execution.current == nil {
+	if s.w.Execution.w.Current == nil {
 		return AgentStep{}, Errorf(Denied, "%s: no step is in progress; begin one first", doing)
 	}
-	return *s.execution.current, nil
+	return *s.w.Execution.w.Current, nil
 }
 
 // StepCount is the number of completed steps of the execution.
-func (s AgentState) StepCount() int {
-	if s.execution == nil {
-		return 0
-	}
-	return s.execution.StepCount()
-}
+func (s AgentState) StepCount() int { return s.execution().StepCount() }
 
 // TransientStepCount is StepCount and the step in progress.
 func (s AgentState) TransientStepCount() int {
-	if s.execution == nil || s.execution.current == nil {
+	if s.execution().w.Current == nil {
 		return s.StepCount()
 	}
 	return s.StepCount() + 1
 }
 
-// StepExecutions are the completed steps in memory. The caller must not change
-// what they hold.
+// StepExecutions are the completed steps in memory. The caller must not change what they hold.
 func (s AgentState) StepExecutions() []StepExecution {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return nil
 	}
-	return s.execution.StepExecutions()
+	return s.w.Execution.StepExecutions()
 }
 
-// Steps are the completed steps in memory, without their times. The caller must
-// not change what they hold.
+// Steps are StepExecutions without their times.
 func (s AgentState) Steps() []AgentStep {
-	if s.execution == nil {
-		return nil
-	}
-	steps := make([]AgentStep, len(s.execution.steps))
-	for i, step := range s.execution.steps {
-		steps[i] = step.Step
+	var steps []AgentStep
+	for _, step := range s.execution().w.Steps {
+		steps = append(steps, step.Step)
 	}
 	return steps
 }
 
 // CurrentStep returns a copy of the step in progress, where there is one.
-func (s AgentState) CurrentStep() (AgentStep, bool) {
-	if s.execution == nil {
-		return AgentStep{}, false
-	}
-	return s.execution.CurrentStep()
-}
+func (s AgentState) CurrentStep() (AgentStep, bool) { return s.execution().CurrentStep() }
 
 // CurrentStepStartedAt is when the step in progress began, where there is one.
 func (s AgentState) CurrentStepStartedAt() (time.Time, bool) {
-	if s.execution == nil {
-		return time.Time{}, false
-	}
-	return s.execution.CurrentStepStartedAt()
+	return s.execution().CurrentStepStartedAt()
 }
 
-// LastStepExecution returns the completed step with the highest number, where it
-// is in memory.
+// LastStepExecution returns the completed step with the highest number, where it is in memory.
 func (s AgentState) LastStepExecution() (StepExecution, bool) {
-	if s.execution == nil || len(s.execution.steps) == 0 {
+	steps := s.execution().w.Steps
+	if len(steps) == 0 {
 		return StepExecution{}, false
 	}
-	last := *s.execution.steps[len(s.execution.steps)-1]
+	last := *steps[len(steps)-1]
 	last.Step = last.Step.clone()
 	return last, true
 }
@@ -175,8 +155,7 @@ func (s AgentState) LastStepDuration() (time.Duration, bool) {
 	return last.Duration(), ok
 }
 
-// LastStepErrors are the last completed step's errors, those of its tool calls
-// included.
+// LastStepErrors are the last completed step's errors, those of its tool calls included.
 func (s AgentState) LastStepErrors() []Error {
 	last, _ := s.LastStep()
 	return last.AllErrors()
@@ -190,27 +169,20 @@ func (s AgentState) LastStepToolExecutions() []ToolExecution {
 
 // LastToolExecution is the last tool call of the last step that has one, the
 // step in progress included.
-func (s AgentState) LastToolExecution() (ToolExecution, bool) {
-	if s.execution == nil {
-		return ToolExecution{}, false
-	}
-	if c := s.execution.current; c != nil && len(c.ToolExecutions) > 0 {
-		return c.ToolExecutions[len(c.ToolExecutions)-1].kept(), true
-	}
-	for i := len(s.execution.steps) - 1; i >= 0; i-- {
-		if tools := s.execution.steps[i].Step.ToolExecutions; len(tools) > 0 {
-			return tools[len(tools)-1].kept(), true
+func (s AgentState) LastToolExecution() (last ToolExecution, ok bool) {
+	for step := range s.execution().steps {
+		if n := len(step.ToolExecutions); n > 0 {
+			last, ok = step.ToolExecutions[n-1].kept(), true
 		}
 	}
-	return ToolExecution{}, false
+	return last, ok
 }
 
 // MaxFoldedErrors is how many errors of folded steps are kept.
 const MaxFoldedErrors = 20
 
-// A Folded holds the totals of completed steps that have left memory. They are
-// with the history or the storage of earlier runs; StepCount, Usage and
-// HasErrors go on counting them.
+// A Folded holds the totals of completed steps that have left memory; StepCount, Usage and HasErrors
+// go on counting them.
 type Folded struct {
 	Steps int   `json:"steps"`
 	Usage Usage `json:"usage,omitzero"`
@@ -220,9 +192,6 @@ type Folded struct {
 	ErrorCount int     `json:"error_count,omitzero"`
 	Errors     []Error `json:"errors,omitempty"`
 }
-
-// IsZero reports whether no step was folded.
-func (f Folded) IsZero() bool { return f.Steps == 0 }
 
 // with returns the totals with one more step.
 func (f Folded) with(step AgentStep) Folded {
@@ -235,4 +204,44 @@ func (f Folded) with(step AgentStep) Folded {
 		f.Errors = slices.Clone(f.Errors[max(0, len(f.Errors)-MaxFoldedErrors):])
 	}
 	return f
+}
+
+// candidate is the step that the answer is looked for in: the one in progress
+// once the model has answered, else the last completed one.
+func (s AgentState) candidate() (AgentStep, bool) {
+	if c, ok := s.CurrentStep(); ok && c.Response != nil {
+		return c, true
+	}
+	return s.LastStep()
+}
+
+// HasFinalResponse reports whether the newest step is a final response with a text that is not blank.
+func (s AgentState) HasFinalResponse() bool {
+	_, ok := s.FinalResponse()
+	return ok
+}
+
+// FinalResponse returns the messages of the answer, where there is one.
+func (s AgentState) FinalResponse() ([]Message, bool) {
+	step, ok := s.candidate()
+	if !ok || step.Type() != StepFinalResponse || strings.TrimSpace(step.Text()) == "" {
+		return nil, false
+	}
+	return step.Output, true
+}
+
+// CurrentResponse returns the final response, else what the newest step put
+// out, if the model wrote anything in it.
+func (s AgentState) CurrentResponse() ([]Message, bool) {
+	step, ok := s.candidate()
+	if !ok || strings.TrimSpace(step.Text()) == "" {
+		return nil, false
+	}
+	return step.Output, true
+}
+
+// Answer is the text of the current response; empty where there is none.
+func (s AgentState) Answer() string {
+	messages, _ := s.CurrentResponse()
+	return AnswerText(messages)
 }

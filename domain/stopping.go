@@ -1,52 +1,48 @@
 package domain
 
 import (
+	"everstep/domain/enum"
 	"slices"
 	"time"
 )
 
-// This file is the signals to stop, and the rule, on the agent's state.
-
-// WithStopSignal returns the state with one more signal. Signals are kept in
-// order. It fails where no execution is in progress, the reason is unknown or
-// the context is not JSON.
+// WithStopSignal returns the state with one more signal. It fails where no execution is in progress, the
+// reason is unknown or the context is not JSON.
 func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState, error) {
 	if err := s.active("signalling a stop"); err != nil {
 		return s, err
 	}
 	if err := new(StopReason).UnmarshalText([]byte(signal.Reason)); err != nil {
-		return s, &Error{Kind: Invalid, Message: err.Error()}
+		return s, invalid(err)
 	}
 	kept, err := signal.kept()
 	if err != nil {
-		return s, &Error{Kind: Invalid, Message: err.Error()}
+		return s, invalid(err)
 	}
-	return s.changed(now, func(e *ExecutionState) {
-		e.continuation.StopSignals = plus(e.continuation.StopSignals, kept)
+	return s.changed(now, func(e *executionWire) {
+		e.Continuation.StopSignals = plus(e.Continuation.StopSignals, kept)
 	}), nil
 }
 
-// WithContinuationRequested returns the state with a request to go on, which
-// the next evaluation uses up. Beside an error, a limit or a user's stop it has
-// no effect.
+// WithContinuationRequested returns the state with a request to go on, which the next evaluation uses up.
+// Beside an error, a limit or a user's stop it has no effect.
 func (s AgentState) WithContinuationRequested(now time.Time) (AgentState, error) {
 	if err := s.active("requesting to continue"); err != nil {
 		return s, err
 	}
-	return s.changed(now, func(e *ExecutionState) { e.continuation.Requested = true }), nil
+	return s.changed(now, func(e *executionWire) { e.Continuation.Requested = true }), nil
 }
 
-// WithLateSignals returns the state with the signals from an index on as late
-// ones, which never count. Those of reason error stay: they fail an execution
-// at any time.
+// WithLateSignals returns the state with the signals from an index on as late ones, which never count.
+// Those of reason error stay: they fail an execution at any time.
 func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
-	if s.execution == nil || from < 0 || from >= len(s.execution.continuation.StopSignals) {
+	if from < 0 || from >= len(s.StopSignals()) {
 		return s
 	}
-	return s.changed(now, func(e *ExecutionState) {
-		c := &e.continuation
+	return s.changed(now, func(e *executionWire) {
+		c := &e.Continuation
 		came := c.StopSignals[from:]
-		c.StopSignals = slices.Clone(c.StopSignals[:from])
+		c.StopSignals = slices.Clone(nilIfEmpty(c.StopSignals[:from]))
 		for _, signal := range came {
 			if signal.Reason == ErrorForbade {
 				c.StopSignals = append(c.StopSignals, signal)
@@ -57,10 +53,9 @@ func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
 	})
 }
 
-// ShouldStop reports whether the loop is over; the first that fits: a signal
-// and no request that overrides it, stop; a request to continue, go on; the
-// step asked for tools, go on; else stop. Between executions it is true.
-func (s AgentState) ShouldStop() bool { return s.execution == nil || s.execution.shouldStop() }
+// ShouldStop reports whether the loop is over; the first that fits: a signal that no request overrides,
+// stop; a request to continue, go on; the step asked for tools, go on; else stop.
+func (s AgentState) ShouldStop() bool { return s.w.Execution == nil || s.w.Execution.shouldStop() }
 
 // Evaluate is ShouldStop, after a step. It uses up a request to continue and
 // moves the signals that it overrode.
@@ -69,19 +64,17 @@ func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
 	return s.evaluated(now), stop
 }
 
-// EvaluateBetween is the check before a step, after the hooks that come before
-// it: only the first rule, that of signals. It too uses up a request to
-// continue.
+// EvaluateBetween is the check before a step: only the first rule, that of signals. It too uses up a request.
 func (s AgentState) EvaluateBetween(now time.Time) (AgentState, bool) {
-	stop := s.execution == nil || s.execution.status.Terminal() || s.execution.continuation.Stops()
+	stop := !s.HasActiveExecution() || s.Continuation().Stops()
 	return s.evaluated(now), stop
 }
 
 func (s AgentState) evaluated(now time.Time) AgentState {
-	if !s.HasActiveExecution() || !s.execution.continuation.Requested {
+	if !s.HasActiveExecution() || !s.Continuation().Requested {
 		return s
 	}
-	return s.changed(now, func(e *ExecutionState) { e.continuation = e.continuation.evaluated() })
+	return s.changed(now, func(e *executionWire) { e.Continuation = e.Continuation.evaluated() })
 }
 
 // StopSignal returns the signal that counts.
@@ -97,11 +90,159 @@ func (s AgentState) StopReason() (StopReason, bool) {
 // must not change them.
 func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSignals }
 
-// Continuation holds all signals and the request to continue. The caller must
-// not change it.
-func (s AgentState) Continuation() Continuation {
-	if s.execution == nil {
-		return Continuation{}
+// Continuation holds all signals and the request to continue. The caller must not change it.
+func (s AgentState) Continuation() Continuation { return s.execution().w.Continuation }
+
+// A StopReason says why an execution stops. Unknown values fail to decode, so a
+// new one is taught to every reader before anything writes it.
+type StopReason string
+
+const (
+	// ErrorForbade: an unrecoverable error.
+	ErrorForbade StopReason = "error"
+	// StopRequested: a hook or a tool asked.
+	StopRequested StopReason = "stop_requested"
+	// StepsLimitReached: max_steps.
+	StepsLimitReached StopReason = "steps_limit"
+	// TokenLimitReached: max_tokens, or too few left for another inference.
+	TokenLimitReached StopReason = "token_limit"
+	// CostLimitReached: max_cost.
+	CostLimitReached StopReason = "cost_limit"
+	// ToolCallLimitReached: the model asked for more calls than max_tool_calls had left.
+	ToolCallLimitReached StopReason = "tool_call_limit"
+	// TimeLimitReached: max_seconds or the deadline.
+	TimeLimitReached StopReason = "time_limit"
+	// RetryLimitReached: the answers did not pass their check too often.
+	RetryLimitReached StopReason = "retry_limit"
+	// FinishReasonReceived: the model ended with a finish reason that a guard is set to stop at.
+	FinishReasonReceived StopReason = "finish_reason"
+	// UserRequested: a person or program outside asked.
+	UserRequested StopReason = "user_requested"
+	// Completed: the agent was done.
+	Completed StopReason = "completed"
+	// Unknown: the cause could not be told.
+	Unknown StopReason = "unknown"
+)
+
+// StopReasons lists every reason, the one that counts most first; of equals, in the order of limits.
+func StopReasons() []StopReason {
+	return []StopReason{
+		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, CostLimitReached,
+		ToolCallLimitReached, TimeLimitReached, RetryLimitReached, FinishReasonReceived, UserRequested,
+		Completed, Unknown,
 	}
-	return s.execution.continuation
+}
+
+// Priority ranks the reasons: of several signals the one with the lowest
+// number counts, and the earliest among equals.
+func (r StopReason) Priority() int {
+	if r == CostLimitReached || r == ToolCallLimitReached {
+		r = TokenLimitReached
+	}
+	ranks := []StopReason{
+		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, TimeLimitReached, RetryLimitReached,
+		FinishReasonReceived, UserRequested, Completed,
+	}
+	if rank := slices.Index(ranks, r); rank >= 0 {
+		return rank
+	}
+	return len(ranks)
+}
+
+// Forced reports whether an execution that ends for this reason was stopped,
+// and did not end by itself.
+func (r StopReason) Forced() bool { return r != FinishReasonReceived && r != Completed }
+
+// WasForceStopped is Forced under the name that readers of a state expect.
+func (r StopReason) WasForceStopped() bool { return r.Forced() }
+
+// Overridable reports whether a continuation request may override the reason. An
+// error, a limit and a user's stop are promises that no hook can cancel.
+func (r StopReason) Overridable() bool {
+	return r == StopRequested || r == FinishReasonReceived || r == Completed || r == Unknown
+}
+
+// OfLimit reports whether the reason is that of a limit.
+func (r StopReason) OfLimit() bool {
+	return slices.ContainsFunc(limitRules[:], func(rule LimitRule) bool { return rule.Reason == r })
+}
+
+// UnmarshalText accepts the known reasons only.
+func (r *StopReason) UnmarshalText(text []byte) error {
+	return enum.Decode(r, text, StopReasons(), "stop reason")
+}
+
+// A Continuation is what decides whether the loop goes on: signals to stop, and a request to continue.
+type Continuation struct {
+	StopSignals []StopSignal `json:"stop_signals,omitempty"`
+	// Overridden are signals that no longer count, the newest MaxOverridden.
+	Overridden []StopSignal `json:"overridden,omitempty"`
+	// Late are signals that came when the loop was over already. They never count.
+	Late []StopSignal `json:"late,omitempty"`
+	// Requested means that something asked to go on. One evaluation uses it up.
+	Requested bool `json:"is_continuation_requested,omitzero"`
+}
+
+// MaxOverridden is how many overridden signals are kept: each step keeps what there were.
+const MaxOverridden = 10
+
+// size is about how many bytes the continuation takes when encoded.
+func (c Continuation) size() int {
+	n := 0
+	for _, signals := range [][]StopSignal{c.StopSignals, c.Overridden, c.Late} {
+		for _, signal := range signals {
+			n += 64 + encodedLen(signal.Message) + encodedLen(signal.Source) + signal.Context.size()
+		}
+	}
+	return n
+}
+
+// Signal returns the signal that counts, where there is one.
+func (c Continuation) Signal() (StopSignal, bool) { return CountingSignal(c.StopSignals) }
+
+// Stops is the first rule of stopping: there is a signal, and no request to
+// continue that may override it.
+func (c Continuation) Stops() bool { return len(c.StopSignals) > 0 && !c.continues() }
+
+// continues reports whether there is a request to continue that has an effect.
+func (c Continuation) continues() bool {
+	return c.Requested && !slices.ContainsFunc(c.StopSignals, func(s StopSignal) bool {
+		return !s.Reason.Overridable()
+	})
+}
+
+// evaluated returns the continuation after one evaluation: the request is used
+// up, and what it overrode no longer counts.
+func (c Continuation) evaluated() Continuation {
+	if c.continues() && len(c.StopSignals) > 0 {
+		c.Overridden = append(slices.Clip(c.Overridden), c.StopSignals...)
+		c.Overridden = c.Overridden[max(len(c.Overridden)-MaxOverridden, 0):]
+		c.StopSignals = nil
+	}
+	c.Requested = false
+	return c
+}
+
+// A StopSignal is one request to stop. Of several the priority of their reasons decides which counts.
+type StopSignal struct {
+	Reason  StopReason `json:"reason"`
+	Message string     `json:"message,omitzero"`
+	// Context is what the emitter noted beside it.
+	Context Metadata `json:"context,omitempty"`
+	// Source says who emitted it: a hook, a tool, a limit, the user.
+	Source string `json:"source,omitzero"`
+}
+
+// SignalOf returns the signal that an unrecoverable error adds.
+func SignalOf(err *Error) StopSignal {
+	return StopSignal{Reason: ErrorForbade, Message: err.Message, Source: err.Source}
+}
+
+// CountingSignal returns the signal that counts: the one of the highest
+// priority, the earliest among equals.
+func CountingSignal(signals []StopSignal) (StopSignal, bool) {
+	if len(signals) == 0 {
+		return StopSignal{}, false
+	}
+	return slices.MinFunc(signals, func(a, b StopSignal) int { return a.Reason.Priority() - b.Reason.Priority() }), true
 }

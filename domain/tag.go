@@ -7,8 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The metadata keys of a tag. They are recorded in every transcript and must
-// never change.
+// The metadata keys of a tag. They are recorded in every transcript and must never change.
 const (
 	keyAgentID         = "agent_id"
 	keyExecutionID     = "execution_id"
@@ -17,10 +16,9 @@ const (
 	keyIsTrace         = "is_trace"
 )
 
-// A Tag says which agent, execution, step and tool call a message came from, and
-// whether it is trace: what an agent did on its way to an answer, and not the
-// answer. It is written into the message's metadata when the message joins the
-// context. A user's message carries its execution and nothing else.
+// A Tag says which agent, execution, step and tool call a message came from, and whether it is trace: what
+// an agent did on its way to an answer. It is written into the metadata when the message joins. A user's
+// message carries its execution and nothing else.
 type Tag struct {
 	AgentID         AgentID
 	ExecutionID     ExecutionID

@@ -12,8 +12,7 @@ type ToolExecution struct {
 	Call ToolCall        `json:"call"`
 	// Value is the tool's result. It is empty where there is an error.
 	Value string `json:"value,omitzero"`
-	// Error says that the call failed, was blocked, was not run, or that its
-	// outcome is unknown.
+	// Error says that the call failed, was blocked, was not run, or that its outcome is unknown.
 	Error     *Error    `json:"error,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	// CompletedAt is zero while the call is in flight.
@@ -35,8 +34,7 @@ const (
 	ToolFailed ToolOutcome = "failed"
 	// ToolBlocked: a hook or guard forbade it.
 	ToolBlocked ToolOutcome = "blocked"
-	// ToolNotRun: it was never begun, such as one of an unknown tool, or surely
-	// did nothing.
+	// ToolNotRun: it was never begun, such as one of an unknown tool, or surely did nothing.
 	ToolNotRun ToolOutcome = "not_run"
 	// ToolUnknown: it began, and nobody knows how it ended.
 	ToolUnknown ToolOutcome = "outcome_unknown"
@@ -83,15 +81,9 @@ func (t ToolExecution) Name() string { return t.Call.Name }
 func (t ToolExecution) Args() string { return t.Call.Arguments }
 
 // Err returns the error, where there is one.
-func (t ToolExecution) Err() (Error, bool) {
-	if t.Error == nil {
-		return Error{}, false
-	}
-	return *t.Error, true
-}
+func (t ToolExecution) Err() (Error, bool) { return t.Error.value() }
 
-// HasError reports whether the call failed, was blocked or not run, or nobody
-// knows.
+// HasError reports whether the call failed, was blocked or not run, or nobody knows.
 func (t ToolExecution) HasError() bool { return t.Error != nil }
 
 // WasBlocked reports whether a hook or guard forbade the call.

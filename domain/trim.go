@@ -8,9 +8,8 @@ import (
 // shortest is how much of a text is always left.
 const shortest = 64
 
-// Trimmed returns the step with its longest texts cut until it takes at most
-// about limit bytes when encoded, as far as cutting texts can do. Each cut is
-// said where it was made. The transcript has the whole texts.
+// Trimmed returns the step with its longest texts cut, each with a note, until it takes about limit bytes
+// when encoded, as far as that can do. The transcript has the whole texts.
 func (s AgentStep) Trimmed(limit int) AgentStep {
 	size := s.Size()
 	if size <= limit {
@@ -23,15 +22,13 @@ func (s AgentStep) Trimmed(limit int) AgentStep {
 		if left <= limit || longest == shortest {
 			return trimmed
 		}
-		// Scale by what is too much, so that a step of many megabytes is read
-		// a few times and not once for each halving.
+		// Scale by what is too much: a step of many megabytes is read a few times only.
 		longest = max(min(longest/2, longest*limit/left), shortest)
 	}
 }
 
-// cutTo returns the step with no text longer than a number of bytes, but for
-// the note that says so. What a provider wants back with its reasoning goes:
-// it is good only when whole.
+// cutTo returns the step with no longer texts, notes aside. What a provider wants back with its reasoning
+// goes: it is good only when whole.
 func (s AgentStep) cutTo(longest int) AgentStep {
 	s = s.clone()
 	for i, m := range s.Output {
@@ -80,20 +77,17 @@ func cut(text string, longest int) string {
 	return fmt.Sprintf("%s… [cut, %d bytes in all]", Shorten(text, longest), len(text))
 }
 
-// roomBeside is what a state takes beside its steps: its signals, errors and
-// context.
+// roomBeside is what a state takes beside its steps: its signals, errors and context.
 const roomBeside = 64 << 10
 
-// WithStepsWithin returns the state such that its steps take at most about limit
-// bytes when encoded: as it is, else with all but the last folded and that one
-// trimmed. Totals stay. It reckons and does not encode: a state may be many
-// times as long as what fits.
+// WithStepsWithin returns the state such that its steps take at most about limit bytes when encoded: as it
+// is, else with all but the last folded and that one trimmed. It reckons and does not encode.
 func (s AgentState) WithStepsWithin(limit int) AgentState {
 	size := 0
 	for _, step := range s.StepExecutions() {
 		size += step.Size()
 	}
-	if current, ok := s.CurrentStep(); ok {
+	if current := s.execution().w.Current; current != nil {
 		size += current.Size()
 	}
 	if size <= limit {
@@ -105,19 +99,19 @@ func (s AgentState) WithStepsWithin(limit int) AgentState {
 // WithStepsTrimmed returns the state with its steps in memory trimmed, each to
 // its share of limit bytes. Nothing happened to the agent, so UpdatedAt stays.
 func (s AgentState) WithStepsTrimmed(limit int) AgentState {
-	if s.execution == nil {
+	if s.w.Execution == nil {
 		return s
 	}
-	return s.changed(s.updatedAt, func(e *ExecutionState) {
-		share := limit / max(len(e.steps)+1, 1)
-		e.steps = slices.Clone(e.steps)
-		for i, step := range e.steps {
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
+		share := limit / (len(e.Steps) + 1)
+		e.Steps = slices.Clone(e.Steps)
+		for i, step := range e.Steps {
 			trimmed := *step
 			trimmed.Step = step.Step.Trimmed(share)
-			e.steps[i] = &trimmed
+			e.Steps[i] = &trimmed
 		}
-		if e.current != nil {
-			e.current = new(e.current.Trimmed(share))
+		if e.Current != nil {
+			e.Current = new(e.Current.Trimmed(share))
 		}
 	})
 }

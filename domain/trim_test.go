@@ -99,3 +99,19 @@ func TestPromptsAreMeasuredEncoded(t *testing.T) {
 	require.NoError(t, domain.CheckPrompt(strings.Repeat("a line\n", domain.MaxMessage/7)))
 	require.ErrorContains(t, domain.CheckPrompt(strings.Repeat("<", domain.MaxMessage/2)), "when encoded")
 }
+
+func TestSizeOfAStepCountsItsSignals(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("<", 5000)
+	signal := domain.StopSignal{
+		Reason: domain.Unknown, Message: long, Source: long, Context: domain.Metadata{"a": json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)},
+	}
+	for _, c := range []domain.Continuation{
+		{StopSignals: []domain.StopSignal{signal}}, {Overridden: []domain.StopSignal{signal}}, {Late: []domain.StopSignal{signal, signal}},
+	} {
+		step := domain.StepExecution{Step: domain.AgentStep{Number: 1}, Continuation: c}
+		size, encoded := step.Size(), len(encoded(t, step))
+		require.GreaterOrEqual(t, size, encoded)
+		require.Less(t, size, encoded+2000)
+	}
+}

@@ -2,97 +2,92 @@ package domain
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
-// This file is how a saved state looks. The keys are a protocol: adding is free,
-// changing is a migration. The one private struct of each type is written and
-// read in one piece, so that a long state is not scanned once for each level.
+// This file is how a saved state looks, and how it is kept. The keys are a
+// protocol: adding is free, changing is a migration.
 
 // SchemaVersion is written at the root of each saved state. It rises only where
 // an older reader would misread a newer state, which a new key does not.
 const SchemaVersion = 1
 
 type stateWire struct {
-	SchemaVersion  int            `json:"schema_version"`
-	AgentID        AgentID        `json:"agent_id"`
-	ParentAgentID  AgentID        `json:"parent_agent_id,omitzero"`
-	CreatedAt      time.Time      `json:"created_at"`
-	UpdatedAt      time.Time      `json:"updated_at"`
-	ExecutionCount int            `json:"execution_count"`
-	LLMConfig      LLMConfig      `json:"llm_config,omitzero"`
-	Context        contextWire    `json:"context"`
-	Origin         *Origin        `json:"origin,omitempty"`
-	Execution      *executionWire `json:"execution,omitempty"`
+	SchemaVersion  int          `json:"schema_version"`
+	AgentID        AgentID      `json:"agent_id"`
+	ParentAgentID  AgentID      `json:"parent_agent_id,omitzero"`
+	CreatedAt      time.Time    `json:"created_at"`
+	UpdatedAt      time.Time    `json:"updated_at"`
+	ExecutionCount int          `json:"execution_count"`
+	LLMConfig      LLMConfig    `json:"llm_config,omitzero"`
+	Context        AgentContext `json:"context"`
+	// Origin is what the next execution goes on from.
+	Origin *Origin `json:"origin,omitempty"`
+	// Execution is nil between executions. What it points to never changes.
+	Execution *ExecutionState `json:"execution,omitempty"`
 }
 
 type contextWire struct {
-	MessageStore   storeWire      `json:"message_store"`
+	MessageStore   MessageStore   `json:"message_store"`
 	Metadata       Metadata       `json:"metadata,omitempty"`
 	SystemPrompt   string         `json:"system_prompt,omitzero"`
 	ResponseFormat ResponseFormat `json:"response_format,omitzero"`
 }
 
 type storeWire struct {
-	Sections []sectionWire `json:"sections"`
+	Sections []section `json:"sections"`
 }
 
-type sectionWire struct {
+type section struct {
 	Name     string    `json:"name"`
 	Messages []Message `json:"messages"`
 }
 
 type executionWire struct {
-	ExecutionID          ExecutionID     `json:"execution_id"`
-	Status               ExecutionStatus `json:"status"`
-	StartedAt            time.Time       `json:"started_at"`
-	CompletedAt          time.Time       `json:"completed_at,omitzero"`
-	Origin               *Origin         `json:"origin,omitempty"`
-	Budget               ExecutionBudget `json:"budget,omitzero"`
-	ToolCalls            int64           `json:"tool_calls,omitzero"`
-	Waited               time.Duration   `json:"waited,omitzero"`
-	WaitingSince         time.Time       `json:"waiting_since,omitzero"`
-	Prior                Spent           `json:"prior,omitzero"`
-	Folded               Folded          `json:"folded,omitzero"`
-	StepExecutions       []stepWire      `json:"step_executions,omitempty"`
-	CurrentStepStartedAt time.Time       `json:"current_step_started_at,omitzero"`
-	CurrentStep          *stepWire       `json:"current_step,omitempty"`
-	Continuation         Continuation    `json:"continuation,omitzero"`
-	Error                *Error          `json:"error,omitempty"`
+	ID          ExecutionID     `json:"execution_id"`
+	Status      ExecutionStatus `json:"status"`
+	StartedAt   time.Time       `json:"started_at"`
+	CompletedAt time.Time       `json:"completed_at,omitzero"`
+	Origin      *Origin         `json:"origin,omitempty"`
+	Budget      ExecutionBudget `json:"budget,omitzero"`
+	ExecutionCounts
+	Folded Folded `json:"folded,omitzero"`
+	// Steps are pointers so that adding one copies little; what they point to never changes.
+	Steps        []*StepExecution `json:"step_executions,omitempty"`
+	CurrentSince time.Time        `json:"current_step_started_at,omitzero"`
+	Current      *AgentStep       `json:"current_step,omitempty"`
+	Continuation Continuation     `json:"continuation,omitzero"`
+	Error        *Error           `json:"error,omitempty"`
 }
 
 // stepWire is a step and, where it is completed, a step execution: one flat
 // object, which is also what users read.
 type stepWire struct {
 	Number int    `json:"number"`
-	StepID StepID `json:"step_id"`
+	ID     StepID `json:"step_id"`
 	// Type and FinishReason are written for readers and derived when read.
-	Type           StepType        `json:"type,omitzero"`
-	StartedAt      time.Time       `json:"started_at,omitzero"`
-	CompletedAt    time.Time       `json:"completed_at,omitzero"`
-	FinishReason   FinishReason    `json:"finish_reason,omitzero"`
-	Model          string          `json:"model,omitzero"`
-	Usage          Usage           `json:"usage"`
-	CostNanoUSD    int64           `json:"cost_nano_usd,omitzero"`
-	Tries          int             `json:"inference_tries,omitzero"`
-	Lost           Usage           `json:"lost_usage,omitzero"`
-	LostNanoUSD    int64           `json:"lost_nano_usd,omitzero"`
-	Interrupted    bool            `json:"interrupted,omitzero"`
-	ToolExecutions []ToolExecution `json:"tool_executions"`
-	Errors         []Error         `json:"errors"`
-	Input          StepInput       `json:"input,omitzero"`
-	Output         []Message       `json:"output,omitempty"`
-	Response       *Response       `json:"response,omitempty"`
-	Continuation   Continuation    `json:"continuation,omitzero"`
+	Type         StepType     `json:"type,omitzero"`
+	StartedAt    time.Time    `json:"started_at,omitzero"`
+	CompletedAt  time.Time    `json:"completed_at,omitzero"`
+	FinishReason FinishReason `json:"finish_reason,omitzero"`
+	plainStep
+	Continuation Continuation `json:"continuation,omitzero"`
 }
 
+// A plainStep is a step without its methods, so that its fields are written.
+type plainStep AgentStep
+
 // EncodeFull returns the state as JSON, its execution included.
-func (s AgentState) EncodeFull() ([]byte, error) { return json.Marshal(s.wire()) }
+func (s AgentState) EncodeFull() ([]byte, error) {
+	s.w.SchemaVersion = SchemaVersion
+	return json.Marshal(s.w)
+}
 
 // EncodeSession returns the state as JSON without its execution.
 func (s AgentState) EncodeSession() ([]byte, error) {
-	s.execution = nil
-	return json.Marshal(s.wire())
+	s.w.Execution = nil
+	return s.EncodeFull()
 }
 
 // DecodeAgentState reads either form. What is unknown or malformed is an error
@@ -103,51 +98,184 @@ func DecodeAgentState(data []byte) (AgentState, error) { return Decode[AgentStat
 func (s AgentState) MarshalJSON() ([]byte, error) { return s.EncodeFull() }
 
 // UnmarshalJSON reads either form.
-func (s *AgentState) UnmarshalJSON(data []byte) error { return decodeWire(data, stateOf, s) }
+func (s *AgentState) UnmarshalJSON(data []byte) error {
+	var head struct {
+		SchemaVersion int `json:"schema_version"`
+	}
+	if err := DecodeInto(data, &head); err != nil {
+		return err
+	}
+	switch v := head.SchemaVersion; {
+	case v < 1:
+		return in("schema_version", errors.New("is missing; this is no saved state"))
+	case v > SchemaVersion:
+		return in("schema_version", Errorf(Invalid, "is %d, and this version reads up to %d; use a newer one", v, SchemaVersion))
+	}
+	return decodeWire(data, &s.w, func(w *stateWire) error {
+		if w.ExecutionCount < 0 {
+			return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", w.ExecutionCount))
+		}
+		w.CreatedAt, w.UpdatedAt, w.LLMConfig = utc(w.CreatedAt), utc(w.UpdatedAt), w.LLMConfig.kept()
+		return nil
+	})
+}
 
 // MarshalJSON writes the form that the state's context has.
-func (c AgentContext) MarshalJSON() ([]byte, error) { return json.Marshal(c.wire()) }
+func (c AgentContext) MarshalJSON() ([]byte, error) { return json.Marshal(c.w) }
 
 // UnmarshalJSON reads it.
-func (c *AgentContext) UnmarshalJSON(data []byte) error { return decodeWire(data, contextOf, c) }
+func (c *AgentContext) UnmarshalJSON(data []byte) error {
+	return decodeWire(data, &c.w, func(w *contextWire) (err error) {
+		if w.Metadata, err = w.Metadata.kept(); err != nil {
+			return in("metadata", err)
+		}
+		w.ResponseFormat, err = w.ResponseFormat.kept()
+		return err
+	})
+}
 
 // MarshalJSON writes the sections in order of creation.
-func (s MessageStore) MarshalJSON() ([]byte, error) { return json.Marshal(s.wire()) }
+func (s MessageStore) MarshalJSON() ([]byte, error) {
+	return json.Marshal(storeWire{orEmpty(s.sections)})
+}
 
 // UnmarshalJSON reads them. A name that comes twice is an error.
-func (s *MessageStore) UnmarshalJSON(data []byte) error { return decodeWire(data, storeOf, s) }
+func (s *MessageStore) UnmarshalJSON(data []byte) error {
+	var w storeWire
+	if err := DecodeInto(data, &w); err != nil {
+		return err
+	}
+	var store MessageStore
+	for i, section := range w.Sections {
+		if section.Name == "" {
+			return inItem("sections", i, in("name", errors.New("is empty; each section has a name")))
+		}
+		if store.index(section.Name) >= 0 {
+			return inItem("sections", i, in("name", Errorf(Invalid, "%q comes twice; each section has its own", section.Name)))
+		}
+		with, err := store.With(section.Name, section.Messages...)
+		if err != nil {
+			return inItem("sections", i, err)
+		}
+		store = with
+	}
+	*s = store
+	return nil
+}
 
 // MarshalJSON writes the form that the state's execution has.
-func (e ExecutionState) MarshalJSON() ([]byte, error) { return json.Marshal(e.wire()) }
+func (e ExecutionState) MarshalJSON() ([]byte, error) { return json.Marshal(e.w) }
 
-// UnmarshalJSON reads it.
+// UnmarshalJSON reads it, and refuses what no execution can be, so that nothing later has to ask.
 func (e *ExecutionState) UnmarshalJSON(data []byte) error {
-	return decodeWire(data, executionOfWire, e)
+	return decodeWire(data, &e.w, func(w *executionWire) (err error) {
+		if err := w.check(); err != nil {
+			return err
+		}
+		w.StartedAt, w.CompletedAt, w.Budget = utc(w.StartedAt), utc(w.CompletedAt), w.Budget.clone()
+		w.WaitingSince, w.CurrentSince = utc(w.WaitingSince), utc(w.CurrentSince)
+		w.Folded.Errors = keptErrors(w.Folded.Errors)
+		if w.Error != nil {
+			w.Error = new(w.Error.kept())
+		}
+		w.Continuation, err = w.Continuation.kept()
+		return in("continuation", err)
+	})
+}
+
+func (w executionWire) check() error {
+	switch {
+	case w.ID.IsZero():
+		return in("execution_id", errors.New("is missing"))
+	case w.Status == "" || w.Status == StatusPending:
+		return in("status", errors.New("an execution that exists is in progress or has ended, never pending"))
+	case w.ToolCalls < 0 || w.Waited < 0:
+		return in("tool_calls, waited", errors.New("may not be negative"))
+	case w.Folded.Steps < 0 || w.Folded.ErrorCount < 0:
+		return in("folded", errors.New("counts may not be negative"))
+	case w.Current == nil && !w.CurrentSince.IsZero():
+		return in("current_step_started_at", errors.New("is given, and there is no current_step"))
+	case w.Current != nil && w.Status.Terminal():
+		return in("current_step", Errorf(Invalid, "is in progress in an execution that is %s", w.Status))
+	}
+	const apart = "is %d; steps follow on, so it has to be %d"
+	for i, step := range w.Steps {
+		if want := w.Folded.Steps + i + 1; step == nil {
+			return inItem("step_executions", i, errors.New("is null; give the step"))
+		} else if step.Step.Number != want {
+			return inItem("step_executions", i, in("number", Errorf(Invalid, apart, step.Step.Number, want)))
+		}
+	}
+	if want := w.Folded.Steps + len(w.Steps) + 1; w.Current != nil && w.Current.Number != want {
+		return in("current_step", in("number", Errorf(Invalid, apart, w.Current.Number, want)))
+	}
+	return in("budget", w.Budget.Check())
 }
 
 // MarshalJSON writes one flat object: the step's keys and the times.
-func (s StepExecution) MarshalJSON() ([]byte, error) { return json.Marshal(s.wire()) }
+func (s StepExecution) MarshalJSON() ([]byte, error) {
+	finish, _ := s.Step.FinishReason()
+	w := stepWire{
+		Number: s.Step.Number, ID: s.Step.ID, Type: s.Step.Type(), StartedAt: s.StartedAt, CompletedAt: s.CompletedAt,
+		FinishReason: finish, plainStep: plainStep(s.Step), Continuation: s.Continuation,
+	}
+	w.ToolExecutions, w.Errors = orEmpty(w.ToolExecutions), orEmpty(w.Errors)
+	return json.Marshal(w)
+}
 
 // UnmarshalJSON reads it.
-func (s *StepExecution) UnmarshalJSON(data []byte) error { return decodeWire(data, stepExecutionOf, s) }
+func (s *StepExecution) UnmarshalJSON(data []byte) error {
+	var w stepWire
+	if err := DecodeInto(data, &w); err != nil {
+		return err
+	}
+	if w.Number < 1 {
+		return in("number", Errorf(Invalid, "is %d; steps count from 1", w.Number))
+	}
+	w.plainStep.Number, w.plainStep.ID = w.Number, w.ID
+	step, err := AgentStep(w.plainStep).kept()
+	if err != nil {
+		return err
+	}
+	continuation, err := w.Continuation.kept()
+	if err != nil {
+		return in("continuation", err)
+	}
+	*s = StepExecution{step, utc(w.StartedAt), utc(w.CompletedAt), continuation}
+	return nil
+}
 
 // MarshalJSON writes the step, with its type and finish reason for readers.
-func (s AgentStep) MarshalJSON() ([]byte, error) { return json.Marshal(s.wire()) }
+func (s AgentStep) MarshalJSON() ([]byte, error) { return StepExecution{Step: s}.MarshalJSON() }
 
 // UnmarshalJSON reads it.
-func (s *AgentStep) UnmarshalJSON(data []byte) error { return decodeWire(data, stepOf, s) }
+func (s *AgentStep) UnmarshalJSON(data []byte) error {
+	var execution StepExecution
+	err := execution.UnmarshalJSON(data)
+	if err == nil {
+		*s = execution.Step
+	}
+	return err
+}
 
-// decodeWire reads a wire struct and turns it into a value. The target changes
-// only where all went well.
-func decodeWire[W, T any](data []byte, of func(W) (T, error), target *T) error {
+// decodeWire reads a wire struct, and makes it as a state keeps it. The target
+// changes only where all went well.
+func decodeWire[W any](data []byte, target *W, keep func(*W) error) error {
 	var wire W
 	if err := DecodeInto(data, &wire); err != nil {
 		return err
 	}
-	value, err := of(wire)
-	if err != nil {
+	if err := keep(&wire); err != nil {
 		return err
 	}
-	*target = value
+	*target = wire
 	return nil
+}
+
+// orEmpty makes an absent list an empty one: readers find [] and never null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

@@ -53,7 +53,7 @@ func (f limitFlag) Type() string {
 		return "seconds"
 	case domain.UnitTime:
 		return "time"
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	default:
 	}
 	return "count"
 }
@@ -78,7 +78,7 @@ func (f limitFlag) read(text string) (domain.Amount, error) {
 	case domain.UnitTime:
 		t, err := f.limits.readDeadline(text)
 		return domain.Moment(t), err
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	default:
 	}
 	n, err := readCount(text)
 	return domain.Count(f.rule.Unit, n), err

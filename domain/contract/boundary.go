@@ -33,8 +33,7 @@ const (
 	BeforeHook Boundary = "before_hook"
 	// AfterHook: a hook that is an activity has done its work and not yet reported.
 	AfterHook Boundary = "after_hook"
-	// Checking: an answer that a hook has made is being held against the response
-	// format. A model's own is checked after AfterRequest, with nothing between.
+	// Checking: an answer that a hook has made is being held against the response format.
 	Checking Boundary = "checking"
 	// Paused: the execution is paused, and nothing is under way.
 	Paused Boundary = "paused"
@@ -42,8 +41,7 @@ const (
 	GoingOn Boundary = "going_on"
 )
 
-// Boundaries lists every boundary: those of a plain agent in the order of a
-// step, then those of what an agent may use besides.
+// Boundaries lists every boundary: those of a plain agent's step in order, then the others.
 func Boundaries() []Boundary {
 	return []Boundary{
 		BeforeRequest, InStream, AfterRequest, BeforeEffect, AfterEffect, AmongCalls, BetweenSteps, Continuing,

@@ -1,8 +1,6 @@
 package contract
 
-// The wire names of Everstep. Every value below is recorded in histories or
-// typed by users into other tools, and must never change: adding is free,
-// changing is a migration.
+// The wire names of Everstep. They are recorded or typed by users, and must never change.
 
 // An Activity names work done outside the workflow and fixes its input and
 // output types, so that neither side compiles with another.
@@ -25,9 +23,7 @@ const (
 	// Execute is the workflow of one agent: one execution of an unnamed agent,
 	// an open session of a named one.
 	Execute Workflow[SessionInput, Outcome] = "agent.Execute"
-)
 
-const (
 	// CallModel makes one inference.
 	CallModel Activity[ModelRequest, ModelReply] = "agent.CallModel"
 	// CallTool makes one tool call.
@@ -40,9 +36,7 @@ const (
 	CallHook Activity[HookRequest, HookReply] = "agent.CallHook"
 	// CheckOutput checks a text against a response format.
 	CheckOutput Activity[OutputRequest, OutputReply] = "agent.CheckOutput"
-)
 
-const (
 	// QueryStatus answers what the execution is doing now.
 	QueryStatus Query[StatusRequest, StatusView] = "status"
 	// QueryState answers the agent's state, its messages by page.
@@ -54,14 +48,10 @@ const (
 	QueryMessages Query[MessagesRequest, MessagesPage] = "messages"
 	// QueryEvents answers the events of one execution, by page.
 	QueryEvents Query[EventsRequest, EventsPage] = "events"
-)
 
-const (
 	// SignalStop asks the execution in progress to stop.
 	SignalStop Signal[StopRequest] = "stop"
-)
 
-const (
 	// UpdateSend gives the agent a message, which begins its next execution.
 	UpdateSend Update[SendRequest, SendReply] = "send"
 	// UpdateClose ends an idle session.
@@ -72,22 +62,18 @@ const (
 	UpdatePause Update[PauseRequest, PauseReply] = "pause"
 	// UpdateResume ends a pause.
 	UpdateResume Update[PauseRequest, PauseReply] = "resume"
-)
 
-const (
 	// MemoOutcome is the memo field that says how the newest execution ended.
 	MemoOutcome = "outcome"
 
 	// AttributeAgentName is the search attribute that holds an agent's name.
 	AttributeAgentName = "AgentName"
-	// AttributeAgentStatus is the search attribute that holds the status of
-	// the newest execution.
+	// AttributeAgentStatus is the search attribute that holds the status of the newest execution.
 	AttributeAgentStatus = "AgentStatus"
 	// AttributeStopReason is the search attribute that holds the reason for
 	// which the newest execution ended.
 	AttributeStopReason = "StopReason"
 
-	// DefaultTaskQueue is where workers listen and agents start unless told
-	// otherwise.
+	// DefaultTaskQueue is where workers listen and agents start unless told otherwise.
 	DefaultTaskQueue = "everstep"
 )

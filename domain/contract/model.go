@@ -18,21 +18,17 @@ type ModelRequest struct {
 	Inference int `json:"inference,omitzero"`
 	// Attempts counts the tries of this inference in earlier activities.
 	Attempts int `json:"attempts,omitzero"`
-	// MaxOutputTokens is what is reserved for the answer. Zero: no bound but
-	// the definition's.
+	// MaxOutputTokens is what is reserved for the answer. Zero: no bound but the definition's.
 	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
-	// TokensLeft is what the budget has left for this inference with all its
-	// attempts. Zero: no limit.
+	// TokensLeft is what the budget has for this inference with all its attempts. Zero: no limit.
 	TokensLeft int64 `json:"tokens_left,omitzero"`
 	// WithoutTools means that no tool is offered.
 	WithoutTools bool `json:"without_tools,omitzero"`
-	// CostLeftNanoUSD is what the budget has left of money for this inference
-	// with all its attempts. Zero: no limit.
+	// CostLeftNanoUSD is the same of money.
 	CostLeftNanoUSD int64 `json:"cost_left_nano_usd,omitzero"`
 	// Edits hide or replace parts of the transcript.
 	Edits domain.Edits `json:"edits,omitzero"`
-	// Origins are the executions that this one goes on from, whose traces the
-	// model sees.
+	// Origins are the executions that this one goes on from, whose traces the model sees.
 	Origins []domain.ExecutionID `json:"origins,omitempty"`
 	// Summary makes this an inference that sums up a part of the conversation.
 	Summary *domain.SummaryRequest `json:"summary,omitempty"`
@@ -116,20 +112,17 @@ type Heartbeat struct {
 	ExecutionID domain.ExecutionID `json:"execution_id"`
 	Step        int                `json:"step"`
 	Phase       InferencePhase     `json:"phase"`
-	// Attempt is the try that reports, counted from 1 over all activities of
-	// this inference.
+	// Attempt is the try that reports, counted from 1 over all activities of this inference.
 	Attempt int `json:"attempt,omitzero"`
 	// Spent is the usage of the failed attempts before this one.
 	Spent domain.Usage `json:"spent,omitzero"`
 	// Reserved is what this attempt may have cost if nothing more is heard of it.
 	Reserved domain.Usage `json:"reserved,omitzero"`
-	// Tail is the end of the text so far, and Length how many bytes there are.
-	// Tail and Reasoning are absent from summaries, and where a hook may rewrite
-	// the answer.
+	// Tail is the end of the text so far, and Length how many bytes there are. Tail and Reasoning are
+	// absent from summaries, and where a hook may rewrite the answer.
 	Tail   string `json:"tail,omitzero"`
 	Length int    `json:"length,omitzero"`
-	// Reasoning is the end of the reasoning so far, and ReasoningLength how many
-	// bytes there are.
+	// Reasoning is the end of the reasoning so far, and ReasoningLength how many bytes there are.
 	Reasoning       string `json:"reasoning,omitzero"`
 	ReasoningLength int    `json:"reasoning_length,omitzero"`
 }

@@ -15,8 +15,7 @@ type Reservation struct {
 	TokensLeft, CostLeftNanoUSD int64
 }
 
-// Reserve sets aside what the next inference may use, which is estimated to read
-// so many tokens; what earlier tries have used is spent. Where not even the
+// Reserve sets aside what the next inference, estimated to read so many tokens, may use. Where not even the
 // smallest answer fits it answers with the limit.
 func (r *Resolved) Reserve(b domain.ExecutionBudget, spent domain.Spent, input int64) (Reservation, domain.Limit) {
 	var v Reservation
@@ -55,8 +54,7 @@ func (r *Resolved) Reserve(b domain.ExecutionBudget, spent domain.Spent, input i
 	return v, ""
 }
 
-// Within returns the reservation with an answer that something other than the
-// budget bounds too; zero is no bound.
+// Within returns the reservation with an answer that something else bounds too; zero is no bound.
 func (r Reservation) Within(bound int64) Reservation {
 	if bound > 0 && (r.Output == 0 || bound < r.Output) {
 		r.Output, r.foreign = bound, true
@@ -64,8 +62,7 @@ func (r Reservation) Within(bound int64) Reservation {
 	return r
 }
 
-// Bound reports whether it was the budget that limited the length of an answer:
-// this reservation, or what lost attempts had taken of it.
+// Bound reports whether the budget limited an answer: this reservation, or what lost attempts took of it.
 func (r Reservation) Bound(reply ModelReply) bool {
 	return r.Limit() != "" || (r.TokensLeft > 0 || r.CostLeftNanoUSD > 0) && !reply.Spent.IsZero()
 }

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Resolved is a definition with what only a worker knows: all that decides how
-// an agent runs, kept with the session so that no later edit changes it.
+// Resolved is a definition with what only a worker knows, kept with the session so that no later edit
+// changes it.
 type Resolved struct {
-	Definition domain.Definition `json:"definition"`
+	Definition domain.Definition `json:"definition,omitzero"`
 	Tools      []domain.ToolSpec `json:"tools,omitempty"`
 	// Hooks are those that run, in the order of their triggers' priorities.
 	Hooks []HookSpec `json:"hooks,omitempty"`
-	// Guards and Compaction are the definition's with all defaults set. Absent
-	// in executions that were resolved before there were any: nothing is
-	// guarded or compacted then.
+	// Guards and Compaction have all defaults set. Absent in executions that were resolved before there
+	// were any: nothing is guarded or compacted then.
 	Guards     *domain.Guards     `json:"guards,omitempty"`
 	Compaction *domain.Compaction `json:"compaction,omitempty"`
 	// Price is what the model costs; absent where nobody knows.
@@ -33,8 +32,8 @@ type Resolved struct {
 	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
 	// RateLimit is what holds for the model's inferences; absent: none.
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
-	// Digest names this value in requests, but for the rate limit, which may come
-	// and go. It is taken once, where the worker resolved it, and never recomputed.
+	// Digest names this value in requests, but for the rate limit, which may come and go. It is taken
+	// once, where the worker resolved it.
 	Digest domain.Digest `json:"digest"`
 }
 
@@ -48,9 +47,8 @@ func (r Resolved) Tool(name string) (domain.ToolSpec, bool) {
 	return domain.ToolSpec{}, false
 }
 
-// Compacts reports whether the conversation may be made shorter at all. Where an
-// agent selects its sections without those of a compaction, it would lose what
-// they hold.
+// Compacts reports whether the conversation may be made shorter. An agent that selects its sections without
+// those of a compaction would lose what they hold.
 func (r Resolved) Compacts() bool {
 	if r.Compaction == nil || r.Compaction.Off {
 		return false
@@ -73,37 +71,23 @@ type CatalogRequest struct {
 	Definition domain.Definition `json:"definition"`
 }
 
-// A Catalog is the worker's answer: what the definition means there.
-type Catalog struct {
-	Tools           []domain.ToolSpec  `json:"tools,omitempty"`
-	Hooks           []HookSpec         `json:"hooks,omitempty"`
-	Guards          *domain.Guards     `json:"guards,omitempty"`
-	Compaction      *domain.Compaction `json:"compaction,omitempty"`
-	Price           *domain.Price      `json:"price,omitempty"`
-	ContextWindow   int64              `json:"context_window,omitzero"`
-	MaxOutputTokens int64              `json:"max_output_tokens,omitzero"`
-	OutputMode      domain.OutputMode  `json:"output_mode,omitzero"`
-	Storage         bool               `json:"storage,omitzero"`
-	MinOutputTokens int64              `json:"min_output_tokens,omitzero"`
-	RateLimit       *RateLimit         `json:"rate_limit,omitempty"`
-	Digest          domain.Digest      `json:"digest"`
-}
+// A Catalog is the worker's answer: what the definition means there, and not the
+// definition itself, which the asker has.
+type Catalog = Resolved
 
 // InferenceTimeout bounds one attempt of an inference.
 func (r Resolved) InferenceTimeout() time.Duration {
 	return cmp.Or(r.Definition.InferenceTimeout, domain.DefaultInferenceTimeout)
 }
 
-// ToolTimeout bounds one attempt of a call of a tool: the tool's own bound, else
-// the definition's.
+// ToolTimeout bounds one attempt of a call of a tool: the tool's own bound, else the definition's.
 func (r Resolved) ToolTimeout(tool domain.ToolSpec) time.Duration {
 	return cmp.Or(tool.Timeout, r.Definition.ToolTimeout, domain.DefaultToolTimeout)
 }
 
 // A RateLimit is how fast a provider may be used.
 type RateLimit struct {
-	// TaskQueue is where inferences wait for their turn. It is a queue of their
-	// own, so that what limits them holds nothing else back.
+	// TaskQueue is where inferences wait for their turn: one of their own, which holds nothing else back.
 	TaskQueue string `json:"task_queue"`
 	// RequestsPerMinute is for all workers of the task queue together, and
 	// TokensPerMinute for this one. Zero: no limit.

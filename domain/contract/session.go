@@ -34,8 +34,7 @@ func (in SessionInput) WorkflowID() string {
 	return domain.WorkflowID(in.AgentID.String())
 }
 
-// Timing says how soon lost work is noticed. It is chosen by whoever starts
-// the agent: close together on loopback, further apart elsewhere.
+// Timing says how soon lost work is noticed, as whoever starts the agent chooses.
 type Timing struct {
 	// Heartbeat is how long an activity may be silent. Zero: 30 s.
 	Heartbeat time.Duration `json:"heartbeat,omitzero"`
@@ -64,21 +63,19 @@ type Carry struct {
 	// the transcript, and of this execution's traces.
 	Visible int64 `json:"visible,omitzero"`
 	Traces  int64 `json:"traces,omitzero"`
-	// Answered are the answers to the newest updates, so that a repeated one
-	// is answered and not done again.
+	// Answered are the answers to the newest updates, so that a repeated one is not done again.
 	Answered []AnsweredUpdate `json:"answered,omitempty"`
-	// Copy are messages before Base that are still with an earlier workflow of
-	// the agent, because their copy to storage did not succeed.
+	// Copy are messages before Base that are still with an earlier workflow of the agent.
 	Copy *RecordRequest `json:"copy,omitempty"`
 	// Edits are the transcript's.
 	Edits domain.Edits `json:"edits,omitzero"`
-	// Sketch is what compaction has to know of the messages just before Base:
-	// for each its estimated tokens and, in the lowest bits, what it is.
+	// Sketch is what compaction has to know of the messages just before Base: for each its estimated
+	// tokens and, in the lowest bits, what it is.
 	Sketch []int64 `json:"sketch,omitempty"`
 	// NewestRole is who said the last message; empty: nobody knows.
 	NewestRole domain.Role `json:"newest_role,omitzero"`
-	// Prior is the state's; older workers read it here. Of an execution that has
-	// ended, and that a new workflow goes on from, it is all that was spent.
+	// Prior is the state's; older workers read it here. Of an execution that has ended it is all that
+	// was spent.
 	Prior domain.Spent `json:"prior,omitzero"`
 	// Waited is the state's; older workers read it here.
 	Waited time.Duration `json:"waited,omitzero"`
@@ -114,12 +111,10 @@ type Guarded struct {
 	// steps in a row that had the same.
 	Calls    domain.Digest `json:"calls,omitzero"`
 	Repeated int           `json:"repeated,omitzero"`
-	// Fallback counts the fallbacks that have taken over, and Primary is the
-	// model that the execution began with, where one has.
+	// Fallback counts the fallbacks that took over from Primary, with which the execution began.
 	Fallback int               `json:"fallback,omitzero"`
 	Primary  *domain.LLMConfig `json:"primary,omitempty"`
-	// Misguided counts the steps in a row whose calls all were of unknown tools
-	// or had arguments that no tool takes.
+	// Misguided counts the steps in a row whose calls all were of unknown tools or could not be read.
 	Misguided int `json:"misguided,omitzero"`
 	// Rewritten means that a hook has changed the newest answer.
 	Rewritten bool `json:"rewritten,omitzero"`
@@ -129,19 +124,13 @@ type Guarded struct {
 	// estimates what they take.
 	Results      int64 `json:"results,omitzero"`
 	ResultTokens int64 `json:"result_tokens,omitzero"`
-	// Window is the context window as the provider has taught it by refusing
-	// what was longer; zero: it has not.
+	// Window is the context window as the provider has taught it by refusals; zero: it has not.
 	Window int64 `json:"window,omitzero"`
-	// Excess is how many tokens more the provider has counted for the newest
-	// inference than were estimated.
+	// Excess is how many tokens more the provider counted for the newest inference than estimated.
 	Excess int64 `json:"excess,omitzero"`
 }
 
-// IsZero reports whether nothing is remembered.
-func (g Guarded) IsZero() bool { return g == Guarded{} }
-
-// An Outcome says how an execution ended. It holds no user text: it is the
-// memo and the workflow's result.
+// An Outcome says how an execution ended. It holds no user text: it is the memo and the result.
 type Outcome struct {
 	AgentID     domain.AgentID         `json:"agent_id"`
 	ExecutionID domain.ExecutionID     `json:"execution_id"`
@@ -154,11 +143,9 @@ type Outcome struct {
 	Steps       int          `json:"step_count"`
 	Usage       domain.Usage `json:"usage"`
 	CostNanoUSD int64        `json:"cost_nano_usd,omitzero"`
-	// Priced says that the model has a price. Without one nobody knows what the
-	// usage cost, and the cost is zero.
+	// Priced says that the model has a price: without one nobody knows the cost, and it is zero.
 	Priced bool `json:"priced,omitzero"`
-	// Rewritten means that a hook has changed the answer: history, which holds
-	// what the model said, cannot tell it.
+	// Rewritten means that a hook has changed the answer, so that history does not tell it.
 	Rewritten bool `json:"answer_rewritten,omitzero"`
 	Closed    bool `json:"closed,omitzero"`
 }
@@ -174,8 +161,7 @@ type SendRequest struct {
 	Model *domain.LLMConfig `json:"model,omitempty"`
 	// Budget caps the definition's for the execution that the message begins.
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
-	// Definition holds the fields that the sender asked for, the others zero;
-	// none may differ from the session's.
+	// Definition holds the fields that the sender asked for; none may differ from the session's.
 	Definition *domain.Definition `json:"definition,omitempty"`
 }
 
@@ -196,8 +182,8 @@ type CloseReply struct {
 	Executions int `json:"executions"`
 }
 
-// An ExtendRequest gives an execution new totals: the running one, or, where
-// the newest stopped or failed, one that begins now and goes on from it.
+// An ExtendRequest gives new totals to the running execution, or to one that begins now and goes on from the
+// newest, which stopped or failed.
 type ExtendRequest struct {
 	// Budget holds the new totals; what is absent stays.
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
@@ -218,9 +204,8 @@ type ExtendReply struct {
 	Budget domain.ExecutionBudget `json:"budget"`
 }
 
-// A GoOn makes the input of a workflow one that goes on from an execution that
-// ended in an earlier workflow of the same agent. The carry beside it holds
-// what that one left.
+// A GoOn makes the input of a workflow one that goes on from an execution that ended in an earlier workflow
+// of the same agent. The carry beside it holds what that one left.
 type GoOn struct {
 	// Budget is the one in force, whole.
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`

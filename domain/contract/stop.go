@@ -12,8 +12,7 @@ type StopMode string
 const (
 	// AfterStep lets the step finish, tools included. It is the default.
 	AfterStep StopMode = "after_step"
-	// AfterInference lets the inference finish; none of its calls starts,
-	// calls under way finish.
+	// AfterInference lets the inference finish; none of its calls starts, calls under way finish.
 	AfterInference StopMode = "after_inference"
 	// StopNow cancels all that is in flight.
 	StopNow StopMode = "now"
@@ -24,11 +23,7 @@ func StopModes() []StopMode { return []StopMode{AfterStep, AfterInference, StopN
 
 // UnmarshalText accepts the known modes, and reads the empty text as AfterStep.
 func (m *StopMode) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*m = AfterStep
-		return nil
-	}
-	return enum.Decode(m, text, StopModes(), "mode")
+	return enum.DecodeOr(m, text, StopModes(), "mode", AfterStep)
 }
 
 // Stronger returns the one of two modes that lets less finish.
@@ -46,8 +41,7 @@ type StopRequest struct {
 	// Reason is a text for whoever reads the outcome.
 	Reason string   `json:"reason,omitzero"`
 	Mode   StopMode `json:"mode,omitzero"`
-	// Within escalates the stop to StopNow after a time: a Go duration such as
-	// "30s" on the wire.
+	// Within escalates the stop to StopNow after a time: a Go duration such as "30s" on the wire.
 	Within Span `json:"within,omitzero"`
 	// ExecutionID, where given, must be the one in progress.
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`

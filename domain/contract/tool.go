@@ -17,8 +17,7 @@ type ToolRequest struct {
 	Name     string `json:"name"`
 	// Effect is the resolved tool's: what the workflow relies on.
 	Effect domain.Effect `json:"effect"`
-	// Arguments is the exact text that the model sent, unless Reference says
-	// where it stands.
+	// Arguments is the exact text that the model sent, unless Reference says where it stands.
 	Arguments string `json:"arguments,omitzero"`
 	// Reference is set for long arguments.
 	Reference *ArgumentsRef `json:"arguments_ref,omitempty"`
@@ -35,8 +34,7 @@ type ArgumentsRef struct {
 	Digest domain.Digest `json:"digest"`
 }
 
-// A ToolReply is what came of a tool call. A tool that fails is data for the
-// model and not a failure of the activity.
+// A ToolReply is what came of a tool call. One that fails is data for the model, and no activity failure.
 type ToolReply struct {
 	// Content is what the model gets to read.
 	Content string `json:"content,omitzero"`
@@ -52,8 +50,7 @@ type ToolReply struct {
 	Attempts int `json:"attempts,omitzero"`
 }
 
-// An OutputRequest asks whether a text fits a response format. It is asked only
-// where a hook has changed the model's answer: CallModel checks its own.
+// An OutputRequest asks whether a text that a hook has made fits a response format.
 type OutputRequest struct {
 	Format domain.ResponseFormat `json:"response_format"`
 	Text   string                `json:"text"`
@@ -80,9 +77,8 @@ type HookSpec struct {
 	Attempts int `json:"attempts,omitzero"`
 }
 
-// Rewriter returns the name of the first of some hooks that may rewrite the
-// model's answers, empty where none may. What the model says is not shown before
-// such a hook has seen it.
+// Rewriter returns the first of some hooks that may rewrite the model's answers, empty where none may. What
+// the model says is not shown before such a hook has seen it.
 func Rewriter(hooks []HookSpec) string {
 	for _, h := range hooks {
 		if h.Trigger == domain.TriggerAfterInference {
@@ -120,13 +116,11 @@ type HookRequest struct {
 	Usage domain.Usage `json:"usage"`
 }
 
-// A HookReply is what a hook that is an activity wants done. The zero value
-// changes nothing.
+// A HookReply is what a hook that is an activity wants done. The zero value changes nothing.
 type HookReply struct {
 	// Block forbids the tool call; it is what the model gets to read.
 	Block string `json:"block,omitzero"`
-	// Call replaces the tool call, Content the tool's result, Answer the
-	// model's message.
+	// Call replaces the tool call, Content the tool's result, Answer the model's message.
 	Call    *domain.ToolCall `json:"call,omitempty"`
 	Content *string          `json:"content,omitempty"`
 	Answer  *domain.Message  `json:"answer,omitempty"`

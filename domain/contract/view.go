@@ -25,15 +25,13 @@ type StatusView struct {
 	Doing string    `json:"doing"`
 	Since time.Time `json:"since,omitzero"`
 	Model string    `json:"model,omitzero"`
-	// RateLimit holds for the model's inferences, and RateLimited says that one
-	// waits for its turn. Nothing was sent then, and no attempt is counted.
+	// RateLimit holds for the model's inferences, and RateLimited says that one waits for its turn.
 	RateLimit   *RateLimit `json:"rate_limit,omitempty"`
 	RateLimited bool       `json:"rate_limited,omitzero"`
 
 	Usage   domain.UsageView `json:"usage"`
 	CostUSD string           `json:"cost_usd"`
-	// Priced says that the model has a price. Without one nobody knows what the
-	// usage cost, and the cost is zero.
+	// Priced says that the model has a price: without one nobody knows the cost, and it is zero.
 	Priced      bool                   `json:"priced,omitzero"`
 	Budget      domain.ExecutionBudget `json:"budget"`
 	BudgetLeft  domain.ExecutionBudget `json:"budget_left"`
@@ -54,8 +52,7 @@ type StatusView struct {
 	// its own origins have spent of the budget.
 	Origin domain.ExecutionID `json:"origin,omitzero"`
 	Prior  domain.Spent       `json:"prior,omitzero"`
-	// Window is the model's context window, and Context about how much of it
-	// the next inference fills; zero: unknown.
+	// Window is the model's context window, and Context about how much of it is filled; zero: unknown.
 	Window  int64 `json:"context_window,omitzero"`
 	Context int64 `json:"context_tokens,omitzero"`
 }
@@ -102,13 +99,11 @@ type StateRequest struct {
 // A StateView is the agent's state in full form, its messages by page.
 type StateView struct {
 	State json.RawMessage `json:"state"`
-	// From and Next say which messages the state's default section holds; Next
-	// equals Length on the last page.
+	// From and Next say which messages the default section holds; Next is Length on the last page.
 	From   int `json:"from"`
 	Next   int `json:"next"`
 	Length int `json:"length"`
-	// Carry is what a workflow needs to go on from the ended execution, its
-	// messages aside. It is absent while one is in progress.
+	// Carry is what a workflow needs to go on from the ended execution, its messages aside.
 	Carry *Carry `json:"carry,omitempty"`
 }
 
@@ -124,8 +119,7 @@ type StepsRequest struct {
 type StepsPage struct {
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	Number      int                `json:"execution_number"`
-	// First is the number of the first step that this run holds, completed or
-	// not; earlier ones are with earlier runs. Zero: none.
+	// First is the number of the first step that this run holds; earlier ones are with earlier runs.
 	First int                    `json:"first"`
 	Steps []domain.StepExecution `json:"steps"`
 	// Next is the first step that did not fit on the page; zero on the last.
@@ -144,8 +138,8 @@ type StepsPage struct {
 // A MessagesRequest asks for the transcript from an index on.
 type MessagesRequest struct {
 	From int `json:"from,omitzero"`
-	// Chain, where given, is what the asker holds of the messages before From:
-	// where the workflow holds others, the page starts at its base instead.
+	// Chain, where given, is what the asker holds of the messages before From: where it differs, the
+	// page starts at the workflow's base instead.
 	Chain *domain.Digest `json:"chain,omitempty"`
 	// Resolved asks for the definition in force unless the asker has it.
 	Resolved *domain.Digest `json:"resolved,omitempty"`
@@ -156,8 +150,7 @@ type MessagesRequest struct {
 // A MessagesPage is a part of the transcript.
 type MessagesPage struct {
 	Entries []domain.Entry `json:"entries"`
-	// From is the index of the first entry of the page and Before the chain's
-	// digest there.
+	// From is the index of the first entry of the page and Before the chain's digest there.
 	From   int           `json:"from"`
 	Before domain.Digest `json:"before"`
 	// Base is the first index that this run holds.
@@ -180,14 +173,12 @@ type EventsRequest struct {
 type EventsPage struct {
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	Number      int                `json:"execution_number"`
-	// First is the sequence number of the first event that this run holds;
-	// earlier ones are with earlier runs. Zero: none.
+	// First is the number of the first event that this run holds; earlier ones are with earlier runs.
 	First  int64                  `json:"first"`
 	Events []domain.RecordedEvent `json:"events"`
 	// More means that the page was full.
 	More bool `json:"more,omitzero"`
-	// Ended means that the execution's last event is at or before the end of
-	// this page.
+	// Ended means that the page has or follows the execution's last event.
 	Ended bool `json:"ended,omitzero"`
 }
 

@@ -24,3 +24,12 @@ func Decode[E ~string](target *E, text []byte, known []E, what string) error {
 	*target = value
 	return nil
 }
+
+// DecodeOr is Decode for words that may be left out: the empty text is absent.
+func DecodeOr[E ~string](target *E, text []byte, known []E, what string, absent E) error {
+	if len(text) == 0 {
+		*target = absent
+		return nil
+	}
+	return Decode(target, text, known, what)
+}

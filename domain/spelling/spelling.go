@@ -7,16 +7,14 @@ import "strings"
 const (
 	// most is how many letters a word may be off.
 	most = 2
-	// longest bounds the words that are compared: the cost of two is the
-	// product of their lengths.
+	// longest bounds the words that are compared: the cost of two is the product of their lengths.
 	longest = 64
 	// start is the shortest word that is taken for the start of a longer one.
 	start = 3
 )
 
-// Nearest finds the name that was most likely meant by a word that is none: one
-// that is off by two letters at most, else one that the word is the start of.
-// The names are taken to be in lower case; the word's own case does not count.
+// Nearest finds the name that was meant by a word that is none: one that is off by two letters at most, else
+// one that it is the start of. Names are in lower case; the word's own case does not count.
 func Nearest(word string, names []string) (string, bool) {
 	word = strings.ToLower(word)
 	best, least := "", most+1

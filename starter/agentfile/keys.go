@@ -181,7 +181,7 @@ func limit(b *domain.ExecutionBudget, rule domain.LimitRule) document.Value {
 		return document.Number(domain.MaxBudgetSeconds, func(s float64) { then(domain.Seconds(s)) })
 	case domain.UnitTime:
 		return document.Time(func(t time.Time) { then(domain.Moment(t)) })
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	default:
 	}
 	return document.Count(0, math.MaxInt64, func(n int64) { then(domain.Count(rule.Unit, n)) })
 }

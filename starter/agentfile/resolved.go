@@ -247,7 +247,7 @@ func resolveBudget(b domain.ExecutionBudget) Budget {
 			value = total.Seconds()
 		case domain.UnitTime:
 			value = total.Time()
-		case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+		default:
 		}
 		budget[rule.Limit], _ = json.Marshal(value)
 	}

@@ -133,7 +133,7 @@ func raised(l ExplainLimit) string {
 		return fmt.Sprintf("%g", max(time.Duration(total)*time.Millisecond, time.Second).Seconds())
 	case domain.UnitNanoUSD:
 		return domain.USD(total)
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
+	default:
 	}
 	return fmt.Sprint(total)
 }

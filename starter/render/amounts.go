@@ -114,7 +114,7 @@ func limitNumber(a domain.Amount) string {
 		return secondsInWords(a.Seconds())
 	case domain.UnitNanoUSD:
 		return a.String()
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
+	default:
 	}
 	return grouped(a.Int())
 }
@@ -133,7 +133,7 @@ func limitWords(unit domain.Unit, n *int64) string {
 		return Duration(time.Duration(*n) * time.Millisecond)
 	case domain.UnitNanoUSD:
 		return "$" + domain.USD(*n)
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
+	default:
 	}
 	return grouped(*n)
 }

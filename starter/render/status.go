@@ -140,11 +140,11 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 	switch rule.Unit {
 	case domain.UnitTime:
 		return "until " + limitNumber(total)
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
-		return Counted(total.Int(), rule.Noun)
 	case domain.UnitNanoUSD, domain.UnitMilliseconds:
+		return limitNumber(total)
+	default:
+		return Counted(total.Int(), rule.Noun)
 	}
-	return limitNumber(total)
 }
 
 // source says who told a status.

@@ -1,4 +1,4 @@
-package domain_test
+package contract_test
 
 import (
 	"testing"
@@ -37,6 +37,10 @@ func TestReserve(t *testing.T) {
 		"money bounds before tokens": {budget: domain.ExecutionBudget{MaxTokens: new(int64(90)), MaxCostNanoUSD: new(int64(100))}, input: 50, resolved: contract.Resolved{Price: price}, output: 25, limit: domain.LimitCost},
 		"the model's longest answer": {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: contract.Resolved{MaxOutputTokens: 20}, output: 20},
 		"longer than what is left":   {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: contract.Resolved{MaxOutputTokens: 51}, output: 50, limit: domain.LimitTokens},
+		"both bound alike": {budget: domain.ExecutionBudget{MaxTokens: new(int64(65)), MaxCostNanoUSD: new(int64(80))}, input: 50,
+			resolved: contract.Resolved{Price: price}, output: 15, limit: domain.LimitTokens},
+		"the model's longest is what is left": {budget: domain.ExecutionBudget{MaxTokens: new(int64(70))}, input: 50,
+			resolved: contract.Resolved{MaxOutputTokens: 20}, output: 20},
 		"what the agent asks for": {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50,
 			resolved: contract.Resolved{MaxOutputTokens: 20, Definition: domain.Definition{Model: domain.LLMConfig{MaxOutputTokens: 30}}}},
 	} {
