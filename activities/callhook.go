@@ -3,8 +3,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -36,17 +34,18 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	}
 	c := hookCall{activities: a, request: request, info: info}
 	run := c.run(ctx, h.Activity())
-	switch {
-	case run.err == nil:
-		reply, err := checkedReply(request, hiddenReply(a.config.Secrets, run.reply))
-		if err != nil {
-			return contract.HookReply{}, a.hookFailure(request.Hook, err)
-		}
-		return reply, nil
-	case temporal.IsCanceledError(context.Cause(ctx)):
+	if run.err != nil && temporal.IsCanceledError(context.Cause(ctx)) {
 		return contract.HookReply{}, ctx.Err()
 	}
-	return contract.HookReply{}, a.hookFailure(request.Hook, c.failed(run))
+	err = c.failed(run)
+	reply := hiddenReply(a.config.Secrets, run.result)
+	if err == nil {
+		err = checkReply(request, &reply)
+	}
+	if err != nil {
+		return contract.HookReply{}, a.hookFailure(request.Hook, err)
+	}
+	return reply, nil
 }
 
 // A hookCall is one attempt at one hook.
@@ -56,50 +55,13 @@ type hookCall struct {
 	info       activity.Info
 }
 
-// A hookRun is how a hook's function ended.
-type hookRun struct {
-	reply contract.HookReply
-	err   error
-	// cause is why its context had ended by then, if it had.
-	cause error
-}
-
-var (
-	errHookTimeout = errors.New("the hook took longer than it may")
-	errHookPanic   = errors.New("the hook panicked")
-)
-
-// run runs the hook in a goroutine of its own, so that neither a panic nor a
-// function that never returns takes the worker with it. One that goes on though
-// its context has ended is abandoned.
-func (c hookCall) run(ctx context.Context, call hook.Activity) hookRun {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+// run runs the hook.
+func (c hookCall) run(ctx context.Context, call hook.Activity) outcome[contract.HookReply] {
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: c.request.ExecutionID, Step: c.request.Step})
-
-	returned := make(chan hookRun, 1)
-	go func() {
-		run := hookRun{err: errHookPanic}
-		defer func() {
-			if p := recover(); p != nil {
-				activity.GetLogger(ctx).Error("hook panicked", "hook", c.request.Hook.Name, "trigger", string(c.request.Hook.Trigger),
-					"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			}
-			run.cause = context.Cause(ctx)
-			returned <- run
-		}()
-		run.reply, run.err = call(ctx, c.request)
-	}()
-
-	run, ok := await(ctx, cancel, returned, patience{
-		limit: c.limit(), late: errHookTimeout, shutdown: c.activities.config.ShutdownGrace, grace: c.grace(),
-	})
-	if !ok {
-		activity.GetLogger(ctx).Error("hook goes on though its context has ended: abandoned",
-			"hook", c.request.Hook.Name, "cause", context.Cause(ctx))
-		return hookRun{err: context.Cause(ctx), cause: context.Cause(ctx)}
-	}
-	return run
+	return runGuarded(ctx, guarded{
+		what: "hook", names: []any{"hook", c.request.Hook.Name, "trigger", string(c.request.Hook.Trigger)},
+		limit: c.limit(), shutdown: c.activities.config.ShutdownGrace, grace: c.grace(),
+	}, func(ctx context.Context) (contract.HookReply, error) { return call(ctx, c.request) })
 }
 
 // limit is what the hook may take: its own time-out, or what is left of the
@@ -112,12 +74,14 @@ func (c hookCall) limit() time.Duration {
 // tool, for a hook's time is short.
 func (c hookCall) grace() time.Duration { return min(c.activities.config.CancelGrace, time.Second) }
 
-// failed says why a hook has no reply.
-func (c hookCall) failed(run hookRun) error {
+// failed says why a hook has no reply; nil where it has one.
+func (c hookCall) failed(run outcome[contract.HookReply]) error {
 	switch {
-	case errors.Is(run.err, errHookPanic):
+	case run.err == nil:
+		return nil
+	case errors.Is(run.err, errPanicked):
 		return domain.Errorf(domain.Internal, "it panicked: a fault of the hook; the worker's log has the stack")
-	case errors.Is(run.cause, errHookTimeout), errors.Is(run.cause, context.DeadlineExceeded):
+	case errors.Is(run.cause, errLate), errors.Is(run.cause, context.DeadlineExceeded):
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", c.request.Hook.TimeLimit())
 	case errors.Is(run.cause, worker.ErrWorkerShutdown):
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
@@ -133,7 +97,7 @@ func (a *Activities) hookFailure(spec contract.HookSpec, err error) error {
 		own = *e
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
-	hidden := hiddenError(a.config.Secrets, &own)
-	hidden.Message = domain.Shorten(hidden.Message, domain.MaxReason)
-	return failure(hidden)
+	failed := a.recordable(own, domain.Invalid)
+	failed.Message = domain.Shorten(failed.Message, domain.MaxReason)
+	return failure(failed)
 }

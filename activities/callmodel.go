@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -30,26 +29,11 @@ func (a *Activities) CallModel(ctx context.Context, request contract.ModelReques
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
 	c.pulse = startModelPulse(ctx, c.info, a.config.HeartbeatThrottle, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseWaiting,
-		Attempt: c.attempt(), Spent: c.spent,
+		Attempt: c.tries(), Spent: c.spent,
 	})
 	defer c.pulse.stop()
 
-	stoppable, cancel := whileWorking(ctx)
-	defer cancel()
-	provider, err := c.prepare(stoppable)
-	if err != nil {
-		return c.failed(ctx, inference.Answer{Partial: true}, err)
-	}
-	if err := c.rerouted(); err != nil {
-		return c.failed(ctx, inference.Answer{Partial: true}, err)
-	}
-	c.pulse.requested(stoppable, c.reserved())
-	if stoppable.Err() != nil {
-		return c.failed(ctx, inference.Answer{Partial: true}, context.Cause(stoppable))
-	}
-	a.config.At(ctx, contract.BeforeRequest)
-	answer, err := c.inTime(stoppable, provider)
-	c.metered(answer, err)
+	answer, err := c.attempt(ctx)
 	if err != nil {
 		return c.failed(ctx, answer, err)
 	}
@@ -94,8 +78,29 @@ type modelCall struct {
 	sent atomic.Bool
 }
 
-// attempt counts the tries of this inference from 1, over all activities.
-func (c *modelCall) attempt() int { return c.request.Attempts + int(c.info.Attempt) }
+// attempt is the attempt up to the model's answer, or what had come of it.
+func (c *modelCall) attempt(ctx context.Context) (inference.Answer, error) {
+	ctx, cancel := whileWorking(ctx)
+	defer cancel()
+	provider, err := c.prepare(ctx)
+	if err == nil {
+		err = c.rerouted()
+	}
+	if err == nil {
+		c.pulse.requested(ctx, c.reserved())
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return inference.Answer{Partial: true}, err
+	}
+	c.activities.config.At(ctx, contract.BeforeRequest)
+	answer, err := c.inTime(ctx, provider)
+	c.metered(answer, err)
+	return answer, err
+}
+
+// tries counts the attempts at this inference from 1, over all activities.
+func (c *modelCall) tries() int { return c.request.Attempts + int(c.info.Attempt) }
 
 // prepare puts together what is sent, and refuses what the budget does not cover.
 func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
@@ -118,7 +123,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		System:          definition.SystemPrompt,
 		MaxOutputTokens: smallest(c.request.MaxOutputTokens, definition.Model.MaxOutputTokens),
 		Inference:       c.request.Inference,
-		Attempt:         c.attempt(),
+		Attempt:         c.tries(),
 		Sent:            func() { c.sent.Store(true) },
 	}
 	if !c.request.WithoutTools {
@@ -139,9 +144,6 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	}
 	return provider, c.cover(provider.MinOutputTokens())
 }
-
-// errLate is the cause of a context that the attempt's time-out has ended.
-var errLate = errors.New("the attempt took too long")
 
 // inTime asks the model for as long as an attempt may take. The server allows a
 // while more, so that what had come by then is reported and counted.
@@ -166,7 +168,7 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (ans
 	defer func() { answer = hiddenAnswer(secrets, answer) }()
 	defer func() {
 		if p := recover(); p != nil {
-			activity.GetLogger(ctx).Error("provider panicked", "provider", c.call.Config.Provider, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			logPanic(ctx, "provider", p, "provider", c.call.Config.Provider)
 			answer, err = inference.Answer{Partial: true}, fmt.Errorf("provider %s panicked", c.call.Config.Provider)
 		}
 	}()

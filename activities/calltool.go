@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,7 +23,9 @@ import (
 // and a second attempt at it runs nothing.
 func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest) (contract.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
-	defer pulse(ctx, c.heartbeat())()
+	defer pulse(ctx, contract.Heartbeat{
+		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(c.info.Attempt),
+	})()
 
 	called, ok := a.tools[request.Name]
 	if !ok {
@@ -48,6 +51,20 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	return c.judge(ctx, c.run(ctx, called, arguments))
 }
 
+// run runs the tool.
+func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) outcome[tool.Result] {
+	config := c.activities.config
+	return runGuarded(ctx, guarded{
+		what: "tool", names: []any{"tool", c.request.Name, "call", c.String()},
+		limit: c.limit(), shutdown: config.ShutdownGrace, grace: config.CancelGrace,
+	}, func(ctx context.Context) (tool.Result, error) {
+		config.At(ctx, contract.BeforeEffect)
+		result, err := called.Call(ctx, arguments)
+		config.At(ctx, contract.AfterEffect)
+		return result, err
+	})
+}
+
 // A toolCall is one attempt at one call.
 type toolCall struct {
 	activities *Activities
@@ -69,14 +86,11 @@ func stricter(a, b domain.Effect) domain.Effect {
 }
 
 func (a *Activities) toolNames() string {
-	if len(a.config.Tools) == 0 {
-		return "none"
+	var names []string
+	for _, t := range a.config.Tools {
+		names = append(names, t.Spec().Name)
 	}
-	names := make([]string, len(a.config.Tools))
-	for i, t := range a.config.Tools {
-		names[i] = t.Spec().Name
-	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // arguments returns the exact text that the model sent.
@@ -106,14 +120,6 @@ func (c toolCall) limit() time.Duration {
 		limit = c.info.StartToCloseTimeout / 2
 	}
 	return within(limit, c.info.Deadline, c.activities.config.CancelGrace)
-}
-
-// heartbeat says that the tool is at work.
-func (c toolCall) heartbeat() contract.Heartbeat {
-	return contract.Heartbeat{
-		ExecutionID: c.request.ExecutionID, Step: c.request.Step,
-		Phase: contract.PhaseRunning, Attempt: int(c.info.Attempt),
-	}
 }
 
 // String names the call in logs.

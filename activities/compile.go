@@ -2,11 +2,7 @@ package activities
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
-
-	"go.temporal.io/sdk/activity"
 
 	"everstep/domain"
 )
@@ -37,7 +33,7 @@ func (c *modelCall) compiled(ctx context.Context, definition domain.Definition, 
 func (c Compiler) run(ctx context.Context, name domain.Compiler, entries []domain.Entry) (messages []domain.Message, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			activity.GetLogger(ctx).Error("compiler panicked", "compiler", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			logPanic(ctx, "compiler", p, "compiler", name)
 			messages, err = nil, domain.Errorf(domain.Invalid, "compiler: %q panicked; the worker's log says where", name)
 		}
 	}()
@@ -47,15 +43,13 @@ func (c Compiler) run(ctx context.Context, name domain.Compiler, entries []domai
 // summaryFirst returns a copy of the entries in which the summary comes before
 // what it does not sum up.
 func summaryFirst(entries []domain.Entry) []domain.Entry {
-	ordered := make([]domain.Entry, 0, len(entries))
-	for _, first := range []bool{true, false} {
-		for _, e := range entries {
-			if first == (e.Section == domain.SectionSummary) {
-				ordered = append(ordered, e)
-			}
+	rank := func(e domain.Entry) int {
+		if e.Section == domain.SectionSummary {
+			return 0
 		}
+		return 1
 	}
-	return ordered
+	return slices.SortedStableFunc(slices.Values(entries), func(a, b domain.Entry) int { return rank(a) - rank(b) })
 }
 
 // paired repairs what a worker's own compiler chose, since no provider takes a
@@ -78,54 +72,34 @@ func paired(messages []domain.Message) []domain.Message {
 // appendTurn appends a message, its results, and then what else came before the
 // model spoke again.
 func appendTurn(right []domain.Message, turn []domain.Message) []domain.Message {
+	used := make([]bool, len(turn))
 	said := turn[0]
-	var calls []domain.ToolCall
 	if said.Role == domain.RoleAssistant {
-		calls = said.ToolCalls
-	}
-	answered := make([]bool, len(calls))
-	var results, others []domain.Message
-	for i, m := range turn {
-		switch {
-		case m.Role == domain.RoleTool:
-			if k := callOf(calls, answered, m.ToolResult); k >= 0 {
-				answered[k] = true
-				results = append(results, m)
-			}
-		case i > 0 || m.Role != domain.RoleAssistant:
-			others = append(others, m)
-		}
-	}
-	if said.Role == domain.RoleAssistant {
-		if slices.Contains(answered, false) {
-			said.ToolCalls = only(calls, answered)
-		}
+		used[0] = true
+		said.ToolCalls = slices.DeleteFunc(slices.Clone(said.ToolCalls), func(call domain.ToolCall) bool {
+			return !answer(call, turn, used)
+		})
 		if len(said.Parts) > 0 || len(said.ToolCalls) > 0 {
 			right = append(right, said)
 		}
 	}
-	return append(append(right, results...), others...)
-}
-
-// callOf finds the call that a result answers, or -1.
-func callOf(calls []domain.ToolCall, answered []bool, result *domain.ToolResult) int {
-	if result == nil {
-		return -1
-	}
-	for k, call := range calls {
-		if !answered[k] && call.ID == result.CallID {
-			return k
+	for _, results := range []bool{true, false} {
+		for i, m := range turn {
+			if isResult := m.Role == domain.RoleTool; results == isResult && used[i] == isResult {
+				right = append(right, m)
+			}
 		}
 	}
-	return -1
+	return right
 }
 
-func only(calls []domain.ToolCall, answered []bool) []domain.ToolCall {
-	var kept []domain.ToolCall
-	for k, call := range calls {
-		if answered[k] {
-			kept = append(kept, call)
+// answer finds a call's result among those that are not used yet, and uses it.
+func answer(call domain.ToolCall, turn []domain.Message, used []bool) bool {
+	for i, m := range turn {
+		if r := m.ToolResult; m.Role == domain.RoleTool && r != nil && !used[i] && r.CallID == call.ID {
+			used[i] = true
+			return true
 		}
 	}
-	return kept
+	return false
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -21,4 +22,18 @@ func failure(err *domain.Error) error {
 		NextRetryDelay: min(max(err.RetryAfter, 0), maxRetryDelay),
 		Details:        []any{err},
 	})
+}
+
+// recordable is an error of somebody else's as it may be recorded: without the
+// secrets, and without what no reader knows, which would cost the whole reply,
+// usage and all. Otherwise is the kind of one that has none.
+func (a *Activities) recordable(err domain.Error, otherwise domain.Kind) *domain.Error {
+	if !slices.Contains(domain.Kinds(), err.Kind) {
+		err.Kind = otherwise
+	}
+	if !slices.Contains(domain.Codes(), err.Code) {
+		err.Code = ""
+	}
+	hide(a.config.Secrets, &err.Message, &err.Detail)
+	return &err
 }

@@ -1,13 +1,29 @@
 package activities
 
 import (
+	"context"
 	"fmt"
 	"sync"
+
+	"go.temporal.io/sdk/activity"
 
 	"everstep/activities/inference"
 	"everstep/activities/output"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
+
+// CheckOutput says whether a text fits a response format, for an answer that a
+// hook has replaced. It changes nothing and may run any number of times. It
+// fails for good where the format itself is wrong.
+func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputRequest) (contract.OutputReply, error) {
+	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)
+	checker, err := a.outputs.of(request.Format)
+	if err != nil {
+		return contract.OutputReply{}, failure(domain.AsError(err))
+	}
+	return contract.OutputReply{Invalid: checker.Check(request.Text)}, nil
+}
 
 // outputMode is how the model is told of the response format: as the definition
 // says, else by the provider's own feature, else as a tool, else in the system
@@ -73,17 +89,14 @@ const maxCheckers = 32
 func (c *checkers) of(format domain.ResponseFormat) (*output.Checker, error) {
 	key := domain.DigestOf([]byte(format.Type), []byte(format.Name), format.Schema)
 	c.mu.Lock()
-	known, ok := c.kept[key]
-	c.mu.Unlock()
-	if ok {
+	defer c.mu.Unlock()
+	if known, ok := c.kept[key]; ok {
 		return known, nil
 	}
 	checker, err := output.Compile(format)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.kept == nil || len(c.kept) >= maxCheckers {
 		c.kept = make(map[domain.Digest]*output.Checker)
 	}

@@ -2,9 +2,17 @@ package activities
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"go.temporal.io/sdk/activity"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // pulse heartbeats at once and then on a timer, with the same details, until
@@ -14,7 +22,7 @@ func pulse(ctx context.Context, details ...any) (stop func()) {
 	activity.RecordHeartbeat(ctx, details...)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	every := min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, 100*time.Millisecond), time.Second)
+	every := min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second)
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(every)
@@ -32,4 +40,201 @@ func pulse(ctx context.Context, details ...any) (stop func()) {
 		cancel()
 		<-done
 	}
+}
+
+const (
+	// beatEvery is how often a heartbeat is recorded. The SDK holds most of
+	// them back; recording often is what lets a stop through without delay.
+	beatEvery = 100 * time.Millisecond
+	// defaultThrottle is the longest that our workers hold a heartbeat back.
+	defaultThrottle = 5 * time.Second
+	// maxTail and maxReasoning bound the text and the reasoning in a heartbeat, in
+	// bytes. They are what a reader gets who comes late, and at a hundred tokens
+	// a second several times what arrives between two heartbeats, wherever the
+	// server is. An attempt that times out leaves them in the history.
+	maxTail      = 8 << 10
+	maxReasoning = 4 << 10
+)
+
+// A tail is the end of a text that grows.
+type tail struct {
+	// most bounds what is kept of it, in bytes.
+	most int
+	// length is how long the text is.
+	length int
+	end    []byte
+}
+
+// add adds to the text. What is not UTF-8 is replaced, so that the text can be
+// shown and its bytes counted alike by everyone.
+func (t *tail) add(piece string) {
+	piece = strings.ToValidUTF8(piece, "\uFFFD")
+	t.length += len(piece)
+	t.end = append(t.end, piece...)
+	t.end = slices.Delete(t.end, 0, max(0, len(t.end)-t.most))
+}
+
+// ending is the end of a text of at most so many bytes, in whole characters.
+func ending(text string, most int) string {
+	at := max(len(text)-most, 0)
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return text[at:]
+}
+
+// A modelPulse reports how far an inference is. The server surely gets only the
+// first heartbeat of an attempt, so that one is kept for the request; where
+// finding the conversation takes so long that one must go out before, the
+// request waits until its own has gone out too.
+type modelPulse struct {
+	ctx       context.Context
+	heartbeat time.Duration
+	throttle  time.Duration
+	begun     chan struct{}
+	ended     chan struct{}
+	end       func()
+	done      chan struct{}
+
+	// sending orders the records: a later one never goes before an earlier.
+	sending sync.Mutex
+	early   bool
+
+	mu        sync.Mutex
+	beat      contract.Heartbeat
+	text      tail
+	reasoning tail
+	// withheld means that only the lengths of the two may be told.
+	withheld bool
+}
+
+func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat contract.Heartbeat) *modelPulse {
+	if throttle <= 0 {
+		throttle = defaultThrottle
+	}
+	p := &modelPulse{ctx: ctx, heartbeat: info.HeartbeatTimeout, throttle: min(throttle, info.HeartbeatTimeout*4/5), beat: beat,
+		text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
+		begun: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+	p.end = sync.OnceFunc(func() { close(p.ended) })
+	go p.run()
+	return p
+}
+
+func (p *modelPulse) run() {
+	defer close(p.done)
+	patience := p.heartbeat / 3
+	if patience <= 0 {
+		patience = defaultThrottle
+	}
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	select {
+	case <-p.ended:
+		return
+	case <-p.begun:
+	case <-wait.C:
+		p.record(true)
+	}
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-ticker.C:
+			p.record(false)
+		}
+	}
+}
+
+// record sends the state as it is. early says that no request was made yet.
+func (p *modelPulse) record(early bool) {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.mu.Lock()
+	beat := p.beat
+	beat.Length, beat.ReasoningLength = p.text.length, p.reasoning.length
+	if !p.withheld {
+		beat.Tail, beat.Reasoning = ending(string(p.text.end), maxTail), ending(string(p.reasoning.end), maxReasoning)
+	}
+	p.mu.Unlock()
+	p.early = p.early || early && beat.Phase == contract.PhaseWaiting
+	activity.RecordHeartbeat(p.ctx, beat)
+}
+
+// requested says that the request is about to be sent, and returns when the
+// server knows.
+func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
+	p.mu.Lock()
+	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved
+	p.mu.Unlock()
+	p.record(false)
+	close(p.begun)
+	p.sending.Lock()
+	early := p.early
+	p.sending.Unlock()
+	if !early {
+		return
+	}
+	// A quarter more than the throttle, for the way to the server.
+	wait := time.NewTimer(p.throttle * 5 / 4)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wait.C:
+	}
+}
+
+// withhold keeps what the model says out of the reports. It must be called
+// before anything is heard.
+func (p *modelPulse) withhold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.withheld = true
+}
+
+// heard notes a piece of the answer.
+func (p *modelPulse) heard(delta inference.Delta) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beat.Phase = contract.PhaseStreaming
+	p.text.add(delta.Text)
+	p.reasoning.add(delta.Reasoning)
+	p.beat.Reserved.ReasoningTokens = int64(p.reasoning.length+3) / 4
+}
+
+// nothingSpent says that the attempt cost nothing after all, so that the next
+// one does not count it. It must be the last thing said.
+func (p *modelPulse) nothingSpent() {
+	p.stop()
+	p.mu.Lock()
+	p.beat.Phase, p.beat.Reserved = contract.PhaseWaiting, domain.Usage{}
+	p.text, p.reasoning = tail{}, tail{}
+	p.mu.Unlock()
+	p.record(false)
+}
+
+// stop ends the reports. It may be called twice.
+func (p *modelPulse) stop() {
+	p.end()
+	<-p.done
+}
+
+// spentBefore is what attempts of this activity that were lost may have cost:
+// what the last of them had counted, and itself if its request may have gone
+// out: its input and what had come, since what more was written nobody knows.
+func spentBefore(ctx context.Context) domain.Usage {
+	var last contract.Heartbeat
+	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &last) != nil {
+		return domain.Usage{}
+	}
+	if last.Phase != contract.PhaseRequested && last.Phase != contract.PhaseStreaming {
+		return last.Spent
+	}
+	return last.Spent.Add(domain.Usage{
+		InputTokens:     last.Reserved.InputTokens,
+		OutputTokens:    int64(last.Length+3)/4 + last.Reserved.ReasoningTokens,
+		ReasoningTokens: last.Reserved.ReasoningTokens,
+		Estimated:       true,
+	})
 }

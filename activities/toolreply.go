@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,15 +23,15 @@ const toolTries = 3
 
 // judge turns the end of a tool's run into the activity's: a reply, or a
 // failure that Temporal tries again.
-func (c toolCall) judge(ctx context.Context, run toolRun) (contract.ToolReply, error) {
-	switch {
-	case run.panicked && !c.effect.Repeatable():
+func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract.ToolReply, error) {
+	switch panicked := errors.Is(run.err, errPanicked); {
+	case panicked && !c.effect.Repeatable():
 		return c.unknown("the tool broke down in the middle"), nil
-	case run.panicked:
+	case panicked:
 		return c.failed(domain.Errorf(domain.Internal, "the tool %s broke down: a fault of its own, not of the arguments", c.request.Name)), nil
-	case run.err == nil && !run.abandoned:
+	case run.err == nil:
 		return c.done(run.result), nil
-	case !run.abandoned && run.cause == nil, tool.IsNotStarted(run.err):
+	case run.cause == nil, tool.IsNotStarted(run.err):
 		return c.refused(ctx, run.err)
 	}
 	return c.cutOff(run.cause)
@@ -45,7 +44,7 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
 	case stopped:
 		return c.unknown("the execution was stopped while it ran"), nil
-	case errors.Is(cause, errToolTimeout), errors.Is(cause, context.DeadlineExceeded):
+	case errors.Is(cause, errLate), errors.Is(cause, context.DeadlineExceeded):
 		if !c.effect.Repeatable() {
 			return c.unknown("it took longer than it may"), nil
 		}
@@ -62,7 +61,7 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 
 // refused is for a tool that says that it failed.
 func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {
-	own := hiddenError(c.activities.config.Secrets, toolError(err))
+	own := c.activities.recordable(toolError(err), domain.Invalid)
 	if own.Detail != "" {
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
@@ -100,9 +99,8 @@ func (c toolCall) triesLeft() bool {
 }
 
 // toolError reads a tool's error. One that is not a domain.Error will come
-// again, unless it was marked as not started. What is recorded must be readable,
-// so a kind or code that does not exist is taken out.
-func toolError(err error) *domain.Error {
+// again, unless it was marked as not started.
+func toolError(err error) domain.Error {
 	own := domain.Error{Kind: domain.Invalid}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		own = *e
@@ -110,13 +108,7 @@ func toolError(err error) *domain.Error {
 		own.Kind = domain.Unavailable
 	}
 	own.Message = err.Error()
-	if !slices.Contains(domain.Kinds(), own.Kind) {
-		own.Kind = domain.Invalid
-	}
-	if !slices.Contains(domain.Codes(), own.Code) {
-		own.Code = ""
-	}
-	return &own
+	return own
 }
 
 // unknown is the reply for a call that may have been made and must not be made
@@ -130,7 +122,7 @@ func (c toolCall) unknown(why string) contract.ToolReply {
 const maxErrorText = 1000
 
 func (c toolCall) failed(err *domain.Error) contract.ToolReply {
-	own := hiddenError(c.activities.config.Secrets, err)
+	own := c.activities.recordable(*err, domain.Invalid)
 	if own.Source == "" {
 		own.Source = domain.Shorten(c.request.Name, 64)
 	}
@@ -196,12 +188,6 @@ func readable(text string) string {
 		return text + note
 	}
 	const room = domain.MaxToolResult - 100 // for the line in between
-	head, tail := room*3/4, len(text)-(room-room*3/4-len(note))
-	for !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", text[:head], tail-head, len(text), text[tail:], note)
+	head, tail := domain.Shorten(text, room*3/4), ending(text, room-room*3/4-len(note))
+	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", head, len(text)-len(head)-len(tail), len(text), tail, note)
 }

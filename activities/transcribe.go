@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"everstep/domain"
 )
@@ -160,10 +159,6 @@ func middleCut(text string, n int) string {
 	if left < len(cutNote) {
 		return domain.Shorten(text, max(n, 0))
 	}
-	head := domain.Shorten(text, left*2/3)
-	at := len(text) - (left - left*2/3)
-	for at < len(text) && !utf8.RuneStart(text[at]) {
-		at++
-	}
-	return head + fmt.Sprintf("\n[… %d bytes are left out here …]\n", at-len(head)) + text[at:]
+	head, tail := domain.Shorten(text, left*2/3), ending(text, left-left*2/3)
+	return head + fmt.Sprintf("\n[… %d bytes are left out here …]\n", len(text)-len(head)-len(tail)) + tail
 }
