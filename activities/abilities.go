@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
 	"everstep/domain"
 )
@@ -12,10 +13,8 @@ import (
 // known is what the worker knows of a model; zero for one of which it knows
 // nothing, which may be able to do anything.
 func (a *Activities) known(model domain.LLMConfig) modelfacts.Facts {
-	if a.config.Facts != nil {
-		if facts, ok := a.config.Facts(model); ok {
-			return facts
-		}
+	if facts, ok := a.config.Facts(model); ok {
+		return facts
 	}
 	return modelfacts.Facts{}
 }
@@ -53,32 +52,36 @@ func (c *modelCall) checkImages() error {
 	return nil
 }
 
+// serves finds who speaks to a definition's model, and how it is told of the
+// response format. It refuses a model that cannot do what the definition asks
+// for; where it is needed later only, what may pass by then is no reason.
+func (a *Activities) serves(ctx context.Context, definition domain.Definition, later bool) (inference.Provider, domain.OutputMode, error) {
+	provider, err := a.provider(definition.Model)
+	if err != nil {
+		return nil, "", err
+	}
+	err = provider.Check(ctx, definition.Model)
+	if err != nil && (!later || domain.AsError(err).Kind == domain.Invalid) {
+		return nil, "", err
+	}
+	if err := a.checkTools(definition); err != nil {
+		return nil, "", err
+	}
+	mode, err := a.outputMode(definition, provider)
+	return provider, mode, err
+}
+
 // checkFallbacks refuses at the start what could only fail once a fallback takes
 // over. Its key may come until then.
 func (a *Activities) checkFallbacks(ctx context.Context, definition domain.Definition) error {
 	for i, fallback := range definition.Fallbacks {
 		own := definition
 		own.Model = fallback.Model
-		if err := a.checkFallback(ctx, own); err != nil {
+		if _, _, err := a.serves(ctx, own, true); err != nil {
 			failed := *domain.AsError(err)
 			failed.Message = fmt.Sprintf("fallbacks[%d]: %s", i, failed.Message)
 			return &failed
 		}
 	}
 	return nil
-}
-
-func (a *Activities) checkFallback(ctx context.Context, definition domain.Definition) error {
-	provider, err := a.provider(definition.Model)
-	if err != nil {
-		return err
-	}
-	if err := provider.Check(ctx, definition.Model); err != nil && domain.AsError(err).Kind == domain.Invalid {
-		return err
-	}
-	if err := a.checkTools(definition); err != nil {
-		return err
-	}
-	_, err = a.outputMode(definition, provider)
-	return err
 }

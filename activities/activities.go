@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,14 +117,11 @@ func New(config Config) (*Activities, error) {
 	if err := errors.Join(wrong...); err != nil {
 		return nil, fmt.Errorf("activities: %w", err)
 	}
-	if config.CancelGrace == 0 {
-		config.CancelGrace = defaultGrace
-	}
-	if config.ShutdownGrace == 0 {
-		config.ShutdownGrace = defaultGrace
-	}
-	if config.Secrets == nil {
-		config.Secrets = noSecrets{}
+	config.CancelGrace = cmp.Or(config.CancelGrace, defaultGrace)
+	config.ShutdownGrace = cmp.Or(config.ShutdownGrace, defaultGrace)
+	config.Secrets = cmp.Or[Secrets](config.Secrets, noSecrets{})
+	if config.Facts == nil {
+		config.Facts = func(domain.LLMConfig) (facts modelfacts.Facts, ok bool) { return facts, false }
 	}
 	if config.At == nil {
 		config.At = func(context.Context, contract.Boundary) {}
