@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,7 +22,7 @@ import (
 type Tool struct {
 	spec   domain.ToolSpec
 	schema *output.Schema
-	run    func(ctx context.Context, object []byte) (Result, error)
+	run    func(ctx context.Context, object json.RawMessage) (Result, error)
 	err    error
 }
 
@@ -83,14 +85,15 @@ func New[Args any](name, description string, effect domain.Effect, run func(ctx 
 func NewResult[Args any](name, description string, effect domain.Effect, run func(ctx context.Context, args Args) (Result, error), options ...Option) Tool {
 	t := Tool{spec: domain.ToolSpec{Name: name, Description: description, Effect: effect}}
 	schema, err := jsonschema.For[Args](nil)
+	if err == nil {
+		t.spec.Schema, err = encodeSchema(schema)
+	}
 	if err != nil {
 		t.fail("schema: %w", err)
-	} else if t.spec.Schema, err = encodeSchema(schema); err != nil {
-		t.fail("schema: %w", err)
 	}
-	return t.with(func(ctx context.Context, object []byte) (Result, error) {
-		args, err := decode[Args](object)
-		if err != nil {
+	return t.with(func(ctx context.Context, object json.RawMessage) (Result, error) {
+		var args Args
+		if err := decode(object, &args); err != nil {
 			return Result{}, err
 		}
 		return run(ctx, args)
@@ -103,14 +106,10 @@ func NewResult[Args any](name, description string, effect domain.Effect, run fun
 func FromSpec(spec domain.ToolSpec, run func(ctx context.Context, arguments json.RawMessage) (Result, error), options ...Option) Tool {
 	t := Tool{spec: spec}
 	if len(spec.Schema) == 0 {
-		t.spec.Schema = json.RawMessage(anyObject)
+		t.spec.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return t.with(func(ctx context.Context, object []byte) (Result, error) {
-		return run(ctx, slices.Clone(object))
-	}, options)
+	return t.with(run, options)
 }
-
-const anyObject = `{"type":"object","properties":{}}`
 
 // encodeSchema writes a schema as models take it: some servers refuse an object
 // that does not list its properties, if only to say that there are none.
@@ -127,8 +126,8 @@ func encodeSchema(schema *jsonschema.Schema) (json.RawMessage, error) {
 	return json.Marshal(keywords)
 }
 
-// with completes a tool, and resolves its schema once.
-func (t Tool) with(run func(context.Context, []byte) (Result, error), options []Option) Tool {
+// with completes a tool, and compiles its schema once.
+func (t Tool) with(run func(context.Context, json.RawMessage) (Result, error), options []Option) Tool {
 	t.run = run
 	for _, option := range options {
 		option(&t)
@@ -163,11 +162,11 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // Check says what is wrong with the tool as it was made: its name, effect,
 // timeout or schema, or that it has no function.
 func (t Tool) Check() error {
-	switch {
+	switch effect := new(domain.Effect).UnmarshalText([]byte(t.spec.Effect)); {
 	case !validName.MatchString(t.spec.Name):
 		return fmt.Errorf("tool %q: name: use 1 to 64 letters, digits, dashes and underscores", t.spec.Name)
-	case !slices.Contains(domain.Effects(), t.spec.Effect):
-		return fmt.Errorf("tool %q: effect: %q is none of %s", t.spec.Name, t.spec.Effect, effectNames())
+	case effect != nil:
+		return fmt.Errorf("tool %q: %w", t.spec.Name, effect)
 	case t.spec.Timeout < 0:
 		return fmt.Errorf("tool %q: timeout: %s is negative", t.spec.Name, t.spec.Timeout)
 	case t.err != nil:
@@ -176,14 +175,6 @@ func (t Tool) Check() error {
 		return fmt.Errorf("tool %q: it was not made with New, NewResult or FromSpec", t.spec.Name)
 	}
 	return nil
-}
-
-func effectNames() string {
-	var names []string
-	for _, e := range domain.Effects() {
-		names = append(names, string(e))
-	}
-	return strings.Join(names, ", ")
 }
 
 // Spec is what the model and the workflow know of the tool.
@@ -200,9 +191,32 @@ func (t Tool) Call(ctx context.Context, arguments string) (Result, error) {
 	if err := t.Check(); err != nil {
 		return Result{}, domain.Errorf(domain.Internal, "%s", err)
 	}
-	object, err := t.parse(arguments)
-	if err != nil {
-		return Result{}, err
+	// In an object that fits no key is there twice: the standard decoder lets the
+	// last one win, and then what was approved and what runs could differ.
+	arguments = cmp.Or(arguments, "{}")
+	if problems := t.schema.Problems("the text", arguments); problems != "" {
+		return Result{}, malformed(problems)
 	}
-	return t.run(ctx, object)
+	return t.run(ctx, []byte(arguments))
+}
+
+// maxDecodeError bounds what the model is told of a value that does not fit a Go
+// type, however long the value is.
+const maxDecodeError = 1000
+
+// decode reads an object that fits the schema of the arguments' type into them.
+func decode(object []byte, args any) error {
+	err := json.Unmarshal(object, args)
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		text = fmt.Sprintf("%s: %s does not fit here (%s wanted)", cmp.Or(mismatch.Field, "a value"), mismatch.Value, mismatch.Type)
+	}
+	return malformed(domain.Shorten(text, maxDecodeError))
+}
+
+func malformed(text string) error {
+	return domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", text)
 }
