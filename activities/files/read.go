@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -77,34 +78,17 @@ func (r *Root) open(name string) (content, error) {
 		return content{}, explain(name, err)
 	}
 	c := content{name: name, size: max(info.Size(), int64(len(data))), info: info}
-	if int64(len(data)) > r.bounds.fileBytes {
-		data, c.cut = whole(data[:r.bounds.fileBytes]), true
-	}
-	c.text = string(data)
-	c.binary = !utf8.ValidString(c.text) || strings.ContainsRune(c.text, 0)
+	c.text = domain.Shorten(string(data), int(r.bounds.fileBytes))
+	cut := len(data) - len(c.text)
+	c.cut = cut > 0
+	c.binary = cut > utf8.UTFMax || !utf8.ValidString(c.text) || strings.ContainsRune(c.text, 0)
 	return c, nil
-}
-
-// whole drops the character that a cut has left in pieces.
-func whole(data []byte) []byte {
-	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
-		if start := data[len(data)-i:]; utf8.RuneStart(start[0]) {
-			if !utf8.FullRune(start) {
-				return data[:len(data)-i]
-			}
-			break
-		}
-	}
-	return data
 }
 
 // lines returns the lines from one to another, as many as may be shown, after a
 // line that says which they are.
 func (c content) lines(from, to int) (string, error) {
-	all := strings.SplitAfter(c.text, "\n")
-	if all[len(all)-1] == "" {
-		all = all[:len(all)-1]
-	}
+	all := slices.Collect(strings.Lines(c.text))
 	total := plural(len(all), "line")
 	if c.cut {
 		total = fmt.Sprintf("the first %d bytes of %d", len(c.text), c.size)

@@ -28,11 +28,7 @@ const (
 )
 
 func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
-	start, err := local(args.Path)
-	if err != nil {
-		return "", err
-	}
-	chosen, err := parseGlob(args.Glob)
+	w, err := r.walker(args.Path, args.Glob)
 	if err != nil {
 		return "", err
 	}
@@ -45,13 +41,14 @@ func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
 		return "", err
 	}
 	s := searcher{root: r, pattern: pattern, limit: limit, left: r.bounds.allBytes}
-	w := walker{root: r, left: r.bounds.visited, deep: true, visit: func(name string, info fs.FileInfo) error {
-		if !info.Mode().IsRegular() || !chosen.match(below(start, name)) {
+	w.deep = true
+	w.visit = func(name string, info fs.FileInfo) error {
+		if !info.Mode().IsRegular() {
 			return nil
 		}
 		return s.file(ctx, name)
-	}}
-	if err := w.walk(ctx, start); err != nil {
+	}
+	if err := w.walk(ctx); err != nil {
 		return "", err
 	}
 	return strings.Join(append(s.answer(), w.notes()...), "\n"), nil
@@ -91,41 +88,37 @@ type searcher struct {
 func (s *searcher) file(ctx context.Context, name string) error {
 	if s.left <= 0 {
 		s.spent = true
-		return errEnough
+		return fs.SkipAll
 	}
 	found, err := s.root.open(name)
+	s.left -= int64(len(found.text))
 	switch {
 	case err != nil:
 		s.unread++
 		return nil
 	case found.binary:
-		s.left -= int64(len(found.text))
 		s.binary++
 		return nil
 	case found.cut:
 		s.cut++
 	}
-	s.left -= int64(len(found.text))
 	return s.text(ctx, name, found.text)
 }
 
 func (s *searcher) text(ctx context.Context, name, text string) error {
-	if text == "" {
-		return nil
-	}
 	number := 0
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+	for line := range strings.Lines(text) {
 		if number++; number%1000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		line = strings.TrimSuffix(line, "\r")
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		at := s.pattern.FindStringIndex(line)
 		if at == nil {
 			continue
 		}
 		if len(s.lines) == s.limit {
 			s.full = true
-			return errEnough
+			return fs.SkipAll
 		}
 		s.lines = append(s.lines, fmt.Sprintf("%s:%d: %s", shown(name), number, excerpt(line, at[0])))
 	}
@@ -150,23 +143,16 @@ func excerpt(line string, at int) string {
 
 func (s *searcher) answer() []string {
 	lines := s.lines
-	if len(lines) == 0 {
-		lines = append(lines, "[no matches]")
+	note := func(hold bool, format string, args ...any) {
+		if hold {
+			lines = append(lines, fmt.Sprintf("["+format+"]", args...))
+		}
 	}
-	if s.full {
-		lines = append(lines, fmt.Sprintf("[more than %d lines match; raise limit, or narrow it with path or glob]", s.limit))
-	}
-	if s.spent {
-		lines = append(lines, fmt.Sprintf("[not all was searched: the files hold more than %d bytes; narrow it with path or glob]", s.root.bounds.allBytes))
-	}
-	if s.cut > 0 {
-		lines = append(lines, fmt.Sprintf("[%s longer than %d bytes: only the beginning was searched]", plural(s.cut, "file"), s.root.bounds.fileBytes))
-	}
-	if s.binary > 0 {
-		lines = append(lines, fmt.Sprintf("[%s not searched: not UTF-8 text]", plural(s.binary, "file")))
-	}
-	if s.unread > 0 {
-		lines = append(lines, fmt.Sprintf("[%s could not be read]", plural(s.unread, "file")))
-	}
+	note(len(lines) == 0, "no matches")
+	note(s.full, "more than %d lines match; raise limit, or narrow it with path or glob", s.limit)
+	note(s.spent, "not all was searched: the files hold more than %d bytes; narrow it with path or glob", s.root.bounds.allBytes)
+	note(s.cut > 0, "%s longer than %d bytes: only the beginning was searched", plural(s.cut, "file"), s.root.bounds.fileBytes)
+	note(s.binary > 0, "%s not searched: not UTF-8 text", plural(s.binary, "file"))
+	note(s.unread > 0, "%s could not be read", plural(s.unread, "file"))
 	return lines
 }

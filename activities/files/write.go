@@ -1,12 +1,15 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -34,7 +37,7 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := r.replace(ctx, name, args.Content, perm, nil); err != nil {
+		if err := r.replace(ctx, name, args.Content, perm, func() error { return nil }); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), nil
@@ -81,8 +84,7 @@ func (r *Root) linked(name string) error {
 }
 
 // replace puts a text under a name at once: whoever reads sees the old file or
-// the new one, also after a crash. Where unchanged is given, it is asked just
-// before.
+// the new one, also after a crash. Unchanged is asked just before.
 func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode, unchanged func() error) error {
 	if ctx.Err() != nil {
 		return errNotTouched()
@@ -97,18 +99,15 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 		_ = r.root.Remove(path.Join(dir, temporary(call, attempt)))
 	}
 	aside := path.Join(dir, temporary(call, call.Attempt))
-	if err := r.putAside(aside, text, perm); err != nil {
-		_ = r.root.Remove(aside)
-		return explain(name, err)
+	defer func() { _ = r.root.Remove(aside) }() // unless it took its place
+	err := r.putAside(aside, text, perm)
+	if err == nil {
+		err = unchanged()
 	}
-	if unchanged != nil {
-		if err := unchanged(); err != nil {
-			_ = r.root.Remove(aside)
-			return err
-		}
+	if err == nil {
+		err = r.root.Rename(aside, name)
 	}
-	if err := r.root.Rename(aside, name); err != nil {
-		_ = r.root.Remove(aside)
+	if err != nil {
 		return explain(name, err)
 	}
 	if folder, err := r.root.Open(dir); err == nil {
@@ -116,4 +115,38 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 		_ = folder.Close()
 	}
 	return nil
+}
+
+const (
+	asidePrefix = ".everstep-"
+	asideSuffix = ".tmp"
+)
+
+// temporary names the file in which an attempt of a call writes. It follows
+// from the call, so that a later attempt finds what a killed one left behind.
+func temporary(call tool.Call, attempt int) string {
+	return fmt.Sprintf("%s%s-%d%s", asidePrefix, call.ID, attempt, asideSuffix)
+}
+
+// isTemporary reports whether a name is one that temporary gives: no tool shows
+// such files.
+func isTemporary(name string) bool {
+	return strings.HasPrefix(name, asidePrefix) && strings.HasSuffix(name, asideSuffix)
+}
+
+// putAside writes a file and waits until the disk has it. Without permissions
+// to keep, it gets those that the process gives new files.
+func (r *Root) putAside(name, text string, perm fs.FileMode) error {
+	file, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, cmp.Or(perm, 0o666))
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if err == nil && perm != 0 {
+		err = file.Chmod(perm)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return cmp.Or(err, file.Close())
 }
