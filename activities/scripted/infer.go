@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -39,24 +40,14 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	if err := show.play(ctx, len(show.text)); err != nil {
 		return show.partial(), interrupted(err)
 	}
-	var reasoning []domain.Part
-	if t.reasoning != "" {
-		reasoning = []domain.Part{{Type: domain.PartReasoning, Text: t.reasoning}}
+	id := fmt.Sprintf("scripted_%d", call.Inference) // the same whoever plays the turn
+	if call.Summary {
+		id = fmt.Sprintf("scripted_summary_%d", call.Inference)
 	}
 	return inference.Answer{
-		Message: inference.AssistantMessage(reasoning, text, calls),
-		Response: domain.Response{
-			ID: responseID(call), Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage,
-		},
+		Message:  inference.AssistantMessage(inference.PartialMessage(t.reasoning, "").Parts, text, calls),
+		Response: domain.Response{ID: id, Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage},
 	}, nil
-}
-
-// responseID is the same whoever plays the turn.
-func responseID(call inference.Call) string {
-	if call.Summary {
-		return fmt.Sprintf("scripted_summary_%d", call.Inference)
-	}
-	return fmt.Sprintf("scripted_%d", call.Inference)
 }
 
 // interrupted is the error of a turn that was not played to its end.
@@ -69,19 +60,14 @@ func interrupted(err error) *domain.Error {
 // renderWithin is render for a context: a template can loop without end, and
 // then is left to itself.
 func (t turn) renderWithin(ctx context.Context, s *scene, inferenceNumber int) (text string, calls []domain.ToolCall, err error) {
-	done := make(chan struct{})
-	var own struct {
-		text  string
-		calls []domain.ToolCall
-		err   error
-	}
+	done := make(chan func() (string, []domain.ToolCall, error), 1)
 	go func() {
-		defer close(done)
-		own.text, own.calls, own.err = t.render(s, inferenceNumber)
+		text, calls, err := t.render(s, inferenceNumber)
+		done <- func() (string, []domain.ToolCall, error) { return text, calls, err }
 	}()
 	select {
-	case <-done:
-		return own.text, own.calls, own.err
+	case rendered := <-done:
+		return rendered()
 	case <-ctx.Done():
 		return "", nil, context.Cause(ctx)
 	}
@@ -100,13 +86,7 @@ func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, 
 	}
 	calls := make([]domain.ToolCall, len(t.calls))
 	for k, c := range t.calls {
-		calls[k] = domain.ToolCall{ID: c.id, Name: c.name, Arguments: c.text}
-		if c.id == "" {
-			calls[k].ID = fmt.Sprintf("call_%d_%d", inferenceNumber, k)
-		}
-		if c.arguments == nil {
-			continue
-		}
+		calls[k] = domain.ToolCall{ID: cmp.Or(c.id, fmt.Sprintf("call_%d_%d", inferenceNumber, k)), Name: c.name}
 		if calls[k].Arguments, err = c.arguments.render(s); err != nil {
 			return "", nil, fmt.Errorf("call of %s: %w", c.name, err)
 		}
@@ -122,11 +102,10 @@ func (t turn) formatted(call inference.Call, text string, calls []domain.ToolCal
 	}
 	id := fmt.Sprintf("call_%d_%d", call.Inference, len(calls))
 	calls = append(slices.Clip(calls), domain.ToolCall{ID: id, Name: call.OutputTool, Arguments: text})
-	finish := t.finish
-	if finish == domain.FinishStop {
-		finish = domain.FinishToolCalls
+	if t.finish == domain.FinishStop {
+		t.finish = domain.FinishToolCalls
 	}
-	return "", calls, finish
+	return "", calls, t.finish
 }
 
 // A performance is a turn being played.
@@ -196,10 +175,7 @@ func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig
 	if err := p.play(ctx, min(f.cutAfter, len(p.text))); err != nil {
 		return p.partial(), interrupted(err)
 	}
-	message := f.message
-	if message == "" {
-		message = "the stream ended before the answer was whole"
-	}
+	message := cmp.Or(f.message, "the stream ended before the answer was whole")
 	e := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: %s", Name, message).From(Name)
 	e.Billed, e.RetryAfter = true, f.retryAfter
 	return p.partial(), e
@@ -207,6 +183,5 @@ func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig
 
 // partial is what had been played.
 func (p *performance) partial() inference.Answer {
-	reasoning := p.turn.reasoning
-	return inference.Answer{Message: inference.PartialMessage(reasoning, string(p.text[:p.shown])), Partial: true}
+	return inference.Answer{Message: inference.PartialMessage(p.turn.reasoning, string(p.text[:p.shown])), Partial: true}
 }

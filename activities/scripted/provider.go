@@ -75,12 +75,12 @@ func (p *Provider) read(path string) (*script, error) {
 	if ok && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
 		return known.script, nil
 	}
+	var data []byte
 	file, err := os.Open(path)
-	if err != nil {
-		return nil, notFound("script %s: cannot be read: %s", path, reason(err))
+	if err == nil {
+		defer file.Close()
+		data, err = io.ReadAll(io.LimitReader(file, maxScript+1))
 	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxScript+1))
 	if err != nil {
 		return nil, notFound("script %s: cannot be read: %s", path, reason(err))
 	}

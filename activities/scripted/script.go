@@ -1,12 +1,26 @@
 package scripted
 
 import (
+	"cmp"
 	"fmt"
 	"text/template"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
 	"everstep/activities/inference"
 	"everstep/domain"
+)
+
+const (
+	// maxScript bounds a file, in bytes.
+	maxScript = 1 << 20
+	// maxDelay bounds how long an answer takes.
+	maxDelay = 24 * time.Hour
+	// maxCount bounds numbers in a script.
+	maxCount = 1 << 40
 )
 
 // A script is a parsed file. It never changes.
@@ -57,10 +71,8 @@ type turn struct {
 
 // A call is one tool call of a turn.
 type call struct {
-	id, name string
-	// arguments is nil where text is sent as it is.
+	id, name  string
 	arguments value
-	text      string
 }
 
 // A fault is how an attempt fails: with a status, or after some characters.
@@ -86,4 +98,147 @@ type value []piece
 type piece struct {
 	raw  string
 	text *quoting // nil: raw
+}
+
+// parse reads a script. Its errors name the file, and each mistake with its line.
+func parse(path string, data []byte) (*script, error) {
+	r := &document.Reader{File: path, Form: document.Form{
+		MaxSize: maxScript, Loose: true, Needs: "give it turns", Second: "keep one",
+	}}
+	s := &script{path: path}
+	if text, ok := r.Text(data); ok {
+		r.Read(text, document.Keys{
+			{Name: "turns", Value: document.ListOf(&s.turns, turnValue), Needed: "give one for each inference"},
+			{Name: "summaries", Value: document.ListOf(&s.summaries, summaryValue)},
+		})
+	}
+	if err := r.Err(); err != nil {
+		kind := domain.Invalid
+		if len(data) > maxScript {
+			kind = domain.TooLarge
+		}
+		return nil, domain.Errorf(kind, "script %s", err)
+	}
+	return s, nil
+}
+
+func turnValue(t *turn) document.Value {
+	t.text = &quoting{}
+	keys := document.Keys{
+		{Name: "text", Value: quoted(&t.text)},
+		{Name: "json", Value: document.Value{Schema: &jsonschema.Schema{}, Read: t.json.read}},
+		{Name: "reasoning", Value: document.Text(&t.reasoning)},
+		{Name: "tool_calls", Value: document.ListOf(&t.calls, callValue)},
+		{Name: "finish_reason", Value: document.Word(&t.finish, domain.FinishReasons())},
+	}
+	return document.Mapping(append(keys, t.shared()...)).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		t.line = node.Line
+		if t.json != nil && (t.text.plain != "" || t.text.template != nil) {
+			r.Problem(node, field, "has text and json; give one of them")
+		}
+		if len(t.calls) > 0 {
+			t.finish = cmp.Or(t.finish, domain.FinishToolCalls)
+		}
+		t.finish = cmp.Or(t.finish, domain.FinishStop)
+	})
+}
+
+// summaryValue is what answers a call that sums up: it quotes nothing and calls
+// no tools.
+func summaryValue(t *turn) document.Value {
+	t.text, t.finish = &quoting{}, domain.FinishStop
+	keys := document.Keys{{Name: "text", Value: document.Text(&t.text.plain)}}
+	return document.Mapping(append(keys, t.shared()...)).Then(func(_ *document.Reader, _ string, node *yaml.Node) { t.line = node.Line })
+}
+
+// shared are the keys of turns and summaries.
+func (t *turn) shared() document.Keys {
+	tokens := func(name string, into *int64) document.Key {
+		return document.Key{Name: name, Value: document.Count(0, maxCount, func(n int64) { *into = n })}
+	}
+	return document.Keys{
+		{Name: "usage", Value: document.Mapping(document.Keys{
+			tokens("input_tokens", &t.usage.InputTokens), tokens("output_tokens", &t.usage.OutputTokens),
+			tokens("cache_read_tokens", &t.usage.CacheReadTokens), tokens("cache_write_tokens", &t.usage.CacheWriteTokens),
+			tokens("reasoning_tokens", &t.usage.ReasoningTokens),
+		})},
+		{Name: "delay", Value: document.Duration(func(d time.Duration) { t.delay = min(d, maxDelay) })},
+		{Name: "failures", Value: document.ListOf(&t.failures, faultValue)},
+	}
+}
+
+func faultValue(f *fault) document.Value {
+	return document.Mapping(document.Keys{
+		{Name: "status", Value: document.Count(400, 599, func(n int64) { f.status = int(n) })},
+		{Name: "cut_after", Value: document.Count(0, maxCount, func(n int64) { f.cut, f.cutAfter = true, int(n) })},
+		{Name: "retry_after", Value: document.Duration(func(d time.Duration) { f.retryAfter, f.asked = d, true })},
+		{Name: "message", Value: document.Text(&f.message)},
+		{Name: "code", Value: document.Text(&f.code)},
+	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		if f.cut == (f.status != 0) {
+			r.Problem(node, field, "has to have either a status or cut_after")
+		}
+	})
+}
+
+func callValue(c *call) document.Value {
+	exact := func(text string) (wrong string) { // be it JSON or not
+		c.arguments = value{{raw: text}}
+		return ""
+	}
+	exact("{}")
+	return document.Mapping(document.Keys{
+		{Name: "id", Value: document.Text(&c.id)},
+		{Name: "name", Value: document.Text(&c.name), Needed: "name the tool"},
+		{Name: "arguments", Value: document.Either(
+			document.TextThen(exact),
+			document.Value{Schema: &jsonschema.Schema{Type: "object"}, Read: c.arguments.read},
+		)},
+	})
+}
+
+// quoted is a text that may quote results.
+func quoted(into **quoting) document.Value {
+	return document.TextThen(func(text string) (wrong string) {
+		q, err := quote(text)
+		if err != nil {
+			return err.Error()
+		}
+		*into = q
+		return ""
+	})
+}
+
+// read reads any node as JSON.
+func (v *value) read(r *document.Reader, field string, node *yaml.Node) {
+	*v = nil
+	for _, p := range r.Pieces(field, node) {
+		if p.Text == nil {
+			*v = append(*v, piece{raw: p.Raw})
+			continue
+		}
+		q, err := quote(p.Text.Value)
+		if err != nil {
+			r.Problem(p.Text, field, "%s", err)
+		}
+		*v = append(*v, piece{text: q})
+	}
+}
+
+// render writes the value as JSON.
+func (v value) render(s *scene) (string, error) {
+	var b bounded
+	for _, p := range v {
+		if p.text != nil {
+			rendered, err := p.text.render(s)
+			if err != nil {
+				return "", err
+			}
+			p.raw = document.Quote(rendered)
+		}
+		if _, err := fmt.Fprint(&b, p.raw); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
 }
