@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed" // for the figures
 	"encoding/json"
-	"fmt"
 
 	"everstep/domain"
 )
@@ -27,14 +26,9 @@ type builtinFile struct {
 }
 
 type builtinFact struct {
+	Facts
 	// Aliases are other names of the same model.
-	Aliases         []string      `json:"aliases"`
-	Price           *domain.Price `json:"price"`
-	ContextWindow   int64         `json:"context_window"`
-	MaxOutputTokens int64         `json:"max_output_tokens"`
-	Tools           *bool         `json:"tools"`
-	Images          *bool         `json:"images"`
-	JSONSchema      *bool         `json:"json_schema"`
+	Aliases []string `json:"aliases"`
 	// Note is for whoever mends the file.
 	Note string `json:"note"`
 }
@@ -42,33 +36,32 @@ type builtinFact struct {
 // Builtin returns the figures that Everstep is built with. Its error means that
 // the build is broken.
 func Builtin() (Table, error) {
+	broken := func(format string, args ...any) (Table, error) {
+		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: "+format, args...)
+	}
 	var file builtinFile
 	decoder := json.NewDecoder(bytes.NewReader(builtinJSON))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&file); err != nil {
-		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s", err)
+		return broken("%s", err)
 	}
 	models := make(map[name]Facts)
 	for _, vendor := range file.Vendors {
 		for model, fact := range vendor.Models {
 			if fact.Price == nil {
-				return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s: no price", model)
+				return broken("%s: no price", model)
 			}
 			if err := fact.Price.Check(); err != nil {
-				return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s: %s", model, err)
+				return broken("%s: %s", model, err)
 			}
-			facts := Facts{
-				Price: fact.Price, ContextWindow: fact.ContextWindow, MaxOutputTokens: fact.MaxOutputTokens,
-				Tools: fact.Tools, Images: fact.Images, JSONSchema: fact.JSONSchema,
-				Source: fmt.Sprintf("built in, put together %s", vendor.Date),
-			}
+			fact.Source = "built in, put together " + vendor.Date
 			for _, provider := range vendor.Providers {
 				for _, n := range append([]string{model}, fact.Aliases...) {
 					key := name{provider, n}
 					if _, taken := models[key]; taken {
-						return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s stands there twice", key)
+						return broken("%s stands there twice", key)
 					}
-					models[key] = facts
+					models[key] = fact.Facts
 				}
 			}
 		}
