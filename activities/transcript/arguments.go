@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"context"
+	"slices"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
@@ -18,48 +19,40 @@ func (s *Source) Arguments(ctx context.Context, ref contract.ArgumentsRef, posit
 }
 
 func (s *Source) arguments(ctx context.Context, run workflow.Execution, ref contract.ArgumentsRef, position int) (string, error) {
-	right := func(e domain.Entry) bool {
-		calls := e.Message.ToolCalls
-		return position >= 0 && position < len(calls) && domain.DigestOf([]byte(calls[position].Arguments)) == ref.Digest
+	index := ref.Message
+	right := func(e domain.Entry) (arguments string, ok bool) {
+		if calls := e.Message.ToolCalls; position >= 0 && position < len(calls) {
+			arguments = calls[position].Arguments
+		}
+		return arguments, domain.DigestOf([]byte(arguments)) == ref.Digest
 	}
-	found, err := s.entry(ctx, run, ref.Message, right)
+	log, _, _ := s.Cache.Find(run.ID)
+	if found, ok := log.At(index); ok {
+		if arguments, ok := right(found); ok {
+			return arguments, nil
+		}
+	}
+	page, err := s.query(ctx, run, contract.MessagesRequest{From: index, Limit: 1})
+	entries := page.Entries
+	if err == nil && index < page.Base {
+		entries, err = s.readAround(ctx, run.ID, page.Segments, index)
+	}
 	if err != nil {
 		return "", err
 	}
-	return found.Message.ToolCalls[position].Arguments, nil
+	at := slices.IndexFunc(entries, func(e domain.Entry) bool { return e.Index == index })
+	if at < 0 {
+		return "", lostf("there is no message %d; the workflow holds %d", index, page.Length)
+	}
+	arguments, ok := right(entries[at])
+	if !ok {
+		return "", lostf("message %d is not the one that the activity was given", index)
+	}
+	return arguments, nil
 }
 
-// entry finds a message that is right: in the cache, else with the workflow,
-// else in storage.
-func (s *Source) entry(ctx context.Context, run workflow.Execution, index int, right func(domain.Entry) bool) (domain.Entry, error) {
-	log, _, _ := s.Cache.Find(run.ID)
-	if found, ok := log.At(index); ok && right(found) {
-		return found, nil
-	}
-	page, err := s.query(ctx, run, contract.MessagesRequest{From: index, Limit: 1})
-	if err != nil {
-		return domain.Entry{}, err
-	}
-	entries := page.Entries
-	if index < page.Base {
-		entries, err = s.readAround(ctx, run.ID, page.Segments, index)
-		if err != nil {
-			return domain.Entry{}, err
-		}
-	}
-	for _, e := range entries {
-		if e.Index != index {
-			continue
-		}
-		if right(e) {
-			return e, nil
-		}
-		return domain.Entry{}, lostf("message %d is not the one that the activity was given", index)
-	}
-	return domain.Entry{}, lostf("there is no message %d; the workflow holds %d", index, page.Length)
-}
-
-// readAround reads the segment that holds a message.
+// readAround reads the segment that holds a message: the workflow has handed it
+// on.
 func (s *Source) readAround(ctx context.Context, workflowID string, segments []contract.Segment, index int) ([]domain.Entry, error) {
 	for _, segment := range segments {
 		if segment.From <= index && index < segment.To {

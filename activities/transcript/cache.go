@@ -119,8 +119,7 @@ func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 	if !resolved.Digest.IsZero() {
 		next.resolved = resolved
 	}
-	same := next.resolved.Digest == it.resolved.Digest
-	if at, ok := next.log.ChainAt(it.log.Len()); ok && at == it.log.Chain() && same && next.log.Base() == it.log.Base() {
+	if next.resolved.Digest == it.resolved.Digest && next.log.Base() == it.log.Base() && has(next.log, it.log.Ref()) {
 		for _, e := range next.log.From(it.log.Len()) {
 			next.size += int64(e.Size())
 		}
@@ -133,40 +132,36 @@ func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 // merge joins what is held with what came: the result holds all that came, and
 // of what was held whatever the digests allow.
 func merge(held, came domain.Log) domain.Log {
-	if at, ok := held.ChainAt(came.Len()); ok && at == came.Chain() && held.Base() <= came.Base() {
+	switch {
+	case held.Base() <= came.Base() && has(held, came.Ref()):
 		return held
+	case came.Base() <= held.Base():
+		longer, _ := extended(came, held)
+		return longer
 	}
-	if came.Base() <= held.Base() {
-		return extended(came, held)
+	// As much of what is held as there is, so that it grows and is not copied.
+	for _, n := range []int{held.Len(), came.Base()} {
+		head, _ := prefix(held, n)
+		if joined, ok := extended(head, came); ok {
+			return joined
+		}
 	}
-	before, _ := came.ChainAt(came.Base())
-	if at, ok := held.ChainAt(came.Base()); !ok || at != before {
-		return came
-	}
-	from := came.Base()
-	if at, ok := came.ChainAt(held.Len()); ok && at == held.Chain() {
-		from = held.Len()
-	}
-	joined, ok := prefix(held, from)
-	if !ok {
-		return came
-	}
-	joined, err := joined.Join(came.From(from)...)
-	if err != nil {
-		return came
-	}
-	return joined
+	return came
+}
+
+// has reports whether a log begins with what a reference names.
+func has(log domain.Log, ref domain.LogRef) bool {
+	at, ok := log.ChainAt(ref.Length)
+	return ok && at == ref.Digest
 }
 
 // extended is a log with what another holds after it, where that follows on.
-func extended(log, by domain.Log) domain.Log {
-	if at, ok := by.ChainAt(log.Len()); !ok || at != log.Chain() {
-		return log
+func extended(log, by domain.Log) (domain.Log, bool) {
+	if !has(by, log.Ref()) {
+		return log, false
 	}
-	if longer, err := log.Join(by.From(log.Len())...); err == nil {
-		return longer
-	}
-	return log
+	longer, err := log.Join(by.From(log.Len())...)
+	return longer, err == nil
 }
 
 // prefix is the first n messages of a log. The whole log is returned as it is,

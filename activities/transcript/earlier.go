@@ -12,7 +12,8 @@ import (
 // complete puts what is needed before the workflow's answer in front of it.
 func (s *Source) complete(ctx context.Context, run workflow.Execution, want request, held domain.Log, got answer) (domain.Log, error) {
 	if !got.located {
-		page, err := s.locate(ctx, run)
+		// The segments come with the run's first message only.
+		page, err := s.query(ctx, run, contract.MessagesRequest{Limit: 1})
 		if err != nil {
 			return domain.Log{}, err
 		}
@@ -80,7 +81,7 @@ func (s *Source) earlier(ctx context.Context, workflowID string, segments []cont
 // covered returns what is held of the messages before upto, where that is all
 // from an index on.
 func covered(held domain.Log, from int, upto domain.LogRef) (domain.Log, bool) {
-	if at, ok := held.ChainAt(upto.Length); !ok || at != upto.Digest || held.Base() > from {
+	if held.Base() > from || !has(held, upto) {
 		return domain.Log{}, false
 	}
 	return prefix(held, upto.Length)

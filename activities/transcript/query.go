@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,11 +77,6 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 	return got, nil
 }
 
-// locate asks the run for its segments, which come with its first message only.
-func (s *Source) locate(ctx context.Context, run workflow.Execution) (contract.MessagesPage, error) {
-	return s.query(ctx, run, contract.MessagesRequest{Limit: 1})
-}
-
 // query asks the run for one page, again where the answer may yet come.
 func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
 	for try := 1; ; try++ {
@@ -93,17 +89,17 @@ func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract
 		case !again(err):
 			return page, refused(run, err)
 		case try == queryTries:
-			return page, silent(or(s.patience, queryPatience), err)
+			return page, silent(cmp.Or(s.patience, queryPatience), err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(or(s.pause, queryPause)):
+		case <-time.After(cmp.Or(s.pause, queryPause)):
 		}
 	}
 }
 
 func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, or(s.patience, queryPatience))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.patience, queryPatience))
 	defer cancel()
 	var page contract.MessagesPage
 	value, err := s.Client.QueryWorkflow(ctx, run.ID, run.RunID, string(contract.QueryMessages), ask)
@@ -144,11 +140,4 @@ func silent(patience time.Duration, err error) error {
 		"transcript: the workflow did not tell its messages in %d tries of %s; is a worker of its task queue up?", queryTries, patience)
 	own.Detail = err.Error()
 	return own
-}
-
-func or(value, otherwise time.Duration) time.Duration {
-	if value > 0 {
-		return value
-	}
-	return otherwise
 }

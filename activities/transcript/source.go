@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -34,7 +35,9 @@ type Source struct {
 	// patience bounds one query, and pause parts the tries. Zero: 12 s, 200 ms.
 	patience, pause time.Duration
 
-	asking turns
+	// asking is whom this worker asks just now: a channel that is closed then, by
+	// the agent's name.
+	asking sync.Map
 }
 
 // A Conversation is a transcript, with the definition that was in force when it
@@ -74,7 +77,7 @@ func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request
 	if found, ok := s.cached(run.ID, want); ok {
 		return found, nil
 	}
-	done, err := s.asking.enter(ctx, run.ID)
+	done, err := s.turn(ctx, run.ID)
 	if err != nil {
 		return Conversation{}, err
 	}
@@ -98,16 +101,33 @@ func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request
 	return found, nil
 }
 
+// turn waits until nobody else asks an agent, for what others have asked one
+// need not, and returns the function that ends the turn.
+func (s *Source) turn(ctx context.Context, agent string) (func(), error) {
+	mine := make(chan struct{})
+	for {
+		ahead, busy := s.asking.LoadOrStore(agent, mine)
+		if !busy {
+			return func() {
+				s.asking.Delete(agent)
+				close(mine)
+			}, nil
+		}
+		select {
+		case <-ahead.(chan struct{}):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("transcript: wait for another query of %s: %w", agent, context.Cause(ctx))
+		}
+	}
+}
+
 // cached answers from memory alone.
 func (s *Source) cached(agent string, want request) (Conversation, bool) {
 	log, resolved, ok := s.Cache.Find(agent)
-	if !ok || log.Base() > want.from || !want.resolved.IsZero() && resolved.Digest != want.resolved {
+	if !ok || !want.resolved.IsZero() && resolved.Digest != want.resolved {
 		return Conversation{}, false
 	}
-	if at, known := log.ChainAt(want.ref.Length); !known || at != want.ref.Digest {
-		return Conversation{}, false
-	}
-	log, ok = prefix(log, want.ref.Length)
+	log, ok = covered(log, want.from, want.ref)
 	return Conversation{Log: log, Entries: log.From(want.from), Resolved: resolved}, ok
 }
 
@@ -118,7 +138,7 @@ func (s *Source) assemble(ctx context.Context, run workflow.Execution, want requ
 	if known.Len() > want.ref.Length {
 		known, _ = known.Upto(want.ref.Length)
 	}
-	if at, ok := known.ChainAt(want.ref.Length); ok && at != want.ref.Digest {
+	if known.Len() == want.ref.Length && known.Ref() != want.ref {
 		known = domain.Log{}
 	}
 	got, err := s.ask(ctx, run, want, known, held.Resolved)
