@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -41,9 +42,6 @@ func (a *Activities) CallModel(ctx context.Context, request contract.ModelReques
 	return c.answered(ctx, answer)
 }
 
-// errWorkerStops is the cause of a context that a stopping worker has ended.
-var errWorkerStops = errors.New("the worker is stopping")
-
 // whileWorking returns a context that ends when the worker is told to stop,
 // long before the activity's own does.
 func whileWorking(ctx context.Context) (context.Context, func()) {
@@ -52,7 +50,7 @@ func whileWorking(ctx context.Context) (context.Context, func()) {
 	go func() {
 		select {
 		case <-stopping:
-			cancel(errWorkerStops)
+			cancel(worker.ErrWorkerShutdown)
 		case <-ctx.Done():
 		}
 	}()

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -19,27 +20,32 @@ import (
 // the function that it returns is called. A cancellation reaches an activity
 // only with its next heartbeat.
 func pulse(ctx context.Context, details ...any) (stop func()) {
-	activity.RecordHeartbeat(ctx, details...)
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	every := min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second)
+	beat := func() { activity.RecordHeartbeat(ctx, details...) }
+	beat()
+	return repeat(min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second), beat)
+}
+
+// repeat calls a function time and again, until the one that it returns is
+// called, which may be more than once.
+func repeat(every time.Duration, do func()) (stop func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-ctx.Done():
+			case <-ended:
 				return
 			case <-ticker.C:
-				activity.RecordHeartbeat(ctx, details...)
+				do()
 			}
 		}
 	}()
-	return func() {
-		cancel()
+	return sync.OnceFunc(func() {
+		close(ended)
 		<-done
-	}
+	})
 }
 
 const (
@@ -74,6 +80,9 @@ func (t *tail) add(piece string) {
 	t.end = slices.Delete(t.end, 0, max(0, len(t.end)-t.most))
 }
 
+// String returns the end.
+func (t *tail) String() string { return ending(string(t.end), t.most) }
+
 // ending is the end of a text of at most so many bytes, in whole characters.
 func ending(text string, most int) string {
 	at := max(len(text)-most, 0)
@@ -88,17 +97,16 @@ func ending(text string, most int) string {
 // finding the conversation takes so long that one must go out before, the
 // request waits until its own has gone out too.
 type modelPulse struct {
-	ctx       context.Context
-	heartbeat time.Duration
-	throttle  time.Duration
-	begun     chan struct{}
-	ended     chan struct{}
-	end       func()
-	done      chan struct{}
+	ctx      context.Context
+	throttle time.Duration
+	// early is when a heartbeat goes out though there was no request yet.
+	early time.Time
+	stop  func()
 
 	// sending orders the records: a later one never goes before an earlier.
 	sending sync.Mutex
-	early   bool
+	// wasEarly says that one went out before the request's.
+	wasEarly bool
 
 	mu        sync.Mutex
 	beat      contract.Heartbeat
@@ -109,56 +117,37 @@ type modelPulse struct {
 }
 
 func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat contract.Heartbeat) *modelPulse {
-	if throttle <= 0 {
-		throttle = defaultThrottle
+	p := &modelPulse{
+		ctx: ctx, beat: beat, text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
+		throttle: min(cmp.Or(max(throttle, 0), defaultThrottle), info.HeartbeatTimeout*4/5),
+		early:    time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultThrottle)),
 	}
-	p := &modelPulse{ctx: ctx, heartbeat: info.HeartbeatTimeout, throttle: min(throttle, info.HeartbeatTimeout*4/5), beat: beat,
-		text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
-		begun: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
-	p.end = sync.OnceFunc(func() { close(p.ended) })
-	go p.run()
+	p.stop = repeat(beatEvery, func() {
+		if p.phase() != contract.PhaseWaiting || time.Now().After(p.early) {
+			p.record()
+		}
+	})
 	return p
 }
 
-func (p *modelPulse) run() {
-	defer close(p.done)
-	patience := p.heartbeat / 3
-	if patience <= 0 {
-		patience = defaultThrottle
-	}
-	wait := time.NewTimer(patience)
-	defer wait.Stop()
-	select {
-	case <-p.ended:
-		return
-	case <-p.begun:
-	case <-wait.C:
-		p.record(true)
-	}
-	ticker := time.NewTicker(beatEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-p.ended:
-			return
-		case <-ticker.C:
-			p.record(false)
-		}
-	}
+func (p *modelPulse) phase() contract.InferencePhase {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.beat.Phase
 }
 
-// record sends the state as it is. early says that no request was made yet.
-func (p *modelPulse) record(early bool) {
+// record sends the state as it is.
+func (p *modelPulse) record() {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	p.mu.Lock()
 	beat := p.beat
 	beat.Length, beat.ReasoningLength = p.text.length, p.reasoning.length
 	if !p.withheld {
-		beat.Tail, beat.Reasoning = ending(string(p.text.end), maxTail), ending(string(p.reasoning.end), maxReasoning)
+		beat.Tail, beat.Reasoning = p.text.String(), p.reasoning.String()
 	}
 	p.mu.Unlock()
-	p.early = p.early || early && beat.Phase == contract.PhaseWaiting
+	p.wasEarly = p.wasEarly || beat.Phase == contract.PhaseWaiting
 	activity.RecordHeartbeat(p.ctx, beat)
 }
 
@@ -168,10 +157,9 @@ func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
 	p.mu.Lock()
 	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved
 	p.mu.Unlock()
-	p.record(false)
-	close(p.begun)
+	p.record()
 	p.sending.Lock()
-	early := p.early
+	early := p.wasEarly
 	p.sending.Unlock()
 	if !early {
 		return
@@ -211,13 +199,7 @@ func (p *modelPulse) nothingSpent() {
 	p.beat.Phase, p.beat.Reserved = contract.PhaseWaiting, domain.Usage{}
 	p.text, p.reasoning = tail{}, tail{}
 	p.mu.Unlock()
-	p.record(false)
-}
-
-// stop ends the reports. It may be called twice.
-func (p *modelPulse) stop() {
-	p.end()
-	<-p.done
+	p.record()
 }
 
 // spentBefore is what attempts of this activity that were lost may have cost:

@@ -3,7 +3,9 @@ package activities
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"everstep/domain"
@@ -107,41 +109,34 @@ func fitPieces(pieces []piece, room int) {
 			others = append(others, len(p.text))
 		}
 	}
-	longest := max(level(results, room-sum(others)), leastResult)
+	longest := max(level(results, room-total(others, math.MaxInt)), leastResult)
 	for i, n := range results {
 		results[i] = min(n, longest)
 	}
 	all := max(level(append(results, others...), room), leastPiece)
 	for i, p := range pieces {
+		most := all
 		if p.result {
-			pieces[i].text = middleCut(p.text, min(longest, all))
-		} else {
-			pieces[i].text = middleCut(p.text, all)
+			most = min(longest, all)
 		}
+		pieces[i].text = middleCut(p.text, most)
 	}
 }
 
 // level is the length to which the longest have to be cut for all to take at
 // most room; the length of the longest where they do already.
 func level(lengths []int, room int) int {
-	sorted := slices.Sorted(slices.Values(lengths))
-	for i, n := range sorted {
-		left := len(sorted) - i
-		if n*left > room {
-			return max(room/left, 0)
-		}
-		room -= n
+	longest := 0
+	for _, n := range lengths {
+		longest = max(longest, n)
 	}
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[len(sorted)-1]
+	return sort.Search(longest, func(n int) bool { return total(lengths, n+1) > room })
 }
 
-func sum(lengths []int) int {
-	n := 0
+// total is what texts take of which no more than so many bytes are left.
+func total(lengths []int, most int) (n int) {
 	for _, length := range lengths {
-		n += length
+		n += min(length, most)
 	}
 	return n
 }
