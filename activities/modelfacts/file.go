@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -124,13 +125,16 @@ func tokens(name, doc string, into *int64) document.Key {
 	return document.Key{Name: name, Doc: doc, Value: document.Count(1, maxTokens, func(n int64) { *into = n })}
 }
 
+// decimal is a number that is cheap to read.
+var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
+
 // dollars reads dollars for a million tokens, exactly, as nano-dollars.
 func dollars(text string, least int64) (nano int64, wrong string) {
 	text = strings.TrimSpace(text)
-	if !decimal(text) {
-		text = ""
+	amount, ok := new(big.Rat), len(text) <= maxNumber && decimal.MatchString(text)
+	if ok {
+		amount, ok = amount.SetString(text)
 	}
-	amount, ok := new(big.Rat).SetString(text)
 	switch {
 	case !ok:
 		return 0, "; give dollars for a million tokens as a number, as in 1.25, or 0 for a free model"
@@ -150,16 +154,4 @@ func dollars(text string, least int64) (nano int64, wrong string) {
 		return 0, ", which " + err.Error()
 	}
 	return nano, ""
-}
-
-// decimal reports whether a text is a decimal number that is cheap to read.
-func decimal(text string) bool {
-	if text == "" || len(text) > maxNumber {
-		return false
-	}
-	mantissa, exponent, scientific := strings.Cut(strings.ToLower(text), "e")
-	if scientific && (len(exponent) > 3 || strings.Trim(exponent, "+-0123456789") != "") {
-		return false
-	}
-	return mantissa != "" && strings.Trim(mantissa, "+-.0123456789") == "" && strings.ContainsAny(mantissa, "0123456789")
 }

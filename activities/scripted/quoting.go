@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -76,7 +77,7 @@ func (s *scene) functions() template.FuncMap {
 }
 
 // result is the newest result of a tool.
-func (s *scene) result(tool string) (string, error) {
+func (s *scene) result(tool string) (any, error) {
 	all := s.results(tool)
 	if len(all) == 0 {
 		return "", fmt.Errorf("tool %q has no result yet", tool)
@@ -85,8 +86,8 @@ func (s *scene) result(tool string) (string, error) {
 }
 
 // results are all results of a tool, the oldest first.
-func (s *scene) results(tool string) []string {
-	var all []string
+func (s *scene) results(tool string) []any {
+	var all []any
 	for _, m := range s.messages {
 		if m.ToolResult != nil && m.ToolResult.Name == tool {
 			all = append(all, m.ToolResult.Content)
@@ -97,21 +98,23 @@ func (s *scene) results(tool string) []string {
 
 // prompt is the newest message of the user.
 func (s *scene) prompt() (string, error) {
-	for i := len(s.messages) - 1; i >= 0; i-- {
-		if s.messages[i].Role == domain.RoleUser {
-			return s.messages[i].Text(), nil
+	for _, m := range slices.Backward(s.messages) {
+		if m.Role == domain.RoleUser {
+			return m.Text(), nil
 		}
 	}
 	return "", errors.New("the conversation has no prompt")
 }
 
 // lines splits a text; a last line end adds no empty line.
-func lines(text string) []string {
-	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	if text == "" {
+func lines(text string) (all []any) {
+	if text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"); text == "" {
 		return nil
 	}
-	return strings.Split(text, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		all = append(all, line)
+	}
+	return all
 }
 
 func decode(text string) (any, error) {
@@ -122,17 +125,10 @@ func decode(text string) (any, error) {
 	return v, nil
 }
 
-// items makes a list of what may be one.
+// items is a list of what may be one.
 func items(list any) ([]any, error) {
-	switch list := list.(type) {
-	case []any:
-		return list, nil
-	case []string:
-		out := make([]any, len(list))
-		for i, item := range list {
-			out[i] = item
-		}
-		return out, nil
+	if all, ok := list.([]any); ok {
+		return all, nil
 	}
 	return nil, fmt.Errorf("%T is not a list", list)
 }
