@@ -10,8 +10,7 @@ import (
 	"everstep/domain"
 )
 
-// known is what the worker knows of a model; zero for one of which it knows
-// nothing, which may be able to do anything.
+// known is what the worker knows of a model; zero: nothing, so it may be able to do anything.
 func (a *Activities) known(model domain.LLMConfig) modelfacts.Facts {
 	if facts, ok := a.config.Facts(model); ok {
 		return facts
@@ -19,17 +18,14 @@ func (a *Activities) known(model domain.LLMConfig) modelfacts.Facts {
 	return modelfacts.Facts{}
 }
 
-// cannot reports whether a model is known to lack an ability.
 func cannot(ability *bool) bool { return ability != nil && !*ability }
 
-// lacks is the error of a model that is known to be unable to do what a field
-// asks for. It says who says so, since that may be wrong.
+// lacks is the error of a model that is known to lack what a field asks for.
 func lacks(field string, model domain.LLMConfig, facts modelfacts.Facts, what, remedy string) *domain.Error {
 	return domain.Errorf(domain.Invalid, "%s: model %s takes no %s (%s); %s, take another model, or say otherwise in a file of prices",
 		field, domain.Shorten(model.Provider+"/"+model.Model, 128), what, facts.Source, remedy)
 }
 
-// checkTools refuses tools where the model is known to take none.
 func (a *Activities) checkTools(definition domain.Definition) error {
 	if facts := a.known(definition.Model); len(definition.Tools) > 0 && cannot(facts.Tools) {
 		return lacks("tools", definition.Model, facts, "tools", "leave tools out")
@@ -37,8 +33,7 @@ func (a *Activities) checkTools(definition domain.Definition) error {
 	return nil
 }
 
-// checkImages refuses to send images to a model that is known to see none. They
-// come with messages, so it is asked before each request.
+// checkImages is asked before each request, since images come with messages.
 func (c *modelCall) checkImages() error {
 	facts := c.activities.known(c.call.Config)
 	if !cannot(facts.Images) {
@@ -53,8 +48,7 @@ func (c *modelCall) checkImages() error {
 }
 
 // serves finds who speaks to a definition's model, and how it is told of the
-// response format. It refuses a model that cannot do what the definition asks
-// for; where it is needed later only, what may pass by then is no reason.
+// response format, and refuses a model that cannot do what the definition asks.
 func (a *Activities) serves(ctx context.Context, definition domain.Definition, later bool) (inference.Provider, domain.OutputMode, error) {
 	provider, err := a.provider(definition.Model)
 	if err != nil {
@@ -71,8 +65,7 @@ func (a *Activities) serves(ctx context.Context, definition domain.Definition, l
 	return provider, mode, err
 }
 
-// checkFallbacks refuses at the start what could only fail once a fallback takes
-// over. Its key may come until then.
+// checkFallbacks refuses at the start what could only fail later, but for a key.
 func (a *Activities) checkFallbacks(ctx context.Context, definition domain.Definition) error {
 	for i, fallback := range definition.Fallbacks {
 		own := definition

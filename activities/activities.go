@@ -28,8 +28,7 @@ type Config struct {
 	Tools []tool.Tool
 	// Hooks are those that agents may use. The same set decides in the workflow.
 	Hooks hook.Set
-	// Compilers choose what a model sees, beside those that Everstep has, by the
-	// name that definitions use. Nil: none.
+	// Compilers are those beside Everstep's own, by the name that definitions use.
 	Compilers map[string]Compiler
 	// Facts says what is known of a model: its price, its window. Nil: nothing.
 	Facts func(domain.LLMConfig) (modelfacts.Facts, bool)
@@ -38,8 +37,7 @@ type Config struct {
 	// Storage takes segments of transcripts. Nil: there is none, and executions
 	// that outgrow what a run can hand to the next one fail.
 	Storage *blob.Bucket
-	// Secrets are taken out of what models, tools and hooks say, before any of
-	// it leaves the worker. Nil: there are none.
+	// Secrets are taken out of what models, tools and hooks say. Nil: there are none.
 	Secrets Secrets
 	// Limits are the providers' whose use is limited, by their names. Nil: none is.
 	Limits map[string]Limit
@@ -48,28 +46,24 @@ type Config struct {
 	// CancelGrace is how long a tool may go on after its context has ended,
 	// before it is left to itself. Zero: 5 s.
 	CancelGrace time.Duration
-	// ShutdownGrace is how long a tool may go on undisturbed after the worker
-	// was told to stop. It and CancelGrace together must be shorter than the
-	// worker's WorkerStopTimeout, or what came of the tool is not reported.
-	// Zero: 5 s.
+	// ShutdownGrace is how long a tool may go on undisturbed after the worker was
+	// told to stop: with CancelGrace less than the worker's WorkerStopTimeout, or
+	// what came of the tool is not reported. Zero: 5 s.
 	ShutdownGrace time.Duration
-	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval: how long
-	// it may hold a heartbeat back. Zero: 5 s.
+	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval. Zero: 5 s.
 	HeartbeatThrottle time.Duration
 }
 
-// A Compiler chooses what a model sees of a conversation, at the time when it is
-// read. It gets the entries that no edit hides, and may leave out, order and
-// shorten; the transcript keeps all of it. It is used by many activities at once
-// and has to do the same each time, or a retried inference sees another
-// conversation. A call without its result, or a result without its call, is
-// left out of what it returns.
+// A Compiler chooses what a model sees of a conversation: it gets the entries that
+// no edit hides, and may leave out, order and shorten. It is used by many activities
+// at once and has to do the same each time, or a retried inference sees another
+// conversation. A call without its result, or a result without its call, is left
+// out of what it returns.
 type Compiler func([]domain.Entry) []domain.Message
 
 const defaultGrace = 5 * time.Second
 
-// Activities does the work. It is safe for concurrent use and keeps nothing
-// between calls that decides anything.
+// Activities does the work. It is safe for concurrent use.
 type Activities struct {
 	config  Config
 	tools   map[string]tool.Tool

@@ -14,15 +14,12 @@ import (
 	"everstep/domain/hook"
 )
 
-// CallHook runs a hook that is an activity and returns what it wants done. The
-// hook may run again where it failed or its worker was lost, as often as its
-// Attempts allow.
+// CallHook runs a hook that is an activity and returns what it wants done. It may
+// run again where it failed or its worker was lost, as often as its Attempts allow.
 //
-// Whatever goes wrong has the code hook_failed: a hook that the worker does not
-// have, that returns an error, panics, goes on past its time, or asks for what
-// its trigger cannot do. It is tried again where the hook's own error says so
-// (one of domain's, throttled or unavailable), where it took too long, and where
-// the worker was told to stop.
+// Whatever goes wrong has the code hook_failed. It is tried again where the hook's
+// own error says so (one of domain's, throttled or unavailable), where it took too
+// long, and where the worker was told to stop.
 func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest) (contract.HookReply, error) {
 	info := activity.GetInfo(ctx)
 	defer pulse(ctx, contract.Heartbeat{
@@ -48,14 +45,12 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	return reply, nil
 }
 
-// A hookCall is one attempt at one hook.
 type hookCall struct {
 	activities *Activities
 	request    contract.HookRequest
 	info       activity.Info
 }
 
-// run runs the hook.
 func (c hookCall) run(ctx context.Context, call hook.Activity) outcome[contract.HookReply] {
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: c.request.ExecutionID, Step: c.request.Step})
 	return runGuarded(ctx, guarded{
@@ -64,14 +59,12 @@ func (c hookCall) run(ctx context.Context, call hook.Activity) outcome[contract.
 	}, func(ctx context.Context) (contract.HookReply, error) { return call(ctx, c.request) })
 }
 
-// limit is what the hook may take: its own time-out, or what is left of the
-// activity's, less the time that it takes to say so.
+// limit is the hook's own time-out, or what is left of the activity's.
 func (c hookCall) limit() time.Duration {
 	return within(c.request.Hook.TimeLimit(), c.info.Deadline, c.grace())
 }
 
-// grace is how long the hook may go on after its context has ended: less than a
-// tool, for a hook's time is short.
+// grace is less than a tool has, for a hook's time is short.
 func (c hookCall) grace() time.Duration { return min(c.activities.config.CancelGrace, time.Second) }
 
 // failed says why a hook has no reply; nil where it has one.
@@ -89,8 +82,8 @@ func (c hookCall) failed(run outcome[contract.HookReply]) error {
 	return run.err
 }
 
-// hookFailure is the failure of a hook, of the code that says so. An error that
-// is none of domain's is shown as it is: whoever wrote the hook wrote it.
+// hookFailure shows an error that is none of domain's as it is: whoever wrote the hook
+// wrote it.
 func (a *Activities) hookFailure(spec contract.HookSpec, err error) error {
 	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
 	if e, ok := errors.AsType[*domain.Error](err); ok {

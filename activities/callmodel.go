@@ -20,11 +20,9 @@ import (
 // the request names, compiles it, asks the model, and returns the new message.
 //
 // It fails only where the attempt surely cost nothing, so that Temporal may try
-// again. Whatever may have been billed is a reply: the answer, what had come of
-// it when a stop or the worker's end cut it off, or the failure with its usage.
-// It is safe to run twice: an attempt that finds the heartbeat of one that was
-// lost after its request counts that one as spent, and does not begin where the
-// budget no longer covers another.
+// again; whatever may have been billed is a reply. It is safe to run twice: an
+// attempt that finds the heartbeat of one that was lost after its request counts
+// that one as spent, and does not begin where the budget does not cover another.
 func (a *Activities) CallModel(ctx context.Context, request contract.ModelRequest) (contract.ModelReply, error) {
 	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
@@ -42,8 +40,7 @@ func (a *Activities) CallModel(ctx context.Context, request contract.ModelReques
 	return c.answered(ctx, answer)
 }
 
-// whileWorking returns a context that ends when the worker is told to stop,
-// long before the activity's own does.
+// whileWorking returns a context that ends as soon as the worker is told to stop.
 func whileWorking(ctx context.Context) (context.Context, func()) {
 	stopping := activity.GetWorkerStopChannel(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -64,10 +61,8 @@ type modelCall struct {
 	info       activity.Info
 	pulse      *modelPulse
 	call       inference.Call
-	// summary is set where the call sums up.
-	summary *summary
-	// limit is how long the attempt may take.
-	limit time.Duration
+	summary    *summary
+	limit      time.Duration
 	// price is the model's; nil where nobody knows it.
 	price *domain.Price
 	// spent is what attempts before this one, lost in this activity, may have cost.
@@ -183,11 +178,9 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (ans
 	})
 }
 
-// stopped reports whether the end of the activity's context is a stop: nothing
-// else may ever look like one.
+// stopped reports whether the activity was cancelled: nothing else may look like it.
 func stopped(ctx context.Context) bool { return temporal.IsCanceledError(context.Cause(ctx)) }
 
-// workerStops reports whether the worker was told to stop.
 func workerStops(ctx context.Context) bool {
 	select {
 	case <-activity.GetWorkerStopChannel(ctx):

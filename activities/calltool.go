@@ -51,7 +51,6 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	return c.judge(ctx, c.run(ctx, called, arguments))
 }
 
-// run runs the tool.
 func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) outcome[tool.Result] {
 	config := c.activities.config
 	return runGuarded(ctx, guarded{
@@ -65,7 +64,6 @@ func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) o
 	})
 }
 
-// A toolCall is one attempt at one call.
 type toolCall struct {
 	activities *Activities
 	request    contract.ToolRequest
@@ -74,8 +72,8 @@ type toolCall struct {
 	effect domain.Effect
 }
 
-// stricter returns the effect that allows less. A worker may have been given a
-// tool that has become stricter since the session began.
+// stricter returns the effect that allows less: a tool may have become stricter since
+// the session began.
 func stricter(a, b domain.Effect) domain.Effect {
 	effects := domain.Effects()
 	i, j := slices.Index(effects, a), slices.Index(effects, b)
@@ -93,7 +91,6 @@ func (a *Activities) toolNames() string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// arguments returns the exact text that the model sent.
 func (c toolCall) arguments(ctx context.Context) (string, error) {
 	if ref := c.request.Reference; ref != nil {
 		return c.activities.config.Transcripts.Arguments(ctx, *ref, c.request.Position)
@@ -112,8 +109,7 @@ func (c toolCall) mayBegin(ctx context.Context) error {
 	return nil
 }
 
-// limit is how long the tool may take, as the workflow has decided, or what is
-// left of the activity, less the time that it takes to say so.
+// limit is what the workflow has decided, or what is left of the activity.
 func (c toolCall) limit() time.Duration {
 	limit := c.info.StartToCloseTimeout - domain.ReportTime
 	if limit <= 0 { // a server may cap what an activity gets
@@ -122,7 +118,6 @@ func (c toolCall) limit() time.Duration {
 	return within(limit, c.info.Deadline, c.activities.config.CancelGrace)
 }
 
-// String names the call in logs.
 func (c toolCall) String() string {
 	return fmt.Sprintf("%s/%d/%d", c.request.ExecutionID, c.request.Step, c.request.Position)
 }

@@ -40,8 +40,7 @@ func (c Compiler) run(ctx context.Context, name domain.Compiler, entries []domai
 	return c(entries), nil
 }
 
-// summaryFirst returns a copy of the entries in which the summary comes before
-// what it does not sum up.
+// summaryFirst returns a copy in which the summary comes first.
 func summaryFirst(entries []domain.Entry) []domain.Entry {
 	rank := func(e domain.Entry) int {
 		if e.Section == domain.SectionSummary {
@@ -53,9 +52,8 @@ func summaryFirst(entries []domain.Entry) []domain.Entry {
 }
 
 // paired repairs what a worker's own compiler chose, since no provider takes a
-// call that is parted from its result: results that come before the next
-// message of the model move to their calls, and what then has no counterpart is
-// left out. Messages that were right stay as they are.
+// call that is parted from its result: results that come before the next message
+// of the model move to their calls, and what has no counterpart is left out.
 func paired(messages []domain.Message) []domain.Message {
 	right := make([]domain.Message, 0, len(messages))
 	for len(messages) > 0 {
@@ -69,8 +67,7 @@ func paired(messages []domain.Message) []domain.Message {
 	return right
 }
 
-// appendTurn appends a message, its results, and then what else came before the
-// model spoke again.
+// appendTurn appends a message, its results, and then what else came after it.
 func appendTurn(right []domain.Message, turn []domain.Message) []domain.Message {
 	used := make([]bool, len(turn))
 	said := turn[0]

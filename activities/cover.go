@@ -32,7 +32,6 @@ func (c *modelCall) cover(minOutput int64) error {
 	return nil
 }
 
-// tokensLeft is how many tokens of output the budget's tokens leave.
 func (c *modelCall) tokensLeft(input int64) (tokens int64, bounded bool) {
 	if c.request.TokensLeft <= 0 {
 		return 0, false
@@ -40,8 +39,8 @@ func (c *modelCall) tokensLeft(input int64) (tokens int64, bounded bool) {
 	return c.request.TokensLeft - c.spent.TotalTokens() - input, true
 }
 
-// moneyLeft is how many tokens of output the budget's money buys. Where the
-// price is unknown it buys none: a limit never fails open.
+// moneyLeft is how many tokens of output the budget's money buys: none where the price
+// is unknown, since a limit never fails open.
 func (c *modelCall) moneyLeft(input int64) (tokens int64, bounded bool) {
 	if c.request.CostLeftNanoUSD <= 0 {
 		return 0, false

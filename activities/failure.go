@@ -12,10 +12,8 @@ import (
 // maxRetryDelay bounds what another side may ask us to wait. Some send a day.
 const maxRetryDelay = time.Hour
 
-// failure is the one place where an error becomes one that Temporal records.
-// Its type is the kind, its only detail the error itself, so that a workflow
-// reads back what was sent. Whether Temporal tries again is the kind's to say,
-// and the delay the error's.
+// failure is the one place where an error becomes one that Temporal records. Its
+// only detail is the error itself, so that a workflow reads back what was sent.
 func failure(err *domain.Error) error {
 	return temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind), temporal.ApplicationErrorOptions{
 		NonRetryable:   !err.Kind.Retryable(),

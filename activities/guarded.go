@@ -11,11 +11,9 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// A guarded function is a tool's or a hook's, which an activity runs in a
-// goroutine of its own, so that neither a panic nor a function that never
-// returns takes the worker with it.
+// A guarded function is a tool's or a hook's. It runs in a goroutine of its own, so
+// that neither a panic nor one that never returns takes the worker with it.
 type guarded struct {
-	// what and names tell of it in logs.
 	what  string
 	names []any
 	// limit is the function's own time; when it is over, its context ends.
@@ -38,8 +36,7 @@ type outcome[R any] struct {
 var (
 	// errLate is the cause of a context whose function has outlived its time.
 	errLate = errors.New("it took longer than it may")
-	// errPanicked is the error of a function that ended in neither a result nor
-	// an error.
+	// errPanicked is the error of a function that did not return.
 	errPanicked = errors.New("it panicked")
 )
 
@@ -85,13 +82,11 @@ func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context
 	}
 }
 
-// logPanic tells whoever runs the worker where something of theirs panicked.
 func logPanic(ctx context.Context, what string, p any, names ...any) {
 	activity.GetLogger(ctx).Error(what+" panicked", append(names, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
 }
 
-// within is a limit, or what is left until the activity's deadline less the time
-// that it takes to say so, where that is less.
+// within is a limit, or what is left until a deadline less the time to say so.
 func within(limit time.Duration, deadline time.Time, grace time.Duration) time.Duration {
 	if deadline.IsZero() {
 		return limit

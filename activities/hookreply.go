@@ -9,7 +9,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// maxSaid bounds the messages that a hook adds at one time.
 const maxSaid = 100
 
 // checkReply fills in what a hook left out of its reply, and refuses what its
@@ -108,8 +107,7 @@ func checkStop(_ contract.HookRequest, reply *contract.HookReply) error {
 	return nil
 }
 
-// checkSaid lets a hook add what is spoken to the model, and neither answers of
-// the model nor results, which would stand without their calls.
+// checkSaid takes no answers and no results, which would stand without their calls.
 func checkSaid(_ contract.HookRequest, reply *contract.HookReply) error {
 	if len(reply.Say) > maxSaid {
 		return nonsense("say: there are %d messages; at most %d are allowed", len(reply.Say), maxSaid)
@@ -141,8 +139,7 @@ func checkNotes(_ contract.HookRequest, reply *contract.HookReply) error {
 	return nil
 }
 
-// checkReadable makes sure that the workflow can read what is recorded: whatever
-// it cannot would fail its task again and again.
+// checkReadable refuses what the workflow cannot read: its task would fail again and again.
 func checkReadable(_ contract.HookRequest, reply *contract.HookReply) error {
 	encoded, err := json.Marshal(reply)
 	if err != nil {

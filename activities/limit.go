@@ -23,8 +23,7 @@ type Meter interface {
 	Pause(time.Duration)
 }
 
-// rerouted is an error where the inference has come by a queue that its
-// provider's limit does not hold for.
+// rerouted refuses an inference from a queue that its provider's limit does not hold for.
 func (c *modelCall) rerouted() error {
 	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
 	if !limited || limit.TaskQueue == c.info.TaskQueue {
@@ -35,7 +34,6 @@ func (c *modelCall) rerouted() error {
 		c.call.Config.Provider, limit.TaskQueue, c.info.TaskQueue)
 }
 
-// metered counts what an inference has used.
 func (c *modelCall) metered(answer inference.Answer, err error) {
 	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
 	if !limited {
@@ -56,9 +54,8 @@ func (c *modelCall) metered(answer inference.Answer, err error) {
 	}
 }
 
-// A provider that says that there are too many requests gets none for as long
-// as it asks, within these bounds: of what takes longer only the one inference
-// waits that was told so.
+// A provider that says that there are too many requests gets none for as long as
+// it asks, within these bounds: beyond them only the one inference waits.
 const (
 	leastPause = time.Second
 	mostPause  = time.Minute

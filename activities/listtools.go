@@ -19,12 +19,9 @@ import (
 // nothing about an execution that began with these. It changes nothing and may
 // run any number of times.
 //
-// It fails for good where the definition cannot run here: an unknown tool, hook,
-// compiler or provider, a model that its provider refuses or that is known to
-// take no tools, a response format that cannot be kept, tools too many to be
-// recorded; and the same of a fallback.
-// An error of the provider that may pass, such as a key that a vault does not
-// hand out just now, is tried again.
+// It fails for good where the definition, or a fallback of it, cannot run here. An
+// error of the provider that may pass, such as a key that a vault does not hand out
+// just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
 	catalog, err := a.catalog(ctx, request.Definition)
 	if err != nil {
@@ -65,8 +62,7 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	return catalog, nil
 }
 
-// checkSettings refuses what would be recorded and make no sense ever after. The
-// client has checked it, where it was one of ours.
+// checkSettings refuses what no client of ours sends and would be recorded.
 func checkSettings(definition domain.Definition) error {
 	err := cmp.Or(definition.Guards.Check(), definition.Compaction.Check())
 	if price := definition.Model.Price; price != nil && err == nil {
@@ -112,7 +108,6 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 		domain.Shorten(string(compiler), domain.MaxCompilerName), strings.Join(names, ", "))
 }
 
-// provider is the one that speaks to a model.
 func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error) {
 	if provider, ok := a.config.Providers[model.Provider]; ok {
 		return provider, nil

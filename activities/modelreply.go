@@ -14,7 +14,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// answered is the reply of a whole answer.
 func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (contract.ModelReply, error) {
 	reply := c.reply(contract.Answered)
 	reply.Response = bounded(answer.Response)
@@ -67,8 +66,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	return reply, nil
 }
 
-// interrupted keeps what had come when a stop cut the answer off. Half a summary
-// is none.
+// interrupted keeps what a stop cut off. Half a summary is none.
 func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) contract.ModelReply {
 	reply := c.reply(contract.Interrupted)
 	reply.Response = bounded(answer.Response)
@@ -113,8 +111,7 @@ func bounded(r domain.Response) domain.Response {
 	return r
 }
 
-// shorten cuts a partial message to what may be recorded, with room for what
-// JSON makes of its characters.
+// shorten cuts a partial message, with room for what JSON makes of its characters.
 func shorten(m domain.Message) domain.Message {
 	left := domain.MaxMessage / 8
 	parts := make([]domain.Part, 0, len(m.Parts))

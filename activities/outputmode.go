@@ -27,8 +27,7 @@ func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputReq
 
 // outputMode is how the model is told of the response format: as the definition
 // says, else by the provider's own feature, else as a tool, else in the system
-// prompt. Nothing where there is no format. A format that cannot be checked, or
-// that cannot be told as the definition says, is an error that names the field.
+// prompt. Nothing where there is no format.
 func (a *Activities) outputMode(definition domain.Definition, provider inference.Provider) (domain.OutputMode, error) {
 	format := definition.Format
 	if _, err := a.outputs.of(format); err != nil {
@@ -76,8 +75,7 @@ func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMo
 	return nil
 }
 
-// checkers keeps the checkers of formats that were used lately. The zero value
-// is empty and ready.
+// checkers keeps those of formats that were used lately. Its zero value is ready.
 type checkers struct {
 	mu   sync.Mutex
 	kept map[domain.Digest]*output.Checker

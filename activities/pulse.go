@@ -25,8 +25,7 @@ func pulse(ctx context.Context, details ...any) (stop func()) {
 	return repeat(min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second), beat)
 }
 
-// repeat calls a function time and again, until the one that it returns is
-// called, which may be more than once.
+// repeat calls a function until the one that it returns is called, maybe twice.
 func repeat(every time.Duration, do func()) (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -54,19 +53,16 @@ const (
 	beatEvery = 100 * time.Millisecond
 	// defaultThrottle is the longest that our workers hold a heartbeat back.
 	defaultThrottle = 5 * time.Second
-	// maxTail and maxReasoning bound the text and the reasoning in a heartbeat, in
-	// bytes. They are what a reader gets who comes late, and at a hundred tokens
-	// a second several times what arrives between two heartbeats, wherever the
-	// server is. An attempt that times out leaves them in the history.
+	// maxTail and maxReasoning bound, in bytes, what a heartbeat tells a reader who
+	// comes late: several times what arrives between two at a hundred tokens a
+	// second. An attempt that times out leaves them in the history.
 	maxTail      = 8 << 10
 	maxReasoning = 4 << 10
 )
 
 // A tail is the end of a text that grows.
 type tail struct {
-	// most bounds what is kept of it, in bytes.
-	most int
-	// length is how long the text is.
+	most   int
 	length int
 	end    []byte
 }
@@ -80,7 +76,6 @@ func (t *tail) add(piece string) {
 	t.end = slices.Delete(t.end, 0, max(0, len(t.end)-t.most))
 }
 
-// String returns the end.
 func (t *tail) String() string { return ending(string(t.end), t.most) }
 
 // ending is the end of a text of at most so many bytes, in whole characters.
@@ -136,7 +131,6 @@ func (p *modelPulse) phase() contract.InferencePhase {
 	return p.beat.Phase
 }
 
-// record sends the state as it is.
 func (p *modelPulse) record() {
 	p.sending.Lock()
 	defer p.sending.Unlock()
@@ -151,8 +145,7 @@ func (p *modelPulse) record() {
 	activity.RecordHeartbeat(p.ctx, beat)
 }
 
-// requested says that the request is about to be sent, and returns when the
-// server knows.
+// requested tells of the request before it is sent, and returns when the server knows.
 func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
 	p.mu.Lock()
 	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved

@@ -38,10 +38,8 @@ func withReasoner(m domain.Message, config domain.LLMConfig) domain.Message {
 }
 
 // ownReasoning leaves out the reasoning of other models than the one that is
-// asked: after a failover, or where the model was changed. Providers refuse what
-// they cannot verify, also that of another model of theirs. An answer that does
-// not say which model it is from is left to the provider. The messages that are
-// given stay as they are.
+// asked: providers refuse what they cannot verify. An answer that does not say
+// which model it is from is left to the provider. Its argument stays as it is.
 func ownReasoning(messages []domain.Message, config domain.LLMConfig) []domain.Message {
 	asked, out := string(reasoner(config)), messages
 	for i, m := range messages {

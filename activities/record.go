@@ -10,9 +10,7 @@ import (
 )
 
 // Record writes a range of the transcript to storage, and answers where it is.
-// It may run any number of times: the same range is the same object under the
-// same name, visible whole or not at all. Where the request names another run,
-// the messages are that one's, and the segment is this one's all the same.
+// It may run any number of times: see transcript.Source.Record.
 //
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.

@@ -19,7 +19,6 @@ type Secrets interface {
 	Begun(text string) int
 }
 
-// noSecrets is a worker that knows none.
 type noSecrets struct{}
 
 func (noSecrets) Hide(text string) string { return text }
@@ -35,11 +34,10 @@ func hide(secrets Secrets, texts ...*string) (found bool) {
 	return found
 }
 
-// tellingPart is from how many bytes on the beginning of a secret tells
-// something of it. What is shorter is the same in all keys of a vendor.
+// tellingPart is how many bytes of a secret tell something: less is the same in all keys
+// of a vendor.
 const tellingPart = 8
 
-// hiddenAnswer is an answer as it may leave the worker.
 func hiddenAnswer(secrets Secrets, answer inference.Answer) inference.Answer {
 	r := &answer.Response
 	hide(secrets, &r.ID, &r.RequestID, &r.Model, &r.FinishWord, (*string)(&r.Finish))
@@ -57,9 +55,8 @@ func hiddenAnswer(secrets Secrets, answer inference.Answer) inference.Answer {
 	return answer
 }
 
-// hiddenMessage is a message without the secrets. A part that would have to go
-// back as it came and held one is no longer what its signature signs: it loses
-// that, and so is not sent back as the provider's own.
+// hiddenMessage is a message without the secrets. A part that held one is no longer
+// what its signature signs, so it loses that and is not sent back as it came.
 func hiddenMessage(secrets Secrets, m domain.Message) domain.Message {
 	m = m.Clone()
 	for i := range m.Parts {
@@ -97,7 +94,6 @@ func hideCall(secrets Secrets, call *domain.ToolCall) {
 	hide(secrets, &call.ID, &call.Name, &call.Arguments)
 }
 
-// hiddenReply is a copy of what a hook wants done, without the secrets.
 func hiddenReply(secrets Secrets, reply contract.HookReply) contract.HookReply {
 	hide(secrets, &reply.Block)
 	if reply.Call != nil {
@@ -123,15 +119,13 @@ func hiddenReply(secrets Secrets, reply contract.HookReply) contract.HookReply {
 	return reply
 }
 
-// A hiddenStream passes a text on piece by piece, without the secrets. It holds
-// back what may be the beginning of one until it is known. It belongs to one
-// goroutine.
+// A hiddenStream passes a text on piece by piece. It holds back what may be the
+// beginning of a secret until it is known, and belongs to one goroutine.
 type hiddenStream struct {
 	secrets Secrets
 	held    string
 }
 
-// pass returns what may be shown by now.
 func (s *hiddenStream) pass(piece string) string {
 	if piece == "" {
 		return ""

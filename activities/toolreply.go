@@ -17,12 +17,9 @@ import (
 	"everstep/domain/contract"
 )
 
-// toolTries is how often a tool that asks for it is run before the model hears
-// of the failure.
+// toolTries is how often a repeatable tool is run before the model hears of a failure.
 const toolTries = 3
 
-// judge turns the end of a tool's run into the activity's: a reply, or a
-// failure that Temporal tries again.
 func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract.ToolReply, error) {
 	switch panicked := errors.Is(run.err, errPanicked); {
 	case panicked && !c.effect.Repeatable():
@@ -37,7 +34,6 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 	return c.cutOff(run.cause)
 }
 
-// cutOff is for a tool whose context ended before it had done its work.
 func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	switch stopped := temporal.IsCanceledError(cause); {
 	case stopped && c.effect.Repeatable():
@@ -54,12 +50,10 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	case errors.Is(cause, worker.ErrWorkerShutdown):
 		return contract.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
 	}
-	// The workflow is gone, or the activity was paused or reset: nobody waits
-	// for a reply, or another attempt is to follow.
+	// The workflow is gone, or another attempt is to follow.
 	return contract.ToolReply{}, failure(domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name))
 }
 
-// refused is for a tool that says that it failed.
 func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {
 	own := c.activities.recordable(toolError(err), domain.Invalid)
 	if own.Detail != "" {
@@ -98,8 +92,8 @@ func (c toolCall) triesLeft() bool {
 	return c.info.Attempt < tries
 }
 
-// toolError reads a tool's error. One that is not a domain.Error will come
-// again, unless it was marked as not started.
+// toolError reads a tool's error: of another type it is Invalid, or Unavailable where the
+// tool was not started.
 func toolError(err error) domain.Error {
 	own := domain.Error{Kind: domain.Invalid}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
@@ -111,8 +105,7 @@ func toolError(err error) domain.Error {
 	return own
 }
 
-// unknown is the reply for a call that may have been made and must not be made
-// again.
+// unknown is for a call that may have been made and must not be made again.
 func (c toolCall) unknown(why string) contract.ToolReply {
 	return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 		"outcome unknown: %s; the call of %s may or may not have taken effect, and was not repeated", why, c.request.Name))
@@ -157,7 +150,6 @@ func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
 // maxStopContext bounds what a tool may note beside its request to stop.
 const maxStopContext = 16 << 10
 
-// stop is a tool's request to stop as it may be recorded.
 func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 	if signal == nil {
 		return nil

@@ -48,8 +48,7 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 	})
 }
 
-// unchanged reports whether a file is still as it was read: other processes know
-// nothing of our turns.
+// unchanged refuses a file that another process has changed since it was read.
 func (r *Root) unchanged(read content) error {
 	now, err := r.root.Lstat(read.name)
 	if err != nil {
@@ -61,7 +60,6 @@ func (r *Root) unchanged(read content) error {
 	return nil
 }
 
-// edited returns the text with the one passage replaced.
 func (c content) edited(args editArgs) (string, error) {
 	switch {
 	case c.cut:

@@ -41,8 +41,6 @@ func localFile(name string) (string, error) {
 	return clean, err
 }
 
-// explain turns an error of the file system into one that tells a model what
-// to do.
 func explain(name string, err error) error {
 	if _, ok := errors.AsType[*domain.Error](err); ok || err == nil {
 		return err
@@ -71,15 +69,13 @@ func explain(name string, err error) error {
 	return domain.Errorf(domain.Unavailable, "path: %q: %s", name, err)
 }
 
-// escapes reports whether a path left its root. The standard library has no
-// value to compare with.
+// escapes reports whether a path left its root; there is no error to compare with.
 func escapes(err error) bool {
 	inner, ok := errors.AsType[*fs.PathError](err)
 	return ok && inner.Err.Error() == "path escapes from parent"
 }
 
-// shown is a path as it stands in an answer: quoted where it holds what would
-// break a line, a terminal or the text's encoding.
+// shown is a path quoted where it holds what would break a line or a terminal.
 func shown(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(name)
@@ -87,7 +83,6 @@ func shown(name string) string {
 	return name
 }
 
-// kindOf says what an entry is, and where a link leads.
 func (r *Root) kindOf(name string, info os.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():

@@ -42,20 +42,17 @@ func (r *Root) read(_ context.Context, args readArgs) (string, error) {
 	return found.lines(max(args.FromLine, 1), args.ToLine)
 }
 
-// A content is what was read of a file.
 type content struct {
 	name string
 	text string
 	// size is the file's, which may be more than was read.
 	size int64
-	// cut means that only its beginning was read.
-	cut bool
+	cut  bool
 	// binary means that it is not UTF-8 text, or holds zero bytes.
 	binary bool
 	info   os.FileInfo
 }
 
-// open reads a regular file, or its beginning where it is too long.
 func (r *Root) open(name string) (content, error) {
 	// Looked at first: to open a pipe would wait for whoever writes to it.
 	info, err := r.root.Stat(name)
@@ -85,8 +82,7 @@ func (r *Root) open(name string) (content, error) {
 	return c, nil
 }
 
-// lines returns the lines from one to another, as many as may be shown, after a
-// line that says which they are.
+// lines returns as many lines as may be shown, after one that says which they are.
 func (c content) lines(from, to int) (string, error) {
 	all := slices.Collect(strings.Lines(c.text))
 	total := plural(len(all), "line")

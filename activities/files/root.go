@@ -12,17 +12,14 @@ import (
 // A Root is a folder that agents may work in. It is safe for concurrent use.
 type Root struct {
 	root *os.Root
-	// writing holds a token while a file is read, changed and put back, so that
-	// two edits in one step do not lose one another. It says nothing to other
-	// processes.
+	// writing holds a token while a file is changed, so that two edits in one step
+	// do not lose one another.
 	writing chan struct{}
 	bounds  bounds
 }
 
-// bounds are how far a tool goes.
 type bounds struct {
-	// visited is how many entries are looked at, fileBytes how much of one file
-	// is read, allBytes how much of all files by one search.
+	// visited counts entries, fileBytes are of one file, allBytes of all in one search.
 	visited   int
 	fileBytes int64
 	allBytes  int64
@@ -44,10 +41,9 @@ func Open(dir string) (*Root, error) {
 // Close ends the use of the folder. Calls that are under way fail.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Tools returns the tools, the harmless first. Listing, reading and searching
-// are read-only. Writing is idempotent, since it puts a whole file in place of
-// another. An edit is at-most-once: done twice it would fail, or change what
-// the first one wrote.
+// Tools returns the tools, the harmless first. Writing is idempotent, since it puts
+// a whole file in place of another. An edit is at-most-once: done twice it would
+// fail, or change what the first one wrote.
 func (r *Root) Tools() []tool.Tool {
 	return []tool.Tool{
 		tool.New("list_files", "Lists the files and folders of a folder: one a line, a path and a tab and what it is. "+

@@ -23,8 +23,7 @@ const (
 	defaultFound = 100
 	maxFound     = 1000
 	maxPattern   = 1000
-	// maxLine is how much of a line is shown.
-	maxLine = 240
+	maxLine      = 240
 )
 
 func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
@@ -70,18 +69,15 @@ func parsePattern(pattern string, literal bool) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// A searcher collects the lines that match.
 type searcher struct {
 	root    *Root
 	pattern *regexp.Regexp
 	limit   int
-	// left is how many bytes may still be read.
-	left  int64
-	lines []string
+	left    int64
+	lines   []string
 	// full means that there are more lines, spent that there are more bytes.
 	full, spent bool
-	// binary, unread and cut count the files that are not text, that could not
-	// be read, and of which only the beginning was.
+	// binary, unread and cut count the files that were not read, or not whole.
 	binary, unread, cut int
 }
 

@@ -13,18 +13,15 @@ import (
 	"everstep/domain"
 )
 
-// A walker visits the entries below a path that a glob chooses, folders before
-// what they hold, in the order of their names. It does not follow links and does
-// not enter .git.
+// A walker visits the entries below a path that a glob chooses, in the order of
+// their names. It does not follow links and does not enter .git.
 type walker struct {
 	root   *Root
 	start  string
 	chosen glob
 	// left is how many entries may still be visited; negative: there were more.
-	left int
-	// deep enters folders.
-	deep bool
-	// unread counts the folders that could not be read.
+	left   int
+	deep   bool
 	unread int
 	// visit ends the walk where it returns fs.SkipAll.
 	visit func(name string, info fs.FileInfo) error
@@ -32,7 +29,6 @@ type walker struct {
 
 const repository = ".git"
 
-// walker returns one for what a model asks for.
 func (r *Root) walker(start, pattern string) (*walker, error) {
 	start, err := local(start)
 	if err != nil {
@@ -113,7 +109,6 @@ func (w *walker) names(dir string) ([]string, error) {
 	return names, nil
 }
 
-// notes says what the walk has left out.
 func (w *walker) notes() []string {
 	var notes []string
 	if w.left < 0 {

@@ -44,7 +44,6 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	})
 }
 
-// explainFolder says what is wrong with a folder that a file needs.
 func explainFolder(dir string, err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", dir)
@@ -52,8 +51,7 @@ func explainFolder(dir string, err error) error {
 	return explain(dir, err)
 }
 
-// writable reports whether a file may be put under a name, and with which
-// permissions: those of the one that is there, or zero where there is none.
+// writable returns the permissions of the file that is replaced, zero for a new one.
 func (r *Root) writable(name string) (fs.FileMode, error) {
 	info, err := r.root.Lstat(name)
 	switch {
@@ -83,8 +81,8 @@ func (r *Root) linked(name string) error {
 	return domain.Errorf(domain.Invalid, "path: %q is a symbolic link to %q; give the path that it leads to", name, target)
 }
 
-// replace puts a text under a name at once: whoever reads sees the old file or
-// the new one, also after a crash. Unchanged is asked just before.
+// replace puts a text under a name at once, also before a crash. Unchanged is asked
+// just before.
 func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode, unchanged func() error) error {
 	if ctx.Err() != nil {
 		return errNotTouched()
@@ -122,20 +120,16 @@ const (
 	asideSuffix = ".tmp"
 )
 
-// temporary names the file in which an attempt of a call writes. It follows
-// from the call, so that a later attempt finds what a killed one left behind.
+// temporary names the file in which an attempt writes, so that a later one finds it.
 func temporary(call tool.Call, attempt int) string {
 	return fmt.Sprintf("%s%s-%d%s", asidePrefix, call.ID, attempt, asideSuffix)
 }
 
-// isTemporary reports whether a name is one that temporary gives: no tool shows
-// such files.
 func isTemporary(name string) bool {
 	return strings.HasPrefix(name, asidePrefix) && strings.HasSuffix(name, asideSuffix)
 }
 
-// putAside writes a file and waits until the disk has it. Without permissions
-// to keep, it gets those that the process gives new files.
+// putAside writes a file and waits until the disk has it.
 func (r *Root) putAside(name, text string, perm fs.FileMode) error {
 	file, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, cmp.Or(perm, 0o666))
 	if err != nil {

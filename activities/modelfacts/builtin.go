@@ -15,26 +15,21 @@ var builtinJSON []byte
 // million tokens.
 type builtinFile struct {
 	Vendors []struct {
-		Vendor string `json:"vendor"`
-		// Providers are the adapters that reach the vendor's own server.
-		Providers []string `json:"providers"`
-		// Date is when the figures were put together from the sources.
-		Date    string                 `json:"date"`
-		Sources []string               `json:"sources"`
-		Models  map[string]builtinFact `json:"models"`
+		Vendor    string                 `json:"vendor"`
+		Providers []string               `json:"providers"`
+		Date      string                 `json:"date"`
+		Sources   []string               `json:"sources"`
+		Models    map[string]builtinFact `json:"models"`
 	} `json:"vendors"`
 }
 
 type builtinFact struct {
 	Facts
-	// Aliases are other names of the same model.
 	Aliases []string `json:"aliases"`
-	// Note is for whoever mends the file.
-	Note string `json:"note"`
+	Note    string   `json:"note"`
 }
 
-// Builtin returns the figures that Everstep is built with. Its error means that
-// the build is broken.
+// Builtin returns what Everstep is built with. An error means a broken build.
 func Builtin() (Table, error) {
 	broken := func(format string, args ...any) (Table, error) {
 		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: "+format, args...)

@@ -19,18 +19,14 @@ const (
 	nanos = 1_000_000_000
 	// maxDollars for a million tokens: what is above is a mistake of units.
 	maxDollars = 10_000
-	// minNanos, a hundredth of a cent for a million tokens: what is below and
-	// not free is a mistake of units too.
+	// minNanos for a million tokens: what is below and not free is one too.
 	minNanos = 100_000
 	// maxNumber is the longest text of a number that is read at all.
-	maxNumber = 40
-	// maxTokens bounds windows; none comes near it.
-	maxTokens = 1_000_000_000
-	// maxMistakes bounds how many are listed.
+	maxNumber   = 40
+	maxTokens   = 1_000_000_000
 	maxMistakes = 100
 )
 
-// readFile reads a user's file of models and reports all that is wrong with it.
 func readFile(path string, data []byte) (map[name]Facts, error) {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		// A tab is no string's in JSON, and YAML takes none as space.
@@ -58,7 +54,6 @@ func readFile(path string, data []byte) (map[name]Facts, error) {
 	return nil, domain.Errorf(domain.Invalid, "%s", strings.Join(lines, "\n"))
 }
 
-// modelsOf are the models of a file by their names.
 func modelsOf(path string, into map[name]Facts) document.Value {
 	one := document.Mapping(keys(new(Facts)))
 	return document.Value{
@@ -81,7 +76,6 @@ func modelsOf(path string, into map[name]Facts) document.Value {
 	}
 }
 
-// keys are all that is said of a model.
 func keys(f *Facts) document.Keys {
 	if f.Price == nil {
 		f.Price = new(domain.Price)

@@ -23,8 +23,7 @@ type Facts struct {
 	Tools      *bool `json:"tools"`
 	Images     *bool `json:"images"`
 	JSONSchema *bool `json:"json_schema"`
-	// Source says where the figures are from: the date of those that are built
-	// in, or the name of a file.
+	// Source is the date of what is built in, or the name of a file.
 	Source string `json:"-"`
 }
 
@@ -35,7 +34,6 @@ type Table struct {
 	own     map[name]Facts
 }
 
-// name is a model's, as a definition has it.
 type name struct{ provider, model string }
 
 func (n name) String() string { return n.provider + "/" + n.model }
@@ -92,7 +90,6 @@ func (t Table) WithData(path string, data []byte) (Table, error) {
 	return t, nil
 }
 
-// maxFile bounds a file of prices.
 const maxFile = 4 << 20
 
 // Find returns what is known of a model. Built-in figures hold on the vendor's
@@ -119,7 +116,6 @@ func (t Table) Find(provider, model string, ownServer bool) (Facts, bool) {
 	return facts, known
 }
 
-// over is the facts, with others where they say nothing.
 func (f Facts) over(other Facts) Facts {
 	return Facts{
 		Price:           cmp.Or(f.Price, other.Price),
@@ -132,8 +128,7 @@ func (f Facts) over(other Facts) Facts {
 	}
 }
 
-// undated takes a snapshot's mark from the end of a model's name: -latest,
-// -2025-08-07 or -20250807.
+// undated takes -latest, -2025-08-07 or -20250807 from the end of a model's name.
 func undated(model string) (base string, ok bool) {
 	if base, ok := strings.CutSuffix(model, "-latest"); ok && base != "" {
 		return base, true

@@ -50,15 +50,13 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	}, nil
 }
 
-// interrupted is the error of a turn that was not played to its end.
 func interrupted(err error) *domain.Error {
 	e := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, err).From(Name)
 	e.Billed = true
 	return e
 }
 
-// renderWithin is render for a context: a template can loop without end, and
-// then is left to itself.
+// renderWithin leaves a template that loops without end to itself.
 func (t turn) renderWithin(ctx context.Context, s *scene, inferenceNumber int) (text string, calls []domain.ToolCall, err error) {
 	done := make(chan func() (string, []domain.ToolCall, error), 1)
 	go func() {
@@ -108,7 +106,6 @@ func (t turn) formatted(call inference.Call, text string, calls []domain.ToolCal
 	return "", calls, t.finish
 }
 
-// A performance is a turn being played.
 type performance struct {
 	turn  turn
 	text  []rune
@@ -122,8 +119,7 @@ const (
 	pieceTime = 50 * time.Millisecond
 )
 
-// play streams the first end characters evenly over the turn's delay, and all
-// else with them.
+// play streams the first end characters evenly over the turn's delay.
 func (p *performance) play(ctx context.Context, end int) error {
 	pieces := 1
 	if p.turn.delay > 0 {
@@ -166,7 +162,6 @@ func (p *performance) begin() {
 	}
 }
 
-// fail plays a failure.
 func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig) (inference.Answer, error) {
 	if !f.cut {
 		r := inference.Rejection{Status: f.status, Code: f.code, Message: f.message, RetryAfter: f.retryAfter, Asked: f.asked}
@@ -181,7 +176,6 @@ func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig
 	return p.partial(), e
 }
 
-// partial is what had been played.
 func (p *performance) partial() inference.Answer {
 	return inference.Answer{Message: inference.PartialMessage(p.turn.reasoning, string(p.text[:p.shown])), Partial: true}
 }

@@ -16,14 +16,12 @@ import (
 // Name is the provider's name in a model's full name, as in scripted//tmp/a.yaml.
 const Name = "scripted"
 
-// A Provider plays scripts. The file is read on the worker, again whenever it
-// has changed.
+// A Provider plays scripts, and reads one again when its file has changed.
 type Provider struct {
 	mu      sync.Mutex
 	scripts map[string]parsed
 }
 
-// maxScripts bounds how many parsed files are kept.
 const maxScripts = 64
 
 type parsed struct {
@@ -35,8 +33,7 @@ type parsed struct {
 // New returns a provider that has read nothing yet.
 func New() *Provider { return &Provider{scripts: make(map[string]parsed)} }
 
-// Check says what is wrong with a script: whether it can be read, and where in
-// it the mistake is.
+// Check says where in a script a mistake is.
 func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
 	_, err := p.load(config.Model)
 	return err
@@ -45,7 +42,6 @@ func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
 // CheckFormat takes every format: a script answers what its file says.
 func (p *Provider) CheckFormat(domain.LLMConfig, domain.ResponseFormat, bool) error { return nil }
 
-// MinOutputTokens is the smallest bound of an answer.
 func (p *Provider) MinOutputTokens() int64 { return 1 }
 
 func (p *Provider) load(path string) (*script, error) {
@@ -101,7 +97,6 @@ func notFound(format string, args ...any) error {
 	return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, format, args...)
 }
 
-// reason is what went wrong with a file, its path aside.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -11,10 +11,8 @@ import (
 	"everstep/domain"
 )
 
-// maxText bounds what a template may write.
 const maxText = domain.MaxMessage
 
-// A scene is the conversation that a turn answers.
 type scene struct{ messages []domain.Message }
 
 // quote prepares a text. Only what has {{ is a template.
@@ -49,7 +47,6 @@ func (q *quoting) render(s *scene) (string, error) {
 	return strings.ToValidUTF8(out.String(), "\uFFFD"), nil
 }
 
-// bounded is a text that may not grow without end.
 type bounded struct{ strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -59,7 +56,6 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// functions are what a template may use beside the language's own.
 func (s *scene) functions() template.FuncMap {
 	return template.FuncMap{
 		"result":   s.result,
@@ -76,7 +72,6 @@ func (s *scene) functions() template.FuncMap {
 	}
 }
 
-// result is the newest result of a tool.
 func (s *scene) result(tool string) (any, error) {
 	all := s.results(tool)
 	if len(all) == 0 {
@@ -85,7 +80,6 @@ func (s *scene) result(tool string) (any, error) {
 	return all[len(all)-1], nil
 }
 
-// results are all results of a tool, the oldest first.
 func (s *scene) results(tool string) []any {
 	var all []any
 	for _, m := range s.messages {
@@ -96,7 +90,6 @@ func (s *scene) results(tool string) []any {
 	return all
 }
 
-// prompt is the newest message of the user.
 func (s *scene) prompt() (string, error) {
 	for _, m := range slices.Backward(s.messages) {
 		if m.Role == domain.RoleUser {
@@ -125,7 +118,6 @@ func decode(text string) (any, error) {
 	return v, nil
 }
 
-// items is a list of what may be one.
 func items(list any) ([]any, error) {
 	if all, ok := list.([]any); ok {
 		return all, nil
@@ -133,7 +125,6 @@ func items(list any) ([]any, error) {
 	return nil, fmt.Errorf("%T is not a list", list)
 }
 
-// head is the first n items of a list, or all where there are fewer.
 func head(n int, list any) ([]any, error) {
 	all, err := items(list)
 	if err != nil {

@@ -15,27 +15,20 @@ import (
 )
 
 const (
-	// maxScript bounds a file, in bytes.
 	maxScript = 1 << 20
-	// maxDelay bounds how long an answer takes.
-	maxDelay = 24 * time.Hour
-	// maxCount bounds numbers in a script.
-	maxCount = 1 << 40
+	maxDelay  = 24 * time.Hour
+	maxCount  = 1 << 40
 )
 
-// A script is a parsed file. It never changes.
 type script struct {
 	path  string
 	turns []turn
-	// summaries answer the calls that sum up, in turn; after the last one, and
-	// where there are none, the default does.
+	// summaries answer the calls that sum up; past the last the default does.
 	summaries []turn
 }
 
-// defaultSummary is a summary that the file does not give.
 const defaultSummary = "This is summary %d, which the script does not give."
 
-// at finds what answers a call.
 func (s *script) at(call inference.Call) (turn, error) {
 	n := call.Inference
 	switch {
@@ -50,7 +43,6 @@ func (s *script) at(call inference.Call) (turn, error) {
 	return s.turns[n], nil
 }
 
-// A turn answers one inference.
 type turn struct {
 	line int
 	text *quoting
@@ -59,17 +51,14 @@ type turn struct {
 	json      value
 	reasoning string
 	calls     []call
-	// usage is zero where the file gives none: unknown, so that whoever plays
-	// the turn reckons it.
+	// usage is zero where it is unknown.
 	usage  domain.Usage
 	finish domain.FinishReason
-	// delay is the time to the end of the answer.
-	delay time.Duration
+	delay  time.Duration
 	// failures are what the first attempts meet, one each.
 	failures []fault
 }
 
-// A call is one tool call of a turn.
 type call struct {
 	id, name  string
 	arguments value
@@ -91,8 +80,7 @@ type quoting struct {
 	template *template.Template
 }
 
-// A value is a JSON value whose texts may quote the results of tools: JSON, and
-// such texts in between.
+// A value is JSON, and texts in between that may quote the results of tools.
 type value []piece
 
 type piece struct {
@@ -143,15 +131,13 @@ func turnValue(t *turn) document.Value {
 	})
 }
 
-// summaryValue is what answers a call that sums up: it quotes nothing and calls
-// no tools.
+// summaryValue quotes nothing and calls no tools.
 func summaryValue(t *turn) document.Value {
 	t.text, t.finish = &quoting{}, domain.FinishStop
 	keys := document.Keys{{Name: "text", Value: document.Text(&t.text.plain)}}
 	return document.Mapping(append(keys, t.shared()...)).Then(func(_ *document.Reader, _ string, node *yaml.Node) { t.line = node.Line })
 }
 
-// shared are the keys of turns and summaries.
 func (t *turn) shared() document.Keys {
 	tokens := func(name string, into *int64) document.Key {
 		return document.Key{Name: name, Value: document.Count(0, maxCount, func(n int64) { *into = n })}
@@ -197,7 +183,6 @@ func callValue(c *call) document.Value {
 	})
 }
 
-// quoted is a text that may quote results.
 func quoted(into **quoting) document.Value {
 	return document.TextThen(func(text string) (wrong string) {
 		q, err := quote(text)
@@ -209,7 +194,6 @@ func quoted(into **quoting) document.Value {
 	})
 }
 
-// read reads any node as JSON.
 func (v *value) read(r *document.Reader, field string, node *yaml.Node) {
 	*v = nil
 	for _, p := range r.Pieces(field, node) {
@@ -225,7 +209,6 @@ func (v *value) read(r *document.Reader, field string, node *yaml.Node) {
 	}
 }
 
-// render writes the value as JSON.
 func (v value) render(s *scene) (string, error) {
 	var b bounded
 	for _, p := range v {

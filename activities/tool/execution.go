@@ -36,9 +36,8 @@ func ExecutionOf(ctx context.Context) (Call, bool) {
 }
 
 // NotStarted marks an error of a tool that surely did nothing, so that the call
-// may be made again even where the tool is at-most-once. Use it for what fails
-// before the first byte leaves: no connection, no credentials, no lock. It
-// returns nil for nil.
+// may be made again even where the tool is at-most-once: no connection, no
+// credentials, no lock. It returns nil for nil.
 func NotStarted(err error) error {
 	if err == nil {
 		return nil

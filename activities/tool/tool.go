@@ -66,14 +66,11 @@ func Timeout(limit time.Duration) Option {
 // What the model sends is checked against that schema before run is called: no
 // unknown fields, no keys twice, no key in another case.
 //
-// An error that run returns goes to the model, text and all, so that it can do
-// better; put no secret into it. A *domain.Error in its chain decides the kind:
-// domain.Throttled and domain.Unavailable make a repeatable tool run again up
-// to three times before the model hears of it. See NotStarted for at-most-once
-// tools.
-//
-// New never fails: what is wrong with a tool is reported by Check, which the
-// worker calls when it starts.
+// An error that run returns goes to the model, text and all; put no secret into
+// it. A *domain.Error in its chain decides the kind: domain.Throttled and
+// domain.Unavailable make a repeatable tool run again up to three times before the
+// model hears of it. What is wrong with the tool itself is reported by Check, which
+// the worker calls when it starts.
 func New[Args any](name, description string, effect domain.Effect, run func(ctx context.Context, args Args) (string, error), options ...Option) Tool {
 	return NewResult(name, description, effect, func(ctx context.Context, args Args) (Result, error) {
 		content, err := run(ctx, args)
@@ -111,8 +108,7 @@ func FromSpec(spec domain.ToolSpec, run func(ctx context.Context, arguments json
 	return t.with(run, options)
 }
 
-// encodeSchema writes a schema as models take it: some servers refuse an object
-// that does not list its properties, if only to say that there are none.
+// encodeSchema lists the properties even where there are none: some servers need it.
 func encodeSchema(schema *jsonschema.Schema) (json.RawMessage, error) {
 	text, err := json.Marshal(schema)
 	if err != nil || schema.Type != "object" || len(schema.Properties) > 0 {
@@ -183,10 +179,9 @@ func (t Tool) Spec() domain.ToolSpec {
 	return t.spec
 }
 
-// Call runs the tool on the exact text that the model sent; no text at all
-// stands for an object without fields. Arguments that do not fit are an error
-// of kind domain.Invalid and code domain.CodeMalformed, and the tool is then
-// not run. Call does not recover from panics: the worker does.
+// Call runs the tool on the exact text that the model sent; no text stands for an
+// object without fields. Arguments that do not fit are an error of kind
+// domain.Invalid and code domain.CodeMalformed, and the tool is then not run.
 func (t Tool) Call(ctx context.Context, arguments string) (Result, error) {
 	if err := t.Check(); err != nil {
 		return Result{}, domain.Errorf(domain.Internal, "%s", err)
@@ -200,8 +195,7 @@ func (t Tool) Call(ctx context.Context, arguments string) (Result, error) {
 	return t.run(ctx, []byte(arguments))
 }
 
-// maxDecodeError bounds what the model is told of a value that does not fit a Go
-// type, however long the value is.
+// maxDecodeError bounds what the model is told, however long its value is.
 const maxDecodeError = 1000
 
 // decode reads an object that fits the schema of the arguments' type into them.

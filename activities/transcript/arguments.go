@@ -11,9 +11,9 @@ import (
 	"everstep/domain/contract"
 )
 
-// Arguments returns the exact arguments of the call that stands at a position
-// of a message, and fails with the code context_lost where they are not those
-// that ref names. It must be called by an activity.
+// Arguments returns the exact arguments of the call at a position of a message, and
+// fails with the code context_lost where they are not those that ref names. It must
+// be called by an activity.
 func (s *Source) Arguments(ctx context.Context, ref contract.ArgumentsRef, position int) (string, error) {
 	return s.arguments(ctx, activity.GetInfo(ctx).WorkflowExecution, ref, position)
 }

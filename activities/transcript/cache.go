@@ -11,16 +11,13 @@ import (
 // DefaultCacheBytes is how much a cache holds unless told otherwise.
 const DefaultCacheBytes = 256 << 20
 
-// A Cache keeps the transcripts of the agents whose activities this worker
-// runs, the least recently used leaving first. It is fed when a workflow
-// schedules an activity and by what a Source fetched, and is read by activities
-// only, never by a workflow.
+// A Cache keeps the transcripts of the agents whose activities this worker runs,
+// the least recently used leaving first. It is fed when a workflow schedules an
+// activity and by what a Source fetched, and is never read by a workflow.
 //
 // Agents are told apart by their workflow id. That a name was used again shows
 // in the digests: the first message's id, which they cover, follows from the
-// chain of runs that it began.
-//
-// All methods may be called from several goroutines.
+// chain of runs that it began. All methods may be called from several goroutines.
 type Cache struct {
 	max int64
 
@@ -81,7 +78,6 @@ func (c *Cache) Find(agent string) (domain.Log, contract.Resolved, bool) {
 	return it.log, it.resolved, true
 }
 
-// Drop forgets an agent.
 func (c *Cache) Drop(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +86,7 @@ func (c *Cache) Drop(agent string) {
 	}
 }
 
-// Clear forgets everything. Nothing depends on what is cached but speed.
+// Clear forgets everything; only speed depends on it.
 func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +94,6 @@ func (c *Cache) Clear() {
 	c.order.Init()
 }
 
-// Size is the number of bytes held, by the entries' own estimate.
 func (c *Cache) Size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,8 +106,7 @@ func (c *Cache) remove(held *list.Element) {
 	c.size -= it.size
 }
 
-// fed returns the item after a feed. It counts only what is new where the log
-// just grew, so that a long one costs no more to feed than a short one.
+// fed counts only what is new where the log just grew, so that a long one costs no more.
 func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 	next := it
 	next.log = merge(it.log, log)
@@ -129,8 +123,7 @@ func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 	return next
 }
 
-// merge joins what is held with what came: the result holds all that came, and
-// of what was held whatever the digests allow.
+// merge returns all that came, and of what was held whatever the digests allow.
 func merge(held, came domain.Log) domain.Log {
 	switch {
 	case held.Base() <= came.Base() && has(held, came.Ref()):
@@ -164,8 +157,7 @@ func extended(log, by domain.Log) (domain.Log, bool) {
 	return longer, err == nil
 }
 
-// prefix is the first n messages of a log. The whole log is returned as it is,
-// so that it can grow without being copied.
+// prefix returns a whole log as it is, so that it can grow without being copied.
 func prefix(log domain.Log, n int) (domain.Log, bool) {
 	if n == log.Len() {
 		return log, true

@@ -59,8 +59,7 @@ func (s *Source) earlier(ctx context.Context, workflowID string, segments []cont
 			return log, err
 		}
 		if segment.From > log.Len() {
-			// Nothing is known of what came before, but that the segment's own
-			// digest covers it.
+			// The segment's own digest covers what came before.
 			log = domain.LogAt(segment.From, stored.before)
 		}
 		log, err = log.Join(stored.entries...)
@@ -78,8 +77,7 @@ func (s *Source) earlier(ctx context.Context, workflowID string, segments []cont
 	return log, nil
 }
 
-// covered returns what is held of the messages before upto, where that is all
-// from an index on.
+// covered returns what is held before upto, where that is all from an index on.
 func covered(held domain.Log, from int, upto domain.LogRef) (domain.Log, bool) {
 	if held.Base() > from || !has(held, upto) {
 		return domain.Log{}, false

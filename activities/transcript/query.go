@@ -15,20 +15,15 @@ import (
 )
 
 const (
-	// queryPatience bounds one query. The server may use half of it up before
-	// it says that no worker is there.
+	// queryPatience bounds one query, half of which the server may use up.
 	queryPatience = 12 * time.Second
-	// queryTries is how often a query is made before the activity gives up and
-	// leaves it to Temporal to try again.
+	// queryTries is how often an attempt asks.
 	queryTries = 3
-	// queryPause parts two tries.
 	queryPause = 200 * time.Millisecond
 )
 
-// answer is what the workflow said.
 type answer struct {
-	// log ends at what was asked for and begins where the held one did, if it
-	// follows on, else at the first message that the run holds.
+	// log ends at what was asked for; it continues the held one where that fits.
 	log      domain.Log
 	resolved contract.Resolved
 	// segments are those before the run's first message, where located says so.
@@ -77,7 +72,6 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 	return got, nil
 }
 
-// query asks the run for one page, again where the answer may yet come.
 func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
 	for try := 1; ; try++ {
 		page, err := s.queryOnce(ctx, run, ask)

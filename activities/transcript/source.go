@@ -32,27 +32,23 @@ type Source struct {
 	// Storage holds the segments. Nil: a transcript that has some cannot be read.
 	Storage *blob.Bucket
 
-	// patience bounds one query, and pause parts the tries. Zero: 12 s, 200 ms.
 	patience, pause time.Duration
 
-	// asking is whom this worker asks just now: a channel that is closed then, by
-	// the agent's name.
+	// asking holds, by agent, a channel that is closed when it was asked.
 	asking sync.Map
 }
 
 // A Conversation is a transcript, with the definition that was in force when it
 // was asked for. Neither may be changed.
 type Conversation struct {
-	// Log holds at least what was needed; how much before that depends on what
-	// this worker knew already.
+	// Log holds at least what was needed.
 	Log domain.Log
 	// Entries are those that were needed, and no others.
 	Entries  []domain.Entry
 	Resolved contract.Resolved
 }
 
-// request says what is wanted: the messages from an index on, as they were at
-// ref, and the definition, unless its digest is zero.
+// request is for the messages from an index on, and for the definition unless zero.
 type request struct {
 	from     int
 	ref      domain.LogRef
@@ -62,12 +58,11 @@ type request struct {
 // Fetch returns the messages of the transcript that ref names from the index
 // needed on, and the definition that resolved names; the zero digest asks for no
 // definition. It must be called by an activity: the run that scheduled it is
-// asked for what the cache lacks. What is before needed may be lost: neither the
-// workflow nor storage has to have it.
+// asked for what the cache lacks. What is before needed may be lost.
 //
-// A workflow that does not answer is Unavailable. What does not match its
-// digest, even when all of it was asked for anew, or is missing from storage,
-// has the code context_lost. When ctx ends, its cause is in the error's chain.
+// A workflow that does not answer is Unavailable. What does not match its digest,
+// even when asked for anew, or is missing from storage, has the code context_lost.
+// When ctx ends, its cause is in the error's chain.
 func (s *Source) Fetch(ctx context.Context, ref domain.LogRef, resolved domain.Digest, needed int) (Conversation, error) {
 	from := min(max(needed, 0), ref.Length)
 	return s.fetch(ctx, activity.GetInfo(ctx).WorkflowExecution, request{from: from, ref: ref, resolved: resolved})
@@ -101,8 +96,7 @@ func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request
 	return found, nil
 }
 
-// turn waits until nobody else asks an agent, for what others have asked one
-// need not, and returns the function that ends the turn.
+// turn waits until nobody else asks an agent, and returns what ends the turn.
 func (s *Source) turn(ctx context.Context, agent string) (func(), error) {
 	mine := make(chan struct{})
 	for {
@@ -121,7 +115,6 @@ func (s *Source) turn(ctx context.Context, agent string) (func(), error) {
 	}
 }
 
-// cached answers from memory alone.
 func (s *Source) cached(agent string, want request) (Conversation, bool) {
 	log, resolved, ok := s.Cache.Find(agent)
 	if !ok || !want.resolved.IsZero() && resolved.Digest != want.resolved {
@@ -131,8 +124,7 @@ func (s *Source) cached(agent string, want request) (Conversation, bool) {
 	return Conversation{Log: log, Entries: log.From(want.from), Resolved: resolved}, ok
 }
 
-// assemble completes what is held with what the workflow holds and, before
-// that, with what is in storage.
+// assemble completes what is held from the workflow and, before that, from storage.
 func (s *Source) assemble(ctx context.Context, run workflow.Execution, want request, held Conversation) (Conversation, error) {
 	known := held.Log
 	if known.Len() > want.ref.Length {
@@ -156,15 +148,13 @@ func (s *Source) assemble(ctx context.Context, run workflow.Execution, want requ
 	return Conversation{Log: got.log, Entries: got.log.From(want.from), Resolved: got.resolved}, nil
 }
 
-// A mismatch is an answer that does not have the digest it should have. It is
-// worth asking once more with nothing assumed.
+// A mismatch is a wrong digest: it is worth asking once more with nothing assumed.
 type mismatch struct{ what string }
 
 func (m *mismatch) Error() string { return m.what }
 
 func mismatchf(format string, args ...any) error { return &mismatch{fmt.Sprintf(format, args...)} }
 
-// lostf is the error of what no further attempt will find.
 func lostf(format string, args ...any) error {
 	return domain.CodedErrorf(domain.Invalid, domain.CodeContextLost, "transcript: "+format, args...)
 }
