@@ -73,13 +73,14 @@ type Activities struct {
 // New checks the configuration and reports all that is wrong with it.
 func New(config Config) (*Activities, error) {
 	var wrong []error
-	if config.Transcripts == nil {
-		wrong = append(wrong, errors.New("transcripts: missing; activities cannot find conversations without a source"))
-	}
-	for name, provider := range config.Providers {
-		if name == "" || provider == nil {
-			wrong = append(wrong, fmt.Errorf("provider %q: it needs a name and an implementation", name))
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
+	}
+	check(config.Transcripts != nil, "transcripts: missing; activities cannot find conversations without a source")
+	for name, provider := range config.Providers {
+		check(name != "" && provider != nil, "provider %q: it needs a name and an implementation", name)
 	}
 	tools := make(map[string]tool.Tool, len(config.Tools))
 	for _, t := range config.Tools {
@@ -88,26 +89,21 @@ func New(config Config) (*Activities, error) {
 			continue
 		}
 		name := t.Spec().Name
-		if _, taken := tools[name]; taken {
-			wrong = append(wrong, fmt.Errorf("tool %q: name: two tools have it; rename one", name))
-		}
+		_, taken := tools[name]
+		check(!taken, "tool %q: name: two tools have it; rename one", name)
 		tools[name] = t
 	}
 	for name, compiler := range config.Compilers {
-		switch {
+		switch err := new(domain.Compiler).UnmarshalText([]byte(name)); {
 		case name == "" || compiler == nil:
-			wrong = append(wrong, fmt.Errorf("compiler %q: it needs a name and a function", name))
+			check(false, "compiler %q: it needs a name and a function", name)
 		case domain.Compiler(name).Builtin():
-			wrong = append(wrong, fmt.Errorf("compiler %q: name: Everstep has one of that name; take another", name))
+			check(false, "compiler %q: name: Everstep has one of that name; take another", name)
 		default:
-			if err := new(domain.Compiler).UnmarshalText([]byte(name)); err != nil {
-				wrong = append(wrong, err)
-			}
+			check(err == nil, "%w", err)
 		}
 	}
-	if config.CancelGrace < 0 || config.ShutdownGrace < 0 {
-		wrong = append(wrong, errors.New("cancel grace, shutdown grace: a time cannot be negative"))
-	}
+	check(config.CancelGrace >= 0 && config.ShutdownGrace >= 0, "cancel grace, shutdown grace: a time cannot be negative")
 	if err := errors.Join(wrong...); err != nil {
 		return nil, fmt.Errorf("activities: %w", err)
 	}

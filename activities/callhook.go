@@ -11,7 +11,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 )
 
 // CallHook runs a hook that is an activity and returns what it wants done. It may
@@ -29,13 +28,18 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	if err != nil {
 		return contract.HookReply{}, a.hookFailure(request.Hook, err)
 	}
-	c := hookCall{activities: a, request: request, info: info}
-	run := c.run(ctx, h.Activity())
+	grace := min(a.config.CancelGrace, time.Second) // less than a tool has, for a hook's time is short
+	run := runGuarded(contract.WithPlace(ctx, contract.Place{
+		WorkflowID: info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step,
+	}), guarded{
+		what: "hook", names: []any{"hook", request.Hook.Name, "trigger", string(request.Hook.Trigger)},
+		limit: within(request.Hook.TimeLimit(), info.Deadline, grace), shutdown: a.config.ShutdownGrace, grace: grace,
+	}, func(ctx context.Context) (contract.HookReply, error) { return h.Activity()(ctx, request) })
 	if run.err != nil && temporal.IsCanceledError(context.Cause(ctx)) {
 		return contract.HookReply{}, ctx.Err()
 	}
-	err = c.failed(run)
 	reply := hiddenReply(a.config.Secrets, run.result)
+	err = hookError(request.Hook, run)
 	if err == nil {
 		err = checkReply(request, &reply)
 	}
@@ -45,37 +49,15 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	return reply, nil
 }
 
-type hookCall struct {
-	activities *Activities
-	request    contract.HookRequest
-	info       activity.Info
-}
-
-func (c hookCall) run(ctx context.Context, call hook.Activity) outcome[contract.HookReply] {
-	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: c.request.ExecutionID, Step: c.request.Step})
-	return runGuarded(ctx, guarded{
-		what: "hook", names: []any{"hook", c.request.Hook.Name, "trigger", string(c.request.Hook.Trigger)},
-		limit: c.limit(), shutdown: c.activities.config.ShutdownGrace, grace: c.grace(),
-	}, func(ctx context.Context) (contract.HookReply, error) { return call(ctx, c.request) })
-}
-
-// limit is the hook's own time-out, or what is left of the activity's.
-func (c hookCall) limit() time.Duration {
-	return within(c.request.Hook.TimeLimit(), c.info.Deadline, c.grace())
-}
-
-// grace is less than a tool has, for a hook's time is short.
-func (c hookCall) grace() time.Duration { return min(c.activities.config.CancelGrace, time.Second) }
-
-// failed says why a hook has no reply; nil where it has one.
-func (c hookCall) failed(run outcome[contract.HookReply]) error {
+// hookError says why a hook has no reply; nil where it has one.
+func hookError(spec contract.HookSpec, run outcome[contract.HookReply]) error {
 	switch {
 	case run.err == nil:
 		return nil
 	case errors.Is(run.err, errPanicked):
 		return domain.Errorf(domain.Internal, "it panicked: a fault of the hook; the worker's log has the stack")
 	case errors.Is(run.cause, errLate), errors.Is(run.cause, context.DeadlineExceeded):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", c.request.Hook.TimeLimit())
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", spec.TimeLimit())
 	case errors.Is(run.cause, worker.ErrWorkerShutdown):
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
 	}

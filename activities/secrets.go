@@ -127,9 +127,6 @@ type hiddenStream struct {
 }
 
 func (s *hiddenStream) pass(piece string) string {
-	if piece == "" {
-		return ""
-	}
 	text := s.secrets.Hide(s.held + piece)
 	begun := s.secrets.Begun(text)
 	s.held = text[len(text)-begun:]

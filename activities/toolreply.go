@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,18 +36,18 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 }
 
 func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
-	switch stopped := temporal.IsCanceledError(cause); {
-	case stopped && c.effect.Repeatable():
-		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
-	case stopped:
+	late := errors.Is(cause, errLate) || errors.Is(cause, context.DeadlineExceeded)
+	switch stopped, repeatable := temporal.IsCanceledError(cause), c.effect.Repeatable(); {
+	case stopped && !repeatable:
 		return c.unknown("the execution was stopped while it ran"), nil
-	case errors.Is(cause, errLate), errors.Is(cause, context.DeadlineExceeded):
-		if !c.effect.Repeatable() {
-			return c.unknown("it took longer than it may"), nil
-		}
-		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s took longer than it may", c.request.Name)), nil
-	case !c.effect.Repeatable():
+	case late && !repeatable:
+		return c.unknown("it took longer than it may"), nil
+	case !repeatable:
 		return c.unknown("its worker stopped while it ran"), nil
+	case stopped:
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
+	case late:
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s took longer than it may", c.request.Name)), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
 		return contract.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
 	}
@@ -59,15 +60,13 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	if own.Detail != "" {
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
-	switch retryable := own.Kind.Retryable(); {
-	case retryable && c.effect.Repeatable() && c.triesLeft():
+	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
+	if retryable && repeatable && c.triesLeft() {
 		return contract.ToolReply{}, failure(own)
-	case retryable && !c.effect.Repeatable() && tool.IsNotStarted(err):
-		reply := c.failed(own)
-		reply.NotStarted = true
-		return reply, nil
 	}
-	return c.failed(own), nil
+	reply := c.failed(own)
+	reply.NotStarted = retryable && !repeatable && tool.IsNotStarted(err)
+	return reply, nil
 }
 
 // notBegun is for a call whose tool was surely not run.
@@ -116,13 +115,8 @@ const maxErrorText = 1000
 
 func (c toolCall) failed(err *domain.Error) contract.ToolReply {
 	own := c.activities.recordable(*err, domain.Invalid)
-	if own.Source == "" {
-		own.Source = domain.Shorten(c.request.Name, 64)
-	}
-	content := readable(own.Message)
-	if content == "" {
-		content = fmt.Sprintf("the tool %s failed and did not say why", c.request.Name)
-	}
+	own.Source = cmp.Or(own.Source, domain.Shorten(c.request.Name, 64))
+	content := cmp.Or(readable(own.Message), fmt.Sprintf("the tool %s failed and did not say why", c.request.Name))
 	own.Message = domain.Shorten(content, maxErrorText)
 	return c.reply(contract.ToolReply{Content: content, Error: own})
 }

@@ -48,6 +48,8 @@ func explain(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return domain.Errorf(domain.Invalid, "path: %q does not exist; list_files shows what does", name)
+	case errors.Is(err, fs.ErrExist): // where a folder was to be made
+		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", name)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return domain.Errorf(domain.Denied, "path: %q: the worker may not do that there", name)
 	case escapes(err):

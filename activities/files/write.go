@@ -22,6 +22,45 @@ type writeArgs struct {
 	Content string `json:"content" jsonschema:"all of the new text"`
 }
 
+type editArgs struct {
+	Path string `json:"path" jsonschema:"the file, relative to the root"`
+	Old  string `json:"old" jsonschema:"the passage to replace, exactly as it stands in the file, spaces and line ends included"`
+	New  string `json:"new" jsonschema:"what is to stand there instead"`
+}
+
+func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
+	name, err := localFile(args.Path)
+	if err != nil {
+		return "", err
+	}
+	switch args.Old {
+	case "":
+		return "", domain.Errorf(domain.Invalid, "old: it is empty; give the passage to replace, or use write_file")
+	case args.New:
+		return "", domain.Errorf(domain.Invalid, "new: it equals old, so there is nothing to do")
+	}
+	return r.change(ctx, func() (string, error) {
+		perm, err := r.writable(name)
+		if err != nil {
+			return "", err
+		}
+		found, err := r.open(name)
+		if err != nil {
+			return "", err
+		}
+		text, err := found.edited(args)
+		if err != nil {
+			return "", err
+		}
+		if err := r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) }); err != nil {
+			return "", err
+		}
+		before, _, _ := strings.Cut(found.text, args.Old)
+		line := 1 + strings.Count(before, "\n")
+		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), nil
+	})
+}
+
 func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	name, err := localFile(args.Path)
 	if err != nil {
@@ -30,7 +69,7 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	return r.change(ctx, func() (string, error) {
 		if dir := path.Dir(name); dir != "." {
 			if err := r.root.MkdirAll(dir, 0o755); err != nil {
-				return "", explainFolder(dir, err)
+				return "", explain(dir, err)
 			}
 		}
 		perm, err := r.writable(name)
@@ -42,13 +81,6 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 		}
 		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), nil
 	})
-}
-
-func explainFolder(dir string, err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", dir)
-	}
-	return explain(dir, err)
 }
 
 // writable returns the permissions of the file that is replaced, zero for a new one.
@@ -143,4 +175,32 @@ func (r *Root) putAside(name, text string, perm fs.FileMode) error {
 		err = file.Sync()
 	}
 	return cmp.Or(err, file.Close())
+}
+
+// unchanged refuses a file that another process has changed since it was read.
+func (r *Root) unchanged(read content) error {
+	now, err := r.root.Lstat(read.name)
+	if err != nil {
+		return explain(read.name, err)
+	}
+	if !os.SameFile(now, read.info) || now.Size() != read.info.Size() || !now.ModTime().Equal(read.info.ModTime()) {
+		return domain.Errorf(domain.Unavailable, "path: %q was changed by someone else meanwhile and was left alone; read it again", read.name)
+	}
+	return nil
+}
+
+func (c content) edited(args editArgs) (string, error) {
+	switch {
+	case c.cut:
+		return "", domain.Errorf(domain.TooLarge, "path: %q has %d bytes, too many to edit", c.name, c.size)
+	case c.binary:
+		return "", domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", c.name)
+	}
+	switch first := strings.Index(c.text, args.Old); first {
+	case -1:
+		return "", domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", c.name)
+	case strings.LastIndex(c.text, args.Old):
+		return c.text[:first] + args.New + c.text[first+len(args.Old):], nil
+	}
+	return "", domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", c.name)
 }

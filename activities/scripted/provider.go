@@ -66,9 +66,8 @@ func (p *Provider) read(path string) (*script, error) {
 		return nil, notFound("script %s: is not a file; give the file's path", path)
 	}
 	p.mu.Lock()
-	known, ok := p.scripts[path]
-	p.mu.Unlock()
-	if ok && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
+	defer p.mu.Unlock()
+	if known, ok := p.scripts[path]; ok && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
 		return known.script, nil
 	}
 	var data []byte
@@ -84,8 +83,6 @@ func (p *Provider) read(path string) (*script, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if len(p.scripts) >= maxScripts {
 		clear(p.scripts)
 	}

@@ -94,12 +94,6 @@ func (c *Cache) Clear() {
 	c.order.Init()
 }
 
-func (c *Cache) Size() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.size
-}
-
 func (c *Cache) remove(held *list.Element) {
 	it := c.order.Remove(held).(*item)
 	delete(c.items, it.agent)

@@ -73,7 +73,7 @@ func TestCacheLaws(t *testing.T) {
 				}
 			},
 			"": func(rt *rapid.T) {
-				require.LessOrEqual(rt, cache.Size(), most)
+				require.LessOrEqual(rt, cache.size, most)
 				total := int64(0)
 				for _, agent := range []string{"a", "b", "c"} {
 					log, resolved, ok := cache.Find(agent)
@@ -86,7 +86,7 @@ func TestCacheLaws(t *testing.T) {
 						require.Equal(rt, h.said[e.Chain], e.Message.Text())
 					}
 				}
-				require.Equal(rt, total, cache.Size(), "the size is that of what is held")
+				require.Equal(rt, total, cache.size, "the size is that of what is held")
 			},
 		})
 	})
@@ -110,9 +110,9 @@ func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 		require.True(t, ok, agent)
 	}
 	cache.Drop("a")
-	require.Equal(t, 2*one, cache.Size())
+	require.Equal(t, 2*one, cache.size)
 	cache.Clear()
-	require.Zero(t, cache.Size())
+	require.Zero(t, cache.size)
 }
 
 func TestCacheKeepsTheDefinition(t *testing.T) {
