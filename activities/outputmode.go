@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.temporal.io/sdk/activity"
@@ -39,12 +40,10 @@ func (a *Activities) outputMode(definition domain.Definition, provider inference
 	if format.Mode != "" {
 		return format.Mode, a.tellable(definition, format.Mode, provider)
 	}
-	for _, mode := range domain.OutputModes() {
-		if a.tellable(definition, mode, provider) == nil {
-			return mode, nil
-		}
-	}
-	return domain.OutputInstruction, nil
+	modes := domain.OutputModes() // the last one is never refused
+	return modes[slices.IndexFunc(modes, func(mode domain.OutputMode) bool {
+		return a.tellable(definition, mode, provider) == nil
+	})], nil
 }
 
 // tellable says why a model cannot be told of a format in a mode.

@@ -21,11 +21,7 @@ const (
 )
 
 func (r *Root) list(ctx context.Context, args listArgs) (string, error) {
-	w, err := r.walker(args.Path, args.Glob)
-	if err != nil {
-		return "", err
-	}
-	limit, err := bound("limit", args.Limit, defaultListed, maxListed)
+	w, err := r.walker(args.Path, args.Glob, args.Limit, defaultListed, maxListed)
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +29,7 @@ func (r *Root) list(ctx context.Context, args listArgs) (string, error) {
 	more := 0
 	w.deep = args.Recursive
 	w.visit = func(name string, info fs.FileInfo) error {
-		if len(lines) < limit {
+		if len(lines) < w.limit {
 			lines = append(lines, r.line(name, info, args.Recursive))
 		} else {
 			more++

@@ -27,7 +27,7 @@ const (
 )
 
 func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
-	w, err := r.walker(args.Path, args.Glob)
+	w, err := r.walker(args.Path, args.Glob, args.Limit, defaultFound, maxFound)
 	if err != nil {
 		return "", err
 	}
@@ -35,17 +35,13 @@ func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	limit, err := bound("limit", args.Limit, defaultFound, maxFound)
-	if err != nil {
-		return "", err
-	}
-	s := searcher{root: r, pattern: pattern, limit: limit, left: r.bounds.allBytes}
+	s := searcher{root: r, pattern: pattern, limit: w.limit, left: r.bounds.allBytes}
 	w.deep = true
 	w.visit = func(name string, info fs.FileInfo) error {
 		if !info.Mode().IsRegular() {
 			return nil
 		}
-		return s.file(ctx, name)
+		return s.file(name)
 	}
 	if err := w.walk(ctx); err != nil {
 		return "", err
@@ -81,7 +77,7 @@ type searcher struct {
 	binary, unread, cut int
 }
 
-func (s *searcher) file(ctx context.Context, name string) error {
+func (s *searcher) file(name string) error {
 	if s.left <= 0 {
 		s.spent = true
 		return fs.SkipAll
@@ -98,15 +94,9 @@ func (s *searcher) file(ctx context.Context, name string) error {
 	case found.cut:
 		s.cut++
 	}
-	return s.text(ctx, name, found.text)
-}
-
-func (s *searcher) text(ctx context.Context, name, text string) error {
 	number := 0
-	for line := range strings.Lines(text) {
-		if number++; number%1000 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	for line := range strings.Lines(found.text) {
+		number++
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		at := s.pattern.FindStringIndex(line)
 		if at == nil {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ type walker struct {
 	root   *Root
 	start  string
 	chosen glob
+	// limit is how many lines the model wants at most.
+	limit int
 	// left is how many entries may still be visited; negative: there were more.
 	left   int
 	deep   bool
@@ -29,13 +32,17 @@ type walker struct {
 
 const repository = ".git"
 
-func (r *Root) walker(start, pattern string) (*walker, error) {
+// walker returns one for what a model asks for; no limit stands for the usual one.
+func (r *Root) walker(start, pattern string, limit, usual, most int) (*walker, error) {
 	start, err := local(start)
 	if err != nil {
 		return nil, err
 	}
+	if limit < 0 {
+		return nil, domain.Errorf(domain.Invalid, "limit: %d is negative; give 1 to %d, or leave it out", limit, most)
+	}
 	chosen, err := parseGlob(pattern)
-	return &walker{root: r, start: start, chosen: chosen, left: r.bounds.visited}, err
+	return &walker{root: r, start: start, chosen: chosen, limit: min(cmp.Or(limit, usual), most), left: r.bounds.visited}, err
 }
 
 // walk visits start's entries, or start itself where it is a file.
@@ -179,15 +186,4 @@ func (g glob) match(name string) bool {
 		reached = next
 	}
 	return reached[len(names)]
-}
-
-// bound is a number that a model gave: zero stands for the usual one.
-func bound(field string, given, usual, most int) (int, error) {
-	switch {
-	case given < 0:
-		return 0, domain.Errorf(domain.Invalid, "%s: %d is negative; give 1 to %d, or leave it out", field, given, most)
-	case given == 0:
-		return usual, nil
-	}
-	return min(given, most), nil
 }

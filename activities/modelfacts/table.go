@@ -1,7 +1,6 @@
 package modelfacts
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed" // for the figures
 	"encoding/json"
@@ -39,8 +38,6 @@ type Table struct {
 
 type name struct{ provider, model string }
 
-func (n name) String() string { return n.provider + "/" + n.model }
-
 //go:embed builtin.json
 var builtinJSON []byte
 
@@ -64,32 +61,17 @@ type builtinFact struct {
 
 // Builtin returns what Everstep is built with. An error means a broken build.
 func Builtin() (Table, error) {
-	broken := func(format string, args ...any) (Table, error) {
-		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: "+format, args...)
-	}
 	var file builtinFile
-	decoder := json.NewDecoder(bytes.NewReader(builtinJSON))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
-		return broken("%s", err)
+	if err := json.Unmarshal(builtinJSON, &file); err != nil {
+		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s", err)
 	}
 	models := make(map[name]Facts)
 	for _, vendor := range file.Vendors {
 		for model, fact := range vendor.Models {
-			if fact.Price == nil {
-				return broken("%s: no price", model)
-			}
-			if err := fact.Price.Check(); err != nil {
-				return broken("%s: %s", model, err)
-			}
 			fact.Source = "built in, put together " + vendor.Date
 			for _, provider := range vendor.Providers {
-				for _, n := range append([]string{model}, fact.Aliases...) {
-					key := name{provider, n}
-					if _, taken := models[key]; taken {
-						return broken("%s stands there twice", key)
-					}
-					models[key] = fact.Facts
+				for _, n := range append(fact.Aliases, model) {
+					models[name{provider, n}] = fact.Facts
 				}
 			}
 		}
@@ -104,14 +86,9 @@ func Load(paths ...string) (Table, error) {
 	if err != nil {
 		return Table{}, err
 	}
-	var wrong []error
-	for _, path := range paths {
-		with, err := table.With(path)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		table = with
+	wrong := make([]error, len(paths))
+	for i, path := range paths {
+		table, wrong[i] = table.With(path)
 	}
 	return table, errors.Join(wrong...)
 }
