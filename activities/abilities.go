@@ -26,13 +26,6 @@ func lacks(field string, model domain.LLMConfig, facts modelfacts.Facts, what, r
 		field, domain.Shorten(model.Provider+"/"+model.Model, 128), what, facts.Source, remedy)
 }
 
-func (a *Activities) checkTools(definition domain.Definition) error {
-	if facts := a.known(definition.Model); len(definition.Tools) > 0 && cannot(facts.Tools) {
-		return lacks("tools", definition.Model, facts, "tools", "leave tools out")
-	}
-	return nil
-}
-
 // checkImages is asked before each request, since images come with messages.
 func (c *modelCall) checkImages() error {
 	facts := c.activities.known(c.call.Config)
@@ -58,8 +51,8 @@ func (a *Activities) serves(ctx context.Context, definition domain.Definition, l
 	if err != nil && (!later || domain.AsError(err).Kind == domain.Invalid) {
 		return nil, "", err
 	}
-	if err := a.checkTools(definition); err != nil {
-		return nil, "", err
+	if facts := a.known(definition.Model); len(definition.Tools) > 0 && cannot(facts.Tools) {
+		return nil, "", lacks("tools", definition.Model, facts, "tools", "leave tools out")
 	}
 	mode, err := a.outputMode(definition, provider)
 	return provider, mode, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"gocloud.dev/blob"
 
@@ -138,4 +139,24 @@ func (a *Activities) RegisterInference(r worker.ActivityRegistry) {
 // register does not compile where an activity's types are not its contract's.
 func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, In) (Out, error)) {
 	r.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: string(name)})
+}
+
+// Record writes a range of the transcript to storage, and answers where it is.
+// It may run any number of times: see transcript.Source.Record.
+//
+// A transcript that cannot be read back any more fails for good, with the code
+// context_lost. A storage or a workflow that does not answer is tried again.
+func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
+	defer pulse(ctx)()
+	segment, err := a.config.Transcripts.Record(ctx, request)
+	switch {
+	case err == nil:
+		return segment, nil
+	case temporal.IsCanceledError(context.Cause(ctx)):
+		return contract.Segment{}, ctx.Err()
+	case ctx.Err() != nil:
+		return contract.Segment{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+			"record: cut off before the segment was written"))
+	}
+	return contract.Segment{}, failure(domain.AsError(err))
 }

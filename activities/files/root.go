@@ -2,8 +2,16 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -71,4 +79,101 @@ func (r *Root) change(ctx context.Context, run func() (string, error)) (string, 
 // errNotTouched is for a change that was cancelled before it began.
 func errNotTouched() error {
 	return tool.NotStarted(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: it was cancelled before the file was touched"))
+}
+
+// local returns a path of the model's in the form that the root takes, or says
+// why it cannot be in the folder. The root itself is ".". Dots are resolved
+// before links are, so "link/.." is where the link stands.
+func local(name string) (string, error) {
+	switch {
+	case name == "":
+		return ".", nil
+	case strings.ContainsRune(name, 0):
+		return "", domain.Errorf(domain.Invalid, "path: %q holds a zero byte", name)
+	case strings.HasPrefix(name, "/"), filepath.IsAbs(name):
+		return "", domain.Errorf(domain.Denied, "path: %q is absolute; give it relative to the root, like docs/notes.md", name)
+	case !filepath.IsLocal(filepath.FromSlash(name)):
+		return "", domain.Errorf(domain.Denied, "path: %q leads out of the root; give a path inside it", name)
+	}
+	return path.Clean(name), nil
+}
+
+// localFile is local for a path that must name a file.
+func localFile(name string) (string, error) {
+	clean, err := local(name)
+	if err == nil && (clean == "." || strings.HasSuffix(name, "/")) {
+		return "", domain.Errorf(domain.Invalid, "path: %q names a folder; give the path of a file", name)
+	}
+	return clean, err
+}
+
+func explain(name string, err error) error {
+	if _, ok := errors.AsType[*domain.Error](err); ok || err == nil {
+		return err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return domain.Errorf(domain.Invalid, "path: %q does not exist; list_files shows what does", name)
+	case errors.Is(err, fs.ErrExist): // where a folder was to be made
+		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", name)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return domain.Errorf(domain.Denied, "path: %q: the worker may not do that there", name)
+	case escapes(err):
+		return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
+	case errors.Is(err, syscall.ENOTDIR):
+		return domain.Errorf(domain.Invalid, "path: %q: a part of it is a file and not a folder", name)
+	case errors.Is(err, syscall.EISDIR):
+		return domain.Errorf(domain.Invalid, "path: %q is a folder", name)
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return domain.Errorf(domain.Invalid, "path: %q is too long for the file system", domain.Shorten(name, 100))
+	case errors.Is(err, syscall.ELOOP):
+		return domain.Errorf(domain.Invalid, "path: %q is a circle of symbolic links", name)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return domain.Errorf(domain.Denied, "path: %q: no space left to write it", name)
+	}
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err // without the path, which is the machine's own
+	}
+	return domain.Errorf(domain.Unavailable, "path: %q: %s", name, err)
+}
+
+// escapes reports whether a path left its root; there is no error to compare with.
+func escapes(err error) bool {
+	inner, ok := errors.AsType[*fs.PathError](err)
+	return ok && inner.Err.Error() == "path escapes from parent"
+}
+
+// shown is a path quoted where it holds what would break a line or a terminal.
+func shown(name string) string {
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+func (r *Root) kindOf(name string, info os.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return plural(info.Size(), "byte")
+	case mode.IsDir():
+		return "folder"
+	case mode&fs.ModeSymlink != 0:
+		target, err := r.root.Readlink(name)
+		if err != nil {
+			return "link"
+		}
+		return "link to " + shown(target)
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
+
+func plural[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -38,10 +38,10 @@ func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
 	s := searcher{root: r, pattern: pattern, limit: w.limit, left: r.bounds.allBytes}
 	w.deep = true
 	w.visit = func(name string, info fs.FileInfo) error {
-		if !info.Mode().IsRegular() {
-			return nil
+		if info.Mode().IsRegular() {
+			return s.file(name)
 		}
-		return s.file(name)
+		return nil
 	}
 	if err := w.walk(ctx); err != nil {
 		return "", err

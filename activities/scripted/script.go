@@ -66,12 +66,9 @@ type call struct {
 
 // A fault is how an attempt fails: with a status, or after some characters.
 type fault struct {
-	status        int
-	cut           bool
-	cutAfter      int
-	retryAfter    time.Duration
-	asked         bool
-	message, code string
+	inference.Rejection
+	cut      bool
+	cutAfter int
 }
 
 // A quoting is a text that may quote the results of tools.
@@ -155,13 +152,13 @@ func (t *turn) shared() document.Keys {
 
 func faultValue(f *fault) document.Value {
 	return document.Mapping(document.Keys{
-		{Name: "status", Value: document.Count(400, 599, func(n int64) { f.status = int(n) })},
+		{Name: "status", Value: document.Count(400, 599, func(n int64) { f.Status = int(n) })},
 		{Name: "cut_after", Value: document.Count(0, maxCount, func(n int64) { f.cut, f.cutAfter = true, int(n) })},
-		{Name: "retry_after", Value: document.Duration(func(d time.Duration) { f.retryAfter, f.asked = d, true })},
-		{Name: "message", Value: document.Text(&f.message)},
-		{Name: "code", Value: document.Text(&f.code)},
+		{Name: "retry_after", Value: document.Duration(func(d time.Duration) { f.RetryAfter, f.Asked = d, true })},
+		{Name: "message", Value: document.Text(&f.Message)},
+		{Name: "code", Value: document.Text(&f.Code)},
 	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
-		if f.cut == (f.status != 0) {
+		if f.cut == (f.Status != 0) {
 			r.Problem(node, field, "has to have either a status or cut_after")
 		}
 	})

@@ -80,10 +80,10 @@ func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract
 			return page, nil
 		case ctx.Err() != nil:
 			return page, fmt.Errorf("transcript: query the workflow: %w", context.Cause(ctx))
-		case !again(err):
-			return page, refused(run, err)
-		case try == queryTries:
-			return page, silent(cmp.Or(s.patience, queryPatience), err)
+		}
+		if own := s.unanswered(run, err, try); own != nil {
+			own.Detail = err.Error()
+			return page, own
 		}
 		select {
 		case <-ctx.Done():
@@ -109,29 +109,23 @@ func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask cont
 // unreadable is an answer that this worker cannot decode.
 type unreadable struct{ error }
 
-// again reports whether the same query may be answered later. All but these
-// are the server's or the worker's passing state.
-func again(err error) bool {
+// unanswered is the error of a query that is not made again. What
+// is none of these is the server's or the worker's passing state.
+func (s *Source) unanswered(run workflow.Execution, err error, try int) *domain.Error {
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	_, failed := errors.AsType[*serviceerror.QueryFailed](err)
 	_, garbled := errors.AsType[*unreadable](err)
-	return !gone && !failed && !garbled
-}
-
-func refused(run workflow.Execution, err error) error {
-	own := domain.CodedErrorf(domain.Internal, domain.CodeContextLost,
-		"transcript: the workflow cannot tell its messages; are all workers of the same version?")
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		own = domain.CodedErrorf(domain.Invalid, domain.CodeContextLost,
+	switch {
+	case gone:
+		return domain.CodedErrorf(domain.Invalid, domain.CodeContextLost,
 			"transcript: run %s of %s is gone from the server, and its messages with it", run.RunID, run.ID)
+	case failed || garbled:
+		return domain.CodedErrorf(domain.Internal, domain.CodeContextLost,
+			"transcript: the workflow cannot tell its messages; are all workers of the same version?")
+	case try == queryTries:
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout,
+			"transcript: the workflow did not tell its messages in %d tries of %s; is a worker of its task queue up?",
+			queryTries, cmp.Or(s.patience, queryPatience))
 	}
-	own.Detail = err.Error()
-	return own
-}
-
-func silent(patience time.Duration, err error) error {
-	own := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout,
-		"transcript: the workflow did not tell its messages in %d tries of %s; is a worker of its task queue up?", queryTries, patience)
-	own.Detail = err.Error()
-	return own
+	return nil
 }
