@@ -36,11 +36,12 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	if c.info.Attempt > 1 && !c.effect.Repeatable() {
 		return c.unknown("an earlier attempt may have begun"), nil
 	}
-	arguments, err := c.arguments(ctx)
-	if err != nil {
-		return c.notBegun(ctx, err)
+	var err error
+	arguments := request.Arguments
+	if ref := request.Reference; ref != nil {
+		arguments, err = a.config.Transcripts.Arguments(ctx, *ref, request.Position)
 	}
-	if err := c.mayBegin(ctx); err != nil {
+	if err = cmp.Or(err, c.mayBegin(ctx)); err != nil {
 		return c.notBegun(ctx, err)
 	}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
@@ -89,13 +90,6 @@ func (a *Activities) toolNames() string {
 		names = append(names, t.Spec().Name)
 	}
 	return cmp.Or(strings.Join(names, ", "), "none")
-}
-
-func (c toolCall) arguments(ctx context.Context) (string, error) {
-	if ref := c.request.Reference; ref != nil {
-		return c.activities.config.Transcripts.Arguments(ctx, *ref, c.request.Position)
-	}
-	return c.request.Arguments, nil
 }
 
 // mayBegin refuses to begin what would be cut off at once.

@@ -49,14 +49,6 @@ func (p *Provider) CheckFormat(domain.LLMConfig, domain.ResponseFormat, bool) er
 func (p *Provider) MinOutputTokens() int64 { return 1 }
 
 func (p *Provider) load(path string) (*script, error) {
-	s, err := p.read(path)
-	if err != nil {
-		return nil, domain.AsError(err).From(Name)
-	}
-	return s, nil
-}
-
-func (p *Provider) read(path string) (*script, error) {
 	if !filepath.IsAbs(path) {
 		return nil, notFound("script %q: is not an absolute path; write the model as %s/FILE with the file's full path", path, Name)
 	}
@@ -95,7 +87,7 @@ func (p *Provider) read(path string) (*script, error) {
 }
 
 func notFound(format string, args ...any) error {
-	return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, format, args...)
+	return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, format, args...).From(Name)
 }
 
 func reason(err error) error {

@@ -102,7 +102,7 @@ func parse(path string, data []byte) (*script, error) {
 		if len(data) > maxScript {
 			kind = domain.TooLarge
 		}
-		return nil, domain.Errorf(kind, "script %s", err)
+		return nil, domain.Errorf(kind, "script %s", err).From(Name)
 	}
 	return s, nil
 }
