@@ -43,11 +43,8 @@ type Option func(*Tool)
 // time-out, or domain.DefaultToolTimeout. A tool is expected to end when its context does.
 func Timeout(limit time.Duration) Option {
 	return func(t *Tool) {
-		if limit <= 0 {
-			t.fail("timeout: %s is not positive", limit)
-			return
-		}
-		t.spec.Timeout = limit
+		t.failIf(limit <= 0, "timeout: %s is not positive", limit)
+		t.spec.Timeout = max(limit, 0)
 	}
 }
 
@@ -85,9 +82,7 @@ func NewResult[Args any](name, description string, effect domain.Effect, run fun
 	if err == nil {
 		t.spec.Schema, err = encodeSchema(schema)
 	}
-	if err != nil {
-		t.fail("schema: %w", err)
-	}
+	t.failIf(err != nil, "schema: %w", err)
 	return t.with(func(ctx context.Context, object json.RawMessage) (Result, error) {
 		var args Args
 		if err := decode(object, &args); err != nil {
@@ -135,20 +130,16 @@ func (t Tool) with(run func(context.Context, json.RawMessage) (Result, error), o
 		return t
 	}
 	schema, err := output.CompileSchema(t.spec.Schema)
-	switch {
-	case err != nil:
-		t.fail("schema: %w", err)
-	case !output.IsObject(domain.ResponseFormat{Type: domain.FormatSchema, Schema: t.spec.Schema}):
-		t.fail(`schema: its type is not "object": arguments are always one JSON object`)
-	default:
-		t.schema = schema
-	}
+	t.failIf(err != nil, "schema: %w", err)
+	t.failIf(!output.IsObject(domain.ResponseFormat{Type: domain.FormatSchema, Schema: t.spec.Schema}),
+		`schema: its type is not "object": arguments are always one JSON object`)
+	t.schema = schema
 	return t
 }
 
-// fail keeps the first thing that is wrong.
-func (t *Tool) fail(format string, args ...any) {
-	if t.err == nil {
+// failIf keeps the first thing that is wrong.
+func (t *Tool) failIf(wrong bool, format string, args ...any) {
+	if wrong && t.err == nil {
 		t.err = fmt.Errorf("tool %q: "+format, append([]any{t.spec.Name}, args...)...)
 	}
 }
@@ -158,19 +149,14 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // Check says what is wrong with the tool as it was made: its name, effect,
 // timeout or schema, or that it has no function.
 func (t Tool) Check() error {
-	switch effect := new(domain.Effect).UnmarshalText([]byte(t.spec.Effect)); {
-	case !validName.MatchString(t.spec.Name):
-		return fmt.Errorf("tool %q: name: use 1 to 64 letters, digits, dashes and underscores", t.spec.Name)
-	case effect != nil:
-		return fmt.Errorf("tool %q: %w", t.spec.Name, effect)
-	case t.spec.Timeout < 0:
-		return fmt.Errorf("tool %q: timeout: %s is negative", t.spec.Name, t.spec.Timeout)
-	case t.err != nil:
-		return t.err
-	case t.schema == nil:
-		return fmt.Errorf("tool %q: it was not made with New, NewResult or FromSpec", t.spec.Name)
-	}
-	return nil
+	made := t.err
+	t.err = nil
+	effect := new(domain.Effect).UnmarshalText([]byte(t.spec.Effect))
+	t.failIf(!validName.MatchString(t.spec.Name), "name: use 1 to 64 letters, digits, dashes and underscores")
+	t.failIf(effect != nil, "%w", effect)
+	t.failIf(t.spec.Timeout < 0, "timeout: %s is negative", t.spec.Timeout)
+	t.failIf(made == nil && t.run == nil, "it was not made with New, NewResult or FromSpec")
+	return cmp.Or(t.err, made)
 }
 
 // Spec is what the model and the workflow know of the tool.
