@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -95,21 +96,18 @@ func (c content) lines(from, to int) (string, error) {
 	if from > len(all) {
 		return "", domain.Errorf(domain.Invalid, "from_line: %d is past the end: %q has %s", from, c.name, total)
 	}
-	if to == 0 || to > len(all) {
-		to = len(all)
-	}
+	to = min(cmp.Or(to, len(all)), len(all))
 	size, last := 0, from-1
 	for last < to && size+len(all[last]) <= maxShown {
 		size += len(all[last])
 		last++
 	}
 	text, note := strings.Join(all[from-1:last], ""), ""
-	switch {
-	case last == from-1:
+	if last == from-1 {
 		line := all[last]
 		text, last = domain.Shorten(line, maxShown), from
 		note = fmt.Sprintf("; of line %d only the first %d of %d bytes", from, len(text), len(line))
-	case last < to:
+	} else if last < to {
 		note = fmt.Sprintf("; read on with from_line %d", last+1)
 	}
 	if from == 1 && last == len(all) && !c.cut {

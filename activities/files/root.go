@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,9 +86,8 @@ func errNotTouched() error {
 // why it cannot be in the folder. The root itself is ".". Dots are resolved
 // before links are, so "link/.." is where the link stands.
 func local(name string) (string, error) {
+	name = cmp.Or(name, ".")
 	switch {
-	case name == "":
-		return ".", nil
 	case strings.ContainsRune(name, 0):
 		return "", domain.Errorf(domain.Invalid, "path: %q holds a zero byte", name)
 	case strings.HasPrefix(name, "/"), filepath.IsAbs(name):
@@ -152,20 +152,20 @@ func shown(name string) string {
 }
 
 func (r *Root) kindOf(name string, info os.FileInfo) string {
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
+	switch info.Mode().Type() {
+	case 0:
 		return plural(info.Size(), "byte")
-	case mode.IsDir():
+	case fs.ModeDir:
 		return "folder"
-	case mode&fs.ModeSymlink != 0:
+	case fs.ModeSymlink:
 		target, err := r.root.Readlink(name)
 		if err != nil {
 			return "link"
 		}
 		return "link to " + shown(target)
-	case mode&fs.ModeNamedPipe != 0:
+	case fs.ModeNamedPipe:
 		return "pipe"
-	case mode&fs.ModeSocket != 0:
+	case fs.ModeSocket:
 		return "socket"
 	}
 	return "device"

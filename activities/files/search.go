@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"everstep/domain"
 )
@@ -50,12 +49,13 @@ func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
 }
 
 func parsePattern(pattern string, literal bool) (*regexp.Regexp, error) {
-	switch {
-	case pattern == "":
+	if pattern == "" {
 		return nil, domain.Errorf(domain.Invalid, "pattern: it is empty; say what to find")
-	case len(pattern) > maxPattern:
+	}
+	if len(pattern) > maxPattern {
 		return nil, domain.Errorf(domain.Invalid, "pattern: it has %d bytes; %d are allowed", len(pattern), maxPattern)
-	case literal:
+	}
+	if literal {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	compiled, err := regexp.Compile(pattern)
@@ -83,15 +83,16 @@ func (s *searcher) file(name string) error {
 		return fs.SkipAll
 	}
 	found, err := s.root.open(name)
-	s.left -= int64(len(found.text))
-	switch {
-	case err != nil:
+	if err != nil {
 		s.unread++
 		return nil
-	case found.binary:
+	}
+	s.left -= int64(len(found.text))
+	if found.binary {
 		s.binary++
 		return nil
-	case found.cut:
+	}
+	if found.cut {
 		s.cut++
 	}
 	number := 0
@@ -116,10 +117,7 @@ func excerpt(line string, at int) string {
 	if len(line) <= maxLine {
 		return line
 	}
-	from := min(max(at-maxLine/3, 0), len(line)-maxLine)
-	for from > 0 && !utf8.RuneStart(line[from]) {
-		from--
-	}
+	from := len(domain.Shorten(line, min(max(at-maxLine/3, 0), len(line)-maxLine)))
 	text := domain.Shorten(line[from:], maxLine)
 	if from > 0 {
 		text = "…" + text

@@ -48,12 +48,12 @@ func (r *Root) walker(start, pattern string, limit, usual, most int) (*walker, e
 // walk visits start's entries, or start itself where it is a file.
 func (w *walker) walk(ctx context.Context) error {
 	info, err := w.root.root.Stat(w.start)
-	switch {
-	case err != nil:
+	if err != nil {
 		return explain(w.start, err)
-	case info.IsDir():
+	}
+	if info.IsDir() {
 		err = w.enter(ctx, w.start)
-	case w.chosen.match(path.Base(w.start)):
+	} else if w.chosen.match(path.Base(w.start)) {
 		err = w.visit(w.start, info)
 	}
 	if errors.Is(err, fs.SkipAll) {
@@ -176,10 +176,9 @@ func (g glob) match(name string) bool {
 	for _, part := range g.parts {
 		next := make([]bool, len(names)+1)
 		for j := range reached {
-			switch {
-			case part == "**":
+			if part == "**" {
 				next[j] = reached[j] || j > 0 && next[j-1]
-			case j > 0 && reached[j-1]:
+			} else if j > 0 && reached[j-1] {
 				next[j], _ = path.Match(part, names[j-1])
 			}
 		}

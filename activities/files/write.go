@@ -52,12 +52,10 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) }); err != nil {
-			return "", err
-		}
+		err = r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) })
 		before, _, _ := strings.Cut(found.text, args.Old)
 		line := 1 + strings.Count(before, "\n")
-		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), nil
+		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), err
 	})
 }
 
@@ -76,26 +74,27 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := r.replace(ctx, name, args.Content, perm, func() error { return nil }); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), nil
+		err = r.replace(ctx, name, args.Content, perm, func() error { return nil })
+		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), err
 	})
 }
 
 // writable returns the permissions of the file that is replaced, zero for a new one.
 func (r *Root) writable(name string) (fs.FileMode, error) {
 	info, err := r.root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
-	case err != nil:
+	}
+	if err != nil {
 		return 0, explain(name, err)
-	case info.Mode().IsRegular() && info.Mode().Perm()&0o200 == 0:
-		return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
-	case info.Mode().IsRegular():
-		return info.Mode().Perm(), nil
-	case info.Mode()&fs.ModeSymlink != 0:
+	}
+	switch perm := info.Mode().Perm(); info.Mode().Type() {
+	case 0:
+		if perm&0o200 == 0 {
+			return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
+		}
+		return perm, nil
+	case fs.ModeSymlink:
 		return 0, r.linked(name)
 	}
 	return 0, domain.Errorf(domain.Invalid, "path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
@@ -196,11 +195,12 @@ func (c content) edited(args editArgs) (string, error) {
 	case c.binary:
 		return "", domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", c.name)
 	}
-	switch first := strings.Index(c.text, args.Old); first {
-	case -1:
+	before, after, found := strings.Cut(c.text, args.Old)
+	if !found {
 		return "", domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", c.name)
-	case strings.LastIndex(c.text, args.Old):
-		return c.text[:first] + args.New + c.text[first+len(args.Old):], nil
 	}
-	return "", domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", c.name)
+	if strings.LastIndex(c.text, args.Old) != len(before) {
+		return "", domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", c.name)
+	}
+	return before + args.New + after, nil
 }
