@@ -99,10 +99,10 @@ func (t Table) With(path string) (Table, error) {
 		return t, domain.Errorf(domain.Invalid, "is empty; name a file of prices, YAML or JSON")
 	}
 	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
+	if err == nil && info.IsDir() {
 		return t, domain.Errorf(domain.Invalid, "%s: is a directory; name a file of prices, YAML or JSON", path)
-	case err == nil && info.Size() > maxFile:
+	}
+	if err == nil && info.Size() > maxFile {
 		return t, domain.Errorf(domain.TooLarge, "%s: has %d bytes, more than %d; name a file of prices", path, info.Size(), maxFile)
 	}
 	data, err := os.ReadFile(path)

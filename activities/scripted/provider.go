@@ -46,6 +46,7 @@ func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
 // CheckFormat takes every format: a script answers what its file says.
 func (p *Provider) CheckFormat(domain.LLMConfig, domain.ResponseFormat, bool) error { return nil }
 
+// MinOutputTokens is the smallest bound of an answer.
 func (p *Provider) MinOutputTokens() int64 { return 1 }
 
 func (p *Provider) load(path string) (*script, error) {
@@ -53,17 +54,15 @@ func (p *Provider) load(path string) (*script, error) {
 		return nil, notFound("script %q: is not an absolute path; write the model as %s/FILE with the file's full path", path, Name)
 	}
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound("script %s: there is no such file on the worker; check the path", path)
-	case err != nil:
-		return nil, notFound("script %s: cannot be read: %s", path, reason(err))
-	case !info.Mode().IsRegular():
+	}
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, notFound("script %s: is not a file; give the file's path", path)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known, ok := p.scripts[path]; ok && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
+	if known, ok := p.scripts[path]; ok && err == nil && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
 		return known.script, nil
 	}
 	var data []byte
@@ -199,16 +198,12 @@ type performance struct {
 	shown int
 }
 
-const (
-	minPieces = 20
-	pieceTime = 50 * time.Millisecond
-)
-
-// play streams the first end characters evenly over the turn's delay.
+// play streams the first end characters evenly over the turn's delay: one piece
+// in 50 ms, and 20 at least.
 func (p *performance) play(ctx context.Context, end int) error {
 	pieces := 1
 	if p.turn.delay > 0 {
-		pieces = max(minPieces, int(min(p.turn.delay/pieceTime, 10_000)))
+		pieces = max(20, int(min(p.turn.delay/(50*time.Millisecond), 10_000)))
 	}
 	if p.turn.reasoning != "" {
 		p.emit(inference.Delta{Reasoning: p.turn.reasoning})

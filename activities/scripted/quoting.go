@@ -135,12 +135,13 @@ func head(n int, list any) ([]any, error) {
 
 func pick(list any, last bool) (any, error) {
 	all, err := items(list)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(all) == 0:
+	}
+	if len(all) == 0 {
 		return nil, errors.New("the list is empty")
-	case last:
+	}
+	if last {
 		return all[len(all)-1], nil
 	}
 	return all[0], nil

@@ -16,7 +16,6 @@ import (
 
 const (
 	maxScript = 1 << 20
-	maxDelay  = 24 * time.Hour
 	maxCount  = 1 << 40
 )
 
@@ -30,17 +29,18 @@ type script struct {
 const defaultSummary = "This is summary %d, which the script does not give."
 
 func (s *script) at(call inference.Call) (turn, error) {
-	n := call.Inference
-	switch {
-	case call.Summary && n >= 0 && n < len(s.summaries):
-		return s.summaries[n], nil
-	case call.Summary:
-		return turn{text: &quoting{plain: fmt.Sprintf(defaultSummary, n+1)}, finish: domain.FinishStop}, nil
-	case n < 0 || n >= len(s.turns):
-		return turn{}, domain.Errorf(domain.Invalid, "script %s: has %d turns, and the conversation is at number %d; add turns",
-			s.path, len(s.turns), n+1).From(Name)
+	n, turns := call.Inference, s.turns
+	if call.Summary {
+		turns = s.summaries
 	}
-	return s.turns[n], nil
+	if n < len(turns) {
+		return turns[n], nil
+	}
+	if call.Summary {
+		return turn{text: &quoting{plain: fmt.Sprintf(defaultSummary, n+1)}, finish: domain.FinishStop}, nil
+	}
+	return turn{}, domain.Errorf(domain.Invalid, "script %s: has %d turns, and the conversation is at number %d; add turns",
+		s.path, len(turns), n+1).From(Name)
 }
 
 type turn struct {
@@ -145,7 +145,7 @@ func (t *turn) shared() document.Keys {
 			tokens("cache_read_tokens", &t.usage.CacheReadTokens), tokens("cache_write_tokens", &t.usage.CacheWriteTokens),
 			tokens("reasoning_tokens", &t.usage.ReasoningTokens),
 		})},
-		{Name: "delay", Value: document.Duration(func(d time.Duration) { t.delay = min(d, maxDelay) })},
+		{Name: "delay", Value: document.Duration(func(d time.Duration) { t.delay = min(d, 24*time.Hour) })},
 		{Name: "failures", Value: document.ListOf(&t.failures, faultValue)},
 	}
 }

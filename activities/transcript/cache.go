@@ -78,6 +78,7 @@ func (c *Cache) Find(agent string) (domain.Log, contract.Resolved, bool) {
 	return it.log, it.resolved, true
 }
 
+// Drop forgets an agent.
 func (c *Cache) Drop(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
