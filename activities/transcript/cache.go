@@ -120,10 +120,10 @@ func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 
 // merge returns all that came, and of what was held whatever the digests allow.
 func merge(held, came domain.Log) domain.Log {
-	switch {
-	case held.Base() <= came.Base() && has(held, came.Ref()):
+	if held.Base() <= came.Base() && has(held, came.Ref()) {
 		return held
-	case came.Base() <= held.Base():
+	}
+	if came.Base() <= held.Base() {
 		longer, _ := extended(came, held)
 		return longer
 	}

@@ -75,10 +75,10 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
 	for try := 1; ; try++ {
 		page, err := s.queryOnce(ctx, run, ask)
-		switch {
-		case err == nil:
+		if err == nil {
 			return page, nil
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return page, fmt.Errorf("transcript: query the workflow: %w", context.Cause(ctx))
 		}
 		if own := s.unanswered(run, err, try); own != nil {
@@ -115,14 +115,15 @@ func (s *Source) unanswered(run workflow.Execution, err error, try int) *domain.
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	_, failed := errors.AsType[*serviceerror.QueryFailed](err)
 	_, garbled := errors.AsType[*unreadable](err)
-	switch {
-	case gone:
+	if gone {
 		return domain.CodedErrorf(domain.Invalid, domain.CodeContextLost,
 			"transcript: run %s of %s is gone from the server, and its messages with it", run.RunID, run.ID)
-	case failed || garbled:
+	}
+	if failed || garbled {
 		return domain.CodedErrorf(domain.Internal, domain.CodeContextLost,
 			"transcript: the workflow cannot tell its messages; are all workers of the same version?")
-	case try == queryTries:
+	}
+	if try == queryTries {
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout,
 			"transcript: the workflow did not tell its messages in %d tries of %s; is a worker of its task queue up?",
 			queryTries, cmp.Or(s.patience, queryPatience))

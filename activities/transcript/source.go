@@ -159,10 +159,11 @@ func (s *Source) Arguments(ctx context.Context, ref contract.ArgumentsRef, posit
 func (s *Source) arguments(ctx context.Context, run workflow.Execution, ref contract.ArgumentsRef, position int) (string, error) {
 	index := ref.Message
 	right := func(e domain.Entry) (arguments string, ok bool) {
-		if calls := e.Message.ToolCalls; position >= 0 && position < len(calls) {
-			arguments = calls[position].Arguments
+		calls := e.Message.ToolCalls
+		if position < 0 || position >= len(calls) {
+			return "", false
 		}
-		return arguments, domain.DigestOf([]byte(arguments)) == ref.Digest
+		return calls[position].Arguments, domain.DigestOf([]byte(calls[position].Arguments)) == ref.Digest
 	}
 	log, _, _ := s.Cache.Find(run.ID)
 	if found, ok := log.At(index); ok {
