@@ -152,23 +152,14 @@ func shown(name string) string {
 }
 
 func (r *Root) kindOf(name string, info os.FileInfo) string {
-	switch info.Mode().Type() {
-	case 0:
+	if info.Mode().IsRegular() {
 		return plural(info.Size(), "byte")
-	case fs.ModeDir:
-		return "folder"
-	case fs.ModeSymlink:
-		target, err := r.root.Readlink(name)
-		if err != nil {
-			return "link"
-		}
-		return "link to " + shown(target)
-	case fs.ModeNamedPipe:
-		return "pipe"
-	case fs.ModeSocket:
-		return "socket"
 	}
-	return "device"
+	if target, err := r.root.Readlink(name); err == nil {
+		return "link to " + shown(target)
+	}
+	words := map[fs.FileMode]string{fs.ModeDir: "folder", fs.ModeSymlink: "link", fs.ModeNamedPipe: "pipe", fs.ModeSocket: "socket"}
+	return cmp.Or(words[info.Mode().Type()], "device")
 }
 
 func plural[N int | int64](n N, what string) string {

@@ -88,14 +88,14 @@ func (r *Root) writable(name string) (fs.FileMode, error) {
 	if err != nil {
 		return 0, explain(name, err)
 	}
-	switch perm := info.Mode().Perm(); info.Mode().Type() {
-	case 0:
-		if perm&0o200 == 0 {
-			return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
-		}
-		return perm, nil
-	case fs.ModeSymlink:
+	if info.Mode()&fs.ModeSymlink != 0 {
 		return 0, r.linked(name)
+	}
+	if info.Mode().IsRegular() && info.Mode()&0o200 == 0 {
+		return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
+	}
+	if info.Mode().IsRegular() {
+		return info.Mode().Perm(), nil
 	}
 	return 0, domain.Errorf(domain.Invalid, "path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
 }

@@ -244,7 +244,7 @@ func (p *performance) begin() {
 
 func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig) (inference.Answer, error) {
 	if !f.cut {
-		return inference.Answer{Partial: true}, f.Rejection.Error(config)
+		return inference.Answer{Partial: true}, f.Error(config)
 	}
 	if err := p.play(ctx, min(f.cutAfter, len(p.text))); err != nil {
 		return p.partial(), interrupted(err)
