@@ -29,6 +29,7 @@ models:
   mine/exact: {input: 0.000123456, output: 1e-2}
   mine/base: &base {input: 1, output: 2}
   mine/same: *base
+  mine/open: {input: 1, output: 2, max_output_tokens: 5}
   mine/edges: {input: 10000, output: 0.0001, cache_read: 1.00000000000000000000000000000000000000, context_window: 100, max_output_tokens: 100}
 `)
 	facts, ok := table.Find("mine", "big", false)

@@ -119,7 +119,7 @@ func (t Table) WithData(path string, data []byte) (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	own := make(map[name]Facts, len(t.own)+len(models))
+	own := make(map[name]Facts)
 	maps.Copy(own, t.own)
 	maps.Copy(own, models)
 	t.own = own
@@ -166,7 +166,7 @@ func (f Facts) over(other Facts) Facts {
 
 // undated takes -latest, -2025-08-07 or -20250807 from the end of a model's name.
 func undated(model string) (base string, ok bool) {
-	if base, ok := strings.CutSuffix(model, "-latest"); ok && base != "" {
+	if base, ok := strings.CutSuffix(model, "-latest"); ok {
 		return base, true
 	}
 	for _, form := range []string{"-2006-01-02", "-20060102"} {
