@@ -5,41 +5,28 @@ import (
 	"fmt"
 	"slices"
 
+	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
 	"everstep/domain"
 )
 
-// known is what the worker knows of a model; zero for one of which it knows
-// nothing, which may be able to do anything.
+// known is what the worker knows of a model; zero: nothing, so it may be able to do anything.
 func (a *Activities) known(model domain.LLMConfig) modelfacts.Facts {
-	if a.config.Facts != nil {
-		if facts, ok := a.config.Facts(model); ok {
-			return facts
-		}
+	if facts, ok := a.config.Facts(model); ok {
+		return facts
 	}
 	return modelfacts.Facts{}
 }
 
-// cannot reports whether a model is known to lack an ability.
 func cannot(ability *bool) bool { return ability != nil && !*ability }
 
-// lacks is the error of a model that is known to be unable to do what a field
-// asks for. It says who says so, since that may be wrong.
+// lacks is the error of a model that is known to lack what a field asks for.
 func lacks(field string, model domain.LLMConfig, facts modelfacts.Facts, what, remedy string) *domain.Error {
 	return domain.Errorf(domain.Invalid, "%s: model %s takes no %s (%s); %s, take another model, or say otherwise in a file of prices",
 		field, domain.Shorten(model.Provider+"/"+model.Model, 128), what, facts.Source, remedy)
 }
 
-// checkTools refuses tools where the model is known to take none.
-func (a *Activities) checkTools(definition domain.Definition) error {
-	if facts := a.known(definition.Model); len(definition.Tools) > 0 && cannot(facts.Tools) {
-		return lacks("tools", definition.Model, facts, "tools", "leave tools out")
-	}
-	return nil
-}
-
-// checkImages refuses to send images to a model that is known to see none. They
-// come with messages, so it is asked before each request.
+// checkImages is asked before each request, since images come with messages.
 func (c *modelCall) checkImages() error {
 	facts := c.activities.known(c.call.Config)
 	if !cannot(facts.Images) {
@@ -53,32 +40,34 @@ func (c *modelCall) checkImages() error {
 	return nil
 }
 
-// checkFallbacks refuses at the start what could only fail once a fallback takes
-// over. Its key may come until then.
+// serves finds who speaks to a definition's model, and how it is told of the
+// response format, and refuses a model that cannot do what the definition asks.
+func (a *Activities) serves(ctx context.Context, definition domain.Definition, later bool) (inference.Provider, domain.OutputMode, error) {
+	provider, err := a.provider(definition.Model)
+	if err != nil {
+		return nil, "", err
+	}
+	err = provider.Check(ctx, definition.Model)
+	if err != nil && (!later || domain.AsError(err).Kind == domain.Invalid) {
+		return nil, "", err
+	}
+	if facts := a.known(definition.Model); len(definition.Tools) > 0 && cannot(facts.Tools) {
+		return nil, "", lacks("tools", definition.Model, facts, "tools", "leave tools out")
+	}
+	mode, err := a.outputMode(definition, provider)
+	return provider, mode, err
+}
+
+// checkFallbacks refuses at the start what could only fail later, but for a key.
 func (a *Activities) checkFallbacks(ctx context.Context, definition domain.Definition) error {
 	for i, fallback := range definition.Fallbacks {
 		own := definition
 		own.Model = fallback.Model
-		if err := a.checkFallback(ctx, own); err != nil {
+		if _, _, err := a.serves(ctx, own, true); err != nil {
 			failed := *domain.AsError(err)
 			failed.Message = fmt.Sprintf("fallbacks[%d]: %s", i, failed.Message)
 			return &failed
 		}
 	}
 	return nil
-}
-
-func (a *Activities) checkFallback(ctx context.Context, definition domain.Definition) error {
-	provider, err := a.provider(definition.Model)
-	if err != nil {
-		return err
-	}
-	if err := provider.Check(ctx, definition.Model); err != nil && domain.AsError(err).Kind == domain.Invalid {
-		return err
-	}
-	if err := a.checkTools(definition); err != nil {
-		return err
-	}
-	_, err = a.outputMode(definition, provider)
-	return err
 }

@@ -1,12 +1,14 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"gocloud.dev/blob"
 
@@ -27,8 +29,7 @@ type Config struct {
 	Tools []tool.Tool
 	// Hooks are those that agents may use. The same set decides in the workflow.
 	Hooks hook.Set
-	// Compilers choose what a model sees, beside those that Everstep has, by the
-	// name that definitions use. Nil: none.
+	// Compilers are those beside Everstep's own, by the name that definitions use.
 	Compilers map[string]Compiler
 	// Facts says what is known of a model: its price, its window. Nil: nothing.
 	Facts func(domain.LLMConfig) (modelfacts.Facts, bool)
@@ -37,8 +38,7 @@ type Config struct {
 	// Storage takes segments of transcripts. Nil: there is none, and executions
 	// that outgrow what a run can hand to the next one fail.
 	Storage *blob.Bucket
-	// Secrets are taken out of what models, tools and hooks say, before any of
-	// it leaves the worker. Nil: there are none.
+	// Secrets are taken out of what models, tools and hooks say. Nil: there are none.
 	Secrets Secrets
 	// Limits are the providers' whose use is limited, by their names. Nil: none is.
 	Limits map[string]Limit
@@ -47,28 +47,24 @@ type Config struct {
 	// CancelGrace is how long a tool may go on after its context has ended,
 	// before it is left to itself. Zero: 5 s.
 	CancelGrace time.Duration
-	// ShutdownGrace is how long a tool may go on undisturbed after the worker
-	// was told to stop. It and CancelGrace together must be shorter than the
-	// worker's WorkerStopTimeout, or what came of the tool is not reported.
-	// Zero: 5 s.
+	// ShutdownGrace is how long a tool may go on undisturbed after the worker was
+	// told to stop: with CancelGrace less than the worker's WorkerStopTimeout, or
+	// what came of the tool is not reported. Zero: 5 s.
 	ShutdownGrace time.Duration
-	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval: how long
-	// it may hold a heartbeat back. Zero: 5 s.
+	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval. Zero: 5 s.
 	HeartbeatThrottle time.Duration
 }
 
-// A Compiler chooses what a model sees of a conversation, at the time when it is
-// read. It gets the entries that no edit hides, and may leave out, order and
-// shorten; the transcript keeps all of it. It is used by many activities at once
-// and has to do the same each time, or a retried inference sees another
-// conversation. A call without its result, or a result without its call, is
-// left out of what it returns.
+// A Compiler chooses what a model sees of a conversation: it gets the entries that
+// no edit hides, and may leave out, order and shorten. It is used by many activities
+// at once and has to do the same each time, or a retried inference sees another
+// conversation. A call without its result, or a result without its call, is left
+// out of what it returns.
 type Compiler func([]domain.Entry) []domain.Message
 
 const defaultGrace = 5 * time.Second
 
-// Activities does the work. It is safe for concurrent use and keeps nothing
-// between calls that decides anything.
+// Activities does the work. It is safe for concurrent use.
 type Activities struct {
 	config  Config
 	tools   map[string]tool.Tool
@@ -78,13 +74,14 @@ type Activities struct {
 // New checks the configuration and reports all that is wrong with it.
 func New(config Config) (*Activities, error) {
 	var wrong []error
-	if config.Transcripts == nil {
-		wrong = append(wrong, errors.New("transcripts: missing; activities cannot find conversations without a source"))
-	}
-	for name, provider := range config.Providers {
-		if name == "" || provider == nil {
-			wrong = append(wrong, fmt.Errorf("provider %q: it needs a name and an implementation", name))
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
+	}
+	check(config.Transcripts != nil, "transcripts: missing; activities cannot find conversations without a source")
+	for name, provider := range config.Providers {
+		check(name != "" && provider != nil, "provider %q: it needs a name and an implementation", name)
 	}
 	tools := make(map[string]tool.Tool, len(config.Tools))
 	for _, t := range config.Tools {
@@ -93,37 +90,29 @@ func New(config Config) (*Activities, error) {
 			continue
 		}
 		name := t.Spec().Name
-		if _, taken := tools[name]; taken {
-			wrong = append(wrong, fmt.Errorf("tool %q: name: two tools have it; rename one", name))
-		}
+		_, taken := tools[name]
+		check(!taken, "tool %q: name: two tools have it; rename one", name)
 		tools[name] = t
 	}
 	for name, compiler := range config.Compilers {
-		switch {
+		switch err := new(domain.Compiler).UnmarshalText([]byte(name)); {
 		case name == "" || compiler == nil:
-			wrong = append(wrong, fmt.Errorf("compiler %q: it needs a name and a function", name))
+			check(false, "compiler %q: it needs a name and a function", name)
 		case domain.Compiler(name).Builtin():
-			wrong = append(wrong, fmt.Errorf("compiler %q: name: Everstep has one of that name; take another", name))
+			check(false, "compiler %q: name: Everstep has one of that name; take another", name)
 		default:
-			if err := new(domain.Compiler).UnmarshalText([]byte(name)); err != nil {
-				wrong = append(wrong, err)
-			}
+			check(err == nil, "%w", err)
 		}
 	}
-	if config.CancelGrace < 0 || config.ShutdownGrace < 0 {
-		wrong = append(wrong, errors.New("cancel grace, shutdown grace: a time cannot be negative"))
-	}
+	check(config.CancelGrace >= 0 && config.ShutdownGrace >= 0, "cancel grace, shutdown grace: a time cannot be negative")
 	if err := errors.Join(wrong...); err != nil {
 		return nil, fmt.Errorf("activities: %w", err)
 	}
-	if config.CancelGrace == 0 {
-		config.CancelGrace = defaultGrace
-	}
-	if config.ShutdownGrace == 0 {
-		config.ShutdownGrace = defaultGrace
-	}
-	if config.Secrets == nil {
-		config.Secrets = noSecrets{}
+	config.CancelGrace = cmp.Or(config.CancelGrace, defaultGrace)
+	config.ShutdownGrace = cmp.Or(config.ShutdownGrace, defaultGrace)
+	config.Secrets = cmp.Or[Secrets](config.Secrets, noSecrets{})
+	if config.Facts == nil {
+		config.Facts = func(domain.LLMConfig) (facts modelfacts.Facts, ok bool) { return facts, false }
 	}
 	if config.At == nil {
 		config.At = func(context.Context, contract.Boundary) {}
@@ -150,4 +139,24 @@ func (a *Activities) RegisterInference(r worker.ActivityRegistry) {
 // register does not compile where an activity's types are not its contract's.
 func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, In) (Out, error)) {
 	r.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: string(name)})
+}
+
+// Record writes a range of the transcript to storage, and answers where it is.
+// It may run any number of times: see transcript.Source.Record.
+//
+// A transcript that cannot be read back any more fails for good, with the code
+// context_lost. A storage or a workflow that does not answer is tried again.
+func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
+	defer pulse(ctx)()
+	segment, err := a.config.Transcripts.Record(ctx, request)
+	switch {
+	case err == nil:
+		return segment, nil
+	case temporal.IsCanceledError(context.Cause(ctx)):
+		return contract.Segment{}, ctx.Err()
+	case ctx.Err() != nil:
+		return contract.Segment{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+			"record: cut off before the segment was written"))
+	}
+	return contract.Segment{}, failure(domain.AsError(err))
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -20,36 +20,19 @@ import (
 // the request names, compiles it, asks the model, and returns the new message.
 //
 // It fails only where the attempt surely cost nothing, so that Temporal may try
-// again. Whatever may have been billed is a reply: the answer, what had come of
-// it when a stop or the worker's end cut it off, or the failure with its usage.
-// It is safe to run twice: an attempt that finds the heartbeat of one that was
-// lost after its request counts that one as spent, and does not begin where the
-// budget no longer covers another.
+// again; whatever may have been billed is a reply. It is safe to run twice: an
+// attempt that finds the heartbeat of one that was lost after its request counts
+// that one as spent, and does not begin where the budget does not cover another.
 func (a *Activities) CallModel(ctx context.Context, request contract.ModelRequest) (contract.ModelReply, error) {
 	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
 	c.pulse = startModelPulse(ctx, c.info, a.config.HeartbeatThrottle, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseWaiting,
-		Attempt: c.attempt(), Spent: c.spent,
+		Attempt: c.tries(), Spent: c.spent,
 	})
 	defer c.pulse.stop()
 
-	stoppable, cancel := whileWorking(ctx)
-	defer cancel()
-	provider, err := c.prepare(stoppable)
-	if err != nil {
-		return c.failed(ctx, inference.Answer{Partial: true}, err)
-	}
-	if err := c.rerouted(); err != nil {
-		return c.failed(ctx, inference.Answer{Partial: true}, err)
-	}
-	c.pulse.requested(stoppable, c.reserved())
-	if stoppable.Err() != nil {
-		return c.failed(ctx, inference.Answer{Partial: true}, context.Cause(stoppable))
-	}
-	a.config.At(ctx, contract.BeforeRequest)
-	answer, err := c.inTime(stoppable, provider)
-	c.metered(answer, err)
+	answer, err := c.attempt(ctx)
 	if err != nil {
 		return c.failed(ctx, answer, err)
 	}
@@ -57,18 +40,14 @@ func (a *Activities) CallModel(ctx context.Context, request contract.ModelReques
 	return c.answered(ctx, answer)
 }
 
-// errWorkerStops is the cause of a context that a stopping worker has ended.
-var errWorkerStops = errors.New("the worker is stopping")
-
-// whileWorking returns a context that ends when the worker is told to stop,
-// long before the activity's own does.
+// whileWorking returns a context that ends as soon as the worker is told to stop.
 func whileWorking(ctx context.Context) (context.Context, func()) {
 	stopping := activity.GetWorkerStopChannel(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-stopping:
-			cancel(errWorkerStops)
+			cancel(worker.ErrWorkerShutdown)
 		case <-ctx.Done():
 		}
 	}()
@@ -82,10 +61,8 @@ type modelCall struct {
 	info       activity.Info
 	pulse      *modelPulse
 	call       inference.Call
-	// summary is set where the call sums up.
-	summary *summary
-	// limit is how long the attempt may take.
-	limit time.Duration
+	summary    *summary
+	limit      time.Duration
 	// price is the model's; nil where nobody knows it.
 	price *domain.Price
 	// spent is what attempts before this one, lost in this activity, may have cost.
@@ -94,8 +71,29 @@ type modelCall struct {
 	sent atomic.Bool
 }
 
-// attempt counts the tries of this inference from 1, over all activities.
-func (c *modelCall) attempt() int { return c.request.Attempts + int(c.info.Attempt) }
+// attempt is the attempt up to the model's answer, or what had come of it.
+func (c *modelCall) attempt(ctx context.Context) (inference.Answer, error) {
+	ctx, cancel := whileWorking(ctx)
+	defer cancel()
+	provider, err := c.prepare(ctx)
+	if err == nil {
+		err = c.rerouted()
+	}
+	if err == nil {
+		c.pulse.requested(ctx, c.reserved())
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return inference.Answer{Partial: true}, err
+	}
+	c.activities.config.At(ctx, contract.BeforeRequest)
+	answer, err := c.inTime(ctx, provider)
+	c.metered(answer, err)
+	return answer, err
+}
+
+// tries counts the attempts at this inference from 1, over all activities.
+func (c *modelCall) tries() int { return c.request.Attempts + int(c.info.Attempt) }
 
 // prepare puts together what is sent, and refuses what the budget does not cover.
 func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
@@ -118,7 +116,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		System:          definition.SystemPrompt,
 		MaxOutputTokens: smallest(c.request.MaxOutputTokens, definition.Model.MaxOutputTokens),
 		Inference:       c.request.Inference,
-		Attempt:         c.attempt(),
+		Attempt:         c.tries(),
 		Sent:            func() { c.sent.Store(true) },
 	}
 	if !c.request.WithoutTools {
@@ -139,9 +137,6 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	}
 	return provider, c.cover(provider.MinOutputTokens())
 }
-
-// errLate is the cause of a context that the attempt's time-out has ended.
-var errLate = errors.New("the attempt took too long")
 
 // inTime asks the model for as long as an attempt may take. The server allows a
 // while more, so that what had come by then is reported and counted.
@@ -166,7 +161,7 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (ans
 	defer func() { answer = hiddenAnswer(secrets, answer) }()
 	defer func() {
 		if p := recover(); p != nil {
-			activity.GetLogger(ctx).Error("provider panicked", "provider", c.call.Config.Provider, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			logPanic(ctx, "provider", p, "provider", c.call.Config.Provider)
 			answer, err = inference.Answer{Partial: true}, fmt.Errorf("provider %s panicked", c.call.Config.Provider)
 		}
 	}()
@@ -183,11 +178,9 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (ans
 	})
 }
 
-// stopped reports whether the end of the activity's context is a stop: nothing
-// else may ever look like one.
+// stopped reports whether the activity was cancelled: nothing else may look like it.
 func stopped(ctx context.Context) bool { return temporal.IsCanceledError(context.Cause(ctx)) }
 
-// workerStops reports whether the worker was told to stop.
 func workerStops(ctx context.Context) bool {
 	select {
 	case <-activity.GetWorkerStopChannel(ctx):

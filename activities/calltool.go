@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,7 +23,9 @@ import (
 // and a second attempt at it runs nothing.
 func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest) (contract.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
-	defer pulse(ctx, c.heartbeat())()
+	defer pulse(ctx, contract.Heartbeat{
+		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(c.info.Attempt),
+	})()
 
 	called, ok := a.tools[request.Name]
 	if !ok {
@@ -33,11 +36,12 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	if c.info.Attempt > 1 && !c.effect.Repeatable() {
 		return c.unknown("an earlier attempt may have begun"), nil
 	}
-	arguments, err := c.arguments(ctx)
-	if err != nil {
-		return c.notBegun(ctx, err)
+	var err error
+	arguments := request.Arguments
+	if ref := request.Reference; ref != nil {
+		arguments, err = a.config.Transcripts.Arguments(ctx, *ref, request.Position)
 	}
-	if err := c.mayBegin(ctx); err != nil {
+	if err = cmp.Or(err, c.mayBegin(ctx)); err != nil {
 		return c.notBegun(ctx, err)
 	}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
@@ -48,7 +52,19 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	return c.judge(ctx, c.run(ctx, called, arguments))
 }
 
-// A toolCall is one attempt at one call.
+func (c toolCall) run(ctx context.Context, called tool.Tool, arguments string) outcome[tool.Result] {
+	config := c.activities.config
+	return runGuarded(ctx, guarded{
+		what: "tool", names: []any{"tool", c.request.Name, "call", c.String()},
+		limit: c.limit(), shutdown: config.ShutdownGrace, grace: config.CancelGrace,
+	}, func(ctx context.Context) (tool.Result, error) {
+		config.At(ctx, contract.BeforeEffect)
+		result, err := called.Call(ctx, arguments)
+		config.At(ctx, contract.AfterEffect)
+		return result, err
+	})
+}
+
 type toolCall struct {
 	activities *Activities
 	request    contract.ToolRequest
@@ -57,8 +73,8 @@ type toolCall struct {
 	effect domain.Effect
 }
 
-// stricter returns the effect that allows less. A worker may have been given a
-// tool that has become stricter since the session began.
+// stricter returns the effect that allows less: a tool may have become stricter since
+// the session began.
 func stricter(a, b domain.Effect) domain.Effect {
 	effects := domain.Effects()
 	i, j := slices.Index(effects, a), slices.Index(effects, b)
@@ -69,22 +85,11 @@ func stricter(a, b domain.Effect) domain.Effect {
 }
 
 func (a *Activities) toolNames() string {
-	if len(a.config.Tools) == 0 {
-		return "none"
+	var names []string
+	for _, t := range a.config.Tools {
+		names = append(names, t.Spec().Name)
 	}
-	names := make([]string, len(a.config.Tools))
-	for i, t := range a.config.Tools {
-		names[i] = t.Spec().Name
-	}
-	return strings.Join(names, ", ")
-}
-
-// arguments returns the exact text that the model sent.
-func (c toolCall) arguments(ctx context.Context) (string, error) {
-	if ref := c.request.Reference; ref != nil {
-		return c.activities.config.Transcripts.Arguments(ctx, *ref, c.request.Position)
-	}
-	return c.request.Arguments, nil
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // mayBegin refuses to begin what would be cut off at once.
@@ -98,8 +103,7 @@ func (c toolCall) mayBegin(ctx context.Context) error {
 	return nil
 }
 
-// limit is how long the tool may take, as the workflow has decided, or what is
-// left of the activity, less the time that it takes to say so.
+// limit is what the workflow has decided, or what is left of the activity.
 func (c toolCall) limit() time.Duration {
 	limit := c.info.StartToCloseTimeout - domain.ReportTime
 	if limit <= 0 { // a server may cap what an activity gets
@@ -108,15 +112,6 @@ func (c toolCall) limit() time.Duration {
 	return within(limit, c.info.Deadline, c.activities.config.CancelGrace)
 }
 
-// heartbeat says that the tool is at work.
-func (c toolCall) heartbeat() contract.Heartbeat {
-	return contract.Heartbeat{
-		ExecutionID: c.request.ExecutionID, Step: c.request.Step,
-		Phase: contract.PhaseRunning, Attempt: int(c.info.Attempt),
-	}
-}
-
-// String names the call in logs.
 func (c toolCall) String() string {
 	return fmt.Sprintf("%s/%d/%d", c.request.ExecutionID, c.request.Step, c.request.Position)
 }

@@ -2,11 +2,10 @@ package activities
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
+	"encoding/json"
+	"maps"
+	"net/url"
 	"slices"
-
-	"go.temporal.io/sdk/activity"
 
 	"everstep/domain"
 )
@@ -37,31 +36,27 @@ func (c *modelCall) compiled(ctx context.Context, definition domain.Definition, 
 func (c Compiler) run(ctx context.Context, name domain.Compiler, entries []domain.Entry) (messages []domain.Message, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			activity.GetLogger(ctx).Error("compiler panicked", "compiler", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			logPanic(ctx, "compiler", p, "compiler", name)
 			messages, err = nil, domain.Errorf(domain.Invalid, "compiler: %q panicked; the worker's log says where", name)
 		}
 	}()
 	return c(entries), nil
 }
 
-// summaryFirst returns a copy of the entries in which the summary comes before
-// what it does not sum up.
+// summaryFirst returns a copy in which the summary comes first.
 func summaryFirst(entries []domain.Entry) []domain.Entry {
-	ordered := make([]domain.Entry, 0, len(entries))
-	for _, first := range []bool{true, false} {
-		for _, e := range entries {
-			if first == (e.Section == domain.SectionSummary) {
-				ordered = append(ordered, e)
-			}
+	rank := func(e domain.Entry) int {
+		if e.Section == domain.SectionSummary {
+			return 0
 		}
+		return 1
 	}
-	return ordered
+	return slices.SortedStableFunc(slices.Values(entries), func(a, b domain.Entry) int { return rank(a) - rank(b) })
 }
 
 // paired repairs what a worker's own compiler chose, since no provider takes a
-// call that is parted from its result: results that come before the next
-// message of the model move to their calls, and what then has no counterpart is
-// left out. Messages that were right stay as they are.
+// call that is parted from its result: results that come before the next message
+// of the model move to their calls, and what has no counterpart is left out.
 func paired(messages []domain.Message) []domain.Message {
 	right := make([]domain.Message, 0, len(messages))
 	for len(messages) > 0 {
@@ -75,57 +70,80 @@ func paired(messages []domain.Message) []domain.Message {
 	return right
 }
 
-// appendTurn appends a message, its results, and then what else came before the
-// model spoke again.
+// appendTurn appends a message, its results, and then what else came after it.
 func appendTurn(right []domain.Message, turn []domain.Message) []domain.Message {
+	used := make([]bool, len(turn))
 	said := turn[0]
-	var calls []domain.ToolCall
 	if said.Role == domain.RoleAssistant {
-		calls = said.ToolCalls
-	}
-	answered := make([]bool, len(calls))
-	var results, others []domain.Message
-	for i, m := range turn {
-		switch {
-		case m.Role == domain.RoleTool:
-			if k := callOf(calls, answered, m.ToolResult); k >= 0 {
-				answered[k] = true
-				results = append(results, m)
-			}
-		case i > 0 || m.Role != domain.RoleAssistant:
-			others = append(others, m)
-		}
-	}
-	if said.Role == domain.RoleAssistant {
-		if slices.Contains(answered, false) {
-			said.ToolCalls = only(calls, answered)
-		}
+		used[0] = true
+		said.ToolCalls = slices.DeleteFunc(slices.Clone(said.ToolCalls), func(call domain.ToolCall) bool {
+			return !answer(call, turn, used)
+		})
 		if len(said.Parts) > 0 || len(said.ToolCalls) > 0 {
 			right = append(right, said)
 		}
 	}
-	return append(append(right, results...), others...)
-}
-
-// callOf finds the call that a result answers, or -1.
-func callOf(calls []domain.ToolCall, answered []bool, result *domain.ToolResult) int {
-	if result == nil {
-		return -1
-	}
-	for k, call := range calls {
-		if !answered[k] && call.ID == result.CallID {
-			return k
+	for _, results := range []bool{true, false} {
+		for i, m := range turn {
+			if isResult := m.Role == domain.RoleTool; results == isResult && used[i] == isResult {
+				right = append(right, m)
+			}
 		}
 	}
-	return -1
+	return right
 }
 
-func only(calls []domain.ToolCall, answered []bool) []domain.ToolCall {
-	var kept []domain.ToolCall
-	for k, call := range calls {
-		if answered[k] {
-			kept = append(kept, call)
+// answer finds a call's result among those that are not used yet, and uses it.
+func answer(call domain.ToolCall, turn []domain.Message, used []bool) bool {
+	for i, m := range turn {
+		if r := m.ToolResult; m.Role == domain.RoleTool && r != nil && !used[i] && r.CallID == call.ID {
+			used[i] = true
+			return true
 		}
 	}
-	return kept
+	return false
+}
+
+// keyReasoner is the key, in an answer's metadata, of the model that alone can
+// read what is kept of its reasoning. It is recorded and must never change.
+const keyReasoner = "reasoner"
+
+// reasoner names a model, and the server where a definition names one.
+func reasoner(config domain.LLMConfig) json.RawMessage {
+	name := config.Provider + "/" + config.Model
+	if u, err := url.Parse(config.BaseURL); err == nil && u.Host != "" {
+		name += " at " + u.Host
+	}
+	text, _ := json.Marshal(domain.Shorten(name, maxWord)) // a string cannot fail
+	return text
+}
+
+// withReasoner notes which model an answer is from, where something in it is of
+// use to that model only: signatures, and what is encrypted.
+func withReasoner(m domain.Message, config domain.LLMConfig) domain.Message {
+	if !slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return p.Signature != "" || len(p.Opaque) > 0 }) {
+		return m
+	}
+	notes := make(domain.Metadata, len(m.Metadata)+1)
+	maps.Copy(notes, m.Metadata)
+	notes[keyReasoner] = reasoner(config)
+	m.Metadata = notes
+	return m
+}
+
+// ownReasoning leaves out the reasoning of other models than the one that is
+// asked: providers refuse what they cannot verify. An answer that does not say
+// which model it is from is left to the provider. Its argument stays as it is.
+func ownReasoning(messages []domain.Message, config domain.LLMConfig) []domain.Message {
+	asked, out := string(reasoner(config)), messages
+	for i, m := range messages {
+		if by, noted := m.Metadata[keyReasoner]; !noted || string(by) == asked {
+			continue
+		}
+		if &out[0] == &messages[0] {
+			out = slices.Clone(messages)
+		}
+		out[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool { return p.Type == domain.PartReasoning })
+	}
+	return out
 }

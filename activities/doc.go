@@ -1,13 +1,10 @@
 // Package activities is the half of Everstep that touches the world: it calls
 // models, tools and hooks, and writes transcripts to storage.
 //
-// Its main type is Activities, whose methods are what a worker registers; the
-// names and types are those of domain's contract. Its one rule: where an
-// attempt may have done something that must not be done twice, the activity
-// answers with what it knows instead of failing, for a failure is what Temporal
-// tries again.
+// Its main type is Activities, whose methods are what a worker registers. Its one
+// rule: where an attempt may have done something that must not be done twice, the
+// activity answers with what it knows instead of failing, for a failure is what
+// Temporal tries again.
 //
-// Start reading at Config. Providers of models live in packages of their own
-// beside inference, tools in tool and files, what is known of models in
-// modelfacts.
+// Start reading at Config.
 package activities

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -11,14 +12,26 @@ import (
 // maxRetryDelay bounds what another side may ask us to wait. Some send a day.
 const maxRetryDelay = time.Hour
 
-// failure is the one place where an error becomes one that Temporal records.
-// Its type is the kind, its only detail the error itself, so that a workflow
-// reads back what was sent. Whether Temporal tries again is the kind's to say,
-// and the delay the error's.
+// failure is the one place where an error becomes one that Temporal records. Its
+// only detail is the error itself, so that a workflow reads back what was sent.
 func failure(err *domain.Error) error {
 	return temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind), temporal.ApplicationErrorOptions{
 		NonRetryable:   !err.Kind.Retryable(),
 		NextRetryDelay: min(max(err.RetryAfter, 0), maxRetryDelay),
 		Details:        []any{err},
 	})
+}
+
+// recordable is an error of somebody else's as it may be recorded: without the
+// secrets, and without what no reader knows, which would cost the whole reply,
+// usage and all. Otherwise is the kind of one that has none.
+func (a *Activities) recordable(err domain.Error, otherwise domain.Kind) *domain.Error {
+	if !slices.Contains(domain.Kinds(), err.Kind) {
+		err.Kind = otherwise
+	}
+	if !slices.Contains(domain.Codes(), err.Code) {
+		err.Code = ""
+	}
+	hide(a.config.Secrets, &err.Message, &err.Detail)
+	return &err
 }

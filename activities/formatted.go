@@ -34,7 +34,7 @@ func (c *modelCall) tell(format domain.ResponseFormat, mode domain.OutputMode) {
 // it as an answer: a call of the tool that stands for the format is the answer
 // itself, unless the model called other tools too.
 func (c *modelCall) formatted(message domain.Message, response *domain.Response) (m domain.Message, invalid string) {
-	if c.call.Format.Type == "" || c.call.Format.Type == domain.FormatText || c.call.Summary {
+	if c.call.Format.Type == "" {
 		return message, ""
 	}
 	message, given := c.unwrapped(message, response)

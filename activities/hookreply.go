@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"encoding/json"
 	"unicode/utf8"
 
@@ -8,12 +9,11 @@ import (
 	"everstep/domain/contract"
 )
 
-// maxSaid bounds the messages that a hook adds at one time.
 const maxSaid = 100
 
-// checkedReply returns what a hook wants done, with what it left out filled in,
-// and an error where its trigger cannot do that or nobody could read it.
-func checkedReply(request contract.HookRequest, reply contract.HookReply) (contract.HookReply, error) {
+// checkReply fills in what a hook left out of its reply, and refuses what its
+// trigger cannot do or nobody could read.
+func checkReply(request contract.HookRequest, reply *contract.HookReply) error {
 	trigger := request.Hook.Trigger
 	for _, field := range []struct {
 		name  string
@@ -26,15 +26,15 @@ func checkedReply(request contract.HookRequest, reply contract.HookReply) (contr
 		{"answer", reply.Answer != nil, domain.TriggerAfterInference},
 	} {
 		if field.set && trigger != field.where {
-			return reply, nonsense("%s: is set at %s; it means something at %s only", field.name, trigger, field.where)
+			return nonsense("%s: is set at %s; it means something at %s only", field.name, trigger, field.where)
 		}
 	}
-	for _, check := range []func(contract.HookRequest, *contract.HookReply) error{checkCall, checkContent, checkAnswer, checkStop, checkSaid, checkNotes} {
-		if err := check(request, &reply); err != nil {
-			return reply, err
+	for _, check := range []func(contract.HookRequest, *contract.HookReply) error{checkCall, checkContent, checkAnswer, checkStop, checkSaid, checkNotes, checkReadable} {
+		if err := check(request, reply); err != nil {
+			return err
 		}
 	}
-	return reply, checkReadable(reply)
+	return nil
 }
 
 func nonsense(format string, args ...any) error {
@@ -45,14 +45,8 @@ func checkCall(request contract.HookRequest, reply *contract.HookReply) error {
 	if reply.Call == nil {
 		return nil
 	}
-	call := *reply.Call
-	asked := domain.ToolCall{}
-	if request.Call != nil {
-		asked = *request.Call
-	}
-	if call.ID == "" {
-		call.ID = asked.ID
-	}
+	call, asked := reply.Call, cmp.Or(request.Call, &domain.ToolCall{})
+	call.ID = cmp.Or(call.ID, asked.ID)
 	switch {
 	case reply.Block != "":
 		return nonsense("block, call: both are set; forbid the call or replace it")
@@ -61,7 +55,6 @@ func checkCall(request contract.HookRequest, reply *contract.HookReply) error {
 	case call.ID != asked.ID:
 		return nonsense("call.id: is not that of the model's call; leave it out")
 	}
-	reply.Call = &call
 	return nil
 }
 
@@ -81,10 +74,8 @@ func checkAnswer(_ contract.HookRequest, reply *contract.HookReply) error {
 	if reply.Answer == nil {
 		return nil
 	}
-	answer := *reply.Answer
-	if answer.Role == "" {
-		answer.Role = domain.RoleAssistant
-	}
+	answer := reply.Answer
+	answer.Role = cmp.Or(answer.Role, domain.RoleAssistant)
 	switch {
 	case answer.Role != domain.RoleAssistant:
 		return nonsense("answer.role: is %s; an answer is the assistant's", answer.Role)
@@ -100,7 +91,6 @@ func checkAnswer(_ contract.HookRequest, reply *contract.HookReply) error {
 			return nonsense("answer.tool_calls[%d].name: is empty; give the name of a tool", i)
 		}
 	}
-	reply.Answer = &answer
 	return nil
 }
 
@@ -108,29 +98,23 @@ func checkStop(_ contract.HookRequest, reply *contract.HookReply) error {
 	if reply.Stop == nil {
 		return nil
 	}
-	stop := *reply.Stop
-	if stop.Reason == "" {
-		stop.Reason = domain.StopRequested
-	}
+	stop := reply.Stop
+	stop.Reason = cmp.Or(stop.Reason, domain.StopRequested)
 	if err := new(domain.StopReason).UnmarshalText([]byte(stop.Reason)); err != nil {
 		return nonsense("stop.reason: %s", err)
 	}
 	stop.Message = domain.Shorten(stop.Message, domain.MaxReason)
-	reply.Stop = &stop
 	return nil
 }
 
-// checkSaid lets a hook add what is spoken to the model, and neither answers of
-// the model nor results, which would stand without their calls.
+// checkSaid takes no answers and no results, which would stand without their calls.
 func checkSaid(_ contract.HookRequest, reply *contract.HookReply) error {
 	if len(reply.Say) > maxSaid {
 		return nonsense("say: there are %d messages; at most %d are allowed", len(reply.Say), maxSaid)
 	}
-	said := make([]domain.Message, len(reply.Say))
-	for i, m := range reply.Say {
-		if m.Role == "" {
-			m.Role = domain.RoleUser
-		}
+	for i := range reply.Say {
+		m := &reply.Say[i]
+		m.Role = cmp.Or(m.Role, domain.RoleUser)
 		switch {
 		case m.Role == domain.RoleTool || m.ToolResult != nil || len(m.ToolCalls) > 0:
 			return nonsense("say[%d]: is a tool's call or result; a hook adds texts", i)
@@ -139,10 +123,6 @@ func checkSaid(_ contract.HookRequest, reply *contract.HookReply) error {
 		case m.Size() > domain.MaxMessage:
 			return nonsense("say[%d]: takes about %d bytes; at most %d are allowed", i, m.Size(), domain.MaxMessage)
 		}
-		said[i] = m
-	}
-	if len(said) > 0 {
-		reply.Say = said
 	}
 	return nil
 }
@@ -159,9 +139,8 @@ func checkNotes(_ contract.HookRequest, reply *contract.HookReply) error {
 	return nil
 }
 
-// checkReadable makes sure that the workflow can read what is recorded: whatever
-// it cannot would fail its task again and again.
-func checkReadable(reply contract.HookReply) error {
+// checkReadable refuses what the workflow cannot read: its task would fail again and again.
+func checkReadable(_ contract.HookRequest, reply *contract.HookReply) error {
 	encoded, err := json.Marshal(reply)
 	if err != nil {
 		return nonsense("it cannot be encoded: %s", err)

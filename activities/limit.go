@@ -23,8 +23,7 @@ type Meter interface {
 	Pause(time.Duration)
 }
 
-// rerouted is an error where the inference has come by a queue that its
-// provider's limit does not hold for.
+// rerouted refuses an inference from a queue that its provider's limit does not hold for.
 func (c *modelCall) rerouted() error {
 	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
 	if !limited || limit.TaskQueue == c.info.TaskQueue {
@@ -35,7 +34,6 @@ func (c *modelCall) rerouted() error {
 		c.call.Config.Provider, limit.TaskQueue, c.info.TaskQueue)
 }
 
-// metered counts what an inference has used.
 func (c *modelCall) metered(answer inference.Answer, err error) {
 	limit, limited := c.activities.config.Limits[c.call.Config.Provider]
 	if !limited {
@@ -56,10 +54,67 @@ func (c *modelCall) metered(answer inference.Answer, err error) {
 	}
 }
 
-// A provider that says that there are too many requests gets none for as long
-// as it asks, within these bounds: of what takes longer only the one inference
-// waits that was told so.
+// A provider that says that there are too many requests gets none for as long as
+// it asks, within these bounds: beyond them only the one inference waits.
 const (
 	leastPause = time.Second
 	mostPause  = time.Minute
 )
+
+// smallest returns the smaller bound; zero is none.
+func smallest(a, b int64) int64 {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// cover takes what lost attempts may have cost out of what this one may.
+func (c *modelCall) cover(minOutput int64) error {
+	if c.spent.IsZero() {
+		return nil
+	}
+	input, least := c.call.InputTokens(), max(minOutput, 1)
+	for _, room := range []struct {
+		of     string
+		tokens func(input int64) (tokens int64, bounded bool)
+	}{{"budget", c.tokensLeft}, {"money", c.moneyLeft}} {
+		tokens, bounded := room.tokens(input)
+		if !bounded {
+			continue
+		}
+		if tokens < least {
+			return domain.Errorf(domain.Unavailable, "the worker was lost after it had sent the request, and the %s does not cover another try", room.of)
+		}
+		c.call.MaxOutputTokens = smallest(c.call.MaxOutputTokens, tokens)
+	}
+	return nil
+}
+
+func (c *modelCall) tokensLeft(input int64) (tokens int64, bounded bool) {
+	if c.request.TokensLeft <= 0 {
+		return 0, false
+	}
+	return c.request.TokensLeft - c.spent.TotalTokens() - input, true
+}
+
+// moneyLeft is how many tokens of output the budget's money buys: none where the price
+// is unknown, since a limit never fails open.
+func (c *modelCall) moneyLeft(input int64) (tokens int64, bounded bool) {
+	if c.request.CostLeftNanoUSD <= 0 {
+		return 0, false
+	}
+	if c.price == nil {
+		return 0, true
+	}
+	left := c.request.CostLeftNanoUSD - domain.AddCost(c.price.Cost(c.spent), c.price.InputCost(input))
+	if left < 0 {
+		return 0, true
+	}
+	return c.price.OutputFor(left, input)
+}
+
+// reserved is what the attempt may cost if nothing more is heard of it.
+func (c *modelCall) reserved() domain.Usage {
+	return domain.Usage{InputTokens: c.call.InputTokens(), OutputTokens: c.call.MaxOutputTokens, Estimated: true}
+}

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -18,12 +19,9 @@ import (
 // nothing about an execution that began with these. It changes nothing and may
 // run any number of times.
 //
-// It fails for good where the definition cannot run here: an unknown tool, hook,
-// compiler or provider, a model that its provider refuses or that is known to
-// take no tools, a response format that cannot be kept, tools too many to be
-// recorded; and the same of a fallback.
-// An error of the provider that may pass, such as a key that a vault does not
-// hand out just now, is tried again.
+// It fails for good where the definition, or a fallback of it, cannot run here. An
+// error of the provider that may pass, such as a key that a vault does not hand out
+// just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
 	catalog, err := a.catalog(ctx, request.Definition)
 	if err != nil {
@@ -33,40 +31,27 @@ func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequ
 }
 
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Catalog, error) {
-	if err := checkSettings(definition); err != nil {
-		return contract.Catalog{}, err
-	}
-	specs, err := a.specs(definition.Tools)
+	specs, noTools := a.specs(definition.Tools)
+	hooks, noHooks := a.config.Hooks.Resolve(definition.Hooks)
+	err := cmp.Or(checkSettings(definition), noTools, noHooks, a.checkCompiler(definition.Compiler))
 	if err != nil {
 		return contract.Catalog{}, err
 	}
-	hooks, err := a.config.Hooks.Resolve(definition.Hooks)
+	provider, mode, err := a.serves(ctx, definition, false)
 	if err != nil {
-		return contract.Catalog{}, err
-	}
-	if err := a.checkCompiler(definition.Compiler); err != nil {
-		return contract.Catalog{}, err
-	}
-	provider, err := a.provider(definition.Model)
-	if err != nil {
-		return contract.Catalog{}, err
-	}
-	if err := provider.Check(ctx, definition.Model); err != nil {
-		return contract.Catalog{}, err
-	}
-	if err := a.checkTools(definition); err != nil {
-		return contract.Catalog{}, err
-	}
-	catalog := contract.Catalog{
-		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
-		Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(),
-	}
-	a.addFacts(&catalog, definition.Model)
-	if catalog.OutputMode, err = a.outputMode(definition, provider); err != nil {
 		return contract.Catalog{}, err
 	}
 	if err := a.checkFallbacks(ctx, definition); err != nil {
 		return contract.Catalog{}, err
+	}
+	// What the definition says, else what the worker knows.
+	model, known := definition.Model, a.known(definition.Model)
+	catalog := contract.Catalog{
+		Tools: specs, Hooks: hooks, Guards: new(definition.Guards.WithDefaults()), Compaction: new(definition.Compaction.WithDefaults()),
+		Storage: a.config.Storage != nil, MinOutputTokens: provider.MinOutputTokens(), OutputMode: mode,
+		Price:           cmp.Or(model.Price, known.Price),
+		ContextWindow:   cmp.Or(model.ContextWindow, known.ContextWindow),
+		MaxOutputTokens: cmp.Or(model.MaxOutputTokens, known.MaxOutputTokens),
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
 		return contract.Catalog{}, err
@@ -77,19 +62,13 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	return catalog, nil
 }
 
-// checkSettings refuses what would be recorded and make no sense ever after. The
-// client has checked it, where it was one of ours.
+// checkSettings refuses what no client of ours sends and would be recorded.
 func checkSettings(definition domain.Definition) error {
-	if err := definition.Guards.Check(); err != nil {
-		return err
-	}
-	if err := definition.Compaction.Check(); err != nil {
-		return err
-	}
-	if price := definition.Model.Price; price != nil {
+	err := cmp.Or(definition.Guards.Check(), definition.Compaction.Check())
+	if price := definition.Model.Price; price != nil && err == nil {
 		return price.Check()
 	}
-	return nil
+	return err
 }
 
 // specs resolves names in the order of the definition, each once.
@@ -102,12 +81,11 @@ func (a *Activities) specs(names []string) ([]domain.ToolSpec, error) {
 			continue
 		}
 		seen[name] = true
-		t, ok := a.tools[name]
-		if !ok {
+		if t, ok := a.tools[name]; ok {
+			specs = append(specs, t.Spec())
+		} else {
 			unknown = append(unknown, domain.Shorten(name, 64))
-			continue
 		}
-		specs = append(specs, t.Spec())
 	}
 	if len(unknown) > 0 {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
@@ -130,41 +108,12 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 		domain.Shorten(string(compiler), domain.MaxCompilerName), strings.Join(names, ", "))
 }
 
-// addFacts adds what the model costs and holds: what the definition says, else
-// what the worker knows.
-func (a *Activities) addFacts(catalog *contract.Catalog, model domain.LLMConfig) {
-	known := a.known(model)
-	catalog.Price, catalog.ContextWindow, catalog.MaxOutputTokens = model.Price, model.ContextWindow, model.MaxOutputTokens
-	if catalog.Price == nil {
-		catalog.Price = known.Price
-	}
-	if catalog.ContextWindow == 0 {
-		catalog.ContextWindow = known.ContextWindow
-	}
-	if catalog.MaxOutputTokens == 0 {
-		catalog.MaxOutputTokens = known.MaxOutputTokens
-	}
-}
-
-// provider is the one that speaks to a model.
 func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error) {
 	if provider, ok := a.config.Providers[model.Provider]; ok {
 		return provider, nil
 	}
 	return nil, domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound,
-		"model: no provider %q on this worker; the providers are: %s", domain.Shorten(model.Provider, 64), a.providerNames())
-}
-
-func (a *Activities) providerNames() string {
-	if len(a.config.Providers) == 0 {
-		return "none"
-	}
-	var names []string
-	for name := range a.config.Providers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+		"model: no provider %q on this worker; the providers are: %s", domain.Shorten(model.Provider, 64), cmp.Or(strings.Join(slices.Sorted(maps.Keys(a.config.Providers)), ", "), "none"))
 }
 
 // digestOf names a definition together with what a worker made of it, and

@@ -14,7 +14,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// answered is the reply of a whole answer.
 func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (contract.ModelReply, error) {
 	reply := c.reply(contract.Answered)
 	reply.Response = bounded(answer.Response)
@@ -54,7 +53,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 		// no reply would be read. The heartbeat stays and tells the next one.
 		return contract.ModelReply{}, failure(domain.Errorf(domain.Unavailable, "the inference was cut off by the server"))
 	}
-	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.attempt(), "kind", failed.Kind,
+	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.tries(), "kind", failed.Kind,
 		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
 	failed.RetryAfter = c.delay(failed)
 	if !billed && c.spent.IsZero() {
@@ -67,8 +66,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	return reply, nil
 }
 
-// interrupted keeps what had come when a stop cut the answer off. Half a summary
-// is none.
+// interrupted keeps what a stop cut off. Half a summary is none.
 func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) contract.ModelReply {
 	reply := c.reply(contract.Interrupted)
 	reply.Response = bounded(answer.Response)
@@ -90,20 +88,10 @@ func (c *modelCall) reply(outcome contract.ModelOutcome) contract.ModelReply {
 // judge makes any error a typed one, and says whether the attempt may have been
 // billed. A provider that does not say so is believed to have sent its request.
 func (c *modelCall) judge(err error) (*domain.Error, bool) {
-	typed := *hiddenError(c.activities.config.Secrets, domain.AsError(err))
+	typed := c.activities.recordable(*domain.AsError(err), domain.Internal)
 	typed.Message = domain.Shorten(typed.Message, maxModelError)
-	// A provider of somebody else's may say what no reader knows: that would
-	// cost the whole reply, usage and all.
-	if !slices.Contains(domain.Kinds(), typed.Kind) {
-		typed.Kind = domain.Internal
-	}
-	if !slices.Contains(domain.Codes(), typed.Code) {
-		typed.Code = ""
-	}
-	if typed.Kind == domain.Internal {
-		typed.Billed = typed.Billed || c.sent.Load()
-	}
-	return &typed, typed.Billed
+	typed.Billed = typed.Billed || typed.Kind == domain.Internal && c.sent.Load()
+	return typed, typed.Billed
 }
 
 const (
@@ -123,8 +111,7 @@ func bounded(r domain.Response) domain.Response {
 	return r
 }
 
-// shorten cuts a partial message to what may be recorded, with room for what
-// JSON makes of its characters.
+// shorten cuts a partial message, with room for what JSON makes of its characters.
 func shorten(m domain.Message) domain.Message {
 	left := domain.MaxMessage / 8
 	parts := make([]domain.Part, 0, len(m.Parts))
@@ -148,7 +135,7 @@ func (c *modelCall) delay(err *domain.Error) time.Duration {
 	if !err.Kind.Retryable() {
 		return 0
 	}
-	backoff := min(firstDelay<<min(max(c.attempt()-1, 0), 16), maxDelay)
+	backoff := min(firstDelay<<min(max(c.tries()-1, 0), 16), maxDelay)
 	backoff -= rand.N(backoff / 4) //nolint:gosec // jitter is no secret
 	return min(max(backoff, err.RetryAfter), maxRetryDelay)
 }

@@ -1,18 +1,34 @@
 package activities
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
+
+	"go.temporal.io/sdk/activity"
 
 	"everstep/activities/inference"
 	"everstep/activities/output"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
+
+// CheckOutput says whether a text fits a response format, for an answer that a
+// hook has replaced. It changes nothing and may run any number of times. It
+// fails for good where the format itself is wrong.
+func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputRequest) (contract.OutputReply, error) {
+	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)
+	checker, err := a.outputs.of(request.Format)
+	if err != nil {
+		return contract.OutputReply{}, failure(domain.AsError(err))
+	}
+	return contract.OutputReply{Invalid: checker.Check(request.Text)}, nil
+}
 
 // outputMode is how the model is told of the response format: as the definition
 // says, else by the provider's own feature, else as a tool, else in the system
-// prompt. Nothing where there is no format. A format that cannot be checked, or
-// that cannot be told as the definition says, is an error that names the field.
+// prompt. Nothing where there is no format.
 func (a *Activities) outputMode(definition domain.Definition, provider inference.Provider) (domain.OutputMode, error) {
 	format := definition.Format
 	if _, err := a.outputs.of(format); err != nil {
@@ -24,12 +40,10 @@ func (a *Activities) outputMode(definition domain.Definition, provider inference
 	if format.Mode != "" {
 		return format.Mode, a.tellable(definition, format.Mode, provider)
 	}
-	for _, mode := range domain.OutputModes() {
-		if a.tellable(definition, mode, provider) == nil {
-			return mode, nil
-		}
-	}
-	return domain.OutputInstruction, nil
+	modes := domain.OutputModes() // the last one is never refused
+	return modes[slices.IndexFunc(modes, func(mode domain.OutputMode) bool {
+		return a.tellable(definition, mode, provider) == nil
+	})], nil
 }
 
 // tellable says why a model cannot be told of a format in a mode.
@@ -60,8 +74,7 @@ func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMo
 	return nil
 }
 
-// checkers keeps the checkers of formats that were used lately. The zero value
-// is empty and ready.
+// checkers keeps those of formats that were used lately. Its zero value is ready.
 type checkers struct {
 	mu   sync.Mutex
 	kept map[domain.Digest]*output.Checker
@@ -73,17 +86,14 @@ const maxCheckers = 32
 func (c *checkers) of(format domain.ResponseFormat) (*output.Checker, error) {
 	key := domain.DigestOf([]byte(format.Type), []byte(format.Name), format.Schema)
 	c.mu.Lock()
-	known, ok := c.kept[key]
-	c.mu.Unlock()
-	if ok {
+	defer c.mu.Unlock()
+	if known, ok := c.kept[key]; ok {
 		return known, nil
 	}
 	checker, err := output.Compile(format)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.kept == nil || len(c.kept) >= maxCheckers {
 		c.kept = make(map[domain.Digest]*output.Checker)
 	}

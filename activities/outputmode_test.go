@@ -55,6 +55,7 @@ func TestOutputMode(t *testing.T) {
 		"native by none":      {provider: "plain", format: cityFormat(domain.OutputNative), wrong: "response_format.mode: provider plain has no response formats of its own"},
 		"refused by the API":  {provider: "native", format: with(anything, domain.OutputNative), wrong: "response_format.schema: not here"},
 		"no object as a tool": {provider: "native", format: with(anything, domain.OutputTool), wrong: "response_format.mode: the arguments of a tool are an object"},
+		"no such mode":        {provider: "native", format: cityFormat("smoke"), wrong: "smoke"},
 		"a wrong schema":      {provider: "native", format: domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"flat"}`)}, wrong: "response_format.schema: at /type"},
 		"a schema elsewhere":  {provider: "plain", format: domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"$ref":"https://example.com"}`)}, wrong: "schemas are never fetched"},
 	} {

@@ -1,35 +1,215 @@
 package activities
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"go.temporal.io/sdk/activity"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // pulse heartbeats at once and then on a timer, with the same details, until
 // the function that it returns is called. A cancellation reaches an activity
 // only with its next heartbeat.
 func pulse(ctx context.Context, details ...any) (stop func()) {
-	activity.RecordHeartbeat(ctx, details...)
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	every := min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, 100*time.Millisecond), time.Second)
+	beat := func() { activity.RecordHeartbeat(ctx, details...) }
+	beat()
+	return repeat(min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second), beat)
+}
+
+// repeat calls a function until the one that it returns is called, maybe twice.
+func repeat(every time.Duration, do func()) (stop func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-ctx.Done():
+			case <-ended:
 				return
 			case <-ticker.C:
-				activity.RecordHeartbeat(ctx, details...)
+				do()
 			}
 		}
 	}()
-	return func() {
-		cancel()
+	return sync.OnceFunc(func() {
+		close(ended)
 		<-done
+	})
+}
+
+const (
+	// beatEvery is how often a heartbeat is recorded. The SDK holds most of
+	// them back; recording often is what lets a stop through without delay.
+	beatEvery = 100 * time.Millisecond
+	// defaultThrottle is the longest that our workers hold a heartbeat back.
+	defaultThrottle = 5 * time.Second
+	// maxTail and maxReasoning bound, in bytes, what a heartbeat tells a reader who
+	// comes late: several times what arrives between two at a hundred tokens a
+	// second. An attempt that times out leaves them in the history.
+	maxTail      = 8 << 10
+	maxReasoning = 4 << 10
+)
+
+// A tail is the end of a text that grows.
+type tail struct {
+	most   int
+	length int
+	end    []byte
+}
+
+// add adds to the text. What is not UTF-8 is replaced, so that the text can be
+// shown and its bytes counted alike by everyone.
+func (t *tail) add(piece string) {
+	piece = strings.ToValidUTF8(piece, "\uFFFD")
+	t.length += len(piece)
+	t.end = append(t.end, piece...)
+	t.end = slices.Delete(t.end, 0, max(0, len(t.end)-t.most))
+}
+
+func (t *tail) String() string { return ending(string(t.end), t.most) }
+
+// ending is the end of a text of at most so many bytes, in whole characters.
+func ending(text string, most int) string {
+	at := max(len(text)-most, 0)
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
 	}
+	return text[at:]
+}
+
+// A modelPulse reports how far an inference is. The server surely gets only the
+// first heartbeat of an attempt, so that one is kept for the request; where
+// finding the conversation takes so long that one must go out before, the
+// request waits until its own has gone out too.
+type modelPulse struct {
+	ctx      context.Context
+	throttle time.Duration
+	// early is when a heartbeat goes out though there was no request yet.
+	early time.Time
+	stop  func()
+
+	// sending orders the records: a later one never goes before an earlier.
+	sending sync.Mutex
+	// wasEarly says that one went out before the request's.
+	wasEarly bool
+
+	mu        sync.Mutex
+	beat      contract.Heartbeat
+	text      tail
+	reasoning tail
+	// withheld means that only the lengths of the two may be told.
+	withheld bool
+}
+
+func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat contract.Heartbeat) *modelPulse {
+	p := &modelPulse{
+		ctx: ctx, beat: beat, text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
+		throttle: min(cmp.Or(max(throttle, 0), defaultThrottle), info.HeartbeatTimeout*4/5),
+		early:    time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultThrottle)),
+	}
+	p.stop = repeat(beatEvery, func() {
+		if p.phase() != contract.PhaseWaiting || time.Now().After(p.early) {
+			p.record()
+		}
+	})
+	return p
+}
+
+func (p *modelPulse) phase() contract.InferencePhase {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.beat.Phase
+}
+
+func (p *modelPulse) record() {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.mu.Lock()
+	beat := p.beat
+	beat.Length, beat.ReasoningLength = p.text.length, p.reasoning.length
+	if !p.withheld {
+		beat.Tail, beat.Reasoning = p.text.String(), p.reasoning.String()
+	}
+	p.mu.Unlock()
+	p.wasEarly = p.wasEarly || beat.Phase == contract.PhaseWaiting
+	activity.RecordHeartbeat(p.ctx, beat)
+}
+
+// requested tells of the request before it is sent, and returns when the server knows.
+func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
+	p.mu.Lock()
+	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved
+	p.mu.Unlock()
+	p.record()
+	p.sending.Lock()
+	early := p.wasEarly
+	p.sending.Unlock()
+	if !early {
+		return
+	}
+	// A quarter more than the throttle, for the way to the server.
+	wait := time.NewTimer(p.throttle * 5 / 4)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wait.C:
+	}
+}
+
+// withhold keeps what the model says out of the reports. It must be called
+// before anything is heard.
+func (p *modelPulse) withhold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.withheld = true
+}
+
+// heard notes a piece of the answer.
+func (p *modelPulse) heard(delta inference.Delta) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beat.Phase = contract.PhaseStreaming
+	p.text.add(delta.Text)
+	p.reasoning.add(delta.Reasoning)
+	p.beat.Reserved.ReasoningTokens = int64(p.reasoning.length+3) / 4
+}
+
+// nothingSpent says that the attempt cost nothing after all, so that the next
+// one does not count it. It must be the last thing said.
+func (p *modelPulse) nothingSpent() {
+	p.stop()
+	p.mu.Lock()
+	p.beat.Phase, p.beat.Reserved = contract.PhaseWaiting, domain.Usage{}
+	p.text, p.reasoning = tail{}, tail{}
+	p.mu.Unlock()
+	p.record()
+}
+
+// spentBefore is what attempts of this activity that were lost may have cost:
+// what the last of them had counted, and itself if its request may have gone
+// out: its input and what had come, since what more was written nobody knows.
+func spentBefore(ctx context.Context) domain.Usage {
+	var last contract.Heartbeat
+	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &last) != nil {
+		return domain.Usage{}
+	}
+	if last.Phase != contract.PhaseRequested && last.Phase != contract.PhaseStreaming {
+		return last.Spent
+	}
+	return last.Spent.Add(domain.Usage{
+		InputTokens:     last.Reserved.InputTokens,
+		OutputTokens:    int64(last.Length+3)/4 + last.Reserved.ReasoningTokens,
+		ReasoningTokens: last.Reserved.ReasoningTokens,
+		Estimated:       true,
+	})
 }

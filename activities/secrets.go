@@ -19,23 +19,28 @@ type Secrets interface {
 	Begun(text string) int
 }
 
-// noSecrets is a worker that knows none.
 type noSecrets struct{}
 
 func (noSecrets) Hide(text string) string { return text }
 func (noSecrets) Begun(string) int        { return 0 }
 
-// tellingPart is from how many bytes on the beginning of a secret tells
-// something of it. What is shorter is the same in all keys of a vendor.
+// hide takes them out of texts, and reports whether there were any.
+func hide(secrets Secrets, texts ...*string) (found bool) {
+	for _, text := range texts {
+		hidden := secrets.Hide(*text)
+		found = found || hidden != *text
+		*text = hidden
+	}
+	return found
+}
+
+// tellingPart is how many bytes of a secret tell something: less is the same in all keys
+// of a vendor.
 const tellingPart = 8
 
-// hiddenAnswer is an answer as it may leave the worker.
 func hiddenAnswer(secrets Secrets, answer inference.Answer) inference.Answer {
 	r := &answer.Response
-	for _, text := range []*string{&r.ID, &r.RequestID, &r.Model, &r.FinishWord} {
-		*text = secrets.Hide(*text)
-	}
-	r.Finish = domain.FinishReason(secrets.Hide(string(r.Finish)))
+	hide(secrets, &r.ID, &r.RequestID, &r.Model, &r.FinishWord, (*string)(&r.Finish))
 	answer.Message = hiddenMessage(secrets, answer.Message)
 	if !answer.Partial {
 		return answer
@@ -50,33 +55,29 @@ func hiddenAnswer(secrets Secrets, answer inference.Answer) inference.Answer {
 	return answer
 }
 
-// hiddenMessage is a message without the secrets. A part that would have to go
-// back as it came and held one is no longer what its signature signs: it loses
-// that, and so is not sent back as the provider's own.
+// hiddenMessage is a message without the secrets. A part that held one is no longer
+// what its signature signs, so it loses that and is not sent back as it came.
 func hiddenMessage(secrets Secrets, m domain.Message) domain.Message {
 	m = m.Clone()
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		plain := true
-		for _, text := range []*string{&p.Text, &p.MediaType, &p.URL, &p.Filename, &p.Signature} {
-			hidden := secrets.Hide(*text)
-			plain = plain && hidden == *text
-			*text = hidden
+		data, opaque := string(p.Data), string(p.Opaque)
+		found := hide(secrets, &p.Text, &p.MediaType, &p.URL, &p.Filename, &p.Signature)
+		if hide(secrets, &data) {
+			found, p.Data = true, []byte(data)
 		}
-		if hidden := secrets.Hide(string(p.Data)); hidden != string(p.Data) {
-			plain, p.Data = false, []byte(hidden)
-		}
-		if !plain || secrets.Hide(string(p.Opaque)) != string(p.Opaque) {
+		if found || hide(secrets, &opaque) {
 			p.Signature, p.Opaque = "", nil
 		}
 	}
-	for i, call := range m.ToolCalls {
-		m.ToolCalls[i] = hiddenCall(secrets, call)
+	for i := range m.ToolCalls {
+		hideCall(secrets, &m.ToolCalls[i])
 	}
 	if r := m.ToolResult; r != nil {
-		r.Content = secrets.Hide(r.Content)
+		hide(secrets, &r.Content)
 	}
-	m.Name, m.Metadata = secrets.Hide(m.Name), hiddenNotes(secrets, m.Metadata)
+	hide(secrets, &m.Name)
+	m.Metadata = hiddenNotes(secrets, m.Metadata)
 	return m
 }
 
@@ -89,25 +90,26 @@ func hiddenNotes(secrets Secrets, notes domain.Metadata) domain.Metadata {
 	return notes
 }
 
-// hiddenReply is what a hook wants done, without the secrets.
+func hideCall(secrets Secrets, call *domain.ToolCall) {
+	hide(secrets, &call.ID, &call.Name, &call.Arguments)
+}
+
 func hiddenReply(secrets Secrets, reply contract.HookReply) contract.HookReply {
-	reply.Block = secrets.Hide(reply.Block)
+	hide(secrets, &reply.Block)
 	if reply.Call != nil {
-		call := hiddenCall(secrets, *reply.Call)
-		reply.Call = &call
+		reply.Call = new(*reply.Call)
+		hideCall(secrets, reply.Call)
 	}
 	if reply.Content != nil {
-		content := secrets.Hide(*reply.Content)
-		reply.Content = &content
+		reply.Content = new(secrets.Hide(*reply.Content))
 	}
 	if reply.Answer != nil {
-		answer := hiddenMessage(secrets, *reply.Answer)
-		reply.Answer = &answer
+		reply.Answer = new(hiddenMessage(secrets, *reply.Answer))
 	}
 	if reply.Stop != nil {
-		stop := *reply.Stop
-		stop.Message, stop.Context = secrets.Hide(stop.Message), hiddenNotes(secrets, stop.Context)
-		reply.Stop = &stop
+		reply.Stop = new(*reply.Stop)
+		hide(secrets, &reply.Stop.Message)
+		reply.Stop.Context = hiddenNotes(secrets, reply.Stop.Context)
 	}
 	reply.Say = slices.Clone(reply.Say)
 	for i, m := range reply.Say {
@@ -117,33 +119,14 @@ func hiddenReply(secrets Secrets, reply contract.HookReply) contract.HookReply {
 	return reply
 }
 
-func hiddenCall(secrets Secrets, call domain.ToolCall) domain.ToolCall {
-	return domain.ToolCall{ID: secrets.Hide(call.ID), Name: secrets.Hide(call.Name), Arguments: secrets.Hide(call.Arguments)}
-}
-
-// hiddenError is an error without the secrets. Nil stays nil.
-func hiddenError(secrets Secrets, err *domain.Error) *domain.Error {
-	if err == nil {
-		return nil
-	}
-	own := *err
-	own.Message, own.Detail = secrets.Hide(own.Message), secrets.Hide(own.Detail)
-	return &own
-}
-
-// A hiddenStream passes a text on piece by piece, without the secrets. It holds
-// back what may be the beginning of one until it is known. It belongs to one
-// goroutine.
+// A hiddenStream passes a text on piece by piece. It holds back what may be the
+// beginning of a secret until it is known, and belongs to one goroutine.
 type hiddenStream struct {
 	secrets Secrets
 	held    string
 }
 
-// pass returns what may be shown by now.
 func (s *hiddenStream) pass(piece string) string {
-	if piece == "" {
-		return ""
-	}
 	text := s.secrets.Hide(s.held + piece)
 	begun := s.secrets.Begun(text)
 	s.held = text[len(text)-begun:]

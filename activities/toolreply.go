@@ -1,11 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,63 +18,55 @@ import (
 	"everstep/domain/contract"
 )
 
-// toolTries is how often a tool that asks for it is run before the model hears
-// of the failure.
+// toolTries is how often a repeatable tool is run before the model hears of a failure.
 const toolTries = 3
 
-// judge turns the end of a tool's run into the activity's: a reply, or a
-// failure that Temporal tries again.
-func (c toolCall) judge(ctx context.Context, run toolRun) (contract.ToolReply, error) {
-	switch {
-	case run.panicked && !c.effect.Repeatable():
+func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract.ToolReply, error) {
+	switch panicked := errors.Is(run.err, errPanicked); {
+	case panicked && !c.effect.Repeatable():
 		return c.unknown("the tool broke down in the middle"), nil
-	case run.panicked:
+	case panicked:
 		return c.failed(domain.Errorf(domain.Internal, "the tool %s broke down: a fault of its own, not of the arguments", c.request.Name)), nil
-	case run.err == nil && !run.abandoned:
+	case run.err == nil:
 		return c.done(run.result), nil
-	case !run.abandoned && run.cause == nil, tool.IsNotStarted(run.err):
+	case run.cause == nil, tool.IsNotStarted(run.err):
 		return c.refused(ctx, run.err)
 	}
 	return c.cutOff(run.cause)
 }
 
-// cutOff is for a tool whose context ended before it had done its work.
 func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
-	switch stopped := temporal.IsCanceledError(cause); {
-	case stopped && c.effect.Repeatable():
-		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
-	case stopped:
+	late := errors.Is(cause, errLate) || errors.Is(cause, context.DeadlineExceeded)
+	switch stopped, repeatable := temporal.IsCanceledError(cause), c.effect.Repeatable(); {
+	case stopped && !repeatable:
 		return c.unknown("the execution was stopped while it ran"), nil
-	case errors.Is(cause, errToolTimeout), errors.Is(cause, context.DeadlineExceeded):
-		if !c.effect.Repeatable() {
-			return c.unknown("it took longer than it may"), nil
-		}
-		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s took longer than it may", c.request.Name)), nil
-	case !c.effect.Repeatable():
+	case late && !repeatable:
+		return c.unknown("it took longer than it may"), nil
+	case !repeatable:
 		return c.unknown("its worker stopped while it ran"), nil
+	case stopped:
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
+	case late:
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s took longer than it may", c.request.Name)), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
 		return contract.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
 	}
-	// The workflow is gone, or the activity was paused or reset: nobody waits
-	// for a reply, or another attempt is to follow.
+	// The workflow is gone, or another attempt is to follow.
 	return contract.ToolReply{}, failure(domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name))
 }
 
-// refused is for a tool that says that it failed.
 func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {
-	own := hiddenError(c.activities.config.Secrets, toolError(err))
+	own := c.activities.recordable(toolError(err), domain.Invalid)
 	if own.Detail != "" {
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
-	switch retryable := own.Kind.Retryable(); {
-	case retryable && c.effect.Repeatable() && c.triesLeft():
+	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
+	if retryable && repeatable && c.triesLeft() {
 		return contract.ToolReply{}, failure(own)
-	case retryable && !c.effect.Repeatable() && tool.IsNotStarted(err):
-		reply := c.failed(own)
-		reply.NotStarted = true
-		return reply, nil
 	}
-	return c.failed(own), nil
+	reply := c.failed(own)
+	reply.NotStarted = retryable && !repeatable && tool.IsNotStarted(err)
+	return reply, nil
 }
 
 // notBegun is for a call whose tool was surely not run.
@@ -99,10 +91,9 @@ func (c toolCall) triesLeft() bool {
 	return c.info.Attempt < tries
 }
 
-// toolError reads a tool's error. One that is not a domain.Error will come
-// again, unless it was marked as not started. What is recorded must be readable,
-// so a kind or code that does not exist is taken out.
-func toolError(err error) *domain.Error {
+// toolError reads a tool's error: of another type it is Invalid, or Unavailable where the
+// tool was not started.
+func toolError(err error) domain.Error {
 	own := domain.Error{Kind: domain.Invalid}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		own = *e
@@ -110,17 +101,10 @@ func toolError(err error) *domain.Error {
 		own.Kind = domain.Unavailable
 	}
 	own.Message = err.Error()
-	if !slices.Contains(domain.Kinds(), own.Kind) {
-		own.Kind = domain.Invalid
-	}
-	if !slices.Contains(domain.Codes(), own.Code) {
-		own.Code = ""
-	}
-	return &own
+	return own
 }
 
-// unknown is the reply for a call that may have been made and must not be made
-// again.
+// unknown is for a call that may have been made and must not be made again.
 func (c toolCall) unknown(why string) contract.ToolReply {
 	return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 		"outcome unknown: %s; the call of %s may or may not have taken effect, and was not repeated", why, c.request.Name))
@@ -130,14 +114,9 @@ func (c toolCall) unknown(why string) contract.ToolReply {
 const maxErrorText = 1000
 
 func (c toolCall) failed(err *domain.Error) contract.ToolReply {
-	own := hiddenError(c.activities.config.Secrets, err)
-	if own.Source == "" {
-		own.Source = domain.Shorten(c.request.Name, 64)
-	}
-	content := readable(own.Message)
-	if content == "" {
-		content = fmt.Sprintf("the tool %s failed and did not say why", c.request.Name)
-	}
+	own := c.activities.recordable(*err, domain.Invalid)
+	own.Source = cmp.Or(own.Source, domain.Shorten(c.request.Name, 64))
+	content := cmp.Or(readable(own.Message), fmt.Sprintf("the tool %s failed and did not say why", c.request.Name))
 	own.Message = domain.Shorten(content, maxErrorText)
 	return c.reply(contract.ToolReply{Content: content, Error: own})
 }
@@ -165,7 +144,6 @@ func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
 // maxStopContext bounds what a tool may note beside its request to stop.
 const maxStopContext = 16 << 10
 
-// stop is a tool's request to stop as it may be recorded.
 func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 	if signal == nil {
 		return nil
@@ -196,12 +174,6 @@ func readable(text string) string {
 		return text + note
 	}
 	const room = domain.MaxToolResult - 100 // for the line in between
-	head, tail := room*3/4, len(text)-(room-room*3/4-len(note))
-	for !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", text[:head], tail-head, len(text), text[tail:], note)
+	head, tail := domain.Shorten(text, room*3/4), ending(text, room-room*3/4-len(note))
+	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", head, len(text)-len(head)-len(tail), len(text), tail, note)
 }

@@ -3,19 +3,18 @@ package activities
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"everstep/domain"
 )
 
 const (
-	// leastResult is how much of a tool's result is left while there is
-	// anything else to cut, in bytes.
+	// leastResult is left of a tool's result while there is anything else to cut.
 	leastResult = 256
-	// leastPiece is how much of anything is left while it is cut piece by piece.
-	leastPiece = 64
+	leastPiece  = 64
 )
 
 // A piece is a part of a conversation as it is written down.
@@ -25,10 +24,8 @@ type piece struct {
 	result bool
 }
 
-// transcribe writes a conversation down as text of at most so many bytes; zero
-// is no bound. What does not fit is cut out of the middle of the longest texts,
-// results of tools before anything else. The same messages are always the same
-// text.
+// transcribe writes a conversation down in at most so many bytes; zero is no bound.
+// The longest texts are cut in the middle, results of tools before anything else.
 func transcribe(messages []domain.Message, room int) string {
 	var pieces []piece
 	for _, m := range messages {
@@ -75,8 +72,7 @@ func appendPieces(pieces []piece, m domain.Message) []piece {
 	return pieces
 }
 
-// contentOf is what a message says. What is no text is named; the model's
-// reasoning, which was for itself, is left out.
+// contentOf is what a message says, without the reasoning. What is no text is named.
 func contentOf(m domain.Message) string {
 	if len(m.Parts) == 1 && m.Parts[0].Type == domain.PartText {
 		return m.Parts[0].Text
@@ -96,8 +92,6 @@ func contentOf(m domain.Message) string {
 	return b.String()
 }
 
-// fitPieces cuts texts until all pieces take at most room bytes, as far as
-// cutting pieces can do.
 func fitPieces(pieces []piece, room int) {
 	var results, others []int
 	for _, p := range pieces {
@@ -108,41 +102,33 @@ func fitPieces(pieces []piece, room int) {
 			others = append(others, len(p.text))
 		}
 	}
-	longest := max(level(results, room-sum(others)), leastResult)
+	longest := max(level(results, room-total(others, math.MaxInt)), leastResult)
 	for i, n := range results {
 		results[i] = min(n, longest)
 	}
 	all := max(level(append(results, others...), room), leastPiece)
 	for i, p := range pieces {
+		most := all
 		if p.result {
-			pieces[i].text = middleCut(p.text, min(longest, all))
-		} else {
-			pieces[i].text = middleCut(p.text, all)
+			most = min(longest, all)
 		}
+		pieces[i].text = middleCut(p.text, most)
 	}
 }
 
-// level is the length to which the longest have to be cut for all to take at
-// most room; the length of the longest where they do already.
+// level is the length to which the longest have to be cut for all to fit.
 func level(lengths []int, room int) int {
-	sorted := slices.Sorted(slices.Values(lengths))
-	for i, n := range sorted {
-		left := len(sorted) - i
-		if n*left > room {
-			return max(room/left, 0)
-		}
-		room -= n
+	longest := 0
+	for _, n := range lengths {
+		longest = max(longest, n)
 	}
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[len(sorted)-1]
+	return sort.Search(longest, func(n int) bool { return total(lengths, n+1) > room })
 }
 
-func sum(lengths []int) int {
-	n := 0
+// total is what texts take of which no more than so many bytes are left.
+func total(lengths []int, most int) (n int) {
 	for _, length := range lengths {
-		n += length
+		n += min(length, most)
 	}
 	return n
 }
@@ -150,8 +136,7 @@ func sum(lengths []int) int {
 // cutNote is as long as the longest note of a cut.
 const cutNote = "\n[… 1234567890 bytes are left out here …]\n"
 
-// middleCut cuts a text to at most n bytes: twice as much of its head is left as
-// of its tail.
+// middleCut cuts a text to n bytes, and leaves twice as much of its head as of its tail.
 func middleCut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -160,10 +145,6 @@ func middleCut(text string, n int) string {
 	if left < len(cutNote) {
 		return domain.Shorten(text, max(n, 0))
 	}
-	head := domain.Shorten(text, left*2/3)
-	at := len(text) - (left - left*2/3)
-	for at < len(text) && !utf8.RuneStart(text[at]) {
-		at++
-	}
-	return head + fmt.Sprintf("\n[… %d bytes are left out here …]\n", at-len(head)) + text[at:]
+	head, tail := domain.Shorten(text, left*2/3), ending(text, left-left*2/3)
+	return head + fmt.Sprintf("\n[… %d bytes are left out here …]\n", len(text)-len(head)-len(tail)) + tail
 }

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-
-	"everstep/domain"
 )
 
 type listArgs struct {
@@ -23,32 +21,22 @@ const (
 )
 
 func (r *Root) list(ctx context.Context, args listArgs) (string, error) {
-	start, err := local(args.Path)
-	if err != nil {
-		return "", err
-	}
-	chosen, err := parseGlob(args.Glob)
-	if err != nil {
-		return "", err
-	}
-	limit, err := bound("limit", args.Limit, defaultListed, maxListed)
+	w, err := r.walker(args.Path, args.Glob, args.Limit, defaultListed, maxListed)
 	if err != nil {
 		return "", err
 	}
 	var lines []string
 	more := 0
-	w := walker{root: r, left: r.bounds.visited, deep: args.Recursive, visit: func(name string, info fs.FileInfo) error {
-		if !chosen.match(below(start, name)) {
-			return nil
-		}
-		if len(lines) == limit {
+	w.deep = args.Recursive
+	w.visit = func(name string, info fs.FileInfo) error {
+		if len(lines) < w.limit {
+			lines = append(lines, r.line(name, info, args.Recursive))
+		} else {
 			more++
-			return nil
 		}
-		lines = append(lines, r.line(name, info, args.Recursive))
 		return nil
-	}}
-	if err := w.walk(ctx, start); err != nil {
+	}
+	if err := w.walk(ctx); err != nil {
 		return "", err
 	}
 	if len(lines) == 0 {
@@ -70,15 +58,4 @@ func (r *Root) line(name string, info fs.FileInfo, deep bool) string {
 		kind += ", not entered"
 	}
 	return shown(name+"/") + "\t" + kind
-}
-
-// bound is a number that a model gave: zero stands for the usual one.
-func bound(field string, given, usual, most int) (int, error) {
-	switch {
-	case given < 0:
-		return 0, domain.Errorf(domain.Invalid, "%s: %d is negative; give 1 to %d, or leave it out", field, given, most)
-	case given == 0:
-		return usual, nil
-	}
-	return min(given, most), nil
 }

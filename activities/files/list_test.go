@@ -2,6 +2,7 @@ package files
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,12 +33,14 @@ func TestList(t *testing.T) {
 			"docs/deep/y.go\t2 bytes", "docs/deep/z.txt\t3 bytes", "docs/x.md\t0 bytes", "empty/\tfolder",
 		}},
 		{".git itself", fields{"path": ".git", "recursive": true}, []string{".git/config\t6 bytes"}},
+		{"a file that the glob does not choose", fields{"path": "a.txt", "glob": "*.go"}, []string{"[no entries]"}},
 		{"glob on names", fields{"recursive": true, "glob": "*.go"}, []string{"b.go\t5 bytes", "docs/deep/y.go\t2 bytes"}},
 		{"glob on paths", fields{"recursive": true, "glob": "docs/**/*.go"}, []string{"docs/deep/y.go\t2 bytes"}},
 		{"glob on paths below", fields{"path": "docs", "recursive": true, "glob": "deep/*"}, []string{"docs/deep/y.go\t2 bytes", "docs/deep/z.txt\t3 bytes"}},
 		{"glob not recursive", fields{"glob": "*.go"}, []string{"b.go\t5 bytes"}},
 		{"a file", fields{"path": "a.txt"}, []string{"a.txt\t1 byte"}},
 		{"empty", fields{"path": "empty"}, []string{"[no entries]"}},
+		{"limit that is not needed", fields{"limit": 6}, []string{".git/\tfolder", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "empty/\tfolder"}},
 		{"limit", fields{"limit": 2}, []string{".git/\tfolder", ".hidden\t0 bytes", "[4 more; raise limit, or narrow it with path or glob]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,8 +73,47 @@ func TestListIsBounded(t *testing.T) {
 	lines := strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n")
 	require.Len(t, lines, 51)
 	require.Equal(t, "[not all was looked at: there are more than 50 entries; give a path further down]", lines[50])
+	root.bounds.visited = 79
+	require.Contains(t, answer(t, root, "list_files", fields{"recursive": true}), "[not all was looked at: there are more than 79 entries")
 	root.bounds.visited = 80
 	require.Len(t, strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n"), 80, "exactly as many as there are")
+}
+
+// TestWalksAreBoundedInOneFolder: as many entries are looked at as are allowed,
+// and that there are more is said.
+func TestWalksAreBoundedInOneFolder(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range 10 {
+		files[fmt.Sprintf("f%d", i)] = ""
+	}
+	root, _ := folder(t, files)
+	root.bounds.visited = 10
+	require.Len(t, strings.Split(answer(t, root, "list_files", nil), "\n"), 10)
+	root.bounds.visited = 9
+	lines := strings.Split(answer(t, root, "list_files", nil), "\n")
+	require.Len(t, lines, 10)
+	require.Contains(t, lines[9], "[not all was looked at")
+}
+
+// TestWalksGoOnWhereAFolderIsGone: it is counted, and what comes after it seen.
+func TestWalksGoOnWhereAFolderIsGone(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{"a/x": "", "b": ""})
+	w, err := root.walker("", "", 0, 1, 1)
+	require.NoError(t, err)
+	var seen []string
+	w.deep = true
+	w.visit = func(name string, info fs.FileInfo) error {
+		seen = append(seen, name)
+		if info.IsDir() {
+			return os.RemoveAll(filepath.Join(dir, name))
+		}
+		return nil
+	}
+	require.NoError(t, w.walk(t.Context()))
+	require.Equal(t, []string{"a", "b"}, seen)
+	require.Equal(t, []string{"[1 folder could not be read]"}, w.notes())
 }
 
 func TestListSaysWhatItCouldNotRead(t *testing.T) {
@@ -111,6 +153,8 @@ func TestGlob(t *testing.T) {
 			require.False(t, g.match(name), "%q refuses %q", c.pattern, name)
 		}
 	}
-	_, err := parseGlob(strings.Repeat("*", 2000))
-	require.ErrorContains(t, err, "glob: it has 2000 bytes")
+	_, err := parseGlob(strings.Repeat("*", maxGlob))
+	require.NoError(t, err)
+	_, err = parseGlob(strings.Repeat("*", maxGlob+1))
+	require.ErrorContains(t, err, "glob: it has 1001 bytes")
 }

@@ -1,10 +1,12 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -41,20 +43,17 @@ func (r *Root) read(_ context.Context, args readArgs) (string, error) {
 	return found.lines(max(args.FromLine, 1), args.ToLine)
 }
 
-// A content is what was read of a file.
 type content struct {
 	name string
 	text string
 	// size is the file's, which may be more than was read.
 	size int64
-	// cut means that only its beginning was read.
-	cut bool
+	cut  bool
 	// binary means that it is not UTF-8 text, or holds zero bytes.
 	binary bool
 	info   os.FileInfo
 }
 
-// open reads a regular file, or its beginning where it is too long.
 func (r *Root) open(name string) (content, error) {
 	// Looked at first: to open a pipe would wait for whoever writes to it.
 	info, err := r.root.Stat(name)
@@ -77,34 +76,16 @@ func (r *Root) open(name string) (content, error) {
 		return content{}, explain(name, err)
 	}
 	c := content{name: name, size: max(info.Size(), int64(len(data))), info: info}
-	if int64(len(data)) > r.bounds.fileBytes {
-		data, c.cut = whole(data[:r.bounds.fileBytes]), true
-	}
-	c.text = string(data)
-	c.binary = !utf8.ValidString(c.text) || strings.ContainsRune(c.text, 0)
+	c.text = domain.Shorten(string(data), int(r.bounds.fileBytes))
+	cut := len(data) - len(c.text)
+	c.cut = cut > 0
+	c.binary = cut > utf8.UTFMax || !utf8.ValidString(c.text) || strings.ContainsRune(c.text, 0)
 	return c, nil
 }
 
-// whole drops the character that a cut has left in pieces.
-func whole(data []byte) []byte {
-	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
-		if start := data[len(data)-i:]; utf8.RuneStart(start[0]) {
-			if !utf8.FullRune(start) {
-				return data[:len(data)-i]
-			}
-			break
-		}
-	}
-	return data
-}
-
-// lines returns the lines from one to another, as many as may be shown, after a
-// line that says which they are.
+// lines returns as many lines as may be shown, after one that says which they are.
 func (c content) lines(from, to int) (string, error) {
-	all := strings.SplitAfter(c.text, "\n")
-	if all[len(all)-1] == "" {
-		all = all[:len(all)-1]
-	}
+	all := slices.Collect(strings.Lines(c.text))
 	total := plural(len(all), "line")
 	if c.cut {
 		total = fmt.Sprintf("the first %d bytes of %d", len(c.text), c.size)
@@ -115,21 +96,18 @@ func (c content) lines(from, to int) (string, error) {
 	if from > len(all) {
 		return "", domain.Errorf(domain.Invalid, "from_line: %d is past the end: %q has %s", from, c.name, total)
 	}
-	if to == 0 || to > len(all) {
-		to = len(all)
-	}
+	to = min(cmp.Or(to, len(all)), len(all))
 	size, last := 0, from-1
 	for last < to && size+len(all[last]) <= maxShown {
 		size += len(all[last])
 		last++
 	}
 	text, note := strings.Join(all[from-1:last], ""), ""
-	switch {
-	case last == from-1:
+	if last == from-1 {
 		line := all[last]
 		text, last = domain.Shorten(line, maxShown), from
 		note = fmt.Sprintf("; of line %d only the first %d of %d bytes", from, len(text), len(line))
-	case last < to:
+	} else if last < to {
 		note = fmt.Sprintf("; read on with from_line %d", last+1)
 	}
 	if from == 1 && last == len(all) && !c.cut {

@@ -1,9 +1,18 @@
 package files
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -12,17 +21,14 @@ import (
 // A Root is a folder that agents may work in. It is safe for concurrent use.
 type Root struct {
 	root *os.Root
-	// writing holds a token while a file is read, changed and put back, so that
-	// two edits in one step do not lose one another. It says nothing to other
-	// processes.
+	// writing holds a token while a file is changed, so that two edits in one step
+	// do not lose one another.
 	writing chan struct{}
 	bounds  bounds
 }
 
-// bounds are how far a tool goes.
 type bounds struct {
-	// visited is how many entries are looked at, fileBytes how much of one file
-	// is read, allBytes how much of all files by one search.
+	// visited counts entries, fileBytes are of one file, allBytes of all in one search.
 	visited   int
 	fileBytes int64
 	allBytes  int64
@@ -44,10 +50,9 @@ func Open(dir string) (*Root, error) {
 // Close ends the use of the folder. Calls that are under way fail.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Tools returns the tools, the harmless first. Listing, reading and searching
-// are read-only. Writing is idempotent, since it puts a whole file in place of
-// another. An edit is at-most-once: done twice it would fail, or change what
-// the first one wrote.
+// Tools returns the tools, the harmless first. Writing is idempotent, since it puts
+// a whole file in place of another. An edit is at-most-once: done twice it would
+// fail, or change what the first one wrote.
 func (r *Root) Tools() []tool.Tool {
 	return []tool.Tool{
 		tool.New("list_files", "Lists the files and folders of a folder: one a line, a path and a tab and what it is. "+
@@ -75,4 +80,91 @@ func (r *Root) change(ctx context.Context, run func() (string, error)) (string, 
 // errNotTouched is for a change that was cancelled before it began.
 func errNotTouched() error {
 	return tool.NotStarted(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: it was cancelled before the file was touched"))
+}
+
+// local returns a path of the model's in the form that the root takes, or says
+// why it cannot be in the folder. The root itself is ".". Dots are resolved
+// before links are, so "link/.." is where the link stands.
+func local(name string) (string, error) {
+	name = cmp.Or(name, ".")
+	switch {
+	case strings.ContainsRune(name, 0):
+		return "", domain.Errorf(domain.Invalid, "path: %q holds a zero byte", name)
+	case strings.HasPrefix(name, "/"), filepath.IsAbs(name):
+		return "", domain.Errorf(domain.Denied, "path: %q is absolute; give it relative to the root, like docs/notes.md", name)
+	case !filepath.IsLocal(filepath.FromSlash(name)):
+		return "", domain.Errorf(domain.Denied, "path: %q leads out of the root; give a path inside it", name)
+	}
+	return path.Clean(name), nil
+}
+
+// localFile is local for a path that must name a file.
+func localFile(name string) (string, error) {
+	clean, err := local(name)
+	if err == nil && (clean == "." || strings.HasSuffix(name, "/")) {
+		return "", domain.Errorf(domain.Invalid, "path: %q names a folder; give the path of a file", name)
+	}
+	return clean, err
+}
+
+func explain(name string, err error) error {
+	if _, ok := errors.AsType[*domain.Error](err); ok || err == nil {
+		return err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return domain.Errorf(domain.Invalid, "path: %q does not exist; list_files shows what does", name)
+	case errors.Is(err, fs.ErrExist): // where a folder was to be made
+		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", name)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return domain.Errorf(domain.Denied, "path: %q: the worker may not do that there", name)
+	case escapes(err):
+		return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
+	case errors.Is(err, syscall.ENOTDIR):
+		return domain.Errorf(domain.Invalid, "path: %q: a part of it is a file and not a folder", name)
+	case errors.Is(err, syscall.EISDIR):
+		return domain.Errorf(domain.Invalid, "path: %q is a folder", name)
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return domain.Errorf(domain.Invalid, "path: %q is too long for the file system", domain.Shorten(name, 100))
+	case errors.Is(err, syscall.ELOOP):
+		return domain.Errorf(domain.Invalid, "path: %q is a circle of symbolic links", name)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return domain.Errorf(domain.Denied, "path: %q: no space left to write it", name)
+	}
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err // without the path, which is the machine's own
+	}
+	return domain.Errorf(domain.Unavailable, "path: %q: %s", name, err)
+}
+
+// escapes reports whether a path left its root; there is no error to compare with.
+func escapes(err error) bool {
+	inner, ok := errors.AsType[*fs.PathError](err)
+	return ok && inner.Err.Error() == "path escapes from parent"
+}
+
+// shown is a path quoted where it holds what would break a line or a terminal.
+func shown(name string) string {
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+func (r *Root) kindOf(name string, info os.FileInfo) string {
+	if info.Mode().IsRegular() {
+		return plural(info.Size(), "byte")
+	}
+	if target, err := r.root.Readlink(name); err == nil {
+		return "link to " + shown(target)
+	}
+	words := map[fs.FileMode]string{fs.ModeDir: "folder", fs.ModeSymlink: "link", fs.ModeNamedPipe: "pipe", fs.ModeSocket: "socket"}
+	return cmp.Or(words[info.Mode().Type()], "device")
+}
+
+func plural[N int | int64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"everstep/domain"
 )
@@ -23,16 +22,11 @@ const (
 	defaultFound = 100
 	maxFound     = 1000
 	maxPattern   = 1000
-	// maxLine is how much of a line is shown.
-	maxLine = 240
+	maxLine      = 240
 )
 
 func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
-	start, err := local(args.Path)
-	if err != nil {
-		return "", err
-	}
-	chosen, err := parseGlob(args.Glob)
+	w, err := r.walker(args.Path, args.Glob, args.Limit, defaultFound, maxFound)
 	if err != nil {
 		return "", err
 	}
@@ -40,30 +34,28 @@ func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	limit, err := bound("limit", args.Limit, defaultFound, maxFound)
-	if err != nil {
-		return "", err
-	}
-	s := searcher{root: r, pattern: pattern, limit: limit, left: r.bounds.allBytes}
-	w := walker{root: r, left: r.bounds.visited, deep: true, visit: func(name string, info fs.FileInfo) error {
-		if !info.Mode().IsRegular() || !chosen.match(below(start, name)) {
-			return nil
+	s := searcher{root: r, pattern: pattern, limit: w.limit, left: r.bounds.allBytes}
+	w.deep = true
+	w.visit = func(name string, info fs.FileInfo) error {
+		if info.Mode().IsRegular() {
+			return s.file(name)
 		}
-		return s.file(ctx, name)
-	}}
-	if err := w.walk(ctx, start); err != nil {
+		return nil
+	}
+	if err := w.walk(ctx); err != nil {
 		return "", err
 	}
 	return strings.Join(append(s.answer(), w.notes()...), "\n"), nil
 }
 
 func parsePattern(pattern string, literal bool) (*regexp.Regexp, error) {
-	switch {
-	case pattern == "":
+	if pattern == "" {
 		return nil, domain.Errorf(domain.Invalid, "pattern: it is empty; say what to find")
-	case len(pattern) > maxPattern:
+	}
+	if len(pattern) > maxPattern {
 		return nil, domain.Errorf(domain.Invalid, "pattern: it has %d bytes; %d are allowed", len(pattern), maxPattern)
-	case literal:
+	}
+	if literal {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	compiled, err := regexp.Compile(pattern)
@@ -73,59 +65,47 @@ func parsePattern(pattern string, literal bool) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// A searcher collects the lines that match.
 type searcher struct {
 	root    *Root
 	pattern *regexp.Regexp
 	limit   int
-	// left is how many bytes may still be read.
-	left  int64
-	lines []string
+	left    int64
+	lines   []string
 	// full means that there are more lines, spent that there are more bytes.
 	full, spent bool
-	// binary, unread and cut count the files that are not text, that could not
-	// be read, and of which only the beginning was.
+	// binary, unread and cut count the files that were not read, or not whole.
 	binary, unread, cut int
 }
 
-func (s *searcher) file(ctx context.Context, name string) error {
+func (s *searcher) file(name string) error {
 	if s.left <= 0 {
 		s.spent = true
-		return errEnough
+		return fs.SkipAll
 	}
 	found, err := s.root.open(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		s.unread++
 		return nil
-	case found.binary:
-		s.left -= int64(len(found.text))
-		s.binary++
-		return nil
-	case found.cut:
-		s.cut++
 	}
 	s.left -= int64(len(found.text))
-	return s.text(ctx, name, found.text)
-}
-
-func (s *searcher) text(ctx context.Context, name, text string) error {
-	if text == "" {
+	if found.binary {
+		s.binary++
 		return nil
 	}
+	if found.cut {
+		s.cut++
+	}
 	number := 0
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		if number++; number%1000 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		line = strings.TrimSuffix(line, "\r")
+	for line := range strings.Lines(found.text) {
+		number++
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		at := s.pattern.FindStringIndex(line)
 		if at == nil {
 			continue
 		}
 		if len(s.lines) == s.limit {
 			s.full = true
-			return errEnough
+			return fs.SkipAll
 		}
 		s.lines = append(s.lines, fmt.Sprintf("%s:%d: %s", shown(name), number, excerpt(line, at[0])))
 	}
@@ -137,10 +117,7 @@ func excerpt(line string, at int) string {
 	if len(line) <= maxLine {
 		return line
 	}
-	from := min(max(at-maxLine/3, 0), len(line)-maxLine)
-	for from > 0 && !utf8.RuneStart(line[from]) {
-		from--
-	}
+	from := len(domain.Shorten(line, min(max(at-maxLine/3, 0), len(line)-maxLine)))
 	text := domain.Shorten(line[from:], maxLine)
 	if from > 0 {
 		text = "…" + text
@@ -150,23 +127,16 @@ func excerpt(line string, at int) string {
 
 func (s *searcher) answer() []string {
 	lines := s.lines
-	if len(lines) == 0 {
-		lines = append(lines, "[no matches]")
+	note := func(hold bool, format string, args ...any) {
+		if hold {
+			lines = append(lines, fmt.Sprintf("["+format+"]", args...))
+		}
 	}
-	if s.full {
-		lines = append(lines, fmt.Sprintf("[more than %d lines match; raise limit, or narrow it with path or glob]", s.limit))
-	}
-	if s.spent {
-		lines = append(lines, fmt.Sprintf("[not all was searched: the files hold more than %d bytes; narrow it with path or glob]", s.root.bounds.allBytes))
-	}
-	if s.cut > 0 {
-		lines = append(lines, fmt.Sprintf("[%s longer than %d bytes: only the beginning was searched]", plural(s.cut, "file"), s.root.bounds.fileBytes))
-	}
-	if s.binary > 0 {
-		lines = append(lines, fmt.Sprintf("[%s not searched: not UTF-8 text]", plural(s.binary, "file")))
-	}
-	if s.unread > 0 {
-		lines = append(lines, fmt.Sprintf("[%s could not be read]", plural(s.unread, "file")))
-	}
+	note(len(lines) == 0, "no matches")
+	note(s.full, "more than %d lines match; raise limit, or narrow it with path or glob", s.limit)
+	note(s.spent, "not all was searched: the files hold more than %d bytes; narrow it with path or glob", s.root.bounds.allBytes)
+	note(s.cut > 0, "%s longer than %d bytes: only the beginning was searched", plural(s.cut, "file"), s.root.bounds.fileBytes)
+	note(s.binary > 0, "%s not searched: not UTF-8 text", plural(s.binary, "file"))
+	note(s.unread > 0, "%s could not be read", plural(s.unread, "file"))
 	return lines
 }

@@ -35,9 +35,10 @@ func TestSearch(t *testing.T) {
 			require.Equal(t, c.want, strings.Split(answer(t, root, "search_files", c.args), "\n"))
 		})
 	}
+	require.Equal(t, "[no matches]", answer(t, root, "search_files", fields{"pattern": strings.Repeat("x", maxPattern), "glob": "*.md"}))
 	for pattern, want := range map[string]string{
 		"": "pattern: it is empty", "(": "pattern: error parsing regexp: missing closing ): `(`; mend it, or set literal",
-		strings.Repeat("x", 2000): "pattern: it has 2000 bytes",
+		strings.Repeat("x", maxPattern+1): "pattern: it has 1001 bytes",
 	} {
 		require.Contains(t, refusal(t, root, "search_files", fields{"pattern": pattern}).Message, want)
 	}
@@ -54,16 +55,42 @@ func TestSearchCutsLongLines(t *testing.T) {
 	require.True(t, strings.HasSuffix(got, "… [40006 bytes]"), got)
 }
 
+// TestExcerpts: so much of a long line is shown around a match, and all of a
+// line that is short enough.
+func TestExcerpts(t *testing.T) {
+	t.Parallel()
+	x, y := strings.Repeat("x", 1000), strings.Repeat("y", 1000)
+	for line, want := range map[string]string{
+		x + "needle" + y:      "…" + x[:80] + "needle" + y[:154] + "… [2006 bytes]",
+		"needle" + y:          "needle" + y[:234] + "… [1006 bytes]",
+		x + "needle":          "…" + x[:234] + "needle… [1006 bytes]",
+		x[:234] + "needle":    x[:234] + "needle",
+		x[:235] + "needle":    "…" + x[:234] + "needle… [241 bytes]",
+		x[:80] + "needle" + y: x[:80] + "needle" + y[:154] + "… [1086 bytes]",
+	} {
+		require.Equal(t, want, excerpt(line, strings.Index(line, "needle")))
+	}
+}
+
+func TestSearchCountsWhatItCouldNotRead(t *testing.T) {
+	t.Parallel()
+	root, _ := folder(t, nil)
+	s := searcher{root: root, left: 1}
+	require.NoError(t, s.file("gone"))
+	require.NoError(t, s.file("gone too"))
+	require.Equal(t, []string{"[no matches]", "[2 files could not be read]"}, s.answer())
+}
+
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	root, _ := folder(t, map[string]string{"a": strings.Repeat("x\n", 100) + "needle", "b": "needle", "c": "needle"})
 	root.bounds.fileBytes = 100
 	require.Equal(t, "b:1: needle\nc:1: needle\n[1 file longer than 100 bytes: only the beginning was searched]",
 		answer(t, root, "search_files", fields{"pattern": "needle"}))
-	root.bounds.allBytes = 101
+	root.bounds.allBytes = 106
 	require.Equal(t, []string{
 		"b:1: needle",
-		"[not all was searched: the files hold more than 101 bytes; narrow it with path or glob]",
+		"[not all was searched: the files hold more than 106 bytes; narrow it with path or glob]",
 		"[1 file longer than 100 bytes: only the beginning was searched]",
 	}, strings.Split(answer(t, root, "search_files", fields{"pattern": "needle"}), "\n"))
 	root.bounds.visited = 2

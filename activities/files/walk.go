@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,45 +14,58 @@ import (
 	"everstep/domain"
 )
 
-// A walker visits the entries below a path, folders before what they hold, in
-// the order of their names. It does not follow links and does not enter .git.
+// A walker visits the entries below a path that a glob chooses, in the order of
+// their names. It does not follow links and does not enter .git.
 type walker struct {
-	root *Root
+	root   *Root
+	start  string
+	chosen glob
+	// limit is how many lines the model wants at most.
+	limit int
 	// left is how many entries may still be visited; negative: there were more.
-	left int
-	// deep enters folders.
-	deep bool
-	// unread counts the folders that could not be read.
+	left   int
+	deep   bool
 	unread int
-	visit  func(name string, info fs.FileInfo) error
+	// visit ends the walk where it returns fs.SkipAll.
+	visit func(name string, info fs.FileInfo) error
 }
-
-// errEnough is what a visit returns to end the walk.
-var errEnough = errors.New("enough")
 
 const repository = ".git"
 
-// walk visits start's entries, or start itself where it is a file.
-func (w *walker) walk(ctx context.Context, start string) error {
-	info, err := w.root.root.Stat(start)
+// walker returns one for what a model asks for; no limit stands for the usual one.
+func (r *Root) walker(start, pattern string, limit, usual, most int) (*walker, error) {
+	start, err := local(start)
 	if err != nil {
-		return explain(start, err)
+		return nil, err
 	}
-	if !info.IsDir() {
-		err = w.visit(start, info)
-	} else {
-		err = w.enter(ctx, start)
+	if limit < 0 {
+		return nil, domain.Errorf(domain.Invalid, "limit: %d is negative; give 1 to %d, or leave it out", limit, most)
 	}
-	if errors.Is(err, errEnough) {
+	chosen, err := parseGlob(pattern)
+	return &walker{root: r, start: start, chosen: chosen, limit: min(cmp.Or(limit, usual), most), left: r.bounds.visited}, err
+}
+
+// walk visits start's entries, or start itself where it is a file.
+func (w *walker) walk(ctx context.Context) error {
+	info, err := w.root.root.Stat(w.start)
+	if err != nil {
+		return explain(w.start, err)
+	}
+	if info.IsDir() {
+		err = w.enter(ctx, w.start)
+	} else if w.chosen.match(path.Base(w.start)) {
+		err = w.visit(w.start, info)
+	}
+	if errors.Is(err, fs.SkipAll) {
 		return nil
 	}
 	return err
 }
 
 func (w *walker) enter(ctx context.Context, dir string) error {
-	names, err := w.names(ctx, dir)
+	names, err := w.names(dir)
 	if err != nil {
-		return err
+		return explain(dir, err)
 	}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -65,8 +79,10 @@ func (w *walker) enter(ctx context.Context, dir string) error {
 		if err != nil {
 			return explain(full, err)
 		}
-		if err := w.visit(full, info); err != nil {
-			return err
+		if w.chosen.match(below(w.start, full)) {
+			if err := w.visit(full, info); err != nil {
+				return err
+			}
 		}
 		if !w.deep || !info.IsDir() || name == repository {
 			continue
@@ -82,39 +98,24 @@ func (w *walker) enter(ctx context.Context, dir string) error {
 }
 
 // names reads a folder's names in order, as far as the walk may still go.
-func (w *walker) names(ctx context.Context, dir string) ([]string, error) {
+func (w *walker) names(dir string) ([]string, error) {
 	folder, err := w.root.root.Open(dir)
-	if err != nil {
-		return nil, explain(dir, err)
+	if err != nil || w.left < 0 {
+		return nil, err
 	}
 	defer folder.Close()
-	var names []string
-	for w.left >= 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		some, err := folder.Readdirnames(1000)
-		for _, name := range some {
-			if isTemporary(name) {
-				continue
-			}
-			if w.left--; w.left < 0 {
-				break
-			}
-			names = append(names, name)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, explain(dir, err)
-		}
+	names, err := folder.Readdirnames(w.left + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
+	if w.left -= len(names); w.left < 0 {
+		names = names[1:]
+	}
+	names = slices.DeleteFunc(names, isTemporary)
 	slices.Sort(names)
 	return names, nil
 }
 
-// notes says what the walk has left out.
 func (w *walker) notes() []string {
 	var notes []string
 	if w.left < 0 {
@@ -131,8 +132,57 @@ func below(start, name string) string {
 	if start == "." {
 		return name
 	}
-	if rest, ok := strings.CutPrefix(name, start+"/"); ok {
-		return rest
+	return strings.TrimPrefix(name, start+"/")
+}
+
+// A glob chooses paths. One without a slash is about the last part of a path,
+// in whatever folder; in one with slashes ** stands for any number of folders.
+// The zero value takes every path.
+type glob struct{ parts []string }
+
+const maxGlob = 1000
+
+func parseGlob(pattern string) (glob, error) {
+	if pattern == "" {
+		return glob{}, nil
 	}
-	return path.Base(name)
+	if len(pattern) > maxGlob {
+		return glob{}, domain.Errorf(domain.Invalid, "glob: it has %d bytes; %d are allowed", len(pattern), maxGlob)
+	}
+	if strings.ContainsAny(pattern, "{}") {
+		return glob{}, domain.Errorf(domain.Invalid, "glob: %q: braces are not known here; ask once for each alternative", pattern)
+	}
+	parts := strings.Split(strings.Trim(pattern, "/"), "/")
+	if !strings.Contains(pattern, "/") {
+		parts = []string{"**", pattern}
+	}
+	for _, part := range parts {
+		if _, err := path.Match(part, ""); err != nil {
+			return glob{}, domain.Errorf(domain.Invalid, "glob: %q is not valid: close every [ and put something after every \\", pattern)
+		}
+	}
+	return glob{parts: parts}, nil
+}
+
+// match reports whether a path, relative to where the search began, is chosen.
+func (g glob) match(name string) bool {
+	if len(g.parts) == 0 {
+		return true
+	}
+	names := strings.Split(name, "/")
+	// reached[j] says that the parts so far can stand for the first j names.
+	reached := make([]bool, len(names)+1)
+	reached[0] = true
+	for _, part := range g.parts {
+		next := make([]bool, len(names)+1)
+		for j := range reached {
+			if part == "**" {
+				next[j] = reached[j] || j > 0 && next[j-1]
+			} else if j > 0 && reached[j-1] {
+				next[j], _ = path.Match(part, names[j-1])
+			}
+		}
+		reached = next
+	}
+	return reached[len(names)]
 }

@@ -1,12 +1,15 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -19,6 +22,43 @@ type writeArgs struct {
 	Content string `json:"content" jsonschema:"all of the new text"`
 }
 
+type editArgs struct {
+	Path string `json:"path" jsonschema:"the file, relative to the root"`
+	Old  string `json:"old" jsonschema:"the passage to replace, exactly as it stands in the file, spaces and line ends included"`
+	New  string `json:"new" jsonschema:"what is to stand there instead"`
+}
+
+func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
+	name, err := localFile(args.Path)
+	if err != nil {
+		return "", err
+	}
+	switch args.Old {
+	case "":
+		return "", domain.Errorf(domain.Invalid, "old: it is empty; give the passage to replace, or use write_file")
+	case args.New:
+		return "", domain.Errorf(domain.Invalid, "new: it equals old, so there is nothing to do")
+	}
+	return r.change(ctx, func() (string, error) {
+		perm, err := r.writable(name)
+		if err != nil {
+			return "", err
+		}
+		found, err := r.open(name)
+		if err != nil {
+			return "", err
+		}
+		text, err := found.edited(args)
+		if err != nil {
+			return "", err
+		}
+		err = r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) })
+		before, _, _ := strings.Cut(found.text, args.Old)
+		line := 1 + strings.Count(before, "\n")
+		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), err
+	})
+}
+
 func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	name, err := localFile(args.Path)
 	if err != nil {
@@ -27,43 +67,35 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	return r.change(ctx, func() (string, error) {
 		if dir := path.Dir(name); dir != "." {
 			if err := r.root.MkdirAll(dir, 0o755); err != nil {
-				return "", explainFolder(dir, err)
+				return "", explain(dir, err)
 			}
 		}
 		perm, err := r.writable(name)
 		if err != nil {
 			return "", err
 		}
-		if err := r.replace(ctx, name, args.Content, perm, nil); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), nil
+		err = r.replace(ctx, name, args.Content, perm, func() error { return nil })
+		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), err
 	})
 }
 
-// explainFolder says what is wrong with a folder that a file needs.
-func explainFolder(dir string, err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", dir)
-	}
-	return explain(dir, err)
-}
-
-// writable reports whether a file may be put under a name, and with which
-// permissions: those of the one that is there, or zero where there is none.
+// writable returns the permissions of the file that is replaced, zero for a new one.
 func (r *Root) writable(name string) (fs.FileMode, error) {
 	info, err := r.root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
-	case err != nil:
+	}
+	if err != nil {
 		return 0, explain(name, err)
-	case info.Mode().IsRegular() && info.Mode().Perm()&0o200 == 0:
-		return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
-	case info.Mode().IsRegular():
-		return info.Mode().Perm(), nil
-	case info.Mode()&fs.ModeSymlink != 0:
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
 		return 0, r.linked(name)
+	}
+	if info.Mode().IsRegular() && info.Mode()&0o200 == 0 {
+		return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
+	}
+	if info.Mode().IsRegular() {
+		return info.Mode().Perm(), nil
 	}
 	return 0, domain.Errorf(domain.Invalid, "path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
 }
@@ -80,9 +112,8 @@ func (r *Root) linked(name string) error {
 	return domain.Errorf(domain.Invalid, "path: %q is a symbolic link to %q; give the path that it leads to", name, target)
 }
 
-// replace puts a text under a name at once: whoever reads sees the old file or
-// the new one, also after a crash. Where unchanged is given, it is asked just
-// before.
+// replace puts a text under a name at once, also before a crash. Unchanged is asked
+// just before.
 func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode, unchanged func() error) error {
 	if ctx.Err() != nil {
 		return errNotTouched()
@@ -97,18 +128,15 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 		_ = r.root.Remove(path.Join(dir, temporary(call, attempt)))
 	}
 	aside := path.Join(dir, temporary(call, call.Attempt))
-	if err := r.putAside(aside, text, perm); err != nil {
-		_ = r.root.Remove(aside)
-		return explain(name, err)
+	defer func() { _ = r.root.Remove(aside) }() // unless it took its place
+	err := r.putAside(aside, text, perm)
+	if err == nil {
+		err = unchanged()
 	}
-	if unchanged != nil {
-		if err := unchanged(); err != nil {
-			_ = r.root.Remove(aside)
-			return err
-		}
+	if err == nil {
+		err = r.root.Rename(aside, name)
 	}
-	if err := r.root.Rename(aside, name); err != nil {
-		_ = r.root.Remove(aside)
+	if err != nil {
 		return explain(name, err)
 	}
 	if folder, err := r.root.Open(dir); err == nil {
@@ -116,4 +144,63 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 		_ = folder.Close()
 	}
 	return nil
+}
+
+const (
+	asidePrefix = ".everstep-"
+	asideSuffix = ".tmp"
+)
+
+// temporary names the file in which an attempt writes, so that a later one finds it.
+func temporary(call tool.Call, attempt int) string {
+	return fmt.Sprintf("%s%s-%d%s", asidePrefix, call.ID, attempt, asideSuffix)
+}
+
+func isTemporary(name string) bool {
+	return strings.HasPrefix(name, asidePrefix) && strings.HasSuffix(name, asideSuffix)
+}
+
+// putAside writes a file and waits until the disk has it.
+func (r *Root) putAside(name, text string, perm fs.FileMode) error {
+	file, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, cmp.Or(perm, 0o666))
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if err == nil && perm != 0 {
+		err = file.Chmod(perm)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return cmp.Or(err, file.Close())
+}
+
+// unchanged refuses a file that another process has changed since it was read.
+func (r *Root) unchanged(read content) error {
+	now, err := r.root.Lstat(read.name)
+	if err != nil {
+		return explain(read.name, err)
+	}
+	if !os.SameFile(now, read.info) || now.Size() != read.info.Size() || !now.ModTime().Equal(read.info.ModTime()) {
+		return domain.Errorf(domain.Unavailable, "path: %q was changed by someone else meanwhile and was left alone; read it again", read.name)
+	}
+	return nil
+}
+
+func (c content) edited(args editArgs) (string, error) {
+	switch {
+	case c.cut:
+		return "", domain.Errorf(domain.TooLarge, "path: %q has %d bytes, too many to edit", c.name, c.size)
+	case c.binary:
+		return "", domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", c.name)
+	}
+	before, after, found := strings.Cut(c.text, args.Old)
+	if !found {
+		return "", domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", c.name)
+	}
+	if strings.LastIndex(c.text, args.Old) != len(before) {
+		return "", domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", c.name)
+	}
+	return before + args.New + after, nil
 }

@@ -19,7 +19,7 @@ import (
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	root, dir := folder(t, map[string]string{"old.txt": "old text", "run.sh": "", "locked": "kept", "file": ""})
-	require.NoError(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o755))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o777))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "locked"), 0o444))
 	for _, c := range []struct{ path, text, want string }{
 		{"new.txt", "é", "wrote 2 bytes to new.txt"},
@@ -33,7 +33,10 @@ func TestWrite(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(dir, "run.sh"))
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o755), info.Mode().Perm(), "permissions are kept")
+	require.Equal(t, os.FileMode(0o777), info.Mode().Perm(), "permissions are kept, whatever new files get")
+	info, err = os.Stat(filepath.Join(dir, "new.txt"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm()&0o600)
 	require.NotContains(t, strings.Join(names(t, dir), " "), asidePrefix, "nothing is left lying about")
 
 	for path, want := range map[string]string{

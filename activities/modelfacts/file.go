@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -18,18 +19,14 @@ const (
 	nanos = 1_000_000_000
 	// maxDollars for a million tokens: what is above is a mistake of units.
 	maxDollars = 10_000
-	// minNanos, a hundredth of a cent for a million tokens: what is below and
-	// not free is a mistake of units too.
+	// minNanos for a million tokens: what is below and not free is one too.
 	minNanos = 100_000
 	// maxNumber is the longest text of a number that is read at all.
-	maxNumber = 40
-	// maxTokens bounds windows; none comes near it.
-	maxTokens = 1_000_000_000
-	// maxMistakes bounds how many are listed.
+	maxNumber   = 40
+	maxTokens   = 1_000_000_000
 	maxMistakes = 100
 )
 
-// readFile reads a user's file of models and reports all that is wrong with it.
 func readFile(path string, data []byte) (map[name]Facts, error) {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		// A tab is no string's in JSON, and YAML takes none as space.
@@ -57,7 +54,6 @@ func readFile(path string, data []byte) (map[name]Facts, error) {
 	return nil, domain.Errorf(domain.Invalid, "%s", strings.Join(lines, "\n"))
 }
 
-// modelsOf are the models of a file by their names.
 func modelsOf(path string, into map[name]Facts) document.Value {
 	one := document.Mapping(keys(new(Facts)))
 	return document.Value{
@@ -80,7 +76,6 @@ func modelsOf(path string, into map[name]Facts) document.Value {
 	}
 }
 
-// keys are all that is said of a model.
 func keys(f *Facts) document.Keys {
 	if f.Price == nil {
 		f.Price = new(domain.Price)
@@ -124,24 +119,29 @@ func tokens(name, doc string, into *int64) document.Key {
 	return document.Key{Name: name, Doc: doc, Value: document.Count(1, maxTokens, func(n int64) { *into = n })}
 }
 
+// decimal is a number that is cheap to read.
+var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
+
 // dollars reads dollars for a million tokens, exactly, as nano-dollars.
 func dollars(text string, least int64) (nano int64, wrong string) {
 	text = strings.TrimSpace(text)
-	if !decimal(text) {
-		text = ""
+	amount, ok := new(big.Rat), len(text) <= maxNumber && decimal.MatchString(text)
+	if ok {
+		amount, ok = amount.SetString(text)
 	}
-	amount, ok := new(big.Rat).SetString(text)
-	switch {
-	case !ok:
+	if !ok {
 		return 0, "; give dollars for a million tokens as a number, as in 1.25, or 0 for a free model"
-	case amount.Sign() < 0:
+	}
+	if amount.Sign() < 0 {
 		return 0, "; a price cannot be negative: give dollars for a million tokens, 0 for a free model"
-	case amount.Cmp(big.NewRat(maxDollars, 1)) > 0:
+	}
+	if amount.Cmp(big.NewRat(maxDollars, 1)) > 0 {
 		if amount.IsInt() && amount.Num().IsInt64() && amount.Num().Int64() >= nanos/1000 {
 			return 0, "; that looks like nano-dollars: give dollars for a million tokens, which would be " + domain.USD(amount.Num().Int64())
 		}
 		return 0, fmt.Sprintf("; no model costs more than %d dollars for a million tokens: give dollars for a million tokens", maxDollars)
-	case amount.Sign() > 0 && amount.Cmp(big.NewRat(least, nanos)) < 0:
+	}
+	if amount.Sign() != 0 && amount.Cmp(big.NewRat(least, nanos)) < 0 {
 		return 0, "; that looks like dollars for one token: give dollars for a million tokens"
 	}
 	places, _ := amount.FloatPrec() // every decimal number has an end
@@ -150,16 +150,4 @@ func dollars(text string, least int64) (nano int64, wrong string) {
 		return 0, ", which " + err.Error()
 	}
 	return nano, ""
-}
-
-// decimal reports whether a text is a decimal number that is cheap to read.
-func decimal(text string) bool {
-	if text == "" || len(text) > maxNumber {
-		return false
-	}
-	mantissa, exponent, scientific := strings.Cut(strings.ToLower(text), "e")
-	if scientific && (len(exponent) > 3 || strings.Trim(exponent, "+-0123456789") != "") {
-		return false
-	}
-	return mantissa != "" && strings.Trim(mantissa, "+-.0123456789") == "" && strings.ContainsAny(mantissa, "0123456789")
 }

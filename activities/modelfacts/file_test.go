@@ -29,6 +29,8 @@ models:
   mine/exact: {input: 0.000123456, output: 1e-2}
   mine/base: &base {input: 1, output: 2}
   mine/same: *base
+  mine/open: {input: 1, output: 2, max_output_tokens: 5}
+  mine/edges: {input: 10000, output: 0.0001, cache_read: 1.00000000000000000000000000000000000000, context_window: 100, max_output_tokens: 100}
 `)
 	facts, ok := table.Find("mine", "big", false)
 	require.True(t, ok)
@@ -45,6 +47,9 @@ models:
 	}, facts)
 	exact, _ := table.Find("mine", "exact", false)
 	require.Equal(t, &domain.Price{Input: 123_456, Output: 10_000_000}, exact.Price)
+	edges, _ := table.Find("mine", "edges", false)
+	require.Equal(t, &domain.Price{Input: 10_000_000_000_000, Output: 100_000, CacheRead: nano(1_000_000_000)}, edges.Price)
+	require.EqualValues(t, 100, edges.MaxOutputTokens)
 	same, _ := table.Find("mine", "same", false)
 	require.Equal(t, &domain.Price{Input: 1_000_000_000, Output: 2_000_000_000}, same.Price)
 }
@@ -74,6 +79,9 @@ func TestFileMistakes(t *testing.T) {
 		{"nano-dollars", `{input: 1250000000, output: 2}`, `models.p/m.input: is "1250000000"; that looks like nano-dollars: give dollars for a million tokens, which would be 1.25`},
 		{"nano-dollars of a cheap one", `{input: 50000000, output: 2}`, "that looks like nano-dollars: give dollars for a million tokens, which would be 0.05"},
 		{"too dear", `{input: 10000.5, output: 2}`, `models.p/m.input: is "10000.5"; no model costs more than 10000 dollars for a million tokens`},
+		{"not yet nano-dollars", `{input: 999999, output: 2}`, `models.p/m.input: is "999999"; no model costs more`},
+		{"nano-dollars from here on", `{input: 1000000, output: 2}`, "which would be 0.001"},
+		{"a number without end", `{input: 1.` + strings.Repeat("0", 39) + `, output: 2}`, "give dollars for a million tokens as a number"},
 		{"far too dear", `{input: 1e300, output: 2}`, `models.p/m.input: is "1e300"; no model costs more`},
 		{"dollars a token", `{input: 0.00000125, output: 2}`, `models.p/m.input: is "0.00000125"; that looks like dollars for one token: give dollars for a million tokens`},
 		{"dollars a token, scientific", `{input: 1.25e-06, output: 2}`, "that looks like dollars for one token"},
@@ -137,6 +145,8 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	for i, want := range []string{"p.yaml:2:8: models.a/b.output: is missing", "p.yaml:2:16: models.a/b.input: ", "p.yaml:3:3: models.c: is not", `p.yaml:5:12: models.d/e.input: is "-1"`, "p.yaml:7:5: models.d/e.colour: "} {
 		require.Contains(t, lines[i], want)
 	}
+	_, err = modelfacts.Table{}.WithData("p.yaml", []byte("models:\n"+strings.Repeat("  c: {}\n", 100)))
+	require.NotContains(t, err.Error(), "more")
 	many := "models:\n" + strings.Repeat("  c: {}\n", 500)
 	_, err = modelfacts.Table{}.WithData("p.yaml", []byte(many))
 	require.LessOrEqual(t, strings.Count(err.Error(), "\n"), 101)

@@ -1,10 +1,14 @@
 package modelfacts
 
 import (
+	"cmp"
+	_ "embed" // for the figures
+	"encoding/json"
 	"errors"
 	"maps"
 	"os"
 	"strings"
+	"time"
 
 	"everstep/domain"
 )
@@ -12,18 +16,17 @@ import (
 // Facts are what is known of one model. What nobody says is left out.
 type Facts struct {
 	// Price is nil where it is unknown. A free model has a price of zero.
-	Price *domain.Price
+	Price *domain.Price `json:"price"`
 	// ContextWindow and MaxOutputTokens are in tokens; zero: unknown.
-	ContextWindow   int64
-	MaxOutputTokens int64
+	ContextWindow   int64 `json:"context_window"`
+	MaxOutputTokens int64 `json:"max_output_tokens"`
 	// Tools, Images and JSONSchema say whether the model can be given tools, can
 	// see images, and can be held to a JSON Schema by its own API. Nil: unknown.
-	Tools      *bool
-	Images     *bool
-	JSONSchema *bool
-	// Source says where the figures are from: the date of those that are built
-	// in, or the name of a file.
-	Source string
+	Tools      *bool `json:"tools"`
+	Images     *bool `json:"images"`
+	JSONSchema *bool `json:"json_schema"`
+	// Source is the date of what is built in, or the name of a file.
+	Source string `json:"-"`
 }
 
 // A Table is what is known of many models. It never changes, and its zero value
@@ -33,10 +36,48 @@ type Table struct {
 	own     map[name]Facts
 }
 
-// name is a model's, as a definition has it.
 type name struct{ provider, model string }
 
-func (n name) String() string { return n.provider + "/" + n.model }
+//go:embed builtin.json
+var builtinJSON []byte
+
+// builtinFile is builtin.json. Its prices are integer nano-dollars for a
+// million tokens.
+type builtinFile struct {
+	Vendors []struct {
+		Vendor    string                 `json:"vendor"`
+		Providers []string               `json:"providers"`
+		Date      string                 `json:"date"`
+		Sources   []string               `json:"sources"`
+		Models    map[string]builtinFact `json:"models"`
+	} `json:"vendors"`
+}
+
+type builtinFact struct {
+	Facts
+	Aliases []string `json:"aliases"`
+	Note    string   `json:"note"`
+}
+
+// Builtin returns what Everstep is built with. An error means a broken build.
+func Builtin() (Table, error) {
+	var file builtinFile
+	if err := json.Unmarshal(builtinJSON, &file); err != nil {
+		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s", err)
+	}
+	models := make(map[name]Facts)
+	for _, vendor := range file.Vendors {
+		for model, fact := range vendor.Models {
+			fact.Source = "built in, put together " + vendor.Date
+			for _, provider := range vendor.Providers {
+				for _, n := range append(fact.Aliases, model) {
+					models[name{provider, n}] = fact.Facts
+				}
+			}
+		}
+	}
+	return Table{builtin: models}, nil
+}
 
 // Load returns the built-in figures with those of files over them, the later
 // ones first. Its errors are of kind Invalid and list all that is wrong.
@@ -45,14 +86,9 @@ func Load(paths ...string) (Table, error) {
 	if err != nil {
 		return Table{}, err
 	}
-	var wrong []error
-	for _, path := range paths {
-		with, err := table.With(path)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		table = with
+	wrong := make([]error, len(paths))
+	for i, path := range paths {
+		table, wrong[i] = table.With(path)
 	}
 	return table, errors.Join(wrong...)
 }
@@ -63,17 +99,16 @@ func (t Table) With(path string) (Table, error) {
 		return t, domain.Errorf(domain.Invalid, "is empty; name a file of prices, YAML or JSON")
 	}
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return t, domain.Errorf(domain.Invalid, "%s: cannot be read: %s; name a file of prices, YAML or JSON", path, plain(err))
-	case info.IsDir():
+	if err == nil && info.IsDir() {
 		return t, domain.Errorf(domain.Invalid, "%s: is a directory; name a file of prices, YAML or JSON", path)
-	case info.Size() > maxFile:
+	}
+	if err == nil && info.Size() > maxFile {
 		return t, domain.Errorf(domain.TooLarge, "%s: has %d bytes, more than %d; name a file of prices", path, info.Size(), maxFile)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return t, domain.Errorf(domain.Invalid, "%s: cannot be read: %s", path, plain(err))
+		// Without the path, which stands before it.
+		return t, domain.Errorf(domain.Invalid, "%s: cannot be read: %s; name a file of prices, YAML or JSON", path, cmp.Or(errors.Unwrap(err), err))
 	}
 	return t.WithData(path, data)
 }
@@ -84,25 +119,14 @@ func (t Table) WithData(path string, data []byte) (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	own := maps.Clone(t.own)
-	if own == nil {
-		own = make(map[name]Facts, len(models))
-	}
+	own := make(map[name]Facts)
+	maps.Copy(own, t.own)
 	maps.Copy(own, models)
 	t.own = own
 	return t, nil
 }
 
-// maxFile bounds a file of prices.
 const maxFile = 4 << 20
-
-// plain is an error of the file system without the path, which stands before it.
-func plain(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
-}
 
 // Find returns what is known of a model. Built-in figures hold on the vendor's
 // own server only; those of a file hold wherever their model's name does. What
@@ -115,76 +139,44 @@ func (t Table) Find(provider, model string, ownServer bool) (Facts, bool) {
 	if base, ok := undated(model); ok {
 		names = append(names, name{provider, base})
 	}
-	var builtin, own *Facts
+	var facts Facts
+	var known, builtin bool
 	for _, n := range names {
-		if f, ok := t.own[n]; ok && own == nil && builtin == nil {
-			own = &f
+		if f, ok := t.own[n]; ok && !known {
+			facts, known = f, true
 		}
-		if f, ok := t.builtin[n]; ok && ownServer && builtin == nil {
-			builtin = &f
+		if f, ok := t.builtin[n]; ok && ownServer && !builtin {
+			facts, known, builtin = facts.over(f), true, true
 		}
 	}
-	switch {
-	case own != nil && builtin != nil:
-		return own.over(*builtin), true
-	case own != nil:
-		return *own, true
-	case builtin != nil:
-		return *builtin, true
-	}
-	return Facts{}, false
+	return facts, known
 }
 
-// over is the facts, with others where they say nothing.
 func (f Facts) over(other Facts) Facts {
-	if f.ContextWindow == 0 {
-		f.ContextWindow = other.ContextWindow
+	return Facts{
+		Price:           cmp.Or(f.Price, other.Price),
+		ContextWindow:   cmp.Or(f.ContextWindow, other.ContextWindow),
+		MaxOutputTokens: cmp.Or(f.MaxOutputTokens, other.MaxOutputTokens),
+		Tools:           cmp.Or(f.Tools, other.Tools),
+		Images:          cmp.Or(f.Images, other.Images),
+		JSONSchema:      cmp.Or(f.JSONSchema, other.JSONSchema),
+		Source:          cmp.Or(f.Source, other.Source),
 	}
-	if f.MaxOutputTokens == 0 {
-		f.MaxOutputTokens = other.MaxOutputTokens
-	}
-	for _, pair := range []struct {
-		own   **bool
-		other *bool
-	}{{&f.Tools, other.Tools}, {&f.Images, other.Images}, {&f.JSONSchema, other.JSONSchema}} {
-		if *pair.own == nil {
-			*pair.own = pair.other
-		}
-	}
-	return f
 }
 
-// undated takes a snapshot's mark from the end of a model's name: -latest,
-// -2025-08-07 or -20250807.
+// undated takes -latest, -2025-08-07 or -20250807 from the end of a model's name.
 func undated(model string) (base string, ok bool) {
-	if base, ok := strings.CutSuffix(model, "-latest"); ok && base != "" {
+	if base, ok := strings.CutSuffix(model, "-latest"); ok {
 		return base, true
 	}
-	for _, form := range []string{"-dddd-dd-dd", "-dddddddd"} {
-		if at := len(model) - len(form); at > 0 && dated(model[at:], form) {
+	for _, form := range []string{"-2006-01-02", "-20060102"} {
+		at := len(model) - len(form)
+		if at <= 0 {
+			continue
+		}
+		if date, err := time.Parse(form, model[at:]); err == nil && date.Year()/100 == 20 {
 			return model[:at], true
 		}
 	}
 	return "", false
-}
-
-// dated reports whether a text is a date of this century in the form, where d
-// stands for a digit.
-func dated(text, form string) bool {
-	digits := make([]byte, 0, 8)
-	for i := range len(form) {
-		switch {
-		case form[i] == '-':
-			if text[i] != '-' {
-				return false
-			}
-		case text[i] < '0' || text[i] > '9':
-			return false
-		default:
-			digits = append(digits, text[i])
-		}
-	}
-	date := string(digits)
-	month, day := date[4:6], date[6:8]
-	return date[:2] == "20" && month >= "01" && month <= "12" && day >= "01" && day <= "31"
 }

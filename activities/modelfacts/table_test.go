@@ -1,6 +1,7 @@
 package modelfacts_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -42,19 +43,21 @@ func TestFindBuiltin(t *testing.T) {
 		"a dated one of its own price": {"openai", "gpt-4o-2024-05-13", true, 5_000_000_000},
 		"Google's":                     {"gemini", "gemini-2.5-pro", true, 1_250_000_000},
 
-		"another server":           {"openai-chat", "gpt-5", false, -1},
-		"another server, any API":  {"anthropic", "claude-haiku-4-5", false, -1},
-		"a script":                 {"scripted", "gpt-5", true, -1},
-		"no such model":            {"openai", "gpt-5-maxi", true, -1},
-		"a longer name":            {"openai", "gpt-5-mini-high", true, -1},
-		"another form of date":     {"openai", "gpt-5-0807", true, -1},
-		"no date: the month":       {"openai", "gpt-5-2025-13-07", true, -1},
-		"no date: the century":     {"openai", "gpt-5-19250807", true, -1},
-		"no date: a letter":        {"openai", "gpt-5-2025080x", true, -1},
-		"two dates":                {"openai", "gpt-5-2025-08-07-2025-08-07", true, -1},
-		"a date alone":             {"openai", "-2025-08-07", true, -1},
-		"nothing":                  {"", "", true, -1},
-		"another vendor's adapter": {"anthropic", "gpt-5", true, -1},
+		"another server":            {"openai-chat", "gpt-5", false, -1},
+		"another server, any API":   {"anthropic", "claude-haiku-4-5", false, -1},
+		"a script":                  {"scripted", "gpt-5", true, -1},
+		"no such model":             {"openai", "gpt-5-maxi", true, -1},
+		"a longer name":             {"openai", "gpt-5-mini-high", true, -1},
+		"another form of date":      {"openai", "gpt-5-0807", true, -1},
+		"no date: the month":        {"openai", "gpt-5-2025-13-07", true, -1},
+		"no date: the century":      {"openai", "gpt-5-19250807", true, -1},
+		"no date: the next century": {"openai", "gpt-5-2125-08-07", true, -1},
+		"the latest of nothing":     {"openai", "-latest", true, -1},
+		"no date: a letter":         {"openai", "gpt-5-2025080x", true, -1},
+		"two dates":                 {"openai", "gpt-5-2025-08-07-2025-08-07", true, -1},
+		"a date alone":              {"openai", "-2025-08-07", true, -1},
+		"nothing":                   {"", "", true, -1},
+		"another vendor's adapter":  {"anthropic", "gpt-5", true, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +150,17 @@ func TestLoad(t *testing.T) {
 	facts, ok := table.Find("p", "m", false)
 	require.True(t, ok)
 	require.Equal(t, &domain.Price{Input: 1_250_000_000, Output: 2_500_000_000}, facts.Price)
+
+	brim := filepath.Join(dir, "brim.yaml")
+	text := "models: {p/m: {input: 1, output: 2}}\n#"
+	require.NoError(t, os.WriteFile(brim, append([]byte(text), bytes.Repeat([]byte("x"), 4<<20-len(text))...), 0o600))
+	_, err = modelfacts.Load(brim)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(brim, append([]byte(text), bytes.Repeat([]byte("x"), 4<<20-len(text)+1)...), 0o600))
+	_, err = modelfacts.Load(brim)
+	require.ErrorContains(t, err, "brim.yaml: has 4194305 bytes, more than 4194304")
+	_, err = modelfacts.Load("")
+	require.ErrorContains(t, err, "is empty; name a file of prices")
 
 	_, err = modelfacts.Load(filepath.Join(dir, "none.yaml"), bad, dir, good)
 	require.ErrorContains(t, err, "none.yaml: cannot be read: no such file or directory")

@@ -1,29 +1,31 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"everstep/activities/inference"
 	"everstep/domain"
 )
 
 // Name is the provider's name in a model's full name, as in scripted//tmp/a.yaml.
 const Name = "scripted"
 
-// A Provider plays scripts. The file is read on the worker, again whenever it
-// has changed.
+// A Provider plays scripts, and reads one again when its file has changed.
 type Provider struct {
 	mu      sync.Mutex
 	scripts map[string]parsed
 }
 
-// maxScripts bounds how many parsed files are kept.
 const maxScripts = 64
 
 type parsed struct {
@@ -35,8 +37,7 @@ type parsed struct {
 // New returns a provider that has read nothing yet.
 func New() *Provider { return &Provider{scripts: make(map[string]parsed)} }
 
-// Check says what is wrong with a script: whether it can be read, and where in
-// it the mistake is.
+// Check says where in a script a mistake is.
 func (p *Provider) Check(_ context.Context, config domain.LLMConfig) error {
 	_, err := p.load(config.Model)
 	return err
@@ -49,38 +50,27 @@ func (p *Provider) CheckFormat(domain.LLMConfig, domain.ResponseFormat, bool) er
 func (p *Provider) MinOutputTokens() int64 { return 1 }
 
 func (p *Provider) load(path string) (*script, error) {
-	s, err := p.read(path)
-	if err != nil {
-		return nil, domain.AsError(err).From(Name)
-	}
-	return s, nil
-}
-
-func (p *Provider) read(path string) (*script, error) {
 	if !filepath.IsAbs(path) {
 		return nil, notFound("script %q: is not an absolute path; write the model as %s/FILE with the file's full path", path, Name)
 	}
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound("script %s: there is no such file on the worker; check the path", path)
-	case err != nil:
-		return nil, notFound("script %s: cannot be read: %s", path, reason(err))
-	case !info.Mode().IsRegular():
+	}
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, notFound("script %s: is not a file; give the file's path", path)
 	}
 	p.mu.Lock()
-	known, ok := p.scripts[path]
-	p.mu.Unlock()
-	if ok && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
+	defer p.mu.Unlock()
+	if known, ok := p.scripts[path]; ok && err == nil && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
 		return known.script, nil
 	}
+	var data []byte
 	file, err := os.Open(path)
-	if err != nil {
-		return nil, notFound("script %s: cannot be read: %s", path, reason(err))
+	if err == nil {
+		defer file.Close()
+		data, err = io.ReadAll(io.LimitReader(file, maxScript+1))
 	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxScript+1))
 	if err != nil {
 		return nil, notFound("script %s: cannot be read: %s", path, reason(err))
 	}
@@ -88,8 +78,6 @@ func (p *Provider) read(path string) (*script, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if len(p.scripts) >= maxScripts {
 		clear(p.scripts)
 	}
@@ -98,13 +86,175 @@ func (p *Provider) read(path string) (*script, error) {
 }
 
 func notFound(format string, args ...any) error {
-	return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, format, args...)
+	return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, format, args...).From(Name)
 }
 
-// reason is what went wrong with a file, its path aside.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
 	return err
+}
+
+// Infer plays the turn that the call is at, or a summary, which takes no turn.
+func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+	s, err := p.load(call.Config.Model)
+	if err != nil {
+		return inference.Answer{}, err
+	}
+	t, err := s.at(call)
+	if err != nil {
+		return inference.Answer{}, err
+	}
+	text, calls, err := t.renderWithin(ctx, &scene{call.Messages}, call.Inference)
+	if ctx.Err() != nil {
+		return inference.Answer{Partial: true}, domain.Errorf(domain.Unavailable, "%s: %s", Name, context.Cause(ctx)).From(Name)
+	}
+	if err != nil {
+		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s:%d: turn %d: %s", s.path, t.line, call.Inference+1, err).From(Name)
+	}
+	text, calls, t.finish = t.formatted(call, text, calls)
+	if call.Sent != nil {
+		call.Sent()
+	}
+	show := performance{turn: t, text: []rune(text), calls: calls, emit: emit}
+	if k := call.Attempt - 1; k >= 0 && k < len(t.failures) {
+		return show.fail(ctx, t.failures[k], call.Config)
+	}
+	if err := show.play(ctx, len(show.text)); err != nil {
+		return show.partial(), interrupted(err)
+	}
+	id := fmt.Sprintf("scripted_%d", call.Inference) // the same whoever plays the turn
+	if call.Summary {
+		id = fmt.Sprintf("scripted_summary_%d", call.Inference)
+	}
+	return inference.Answer{
+		Message:  inference.AssistantMessage(inference.PartialMessage(t.reasoning, "").Parts, text, calls),
+		Response: domain.Response{ID: id, Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage},
+	}, nil
+}
+
+func interrupted(err error) *domain.Error {
+	e := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, err).From(Name)
+	e.Billed = true
+	return e
+}
+
+// renderWithin leaves a template that loops without end to itself.
+func (t turn) renderWithin(ctx context.Context, s *scene, inferenceNumber int) (text string, calls []domain.ToolCall, err error) {
+	done := make(chan func() (string, []domain.ToolCall, error), 1)
+	go func() {
+		text, calls, err := t.render(s, inferenceNumber)
+		done <- func() (string, []domain.ToolCall, error) { return text, calls, err }
+	}()
+	select {
+	case rendered := <-done:
+		return rendered()
+	case <-ctx.Done():
+		return "", nil, context.Cause(ctx)
+	}
+}
+
+// render writes what the turn says in this conversation.
+func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, error) {
+	text, err := t.text.render(s)
+	if err != nil {
+		return "", nil, err
+	}
+	if t.json != nil {
+		if text, err = t.json.render(s); err != nil {
+			return "", nil, fmt.Errorf("json: %w", err)
+		}
+	}
+	calls := make([]domain.ToolCall, len(t.calls))
+	for k, c := range t.calls {
+		calls[k] = domain.ToolCall{ID: cmp.Or(c.id, fmt.Sprintf("call_%d_%d", inferenceNumber, k)), Name: c.name}
+		if calls[k].Arguments, err = c.arguments.render(s); err != nil {
+			return "", nil, fmt.Errorf("call of %s: %w", c.name, err)
+		}
+	}
+	return text, calls, nil
+}
+
+// formatted makes a turn's JSON what a model would make of it: a call of the
+// tool that stands for the response format, where there is one, else the text.
+func (t turn) formatted(call inference.Call, text string, calls []domain.ToolCall) (string, []domain.ToolCall, domain.FinishReason) {
+	if t.json == nil || call.OutputTool == "" {
+		return text, calls, t.finish
+	}
+	id := fmt.Sprintf("call_%d_%d", call.Inference, len(calls))
+	calls = append(slices.Clip(calls), domain.ToolCall{ID: id, Name: call.OutputTool, Arguments: text})
+	if t.finish == domain.FinishStop {
+		t.finish = domain.FinishToolCalls
+	}
+	return "", calls, t.finish
+}
+
+type performance struct {
+	turn  turn
+	text  []rune
+	calls []domain.ToolCall
+	emit  func(inference.Delta)
+	shown int
+}
+
+// play streams the first end characters evenly over the turn's delay: one piece
+// in 50 ms, and 20 at least.
+func (p *performance) play(ctx context.Context, end int) error {
+	pieces := 1
+	if p.turn.delay > 0 {
+		pieces = max(20, int(min(p.turn.delay/(50*time.Millisecond), 10_000)))
+	}
+	if p.turn.reasoning != "" {
+		p.emit(inference.Delta{Reasoning: p.turn.reasoning})
+	}
+	if len(p.text) == 0 {
+		p.begin()
+	}
+	start := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for k := 1; k <= pieces; k++ {
+		timer.Reset(time.Until(start.Add(p.turn.delay * time.Duration(k) / time.Duration(pieces))))
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		if next := min(len(p.text)*k/pieces, end); next > p.shown {
+			p.emit(inference.Delta{Text: string(p.text[p.shown:next])})
+			p.shown = next
+		}
+		if p.shown == end && end < len(p.text) {
+			return nil
+		}
+	}
+	if len(p.text) > 0 {
+		p.begin()
+	}
+	return nil
+}
+
+// begin tells of the calls, which follow the text.
+func (p *performance) begin() {
+	for _, c := range p.calls {
+		p.emit(inference.Delta{Tool: c.Name})
+	}
+}
+
+func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig) (inference.Answer, error) {
+	if !f.cut {
+		return inference.Answer{Partial: true}, f.Error(config)
+	}
+	if err := p.play(ctx, min(f.cutAfter, len(p.text))); err != nil {
+		return p.partial(), interrupted(err)
+	}
+	message := cmp.Or(f.Message, "the stream ended before the answer was whole")
+	e := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: %s", Name, message).From(Name)
+	e.Billed, e.RetryAfter = true, f.RetryAfter
+	return p.partial(), e
+}
+
+func (p *performance) partial() inference.Answer {
+	return inference.Answer{Message: inference.PartialMessage(p.turn.reasoning, string(p.text[:p.shown])), Partial: true}
 }

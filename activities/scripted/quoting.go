@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
 	"everstep/domain"
 )
 
-// maxText bounds what a template may write.
 const maxText = domain.MaxMessage
 
-// A scene is the conversation that a turn answers.
 type scene struct{ messages []domain.Message }
 
 // quote prepares a text. Only what has {{ is a template.
@@ -48,7 +47,6 @@ func (q *quoting) render(s *scene) (string, error) {
 	return strings.ToValidUTF8(out.String(), "\uFFFD"), nil
 }
 
-// bounded is a text that may not grow without end.
 type bounded struct{ strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -58,7 +56,6 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// functions are what a template may use beside the language's own.
 func (s *scene) functions() template.FuncMap {
 	return template.FuncMap{
 		"result":   s.result,
@@ -75,8 +72,7 @@ func (s *scene) functions() template.FuncMap {
 	}
 }
 
-// result is the newest result of a tool.
-func (s *scene) result(tool string) (string, error) {
+func (s *scene) result(tool string) (any, error) {
 	all := s.results(tool)
 	if len(all) == 0 {
 		return "", fmt.Errorf("tool %q has no result yet", tool)
@@ -84,9 +80,8 @@ func (s *scene) result(tool string) (string, error) {
 	return all[len(all)-1], nil
 }
 
-// results are all results of a tool, the oldest first.
-func (s *scene) results(tool string) []string {
-	var all []string
+func (s *scene) results(tool string) []any {
+	var all []any
 	for _, m := range s.messages {
 		if m.ToolResult != nil && m.ToolResult.Name == tool {
 			all = append(all, m.ToolResult.Content)
@@ -95,23 +90,24 @@ func (s *scene) results(tool string) []string {
 	return all
 }
 
-// prompt is the newest message of the user.
 func (s *scene) prompt() (string, error) {
-	for i := len(s.messages) - 1; i >= 0; i-- {
-		if s.messages[i].Role == domain.RoleUser {
-			return s.messages[i].Text(), nil
+	for _, m := range slices.Backward(s.messages) {
+		if m.Role == domain.RoleUser {
+			return m.Text(), nil
 		}
 	}
 	return "", errors.New("the conversation has no prompt")
 }
 
 // lines splits a text; a last line end adds no empty line.
-func lines(text string) []string {
-	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	if text == "" {
+func lines(text string) (all []any) {
+	if text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"); text == "" {
 		return nil
 	}
-	return strings.Split(text, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		all = append(all, line)
+	}
+	return all
 }
 
 func decode(text string) (any, error) {
@@ -122,22 +118,13 @@ func decode(text string) (any, error) {
 	return v, nil
 }
 
-// items makes a list of what may be one.
 func items(list any) ([]any, error) {
-	switch list := list.(type) {
-	case []any:
-		return list, nil
-	case []string:
-		out := make([]any, len(list))
-		for i, item := range list {
-			out[i] = item
-		}
-		return out, nil
+	if all, ok := list.([]any); ok {
+		return all, nil
 	}
 	return nil, fmt.Errorf("%T is not a list", list)
 }
 
-// head is the first n items of a list, or all where there are fewer.
 func head(n int, list any) ([]any, error) {
 	all, err := items(list)
 	if err != nil {
@@ -148,12 +135,13 @@ func head(n int, list any) ([]any, error) {
 
 func pick(list any, last bool) (any, error) {
 	all, err := items(list)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(all) == 0:
+	}
+	if len(all) == 0 {
 		return nil, errors.New("the list is empty")
-	case last:
+	}
+	if last {
 		return all[len(all)-1], nil
 	}
 	return all[0], nil

@@ -28,6 +28,7 @@ func TestQuoting(t *testing.T) {
 		"none of them":     {text: `{{ len (results "other") }}`, want: "0"},
 		"lines":            {text: `{{ range lines (result "list_files") }}[{{ . }}]{{ end }}`, want: "[a.txt][b.txt][c.txt]"},
 		"head":             {text: `{{ result "list_files" | lines | head 2 | join ", " }}`, want: "a.txt, b.txt"},
+		"head of none":     {text: `{{ result "list_files" | lines | head -1 | len }}`, want: "0"},
 		"head of few":      {text: `{{ result "list_files" | lines | head 9 | len }}`, want: "3"},
 		"first and last":   {text: `{{ first (lines (result "list_files")) }} {{ result "list_files" | lines | last }}`, want: "a.txt c.txt"},
 		"index":            {text: `{{ index (lines (result "list_files")) 1 }}`, want: "b.txt"},
@@ -39,6 +40,9 @@ func TestQuoting(t *testing.T) {
 		"first of nothing": {text: `{{ first (results "x") }}`, wrong: "the list is empty"},
 		"a missing key":    {text: `{{ with json (result "read_file") }}{{ .other }}{{ end }}`, wrong: "other"},
 		"beyond the end":   {text: `{{ index (lines (result "list_files")) 9 }}`, wrong: "out of range"},
+		"first of no list": {text: `{{ first prompt }}`, wrong: "string is not a list"},
+		"join of no list":  {text: `{{ join "," prompt }}`, wrong: "join: string is not a list"},
+		"lines of nothing": {text: `{{ len (lines "\n") }}`, want: "0"},
 		"not a list":       {text: `{{ head 1 prompt }}`, wrong: "string is not a list"},
 		"without end":      {text: `{{ define "x" }}` + strings.Repeat("x", 1000) + `{{ template "x" }}{{ end }}{{ template "x" }}`, wrong: "more than"},
 	}
@@ -56,6 +60,20 @@ func TestQuoting(t *testing.T) {
 			require.Equal(t, test.want, text)
 		})
 	}
+}
+
+// TestTextsAreBounded: a template may write as much as a message may hold.
+func TestTextsAreBounded(t *testing.T) {
+	t.Parallel()
+	var b bounded
+	_, err := b.Write(make([]byte, maxText-1))
+	require.NoError(t, err)
+	_, err = b.Write([]byte("x"))
+	require.NoError(t, err)
+	_, err = b.Write([]byte("x"))
+	require.ErrorContains(t, err, "the text has more than")
+	_, err = (&scene{}).prompt()
+	require.ErrorContains(t, err, "the conversation has no prompt")
 }
 
 func TestQuotingInArguments(t *testing.T) {

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"errors"
 
 	"everstep/domain"
 )
@@ -33,3 +34,25 @@ func ExecutionOf(ctx context.Context) (Call, bool) {
 	call, ok := ctx.Value(callKey{}).(Call)
 	return call, ok
 }
+
+// NotStarted marks an error of a tool that surely did nothing, so that the call
+// may be made again even where the tool is at-most-once: no connection, no
+// credentials, no lock. It returns nil for nil.
+func NotStarted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return notStarted{err}
+}
+
+// IsNotStarted reports whether an error, or one that it wraps, was marked by
+// NotStarted.
+func IsNotStarted(err error) bool {
+	_, ok := errors.AsType[notStarted](err)
+	return ok
+}
+
+type notStarted struct{ cause error }
+
+func (e notStarted) Error() string { return e.cause.Error() }
+func (e notStarted) Unwrap() error { return e.cause }

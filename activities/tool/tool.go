@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,7 +22,7 @@ import (
 type Tool struct {
 	spec   domain.ToolSpec
 	schema *output.Schema
-	run    func(ctx context.Context, object []byte) (Result, error)
+	run    func(ctx context.Context, object json.RawMessage) (Result, error)
 	err    error
 }
 
@@ -41,11 +43,8 @@ type Option func(*Tool)
 // time-out, or domain.DefaultToolTimeout. A tool is expected to end when its context does.
 func Timeout(limit time.Duration) Option {
 	return func(t *Tool) {
-		if limit <= 0 {
-			t.fail("timeout: %s is not positive", limit)
-			return
-		}
-		t.spec.Timeout = limit
+		t.failIf(limit <= 0, "timeout: %s is not positive", limit)
+		t.spec.Timeout = max(limit, 0)
 	}
 }
 
@@ -64,14 +63,11 @@ func Timeout(limit time.Duration) Option {
 // What the model sends is checked against that schema before run is called: no
 // unknown fields, no keys twice, no key in another case.
 //
-// An error that run returns goes to the model, text and all, so that it can do
-// better; put no secret into it. A *domain.Error in its chain decides the kind:
-// domain.Throttled and domain.Unavailable make a repeatable tool run again up
-// to three times before the model hears of it. See NotStarted for at-most-once
-// tools.
-//
-// New never fails: what is wrong with a tool is reported by Check, which the
-// worker calls when it starts.
+// An error that run returns goes to the model, text and all; put no secret into
+// it. A *domain.Error in its chain decides the kind: domain.Throttled and
+// domain.Unavailable make a repeatable tool run again up to three times before the
+// model hears of it. What is wrong with the tool itself is reported by Check, which
+// the worker calls when it starts.
 func New[Args any](name, description string, effect domain.Effect, run func(ctx context.Context, args Args) (string, error), options ...Option) Tool {
 	return NewResult(name, description, effect, func(ctx context.Context, args Args) (Result, error) {
 		content, err := run(ctx, args)
@@ -83,14 +79,13 @@ func New[Args any](name, description string, effect domain.Effect, run func(ctx 
 func NewResult[Args any](name, description string, effect domain.Effect, run func(ctx context.Context, args Args) (Result, error), options ...Option) Tool {
 	t := Tool{spec: domain.ToolSpec{Name: name, Description: description, Effect: effect}}
 	schema, err := jsonschema.For[Args](nil)
-	if err != nil {
-		t.fail("schema: %w", err)
-	} else if t.spec.Schema, err = encodeSchema(schema); err != nil {
-		t.fail("schema: %w", err)
+	if err == nil {
+		t.spec.Schema, err = encodeSchema(schema)
 	}
-	return t.with(func(ctx context.Context, object []byte) (Result, error) {
-		args, err := decode[Args](object)
-		if err != nil {
+	t.failIf(err != nil, "schema: %w", err)
+	return t.with(func(ctx context.Context, object json.RawMessage) (Result, error) {
+		var args Args
+		if err := decode(object, &args); err != nil {
 			return Result{}, err
 		}
 		return run(ctx, args)
@@ -103,17 +98,12 @@ func NewResult[Args any](name, description string, effect domain.Effect, run fun
 func FromSpec(spec domain.ToolSpec, run func(ctx context.Context, arguments json.RawMessage) (Result, error), options ...Option) Tool {
 	t := Tool{spec: spec}
 	if len(spec.Schema) == 0 {
-		t.spec.Schema = json.RawMessage(anyObject)
+		t.spec.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return t.with(func(ctx context.Context, object []byte) (Result, error) {
-		return run(ctx, slices.Clone(object))
-	}, options)
+	return t.with(run, options)
 }
 
-const anyObject = `{"type":"object","properties":{}}`
-
-// encodeSchema writes a schema as models take it: some servers refuse an object
-// that does not list its properties, if only to say that there are none.
+// encodeSchema lists the properties even where there are none: some servers need it.
 func encodeSchema(schema *jsonschema.Schema) (json.RawMessage, error) {
 	text, err := json.Marshal(schema)
 	if err != nil || schema.Type != "object" || len(schema.Properties) > 0 {
@@ -127,8 +117,8 @@ func encodeSchema(schema *jsonschema.Schema) (json.RawMessage, error) {
 	return json.Marshal(keywords)
 }
 
-// with completes a tool, and resolves its schema once.
-func (t Tool) with(run func(context.Context, []byte) (Result, error), options []Option) Tool {
+// with completes a tool, and compiles its schema once.
+func (t Tool) with(run func(context.Context, json.RawMessage) (Result, error), options []Option) Tool {
 	t.run = run
 	for _, option := range options {
 		option(&t)
@@ -140,20 +130,16 @@ func (t Tool) with(run func(context.Context, []byte) (Result, error), options []
 		return t
 	}
 	schema, err := output.CompileSchema(t.spec.Schema)
-	switch {
-	case err != nil:
-		t.fail("schema: %w", err)
-	case !output.IsObject(domain.ResponseFormat{Type: domain.FormatSchema, Schema: t.spec.Schema}):
-		t.fail(`schema: its type is not "object": arguments are always one JSON object`)
-	default:
-		t.schema = schema
-	}
+	t.failIf(err != nil, "schema: %w", err)
+	t.failIf(!output.IsObject(domain.ResponseFormat{Type: domain.FormatSchema, Schema: t.spec.Schema}),
+		`schema: its type is not "object": arguments are always one JSON object`)
+	t.schema = schema
 	return t
 }
 
-// fail keeps the first thing that is wrong.
-func (t *Tool) fail(format string, args ...any) {
-	if t.err == nil {
+// failIf keeps the first thing that is wrong.
+func (t *Tool) failIf(wrong bool, format string, args ...any) {
+	if wrong && t.err == nil {
 		t.err = fmt.Errorf("tool %q: "+format, append([]any{t.spec.Name}, args...)...)
 	}
 }
@@ -163,27 +149,14 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // Check says what is wrong with the tool as it was made: its name, effect,
 // timeout or schema, or that it has no function.
 func (t Tool) Check() error {
-	switch {
-	case !validName.MatchString(t.spec.Name):
-		return fmt.Errorf("tool %q: name: use 1 to 64 letters, digits, dashes and underscores", t.spec.Name)
-	case !slices.Contains(domain.Effects(), t.spec.Effect):
-		return fmt.Errorf("tool %q: effect: %q is none of %s", t.spec.Name, t.spec.Effect, effectNames())
-	case t.spec.Timeout < 0:
-		return fmt.Errorf("tool %q: timeout: %s is negative", t.spec.Name, t.spec.Timeout)
-	case t.err != nil:
-		return t.err
-	case t.schema == nil:
-		return fmt.Errorf("tool %q: it was not made with New, NewResult or FromSpec", t.spec.Name)
-	}
-	return nil
-}
-
-func effectNames() string {
-	var names []string
-	for _, e := range domain.Effects() {
-		names = append(names, string(e))
-	}
-	return strings.Join(names, ", ")
+	made := t.err
+	t.err = nil
+	effect := new(domain.Effect).UnmarshalText([]byte(t.spec.Effect))
+	t.failIf(!validName.MatchString(t.spec.Name), "name: use 1 to 64 letters, digits, dashes and underscores")
+	t.failIf(effect != nil, "%w", effect)
+	t.failIf(t.spec.Timeout < 0, "timeout: %s is negative", t.spec.Timeout)
+	t.failIf(made == nil && t.run == nil, "it was not made with New, NewResult or FromSpec")
+	return cmp.Or(t.err, made)
 }
 
 // Spec is what the model and the workflow know of the tool.
@@ -192,17 +165,38 @@ func (t Tool) Spec() domain.ToolSpec {
 	return t.spec
 }
 
-// Call runs the tool on the exact text that the model sent; no text at all
-// stands for an object without fields. Arguments that do not fit are an error
-// of kind domain.Invalid and code domain.CodeMalformed, and the tool is then
-// not run. Call does not recover from panics: the worker does.
+// Call runs the tool on the exact text that the model sent; no text stands for an
+// object without fields. Arguments that do not fit are an error of kind
+// domain.Invalid and code domain.CodeMalformed, and the tool is then not run.
 func (t Tool) Call(ctx context.Context, arguments string) (Result, error) {
 	if err := t.Check(); err != nil {
 		return Result{}, domain.Errorf(domain.Internal, "%s", err)
 	}
-	object, err := t.parse(arguments)
-	if err != nil {
-		return Result{}, err
+	// In an object that fits no key is there twice: the standard decoder lets the
+	// last one win, and then what was approved and what runs could differ.
+	arguments = cmp.Or(arguments, "{}")
+	if problems := t.schema.Problems("the text", arguments); problems != "" {
+		return Result{}, malformed(problems)
 	}
-	return t.run(ctx, object)
+	return t.run(ctx, []byte(arguments))
+}
+
+// maxDecodeError bounds what the model is told, however long its value is.
+const maxDecodeError = 1000
+
+// decode reads an object that fits the schema of the arguments' type into them.
+func decode(object []byte, args any) error {
+	err := json.Unmarshal(object, args)
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		text = fmt.Sprintf("%s: %s does not fit here (%s wanted)", cmp.Or(mismatch.Field, "a value"), mismatch.Value, mismatch.Type)
+	}
+	return malformed(domain.Shorten(text, maxDecodeError))
+}
+
+func malformed(text string) error {
+	return domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", text)
 }

@@ -224,6 +224,8 @@ func TestCheck(t *testing.T) {
 		{"arguments without a schema", tool.New("a", "", domain.ReadOnly, func(context.Context, struct{ C chan int }) (string, error) { return "", nil }), "schema: "},
 		{"schema that is no JSON", tool.FromSpec(domain.ToolSpec{Name: "a", Schema: json.RawMessage(`{`)}, raw), "schema: "},
 		{"schema that does not resolve", tool.FromSpec(domain.ToolSpec{Name: "a", Schema: json.RawMessage(`{"type":"object","$ref":"#/none"}`)}, raw), "schema: "},
+		{"no timeout", tool.New("a", "", domain.ReadOnly, run, tool.Timeout(0)), "timeout: 0s is not positive"},
+		{"not made by a function of this package", tool.FromSpec(domain.ToolSpec{Name: "a"}, nil), "it was not made with New, NewResult or FromSpec"},
 		{"negative timeout of a spec", tool.FromSpec(domain.ToolSpec{Name: "a", Timeout: -1}, raw), "timeout: -1ns is negative"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -63,6 +63,29 @@ func TestArguments(t *testing.T) {
 			requireError(t, err, domain.Invalid, domain.CodeContextLost, "message 3 is not the one")
 		})
 	}
+	t.Run("no call, and the digest of no arguments", func(t *testing.T) {
+		t.Parallel()
+		none := contract.ArgumentsRef{Message: 0, Digest: domain.DigestOf(nil)}
+		_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, none, 0)
+		requireError(t, err, domain.Invalid, domain.CodeContextLost, "message 0 is not the one")
+	})
+	t.Run("at the edges of segments", func(t *testing.T) {
+		t.Parallel()
+		storage := memory(t)
+		f := &fakeWorkflow{log: conversation(6, 6, "")}
+		f.leave(t, storage, 2)
+		f.leave(t, storage, 4)
+		s := sourceOf(f, storage)
+		for index := range 4 {
+			found, err := s.readAround(t.Context(), testRun.ID, f.segments, index)
+			require.NoError(t, err)
+			require.Equal(t, index/2*2, found[0].Index, "message %d", index)
+		}
+		for _, index := range []int{-1, 4} {
+			_, err := s.readAround(t.Context(), testRun.ID, f.segments, index)
+			requireError(t, err, domain.Invalid, domain.CodeContextLost, "is in no segment")
+		}
+	})
 	t.Run("no such message", func(t *testing.T) {
 		t.Parallel()
 		_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, contract.ArgumentsRef{Message: 9}, 0)

@@ -11,16 +11,13 @@ import (
 // DefaultCacheBytes is how much a cache holds unless told otherwise.
 const DefaultCacheBytes = 256 << 20
 
-// A Cache keeps the transcripts of the agents whose activities this worker
-// runs, the least recently used leaving first. It is fed when a workflow
-// schedules an activity and by what a Source fetched, and is read by activities
-// only, never by a workflow.
+// A Cache keeps the transcripts of the agents whose activities this worker runs,
+// the least recently used leaving first. It is fed when a workflow schedules an
+// activity and by what a Source fetched, and is never read by a workflow.
 //
 // Agents are told apart by their workflow id. That a name was used again shows
 // in the digests: the first message's id, which they cover, follows from the
-// chain of runs that it began.
-//
-// All methods may be called from several goroutines.
+// chain of runs that it began. All methods may be called from several goroutines.
 type Cache struct {
 	max int64
 
@@ -90,19 +87,12 @@ func (c *Cache) Drop(agent string) {
 	}
 }
 
-// Clear forgets everything. Nothing depends on what is cached but speed.
+// Clear forgets everything; only speed depends on it.
 func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.items, c.size = make(map[string]*list.Element), 0
 	c.order.Init()
-}
-
-// Size is the number of bytes held, by the entries' own estimate.
-func (c *Cache) Size() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.size
 }
 
 func (c *Cache) remove(held *list.Element) {
@@ -111,16 +101,14 @@ func (c *Cache) remove(held *list.Element) {
 	c.size -= it.size
 }
 
-// fed returns the item after a feed. It counts only what is new where the log
-// just grew, so that a long one costs no more to feed than a short one.
+// fed counts only what is new where the log just grew, so that a long one costs no more.
 func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 	next := it
 	next.log = merge(it.log, log)
 	if !resolved.Digest.IsZero() {
 		next.resolved = resolved
 	}
-	same := next.resolved.Digest == it.resolved.Digest
-	if at, ok := next.log.ChainAt(it.log.Len()); ok && at == it.log.Chain() && same && next.log.Base() == it.log.Base() {
+	if next.resolved.Digest == it.resolved.Digest && next.log.Base() == it.log.Base() && has(next.log, it.log.Ref()) {
 		for _, e := range next.log.From(it.log.Len()) {
 			next.size += int64(e.Size())
 		}
@@ -130,47 +118,41 @@ func (it item) fed(log domain.Log, resolved contract.Resolved) item {
 	return next
 }
 
-// merge joins what is held with what came: the result holds all that came, and
-// of what was held whatever the digests allow.
+// merge returns all that came, and of what was held whatever the digests allow.
 func merge(held, came domain.Log) domain.Log {
-	if at, ok := held.ChainAt(came.Len()); ok && at == came.Chain() && held.Base() <= came.Base() {
+	if held.Base() <= came.Base() && has(held, came.Ref()) {
 		return held
 	}
 	if came.Base() <= held.Base() {
-		return extended(came, held)
+		longer, _ := extended(came, held)
+		return longer
 	}
-	before, _ := came.ChainAt(came.Base())
-	if at, ok := held.ChainAt(came.Base()); !ok || at != before {
-		return came
+	// As much of what is held as there is, so that it grows and is not copied.
+	for _, n := range []int{held.Len(), came.Base()} {
+		head, _ := prefix(held, n)
+		if joined, ok := extended(head, came); ok {
+			return joined
+		}
 	}
-	from := came.Base()
-	if at, ok := came.ChainAt(held.Len()); ok && at == held.Chain() {
-		from = held.Len()
-	}
-	joined, ok := prefix(held, from)
-	if !ok {
-		return came
-	}
-	joined, err := joined.Join(came.From(from)...)
-	if err != nil {
-		return came
-	}
-	return joined
+	return came
+}
+
+// has reports whether a log begins with what a reference names.
+func has(log domain.Log, ref domain.LogRef) bool {
+	at, ok := log.ChainAt(ref.Length)
+	return ok && at == ref.Digest
 }
 
 // extended is a log with what another holds after it, where that follows on.
-func extended(log, by domain.Log) domain.Log {
-	if at, ok := by.ChainAt(log.Len()); !ok || at != log.Chain() {
-		return log
+func extended(log, by domain.Log) (domain.Log, bool) {
+	if !has(by, log.Ref()) {
+		return log, false
 	}
-	if longer, err := log.Join(by.From(log.Len())...); err == nil {
-		return longer
-	}
-	return log
+	longer, err := log.Join(by.From(log.Len())...)
+	return longer, err == nil
 }
 
-// prefix is the first n messages of a log. The whole log is returned as it is,
-// so that it can grow without being copied.
+// prefix returns a whole log as it is, so that it can grow without being copied.
 func prefix(log domain.Log, n int) (domain.Log, bool) {
 	if n == log.Len() {
 		return log, true

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,7 +74,7 @@ func TestCacheLaws(t *testing.T) {
 				}
 			},
 			"": func(rt *rapid.T) {
-				require.LessOrEqual(rt, cache.Size(), most)
+				require.LessOrEqual(rt, cache.size, most)
 				total := int64(0)
 				for _, agent := range []string{"a", "b", "c"} {
 					log, resolved, ok := cache.Find(agent)
@@ -86,7 +87,7 @@ func TestCacheLaws(t *testing.T) {
 						require.Equal(rt, h.said[e.Chain], e.Message.Text())
 					}
 				}
-				require.Equal(rt, total, cache.Size(), "the size is that of what is held")
+				require.Equal(rt, total, cache.size, "the size is that of what is held")
 			},
 		})
 	})
@@ -110,9 +111,9 @@ func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 		require.True(t, ok, agent)
 	}
 	cache.Drop("a")
-	require.Equal(t, 2*one, cache.Size())
+	require.Equal(t, 2*one, cache.size)
 	cache.Clear()
-	require.Zero(t, cache.Size())
+	require.Zero(t, cache.size)
 }
 
 func TestCacheKeepsTheDefinition(t *testing.T) {
@@ -127,6 +128,42 @@ func TestCacheKeepsTheDefinition(t *testing.T) {
 	cache.Feed("a", conversation(3, 3, ""), second)
 	_, resolved, _ = cache.Find("a")
 	require.Equal(t, second, resolved)
+}
+
+// TestCacheCountsDefinitions: prompts, schemas and tools take room as messages do.
+func TestCacheCountsDefinitions(t *testing.T) {
+	t.Parallel()
+	bare := sizeOf(domain.Log{}, contract.Resolved{})
+	require.Positive(t, bare)
+	full := sizeOf(domain.Log{}, contract.Resolved{
+		Definition: domain.Definition{SystemPrompt: strings.Repeat("p", 1000), Format: domain.ResponseFormat{Schema: make([]byte, 100)}},
+		Tools:      []domain.ToolSpec{{Description: strings.Repeat("d", 1000), Schema: make([]byte, 100)}},
+	})
+	require.GreaterOrEqual(t, full, bare+2200)
+}
+
+// TestMerge: all that came is held, and of what was held whatever follows on.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	log, other := conversation(10, 10, ""), conversation(10, 2, " of another run")
+	part := func(log domain.Log, from, to int) domain.Log { return partOf(t, log, from, to) }
+	for name, test := range map[string]struct{ held, came, want domain.Log }{
+		"it goes on where what is held ends": {part(log, 0, 4), part(log, 4, 8), part(log, 0, 8)},
+		"it overlaps with what is held":      {part(log, 0, 6), part(log, 4, 8), part(log, 0, 8)},
+		"it is within what is held":          {part(log, 0, 8), part(log, 2, 5), part(log, 0, 8)},
+		"what is held is within it":          {part(log, 3, 5), part(log, 1, 9), part(log, 1, 9)},
+		"it ends where what is held goes on": {part(log, 3, 9), part(log, 1, 4), part(log, 1, 9)},
+		"a gap":                              {part(log, 0, 3), part(log, 5, 8), part(log, 5, 8)},
+		"a fork":                             {part(log, 0, 8), part(other, 1, 5), part(other, 0, 5)},
+		"a fork after its beginning":         {part(log, 0, 8), part(other, 4, 6), part(other, 4, 6)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := merge(test.held, test.came)
+			require.Equal(t, test.want.Base(), got.Base())
+			require.Equal(t, test.want.Ref(), got.Ref())
+		})
+	}
 }
 
 func TestCacheSharesEntries(t *testing.T) {

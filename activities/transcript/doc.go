@@ -1,7 +1,6 @@
 // Package transcript gives activities the conversation that their input only
-// names: from the memory of the worker where it is there, else from the
-// workflow itself by query, and from storage where parts of it have left the
-// workflow's memory.
+// names: from the memory of the worker, else from the workflow itself by query,
+// and from storage where parts of it have left the workflow's memory.
 //
 // Its main type is Source. Its one rule: what is handed out has the digest that
 // was asked for. A cached log is compared, never trusted by its length, since a

@@ -12,7 +12,8 @@ import (
 // complete puts what is needed before the workflow's answer in front of it.
 func (s *Source) complete(ctx context.Context, run workflow.Execution, want request, held domain.Log, got answer) (domain.Log, error) {
 	if !got.located {
-		page, err := s.locate(ctx, run)
+		// The segments come with the run's first message only.
+		page, err := s.query(ctx, run, contract.MessagesRequest{Limit: 1})
 		if err != nil {
 			return domain.Log{}, err
 		}
@@ -58,8 +59,7 @@ func (s *Source) earlier(ctx context.Context, workflowID string, segments []cont
 			return log, err
 		}
 		if segment.From > log.Len() {
-			// Nothing is known of what came before, but that the segment's own
-			// digest covers it.
+			// The segment's own digest covers what came before.
 			log = domain.LogAt(segment.From, stored.before)
 		}
 		log, err = log.Join(stored.entries...)
@@ -77,10 +77,9 @@ func (s *Source) earlier(ctx context.Context, workflowID string, segments []cont
 	return log, nil
 }
 
-// covered returns what is held of the messages before upto, where that is all
-// from an index on.
+// covered returns what is held before upto, where that is all from an index on.
 func covered(held domain.Log, from int, upto domain.LogRef) (domain.Log, bool) {
-	if at, ok := held.ChainAt(upto.Length); !ok || at != upto.Digest || held.Base() > from {
+	if held.Base() > from || !has(held, upto) {
 		return domain.Log{}, false
 	}
 	return prefix(held, upto.Length)

@@ -153,7 +153,7 @@ func TestCacheKeepsWhatAShorterLogLacks(t *testing.T) {
 			at, ok := got.ChainAt(test.came.Len())
 			require.True(t, ok)
 			require.Equal(t, test.came.Chain(), at)
-			require.Equal(t, sizeOf(got, contract.Resolved{}), cache.Size())
+			require.Equal(t, sizeOf(got, contract.Resolved{}), cache.size)
 		})
 	}
 }

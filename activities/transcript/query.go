@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,20 +15,15 @@ import (
 )
 
 const (
-	// queryPatience bounds one query. The server may use half of it up before
-	// it says that no worker is there.
+	// queryPatience bounds one query, half of which the server may use up.
 	queryPatience = 12 * time.Second
-	// queryTries is how often a query is made before the activity gives up and
-	// leaves it to Temporal to try again.
+	// queryTries is how often an attempt asks.
 	queryTries = 3
-	// queryPause parts two tries.
 	queryPause = 200 * time.Millisecond
 )
 
-// answer is what the workflow said.
 type answer struct {
-	// log ends at what was asked for and begins where the held one did, if it
-	// follows on, else at the first message that the run holds.
+	// log ends at what was asked for; it continues the held one where that fits.
 	log      domain.Log
 	resolved contract.Resolved
 	// segments are those before the run's first message, where located says so.
@@ -76,34 +72,28 @@ func (s *Source) ask(ctx context.Context, run workflow.Execution, want request, 
 	return got, nil
 }
 
-// locate asks the run for its segments, which come with its first message only.
-func (s *Source) locate(ctx context.Context, run workflow.Execution) (contract.MessagesPage, error) {
-	return s.query(ctx, run, contract.MessagesRequest{Limit: 1})
-}
-
-// query asks the run for one page, again where the answer may yet come.
 func (s *Source) query(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
 	for try := 1; ; try++ {
 		page, err := s.queryOnce(ctx, run, ask)
-		switch {
-		case err == nil:
+		if err == nil {
 			return page, nil
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			return page, fmt.Errorf("transcript: query the workflow: %w", context.Cause(ctx))
-		case !again(err):
-			return page, refused(run, err)
-		case try == queryTries:
-			return page, silent(or(s.patience, queryPatience), err)
+		}
+		if own := s.unanswered(run, err, try); own != nil {
+			own.Detail = err.Error()
+			return page, own
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(or(s.pause, queryPause)):
+		case <-time.After(cmp.Or(s.pause, queryPause)):
 		}
 	}
 }
 
 func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask contract.MessagesRequest) (contract.MessagesPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, or(s.patience, queryPatience))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.patience, queryPatience))
 	defer cancel()
 	var page contract.MessagesPage
 	value, err := s.Client.QueryWorkflow(ctx, run.ID, run.RunID, string(contract.QueryMessages), ask)
@@ -119,36 +109,24 @@ func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask cont
 // unreadable is an answer that this worker cannot decode.
 type unreadable struct{ error }
 
-// again reports whether the same query may be answered later. All but these
-// are the server's or the worker's passing state.
-func again(err error) bool {
+// unanswered is the error of a query that is not made again. What
+// is none of these is the server's or the worker's passing state.
+func (s *Source) unanswered(run workflow.Execution, err error, try int) *domain.Error {
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	_, failed := errors.AsType[*serviceerror.QueryFailed](err)
 	_, garbled := errors.AsType[*unreadable](err)
-	return !gone && !failed && !garbled
-}
-
-func refused(run workflow.Execution, err error) error {
-	own := domain.CodedErrorf(domain.Internal, domain.CodeContextLost,
-		"transcript: the workflow cannot tell its messages; are all workers of the same version?")
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		own = domain.CodedErrorf(domain.Invalid, domain.CodeContextLost,
+	if gone {
+		return domain.CodedErrorf(domain.Invalid, domain.CodeContextLost,
 			"transcript: run %s of %s is gone from the server, and its messages with it", run.RunID, run.ID)
 	}
-	own.Detail = err.Error()
-	return own
-}
-
-func silent(patience time.Duration, err error) error {
-	own := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout,
-		"transcript: the workflow did not tell its messages in %d tries of %s; is a worker of its task queue up?", queryTries, patience)
-	own.Detail = err.Error()
-	return own
-}
-
-func or(value, otherwise time.Duration) time.Duration {
-	if value > 0 {
-		return value
+	if failed || garbled {
+		return domain.CodedErrorf(domain.Internal, domain.CodeContextLost,
+			"transcript: the workflow cannot tell its messages; are all workers of the same version?")
 	}
-	return otherwise
+	if try == queryTries {
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout,
+			"transcript: the workflow did not tell its messages in %d tries of %s; is a worker of its task queue up?",
+			queryTries, cmp.Or(s.patience, queryPatience))
+	}
+	return nil
 }

@@ -19,10 +19,9 @@ import (
 
 // Record writes a range of the transcript to storage as one object, and says
 // where. It must be called by an activity, and may be run again: the object's
-// name says what is in it, and it is visible whole or not at all. The messages
-// are asked of the run that scheduled the activity or, where the request names
-// one, of another run of the same workflow, which may have ended; the segment is
-// the scheduling run's either way.
+// name says what is in it, and it is visible whole or not at all. The messages are
+// asked of the run that scheduled the activity or, where the request names one, of
+// another run of the workflow; the segment is the scheduling run's either way.
 func (s *Source) Record(ctx context.Context, want contract.RecordRequest) (contract.Segment, error) {
 	return s.record(ctx, activity.GetInfo(ctx).WorkflowExecution, want)
 }
@@ -56,8 +55,7 @@ func (s *Source) record(ctx context.Context, run workflow.Execution, want contra
 	return segment, nil
 }
 
-// stored is what an object holds. Whether it is right only the segment's digest
-// tells.
+// stored is what an object holds; whether it is right its segment's digest tells.
 type stored struct {
 	// before is the digest of all messages before the first one; zero in
 	// objects that have none before them, or an earlier segment beside them.
@@ -65,7 +63,6 @@ type stored struct {
 	entries []domain.Entry
 }
 
-// read returns a segment's messages as they are stored.
 func (s *Source) read(ctx context.Context, workflowID string, segment contract.Segment) (stored, error) {
 	if s.Storage == nil {
 		return stored{}, noStorage()
@@ -86,15 +83,12 @@ func (s *Source) read(ctx context.Context, workflowID string, segment contract.S
 	return found, nil
 }
 
-// A line is one message as it is stored.
 type line struct {
 	domain.Entry
-	// Before is in the first line only.
 	Before domain.Digest `json:"before,omitzero"`
 }
 
-// encode writes entries as compressed JSON, one a line. The same entries are
-// always the same bytes.
+// encode writes compressed JSON, one entry a line, always the same bytes.
 func encode(before domain.Digest, entries []domain.Entry) ([]byte, error) {
 	var object bytes.Buffer
 	compressed, err := zstd.NewWriter(&object, zstd.WithEncoderConcurrency(1))

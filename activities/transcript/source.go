@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -31,25 +33,23 @@ type Source struct {
 	// Storage holds the segments. Nil: a transcript that has some cannot be read.
 	Storage *blob.Bucket
 
-	// patience bounds one query, and pause parts the tries. Zero: 12 s, 200 ms.
 	patience, pause time.Duration
 
-	asking turns
+	// asking holds, by agent, a channel that is closed when it was asked.
+	asking sync.Map
 }
 
 // A Conversation is a transcript, with the definition that was in force when it
 // was asked for. Neither may be changed.
 type Conversation struct {
-	// Log holds at least what was needed; how much before that depends on what
-	// this worker knew already.
+	// Log holds at least what was needed.
 	Log domain.Log
 	// Entries are those that were needed, and no others.
 	Entries  []domain.Entry
 	Resolved contract.Resolved
 }
 
-// request says what is wanted: the messages from an index on, as they were at
-// ref, and the definition, unless its digest is zero.
+// request is for the messages from an index on, and for the definition unless zero.
 type request struct {
 	from     int
 	ref      domain.LogRef
@@ -59,12 +59,11 @@ type request struct {
 // Fetch returns the messages of the transcript that ref names from the index
 // needed on, and the definition that resolved names; the zero digest asks for no
 // definition. It must be called by an activity: the run that scheduled it is
-// asked for what the cache lacks. What is before needed may be lost: neither the
-// workflow nor storage has to have it.
+// asked for what the cache lacks. What is before needed may be lost.
 //
-// A workflow that does not answer is Unavailable. What does not match its
-// digest, even when all of it was asked for anew, or is missing from storage,
-// has the code context_lost. When ctx ends, its cause is in the error's chain.
+// A workflow that does not answer is Unavailable. What does not match its digest,
+// even when asked for anew, or is missing from storage, has the code context_lost.
+// When ctx ends, its cause is in the error's chain.
 func (s *Source) Fetch(ctx context.Context, ref domain.LogRef, resolved domain.Digest, needed int) (Conversation, error) {
 	from := min(max(needed, 0), ref.Length)
 	return s.fetch(ctx, activity.GetInfo(ctx).WorkflowExecution, request{from: from, ref: ref, resolved: resolved})
@@ -74,7 +73,7 @@ func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request
 	if found, ok := s.cached(run.ID, want); ok {
 		return found, nil
 	}
-	done, err := s.asking.enter(ctx, run.ID)
+	done, err := s.turn(ctx, run.ID)
 	if err != nil {
 		return Conversation{}, err
 	}
@@ -98,27 +97,41 @@ func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request
 	return found, nil
 }
 
-// cached answers from memory alone.
+// turn waits until nobody else asks an agent, and returns what ends the turn.
+func (s *Source) turn(ctx context.Context, agent string) (func(), error) {
+	mine := make(chan struct{})
+	for {
+		ahead, busy := s.asking.LoadOrStore(agent, mine)
+		if !busy {
+			return func() {
+				s.asking.Delete(agent)
+				close(mine)
+			}, nil
+		}
+		select {
+		case <-ahead.(chan struct{}):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("transcript: wait for another query of %s: %w", agent, context.Cause(ctx))
+		}
+	}
+}
+
 func (s *Source) cached(agent string, want request) (Conversation, bool) {
 	log, resolved, ok := s.Cache.Find(agent)
-	if !ok || log.Base() > want.from || !want.resolved.IsZero() && resolved.Digest != want.resolved {
+	if !ok || !want.resolved.IsZero() && resolved.Digest != want.resolved {
 		return Conversation{}, false
 	}
-	if at, known := log.ChainAt(want.ref.Length); !known || at != want.ref.Digest {
-		return Conversation{}, false
-	}
-	log, ok = prefix(log, want.ref.Length)
+	log, ok = covered(log, want.from, want.ref)
 	return Conversation{Log: log, Entries: log.From(want.from), Resolved: resolved}, ok
 }
 
-// assemble completes what is held with what the workflow holds and, before
-// that, with what is in storage.
+// assemble completes what is held from the workflow and, before that, from storage.
 func (s *Source) assemble(ctx context.Context, run workflow.Execution, want request, held Conversation) (Conversation, error) {
 	known := held.Log
 	if known.Len() > want.ref.Length {
 		known, _ = known.Upto(want.ref.Length)
 	}
-	if at, ok := known.ChainAt(want.ref.Length); ok && at != want.ref.Digest {
+	if known.Len() == want.ref.Length && known.Ref() != want.ref {
 		known = domain.Log{}
 	}
 	got, err := s.ask(ctx, run, want, known, held.Resolved)
@@ -136,15 +149,66 @@ func (s *Source) assemble(ctx context.Context, run workflow.Execution, want requ
 	return Conversation{Log: got.log, Entries: got.log.From(want.from), Resolved: got.resolved}, nil
 }
 
-// A mismatch is an answer that does not have the digest it should have. It is
-// worth asking once more with nothing assumed.
+// Arguments returns the exact arguments of the call at a position of a message, and
+// fails with the code context_lost where they are not those that ref names. It must
+// be called by an activity.
+func (s *Source) Arguments(ctx context.Context, ref contract.ArgumentsRef, position int) (string, error) {
+	return s.arguments(ctx, activity.GetInfo(ctx).WorkflowExecution, ref, position)
+}
+
+func (s *Source) arguments(ctx context.Context, run workflow.Execution, ref contract.ArgumentsRef, position int) (string, error) {
+	index := ref.Message
+	right := func(e domain.Entry) (arguments string, ok bool) {
+		calls := e.Message.ToolCalls
+		if position < 0 || position >= len(calls) {
+			return "", false
+		}
+		return calls[position].Arguments, domain.DigestOf([]byte(calls[position].Arguments)) == ref.Digest
+	}
+	log, _, _ := s.Cache.Find(run.ID)
+	if found, ok := log.At(index); ok {
+		if arguments, ok := right(found); ok {
+			return arguments, nil
+		}
+	}
+	page, err := s.query(ctx, run, contract.MessagesRequest{From: index, Limit: 1})
+	entries := page.Entries
+	if err == nil && index < page.Base {
+		entries, err = s.readAround(ctx, run.ID, page.Segments, index)
+	}
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(entries, func(e domain.Entry) bool { return e.Index == index })
+	if at < 0 {
+		return "", lostf("there is no message %d; the workflow holds %d", index, page.Length)
+	}
+	arguments, ok := right(entries[at])
+	if !ok {
+		return "", lostf("message %d is not the one that the activity was given", index)
+	}
+	return arguments, nil
+}
+
+// readAround reads the segment that holds a message: the workflow has handed it
+// on.
+func (s *Source) readAround(ctx context.Context, workflowID string, segments []contract.Segment, index int) ([]domain.Entry, error) {
+	for _, segment := range segments {
+		if segment.From <= index && index < segment.To {
+			found, err := s.read(ctx, workflowID, segment)
+			return found.entries, err
+		}
+	}
+	return nil, lostf("message %d is in no segment", index)
+}
+
+// A mismatch is a wrong digest: it is worth asking once more with nothing assumed.
 type mismatch struct{ what string }
 
 func (m *mismatch) Error() string { return m.what }
 
 func mismatchf(format string, args ...any) error { return &mismatch{fmt.Sprintf(format, args...)} }
 
-// lostf is the error of what no further attempt will find.
 func lostf(format string, args ...any) error {
 	return domain.CodedErrorf(domain.Invalid, domain.CodeContextLost, "transcript: "+format, args...)
 }

@@ -1,6 +1,7 @@
 package modelfacts
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 func TestBuiltinMakesSense(t *testing.T) {
 	t.Parallel()
 	var file builtinFile
-	require.NoError(t, json.Unmarshal(builtinJSON, &file))
+	decoder := json.NewDecoder(bytes.NewReader(builtinJSON))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&file))
 	require.Len(t, file.Vendors, 3)
 	table, err := Builtin()
 	require.NoError(t, err)
@@ -25,6 +28,7 @@ func TestBuiltinMakesSense(t *testing.T) {
 	for _, provider := range []string{"openai", "anthropic", "gemini"} {
 		require.GreaterOrEqual(t, providers[provider], 10, provider)
 	}
+	names := 0
 	for _, vendor := range file.Vendors {
 		_, err := time.Parse(time.DateOnly, vendor.Date)
 		require.NoError(t, err, vendor.Vendor)
@@ -32,6 +36,8 @@ func TestBuiltinMakesSense(t *testing.T) {
 		for model, fact := range vendor.Models {
 			p := fact.Price
 			require.NotNil(t, p, model)
+			require.NoError(t, p.Check(), model)
+			names += len(vendor.Providers) * (1 + len(fact.Aliases))
 			require.GreaterOrEqual(t, p.Input, int64(20_000_000), model)
 			require.LessOrEqual(t, p.Output, int64(1_000*nanos), model)
 			require.GreaterOrEqual(t, p.Output, 2*p.Input, model)
@@ -59,4 +65,5 @@ func TestBuiltinMakesSense(t *testing.T) {
 			require.True(t, !dated || model == "gpt-4o-2024-05-13", "%s: a snapshot is found by its base, unless its price is another", model)
 		}
 	}
+	require.Len(t, table.builtin, names, "no name stands there twice")
 }

@@ -134,6 +134,19 @@ func TestDelayIsStreamedEvenly(t *testing.T) {
 	require.Equal(t, text, answer.Message.Text())
 }
 
+// TestDelayOfAFewCharacters: no piece of a text is empty, and a turn without a
+// text tells of its calls once.
+func TestDelayOfAFewCharacters(t *testing.T) {
+	t.Parallel()
+	path := scriptFile(t, "turns: [{text: ab, tool_calls: [{name: f}], delay: 20ms}, {tool_calls: [{name: f}]}]")
+	_, deltas, err := play(t.Context(), at(path, 0, 1))
+	require.NoError(t, err)
+	require.Equal(t, []inference.Delta{{Text: "a"}, {Text: "b"}, {Tool: "f"}}, deltas)
+	_, deltas, err = play(t.Context(), at(path, 1, 1))
+	require.NoError(t, err)
+	require.Equal(t, []inference.Delta{{Tool: "f"}}, deltas)
+}
+
 func TestStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	path := scriptFile(t, "turns: [{text: abcdefghijklmnopqrst, tool_calls: [{name: f}], delay: 10m}, {text: x, delay: 20s}]")
@@ -200,6 +213,27 @@ func TestFileIsReadAgainWhenItChanges(t *testing.T) {
 	changed, err := p.load(path)
 	require.NoError(t, err)
 	require.Equal(t, "newer", changed.turns[0].text.plain)
+}
+
+// TestFilesKeptAreBounded: at most so many parsed files are kept, and none
+// above a size is read.
+func TestFilesKeptAreBounded(t *testing.T) {
+	t.Parallel()
+	p := New()
+	for range maxScripts {
+		_, err := p.load(scriptFile(t, "turns: []"))
+		require.NoError(t, err)
+	}
+	require.Len(t, p.scripts, maxScripts)
+	_, err := p.load(scriptFile(t, "turns: []"))
+	require.NoError(t, err)
+	require.Len(t, p.scripts, 1)
+
+	text := "turns: []\n#"
+	_, err = p.load(scriptFile(t, text+strings.Repeat("x", maxScript-len(text))))
+	require.NoError(t, err)
+	_, err = p.load(scriptFile(t, text+strings.Repeat("x", maxScript-len(text)+1)))
+	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind)
 }
 
 func TestMissingResultNamesTheTurn(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/inference"
 	"everstep/domain"
 )
 
@@ -44,7 +45,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, domain.FinishLength, second.finish)
 	require.Equal(t, 2*time.Second, second.delay)
 	require.Zero(t, second.usage, "unknown: it is reckoned when the turn is played")
-	require.Equal(t, []fault{{status: 429, retryAfter: time.Second, asked: true, code: "insufficient_quota", message: "pay"}, {cut: true, cutAfter: 20}}, second.failures)
+	require.Equal(t, []fault{{Rejection: inference.Rejection{Status: 429, RetryAfter: time.Second, Asked: true, Code: "insufficient_quota", Message: "pay"}}, {cut: true, cutAfter: 20}}, second.failures)
 }
 
 func TestParseJSON(t *testing.T) {

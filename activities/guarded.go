@@ -1,0 +1,96 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+)
+
+// A guarded function is a tool's or a hook's. It runs in a goroutine of its own, so
+// that neither a panic nor one that never returns takes the worker with it.
+type guarded struct {
+	what  string
+	names []any
+	// limit is the function's own time; when it is over, its context ends.
+	limit time.Duration
+	// shutdown is what it has left when the worker is told to stop.
+	shutdown time.Duration
+	// grace is how long it may go on after its context has ended.
+	grace time.Duration
+}
+
+// An outcome is how a guarded function ended.
+type outcome[R any] struct {
+	result R
+	err    error
+	// cause is why its context had ended by then, if it had. One that goes on
+	// regardless is abandoned: then it is the error too.
+	cause error
+}
+
+var (
+	// errLate is the cause of a context whose function has outlived its time.
+	errLate = errors.New("it took longer than it may")
+	// errPanicked is the error of a function that did not return.
+	errPanicked = errors.New("it panicked")
+)
+
+// runGuarded runs a function. Its context ends with the activity's, when its own
+// time is over, and some time after the worker was told to stop.
+func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context) (R, error)) outcome[R] {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	returned := make(chan outcome[R], 1)
+	go func() {
+		own := outcome[R]{err: errPanicked}
+		defer func() {
+			if p := recover(); errors.Is(own.err, errPanicked) {
+				logPanic(ctx, g.what, p, g.names...)
+			}
+			own.cause = context.Cause(ctx)
+			returned <- own
+		}()
+		own.result, own.err = call(ctx)
+	}()
+
+	limit := time.NewTimer(g.limit)
+	defer limit.Stop()
+	stopping, ended := activity.GetWorkerStopChannel(ctx), ctx.Done()
+	var shutdown, abandon <-chan time.Time
+	for {
+		select {
+		case own := <-returned:
+			return own
+		case <-limit.C:
+			cancel(errLate)
+		case <-stopping:
+			stopping, shutdown = nil, time.After(g.shutdown)
+		case <-shutdown:
+			cancel(worker.ErrWorkerShutdown)
+		case <-ended:
+			ended, abandon = nil, time.After(g.grace)
+		case <-abandon:
+			cause := context.Cause(ctx)
+			activity.GetLogger(ctx).Error(g.what+" goes on though its context has ended: abandoned", append(g.names, "cause", cause)...)
+			return outcome[R]{err: cause, cause: cause}
+		}
+	}
+}
+
+func logPanic(ctx context.Context, what string, p any, names ...any) {
+	activity.GetLogger(ctx).Error(what+" panicked", append(names, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
+}
+
+// within is a limit, or what is left until a deadline less the time to say so.
+func within(limit time.Duration, deadline time.Time, grace time.Duration) time.Duration {
+	if deadline.IsZero() {
+		return limit
+	}
+	left := time.Until(deadline)
+	return max(min(limit, max(left-grace-time.Second, left/2)), 0)
+}

@@ -1,0 +1,52 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// TestCallModelAnswersThatCannotBeRecorded: they have been paid for, and are not
+// asked for again as if they had not.
+func TestCallModelAnswersThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	empty, err := json.Marshal(inference.AssistantMessage(nil, "x", nil))
+	require.NoError(t, err)
+	brim := domain.MaxMessage - len(empty) + 1
+	for name, test := range map[string]struct {
+		text     string
+		metadata domain.Metadata
+		kind     domain.Kind
+		says     string
+	}{
+		"as long as may be": {text: strings.Repeat("x", brim)},
+		"too long":          {strings.Repeat("x", brim+1), nil, domain.TooLarge, "the model's answer has 1000001 bytes; at most 1000000 are allowed"},
+		"no JSON":           {"x", domain.Metadata{"k": json.RawMessage("{")}, domain.Internal, "the model's answer cannot be recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+				answer := says(test.text, domain.Usage{InputTokens: 7, OutputTokens: 8})
+				answer.Message.Metadata = test.metadata
+				return answer, nil
+			})
+			reply := b.reply(t)
+			if test.says == "" {
+				require.Equal(t, contract.Answered, reply.Outcome)
+				require.Nil(t, reply.Error)
+				return
+			}
+			require.Equal(t, contract.BilledFailure, reply.Outcome)
+			require.Equal(t, test.kind, reply.Error.Kind)
+			require.Equal(t, test.says, reply.Error.Message)
+			require.EqualValues(t, 15, reply.Spent.TotalTokens())
+		})
+	}
+}
