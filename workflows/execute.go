@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"errors"
+
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -43,9 +45,11 @@ func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contra
 	if err != nil {
 		return contract.Outcome{}, refusal(err)
 	}
-	if err := s.serve(ctx); err != nil {
+	// All handlers stand before the first wait.
+	if err := errors.Join(s.answerQueries(), s.acceptUpdates()); err != nil {
 		return contract.Outcome{}, err
 	}
+	s.mail.Listen(ctx)
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
 			break
@@ -57,18 +61,6 @@ func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contra
 	s.awaitHandlers()
 	s.note("ended")
 	return s.archive.result(s.in.AgentID), nil
-}
-
-// serve registers all handlers, before the first wait.
-func (s session) serve(ctx workflow.Context) error {
-	if err := s.answerQueries(); err != nil {
-		return err
-	}
-	if err := s.acceptUpdates(); err != nil {
-		return err
-	}
-	s.mail.Listen(ctx)
-	return nil
 }
 
 // awaitWork waits until there is an execution to run. It answers false where

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -11,19 +12,11 @@ import (
 
 // answerQueries registers what the session can be asked.
 func (s session) answerQueries() error {
-	if err := answer(s.root, contract.QueryStatus, s.status); err != nil {
-		return err
-	}
-	if err := answer(s.root, contract.QueryState, s.stateView); err != nil {
-		return err
-	}
-	if err := answer(s.root, contract.QuerySteps, s.steps); err != nil {
-		return err
-	}
-	if err := answer(s.root, contract.QueryEvents, s.eventsOf); err != nil {
-		return err
-	}
-	return answer(s.root, contract.QueryMessages, s.messages)
+	return errors.Join(
+		answer(s.root, contract.QueryStatus, s.status), answer(s.root, contract.QueryState, s.stateView),
+		answer(s.root, contract.QuerySteps, s.steps), answer(s.root, contract.QueryEvents, s.eventsOf),
+		answer(s.root, contract.QueryMessages, s.messages),
+	)
 }
 
 // answer registers the handler of a query.

@@ -284,7 +284,7 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 	}
 	begins := opening{number: p.number + 1, queue: c.queueOf(p), before: p.ended}
 	carry := *view.Carry
-	carry.Extended = []contract.ExtendedUpdate{{
+	carry.Extended = []contract.AnsweredUpdate[contract.ExtendReply]{{
 		ID: o.RequestID, Reply: contract.ExtendReply{Number: begins.number, Began: true, Budget: in.GoOn.Budget},
 	}}
 	in.Carry = &carry

@@ -12,6 +12,8 @@ import (
 
 // An alarm does something at a time, once, unless it is silenced before.
 type alarm struct {
+	// limit is the one that it watches; empty where it makes a stop one of mode now.
+	limit  domain.Limit
 	at     time.Time
 	timer  workflow.Future
 	cancel workflow.CancelFunc
@@ -31,60 +33,66 @@ func (a *alarm) ring() {
 
 // silence ends the alarm and its timer, also one that has run out unheard.
 func (a *alarm) silence() {
-	if a != nil {
-		a.do = nil
-		a.cancel()
-	}
+	a.do = nil
+	a.cancel()
 }
 
 // due reports whether an alarm wants to go off.
 func (t stopping) due() bool { return slices.ContainsFunc(t.alarms, (*alarm).due) }
+
+// silence ends the alarms of a limit.
+func (t stopping) silence(limit domain.Limit) {
+	for _, a := range t.alarms {
+		if a.limit == limit {
+			a.silence()
+		}
+	}
+}
 
 // Disarm ends all timers, so that none outlives its execution.
 func (m *Mailbox) Disarm() {
 	for _, a := range m.stop.alarms {
 		a.silence()
 	}
-	m.stop.alarms, m.stop.escalation, m.stop.seconds, m.stop.deadline = nil, nil, nil, nil
+	m.stop.alarms = nil
 }
 
-// after does something later, unless the execution ends first. Its timer is
-// cancelled with the execution, so none is left behind.
-func (m *Mailbox) after(delay time.Duration, do func()) *alarm {
+// after does something later, unless the execution ends first.
+func (m *Mailbox) after(delay time.Duration, limit domain.Limit, do func()) {
 	ctx, cancel := workflow.WithCancel(m.root)
-	a := &alarm{at: m.now().Add(delay), timer: workflow.NewTimer(ctx, delay), cancel: cancel, do: do}
+	a := &alarm{limit: limit, at: m.now().Add(delay), timer: workflow.NewTimer(ctx, delay), cancel: cancel, do: do}
 	m.stop.alarms = append(m.stop.alarms, a)
-	return a
 }
 
 // WatchTime interrupts the execution when its time is over. It takes the place
 // of what it did before, where a limit or the time that counts has changed.
 func (m *Mailbox) WatchTime() {
-	m.stop.seconds.silence()
-	m.stop.deadline.silence()
-	m.stop.seconds, m.stop.deadline = nil, nil
+	m.stop.silence(domain.LimitSeconds)
+	m.stop.silence(domain.LimitDeadline)
 	if m.ending {
 		return
 	}
+	if use, ok := m.use(domain.LimitSeconds); ok && m.pause.since.IsZero() {
+		m.interruptAfter(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
+	}
+	if use, ok := m.use(domain.LimitDeadline); ok {
+		m.interruptAfter(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
+	}
+}
+
+func (m *Mailbox) use(limit domain.Limit) (domain.LimitUse, bool) {
 	budget, _ := m.agent.State().Budget()
-	if use, ok := budget.UseOf(domain.LimitSeconds, m.agent.Spent(), m.now()); ok && m.pause.since.IsZero() {
-		left := time.Duration((use.Total.Seconds() - use.Used.Seconds()) * float64(time.Second))
-		m.stop.seconds = m.interruptAfter(left, domain.LimitSeconds)
-	}
-	if use, ok := budget.UseOf(domain.LimitDeadline, m.agent.Spent(), m.now()); ok {
-		m.stop.deadline = m.interruptAfter(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
-	}
+	return budget.UseOf(limit, m.agent.State().Spent(m.now()), m.now())
 }
 
 // interruptAfter ends the execution by its time limit. Time that is over
 // already is found by the check before the next step.
-func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) *alarm {
+func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) {
 	if left <= 0 {
-		return nil
+		return
 	}
-	return m.after(left, func() {
-		budget, _ := m.agent.State().Budget()
-		use, _ := budget.UseOf(limit, m.agent.Spent(), m.now())
+	m.after(left, limit, func() {
+		use, _ := m.use(limit)
 		m.timeOver(use.TimeOverSignal())
 	})
 }
@@ -94,7 +102,7 @@ func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) *alarm 
 func (m *Mailbox) CheckTime() {
 	budget, _ := m.agent.State().Budget()
 	times := domain.ExecutionBudget{MaxSeconds: budget.MaxSeconds, Deadline: budget.Deadline}
-	if use, over := times.Reached(m.agent.Spent(), m.now()); over {
+	if use, over := times.Reached(m.agent.State().Spent(m.now()), m.now()); over {
 		m.timeOver(use.ReachedSignal())
 	}
 }
@@ -133,19 +141,11 @@ func (m *Mailbox) waitWhilePaused() {
 	}
 	m.pause.since = m.now()
 	m.agent.Wait(true)
-	m.stop.seconds.silence()
-	m.stop.seconds = nil
-	for m.pause.on && !m.Stopped() {
-		_ = workflow.Await(m.root, m.released)
-		m.DrainSignals()
+	m.stop.silence(domain.LimitSeconds)
+	for !m.Stopped() && m.pause.on {
+		_ = workflow.Await(m.root, func() bool { return !m.pause.on || m.disturbed() || m.stops() })
 	}
 	m.pause.since = time.Time{}
 	m.agent.Wait(false)
 	m.WatchTime()
-}
-
-// released reports whether a pause may be over: it was ended, or something has
-// arrived or counts already.
-func (m *Mailbox) released() bool {
-	return !m.pause.on || m.disturbed() || m.agent.State().Continuation().Stops()
 }

@@ -22,8 +22,6 @@ import (
 type Agent interface {
 	// State is the agent's, as it is now.
 	State() domain.AgentState
-	// Spent is what counts against the execution's budget until now.
-	Spent() domain.Spent
 	// Signal adds a reason to stop.
 	Signal(signal domain.StopSignal)
 	// Wait says that the execution begins to wait for people, or goes on. The
@@ -48,7 +46,11 @@ type Mailbox struct {
 	next      *NextExecution
 	stop      stopping
 	pause     pausing
-	memory    memory
+	// Sent and Extended are the answers to the newest updates, taken counts all
+	// those of this run.
+	Sent     Memory[contract.SendReply]
+	Extended Memory[contract.ExtendReply]
+	taken    int
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
@@ -79,7 +81,7 @@ type NextExecution struct {
 func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
 		agent: agent, root: root, pause: pausing{on: carry.Paused},
-		memory: memory{answered: carry.Answered, extended: carry.Extended},
+		Sent: Memory[contract.SendReply]{carry.Answered}, Extended: Memory[contract.ExtendReply]{carry.Extended},
 	}
 	m.renew()
 	return m

@@ -45,20 +45,16 @@ const (
 // Permit returns the permission to start something, unless what has arrived
 // forbids it.
 func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
+	if purpose == ForStep || purpose == ForInference || purpose == ForCall {
+		m.waitWhilePaused()
+	}
 	refused := false
 	switch purpose {
-	case ForStep:
-		m.waitWhilePaused()
+	case ForStep, BetweenSteps:
 		refused = m.Stopped()
-	case BetweenSteps:
-		refused = m.Stopped()
-	case ForInference:
-		m.waitWhilePaused()
-		refused = m.CutOff()
-	case WithinStep:
+	case ForInference, WithinStep:
 		refused = m.CutOff()
 	case ForCall:
-		m.waitWhilePaused()
 		refused = m.NoTools()
 	case ForHook:
 		if m.ending {

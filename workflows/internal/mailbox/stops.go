@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -19,9 +20,6 @@ type stopping struct {
 	asked int
 	// alarms go off in this execution, unless it ends first.
 	alarms []*alarm
-	// escalation is the one that makes a stop one of mode now, seconds and
-	// deadline are those of the time limits.
-	escalation, seconds, deadline *alarm
 }
 
 // noTools reports whether no further tool call may start.
@@ -33,8 +31,10 @@ func (t stopping) noTools() bool {
 // execution's own, stops the loop before its next step.
 func (m *Mailbox) Stopped() bool {
 	m.DrainSignals()
-	return m.agent.State().Continuation().Stops()
+	return m.stops()
 }
+
+func (m *Mailbox) stops() bool { return m.agent.State().Continuation().Stops() }
 
 // CutOff reports whether a stop of mode now has arrived: nothing may be in
 // flight any more.
@@ -106,13 +106,12 @@ func (m *Mailbox) take(request contract.StopRequest) {
 // escalate makes the stop one of mode now after a time. Of several times the
 // earliest counts.
 func (m *Mailbox) escalate(within time.Duration) {
-	if earlier := m.stop.escalation; earlier != nil {
-		if !m.now().Add(within).Before(earlier.at) {
-			return
-		}
-		earlier.silence()
+	at := m.now().Add(within)
+	if slices.ContainsFunc(m.stop.alarms, func(a *alarm) bool { return a.limit == "" && !at.Before(a.at) }) {
+		return
 	}
-	m.stop.escalation = m.after(within, m.interrupt)
+	m.stop.silence("")
+	m.after(within, "", m.interrupt)
 }
 
 // interrupt cuts off what is in flight.
