@@ -1,10 +1,8 @@
 package workflows
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -68,29 +66,28 @@ type hookRun struct {
 // runHook runs one hook and takes over what it did.
 func runHook[At any](r hookRun, at At) (At, error) {
 	h := r.hook(r.spec)
+	var reply contract.HookReply
+	var err error
 	if r.spec.IO {
-		reply, err := r.ask(at)
-		if err != nil {
+		if reply, err = r.ask(at); err != nil {
 			return at, err
 		}
-		return adopt(r, at, reply)
 	}
-	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.whole(), At: at}
-	made, err := hook.Run(h, given)
+	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.state.WithMessageStore(r.talk.store()), At: at}
+	made := given
+	if r.spec.IO {
+		made, err = hook.Adopt(given, reply)
+	} else if made, err = hook.Run(h, given); err == nil {
+		err = hook.CheckAt(at, made.At)
+	}
+	if err == nil {
+		err = r.take(given.State, made.State, made.Stops(), made.Continues())
+	}
 	if err != nil {
-		return at, err
-	}
-	if err := hook.CheckAt(at, made.At); err != nil {
-		return at, err
-	}
-	if err := r.take(given.State, made.State, made.Stops(), made.Continues()); err != nil {
 		return at, err
 	}
 	return made.At, nil
 }
-
-// whole is the state with the messages that this run holds.
-func (r hookRun) whole() domain.AgentState { return r.state.WithMessageStore(r.talk.store()) }
 
 // take makes what a hook did to the state that of the session.
 func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, goOn bool) error {
@@ -132,20 +129,15 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 		}
 	}
 	r.announce(r.state)
-	r.follow(before)
-	return nil
-}
-
-// follow brings the rest of the session in line with a state that a hook has
-// changed: the time limits, and the system prompt in force. Another model or
-// response format is resolved before the next step.
-func (r hookRun) follow(before domain.AgentState) {
+	// The rest of the session follows: the time limits, and the system prompt in
+	// force. Another model or response format is resolved before the next step.
 	if was, _ := before.Budget(); !sameTime(was, r.budget()) {
 		r.mail.WatchTime()
 	}
 	if prompt := r.state.SystemPrompt(); prompt != before.SystemPrompt() {
 		r.prompted(prompt)
 	}
+	return nil
 }
 
 // sameTime reports whether two budgets have the same time limits.
@@ -197,71 +189,4 @@ func (r hookRun) request(at any) contract.HookRequest {
 		request.Error = &at.Error
 	}
 	return request
-}
-
-// adopt does what a hook that is an activity wants done.
-func adopt[At any](r hookRun, at At, reply contract.HookReply) (At, error) {
-	given := r.whole()
-	made := given
-	var err error
-	if len(reply.Say) > 0 {
-		if made, err = made.WithMessages(domain.SectionMessages, reply.Say, r.now()); err != nil {
-			return at, err
-		}
-	}
-	for _, key := range sortedKeys(reply.Note) {
-		value := reply.Note[key]
-		if string(bytes.TrimSpace(value)) == "null" {
-			value = nil
-		}
-		if made, err = made.WithMetadata(key, value, r.now()); err != nil {
-			return at, err
-		}
-	}
-	var stops []domain.StopSignal
-	if reply.Stop != nil {
-		stop := *reply.Stop
-		if stop.Reason == "" {
-			stop.Reason = domain.StopRequested
-		}
-		stops = append(stops, stop)
-	}
-	if reply.Answer != nil {
-		if err := hook.CheckAt(hook.Answer{}, hook.Answer{Message: *reply.Answer}); err != nil {
-			return at, err
-		}
-	}
-	if err := r.take(given, made, stops, reply.Continue); err != nil {
-		return at, err
-	}
-	switch at := any(&at).(type) {
-	case *hook.Answer:
-		if reply.Answer != nil {
-			at.Message = *reply.Answer
-		}
-	case *hook.Call:
-		if reply.Call != nil {
-			at.Call = *reply.Call
-		}
-		if reply.Block != "" {
-			*at = at.Block(reply.Block)
-		}
-	case *hook.Result:
-		if reply.Content != nil {
-			at.Execution.Value, at.Execution.Error = *reply.Content, nil
-		}
-	}
-	return at, nil
-}
-
-// sortedKeys makes an order of what has none.
-func sortedKeys(m domain.Metadata) []string {
-	keys := make([]string, 0, len(m))
-	// They are sorted right after.
-	//workflowcheck:ignore
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -90,12 +90,14 @@ func (s session) beginExecution() {
 	}
 	budget, prior := s.in.Definition.Budget.CappedBy(next.Budget), domain.Spent{}
 	if next.GoesOn {
-		budget, prior = next.Budget, s.inherit()
-		s.startHere()
+		budget, prior = next.Budget, s.Spent()
+		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it
+			prior = s.in.Carry.Prior
+		}
 	}
 	id := s.nextExecutionID()
 	s.mail.Begin()
-	s.enterExecution(id, budget, prior)
+	s.enterExecution(id, budget, next.GoesOn, prior)
 	s.talk.begin(s.root, id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.
@@ -104,15 +106,6 @@ func (s session) beginExecution() {
 	execution, _ := s.state.Execution()
 	origin, _ := execution.Origin()
 	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID})
-}
-
-// inherit is what the execution that goes on finds spent of its budget. Where
-// the one before was another workflow's, the carry has said so.
-func (s session) inherit() domain.Spent {
-	if s.in.GoOn != nil {
-		return s.in.Carry.Prior
-	}
-	return s.Spent()
 }
 
 // mayBegin reports whether the next step may begin: hooks have a say, then the
