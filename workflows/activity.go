@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,18 +23,24 @@ const (
 	maxSummary = 200
 )
 
-// listOptions are those of work that is quick, and has nothing to tell when it
-// is cut off. The summary tells the story in Temporal's own UI and holds no user
-// text.
+// listOptions are those of work that is quick.
 func (s session) listOptions(summary string) workflow.ActivityOptions {
-	options := s.activityOptions(listTimeout, s.tryLimit(), summary)
-	options.WaitForCancellation = false
-	return options
+	return s.abandoned(listTimeout, s.tryLimit(), summary)
 }
 
 // recordOptions are those of what is written to storage.
 func (s session) recordOptions(summary string) workflow.ActivityOptions {
-	options := s.activityOptions(recordTimeout, s.tryLimit(), summary)
+	return s.abandoned(recordTimeout, s.tryLimit(), summary)
+}
+
+// hookOptions are those of a hook that is an activity.
+func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
+	return s.abandoned(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+}
+
+// abandoned are the options of what has nothing to tell when it is cut off.
+func (s session) abandoned(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+	options := s.activityOptions(timeout, attempts, summary)
 	options.WaitForCancellation = false
 	return options
 }
@@ -58,17 +65,12 @@ func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.Acti
 	return s.activityOptions(s.resolved.ToolTimeout(tool), attempts, summary)
 }
 
-// hookOptions are those of a hook that is an activity.
-func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
-	options := s.activityOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
-	options.WaitForCancellation = false
-	return options
-}
-
+// activityOptions are those of an activity. The summary tells the story in
+// Temporal's own UI and holds no user text.
 func (s session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + domain.ReportTime,
-		HeartbeatTimeout:    s.heartbeat(),
+		HeartbeatTimeout:    min(cmp.Or(max(s.in.Timing.Heartbeat, 0), 30*time.Second), longestTimeout),
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
@@ -98,16 +100,6 @@ func (s session) backoff(tries int) time.Duration {
 	return delay
 }
 
-func (s session) heartbeat() time.Duration {
-	if d := s.in.Timing.Heartbeat; d > 0 {
-		return min(d, longestTimeout)
-	}
-	return 30 * time.Second
-}
-
 func (s session) firstRetry() time.Duration {
-	if d := s.in.Timing.FirstRetry; d > 0 {
-		return min(d, longestBackoff)
-	}
-	return time.Second
+	return min(cmp.Or(max(s.in.Timing.FirstRetry, 0), time.Second), longestBackoff)
 }

@@ -77,7 +77,7 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 
 // answeredNothing takes an answer with neither text nor tool calls.
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
-	twice := i.giveNothing()
+	nothings := i.giveNothing()
 	switch {
 	case finish == domain.FinishContentFilter:
 		return i.failed(progress.Withheld())
@@ -88,7 +88,7 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	case i.noMore():
 		i.learn(progress.CutOff{By: progress.StopAtNothing})
 		return over
-	case twice:
+	case nothings > 1:
 		return i.failed(progress.NothingTwice())
 	}
 	return i.restart()

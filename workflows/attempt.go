@@ -12,25 +12,17 @@ import (
 // attempts are what all inferences of a step share.
 type attempts struct {
 	// queueChanges counts how often the model was found to have come under a rate
-	// limit, pauses how often the provider paused in its answer.
-	queueChanges, pauses int
-	// nothing says that an answer had neither text nor tool calls.
-	nothing bool
+	// limit, pauses how often the provider paused in its answer, and nothings the
+	// answers with neither text nor tool calls.
+	queueChanges, pauses, nothings int
 	// shortened says that an overflow has made the conversation shorter once.
 	shortened bool
 }
 
-// changeQueue, pauseOnce and shorten count one more of each.
-func (a *attempts) changeQueue()   { a.queueChanges++ }
-func (a *attempts) pauseOnce() int { a.pauses++; return a.pauses }
-func (a *attempts) shorten()       { a.shortened = true }
-
-// giveNothing notes an answer with nothing in it, and reports whether one was
-// before.
-func (a *attempts) giveNothing() (twice bool) {
-	twice, a.nothing = a.nothing, true
-	return twice
-}
+func (a *attempts) changeQueue()     { a.queueChanges++ }
+func (a *attempts) pauseOnce() int   { a.pauses++; return a.pauses }
+func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
+func (a *attempts) shorten()         { a.shortened = true }
 
 // demand names what the model is to answer.
 func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
@@ -90,13 +82,12 @@ func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 // unanswered decides about an inference that ended without an answer.
 func (i *inference) unanswered(reply contract.ModelReply) course {
 	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
-	if i.plan != nil && verdict == progress.Fail && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown) {
-		// What workers cut off time and again is as if a stop had: histories hold
-		// it so.
-		verdict = progress.Stop
-	}
 	switch {
 	case verdict == progress.Stop:
+		return i.interrupted(reply)
+	case verdict == progress.Fail && i.plan != nil && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown):
+		// What workers cut off time and again is as if a stop had: histories hold
+		// it so.
 		return i.interrupted(reply)
 	case verdict == progress.Fail:
 		return i.failed(err)

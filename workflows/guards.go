@@ -44,17 +44,13 @@ type failover struct {
 
 // newGuards remember what an earlier run did.
 func newGuards(g contract.Guarded) *guards {
-	return &guards{
-		repetition: repetition{g.Calls, g.Repeated}, failover: failover{g.Fallback, g.Primary},
-		misguided: g.Misguided, misfits: g.Invalid,
-	}
+	return &guards{repetition{g.Calls, g.Repeated}, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
 }
 
 // carried writes down what the next run needs.
 func (g *guards) carried(to *contract.Guarded) {
-	to.Calls, to.Repeated = g.repetition.calls, g.repetition.steps
+	to.Calls, to.Repeated, to.Misguided, to.Invalid = g.repetition.calls, g.repetition.steps, g.misguided, g.misfits
 	to.Fallback, to.Primary = g.failover.used, g.failover.first
-	to.Misguided, to.Invalid = g.misguided, g.misfits
 }
 
 // forget begins another execution. It answers with the model that the one before
@@ -73,23 +69,20 @@ func (g *guards) misfit() int {
 
 // sawMisguided counts steps in a row whose calls were all in vain.
 func (g *guards) sawMisguided(step bool) int {
+	g.misguided++
 	if !step {
 		g.misguided = 0
-		return 0
 	}
-	g.misguided++
 	return g.misguided
 }
 
 // sawCalls counts steps in a row that made the same calls; the zero digest is of
 // none.
 func (g *guards) sawCalls(calls domain.Digest) int {
-	switch {
-	case calls == domain.Digest{}:
-		g.repetition = repetition{}
-	case calls != g.repetition.calls:
-		g.repetition = repetition{calls, 1}
-	default:
+	if calls != g.repetition.calls {
+		g.repetition = repetition{calls: calls}
+	}
+	if !calls.IsZero() {
 		g.repetition.steps++
 	}
 	return g.repetition.steps
@@ -97,17 +90,16 @@ func (g *guards) sawCalls(calls domain.Digest) int {
 
 // next finds the fallback that takes over from a model for an error.
 func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
-	for i := g.failover.used; i < len(fallbacks); i++ {
-		if !fallbacks[i].Takes(failure) {
-			continue
-		}
-		if g.failover.first == nil {
-			g.failover.first = &now
-		}
-		g.failover.used = i + 1
-		return fallbacks[i].Model, true
+	left := fallbacks[min(g.failover.used, len(fallbacks)):]
+	i := slices.IndexFunc(left, func(f domain.Fallback) bool { return f.Takes(failure) })
+	if i < 0 {
+		return domain.LLMConfig{}, false
 	}
-	return domain.LLMConfig{}, false
+	if g.failover.first == nil {
+		g.failover.first = &now
+	}
+	g.failover.used += i + 1
+	return left[i].Model, true
 }
 
 // guardBudget checks the budget before a step, unless the loop stops anyway:
@@ -134,11 +126,12 @@ func (s session) reserve() (contract.Reservation, domain.Limit) {
 // limit; the empty one is that which lost attempts had taken of.
 func (s session) signalShort(limit domain.Limit) {
 	budget := s.budget()
-	if limit == "" {
+	switch {
+	case limit != "":
+	case budget.MaxTokens != nil:
 		limit = domain.LimitTokens
-		if budget.MaxTokens == nil {
-			limit = domain.LimitCost
-		}
+	default:
+		limit = domain.LimitCost
 	}
 	use, _ := budget.UseOf(limit, s.Spent(), s.now())
 	s.limited(use.TooShortSignal(s.talk.Input(s.resolved)))
@@ -227,7 +220,7 @@ func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 	if len(executions) == 0 {
 		return domain.Digest{}
 	}
-	parts := make([][]byte, 0, 4*len(executions))
+	var parts [][]byte
 	for _, e := range executions {
 		failed := ""
 		if e.Error != nil {

@@ -52,7 +52,9 @@ func (s session) hookFailed(step *stepRun, spec contract.HookSpec, err error) {
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, own.Message), domain.MaxReason)
-	step.hookFailed()
+	if step != nil {
+		step.hookFailed()
+	}
 	s.fail(&own)
 }
 
@@ -117,7 +119,9 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 		for _, signal := range added {
 			made = made.WithErrorOf(signal, r.now())
 		}
-		r.step.halt()
+		if r.step != nil {
+			r.step.halt()
+		}
 	}
 	before := r.state
 	r.adopt(made)

@@ -77,14 +77,13 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) course {
 	reply, err := i.ask(permit, i.demand(room))
 	var why *domain.Error
-	switch {
-	case err != nil:
+	if err != nil {
 		why = failureOf(err)
-	case reply.Outcome == contract.BilledFailure:
-		why = progress.WhyUnanswered(reply)
-	}
-	if err == nil {
+	} else {
 		i.tries += max(reply.Tries, 1)
+		if reply.Outcome == contract.BilledFailure {
+			why = progress.WhyUnanswered(reply)
+		}
 	}
 	if why != nil {
 		if c, shorter := i.overflowed(why, err == nil); shorter {

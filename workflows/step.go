@@ -73,12 +73,11 @@ func (s session) startStep() *stepRun {
 	execution, _ := s.state.Execution()
 	number := s.state.StepCount() + 1
 	id := execution.ID().Step(number)
-	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput()), phase: beforeModel}
+	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput())}
 	s.agent.startStep(id, number)
 	return step
 }
 
-// enter lets the step come further.
 func (t *stepRun) enter(p phase) { t.phase = p }
 
 // asks notes the model that the step's inference is asked of.
@@ -115,11 +114,9 @@ func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, ta
 // takeCalls makes the calls of the newest message those of the step.
 func (t *stepRun) takeCalls(calls []domain.ToolCall, at int) { t.calls, t.at = calls, at }
 
-// callAs makes a call what a hook has made of it.
+// callAs makes a call what hooks have made of it, and callStarted begins it.
 func (t *stepRun) callAs(i int, call domain.ToolCall) { t.content.ToolExecutions[i].Call = call }
-
-// callStarted notes that a call begins.
-func (t *stepRun) callStarted(i int) { t.content.ToolExecutions[i].StartedAt = t.now() }
+func (t *stepRun) callStarted(i int)                  { t.content.ToolExecutions[i].StartedAt = t.now() }
 
 // callChanged makes a call's outcome what a hook has made of it.
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
@@ -130,18 +127,10 @@ func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
 
 // halt lets nothing of the step begin any more.
-func (t *stepRun) halt() {
-	if t != nil {
-		t.halted = true
-	}
-}
+func (t *stepRun) halt() { t.halted = true }
 
 // hookFailed lets no other hook run at a call's end.
-func (t *stepRun) hookFailed() {
-	if t != nil {
-		t.halted, t.hooked.failed = true, true
-	}
-}
+func (t *stepRun) hookFailed() { t.halted, t.hooked.failed = true, true }
 
 // blockedBy notes which hook has forbidden a call.
 func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
