@@ -76,12 +76,12 @@ func (s session) awaitWork() bool {
 			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.carriable(permit) {
 				return false
 			}
-			if !s.mail.Posted() && !s.mail.Closed() {
+			if !s.mail.Woken() {
 				s.run.stay()
 			}
 			continue
 		}
 		s.note("idle")
-		s.wait(func() bool { return s.mail.Posted() || s.mail.Closed() || s.wantsNewRun() })
+		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() })
 	}
 }

@@ -67,17 +67,14 @@ func (r *run) copied(segment contract.Segment) {
 
 // recorded notes where messages of this run are.
 func (r *run) recorded(segment contract.Segment) {
-	r.segments = append(r.segments, segment)
-	r.stored = segment.To
+	r.segments, r.stored = append(r.segments, segment), segment.To
 }
 
 // continueWith makes an input the next run's.
 func (r *run) continueWith(in contract.SessionInput) { r.continuation, r.successor = continueAsNew, in }
 
 // outgrown reports whether the run has become long enough to end.
-func (s session) outgrown() bool {
-	return s.info.GetContinueAsNewSuggested() || s.mail.Full()
-}
+func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
 
 // wantsNewRun reports whether an idle session is to continue as new.
 func (s session) wantsNewRun() bool {
@@ -90,12 +87,14 @@ func (s session) wantsNewRun() bool {
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
 func (s session) carriable(permit mailbox.Permit) bool {
+	storage := s.resolved != nil && s.resolved.Storage
 	var unstored *domain.Error
-	if s.resolved != nil && s.resolved.Storage {
+	if storage {
 		unstored = s.storeSegment(permit)
 	}
 	s.awaitHandlers()
-	if !s.quiet() {
+	active, stopped := s.state.HasActiveExecution(), s.mail.Stopped()
+	if active && stopped || !active && s.mail.Woken() {
 		return false
 	}
 	// What could not be stored may still be short enough to be carried, or can
@@ -105,7 +104,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 		s.run.continueWith(in)
 		return true
 	}
-	if s.resolved != nil && s.state.HasActiveExecution() && s.resolved.Compacts() && !s.resolved.Storage && s.talk.force() {
+	if s.resolved != nil && active && s.resolved.Compacts() && !storage && s.talk.force() {
 		return false
 	}
 	if unstored != nil {
@@ -118,15 +117,6 @@ func (s session) carriable(permit mailbox.Permit) bool {
 // awaitHandlers lets every handler answer before the run ends.
 func (s session) awaitHandlers() {
 	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
-}
-
-// quiet reports whether nothing wants to be done in this run first.
-func (s session) quiet() bool {
-	stopped := s.mail.Stopped()
-	if s.state.HasActiveExecution() {
-		return !stopped
-	}
-	return !s.mail.Posted() && !s.mail.Closed()
 }
 
 // contextLost ends the execution in progress. An idle session just stays.
@@ -181,33 +171,30 @@ func (s session) copyMessages() {
 
 // handed is the input of the next run, if it can be handed on. Where the rest
 // leaves little room, the state is made to fit.
-func (s session) handed() (contract.SessionInput, *domain.Error) {
+func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 	if s.talk.SizeFrom(s.carriedFrom()) > domain.MaxCarriedMessages {
-		return contract.SessionInput{}, domain.Errorf(domain.TooLarge,
+		return in, domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
-	var tooLarge error
+	var err error
 	for _, limit := range []int{domain.MaxMessage, domain.MaxCarriedState} {
-		carry, err := s.carry(limit)
-		if err != nil {
-			return contract.SessionInput{}, domain.AsError(err)
+		var carry contract.Carry
+		if carry, err = s.carry(limit); err != nil {
+			break
 		}
-		in := s.in
+		in = s.in
 		in.Prompt, in.Budget, in.Carry, in.GoOn = "", domain.ExecutionBudget{}, &carry, nil
-		if tooLarge = domain.CheckFits("what the next run needs", in, domain.MaxPayload); tooLarge == nil {
+		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil
 		}
 	}
-	return contract.SessionInput{}, domain.AsError(tooLarge)
+	return in, domain.AsError(err)
 }
 
 // carry is what the next run needs of this one, its state within a limit. The
 // last step stays, as it holds the answer so far.
 func (s session) carry(limit int) (contract.Carry, error) {
 	state, err := json.Marshal(s.state.WithStepsFolded(true).WithStepsWithin(limit))
-	if err != nil {
-		return contract.Carry{}, err
-	}
 	carry := contract.Carry{
 		State: state, Resolved: s.resolved, Segments: s.run.segments, Copy: s.run.copying,
 		Runs: s.run.number, Outcome: s.archive.outcome,
@@ -216,7 +203,7 @@ func (s session) carry(limit int) (contract.Carry, error) {
 	s.mail.Carry(&carry)
 	s.guards.carried(&carry.Guarded)
 	s.talk.Carry(&carry, s.carriedFrom(), s.resolved)
-	return carry, nil
+	return carry, err
 }
 
 // carriedFrom is the index of the first message that the next run needs: the first

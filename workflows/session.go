@@ -64,16 +64,18 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 	return s, s.create()
 }
 
-// create makes the session of an agent that has done nothing yet.
+// create makes the session of an agent that has done nothing yet. A client refuses
+// what is refused here first, with its exit code; this is for those who start the
+// workflow otherwise.
 func (s session) create() error {
-	if err := checkInput(s.in); err != nil {
+	if err := checkAgent(s.in); err != nil {
 		return err
 	}
-	if err := s.agent.create(s.in); err != nil {
+	if err := checkStart(s.in.Prompt, s.in.Budget); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget})
-	return nil
+	return s.agent.create(s.in)
 }
 
 // resume takes over what the run before handed on.
@@ -81,11 +83,8 @@ func (s session) resume(carry contract.Carry) error {
 	if err := s.agent.resume(carry); err != nil {
 		return err
 	}
-	if err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain()); err != nil {
-		return err
-	}
 	s.requireHooks()
-	return nil
+	return s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain())
 }
 
 // goOn begins the execution that goes on from the one that an earlier workflow
@@ -112,11 +111,8 @@ func (s session) goOn(carry contract.Carry) error {
 			return err
 		}
 	}
-	if err := s.talk.Check(); err != nil {
-		return err
-	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true})
-	return nil
+	return s.talk.Check()
 }
 
 // ownID is the version from which an agent runs under its own workflow id only.
@@ -144,15 +140,6 @@ func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 		return domain.Errorf(domain.Invalid, "agent_id: %s is not that of %q", in.AgentID, id)
 	}
 	return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
-}
-
-// checkInput refuses what no client of ours sends. A client refuses it first,
-// with its exit code; this is for those who start the workflow otherwise.
-func checkInput(in contract.SessionInput) error {
-	if err := checkAgent(in); err != nil {
-		return err
-	}
-	return checkStart(in.Prompt, in.Budget)
 }
 
 // checkAgent refuses what no agent can be.

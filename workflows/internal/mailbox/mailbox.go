@@ -150,6 +150,9 @@ func (m *Mailbox) Close() {
 // Closed reports whether no further execution may begin.
 func (m *Mailbox) Closed() bool { return m.door != open }
 
+// Woken reports whether an idle session has something to do: to begin or to close.
+func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() }
+
 // wake cuts off what an idle session may be at: writing its transcript away.
 func (m *Mailbox) wake() {
 	if !m.agent.State().HasActiveExecution() {

@@ -61,7 +61,7 @@ func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
 			return Permit{m.root}, true
 		}
 	case WhileIdle:
-		if refused = m.next != nil || m.Closed(); !refused {
+		if refused = m.Woken(); !refused {
 			m.renew()
 		}
 	}
