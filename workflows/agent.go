@@ -136,7 +136,7 @@ func (a *agent) mayGoOn() bool {
 func (a *agent) concluded() bool {
 	state, stop := a.state.Evaluate(a.now())
 	a.evaluated(state, stop, false)
-	a.leaveStep()
+	a.enterStep(domain.StepID{}, 0)
 	return stop
 }
 

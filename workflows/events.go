@@ -48,9 +48,8 @@ func (l *eventLog) restart() []domain.RecordedEvent {
 	return ended
 }
 
-// enterStep makes a step the one that events belong to, and leaveStep none.
+// enterStep makes a step the one that events belong to, the zero one none.
 func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = id, number }
-func (l *eventLog) leaveStep()                             { l.step, l.number = domain.StepID{}, 0 }
 
 // head is the header of the event that happens now.
 func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
@@ -100,8 +99,6 @@ type endedExecution struct {
 	priced bool
 }
 
-func newArchive(carry contract.Carry) *archive { return &archive{outcome: carry.Outcome} }
-
 // keep adds an execution, before the next one begins.
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
 
@@ -110,10 +107,10 @@ func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
 
 // result is the outcome of the newest execution, where the session is over.
 func (a *archive) result(agent domain.AgentID) contract.Outcome {
-	if a.outcome == nil {
-		return contract.Outcome{AgentID: agent, Status: domain.StatusPending, Closed: true}
+	out := contract.Outcome{AgentID: agent, Status: domain.StatusPending}
+	if a.outcome != nil {
+		out = *a.outcome
 	}
-	out := *a.outcome
 	out.Closed = true
 	return out
 }

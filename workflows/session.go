@@ -48,7 +48,7 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
-		run: newRun(carry), archive: newArchive(carry),
+		run: newRun(carry), archive: &archive{outcome: carry.Outcome},
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
