@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -141,21 +142,20 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
+		Arguments: wanted.Arguments,
 	}
 	// What a hook has changed stands nowhere in the transcript.
 	own := wanted.Arguments == b.calls[position].Arguments
 	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
+		request.Arguments = ""
 		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
-	} else {
-		request.Arguments = wanted.Arguments
 	}
 	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	for try := 1; ; try++ {
-		scheduled, err := mailbox.Call(permit, options, contract.CallTool, request)
-		if err != nil {
-			return progress.Unanswered(domain.AsError(err))
+		reply, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		if refused, ok := errors.AsType[*domain.Error](err); ok {
+			return progress.Unanswered(refused) // it was never asked for
 		}
-		reply, err := scheduled.Get(ctx)
 		if err != nil {
 			return lossOf(err).ToolReply(tool.Effect)
 		}

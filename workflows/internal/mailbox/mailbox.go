@@ -20,7 +20,6 @@ import (
 
 // An Agent is whose mail it is.
 type Agent interface {
-	// State is the agent's, as it is now.
 	State() domain.AgentState
 	// Signal adds a reason to stop.
 	Signal(signal domain.StopSignal)
@@ -32,6 +31,12 @@ type Agent interface {
 // A Mailbox takes what arrives, for the life of one run. It alone decides what
 // may start. All of it follows from the run's input and history.
 type Mailbox struct {
+	// Sent and Extended are the answers to the newest updates.
+	Sent     Memory[contract.SendReply]
+	Extended Memory[contract.ExtendReply]
+	// taken counts all updates of this run.
+	taken int
+
 	agent Agent
 	// root outlives a cancellation of the workflow, which is taken as a stop.
 	root workflow.Context
@@ -46,11 +51,6 @@ type Mailbox struct {
 	next      *NextExecution
 	stop      stopping
 	pause     pausing
-	// Sent and Extended are the answers to the newest updates, taken counts all
-	// those of this run.
-	Sent     Memory[contract.SendReply]
-	Extended Memory[contract.ExtendReply]
-	taken    int
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
@@ -60,7 +60,6 @@ type door int
 
 const (
 	open door = iota
-	// closed lets no further execution begin.
 	closed
 	// cut is closed by a cancellation of the workflow, which counts once.
 	cut
