@@ -23,7 +23,6 @@ const (
 	maxSummary = 200
 )
 
-// listOptions are those of work that is quick.
 func (s session) listOptions(summary string) workflow.ActivityOptions {
 	return s.abandoned(listTimeout, s.tryLimit(), summary)
 }
@@ -33,7 +32,6 @@ func (s session) recordOptions(summary string) workflow.ActivityOptions {
 	return s.abandoned(recordTimeout, s.tryLimit(), summary)
 }
 
-// hookOptions are those of a hook that is an activity.
 func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
 	return s.abandoned(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 }
@@ -88,7 +86,6 @@ const (
 	longestBackoff = 30 * time.Second
 )
 
-// tryLimit bounds the tries of an inference or a repeatable call.
 func (s session) tryLimit() int { return s.in.Definition.Tries() }
 
 // backoff is the delay after a number of tries.

@@ -28,7 +28,6 @@ func newAgent(root workflow.Context, listen func(domain.Event), carry contract.C
 	return a
 }
 
-// create makes the state of an agent that has done nothing yet.
 func (a *agent) create(in contract.SessionInput) (err error) {
 	a.state = domain.NewAgentState(in.AgentID, domain.AgentID{}, a.now(), in.Definition.Model).
 		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
@@ -38,7 +37,6 @@ func (a *agent) create(in contract.SessionInput) (err error) {
 	return err
 }
 
-// resume takes over what an earlier run handed on.
 func (a *agent) resume(carry contract.Carry) error {
 	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
@@ -58,8 +56,7 @@ func (a *agent) State() domain.AgentState { return a.state }
 
 func (a *agent) now() time.Time { return workflow.Now(a.root).UTC() }
 
-// wait blocks until the condition holds. It cannot fail: the root context is
-// never cancelled.
+// wait cannot fail: the root context is never cancelled.
 func (a *agent) wait(condition func() bool) { _ = workflow.Await(a.root, condition) }
 
 // enterExecution makes an execution the one in progress. One that goes on has the
@@ -74,7 +71,6 @@ func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBud
 
 func (a *agent) useModel(model domain.LLMConfig) { a.state = a.state.WithLLMConfig(model, a.now()) }
 
-// extend gives the execution new totals.
 func (a *agent) extend(budget domain.ExecutionBudget) {
 	a.state = must(a.state.WithBudget(budget, a.now()))
 }
@@ -90,7 +86,6 @@ func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
-// rewrite notes whether a hook has changed the newest answer.
 func (a *agent) rewrite(changed bool) { a.rewritten = changed }
 
 // carryOver writes down what the next run needs beside the state. Older workers
@@ -101,7 +96,6 @@ func (a *agent) carryOver(to *contract.Carry) {
 	to.Guarded.Rewritten = a.rewritten
 }
 
-// counted adds tool calls to those that count, or takes some off.
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }
 
 func (a *agent) Signal(signal domain.StopSignal) {
@@ -121,7 +115,6 @@ func (a *agent) fail(err *domain.Error) {
 	a.announce(a.state)
 }
 
-// adopt takes over a state that a hook has made of this one.
 func (a *agent) adopt(made domain.AgentState) { a.state = made.WithMessageStore(domain.MessageStore{}) }
 
 // mayGoOn is the check between steps: only signals stop, and a request to go on
@@ -181,9 +174,8 @@ func (a *agent) complete(counted int) {
 
 func (a *agent) head() domain.EventHeader { return a.eventLog.head(a.state) }
 
-// must unwraps a change of state that the loop's own order makes possible. An
-// error here is a fault of the loop: the panic fails the workflow task, which
-// keeps the execution as it is until a mended worker comes.
+// must unwraps a change that the loop's own order makes possible. An error is a fault
+// of the loop: the panic keeps the execution as it is until a mended worker comes.
 func must(state domain.AgentState, err error) domain.AgentState {
 	if err != nil {
 		panic(err)

@@ -53,14 +53,11 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	return taken
 }
 
-// restart lets what is asked next be another inference.
 func (i *inference) restart() course {
 	i.tries = 0
 	return again
 }
 
-// answeredInPart takes a part of an answer after which the provider wants to be
-// asked to go on.
 func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
 	if len(m.Parts) > 0 {
 		i.say("", m, digest, domain.Tag{Trace: true})
@@ -75,7 +72,6 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 	return i.restart()
 }
 
-// answeredNothing takes an answer with neither text nor tool calls.
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
 	nothings := i.giveNothing()
 	switch {

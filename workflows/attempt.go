@@ -24,7 +24,6 @@ func (a *attempts) pauseOnce() int   { a.pauses++; return a.pauses }
 func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
 func (a *attempts) shorten()         { a.shortened = true }
 
-// demand names what the model is to answer.
 func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
 	left, limited := i.callsLeft()
 	request := contract.ModelRequest{
@@ -74,12 +73,10 @@ func (i *inference) ask(permit mailbox.Permit, request contract.ModelRequest) (c
 	return reply, nil
 }
 
-// emitUnanswered closes a request that got no answer, for the events.
 func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 	i.emit(domain.InferenceResponseReceived{EventHeader: i.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
 }
 
-// unanswered decides about an inference that ended without an answer.
 func (i *inference) unanswered(reply contract.ModelReply) course {
 	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
 	switch {
@@ -102,8 +99,7 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	return again
 }
 
-// failed ends the step with an unrecoverable error, unless another model takes
-// over.
+// failed ends the step, unless another model takes over.
 func (i *inference) failed(err *domain.Error) course {
 	err = progress.Ending(err)
 	i.learn(progress.Failed{Err: err})
@@ -133,10 +129,8 @@ func (i *inference) interrupted(reply contract.ModelReply) course {
 }
 
 // queueChanged looks for the model's rate limit anew where a worker says that one
-// has come, which holds on a queue of its own. While workers are replaced it may
-// be another one that is asked, which does not have the limit yet: then it is
-// looked for again, after a while. It answers false where an error is another
-// one, or where that does not help.
+// has come, which holds on a queue of its own. While workers are replaced another one
+// may be asked, which does not have it yet: then it is looked for again, after a while.
 func (i *inference) queueChanged(err *domain.Error) bool {
 	if err.Code != domain.CodeRerouted || i.queueChanges >= i.tryLimit() || i.mail.CutOff() {
 		return false

@@ -32,10 +32,8 @@ type doing struct {
 	since time.Time
 }
 
-// note says what the session does now.
 func (l *eventLog) note(what string) { l.doing = doing{what, workflow.Now(l.root).UTC()} }
 
-// resume goes on where an earlier run has come to.
 func (l *eventLog) resume(last int64, state domain.AgentState) {
 	l.last = last
 	l.told(state)
@@ -99,10 +97,8 @@ type endedExecution struct {
 	priced bool
 }
 
-// keep adds an execution, before the next one begins.
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
 
-// conclude notes how the newest execution ended.
 func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
 
 // result is the outcome of the newest execution, where the session is over.

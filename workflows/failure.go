@@ -10,7 +10,6 @@ import (
 	"everstep/domain/progress"
 )
 
-// failureOf reads an activity's failure back into the error that it was.
 func failureOf(err error) *domain.Error { return lossOf(err).Err() }
 
 // lossOf reads how an activity ended that gave no reply.
@@ -57,7 +56,6 @@ func refusal(err error) error {
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{own}})
 }
 
-// heartbeatOf returns the last heartbeat of an activity that timed out.
 func heartbeatOf(err error) *contract.Heartbeat {
 	var beat contract.Heartbeat
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)

@@ -37,7 +37,6 @@ func (s session) finish() {
 	s.note("ended")
 }
 
-// emitEnd closes the execution's events.
 func (s session) emitEnd(outcome contract.Outcome) {
 	if err := executionError(s.state); err != nil {
 		s.emit(domain.AgentExecutionFailed{
@@ -52,7 +51,6 @@ func (s session) emitEnd(outcome contract.Outcome) {
 	})
 }
 
-// describe sums up the newest execution of a state.
 func describe(agent domain.AgentID, state domain.AgentState, priced bool) contract.Outcome {
 	execution, _ := state.Execution()
 	reason, _ := state.StopReason()
@@ -87,7 +85,6 @@ func executionError(state domain.AgentState) *domain.Error {
 	return &found
 }
 
-// publish sets the search attributes that the server knows.
 func (s session) publish(outcome contract.Outcome) {
 	var updates []temporal.SearchAttributeUpdate
 	for _, name := range s.in.Attributes {

@@ -42,12 +42,10 @@ type failover struct {
 	first *domain.LLMConfig
 }
 
-// newGuards remember what an earlier run did.
 func newGuards(g contract.Guarded) *guards {
 	return &guards{repetition{g.Calls, g.Repeated}, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
 }
 
-// carried writes down what the next run needs.
 func (g *guards) carried(to *contract.Guarded) {
 	to.Calls, to.Repeated, to.Misguided, to.Invalid = g.repetition.calls, g.repetition.steps, g.misguided, g.misfits
 	to.Fallback, to.Primary = g.failover.used, g.failover.first
@@ -61,7 +59,6 @@ func (g *guards) forget() (restored *domain.LLMConfig) {
 	return restored
 }
 
-// misfit counts an answer that does not fit the response format.
 func (g *guards) misfit() int {
 	g.misfits++
 	return g.misfits
@@ -231,7 +228,6 @@ func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 	return domain.DigestOf(parts...)
 }
 
-// outputRetries is how often an invalid answer is asked for again.
 func (t *stepRun) outputRetries() int {
 	if g := t.resolved.Guards; g != nil && g.OutputRetries != nil {
 		return *g.OutputRetries

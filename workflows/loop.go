@@ -31,7 +31,6 @@ func (s session) runExecution() {
 	}
 }
 
-// loop runs steps until something stops it, or the run has to continue as new.
 func (s session) loop() {
 	for {
 		if s.outgrown() {
@@ -73,7 +72,6 @@ func (s session) runStep() {
 	s.completeStep()
 }
 
-// beginExecution begins the one that waits.
 func (s session) beginExecution() {
 	next := s.mail.Take()
 	events := s.restart()

@@ -35,7 +35,6 @@ func (d *definition) prompted(prompt string) {
 	d.resolved = &changed
 }
 
-// price is the model's, nil where it has none.
 func (d *definition) price() *domain.Price {
 	if d.resolved == nil {
 		return nil

@@ -39,41 +39,34 @@ const (
 	continueAsNew
 )
 
-// newRun is the one that takes over a carry; the first one's is zero.
+// newRun takes over a carry; the first run's is zero.
 func newRun(carry contract.Carry) *run {
 	return &run{
 		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
 }
 
-// ends reports whether the next run takes over.
 func (r *run) ends() bool { return r.continuation == continueAsNew }
 
-// stay says that an idle session cannot continue as new.
 func (r *run) stay() { r.continuation = cannotContinueAsNew }
 
-// copyFirst lets messages be copied to storage before anything else.
 func (r *run) copyFirst(messages *contract.RecordRequest) {
 	if r.copying = messages; messages != nil {
 		r.stored = messages.Log.Length
 	}
 }
 
-// copied notes where what was to be copied is.
 func (r *run) copied(segment contract.Segment) {
 	r.segments, r.copying = append(slices.Clip(r.segments), segment), nil
 	r.inheritedSegments = r.segments
 }
 
-// recorded notes where messages of this run are.
 func (r *run) recorded(segment contract.Segment) {
 	r.segments, r.stored = append(r.segments, segment), segment.To
 }
 
-// continueWith makes an input the next run's.
 func (r *run) continueWith(in contract.SessionInput) { r.continuation, r.successor = continueAsNew, in }
 
-// outgrown reports whether the run has become long enough to end.
 func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
 
 // wantsNewRun reports whether an idle session is to continue as new.
@@ -114,7 +107,6 @@ func (s session) carriable(permit mailbox.Permit) bool {
 	return false
 }
 
-// awaitHandlers lets every handler answer before the run ends.
 func (s session) awaitHandlers() {
 	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
 }
@@ -144,8 +136,7 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 	return nil
 }
 
-// copyMessages writes the messages that the earlier workflow holds to storage,
-// where they are too long to be carried.
+// copyMessages stores what an earlier workflow holds, where it is too long to be carried.
 func (s session) copyMessages() {
 	if s.run.copying == nil || s.resolved == nil {
 		return
@@ -216,7 +207,6 @@ func (s session) carriedFrom() int {
 	return s.talk.Needed(s.run.stored)
 }
 
-// continueAsNew hands the session to a new run of the same workflow.
 func (s session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.mail.Disarm()

@@ -31,8 +31,7 @@ type given struct {
 	info    *workflow.Info
 }
 
-// newSession makes the session that the input describes: a new one, or the one
-// that an earlier run handed over.
+// newSession makes a new session, or takes over what an earlier run handed on.
 func newSession(ctx workflow.Context, in contract.SessionInput, options Options) (session, error) {
 	if err := checkOwnID(ctx, in); err != nil {
 		return session{}, err
@@ -78,7 +77,6 @@ func (s session) create() error {
 	return s.agent.create(s.in)
 }
 
-// resume takes over what the run before handed on.
 func (s session) resume(carry contract.Carry) error {
 	if err := s.agent.resume(carry); err != nil {
 		return err
@@ -87,9 +85,8 @@ func (s session) resume(carry contract.Carry) error {
 	return s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain())
 }
 
-// goOn begins the execution that goes on from the one that an earlier workflow
-// of the agent has ended with, whose carry the session takes over. The input is
-// a client's: what is wrong with it is refused.
+// goOn begins the execution that goes on from the one with which an earlier workflow
+// of the agent has ended. The input is a client's: what is wrong with it is refused.
 func (s session) goOn(carry contract.Carry) error {
 	g := *s.in.GoOn
 	if err := checkAgent(s.in); err != nil {
@@ -119,10 +116,9 @@ func (s session) goOn(carry contract.Carry) error {
 // It is recorded where another id is met, and nowhere else. It must never change.
 const ownID = "own-id"
 
-// checkOwnID refuses what was started under an id that is not the agent's: who
-// reaches the server past all clients would have agents that no command finds. A
-// run that goes on from another is of an agent that was let begin: only the
-// server says that it does.
+// checkOwnID refuses what was started under an id that is not the agent's, which no
+// command would find. A run that goes on from another, as only the server can say,
+// is of an agent that was let begin.
 func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 	info := workflow.GetInfo(ctx)
 	if info.ContinuedExecutionRunID != "" {
@@ -142,7 +138,6 @@ func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 	return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
 }
 
-// checkAgent refuses what no agent can be.
 func checkAgent(in contract.SessionInput) error {
 	if in.AgentID.IsZero() {
 		return domain.Errorf(domain.Invalid, "agent_id: is missing")
@@ -155,7 +150,6 @@ func checkAgent(in contract.SessionInput) error {
 	return in.Definition.Check()
 }
 
-// checkStart refuses a prompt or a budget that no execution can begin with.
 func checkStart(prompt string, budget domain.ExecutionBudget) error {
 	if err := domain.CheckPrompt(prompt); err != nil {
 		return err
@@ -163,7 +157,6 @@ func checkStart(prompt string, budget domain.ExecutionBudget) error {
 	return budget.Check()
 }
 
-// nextExecutionID derives the id of the execution that would begin next.
 func (s session) nextExecutionID() domain.ExecutionID {
 	return s.in.AgentID.Execution(s.info.FirstRunID, s.state.ExecutionCount()+1)
 }

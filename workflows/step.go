@@ -18,11 +18,11 @@ type stepRun struct {
 	content   progress.Step
 	phase     phase
 	attempts
-	// request is what hooks and guards want of its inference.
+	// request is what hooks and guards want of its inference; at is the index of the
+	// message that holds the calls.
 	request hook.Request
 	calls   []domain.ToolCall
-	// at is the index of the message that holds the calls.
-	at int
+	at      int
 	// halted says that a hook or a tool has asked to stop: nothing of the step
 	// begins any more.
 	halted bool
@@ -58,7 +58,6 @@ const (
 	inTheFormat
 )
 
-// hooked is what a step knows of its hooks.
 type hooked struct {
 	// failed says that one has failed, after which no other one runs.
 	failed bool
@@ -68,7 +67,6 @@ type hooked struct {
 	blocker string
 }
 
-// startStep numbers the next step and makes it the one in progress.
 func (s session) startStep() *stepRun {
 	execution, _ := s.state.Execution()
 	number := s.state.StepCount() + 1
@@ -80,13 +78,10 @@ func (s session) startStep() *stepRun {
 
 func (t *stepRun) enter(p phase) { t.phase = p }
 
-// asks notes the model that the step's inference is asked of.
 func (t *stepRun) asks(model string) { t.content.Model = model }
 
-// want notes what hooks and guards want of the inference.
 func (t *stepRun) want(request hook.Request) { t.request = request }
 
-// settle ends the time in which messages wait.
 func (t *stepRun) settle() {
 	t.phase = settled
 	for _, e := range t.pending {
@@ -101,7 +96,6 @@ func (t *stepRun) learn(fact progress.Fact) {
 	t.content = t.content.With(fact, progress.At{Time: t.now(), Price: t.price(), Stopped: t.mail.CutOff()})
 }
 
-// keep writes the step as it stands into the state.
 func (t *stepRun) keep() { t.agent.keep(t.content.AgentStep) }
 
 // say adds a message of the step to the transcript and to the step's output.
@@ -111,28 +105,21 @@ func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, ta
 	t.content.Output = append(t.content.Output, t.talk.add(section, m, digest, tag, t.now()))
 }
 
-// takeCalls makes the calls of the newest message those of the step.
 func (t *stepRun) takeCalls(calls []domain.ToolCall, at int) { t.calls, t.at = calls, at }
 
-// callAs makes a call what hooks have made of it, and callStarted begins it.
 func (t *stepRun) callAs(i int, call domain.ToolCall) { t.content.ToolExecutions[i].Call = call }
 func (t *stepRun) callStarted(i int)                  { t.content.ToolExecutions[i].StartedAt = t.now() }
 
-// callChanged makes a call's outcome what a hook has made of it.
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error = value, err
 }
 
-// repeatFor asks for another step, where nothing asks to stop.
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
 
-// halt lets nothing of the step begin any more.
 func (t *stepRun) halt() { t.halted = true }
 
-// hookFailed lets no other hook run at a call's end.
 func (t *stepRun) hookFailed() { t.halted, t.hooked.failed = true, true }
 
-// blockedBy notes which hook has forbidden a call.
 func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
 
 // maxHooked bounds what the hooks of one step that are activities may put into
@@ -183,8 +170,7 @@ func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
 	return domain.DigestOf([]byte(beside.String()), encoded)
 }
 
-// callPermit is the permission for a call, or why nothing more of the step may
-// begin.
+// callPermit is the permission for a call, or why it may not begin.
 func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
 	permit, ok := t.mail.Permit(mailbox.ForCall)
 	switch {
@@ -196,7 +182,6 @@ func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
 	return permit, nil
 }
 
-// noMore reports whether nothing more of the step may begin.
 func (t *stepRun) noMore() bool { return t.mail.NoTools() || t.halted }
 
 // toolNames lists up to three names, for the one line that says what goes on.

@@ -36,7 +36,6 @@ func newTranscript(compiler domain.Compiler) *transcript {
 	return &transcript{Conversation: conversation.New(compiler)}
 }
 
-// resume takes over what an earlier run handed on.
 func (t *transcript) resume(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
 	return err
@@ -107,7 +106,6 @@ func (t *transcript) clear(r *contract.Resolved) bool {
 	return t.Roomy(r)
 }
 
-// refused takes a provider's word that the conversation is too long.
 func (t *transcript) refused(r *contract.Resolved) { t.Conversation = t.WithRefused(r) }
 
 // replacedSummaries is the version from which a summary that a newer one has
@@ -122,7 +120,6 @@ func (t *transcript) plan(ctx workflow.Context, r *contract.Resolved) (conversat
 	return t.PlanSummary(r)
 }
 
-// summed makes the newest message stand for those before it.
 func (t *transcript) summed(plan conversation.SummaryPlan, r *contract.Resolved) {
 	t.Conversation = t.WithSummary(plan, r)
 }
@@ -136,7 +133,6 @@ func (t *transcript) store() domain.MessageStore {
 	return t.gathered.store
 }
 
-// sourceKey finds what activities refer to in their context.
 type sourceKey struct{}
 
 // A source is what activities refer to.

@@ -11,7 +11,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// acceptUpdates registers what can be asked of the session.
 func (s session) acceptUpdates() error {
 	return errors.Join(
 		accept(s, contract.UpdateSend, &s.mail.Sent, s.checkSend, s.send),
@@ -94,7 +93,6 @@ func (s session) send(request contract.SendRequest) contract.SendReply {
 	}
 }
 
-// closeSession ends the session.
 func (s session) closeSession(contract.CloseRequest) contract.CloseReply {
 	s.mail.Close()
 	return contract.CloseReply{Executions: s.state.ExecutionCount()}
@@ -152,7 +150,6 @@ func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
 	return reply
 }
 
-// checkPause refuses what is not about the execution in progress.
 func (s session) checkPause(request contract.PauseRequest) error {
 	execution, _ := s.state.Execution()
 	switch {
@@ -164,7 +161,6 @@ func (s session) checkPause(request contract.PauseRequest) error {
 	return nil
 }
 
-// pause lets nothing new start, or ends that.
 func (s session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
 	return func(contract.PauseRequest) contract.PauseReply {
 		execution, _ := s.state.Execution()

@@ -10,7 +10,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// answerQueries registers what the session can be asked.
 func (s session) answerQueries() error {
 	return errors.Join(
 		answer(s.root, contract.QueryStatus, s.status), answer(s.root, contract.QueryState, s.stateView),
@@ -19,12 +18,10 @@ func (s session) answerQueries() error {
 	)
 }
 
-// answer registers the handler of a query.
 func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], handle func(In) (Out, error)) error {
 	return workflow.SetQueryHandler(ctx, string(query), handle)
 }
 
-// status says what the agent is doing now.
 func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 	doing, paused := s.doingNow()
 	view := contract.StatusView{
@@ -87,7 +84,6 @@ func (s session) stateView(request contract.StateRequest) (view contract.StateVi
 	return view, refusal(err)
 }
 
-// steps is a page of what this run holds of an execution's steps.
 func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error) {
 	found, ok := s.execution(request.Number)
 	page := contract.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}
@@ -153,7 +149,6 @@ func (s session) execution(n int) (endedExecution, bool) {
 	return endedExecution{}, false
 }
 
-// eventsOf is a page of what this run holds of an execution's events.
 func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, error) {
 	found, ok := s.execution(request.Number)
 	page := contract.EventsPage{Number: request.Number, Events: []domain.RecordedEvent{}}
@@ -178,7 +173,6 @@ func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, 
 	return page, nil
 }
 
-// messages is a page of the transcript that this run holds.
 func (s session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
 	var definition *contract.Resolved
 	var encoded []byte
