@@ -53,11 +53,6 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	return taken
 }
 
-func (i *inference) restart() course {
-	i.tries = 0
-	return again
-}
-
 func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
 	if len(m.Parts) > 0 {
 		i.say("", m, digest, domain.Tag{Trace: true})
@@ -69,7 +64,8 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 	case pauses > progress.MaxPauses:
 		return i.failed(progress.TooManyPauses(pauses))
 	}
-	return i.restart()
+	i.tries = 0
+	return again
 }
 
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
@@ -87,7 +83,8 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	case nothings > 1:
 		return i.failed(progress.NothingTwice())
 	}
-	return i.restart()
+	i.tries = 0
+	return again
 }
 
 // distinct gives the calls that a hook has made ids of their own, where they

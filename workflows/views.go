@@ -23,12 +23,16 @@ func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], ha
 }
 
 func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
-	doing, paused := s.doingNow()
+	now := s.doing
+	since, paused := s.mail.Paused()
+	if !since.IsZero() {
+		now = doing{"paused", since}
+	}
 	view := contract.StatusView{
 		AgentID: s.in.AgentID, Name: s.in.Name,
 		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
-		Doing: doing.what, Since: doing.since, Model: s.state.LLMConfig().String(),
+		Doing: now.what, Since: now.since, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: contract.HistoryView{
@@ -123,15 +127,6 @@ func fitting[T any](all []T, size func(T) int) int {
 		}
 	}
 	return len(all)
-}
-
-// doingNow is what the session does, which waits while it is paused.
-func (s session) doingNow() (now doing, paused bool) {
-	since, paused := s.mail.Paused()
-	if since.IsZero() {
-		return s.doing, paused
-	}
-	return doing{"paused", since}, paused
 }
 
 // execution finds the agent's n-th execution, as it ended or is now; zero is the

@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -25,20 +24,11 @@ type alarm struct {
 // otherwise, so a timer that is over has run out.
 func (a *alarm) due() bool { return a.do != nil && a.timer.IsReady() }
 
-func (a *alarm) ring() {
-	do := a.do
-	a.do = nil
-	do()
-}
-
 // silence ends the alarm and its timer, also one that has run out unheard.
 func (a *alarm) silence() {
 	a.do = nil
 	a.cancel()
 }
-
-// due reports whether an alarm wants to go off.
-func (t stopping) due() bool { return slices.ContainsFunc(t.alarms, (*alarm).due) }
 
 // silence ends the alarms of a limit.
 func (t stopping) silence(limit domain.Limit) {

@@ -51,7 +51,7 @@ func (m *Mailbox) NoTools() bool {
 
 // disturbed reports whether something has arrived that was not drained.
 func (m *Mailbox) disturbed() bool {
-	return m.cancelled() || m.signals.Len() > 0 || m.stop.due()
+	return m.cancelled() || m.signals.Len() > 0 || slices.ContainsFunc(m.stop.alarms, (*alarm).due)
 }
 
 // DrainSignals takes all that has arrived to stop the work.
@@ -68,7 +68,9 @@ func (m *Mailbox) DrainSignals() {
 	}
 	for _, a := range m.stop.alarms {
 		if a.due() {
-			a.ring()
+			do := a.do
+			a.do = nil
+			do()
 		}
 	}
 }
