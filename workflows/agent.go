@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -12,18 +10,14 @@ import (
 // An agent is the state of the agent, with what tells others of its changes. It
 // alone changes the state.
 type agent struct {
-	*eventLog
-	// root outlives a cancellation of the workflow, which is taken as a stop.
-	root  workflow.Context
+	eventLog
 	state domain.AgentState
 	// rewritten says that a hook has changed the newest answer.
 	rewritten bool
 }
 
 func newAgent(root workflow.Context, listen func(domain.Event), carry contract.Carry) *agent {
-	a := &agent{
-		eventLog: &eventLog{root: root, listen: listen}, root: root, rewritten: carry.Guarded.Rewritten,
-	}
+	a := &agent{eventLog: eventLog{root: root, listen: listen}, rewritten: carry.Guarded.Rewritten}
 	a.note("starting")
 	return a
 }
@@ -48,13 +42,11 @@ func (a *agent) resume(carry contract.Carry) error {
 		state = state.WithCounts(counts, state.UpdatedAt())
 	}
 	a.state = state
-	a.eventLog.resume(carry.Sequence, state)
+	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
 
 func (a *agent) State() domain.AgentState { return a.state }
-
-func (a *agent) now() time.Time { return workflow.Now(a.root).UTC() }
 
 // wait cannot fail: the root context is never cancelled.
 func (a *agent) wait(condition func() bool) { _ = workflow.Await(a.root, condition) }

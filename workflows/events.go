@@ -12,6 +12,7 @@ import (
 // An eventLog holds the events of one execution that happened in this run. They
 // are made again by replay, and cost no history.
 type eventLog struct {
+	// root outlives a cancellation of the workflow, which is taken as a stop.
 	root workflow.Context
 	// listen gets each event as it happens, except on replay.
 	listen func(domain.Event)
@@ -32,12 +33,9 @@ type doing struct {
 	since time.Time
 }
 
-func (l *eventLog) note(what string) { l.doing = doing{what, workflow.Now(l.root).UTC()} }
+func (l *eventLog) now() time.Time { return workflow.Now(l.root).UTC() }
 
-func (l *eventLog) resume(last int64, state domain.AgentState) {
-	l.last = last
-	l.told(state)
-}
+func (l *eventLog) note(what string) { l.doing = doing{what, l.now()} }
 
 // restart ends the log of one execution and begins the next one's.
 func (l *eventLog) restart() []domain.RecordedEvent {
@@ -55,7 +53,7 @@ func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
 	execution, _ := state.Execution()
 	parent, _ := state.ParentAgentID()
 	return domain.EventHeader{
-		Sequence: l.last, Time: workflow.Now(l.root).UTC(), AgentID: state.AgentID(), ParentAgentID: parent,
+		Sequence: l.last, Time: l.now(), AgentID: state.AgentID(), ParentAgentID: parent,
 		ExecutionID: execution.ID(), StepID: l.step, Step: l.number,
 	}
 }

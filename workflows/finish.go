@@ -14,7 +14,7 @@ import (
 func (s session) finish() {
 	s.mail.Finish()
 	if err := executionError(s.state); err != nil {
-		fire(s, nil, domain.TriggerOnError, hook.Failure{Error: *err})
+		fire(s.between(), domain.TriggerOnError, hook.Failure{Error: *err})
 	}
 	s.fire(domain.TriggerOnStop)
 	if len(s.state.StopSignals()) == 0 {

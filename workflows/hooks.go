@@ -14,25 +14,24 @@ import (
 
 // fire runs the hooks of a trigger, each on what the one before it made, and
 // returns what is at hand then. A hook that fails ends the execution and is the
-// last one that runs; so is one that forbids a call. Between two steps there is
-// no step.
-func fire[At any](s session, step *stepRun, trigger domain.Trigger, at At) At {
-	if s.resolved == nil {
+// last one that runs; so is one that forbids a call.
+func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
+	if t.resolved == nil {
 		return at
 	}
-	for _, spec := range s.resolved.Hooks {
+	for _, spec := range t.resolved.Hooks {
 		if spec.Trigger != trigger {
 			continue
 		}
-		next, err := runHook(hookRun{s, step, spec}, at)
+		next, err := runHook(hookRun{t, spec}, at)
 		if err != nil {
-			s.hookFailed(step, spec, err)
+			t.failedBy(spec, err)
 			return at
 		}
 		at = next
 		if call, ok := any(at).(hook.Call); ok {
 			if _, blocked := call.Blocked(); blocked {
-				step.blockedBy(spec.Name)
+				t.blockedBy(spec.Name)
 				return at
 			}
 		}
@@ -40,11 +39,11 @@ func fire[At any](s session, step *stepRun, trigger domain.Trigger, at At) At {
 	return at
 }
 
-// fire runs the hooks of a trigger at which nothing but the state is at hand.
-func (s session) fire(trigger domain.Trigger) { fire(s, nil, trigger, hook.Nothing{}) }
+// fire runs the hooks of a trigger between two steps.
+func (s session) fire(trigger domain.Trigger) { fire(s.between(), trigger, hook.Nothing{}) }
 
-// hookFailed ends the execution: the error is its own, and nothing more starts.
-func (s session) hookFailed(step *stepRun, spec contract.HookSpec, err error) {
+// failedBy ends the execution: the error is its own, and nothing more starts.
+func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 	// Whoever wrote the hook wrote its error.
 	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
 	if typed, ok := errors.AsType[*domain.Error](err); ok {
@@ -52,16 +51,13 @@ func (s session) hookFailed(step *stepRun, spec contract.HookSpec, err error) {
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, own.Message), domain.MaxReason)
-	if step != nil {
-		step.hookFailed()
-	}
-	s.fail(&own)
+	t.hookFailed()
+	t.fail(&own)
 }
 
-// A hookRun is one hook that runs, within a step where there is one.
+// A hookRun is one hook that runs.
 type hookRun struct {
-	session
-	step *stepRun
+	*stepRun
 	spec contract.HookSpec
 }
 
@@ -119,18 +115,12 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 		for _, signal := range added {
 			made = made.WithErrorOf(signal, r.now())
 		}
-		if r.step != nil {
-			r.step.halt()
-		}
+		r.halt()
 	}
 	before := r.state
 	r.adopt(made)
 	for _, e := range made.AddedSince(given) {
-		if r.step != nil {
-			r.step.interject(e.Section, e.Message)
-		} else {
-			r.interject(e.Section, e.Message)
-		}
+		r.interject(e.Section, e.Message)
 	}
 	r.announce(r.state)
 	// The rest of the session follows: the time limits, and the system prompt in
@@ -154,7 +144,7 @@ func sameTime(a, b domain.ExecutionBudget) bool {
 func (r hookRun) ask(at any) (contract.HookReply, error) {
 	r.note(fmt.Sprintf("hook %s at %s", r.spec.Name, r.spec.Trigger))
 	request := r.request(at)
-	if err := r.step.weigh(request); err != nil {
+	if err := r.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
 	permit, _ := r.mail.Permit(mailbox.ForHook)
@@ -162,7 +152,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	r.mail.DrainSignals()
 	switch {
 	case err == nil:
-		return reply, r.step.weigh(reply)
+		return reply, r.weigh(reply)
 	case temporal.IsCanceledError(err) && r.mail.Interrupted():
 		return contract.HookReply{}, nil
 	}
@@ -174,10 +164,7 @@ func (r hookRun) request(at any) contract.HookRequest {
 	execution, _ := r.state.Execution()
 	request := contract.HookRequest{
 		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID(), Number: r.state.ExecutionCount(),
-		Metadata: r.state.Metadata(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
-	}
-	if r.step != nil {
-		request.Step = r.step.content.Number
+		Step: r.content.Number, Metadata: r.state.Metadata(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
 	}
 	if signal, ok := r.state.StopSignal(); ok {
 		request.Signal = &signal
@@ -186,7 +173,7 @@ func (r hookRun) request(at any) contract.HookRequest {
 	case hook.Answer:
 		request.Answer, request.Response = &at.Message, &at.Response
 	case hook.Call:
-		request.Call, request.ToolExecutionID = &at.Call, r.step.content.ID.Tool(at.Position)
+		request.Call, request.ToolExecutionID = &at.Call, r.content.ID.Tool(at.Position)
 	case hook.Result:
 		request.Result = &at.Execution
 	case hook.Failure:

@@ -54,7 +54,7 @@ func (s session) loop() {
 func (s session) runStep() {
 	step := s.startStep()
 	step.takeGrace()
-	step.want(fire(s, step, domain.TriggerBeforeInference, step.request))
+	step.want(fire(step, domain.TriggerBeforeInference, step.request))
 	step.enter(open)
 	if step.halted {
 		step.learn(progress.CutOff{By: progress.HookBefore})
@@ -66,7 +66,7 @@ func (s session) runStep() {
 		step.runTools()
 	}
 	step.settle()
-	fire(s, step, domain.TriggerAfterStep, hook.Nothing{})
+	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	step.guard()
 	step.keep()
 	s.completeStep()

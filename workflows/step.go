@@ -11,7 +11,8 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A stepRun is the step in progress. It alone writes what it holds.
+// A stepRun is the step in progress. It alone writes what it holds. For hooks that
+// run between two steps it is of no number.
 type stepRun struct {
 	session
 	execution domain.ExecutionID
@@ -76,6 +77,12 @@ func (s session) startStep() *stepRun {
 	return step
 }
 
+// between is no step, for what happens between two.
+func (s session) between() *stepRun {
+	execution, _ := s.state.Execution()
+	return &stepRun{session: s, execution: execution.ID()}
+}
+
 func (t *stepRun) enter(p phase) { t.phase = p }
 
 func (t *stepRun) asks(model string) { t.content.Model = model }
@@ -130,7 +137,7 @@ const maxHooked = 8 << 20
 // weigh counts what a hook that is an activity gets or answers.
 func (t *stepRun) weigh(value any) error {
 	encoded, err := json.Marshal(value)
-	if err != nil || t == nil {
+	if err != nil || t.content.Number == 0 {
 		return err
 	}
 	if t.hooked.bytes += len(encoded); t.hooked.bytes > maxHooked {
@@ -142,21 +149,18 @@ func (t *stepRun) weigh(value any) error {
 // interject adds a message that a hook or guard has made, as a trace of the
 // step where there is one. It waits where it would part a call from its result.
 func (t *stepRun) interject(section string, m domain.Message) {
-	if t.phase == open || t.phase == inTools {
+	switch {
+	case t.phase == open || t.phase == inTools:
 		t.pending = append(t.pending, domain.Entry{Section: section, Message: m})
-		return
+	case t.content.Number == 0:
+		m.ID = t.execution.Message(t.talk.Len())
+		tag := domain.Tag{AgentID: t.in.AgentID, ExecutionID: t.execution, Trace: true}
+		t.talk.add(section, m, fingerprint(m, t.talk.Log().Chain()), tag, t.now())
+	default:
+		m.ID = domain.MessageID{}
+		t.say(section, m, fingerprint(m, t.talk.Log().Chain()), domain.Tag{Trace: true})
+		t.keep()
 	}
-	m.ID = domain.MessageID{}
-	t.say(section, m, fingerprint(m, t.talk.Log().Chain()), domain.Tag{Trace: true})
-	t.keep()
-}
-
-// interject adds a message that a hook has made between two steps.
-func (s session) interject(section string, m domain.Message) {
-	execution, _ := s.state.Execution()
-	m.ID = execution.ID().Message(s.talk.Len())
-	tag := domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true}
-	s.talk.add(section, m, fingerprint(m, s.talk.Log().Chain()), tag, s.now())
 }
 
 // fingerprint is the digest of a message that a hook has made. The message

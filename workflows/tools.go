@@ -58,7 +58,7 @@ func (b *toolBatch) begin(i int) {
 	call := b.calls[i]
 	permit, verdict := b.callPermit()
 	if verdict == nil {
-		made := fire(b.session, b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
+		made := fire(b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
 		call = made.Call
 		call.ID = b.calls[i].ID
 		b.callAs(i, call)
@@ -194,7 +194,7 @@ func (b *toolBatch) review(i int) {
 	if given.Error != nil {
 		shown.Error = new(*given.Error)
 	}
-	made := fire(b.session, b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
+	made := fire(b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
 	if made.SameOutcome(given) {
 		return
 	}
