@@ -110,9 +110,10 @@ func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity con
 func Call[In, Out any](
 	ctx workflow.Context, p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
 ) (out Out, err error) {
-	if err := domain.CheckFits(string(activity), in, domain.MaxPayload); err != nil {
+	var input any = in // put into an interface once
+	if err := domain.CheckFits(string(activity), input, domain.MaxPayload); err != nil {
 		return out, err
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(p.scope, options), string(activity), in).Get(ctx, &out)
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(p.scope, options), string(activity), input).Get(ctx, &out)
 	return out, err
 }
