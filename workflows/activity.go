@@ -73,7 +73,7 @@ func (s session) activityOptions(timeout time.Duration, attempts int, summary st
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:        s.firstRetry(),
-			BackoffCoefficient:     backoffFactor,
+			BackoffCoefficient:     2,
 			MaximumInterval:        longestBackoff,
 			MaximumAttempts:        int32(min(attempts, 1000)), //nolint:gosec // bounded by min
 			NonRetryableErrorTypes: []string{payloadSizeError},
@@ -81,20 +81,14 @@ func (s session) activityOptions(timeout time.Duration, attempts int, summary st
 	}
 }
 
-const (
-	backoffFactor  = 2
-	longestBackoff = 30 * time.Second
-)
-
+// tryLimit bounds the tries of an inference or a repeatable call.
 func (s session) tryLimit() int { return s.in.Definition.Tries() }
 
-// backoff is the delay after a number of tries.
+// longestBackoff bounds the delay after a try, which doubles with each.
+const longestBackoff = 30 * time.Second
+
 func (s session) backoff(tries int) time.Duration {
-	delay := s.firstRetry()
-	for range min(tries-1, 20) {
-		delay = min(delay*backoffFactor, longestBackoff)
-	}
-	return delay
+	return min(s.firstRetry()<<min(tries-1, 20), longestBackoff)
 }
 
 func (s session) firstRetry() time.Duration {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -67,10 +68,7 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
 func (s session) create() error {
-	if err := checkAgent(s.in); err != nil {
-		return err
-	}
-	if err := checkStart(s.in.Prompt, s.in.Budget); err != nil {
+	if err := cmp.Or(checkAgent(s.in), checkStart(s.in.Prompt, s.in.Budget)); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget})
@@ -89,13 +87,10 @@ func (s session) resume(carry contract.Carry) error {
 // of the agent has ended. The input is a client's: what is wrong with it is refused.
 func (s session) goOn(carry contract.Carry) error {
 	g := *s.in.GoOn
-	if err := checkAgent(s.in); err != nil {
+	if err := cmp.Or(checkAgent(s.in), g.Budget.Check()); err != nil {
 		return err
 	}
 	if err := s.resume(carry); err != nil {
-		return err
-	}
-	if err := g.Budget.Check(); err != nil {
 		return err
 	}
 	if !s.state.Status().Terminal() || s.state.Status() == domain.StatusCompleted {
@@ -139,22 +134,18 @@ func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 }
 
 func checkAgent(in contract.SessionInput) error {
-	if in.AgentID.IsZero() {
-		return domain.Errorf(domain.Invalid, "agent_id: is missing")
+	var err error
+	switch {
+	case in.AgentID.IsZero():
+		err = domain.Errorf(domain.Invalid, "agent_id: is missing")
+	case in.Name != "":
+		err = domain.CheckAgentName(in.Name)
 	}
-	if in.Name != "" {
-		if err := domain.CheckAgentName(in.Name); err != nil {
-			return err
-		}
-	}
-	return in.Definition.Check()
+	return cmp.Or(err, in.Definition.Check())
 }
 
 func checkStart(prompt string, budget domain.ExecutionBudget) error {
-	if err := domain.CheckPrompt(prompt); err != nil {
-		return err
-	}
-	return budget.Check()
+	return cmp.Or(domain.CheckPrompt(prompt), budget.Check())
 }
 
 func (s session) nextExecutionID() domain.ExecutionID {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -53,16 +54,12 @@ func (s session) checkSend(request contract.SendRequest) error {
 	if !request.ExecutionID.IsZero() {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
-	if err := checkStart(request.Prompt, request.Budget); err != nil {
-		return err
-	}
+	err := checkStart(request.Prompt, request.Budget)
 	if request.Model != nil {
-		if err := (domain.Definition{Model: *request.Model}).Check(); err != nil {
-			return err
-		}
+		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
-	if request.Definition == nil {
-		return nil
+	if err != nil || request.Definition == nil {
+		return err
 	}
 	if fields := s.in.Definition.Conflicts(*request.Definition); len(fields) > 0 {
 		return domain.Errorf(domain.Denied, "%s: differs from the open session's; close the session first, or leave it out", strings.Join(fields, ", "))
@@ -119,10 +116,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 	case budget.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())
 	}
-	if err := request.Budget.Check(); err != nil {
-		return err
-	}
-	if err := request.Budget.CheckDeadline(s.now()); err != nil {
+	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {
 		return err
 	}
 	if use, reached := budget.Reached(s.Spent(), s.now()); reached && !active {

@@ -81,12 +81,8 @@ func (m *Mailbox) take(request contract.StopRequest) {
 	state := m.agent.State()
 	execution, _ := state.Execution()
 	log := workflow.GetLogger(m.root)
-	switch {
-	case !state.HasActiveExecution():
-		log.Info("stop dropped: no execution is in progress")
-		return
-	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
-		log.Info("stop dropped: it names another execution", "execution_id", request.ExecutionID)
+	if !state.HasActiveExecution() || !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID() {
+		log.Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
 		return
 	}
 	if m.stop.asked++; m.stop.asked <= progress.MaxStops {
