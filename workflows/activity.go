@@ -27,7 +27,6 @@ func (s session) listOptions(summary string) workflow.ActivityOptions {
 	return s.abandoned(listTimeout, s.tryLimit(), summary)
 }
 
-// recordOptions are those of what is written to storage.
 func (s session) recordOptions(summary string) workflow.ActivityOptions {
 	return s.abandoned(recordTimeout, s.tryLimit(), summary)
 }
@@ -43,8 +42,7 @@ func (s session) abandoned(timeout time.Duration, attempts int, summary string) 
 	return options
 }
 
-// modelOptions are those of an inference, after a number of tries that were made
-// already.
+// modelOptions are those of an inference, after so many tries.
 func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
 	options := s.activityOptions(s.resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
 	if s.resolved.RateLimit != nil {
@@ -53,8 +51,7 @@ func (s session) modelOptions(summary string, tried int) workflow.ActivityOption
 	return options
 }
 
-// toolOptions are those of one tool call. A call that may not be repeated has
-// one attempt.
+// toolOptions are those of a tool call, which has one attempt if it may not be repeated.
 func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
 	attempts := 1
 	if tool.Effect.Repeatable() {

@@ -21,10 +21,9 @@ type eventLog struct {
 	last int64
 	// announced counts the state's stop signals that have had their event.
 	announced int
-	// step is the one in progress.
-	step   domain.StepID
-	number int
-	doing  doing
+	step      domain.StepID
+	number    int
+	doing     doing
 }
 
 // doing says what the session does now, for whoever asks.
@@ -37,7 +36,6 @@ func (l *eventLog) now() time.Time { return workflow.Now(l.root).UTC() }
 
 func (l *eventLog) note(what string) { l.doing = doing{what, l.now()} }
 
-// restart ends the log of one execution and begins the next one's.
 func (l *eventLog) restart() []domain.RecordedEvent {
 	ended := l.events
 	l.events, l.last, l.announced = nil, 0, 0
@@ -47,7 +45,6 @@ func (l *eventLog) restart() []domain.RecordedEvent {
 // enterStep makes a step the one that events belong to, the zero one none.
 func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = id, number }
 
-// head is the header of the event that happens now.
 func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
 	l.last++
 	execution, _ := state.Execution()
@@ -88,7 +85,6 @@ type archive struct {
 	outcome *contract.Outcome
 }
 
-// An endedExecution is what can be asked of an execution of this run.
 type endedExecution struct {
 	state  domain.AgentState
 	events []domain.RecordedEvent

@@ -9,8 +9,6 @@ import (
 	"everstep/domain/hook"
 )
 
-// finish lets the last hooks run, gives the execution its terminal status and
-// says so to the outside.
 func (s session) finish() {
 	s.mail.Finish()
 	if err := executionError(s.state); err != nil {

@@ -28,15 +28,13 @@ type guards struct {
 	misfits int
 }
 
-// A repetition is the newest step's tool calls and results, and how many steps
-// in a row had the same.
+// A repetition is the newest step's calls and results, and how many steps had the same.
 type repetition struct {
 	calls domain.Digest
 	steps int
 }
 
-// A failover counts the fallbacks that have taken over. The first model is that
-// which the execution began with, where one has.
+// A failover counts the fallbacks that have taken over from the first model.
 type failover struct {
 	used  int
 	first *domain.LLMConfig
@@ -64,7 +62,6 @@ func (g *guards) misfit() int {
 	return g.misfits
 }
 
-// sawMisguided counts steps in a row whose calls were all in vain.
 func (g *guards) sawMisguided(step bool) int {
 	g.misguided++
 	if !step {
@@ -73,8 +70,7 @@ func (g *guards) sawMisguided(step bool) int {
 	return g.misguided
 }
 
-// sawCalls counts steps in a row that made the same calls; the zero digest is of
-// none.
+// sawCalls counts steps in a row that made the same calls; the zero digest is of none.
 func (g *guards) sawCalls(calls domain.Digest) int {
 	if calls != g.repetition.calls {
 		g.repetition = repetition{calls: calls}
@@ -85,7 +81,6 @@ func (g *guards) sawCalls(calls domain.Digest) int {
 	return g.repetition.steps
 }
 
-// next finds the fallback that takes over from a model for an error.
 func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
 	left := fallbacks[min(g.failover.used, len(fallbacks)):]
 	i := slices.IndexFunc(left, func(f domain.Fallback) bool { return f.Takes(failure) })
@@ -114,7 +109,6 @@ func (s session) guardBudget() {
 	}
 }
 
-// reserve sets aside what the next inference may use; see Reserve.
 func (s session) reserve() (contract.Reservation, domain.Limit) {
 	return s.resolved.Reserve(s.budget(), s.Spent(), s.talk.Input(s.resolved))
 }
@@ -134,14 +128,12 @@ func (s session) signalShort(limit domain.Limit) {
 	s.limited(use.TooShortSignal(s.talk.Input(s.resolved)))
 }
 
-// limited adds the stop by a limit.
 func (s session) limited(signal domain.StopSignal) {
 	signal.Source = progress.SourceBudget
 	s.Signal(signal)
 }
 
-// callsLeft is how many tool calls the budget still has; ok is false where it
-// sets no limit.
+// callsLeft is how many tool calls the budget still has; ok: it sets a limit.
 func (s session) callsLeft() (left int64, ok bool) {
 	limit := s.budget().MaxToolCalls
 	if limit == nil {
@@ -171,7 +163,6 @@ func (t *stepRun) guard() {
 	}
 }
 
-// guardFinish stops where the model ended in a way that the agent lists.
 func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
 	if r := t.content.Response; r != nil && slices.Contains(reasons, r.Finish) {
 		t.signal(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
@@ -182,8 +173,7 @@ func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
 // maxMisguided is how many steps in a row may ask for tools in vain.
 const maxMisguided = 3
 
-// guardCalls stops a model that asks, time and again, for tools that there are
-// not or with arguments that cannot be read. Each time it was told what is wrong.
+// guardCalls stops a model that asks, time and again, for what it was told is in vain.
 func (t *stepRun) guardCalls() {
 	taken := slices.ContainsFunc(t.content.ToolExecutions, func(e domain.ToolExecution) bool {
 		return e.Error == nil || e.Error.Kind != domain.Invalid ||
@@ -195,8 +185,6 @@ func (t *stepRun) guardCalls() {
 	}
 }
 
-// guardRepetition watches for steps in a row that make the same calls and get
-// the same results.
 func (t *stepRun) guardRepetition(limits domain.Repetition) {
 	switch n := t.guards.sawCalls(digestOfCalls(t.content.ToolExecutions)); {
 	case n < 2:
@@ -211,8 +199,7 @@ func (t *stepRun) guardRepetition(limits domain.Repetition) {
 	}
 }
 
-// digestOfCalls is of what was called, with what, and what came of it; zero
-// where nothing was.
+// digestOfCalls is of what was called and what came of it; zero where nothing was.
 func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 	if len(executions) == 0 {
 		return domain.Digest{}
@@ -248,9 +235,8 @@ func (t *stepRun) takeGrace() {
 	t.interject("", domain.UserMessage("This is the last step that the budget allows, so no tools are available any more. Answer now with what you have."))
 }
 
-// failOver lets the next model take over that is set to do so for an error. The
-// step is over and stays as it is; the next one begins with the other model. It
-// answers false where none takes over.
+// failOver lets the next model take over that is set to do so for an error. The step
+// is over and stays as it is. It answers false where none takes over.
 func (t *stepRun) failOver(err *domain.Error) bool {
 	failure, ok := domain.FailureOf(err)
 	if !ok || t.noMore() {

@@ -59,13 +59,11 @@ func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 	t.fail(&own)
 }
 
-// A hookRun is one hook that runs.
 type hookRun struct {
 	*stepRun
 	spec contract.HookSpec
 }
 
-// runHook runs one hook and takes over what it did.
 func runHook[At any](r hookRun, at At) (At, error) {
 	h := r.hook(r.spec)
 	var reply contract.HookReply
@@ -138,7 +136,6 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 	return nil
 }
 
-// sameTime reports whether two budgets have the same time limits.
 func sameTime(a, b domain.ExecutionBudget) bool {
 	same := a.MaxSeconds == b.MaxSeconds || a.MaxSeconds != nil && b.MaxSeconds != nil && *a.MaxSeconds == *b.MaxSeconds
 	return same && (a.Deadline == b.Deadline || a.Deadline != nil && b.Deadline != nil && a.Deadline.Equal(*b.Deadline))
@@ -163,7 +160,6 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	return contract.HookReply{}, failureOf(err)
 }
 
-// request is what a hook that is an activity gets to know.
 func (r hookRun) request(at any) contract.HookRequest {
 	execution, _ := r.state.Execution()
 	request := contract.HookRequest{

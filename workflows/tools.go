@@ -19,16 +19,14 @@ import (
 type toolBatch struct {
 	*stepRun
 	results []contract.ToolReply
-	// allowed and denied count the calls that the budget has room for, and
-	// those that it has not.
+	// allowed and denied count the calls that the budget has room for or not; limit is
+	// max_tool_calls as it was when one was denied.
 	allowed, denied int64
-	// limit is max_tool_calls as it was when a call was denied.
-	limit domain.LimitUse
+	limit           domain.LimitUse
 	// running counts the calls that were begun, ended those of them that are over.
 	running, ended int
 }
 
-// runTools makes the step's calls and joins their results in call order.
 func (t *stepRun) runTools() {
 	t.enter(inTools)
 	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls))}
@@ -117,7 +115,6 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	return nil
 }
 
-// toolList is what the model is told in place of an unknown tool.
 func (b *toolBatch) toolList() string {
 	const most = 1000
 	if len(b.resolved.Tools) == 0 {
@@ -170,9 +167,8 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	}
 }
 
-// end writes what came of a call into the step as it ends. The state follows
-// with the next keep, once for all that end together. A call that never ran uses
-// up no budget.
+// end writes what came of a call into the step. The state follows with the next keep,
+// once for all that end together. A call that never ran uses up no budget.
 func (b *toolBatch) end(i int, reply contract.ToolReply) {
 	b.results[i] = reply
 	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: reply})
@@ -211,7 +207,6 @@ func (b *toolBatch) review(i int) {
 // stops the execution as well as a thousand.
 const maxToolStops = 20
 
-// join adds the results to the transcript, in call order.
 func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {

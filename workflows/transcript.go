@@ -11,7 +11,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A transcript is the session's conversation, which it alone changes.
 type transcript struct {
 	conversation.Conversation
 	forcing forcing
@@ -99,8 +98,7 @@ func (t *transcript) unforce() {
 // conversation has to become shorter.
 func (t *transcript) crowded(r *contract.Resolved) bool { return t.Crowded(r, t.forcing == forced) }
 
-// clear has old tool results shown by a note in their place, and reports whether
-// that is enough.
+// clear has old tool results shown by a note, and reports whether that is enough.
 func (t *transcript) clear(r *contract.Resolved) bool {
 	t.Conversation = t.WithResultsCleared(r)
 	return t.Roomy(r)

@@ -46,7 +46,6 @@ func accept[In, Out any](
 	return workflow.SetUpdateHandlerWithOptions(s.root, string(update), handle, workflow.UpdateHandlerOptions{Validator: validate})
 }
 
-// checkSend refuses a message that cannot begin an execution.
 func (s session) checkSend(request contract.SendRequest) error {
 	if err := s.idleFor("send"); err != nil {
 		return err
@@ -80,8 +79,7 @@ func (s session) idleFor(what string) error {
 	return nil
 }
 
-// send begins the next execution. The loop takes it up when the handler has
-// returned.
+// send has the loop begin the next execution when the handler has returned.
 func (s session) send(request contract.SendRequest) contract.SendReply {
 	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Model: request.Model, Budget: request.Budget})
 	return contract.SendReply{
@@ -95,7 +93,6 @@ func (s session) closeSession(contract.CloseRequest) contract.CloseReply {
 	return contract.CloseReply{Executions: s.state.ExecutionCount()}
 }
 
-// checkExtend refuses new totals that make no sense, or that nothing takes.
 func (s session) checkExtend(request contract.ExtendRequest) error {
 	execution, _ := s.state.Execution()
 	active := s.state.HasActiveExecution()
@@ -125,8 +122,7 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 	return nil
 }
 
-// extend gives the execution in progress new totals, or begins the next one,
-// which goes on from the one that ended.
+// extend gives the execution in progress new totals, or goes on from the one that ended.
 func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
 	execution, _ := s.state.Execution()
 	reply := contract.ExtendReply{

@@ -129,8 +129,7 @@ func fitting[T any](all []T, size func(T) int) int {
 	return len(all)
 }
 
-// execution finds the agent's n-th execution, as it ended or is now; zero is the
-// newest.
+// execution finds the agent's n-th execution; zero is the newest.
 func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()

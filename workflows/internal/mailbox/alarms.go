@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -24,30 +25,23 @@ type alarm struct {
 // otherwise, so a timer that is over has run out.
 func (a *alarm) due() bool { return a.do != nil && a.timer.IsReady() }
 
-// silence ends the alarm and its timer, also one that has run out unheard.
-func (a *alarm) silence() {
-	a.do = nil
-	a.cancel()
-}
-
-// silence ends the alarms of a limit.
-func (t stopping) silence(limit domain.Limit) {
+// silence ends the alarms of some limits and their timers, also those that have
+// run out unheard.
+func (t stopping) silence(limits ...domain.Limit) {
 	for _, a := range t.alarms {
-		if a.limit == limit {
-			a.silence()
+		if slices.Contains(limits, a.limit) {
+			a.do = nil
+			a.cancel()
 		}
 	}
 }
 
 // Disarm ends all timers, so that none outlives its execution.
 func (m *Mailbox) Disarm() {
-	for _, a := range m.stop.alarms {
-		a.silence()
-	}
+	m.stop.silence("", domain.LimitSeconds, domain.LimitDeadline)
 	m.stop.alarms = nil
 }
 
-// after does something later, unless the execution ends first.
 func (m *Mailbox) after(delay time.Duration, limit domain.Limit, do func()) {
 	ctx, cancel := workflow.WithCancel(m.root)
 	a := &alarm{limit: limit, at: m.now().Add(delay), timer: workflow.NewTimer(ctx, delay), cancel: cancel, do: do}
@@ -57,8 +51,7 @@ func (m *Mailbox) after(delay time.Duration, limit domain.Limit, do func()) {
 // WatchTime interrupts the execution when its time is over. It takes the place
 // of what it did before, where a limit or the time that counts has changed.
 func (m *Mailbox) WatchTime() {
-	m.stop.silence(domain.LimitSeconds)
-	m.stop.silence(domain.LimitDeadline)
+	m.stop.silence(domain.LimitSeconds, domain.LimitDeadline)
 	if m.ending {
 		return
 	}
@@ -87,8 +80,7 @@ func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) {
 	})
 }
 
-// CheckTime cuts off what is in flight where a new limit leaves it no time at
-// all.
+// CheckTime cuts off what is in flight where a new limit leaves it no time.
 func (m *Mailbox) CheckTime() {
 	budget, _ := m.agent.State().Budget()
 	times := domain.ExecutionBudget{MaxSeconds: budget.MaxSeconds, Deadline: budget.Deadline}
@@ -97,7 +89,6 @@ func (m *Mailbox) CheckTime() {
 	}
 }
 
-// timeOver ends the execution by its time limit, and cuts off what is in flight.
 func (m *Mailbox) timeOver(signal domain.StopSignal) {
 	signal.Source = progress.SourceBudget
 	m.agent.Signal(signal)
@@ -111,8 +102,7 @@ type pausing struct {
 	since time.Time
 }
 
-// Pause lets nothing new start, or ends that. It reports whether it was
-// otherwise before.
+// Pause lets nothing new start, or ends that, and reports whether that is a change.
 func (m *Mailbox) Pause(on bool) bool {
 	changed := m.pause.on != on
 	m.pause.on = on

@@ -14,15 +14,13 @@ import (
 // stopping is what stops do to the work of one execution. What they do to its
 // loop is the state's signals.
 type stopping struct {
-	// mode is the strongest asked for; empty where no stop came.
-	mode contract.StopMode
-	// asked counts the stops.
+	// mode is the strongest asked for; empty where no stop came. asked counts them.
+	mode  contract.StopMode
 	asked int
 	// alarms go off in this execution, unless it ends first.
 	alarms []*alarm
 }
 
-// noTools reports whether no further tool call may start.
 func (t stopping) noTools() bool {
 	return t.mode == contract.StopNow || t.mode == contract.AfterInference
 }
@@ -112,7 +110,6 @@ func (m *Mailbox) escalate(within time.Duration) {
 	m.after(within, "", m.interrupt)
 }
 
-// interrupt cuts off what is in flight.
 func (m *Mailbox) interrupt() {
 	m.stop.mode = contract.StopNow
 	m.cancel()
