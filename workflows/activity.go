@@ -23,20 +23,12 @@ const (
 	maxSummary = 200
 )
 
-func (s session) listOptions(summary string) workflow.ActivityOptions {
-	return s.abandoned(listTimeout, s.tryLimit(), summary)
-}
-
-func (s session) recordOptions(summary string) workflow.ActivityOptions {
-	return s.abandoned(recordTimeout, s.tryLimit(), summary)
-}
-
 func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
-	return s.abandoned(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+	return s.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 }
 
-// abandoned are the options of what has nothing to tell when it is cut off.
-func (s session) abandoned(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+// briefOptions are those of what has nothing to tell when it is cut off.
+func (s session) briefOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	options := s.activityOptions(timeout, attempts, summary)
 	options.WaitForCancellation = false
 	return options

@@ -109,9 +109,9 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(permit, i.listOptions("check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(permit, i.briefOptions(listTimeout, i.tryLimit(), "check the answer"), contract.CheckOutput, request)
 	if err != nil {
-		return "the answer could not be checked: " + failureOf(err).Message
+		return "the answer could not be checked: " + lossOf(err).Err().Message
 	}
 	return reply.Invalid
 }

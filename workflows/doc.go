@@ -1,11 +1,5 @@
 // Package workflows is the deterministic half of Everstep: it decides, and
-// activities act.
-//
-// Its one workflow, agent.Execute, is one agent. It runs the loop of inference and
-// tools step by step with hooks and guards around them, reserves budgets before
-// they are spent, makes the conversation shorter when it nears the model's window,
-// takes stops, pauses and new limits, answers queries, and goes on in a new run
-// when its history has grown long, also in the middle of an execution.
+// activities act. Its one workflow, agent.Execute, is one agent.
 //
 // Its one rule: what it reads comes from its input, its history or its own
 // code, never from the worker's memory, a clock or a random source. Hooks are
@@ -15,8 +9,7 @@
 // A session is made of parts of which each alone writes what it holds. Whoever
 // wants to start something asks the mailbox for a permit.
 //
-// Start reading at execute.go, which reads as a table of contents; loop.go is
-// one execution, inference.go and tools.go are the two halves of a step, hooks.go
-// is how hooks are run. Calls go down through the files, in the order of
+// Start reading at execute.go; loop.go is one execution, inference.go and tools.go
+// are the two halves of a step. Calls go down through the files, in the order of
 // parts_test.go.
 package workflows

@@ -34,12 +34,9 @@ func Execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, 
 }
 
 // execute is the workflow of one agent. An unnamed agent's ends with its one
-// execution; a named agent's is a session, which goes idle after each and ends
-// when it is closed.
-//
-// Whatever Everstep decides completes the workflow, a failed execution too, and
-// the outcome is its result. It returns an error only where its input cannot
-// be read, or to continue as new.
+// execution, a named agent's, which goes idle after each, when it is closed.
+// Whatever Everstep decides completes it, and the outcome is its result; it returns
+// an error only where its input cannot be read, or to continue as new.
 func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
 	s, err := newSession(ctx, in, o)
 	if err != nil {

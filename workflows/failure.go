@@ -10,8 +10,6 @@ import (
 	"everstep/domain/progress"
 )
 
-func failureOf(err error) *domain.Error { return lossOf(err).Err() }
-
 // lossOf reads how an activity ended that gave no reply.
 func lossOf(err error) progress.Loss {
 	var loss progress.Loss

@@ -157,7 +157,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	case temporal.IsCanceledError(err) && r.mail.Interrupted():
 		return contract.HookReply{}, nil
 	}
-	return contract.HookReply{}, failureOf(err)
+	return contract.HookReply{}, lossOf(err).Err()
 }
 
 func (r hookRun) request(at any) contract.HookRequest {

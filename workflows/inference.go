@@ -75,7 +75,7 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 	reply, err := i.ask(permit, i.demand(room))
 	var why *domain.Error
 	if err != nil {
-		why = failureOf(err)
+		why = lossOf(err).Err()
 	} else {
 		i.tries += max(reply.Tries, 1)
 		if reply.Outcome == contract.BilledFailure {

@@ -128,9 +128,9 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 	}
 	s.note("continuing as new")
 	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
-	segment, err := mailbox.Await(permit, s.recordOptions("record the transcript"), contract.Record, request)
+	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, s.tryLimit(), "record the transcript"), contract.Record, request)
 	if err != nil {
-		return failureOf(err)
+		return lossOf(err).Err()
 	}
 	s.run.recorded(segment)
 	return nil
@@ -151,12 +151,12 @@ func (s session) copyMessages() {
 		return
 	}
 	s.note("copying the conversation")
-	segment, err := mailbox.Await(permit, s.recordOptions("copy the transcript"), contract.Record, *s.run.copying)
+	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, s.tryLimit(), "copy the transcript"), contract.Record, *s.run.copying)
 	switch {
 	case err == nil:
 		s.run.copied(segment)
 	case !s.mail.Stopped():
-		s.contextLost(failureOf(err))
+		s.contextLost(lossOf(err).Err())
 	}
 }
 

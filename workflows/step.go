@@ -167,10 +167,7 @@ func (t *stepRun) interject(section string, m domain.Message) {
 // follows from what history holds, so its encoding may change with a version:
 // a transcript that is read back with another digest is fetched anew.
 func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
-	encoded, err := json.Marshal(m)
-	if err != nil {
-		encoded = []byte(m.Text())
-	}
+	encoded, _ := json.Marshal(m)
 	return domain.DigestOf([]byte(beside.String()), encoded)
 }
 

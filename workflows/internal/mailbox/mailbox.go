@@ -1,12 +1,9 @@
 // Package mailbox is what reaches an agent's workflow while it runs: stops,
 // alarms, pauses, messages and the updates that were answered.
 //
-// Its main type is the Mailbox. Its one rule: nothing starts after a stop.
-// Whoever wants to start something asks for a [Permit], which cannot be had once
-// a stop counts that forbids it, and an activity can be scheduled with a permit
-// only. Nobody has to remember to look for a stop first.
-//
-// Start reading at permit.go.
+// Its one rule: nothing starts after a stop. Whoever wants to start something asks
+// for a [Permit], which cannot be had once a stop counts that forbids it, and an
+// activity can be scheduled with a permit only. Start reading at permit.go.
 package mailbox
 
 import (
