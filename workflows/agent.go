@@ -129,7 +129,7 @@ func (a *agent) concluded() bool {
 func (a *agent) evaluated(state domain.AgentState, stops, silent bool) {
 	overridden := len(state.Continuation().Overridden) - len(a.state.Continuation().Overridden)
 	a.state = state
-	a.told(state)
+	a.announced = len(state.StopSignals())
 	if silent {
 		return
 	}

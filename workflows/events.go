@@ -69,11 +69,8 @@ func (l *eventLog) announce(state domain.AgentState) {
 	for _, signal := range signals[min(l.announced, len(signals)):] {
 		l.emit(domain.StopSignalReceived{EventHeader: l.head(state), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 	}
-	l.told(state)
+	l.announced = len(signals)
 }
-
-// told takes the state's stop signals as announced.
-func (l *eventLog) told(state domain.AgentState) { l.announced = len(state.StopSignals()) }
 
 // maxEventText bounds what an event holds of names that others choose.
 const maxEventText = 128

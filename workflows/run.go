@@ -23,21 +23,13 @@ type run struct {
 	// before anything else.
 	copying *contract.RecordRequest
 	// number counts the runs of the chain, this one included.
-	number       int
-	continuation continuation
-	// successor is what the next run starts with, where this one continues.
-	successor contract.SessionInput
-}
-
-// A continuation says how a run ends; zero: it is not decided.
-type continuation int
-
-const (
-	// cannotContinueAsNew is an idle session's that should: its next execution
+	number int
+	// stays says that an idle session cannot continue as new: its next execution
 	// will say why.
-	cannotContinueAsNew continuation = iota + 1
-	continueAsNew
-)
+	stays bool
+	// successor is what the next run starts with, where this one continues.
+	successor *contract.SessionInput
+}
 
 // newRun takes over a carry; the first run's is zero.
 func newRun(carry contract.Carry) *run {
@@ -46,9 +38,9 @@ func newRun(carry contract.Carry) *run {
 	}
 }
 
-func (r *run) ends() bool { return r.continuation == continueAsNew }
+func (r *run) ends() bool { return r.successor != nil }
 
-func (r *run) stay() { r.continuation = cannotContinueAsNew }
+func (r *run) stay() { r.stays = true }
 
 func (r *run) copyFirst(messages *contract.RecordRequest) {
 	if r.copying = messages; messages != nil {
@@ -65,13 +57,13 @@ func (r *run) recorded(segment contract.Segment) {
 	r.segments, r.stored = append(r.segments, segment), segment.To
 }
 
-func (r *run) continueWith(in contract.SessionInput) { r.continuation, r.successor = continueAsNew, in }
+func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
 func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
 
 // wantsNewRun reports whether an idle session is to continue as new.
 func (s session) wantsNewRun() bool {
-	return s.run.continuation != cannotContinueAsNew && s.outgrown()
+	return !s.run.stays && s.outgrown()
 }
 
 // carriable makes the run ready to continue as new: with storage the live
@@ -210,5 +202,5 @@ func (s session) carriedFrom() int {
 func (s session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.mail.Disarm()
-	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), s.run.successor)
+	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), *s.run.successor)
 }
