@@ -94,3 +94,40 @@ func TestCallsThatAHookMakes(t *testing.T) {
 		seen[e.Call.ID] = true
 	}
 }
+
+// TestALimitOfMoneyThatAHookSets needs a price; none at all takes nothing.
+func TestALimitOfMoneyThatAHookSets(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		limit  int64
+		priced bool
+		says   string
+	}{"a limit": {1, false, "it set max_cost, and nobody knows what"}, "with a price": {1, true, ""}, "nothing": {0, false, ""}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("hi"))}
+			env := hooked(t, w, nil, hook.BeforeExecution("limits", func(c hook.Point) (hook.Point, error) {
+				state, err := c.State.WithBudget(domain.ExecutionBudget{MaxCostNanoUSD: &test.limit}, c.Now)
+				c.State = state
+				return c, err
+			}))
+			list := w.list
+			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+				catalog, err := list(r)
+				if test.priced {
+					catalog.Price = &domain.Price{Input: 1}
+				}
+				return catalog, err
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			view := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			if test.says == "" {
+				require.Nil(t, view.Error)
+				require.Equal(t, &test.limit, view.Budget.MaxCostNanoUSD)
+				return
+			}
+			require.Contains(t, view.Error.Message, test.says)
+			require.Equal(t, domain.CodeHookFailed, view.Error.Code)
+		})
+	}
+}
