@@ -55,7 +55,7 @@ func (m *Mailbox) WatchTime() {
 	if m.ending {
 		return
 	}
-	if use, ok := m.use(domain.LimitSeconds); ok && m.pause.since.IsZero() {
+	if use, ok := m.use(domain.LimitSeconds); ok && m.waiting.IsZero() {
 		m.interruptAfter(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
 	}
 	if use, ok := m.use(domain.LimitDeadline); ok {
@@ -71,13 +71,12 @@ func (m *Mailbox) use(limit domain.Limit) (domain.LimitUse, bool) {
 // interruptAfter ends the execution by its time limit. Time that is over
 // already is found by the check before the next step.
 func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) {
-	if left <= 0 {
-		return
+	if left > 0 {
+		m.after(left, limit, func() {
+			use, _ := m.use(limit)
+			m.timeOver(use.TimeOverSignal())
+		})
 	}
-	m.after(left, limit, func() {
-		use, _ := m.use(limit)
-		m.timeOver(use.TimeOverSignal())
-	})
 }
 
 // CheckTime cuts off what is in flight where a new limit leaves it no time.
@@ -95,37 +94,29 @@ func (m *Mailbox) timeOver(signal domain.StopSignal) {
 	m.interrupt()
 }
 
-// pausing lets nothing new start: no inference and no tool call.
-type pausing struct {
-	on bool
-	// since is when the loop began to wait; zero while something is under way.
-	since time.Time
-}
-
 // Pause lets nothing new start, or ends that, and reports whether that is a change.
-func (m *Mailbox) Pause(on bool) bool {
-	changed := m.pause.on != on
-	m.pause.on = on
+func (m *Mailbox) Pause(on bool) (changed bool) {
+	changed, m.paused = m.paused != on, on
 	return changed
 }
 
 // Paused reports whether nothing new may start; since is when the loop began to
 // wait for it, zero while something is under way.
-func (m *Mailbox) Paused() (since time.Time, on bool) { return m.pause.since, m.pause.on }
+func (m *Mailbox) Paused() (since time.Time, on bool) { return m.waiting, m.paused }
 
 // waitWhilePaused waits while the execution is paused, unless something stops
 // it. The time counts as time spent waiting for people.
 func (m *Mailbox) waitWhilePaused() {
-	if m.Stopped() || !m.pause.on {
+	if m.Stopped() || !m.paused {
 		return
 	}
-	m.pause.since = m.now()
+	m.waiting = m.now()
 	m.agent.Wait(true)
 	m.stop.silence(domain.LimitSeconds)
-	for !m.Stopped() && m.pause.on {
-		_ = workflow.Await(m.root, func() bool { return !m.pause.on || m.disturbed() || m.stops() })
+	for !m.Stopped() && m.paused {
+		_ = workflow.Await(m.root, func() bool { return !m.paused || m.disturbed() || m.stops() })
 	}
-	m.pause.since = time.Time{}
+	m.waiting = time.Time{}
 	m.agent.Wait(false)
 	m.WatchTime()
 }

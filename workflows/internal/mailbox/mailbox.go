@@ -47,7 +47,10 @@ type Mailbox struct {
 	door      door
 	next      *NextExecution
 	stop      stopping
-	pause     pausing
+	// paused says that nothing new may start, and waiting since when the loop waits
+	// for that to end; zero while something is under way.
+	paused  bool
+	waiting time.Time
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
@@ -76,7 +79,7 @@ type NextExecution struct {
 // New returns the mailbox of an agent, with what an earlier run handed on.
 func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
-		agent: agent, root: root, pause: pausing{on: carry.Paused},
+		agent: agent, root: root, paused: carry.Paused,
 		Sent: Memory[contract.SendReply]{carry.Answered}, Extended: Memory[contract.ExtendReply]{carry.Extended},
 	}
 	m.renew()
@@ -116,7 +119,7 @@ func (m *Mailbox) Finish() {
 }
 
 // End closes the execution, and with it its pause.
-func (m *Mailbox) End() { m.ending, m.pause.on = false, false }
+func (m *Mailbox) End() { m.ending, m.paused = false, false }
 
 // Ending reports whether the loop is over, and the execution not quite.
 func (m *Mailbox) Ending() bool { return m.ending }

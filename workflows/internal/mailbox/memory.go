@@ -48,5 +48,5 @@ func (m *Mailbox) Full() bool { return m.taken >= manyTaken }
 
 // Carry writes down what the next run needs of the mailbox.
 func (m *Mailbox) Carry(to *contract.Carry) {
-	to.Answered, to.Extended, to.Paused = m.Sent.answered, m.Extended.answered, m.pause.on
+	to.Answered, to.Extended, to.Paused = m.Sent.answered, m.Extended.answered, m.paused
 }

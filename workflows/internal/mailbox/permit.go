@@ -32,9 +32,8 @@ const (
 	// ForCall is to make a tool call. A stop of mode after_inference refuses it too,
 	// and a pause holds it back.
 	ForCall
-	// ForHook is to run a hook that is an activity. It is never refused: under a
-	// stop of mode now the hook is cut off as it begins, and once the loop is over
-	// its hooks are no work that a stop cuts off.
+	// ForHook is to run a hook that is an activity. It is never refused: a stop of
+	// mode now cuts the hook off as it begins, unless the loop is over.
 	ForHook
 	// WhileIdle is to write an idle session away. What waits to begin or closes
 	// the session refuses it, and cuts it off later.
@@ -93,7 +92,7 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
 		timer := workflow.NewTimer(pause, delay)
-		_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !m.pause.on || refused() })
+		_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !m.paused || refused() })
 	}
 	m.DrainSignals()
 	return m.unless(refused())
