@@ -23,18 +23,14 @@ type eventLog struct {
 	announced int
 	step      domain.StepID
 	number    int
-	doing     doing
-}
-
-// doing says what the session does now, for whoever asks.
-type doing struct {
-	what  string
+	// doing says what the session does now, for whoever asks.
+	doing string
 	since time.Time
 }
 
 func (l *eventLog) now() time.Time { return workflow.Now(l.root).UTC() }
 
-func (l *eventLog) note(what string) { l.doing = doing{what, l.now()} }
+func (l *eventLog) note(what string) { l.doing, l.since = what, l.now() }
 
 func (l *eventLog) restart() []domain.RecordedEvent {
 	ended := l.events

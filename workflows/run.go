@@ -134,10 +134,10 @@ func (s session) copyMessages() {
 		return
 	}
 	permit, ok := s.mail.Permit(mailbox.BetweenSteps)
-	if !ok {
+	switch {
+	case !ok:
 		return
-	}
-	if !s.resolved.Storage {
+	case !s.resolved.Storage:
 		s.contextLost(domain.Errorf(domain.TooLarge,
 			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
 		return

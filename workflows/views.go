@@ -23,16 +23,16 @@ func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], ha
 }
 
 func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
-	now := s.doing
-	since, paused := s.mail.Paused()
-	if !since.IsZero() {
-		now = doing{"paused", since}
+	what, since := s.doing, s.since
+	waiting, paused := s.mail.Paused()
+	if !waiting.IsZero() {
+		what, since = "paused", waiting
 	}
 	view := contract.StatusView{
 		AgentID: s.in.AgentID, Name: s.in.Name,
 		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
-		Doing: now.what, Since: now.since, Model: s.state.LLMConfig().String(),
+		Doing: what, Since: since, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: contract.HistoryView{
