@@ -48,7 +48,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 			return contract.ModelReply{Outcome: contract.Answered, Tries: 1}, nil
 		}},
 		"a summary of half as much": {overflows: 1, summaries: 2, sums: func(r contract.ModelRequest) (contract.ModelReply, error) {
-			if window = window / 2; r.Summary.Window > window {
+			if window /= 2; r.Summary.Window > window {
 				window = r.Summary.Window
 				return contract.ModelReply{}, refused(overflows())
 			}

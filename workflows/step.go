@@ -72,7 +72,7 @@ func (s session) startStep() *stepRun {
 	execution, _ := s.state.Execution()
 	number := s.state.StepCount() + 1
 	id := execution.ID().Step(number)
-	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput())}
+	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput()), phase: beforeModel}
 	s.agent.startStep(id, number)
 	return step
 }
