@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -22,24 +23,18 @@ const (
 	maxSummary = 200
 )
 
-// listOptions are those of work that is quick, and has nothing to tell when it
-// is cut off. The summary tells the story in Temporal's own UI and holds no user
-// text.
-func (s session) listOptions(summary string) workflow.ActivityOptions {
-	options := s.activityOptions(listTimeout, s.tryLimit(), summary)
+func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
+	return s.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+}
+
+// briefOptions are those of what has nothing to tell when it is cut off.
+func (s session) briefOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+	options := s.activityOptions(timeout, attempts, summary)
 	options.WaitForCancellation = false
 	return options
 }
 
-// recordOptions are those of what is written to storage.
-func (s session) recordOptions(summary string) workflow.ActivityOptions {
-	options := s.activityOptions(recordTimeout, s.tryLimit(), summary)
-	options.WaitForCancellation = false
-	return options
-}
-
-// modelOptions are those of an inference, after a number of tries that were made
-// already.
+// modelOptions are those of an inference, after so many tries.
 func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
 	options := s.activityOptions(s.resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
 	if s.resolved.RateLimit != nil {
@@ -48,8 +43,7 @@ func (s session) modelOptions(summary string, tried int) workflow.ActivityOption
 	return options
 }
 
-// toolOptions are those of one tool call. A call that may not be repeated has
-// one attempt.
+// toolOptions are those of a tool call, which has one attempt if it may not be repeated.
 func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
 	attempts := 1
 	if tool.Effect.Repeatable() {
@@ -58,22 +52,17 @@ func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.Acti
 	return s.activityOptions(s.resolved.ToolTimeout(tool), attempts, summary)
 }
 
-// hookOptions are those of a hook that is an activity.
-func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
-	options := s.activityOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
-	options.WaitForCancellation = false
-	return options
-}
-
+// activityOptions are those of an activity. The summary tells the story in
+// Temporal's own UI and holds no user text.
 func (s session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + domain.ReportTime,
-		HeartbeatTimeout:    s.heartbeat(),
+		HeartbeatTimeout:    min(cmp.Or(max(s.in.Timing.Heartbeat, 0), 30*time.Second), longestTimeout),
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:        s.firstRetry(),
-			BackoffCoefficient:     backoffFactor,
+			BackoffCoefficient:     2,
 			MaximumInterval:        longestBackoff,
 			MaximumAttempts:        int32(min(attempts, 1000)), //nolint:gosec // bounded by min
 			NonRetryableErrorTypes: []string{payloadSizeError},
@@ -81,33 +70,16 @@ func (s session) activityOptions(timeout time.Duration, attempts int, summary st
 	}
 }
 
-const (
-	backoffFactor  = 2
-	longestBackoff = 30 * time.Second
-)
-
 // tryLimit bounds the tries of an inference or a repeatable call.
 func (s session) tryLimit() int { return s.in.Definition.Tries() }
 
-// backoff is the delay after a number of tries.
-func (s session) backoff(tries int) time.Duration {
-	delay := s.firstRetry()
-	for range min(tries-1, 20) {
-		delay = min(delay*backoffFactor, longestBackoff)
-	}
-	return delay
-}
+// longestBackoff bounds the delay after a try, which doubles with each.
+const longestBackoff = 30 * time.Second
 
-func (s session) heartbeat() time.Duration {
-	if d := s.in.Timing.Heartbeat; d > 0 {
-		return min(d, longestTimeout)
-	}
-	return 30 * time.Second
+func (s session) backoff(tries int) time.Duration {
+	return min(s.firstRetry()<<min(tries-1, 20), longestBackoff)
 }
 
 func (s session) firstRetry() time.Duration {
-	if d := s.in.Timing.FirstRetry; d > 0 {
-		return min(d, longestBackoff)
-	}
-	return time.Second
+	return min(cmp.Or(max(s.in.Timing.FirstRetry, 0), time.Second), longestBackoff)
 }

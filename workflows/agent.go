@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"time"
-
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -12,23 +10,18 @@ import (
 // An agent is the state of the agent, with what tells others of its changes. It
 // alone changes the state.
 type agent struct {
-	*eventLog
-	// root outlives a cancellation of the workflow, which is taken as a stop.
-	root  workflow.Context
+	eventLog
 	state domain.AgentState
 	// rewritten says that a hook has changed the newest answer.
 	rewritten bool
 }
 
 func newAgent(root workflow.Context, listen func(domain.Event), carry contract.Carry) *agent {
-	a := &agent{
-		eventLog: &eventLog{root: root, listen: listen}, root: root, rewritten: carry.Guarded.Rewritten,
-	}
+	a := &agent{eventLog: eventLog{root: root, listen: listen}, rewritten: carry.Guarded.Rewritten}
 	a.note("starting")
 	return a
 }
 
-// create makes the state of an agent that has done nothing yet.
 func (a *agent) create(in contract.SessionInput) (err error) {
 	a.state = domain.NewAgentState(in.AgentID, domain.AgentID{}, a.now(), in.Definition.Model).
 		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
@@ -38,7 +31,6 @@ func (a *agent) create(in contract.SessionInput) (err error) {
 	return err
 }
 
-// resume takes over what an earlier run handed on.
 func (a *agent) resume(carry contract.Carry) error {
 	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
@@ -50,35 +42,27 @@ func (a *agent) resume(carry contract.Carry) error {
 		state = state.WithCounts(counts, state.UpdatedAt())
 	}
 	a.state = state
-	a.eventLog.resume(carry.Sequence, state)
+	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
 
-// State is the agent's state as it is now.
 func (a *agent) State() domain.AgentState { return a.state }
 
-func (a *agent) now() time.Time { return workflow.Now(a.root).UTC() }
-
-// wait blocks until the condition holds. It cannot fail: the root context is
-// never cancelled.
+// wait cannot fail: the root context is never cancelled.
 func (a *agent) wait(condition func() bool) { _ = workflow.Await(a.root, condition) }
 
-// enterExecution makes an execution the one in progress, of whose budget its
-// origins have spent so much.
-func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, prior domain.Spent) {
+// enterExecution makes an execution the one in progress. One that goes on has the
+// newest as its origin, and of its budget that much is spent already.
+func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, goesOn bool, prior domain.Spent) {
+	if goesOn {
+		a.state = must(a.state.WithOriginHere(a.now()))
+	}
 	a.state = must(a.state.BeginExecution(id, budget, a.now())).WithCounts(domain.ExecutionCounts{Prior: prior}, a.now())
 	a.rewritten = false
 }
 
-// startHere lets the next execution go on from the newest one.
-func (a *agent) startHere() {
-	a.state = must(a.state.WithOriginHere(a.now()))
-}
-
-// useModel makes a model the one in force.
 func (a *agent) useModel(model domain.LLMConfig) { a.state = a.state.WithLLMConfig(model, a.now()) }
 
-// extend gives the execution new totals.
 func (a *agent) extend(budget domain.ExecutionBudget) {
 	a.state = must(a.state.WithBudget(budget, a.now()))
 }
@@ -92,10 +76,8 @@ func (a *agent) budget() domain.ExecutionBudget {
 // Spent is what counts against the execution's totals until now.
 func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
-// Wait begins or ends a time in which the execution waits for people.
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
-// rewrite notes whether a hook has changed the newest answer.
 func (a *agent) rewrite(changed bool) { a.rewritten = changed }
 
 // carryOver writes down what the next run needs beside the state. Older workers
@@ -106,10 +88,8 @@ func (a *agent) carryOver(to *contract.Carry) {
 	to.Guarded.Rewritten = a.rewritten
 }
 
-// counted adds tool calls to those that count, or takes some off.
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }
 
-// Signal adds a reason to stop.
 func (a *agent) Signal(signal domain.StopSignal) {
 	a.state = must(a.state.WithStopSignal(signal, a.now()))
 	a.announce(a.state)
@@ -119,10 +99,7 @@ func (a *agent) signal(reason domain.StopReason, source, message string) {
 	a.Signal(domain.StopSignal{Reason: reason, Source: source, Message: message})
 }
 
-// requestContinuation asks to go on with another step, whatever else asks to stop.
-func (a *agent) requestContinuation() {
-	a.state = must(a.state.WithContinuationRequested(a.now()))
-}
+func (a *agent) requestContinuation() { a.state = must(a.state.WithContinuationRequested(a.now())) }
 
 // fail ends the execution with an error of its own.
 func (a *agent) fail(err *domain.Error) {
@@ -130,10 +107,7 @@ func (a *agent) fail(err *domain.Error) {
 	a.announce(a.state)
 }
 
-// adopt takes over a state that a hook has made of this one.
-func (a *agent) adopt(made domain.AgentState) {
-	a.state = made.WithMessageStore(domain.MessageStore{})
-}
+func (a *agent) adopt(made domain.AgentState) { a.state = made.WithMessageStore(domain.MessageStore{}) }
 
 // mayGoOn is the check between steps: only signals stop, and a request to go on
 // is used up.
@@ -147,7 +121,7 @@ func (a *agent) mayGoOn() bool {
 func (a *agent) concluded() bool {
 	state, stop := a.state.Evaluate(a.now())
 	a.evaluated(state, stop, false)
-	a.leaveStep()
+	a.enterStep(domain.StepID{}, 0)
 	return stop
 }
 
@@ -155,7 +129,7 @@ func (a *agent) concluded() bool {
 func (a *agent) evaluated(state domain.AgentState, stops, silent bool) {
 	overridden := len(state.Continuation().Overridden) - len(a.state.Continuation().Overridden)
 	a.state = state
-	a.told(state)
+	a.announced = len(state.StopSignals())
 	if silent {
 		return
 	}
@@ -163,27 +137,22 @@ func (a *agent) evaluated(state domain.AgentState, stops, silent bool) {
 	a.emit(domain.ContinuationEvaluated{EventHeader: a.head(), Stops: stops, Reason: reason, Overridden: overridden})
 }
 
-// startStep makes a step the one in progress.
 func (a *agent) startStep(id domain.StepID, number int) {
 	a.state = must(a.state.WithStepStarted(id, a.now()))
 	a.enterStep(id, number)
 	a.emit(domain.AgentStepStarted{EventHeader: a.head()})
 }
 
-// keep writes the step in progress as it stands.
-func (a *agent) keep(step domain.AgentStep) {
-	a.state = must(a.state.WithCurrentStep(step, a.now()))
-}
+func (a *agent) keep(step domain.AgentStep) { a.state = must(a.state.WithCurrentStep(step, a.now())) }
 
-// completeStep makes the step in progress one of the completed ones.
 func (a *agent) completeStep() {
 	a.state = must(a.state.WithCurrentStepCompleted(a.now()))
 	completed, _ := a.state.LastStepExecution()
-	finish, _ := completed.Step.FinishReason()
+	step := completed.Step
+	finish, _ := step.FinishReason()
 	a.emit(domain.AgentStepCompleted{
-		EventHeader: a.head(), StepType: completed.Step.Type(), Usage: completed.Step.Usage, CostNanoUSD: completed.Step.CostNanoUSD,
-		FinishReason: finish, Milliseconds: completed.Duration().Milliseconds(),
-		ToolCalls: len(completed.Step.ToolExecutions), Errors: len(completed.Step.AllErrors()),
+		EventHeader: a.head(), StepType: step.Type(), Usage: step.Usage, CostNanoUSD: step.CostNanoUSD, FinishReason: finish,
+		Milliseconds: completed.Duration().Milliseconds(), ToolCalls: len(step.ToolExecutions), Errors: len(step.AllErrors()),
 	})
 	a.emit(domain.TokenUsageReported{EventHeader: a.head(), Usage: a.state.Usage(), CostNanoUSD: a.state.CostNanoUSD()})
 }
@@ -195,12 +164,10 @@ func (a *agent) complete(counted int) {
 	a.state = must(a.state.WithExecutionCompleted(a.now()))
 }
 
-// head is the header of the event that happens now.
 func (a *agent) head() domain.EventHeader { return a.eventLog.head(a.state) }
 
-// must unwraps a change of state that the loop's own order makes possible. An
-// error here is a fault of the loop: the panic fails the workflow task, which
-// keeps the execution as it is until a mended worker comes.
+// must unwraps a change that the loop's own order makes possible. An error is a fault
+// of the loop: the panic keeps the execution as it is until a mended worker comes.
 func must(state domain.AgentState, err error) domain.AgentState {
 	if err != nil {
 		panic(err)

@@ -16,7 +16,7 @@ import (
 // more where there is nothing in it.
 func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, reply contract.ModelReply) course {
 	m, _ := progress.Sound(reply.Message)
-	made := fire(i.session, i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m.Clone(), Response: reply.Response})
+	made := fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m.Clone(), Response: reply.Response})
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	rewritten := !made.Message.Equal(m)
 	if i.rewrite(rewritten); rewritten {
@@ -53,14 +53,6 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	return taken
 }
 
-// restart lets what is asked next be another inference.
-func (i *inference) restart() course {
-	i.tries = 0
-	return again
-}
-
-// answeredInPart takes a part of an answer after which the provider wants to be
-// asked to go on.
 func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
 	if len(m.Parts) > 0 {
 		i.say("", m, digest, domain.Tag{Trace: true})
@@ -72,12 +64,12 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 	case pauses > progress.MaxPauses:
 		return i.failed(progress.TooManyPauses(pauses))
 	}
-	return i.restart()
+	i.tries = 0
+	return again
 }
 
-// answeredNothing takes an answer with neither text nor tool calls.
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
-	twice := i.giveNothing()
+	nothings := i.giveNothing()
 	switch {
 	case finish == domain.FinishContentFilter:
 		return i.failed(progress.Withheld())
@@ -88,10 +80,11 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	case i.noMore():
 		i.learn(progress.CutOff{By: progress.StopAtNothing})
 		return over
-	case twice:
+	case nothings > 1:
 		return i.failed(progress.NothingTwice())
 	}
-	return i.restart()
+	i.tries = 0
+	return again
 }
 
 // distinct gives the calls that a hook has made ids of their own, where they
@@ -116,9 +109,9 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(permit, i.listOptions("check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(permit, i.briefOptions(listTimeout, i.tryLimit(), "check the answer"), contract.CheckOutput, request)
 	if err != nil {
-		return "the answer could not be checked: " + failureOf(err).Message
+		return "the answer could not be checked: " + lossOf(err).Err().Message
 	}
 	return reply.Invalid
 }

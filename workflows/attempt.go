@@ -12,27 +12,18 @@ import (
 // attempts are what all inferences of a step share.
 type attempts struct {
 	// queueChanges counts how often the model was found to have come under a rate
-	// limit, pauses how often the provider paused in its answer.
-	queueChanges, pauses int
-	// nothing says that an answer had neither text nor tool calls.
-	nothing bool
+	// limit, pauses how often the provider paused in its answer, and nothings the
+	// answers with neither text nor tool calls.
+	queueChanges, pauses, nothings int
 	// shortened says that an overflow has made the conversation shorter once.
 	shortened bool
 }
 
-// changeQueue, pauseOnce and shorten count one more of each.
-func (a *attempts) changeQueue()   { a.queueChanges++ }
-func (a *attempts) pauseOnce() int { a.pauses++; return a.pauses }
-func (a *attempts) shorten()       { a.shortened = true }
+func (a *attempts) changeQueue()     { a.queueChanges++ }
+func (a *attempts) pauseOnce() int   { a.pauses++; return a.pauses }
+func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
+func (a *attempts) shorten()         { a.shortened = true }
 
-// giveNothing notes an answer with nothing in it, and reports whether one was
-// before.
-func (a *attempts) giveNothing() (twice bool) {
-	twice, a.nothing = a.nothing, true
-	return twice
-}
-
-// demand names what the model is to answer.
 func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
 	left, limited := i.callsLeft()
 	request := contract.ModelRequest{
@@ -82,21 +73,18 @@ func (i *inference) ask(permit mailbox.Permit, request contract.ModelRequest) (c
 	return reply, nil
 }
 
-// emitUnanswered closes a request that got no answer, for the events.
 func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 	i.emit(domain.InferenceResponseReceived{EventHeader: i.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
 }
 
-// unanswered decides about an inference that ended without an answer.
 func (i *inference) unanswered(reply contract.ModelReply) course {
 	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
-	if i.plan != nil && verdict == progress.Fail && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown) {
-		// What workers cut off time and again is as if a stop had: histories hold
-		// it so.
-		verdict = progress.Stop
-	}
 	switch {
 	case verdict == progress.Stop:
+		return i.interrupted(reply)
+	case verdict == progress.Fail && i.plan != nil && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown):
+		// What workers cut off time and again is as if a stop had: histories hold
+		// it so.
 		return i.interrupted(reply)
 	case verdict == progress.Fail:
 		return i.failed(err)
@@ -111,8 +99,7 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	return again
 }
 
-// failed ends the step with an unrecoverable error, unless another model takes
-// over.
+// failed ends the step, unless another model takes over.
 func (i *inference) failed(err *domain.Error) course {
 	err = progress.Ending(err)
 	i.learn(progress.Failed{Err: err})
@@ -142,10 +129,8 @@ func (i *inference) interrupted(reply contract.ModelReply) course {
 }
 
 // queueChanged looks for the model's rate limit anew where a worker says that one
-// has come, which holds on a queue of its own. While workers are replaced it may
-// be another one that is asked, which does not have the limit yet: then it is
-// looked for again, after a while. It answers false where an error is another
-// one, or where that does not help.
+// has come, which holds on a queue of its own. While workers are replaced another one
+// may be asked, which does not have it yet: then it is looked for again, after a while.
 func (i *inference) queueChanged(err *domain.Error) bool {
 	if err.Code != domain.CodeRerouted || i.queueChanges >= i.tryLimit() || i.mail.CutOff() {
 		return false

@@ -42,7 +42,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Segments: []contract.Segment{{RunID: "run", To: 4, Digest: chain}},
 		Entries:  log.Entries(), Base: 4, Chain: chain,
 		Inferences: 8, ToolCalls: 6, Visible: 9, Traces: 10,
-		Answered: []contract.AnsweredUpdate{{ID: "a"}}, Extended: []contract.ExtendedUpdate{{ID: "b"}},
+		Answered: []contract.AnsweredUpdate[contract.SendReply]{{ID: "a"}}, Extended: []contract.AnsweredUpdate[contract.ExtendReply]{{ID: "b"}},
 		Copy:       &contract.RecordRequest{Log: domain.LogRef{Length: 4, Digest: chain}, RunID: "earlier"},
 		Edits:      domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3},
 		Sketch:     []int64{11<<5 | 1, 12<<5 | 16},

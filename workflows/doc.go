@@ -1,25 +1,15 @@
 // Package workflows is the deterministic half of Everstep: it decides, and
-// activities act.
-//
-// Its one workflow, agent.Execute, is one agent. It holds the agent's state and
-// transcript, runs the loop of inference and tools step by step with the hooks
-// and guards around them, reserves budgets before they are spent, makes the
-// conversation shorter when it nears the model's window, takes stops, pauses and
-// new limits, answers queries, and goes on in a new run when its history has
-// grown long, also in the middle of an execution.
+// activities act. Its one workflow, agent.Execute, is one agent.
 //
 // Its one rule: what it reads comes from its input, its history or its own
 // code, never from the worker's memory, a clock or a random source. Hooks are
 // the worker's code: an execution records which it uses, by name and version,
 // and its tasks fail on a worker that has others, until one comes that has them.
 //
-// A session is made of parts of which each alone writes what it holds: the agent's
-// state with its events, the mailbox of what arrives, the transcript, the
-// definition in force, what guards remember, the run. Whoever wants to start
-// something asks the mailbox for a permit.
+// A session is made of parts of which each alone writes what it holds. Whoever
+// wants to start something asks the mailbox for a permit.
 //
-// Start reading at execute.go, which reads as a table of contents; loop.go is
-// one execution, inference.go and tools.go are the two halves of a step, hooks.go
-// is how hooks are run. Calls go down through the files, in the order of
+// Start reading at execute.go; loop.go is one execution, inference.go and tools.go
+// are the two halves of a step. Calls go down through the files, in the order of
 // parts_test.go.
 package workflows

@@ -12,6 +12,7 @@ import (
 // An eventLog holds the events of one execution that happened in this run. They
 // are made again by replay, and cost no history.
 type eventLog struct {
+	// root outlives a cancellation of the workflow, which is taken as a stop.
 	root workflow.Context
 	// listen gets each event as it happens, except on replay.
 	listen func(domain.Event)
@@ -20,45 +21,32 @@ type eventLog struct {
 	last int64
 	// announced counts the state's stop signals that have had their event.
 	announced int
-	// step is the one in progress.
-	step   domain.StepID
-	number int
-	doing  doing
-}
-
-// doing says what the session does now, for whoever asks.
-type doing struct {
-	what  string
+	step      domain.StepID
+	number    int
+	// doing says what the session does now, for whoever asks.
+	doing string
 	since time.Time
 }
 
-// note says what the session does now.
-func (l *eventLog) note(what string) { l.doing = doing{what, workflow.Now(l.root).UTC()} }
+func (l *eventLog) now() time.Time { return workflow.Now(l.root).UTC() }
 
-// resume goes on where an earlier run has come to.
-func (l *eventLog) resume(last int64, state domain.AgentState) {
-	l.last = last
-	l.told(state)
-}
+func (l *eventLog) note(what string) { l.doing, l.since = what, l.now() }
 
-// restart ends the log of one execution and begins the next one's.
 func (l *eventLog) restart() []domain.RecordedEvent {
 	ended := l.events
 	l.events, l.last, l.announced = nil, 0, 0
 	return ended
 }
 
-// enterStep makes a step the one that events belong to, and leaveStep none.
+// enterStep makes a step the one that events belong to, the zero one none.
 func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = id, number }
-func (l *eventLog) leaveStep()                             { l.step, l.number = domain.StepID{}, 0 }
 
-// head is the header of the event that happens now.
 func (l *eventLog) head(state domain.AgentState) domain.EventHeader {
 	l.last++
 	execution, _ := state.Execution()
 	parent, _ := state.ParentAgentID()
 	return domain.EventHeader{
-		Sequence: l.last, Time: workflow.Now(l.root).UTC(), AgentID: state.AgentID(), ParentAgentID: parent,
+		Sequence: l.last, Time: l.now(), AgentID: state.AgentID(), ParentAgentID: parent,
 		ExecutionID: execution.ID(), StepID: l.step, Step: l.number,
 	}
 }
@@ -77,11 +65,8 @@ func (l *eventLog) announce(state domain.AgentState) {
 	for _, signal := range signals[min(l.announced, len(signals)):] {
 		l.emit(domain.StopSignalReceived{EventHeader: l.head(state), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 	}
-	l.told(state)
+	l.announced = len(signals)
 }
-
-// told takes the state's stop signals as announced.
-func (l *eventLog) told(state domain.AgentState) { l.announced = len(state.StopSignals()) }
 
 // maxEventText bounds what an event holds of names that others choose.
 const maxEventText = 128
@@ -93,27 +78,22 @@ type archive struct {
 	outcome *contract.Outcome
 }
 
-// An endedExecution is what can be asked of an execution of this run.
 type endedExecution struct {
 	state  domain.AgentState
 	events []domain.RecordedEvent
 	priced bool
 }
 
-func newArchive(carry contract.Carry) *archive { return &archive{outcome: carry.Outcome} }
-
-// keep adds an execution, before the next one begins.
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
 
-// conclude notes how the newest execution ended.
 func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
 
 // result is the outcome of the newest execution, where the session is over.
 func (a *archive) result(agent domain.AgentID) contract.Outcome {
-	if a.outcome == nil {
-		return contract.Outcome{AgentID: agent, Status: domain.StatusPending, Closed: true}
+	out := contract.Outcome{AgentID: agent, Status: domain.StatusPending}
+	if a.outcome != nil {
+		out = *a.outcome
 	}
-	out := *a.outcome
 	out.Closed = true
 	return out
 }

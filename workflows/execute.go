@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"errors"
+
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -32,20 +34,19 @@ func Execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, 
 }
 
 // execute is the workflow of one agent. An unnamed agent's ends with its one
-// execution; a named agent's is a session, which goes idle after each and ends
-// when it is closed.
-//
-// Whatever Everstep decides completes the workflow, a failed execution too, and
-// the outcome is its result. It returns an error only where its input cannot
-// be read, or to continue as new.
+// execution, a named agent's, which goes idle after each, when it is closed.
+// Whatever Everstep decides completes it, and the outcome is its result; it returns
+// an error only where its input cannot be read, or to continue as new.
 func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
 	s, err := newSession(ctx, in, o)
 	if err != nil {
 		return contract.Outcome{}, refusal(err)
 	}
-	if err := s.serve(ctx); err != nil {
+	// All handlers stand before the first wait.
+	if err := errors.Join(s.answerQueries(), s.acceptUpdates()); err != nil {
 		return contract.Outcome{}, err
 	}
+	s.mail.Listen(ctx)
 	for s.awaitWork() {
 		if s.runExecution(); s.run.ends() {
 			break
@@ -57,18 +58,6 @@ func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contra
 	s.awaitHandlers()
 	s.note("ended")
 	return s.archive.result(s.in.AgentID), nil
-}
-
-// serve registers all handlers, before the first wait.
-func (s session) serve(ctx workflow.Context) error {
-	if err := s.answerQueries(); err != nil {
-		return err
-	}
-	if err := s.acceptUpdates(); err != nil {
-		return err
-	}
-	s.mail.Listen(ctx)
-	return nil
 }
 
 // awaitWork waits until there is an execution to run. It answers false where
@@ -84,12 +73,12 @@ func (s session) awaitWork() bool {
 			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.carriable(permit) {
 				return false
 			}
-			if !s.mail.Posted() && !s.mail.Closed() {
+			if !s.mail.Woken() {
 				s.run.stay()
 			}
 			continue
 		}
 		s.note("idle")
-		s.wait(func() bool { return s.mail.Posted() || s.mail.Closed() || s.wantsNewRun() })
+		s.wait(func() bool { return s.mail.Woken() || s.wantsNewRun() })
 	}
 }

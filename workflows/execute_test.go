@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -38,6 +39,10 @@ type world struct {
 	asked  []contract.ModelRequest
 	ran    []contract.ToolRequest
 	listed []contract.CatalogRequest
+	// options are those with which each activity was asked for last.
+	options map[string]workflow.ActivityOptions
+	// published are the search attributes, in the order in which they were set.
+	published []temporal.SearchAttributes
 }
 
 // quiet drops what the SDK logs: a test says itself what matters to it.
@@ -49,7 +54,7 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	suite.SetLogger(quiet())
 	env := suite.NewTestWorkflowEnvironment()
 	workflows.Register(env, workflows.Options{})
-	interceptors := []interceptor.WorkerInterceptor{&ownID{}}
+	interceptors := []interceptor.WorkerInterceptor{&ownID{world: w}}
 	if w.notes != nil {
 		interceptors = append(interceptors, w.notes)
 	}
@@ -86,11 +91,22 @@ type ownID struct {
 	interceptor.WorkerInterceptorBase
 	interceptor.WorkflowInboundInterceptorBase
 	interceptor.WorkflowOutboundInterceptorBase
-	id string
+	id    string
+	world *world
 }
 
-func (*ownID) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &ownID{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}}
+func (o *ownID) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &ownID{world: o.world, WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}}
+}
+
+func (o *ownID) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	o.world.mu.Lock()
+	if o.world.options == nil {
+		o.world.options = map[string]workflow.ActivityOptions{}
+	}
+	o.world.options[name] = workflow.GetActivityOptions(ctx)
+	o.world.mu.Unlock()
+	return o.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)
 }
 
 func (o *ownID) Init(next interceptor.WorkflowOutboundInterceptor) error {
@@ -101,6 +117,11 @@ func (o *ownID) Init(next interceptor.WorkflowOutboundInterceptor) error {
 func (o *ownID) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
 	o.id = in.Args[0].(contract.SessionInput).WorkflowID()
 	return o.WorkflowInboundInterceptorBase.Next.ExecuteWorkflow(ctx, in)
+}
+
+func (o *ownID) UpsertTypedSearchAttributes(_ workflow.Context, attributes ...temporal.SearchAttributeUpdate) error {
+	o.world.published = append(o.world.published, temporal.NewSearchAttributes(attributes...))
+	return nil
 }
 
 func (o *ownID) GetInfo(ctx workflow.Context) *workflow.Info {

@@ -10,12 +10,15 @@ import (
 	"everstep/domain/progress"
 )
 
-// failureOf reads an activity's failure back into the error that it was.
-func failureOf(err error) *domain.Error { return lossOf(err).Err() }
-
 // lossOf reads how an activity ended that gave no reply.
 func lossOf(err error) progress.Loss {
-	loss := progress.Loss{Beat: heartbeatOf(err)}
+	var loss progress.Loss
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok && timeout.HasLastHeartbeatDetails() {
+		var beat contract.Heartbeat
+		if timeout.LastHeartbeatDetails(&beat) == nil {
+			loss.Beat = &beat
+		}
+	}
 	_, failed := errors.AsType[*temporal.ActivityError](err)
 	switch {
 	case temporal.IsCanceledError(err):
@@ -55,14 +58,4 @@ func refusal(err error) error {
 	own := domain.AsError(err)
 	return temporal.NewApplicationErrorWithOptions(own.Message, string(own.Kind),
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{own}})
-}
-
-// heartbeatOf returns the last heartbeat of an activity that timed out.
-func heartbeatOf(err error) *contract.Heartbeat {
-	var beat contract.Heartbeat
-	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
-	if !ok || !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
-		return nil
-	}
-	return &beat
 }

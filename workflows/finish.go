@@ -9,12 +9,10 @@ import (
 	"everstep/domain/hook"
 )
 
-// finish lets the last hooks run, gives the execution its terminal status and
-// says so to the outside.
 func (s session) finish() {
 	s.mail.Finish()
-	if err := s.failing(); err != nil {
-		fire(s, nil, domain.TriggerOnError, hook.Failure{Error: *err})
+	if err := executionError(s.state); err != nil {
+		fire(s.between(), domain.TriggerOnError, hook.Failure{Error: *err})
 	}
 	s.fire(domain.TriggerOnStop)
 	if len(s.state.StopSignals()) == 0 {
@@ -37,85 +35,64 @@ func (s session) finish() {
 	s.note("ended")
 }
 
-// failing is the error that ends the execution, if one does.
-func (s session) failing() *domain.Error {
-	signal, _ := s.state.StopSignal()
-	if signal.Reason != domain.ErrorForbade {
-		return nil
-	}
-	if err := executionError(s.state); err != nil {
-		return err
-	}
-	return &domain.Error{Kind: domain.Internal, Message: signal.Message, Source: signal.Source}
-}
-
-// emitEnd closes the execution's events.
 func (s session) emitEnd(outcome contract.Outcome) {
-	if outcome.Status != domain.StatusFailed {
-		s.emit(domain.AgentExecutionCompleted{
-			EventHeader: s.head(), Status: outcome.Status, StopReason: outcome.StopReason,
-			Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
+	if err := executionError(s.state); err != nil {
+		s.emit(domain.AgentExecutionFailed{
+			EventHeader: s.head(), StopReason: outcome.StopReason, Kind: err.Kind, Code: err.Code,
+			Source: domain.Shorten(err.Source, maxEventText), Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 		})
 		return
 	}
-	failed := domain.AgentExecutionFailed{
-		EventHeader: s.head(), StopReason: outcome.StopReason, Kind: domain.Internal,
+	s.emit(domain.AgentExecutionCompleted{
+		EventHeader: s.head(), Status: outcome.Status, StopReason: outcome.StopReason,
 		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
-	}
-	if err := executionError(s.state); err != nil {
-		failed.Kind, failed.Code, failed.Source = err.Kind, err.Code, domain.Shorten(err.Source, maxEventText)
-	}
-	s.emit(failed)
+	})
 }
 
-// describe sums up the newest execution of a state.
 func describe(agent domain.AgentID, state domain.AgentState, priced bool) contract.Outcome {
 	execution, _ := state.Execution()
 	reason, _ := state.StopReason()
 	outcome := contract.Outcome{
-		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(),
-		Status: state.Status(), StopReason: reason, Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
+		AgentID: agent, ExecutionID: execution.ID(), Number: state.ExecutionCount(), Status: state.Status(), StopReason: reason,
+		Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
 	}
-	if err := executionError(state); err != nil && outcome.Status == domain.StatusFailed {
+	if err := executionError(state); err != nil {
 		outcome.Kind, outcome.Code = err.Kind, err.Code
 	}
 	return outcome
 }
 
-// executionError is what made an execution fail: the error whose signal counts,
-// else the execution's own, else the newest.
+// executionError is what makes an execution fail, if anything does: the error
+// whose signal counts, else the execution's own, else the newest, else all that
+// the signal says.
 func executionError(state domain.AgentState) *domain.Error {
-	all := state.Errors()
 	signal, _ := state.StopSignal()
-	for i, err := range all {
-		if signal.Reason == domain.ErrorForbade && err.Message == signal.Message && err.Source == signal.Source {
-			return &all[i]
+	if signal.Reason != domain.ErrorForbade {
+		return nil
+	}
+	found := domain.Error{Kind: domain.Internal, Message: signal.Message, Source: signal.Source}
+	for _, err := range state.Errors() {
+		if found = err; err.Message == signal.Message && err.Source == signal.Source {
+			return &found
 		}
 	}
-	if execution, ok := state.Execution(); ok {
-		if own, failed := execution.Err(); failed {
-			return &own
-		}
+	execution, _ := state.Execution()
+	if own, failed := execution.Err(); failed {
+		found = own
 	}
-	if len(all) > 0 {
-		return &all[len(all)-1]
-	}
-	return nil
+	return &found
 }
 
-// publish sets the search attributes that the server knows.
 func (s session) publish(outcome contract.Outcome) {
 	var updates []temporal.SearchAttributeUpdate
 	for _, name := range s.in.Attributes {
 		key := temporal.NewSearchAttributeKeyKeyword(name)
-		switch name {
-		case contract.AttributeAgentStatus:
+		switch {
+		case name == contract.AttributeAgentStatus:
 			updates = append(updates, key.ValueSet(string(outcome.Status)))
-		case contract.AttributeStopReason:
-			if outcome.StopReason == "" {
-				updates = append(updates, key.ValueUnset())
-				continue
-			}
+		case name == contract.AttributeStopReason && outcome.StopReason == "":
+			updates = append(updates, key.ValueUnset())
+		case name == contract.AttributeStopReason:
 			updates = append(updates, key.ValueSet(string(outcome.StopReason)))
 		}
 	}

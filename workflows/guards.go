@@ -28,33 +28,25 @@ type guards struct {
 	misfits int
 }
 
-// A repetition is the newest step's tool calls and results, and how many steps
-// in a row had the same.
+// A repetition is the newest step's calls and results, and how many steps had the same.
 type repetition struct {
 	calls domain.Digest
 	steps int
 }
 
-// A failover counts the fallbacks that have taken over. The first model is that
-// which the execution began with, where one has.
+// A failover counts the fallbacks that have taken over from the first model.
 type failover struct {
 	used  int
 	first *domain.LLMConfig
 }
 
-// newGuards remember what an earlier run did.
 func newGuards(g contract.Guarded) *guards {
-	return &guards{
-		repetition: repetition{g.Calls, g.Repeated}, failover: failover{g.Fallback, g.Primary},
-		misguided: g.Misguided, misfits: g.Invalid,
-	}
+	return &guards{repetition{g.Calls, g.Repeated}, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
 }
 
-// carried writes down what the next run needs.
 func (g *guards) carried(to *contract.Guarded) {
-	to.Calls, to.Repeated = g.repetition.calls, g.repetition.steps
+	to.Calls, to.Repeated, to.Misguided, to.Invalid = g.repetition.calls, g.repetition.steps, g.misguided, g.misfits
 	to.Fallback, to.Primary = g.failover.used, g.failover.first
-	to.Misguided, to.Invalid = g.misguided, g.misfits
 }
 
 // forget begins another execution. It answers with the model that the one before
@@ -65,49 +57,41 @@ func (g *guards) forget() (restored *domain.LLMConfig) {
 	return restored
 }
 
-// misfit counts an answer that does not fit the response format.
 func (g *guards) misfit() int {
 	g.misfits++
 	return g.misfits
 }
 
-// sawMisguided counts steps in a row whose calls were all in vain.
 func (g *guards) sawMisguided(step bool) int {
+	g.misguided++
 	if !step {
 		g.misguided = 0
-		return 0
 	}
-	g.misguided++
 	return g.misguided
 }
 
-// sawCalls counts steps in a row that made the same calls; the zero digest is of
-// none.
+// sawCalls counts steps in a row that made the same calls; the zero digest is of none.
 func (g *guards) sawCalls(calls domain.Digest) int {
-	switch {
-	case calls == domain.Digest{}:
-		g.repetition = repetition{}
-	case calls != g.repetition.calls:
-		g.repetition = repetition{calls, 1}
-	default:
+	if calls != g.repetition.calls {
+		g.repetition = repetition{calls: calls}
+	}
+	if !calls.IsZero() {
 		g.repetition.steps++
 	}
 	return g.repetition.steps
 }
 
-// next finds the fallback that takes over from a model for an error.
 func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
-	for i := g.failover.used; i < len(fallbacks); i++ {
-		if !fallbacks[i].Takes(failure) {
-			continue
-		}
-		if g.failover.first == nil {
-			g.failover.first = &now
-		}
-		g.failover.used = i + 1
-		return fallbacks[i].Model, true
+	left := fallbacks[min(g.failover.used, len(fallbacks)):]
+	i := slices.IndexFunc(left, func(f domain.Fallback) bool { return f.Takes(failure) })
+	if i < 0 {
+		return domain.LLMConfig{}, false
 	}
-	return domain.LLMConfig{}, false
+	if g.failover.first == nil {
+		g.failover.first = &now
+	}
+	g.failover.used += i + 1
+	return left[i].Model, true
 }
 
 // guardBudget checks the budget before a step, unless the loop stops anyway:
@@ -125,7 +109,6 @@ func (s session) guardBudget() {
 	}
 }
 
-// reserve sets aside what the next inference may use; see Reserve.
 func (s session) reserve() (contract.Reservation, domain.Limit) {
 	return s.resolved.Reserve(s.budget(), s.Spent(), s.talk.Input(s.resolved))
 }
@@ -134,24 +117,23 @@ func (s session) reserve() (contract.Reservation, domain.Limit) {
 // limit; the empty one is that which lost attempts had taken of.
 func (s session) signalShort(limit domain.Limit) {
 	budget := s.budget()
-	if limit == "" {
+	switch {
+	case limit != "":
+	case budget.MaxTokens != nil:
 		limit = domain.LimitTokens
-		if budget.MaxTokens == nil {
-			limit = domain.LimitCost
-		}
+	default:
+		limit = domain.LimitCost
 	}
 	use, _ := budget.UseOf(limit, s.Spent(), s.now())
 	s.limited(use.TooShortSignal(s.talk.Input(s.resolved)))
 }
 
-// limited adds the stop by a limit.
 func (s session) limited(signal domain.StopSignal) {
 	signal.Source = progress.SourceBudget
 	s.Signal(signal)
 }
 
-// callsLeft is how many tool calls the budget still has; ok is false where it
-// sets no limit.
+// callsLeft is how many tool calls the budget still has; ok: it sets a limit.
 func (s session) callsLeft() (left int64, ok bool) {
 	limit := s.budget().MaxToolCalls
 	if limit == nil {
@@ -181,7 +163,6 @@ func (t *stepRun) guard() {
 	}
 }
 
-// guardFinish stops where the model ended in a way that the agent lists.
 func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
 	if r := t.content.Response; r != nil && slices.Contains(reasons, r.Finish) {
 		t.signal(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
@@ -192,8 +173,7 @@ func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
 // maxMisguided is how many steps in a row may ask for tools in vain.
 const maxMisguided = 3
 
-// guardCalls stops a model that asks, time and again, for tools that there are
-// not or with arguments that cannot be read. Each time it was told what is wrong.
+// guardCalls stops a model that asks, time and again, for what it was told is in vain.
 func (t *stepRun) guardCalls() {
 	taken := slices.ContainsFunc(t.content.ToolExecutions, func(e domain.ToolExecution) bool {
 		return e.Error == nil || e.Error.Kind != domain.Invalid ||
@@ -205,8 +185,6 @@ func (t *stepRun) guardCalls() {
 	}
 }
 
-// guardRepetition watches for steps in a row that make the same calls and get
-// the same results.
 func (t *stepRun) guardRepetition(limits domain.Repetition) {
 	switch n := t.guards.sawCalls(digestOfCalls(t.content.ToolExecutions)); {
 	case n < 2:
@@ -221,13 +199,12 @@ func (t *stepRun) guardRepetition(limits domain.Repetition) {
 	}
 }
 
-// digestOfCalls is of what was called, with what, and what came of it; zero
-// where nothing was.
+// digestOfCalls is of what was called and what came of it; zero where nothing was.
 func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 	if len(executions) == 0 {
 		return domain.Digest{}
 	}
-	parts := make([][]byte, 0, 4*len(executions))
+	var parts [][]byte
 	for _, e := range executions {
 		failed := ""
 		if e.Error != nil {
@@ -238,7 +215,6 @@ func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 	return domain.DigestOf(parts...)
 }
 
-// outputRetries is how often an invalid answer is asked for again.
 func (t *stepRun) outputRetries() int {
 	if g := t.resolved.Guards; g != nil && g.OutputRetries != nil {
 		return *g.OutputRetries
@@ -259,9 +235,8 @@ func (t *stepRun) takeGrace() {
 	t.interject("", domain.UserMessage("This is the last step that the budget allows, so no tools are available any more. Answer now with what you have."))
 }
 
-// failOver lets the next model take over that is set to do so for an error. The
-// step is over and stays as it is; the next one begins with the other model. It
-// answers false where none takes over.
+// failOver lets the next model take over that is set to do so for an error. The step
+// is over and stays as it is. It answers false where none takes over.
 func (t *stepRun) failOver(err *domain.Error) bool {
 	failure, ok := domain.FailureOf(err)
 	if !ok || t.noMore() {

@@ -1,10 +1,8 @@
 package workflows
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -16,25 +14,24 @@ import (
 
 // fire runs the hooks of a trigger, each on what the one before it made, and
 // returns what is at hand then. A hook that fails ends the execution and is the
-// last one that runs; so is one that forbids a call. Between two steps there is
-// no step.
-func fire[At any](s session, step *stepRun, trigger domain.Trigger, at At) At {
-	if s.resolved == nil {
+// last one that runs; so is one that forbids a call.
+func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
+	if t.resolved == nil {
 		return at
 	}
-	for _, spec := range s.resolved.Hooks {
+	for _, spec := range t.resolved.Hooks {
 		if spec.Trigger != trigger {
 			continue
 		}
-		next, err := runHook(hookRun{s, step, spec}, at)
+		next, err := runHook(hookRun{t, spec}, at)
 		if err != nil {
-			s.hookFailed(step, spec, err)
+			t.failedBy(spec, err)
 			return at
 		}
 		at = next
 		if call, ok := any(at).(hook.Call); ok {
 			if _, blocked := call.Blocked(); blocked {
-				step.blockedBy(spec.Name)
+				t.blockedBy(spec.Name)
 				return at
 			}
 		}
@@ -42,11 +39,15 @@ func fire[At any](s session, step *stepRun, trigger domain.Trigger, at At) At {
 	return at
 }
 
-// fire runs the hooks of a trigger at which nothing but the state is at hand.
-func (s session) fire(trigger domain.Trigger) { fire(s, nil, trigger, hook.Nothing{}) }
+// fire runs the hooks of a trigger between two steps.
+func (s session) fire(trigger domain.Trigger) {
+	if s.resolved != nil && len(s.resolved.Hooks) > 0 {
+		fire(s.between(), trigger, hook.Nothing{})
+	}
+}
 
-// hookFailed ends the execution: the error is its own, and nothing more starts.
-func (s session) hookFailed(step *stepRun, spec contract.HookSpec, err error) {
+// failedBy ends the execution: the error is its own, and nothing more starts.
+func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 	// Whoever wrote the hook wrote its error.
 	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
 	if typed, ok := errors.AsType[*domain.Error](err); ok {
@@ -54,43 +55,39 @@ func (s session) hookFailed(step *stepRun, spec contract.HookSpec, err error) {
 	}
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q, version %d, at %s: %s", spec.Name, spec.Version, spec.Trigger, own.Message), domain.MaxReason)
-	step.hookFailed()
-	s.fail(&own)
+	t.hookFailed()
+	t.fail(&own)
 }
 
-// A hookRun is one hook that runs, within a step where there is one.
 type hookRun struct {
-	session
-	step *stepRun
+	*stepRun
 	spec contract.HookSpec
 }
 
-// runHook runs one hook and takes over what it did.
 func runHook[At any](r hookRun, at At) (At, error) {
 	h := r.hook(r.spec)
+	var reply contract.HookReply
+	var err error
 	if r.spec.IO {
-		reply, err := r.ask(at)
-		if err != nil {
+		if reply, err = r.ask(at); err != nil {
 			return at, err
 		}
-		return adopt(r, at, reply)
 	}
-	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.whole(), At: at}
-	made, err := hook.Run(h, given)
+	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.state.WithMessageStore(r.talk.store()), At: at}
+	made := given
+	if r.spec.IO {
+		made, err = hook.Adopt(given, reply)
+	} else if made, err = hook.Run(h, given); err == nil {
+		err = hook.CheckAt(at, made.At)
+	}
+	if err == nil {
+		err = r.take(given.State, made.State, made.Stops(), made.Continues())
+	}
 	if err != nil {
-		return at, err
-	}
-	if err := hook.CheckAt(at, made.At); err != nil {
-		return at, err
-	}
-	if err := r.take(given.State, made.State, made.Stops(), made.Continues()); err != nil {
 		return at, err
 	}
 	return made.At, nil
 }
-
-// whole is the state with the messages that this run holds.
-func (r hookRun) whole() domain.AgentState { return r.state.WithMessageStore(r.talk.store()) }
 
 // take makes what a hook did to the state that of the session.
 func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, goOn bool) error {
@@ -120,35 +117,25 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 		for _, signal := range added {
 			made = made.WithErrorOf(signal, r.now())
 		}
-		r.step.halt()
+		r.halt()
 	}
 	before := r.state
 	r.adopt(made)
 	for _, e := range made.AddedSince(given) {
-		if r.step != nil {
-			r.step.interject(e.Section, e.Message)
-		} else {
-			r.interject(e.Section, e.Message)
-		}
+		r.interject(e.Section, e.Message)
 	}
 	r.announce(r.state)
-	r.follow(before)
-	return nil
-}
-
-// follow brings the rest of the session in line with a state that a hook has
-// changed: the time limits, and the system prompt in force. Another model or
-// response format is resolved before the next step.
-func (r hookRun) follow(before domain.AgentState) {
+	// The rest of the session follows: the time limits, and the system prompt in
+	// force. Another model or response format is resolved before the next step.
 	if was, _ := before.Budget(); !sameTime(was, r.budget()) {
 		r.mail.WatchTime()
 	}
 	if prompt := r.state.SystemPrompt(); prompt != before.SystemPrompt() {
 		r.prompted(prompt)
 	}
+	return nil
 }
 
-// sameTime reports whether two budgets have the same time limits.
 func sameTime(a, b domain.ExecutionBudget) bool {
 	same := a.MaxSeconds == b.MaxSeconds || a.MaxSeconds != nil && b.MaxSeconds != nil && *a.MaxSeconds == *b.MaxSeconds
 	return same && (a.Deadline == b.Deadline || a.Deadline != nil && b.Deadline != nil && a.Deadline.Equal(*b.Deadline))
@@ -158,7 +145,7 @@ func sameTime(a, b domain.ExecutionBudget) bool {
 func (r hookRun) ask(at any) (contract.HookReply, error) {
 	r.note(fmt.Sprintf("hook %s at %s", r.spec.Name, r.spec.Trigger))
 	request := r.request(at)
-	if err := r.step.weigh(request); err != nil {
+	if err := r.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
 	permit, _ := r.mail.Permit(mailbox.ForHook)
@@ -166,22 +153,18 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	r.mail.DrainSignals()
 	switch {
 	case err == nil:
-		return reply, r.step.weigh(reply)
+		return reply, r.weigh(reply)
 	case temporal.IsCanceledError(err) && r.mail.Interrupted():
 		return contract.HookReply{}, nil
 	}
-	return contract.HookReply{}, failureOf(err)
+	return contract.HookReply{}, lossOf(err).Err()
 }
 
-// request is what a hook that is an activity gets to know.
 func (r hookRun) request(at any) contract.HookRequest {
 	execution, _ := r.state.Execution()
 	request := contract.HookRequest{
 		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: execution.ID(), Number: r.state.ExecutionCount(),
-		Metadata: r.state.Metadata(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
-	}
-	if r.step != nil {
-		request.Step = r.step.content.Number
+		Step: r.content.Number, Metadata: r.state.Metadata(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
 	}
 	if signal, ok := r.state.StopSignal(); ok {
 		request.Signal = &signal
@@ -190,78 +173,11 @@ func (r hookRun) request(at any) contract.HookRequest {
 	case hook.Answer:
 		request.Answer, request.Response = &at.Message, &at.Response
 	case hook.Call:
-		request.Call, request.ToolExecutionID = &at.Call, r.step.content.ID.Tool(at.Position)
+		request.Call, request.ToolExecutionID = &at.Call, r.content.ID.Tool(at.Position)
 	case hook.Result:
 		request.Result = &at.Execution
 	case hook.Failure:
 		request.Error = &at.Error
 	}
 	return request
-}
-
-// adopt does what a hook that is an activity wants done.
-func adopt[At any](r hookRun, at At, reply contract.HookReply) (At, error) {
-	given := r.whole()
-	made := given
-	var err error
-	if len(reply.Say) > 0 {
-		if made, err = made.WithMessages(domain.SectionMessages, reply.Say, r.now()); err != nil {
-			return at, err
-		}
-	}
-	for _, key := range sortedKeys(reply.Note) {
-		value := reply.Note[key]
-		if string(bytes.TrimSpace(value)) == "null" {
-			value = nil
-		}
-		if made, err = made.WithMetadata(key, value, r.now()); err != nil {
-			return at, err
-		}
-	}
-	var stops []domain.StopSignal
-	if reply.Stop != nil {
-		stop := *reply.Stop
-		if stop.Reason == "" {
-			stop.Reason = domain.StopRequested
-		}
-		stops = append(stops, stop)
-	}
-	if reply.Answer != nil {
-		if err := hook.CheckAt(hook.Answer{}, hook.Answer{Message: *reply.Answer}); err != nil {
-			return at, err
-		}
-	}
-	if err := r.take(given, made, stops, reply.Continue); err != nil {
-		return at, err
-	}
-	switch at := any(&at).(type) {
-	case *hook.Answer:
-		if reply.Answer != nil {
-			at.Message = *reply.Answer
-		}
-	case *hook.Call:
-		if reply.Call != nil {
-			at.Call = *reply.Call
-		}
-		if reply.Block != "" {
-			*at = at.Block(reply.Block)
-		}
-	case *hook.Result:
-		if reply.Content != nil {
-			at.Execution.Value, at.Execution.Error = *reply.Content, nil
-		}
-	}
-	return at, nil
-}
-
-// sortedKeys makes an order of what has none.
-func sortedKeys(m domain.Metadata) []string {
-	keys := make([]string, 0, len(m))
-	// They are sorted right after.
-	//workflowcheck:ignore
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -33,10 +33,8 @@ const (
 	over
 )
 
-// infer asks for the step's answer and joins it to the transcript.
 func (t *stepRun) infer() { (&inference{stepRun: t}).run() }
 
-// run asks until the answer is taken or the step is over.
 func (i *inference) run() course {
 	for {
 		permit, room, ok := i.prepare()
@@ -73,18 +71,16 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	return permit, room.Within(bound), true
 }
 
-// attempt makes one inference activity and decides what follows from its end.
 func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) course {
 	reply, err := i.ask(permit, i.demand(room))
 	var why *domain.Error
-	switch {
-	case err != nil:
-		why = failureOf(err)
-	case reply.Outcome == contract.BilledFailure:
-		why = progress.WhyUnanswered(reply)
-	}
-	if err == nil {
+	if err != nil {
+		why = lossOf(err).Err()
+	} else {
 		i.tries += max(reply.Tries, 1)
+		if reply.Outcome == contract.BilledFailure {
+			why = progress.WhyUnanswered(reply)
+		}
 	}
 	if why != nil {
 		if c, shorter := i.overflowed(why, err == nil); shorter {
@@ -152,9 +148,8 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 	return c, c == over || i.talk.Input(i.resolved) < before
 }
 
-// summarise asks the model for a summary of what comes before the boundary, as
-// a part of the step: its usage counts there. It answers again where that is not
-// worth its price.
+// summarise asks for a summary of what comes before the boundary, as a part of the
+// step. It answers again where that is not worth its price.
 func (i *inference) summarise() course {
 	plan, worth := i.talk.plan(i.root, i.resolved)
 	if !worth {

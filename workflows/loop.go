@@ -31,7 +31,6 @@ func (s session) runExecution() {
 	}
 }
 
-// loop runs steps until something stops it, or the run has to continue as new.
 func (s session) loop() {
 	for {
 		if s.outgrown() {
@@ -55,7 +54,7 @@ func (s session) loop() {
 func (s session) runStep() {
 	step := s.startStep()
 	step.takeGrace()
-	step.want(fire(s, step, domain.TriggerBeforeInference, step.request))
+	step.want(fire(step, domain.TriggerBeforeInference, step.request))
 	step.enter(open)
 	if step.halted {
 		step.learn(progress.CutOff{By: progress.HookBefore})
@@ -67,13 +66,12 @@ func (s session) runStep() {
 		step.runTools()
 	}
 	step.settle()
-	fire(s, step, domain.TriggerAfterStep, hook.Nothing{})
+	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	step.guard()
 	step.keep()
 	s.completeStep()
 }
 
-// beginExecution begins the one that waits.
 func (s session) beginExecution() {
 	next := s.mail.Take()
 	events := s.restart()
@@ -90,12 +88,14 @@ func (s session) beginExecution() {
 	}
 	budget, prior := s.in.Definition.Budget.CappedBy(next.Budget), domain.Spent{}
 	if next.GoesOn {
-		budget, prior = next.Budget, s.inherit()
-		s.startHere()
+		budget, prior = next.Budget, s.Spent()
+		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it
+			prior = s.in.Carry.Prior
+		}
 	}
 	id := s.nextExecutionID()
 	s.mail.Begin()
-	s.enterExecution(id, budget, prior)
+	s.enterExecution(id, budget, next.GoesOn, prior)
 	s.talk.begin(s.root, id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.
@@ -104,15 +104,6 @@ func (s session) beginExecution() {
 	execution, _ := s.state.Execution()
 	origin, _ := execution.Origin()
 	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID})
-}
-
-// inherit is what the execution that goes on finds spent of its budget. Where
-// the one before was another workflow's, the carry has said so.
-func (s session) inherit() domain.Spent {
-	if s.in.GoOn != nil {
-		return s.in.Carry.Prior
-	}
-	return s.Spent()
 }
 
 // mayBegin reports whether the next step may begin: hooks have a say, then the

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -16,8 +15,7 @@ func rerouted(billed bool) (contract.ModelReply, error) {
 	if billed {
 		return contract.ModelReply{Outcome: contract.BilledFailure, Error: err, Tries: 1, Spent: domain.Usage{InputTokens: 5, Estimated: true}}, nil
 	}
-	return contract.ModelReply{}, temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind),
-		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{err}})
+	return contract.ModelReply{}, refused(err)
 }
 
 // TestARateLimitThatComes makes the limit be looked for anew, a bounded number of

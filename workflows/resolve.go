@@ -21,20 +21,10 @@ type definition struct {
 // have it.
 func (d *definition) recheckLimit() { d.outdated = d.resolved != nil && d.resolved.RateLimit != nil }
 
-// drop is for another model.
-func (d *definition) drop() { d.resolved = nil }
-
-// expire has a worker say again what the definition means.
-func (d *definition) expire() { d.outdated = true }
-
-// limit changes nothing but the model's rate limit.
-func (d *definition) limit(limit *contract.RateLimit) {
-	kept := *d.resolved
-	kept.RateLimit = limit
-	d.take(&kept)
-}
-
-// take makes a definition the one in force.
+// drop is for another model, expire has a worker say again what the definition
+// means, and take puts one in force.
+func (d *definition) drop()                            { d.resolved = nil }
+func (d *definition) expire()                          { d.outdated = true }
 func (d *definition) take(resolved *contract.Resolved) { d.resolved, d.outdated = resolved, false }
 
 // prompted puts another system prompt in force.
@@ -45,7 +35,6 @@ func (d *definition) prompted(prompt string) {
 	d.resolved = &changed
 }
 
-// price is the model's, nil where it has none.
 func (d *definition) price() *domain.Price {
 	if d.resolved == nil {
 		return nil
@@ -75,17 +64,12 @@ func (s session) resolveAgain(permit mailbox.Permit) bool {
 	return !s.outdated && len(s.state.StopSignals()) == signals
 }
 
-// stale reports whether the definition has to be resolved: it was not, or for
-// another model or response format, or what a worker said may be no longer true.
+// stale reports whether what a worker said may be no longer true, and changed
+// whether it is of another model or response format, or was never asked for.
 func (s session) stale() bool { return s.outdated || s.changed() }
-
-// changed reports whether what is resolved is another definition, or nothing.
 func (s session) changed() bool {
-	if s.resolved == nil {
-		return true
-	}
-	of := s.resolved.Definition
-	return !of.Model.Equal(s.state.LLMConfig()) || !of.Format.Equal(s.state.ResponseFormat())
+	return s.resolved == nil || !s.resolved.Definition.Model.Equal(s.state.LLMConfig()) ||
+		!s.resolved.Definition.Format.Equal(s.state.ResponseFormat())
 }
 
 // list makes the definition the one in force, with what a worker adds to it.
@@ -94,16 +78,18 @@ func (s session) list(permit mailbox.Permit) {
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
 	s.note("resolving the definition")
-	catalog, err := mailbox.Await(permit, s.listOptions("resolve"), contract.ListTools, contract.CatalogRequest{Definition: definition})
+	catalog, err := mailbox.Await(permit, s.briefOptions(listTimeout, s.tryLimit(), "resolve"), contract.ListTools, contract.CatalogRequest{Definition: definition})
 	if err != nil {
 		if !s.mail.Stopped() {
-			s.fail(failureOf(err))
+			s.fail(lossOf(err).Err())
 		}
 		return
 	}
 	if !s.changed() {
 		// Only the limit may be another: tools and all else stay as they were.
-		s.limit(catalog.RateLimit)
+		kept := *s.resolved
+		kept.RateLimit = catalog.RateLimit
+		s.take(&kept)
 		return
 	}
 	resolved := contract.Resolved{
@@ -127,11 +113,10 @@ func (s session) list(permit mailbox.Permit) {
 // requireHooks fails the workflow task unless the worker has all the hooks of
 // the execution, before any of them is due.
 func (s session) requireHooks() {
-	if s.resolved == nil {
-		return
-	}
-	for _, spec := range s.resolved.Hooks {
-		s.hook(spec)
+	if s.resolved != nil {
+		for _, spec := range s.resolved.Hooks {
+			s.hook(spec)
+		}
 	}
 }
 

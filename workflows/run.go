@@ -23,65 +23,47 @@ type run struct {
 	// before anything else.
 	copying *contract.RecordRequest
 	// number counts the runs of the chain, this one included.
-	number       int
-	continuation continuation
+	number int
+	// stays says that an idle session cannot continue as new: its next execution
+	// will say why.
+	stays bool
 	// successor is what the next run starts with, where this one continues.
-	successor contract.SessionInput
+	successor *contract.SessionInput
 }
 
-// A continuation says how a run ends; zero: it is not decided.
-type continuation int
-
-const (
-	// cannotContinueAsNew is an idle session's that should: its next execution
-	// will say why.
-	cannotContinueAsNew continuation = iota + 1
-	continueAsNew
-)
-
-// newRun is the one that takes over a carry; the first one's is zero.
+// newRun takes over a carry; the first run's is zero.
 func newRun(carry contract.Carry) *run {
 	return &run{
 		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
 }
 
-// ends reports whether the next run takes over.
-func (r *run) ends() bool { return r.continuation == continueAsNew }
+func (r *run) ends() bool { return r.successor != nil }
 
-// stay says that an idle session cannot continue as new.
-func (r *run) stay() { r.continuation = cannotContinueAsNew }
+func (r *run) stay() { r.stays = true }
 
-// copyFirst lets messages be copied to storage before anything else.
 func (r *run) copyFirst(messages *contract.RecordRequest) {
 	if r.copying = messages; messages != nil {
 		r.stored = messages.Log.Length
 	}
 }
 
-// copied notes where what was to be copied is.
 func (r *run) copied(segment contract.Segment) {
 	r.segments, r.copying = append(slices.Clip(r.segments), segment), nil
 	r.inheritedSegments = r.segments
 }
 
-// recorded notes where messages of this run are.
 func (r *run) recorded(segment contract.Segment) {
-	r.segments = append(r.segments, segment)
-	r.stored = segment.To
+	r.segments, r.stored = append(r.segments, segment), segment.To
 }
 
-// continueWith makes an input the next run's.
-func (r *run) continueWith(in contract.SessionInput) { r.continuation, r.successor = continueAsNew, in }
+func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
-// outgrown reports whether the run has become long enough to end.
-func (s session) outgrown() bool {
-	return s.info.GetContinueAsNewSuggested() || s.mail.Full()
-}
+func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
 
 // wantsNewRun reports whether an idle session is to continue as new.
 func (s session) wantsNewRun() bool {
-	return s.run.continuation != cannotContinueAsNew && s.outgrown()
+	return !s.run.stays && s.outgrown()
 }
 
 // carriable makes the run ready to continue as new: with storage the live
@@ -90,12 +72,14 @@ func (s session) wantsNewRun() bool {
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
 func (s session) carriable(permit mailbox.Permit) bool {
+	storage := s.resolved != nil && s.resolved.Storage
 	var unstored *domain.Error
-	if s.resolved != nil && s.resolved.Storage {
+	if storage {
 		unstored = s.storeSegment(permit)
 	}
 	s.awaitHandlers()
-	if !s.quiet() {
+	active, stopped := s.state.HasActiveExecution(), s.mail.Stopped()
+	if active && stopped || !active && s.mail.Woken() {
 		return false
 	}
 	// What could not be stored may still be short enough to be carried, or can
@@ -105,7 +89,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 		s.run.continueWith(in)
 		return true
 	}
-	if s.resolved != nil && s.state.HasActiveExecution() && s.resolved.Compacts() && !s.resolved.Storage && s.talk.force() {
+	if s.resolved != nil && active && s.resolved.Compacts() && !storage && s.talk.force() {
 		return false
 	}
 	if unstored != nil {
@@ -115,18 +99,8 @@ func (s session) carriable(permit mailbox.Permit) bool {
 	return false
 }
 
-// awaitHandlers lets every handler answer before the run ends.
 func (s session) awaitHandlers() {
 	s.wait(func() bool { return workflow.AllHandlersFinished(s.root) })
-}
-
-// quiet reports whether nothing wants to be done in this run first.
-func (s session) quiet() bool {
-	stopped := s.mail.Stopped()
-	if s.state.HasActiveExecution() {
-		return !stopped
-	}
-	return !s.mail.Posted() && !s.mail.Closed()
 }
 
 // contextLost ends the execution in progress. An idle session just stays.
@@ -146,68 +120,64 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 	}
 	s.note("continuing as new")
 	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
-	segment, err := mailbox.Await(permit, s.recordOptions("record the transcript"), contract.Record, request)
+	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, s.tryLimit(), "record the transcript"), contract.Record, request)
 	if err != nil {
-		return failureOf(err)
+		return lossOf(err).Err()
 	}
 	s.run.recorded(segment)
 	return nil
 }
 
-// copyMessages writes the messages that the earlier workflow holds to storage,
-// where they are too long to be carried.
+// copyMessages stores what an earlier workflow holds, where it is too long to be carried.
 func (s session) copyMessages() {
 	if s.run.copying == nil || s.resolved == nil {
 		return
 	}
 	permit, ok := s.mail.Permit(mailbox.BetweenSteps)
-	if !ok {
+	switch {
+	case !ok:
 		return
-	}
-	if !s.resolved.Storage {
+	case !s.resolved.Storage:
 		s.contextLost(domain.Errorf(domain.TooLarge,
 			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
 		return
 	}
 	s.note("copying the conversation")
-	segment, err := mailbox.Await(permit, s.recordOptions("copy the transcript"), contract.Record, *s.run.copying)
+	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, s.tryLimit(), "copy the transcript"), contract.Record, *s.run.copying)
 	switch {
 	case err == nil:
 		s.run.copied(segment)
 	case !s.mail.Stopped():
-		s.contextLost(failureOf(err))
+		s.contextLost(lossOf(err).Err())
 	}
 }
 
 // handed is the input of the next run, if it can be handed on. Where the rest
 // leaves little room, the state is made to fit.
-func (s session) handed() (contract.SessionInput, *domain.Error) {
+func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 	if s.talk.SizeFrom(s.carriedFrom()) > domain.MaxCarriedMessages {
-		return contract.SessionInput{}, domain.Errorf(domain.TooLarge,
+		return in, domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
-	var tooLarge error
+	var err error
 	for _, limit := range []int{domain.MaxMessage, domain.MaxCarriedState} {
-		carry, err := s.carry(limit)
-		if err != nil {
-			return contract.SessionInput{}, domain.AsError(err)
+		var carry contract.Carry
+		if carry, err = s.carry(limit); err != nil {
+			break
 		}
-		in := s.in
+		in = s.in
 		in.Prompt, in.Budget, in.Carry, in.GoOn = "", domain.ExecutionBudget{}, &carry, nil
-		if tooLarge = domain.CheckFits("what the next run needs", in, domain.MaxPayload); tooLarge == nil {
+		if err = domain.CheckFits("what the next run needs", in, domain.MaxPayload); err == nil {
 			return in, nil
 		}
 	}
-	return contract.SessionInput{}, domain.AsError(tooLarge)
+	return in, domain.AsError(err)
 }
 
 // carry is what the next run needs of this one, its state within a limit. The
 // last step stays, as it holds the answer so far.
 func (s session) carry(limit int) (contract.Carry, error) {
 	state, err := json.Marshal(s.state.WithStepsFolded(true).WithStepsWithin(limit))
-	if err != nil {
-		return contract.Carry{}, err
-	}
 	carry := contract.Carry{
 		State: state, Resolved: s.resolved, Segments: s.run.segments, Copy: s.run.copying,
 		Runs: s.run.number, Outcome: s.archive.outcome,
@@ -216,7 +186,7 @@ func (s session) carry(limit int) (contract.Carry, error) {
 	s.mail.Carry(&carry)
 	s.guards.carried(&carry.Guarded)
 	s.talk.Carry(&carry, s.carriedFrom(), s.resolved)
-	return carry, nil
+	return carry, err
 }
 
 // carriedFrom is the index of the first message that the next run needs: the first
@@ -229,9 +199,8 @@ func (s session) carriedFrom() int {
 	return s.talk.Needed(s.run.stored)
 }
 
-// continueAsNew hands the session to a new run of the same workflow.
 func (s session) continueAsNew(ctx workflow.Context) error {
 	s.note("continuing as new")
 	s.mail.Disarm()
-	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), s.run.successor)
+	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), *s.run.successor)
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -31,8 +32,7 @@ type given struct {
 	info    *workflow.Info
 }
 
-// newSession makes the session that the input describes: a new one, or the one
-// that an earlier run handed over.
+// newSession makes a new session, or takes over what an earlier run handed on.
 func newSession(ctx workflow.Context, in contract.SessionInput, options Options) (session, error) {
 	if err := checkOwnID(ctx, in); err != nil {
 		return session{}, err
@@ -48,7 +48,7 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
-		run: newRun(carry), archive: newArchive(carry),
+		run: newRun(carry), archive: &archive{outcome: carry.Outcome},
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:
@@ -64,42 +64,33 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 	return s, s.create()
 }
 
-// create makes the session of an agent that has done nothing yet.
+// create makes the session of an agent that has done nothing yet. A client refuses
+// what is refused here first, with its exit code; this is for those who start the
+// workflow otherwise.
 func (s session) create() error {
-	if err := checkInput(s.in); err != nil {
-		return err
-	}
-	if err := s.agent.create(s.in); err != nil {
+	if err := cmp.Or(checkAgent(s.in), checkStart(s.in.Prompt, s.in.Budget)); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget})
-	return nil
+	return s.agent.create(s.in)
 }
 
-// resume takes over what the run before handed on.
 func (s session) resume(carry contract.Carry) error {
 	if err := s.agent.resume(carry); err != nil {
 		return err
 	}
-	if err := s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain()); err != nil {
-		return err
-	}
 	s.requireHooks()
-	return nil
+	return s.talk.resume(carry, s.in.Definition.Compiler, s.state.Chain())
 }
 
-// goOn begins the execution that goes on from the one that an earlier workflow
-// of the agent has ended with, whose carry the session takes over. The input is
-// a client's: what is wrong with it is refused.
+// goOn begins the execution that goes on from the one with which an earlier workflow
+// of the agent has ended. The input is a client's: what is wrong with it is refused.
 func (s session) goOn(carry contract.Carry) error {
 	g := *s.in.GoOn
-	if err := checkAgent(s.in); err != nil {
+	if err := cmp.Or(checkAgent(s.in), g.Budget.Check()); err != nil {
 		return err
 	}
 	if err := s.resume(carry); err != nil {
-		return err
-	}
-	if err := g.Budget.Check(); err != nil {
 		return err
 	}
 	if !s.state.Status().Terminal() || s.state.Status() == domain.StatusCompleted {
@@ -112,21 +103,17 @@ func (s session) goOn(carry contract.Carry) error {
 			return err
 		}
 	}
-	if err := s.talk.Check(); err != nil {
-		return err
-	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true})
-	return nil
+	return s.talk.Check()
 }
 
 // ownID is the version from which an agent runs under its own workflow id only.
 // It is recorded where another id is met, and nowhere else. It must never change.
 const ownID = "own-id"
 
-// checkOwnID refuses what was started under an id that is not the agent's: who
-// reaches the server past all clients would have agents that no command finds. A
-// run that goes on from another is of an agent that was let begin: only the
-// server says that it does.
+// checkOwnID refuses what was started under an id that is not the agent's, which no
+// command would find. A run that goes on from another, as only the server can say,
+// is of an agent that was let begin.
 func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 	info := workflow.GetInfo(ctx)
 	if info.ContinuedExecutionRunID != "" {
@@ -146,37 +133,21 @@ func checkOwnID(ctx workflow.Context, in contract.SessionInput) error {
 	return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
 }
 
-// checkInput refuses what no client of ours sends. A client refuses it first,
-// with its exit code; this is for those who start the workflow otherwise.
-func checkInput(in contract.SessionInput) error {
-	if err := checkAgent(in); err != nil {
-		return err
-	}
-	return checkStart(in.Prompt, in.Budget)
-}
-
-// checkAgent refuses what no agent can be.
 func checkAgent(in contract.SessionInput) error {
-	if in.AgentID.IsZero() {
-		return domain.Errorf(domain.Invalid, "agent_id: is missing")
+	var err error
+	switch {
+	case in.AgentID.IsZero():
+		err = domain.Errorf(domain.Invalid, "agent_id: is missing")
+	case in.Name != "":
+		err = domain.CheckAgentName(in.Name)
 	}
-	if in.Name != "" {
-		if err := domain.CheckAgentName(in.Name); err != nil {
-			return err
-		}
-	}
-	return in.Definition.Check()
+	return cmp.Or(err, in.Definition.Check())
 }
 
-// checkStart refuses a prompt or a budget that no execution can begin with.
 func checkStart(prompt string, budget domain.ExecutionBudget) error {
-	if err := domain.CheckPrompt(prompt); err != nil {
-		return err
-	}
-	return budget.Check()
+	return cmp.Or(domain.CheckPrompt(prompt), budget.Check())
 }
 
-// nextExecutionID derives the id of the execution that would begin next.
 func (s session) nextExecutionID() domain.ExecutionID {
 	return s.in.AgentID.Execution(s.info.FirstRunID, s.state.ExecutionCount()+1)
 }

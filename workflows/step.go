@@ -11,18 +11,19 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A stepRun is the step in progress. It alone writes what it holds.
+// A stepRun is the step in progress. It alone writes what it holds. For hooks that
+// run between two steps it is of no number.
 type stepRun struct {
 	session
 	execution domain.ExecutionID
 	content   progress.Step
 	phase     phase
 	attempts
-	// request is what hooks and guards want of its inference.
+	// request is what hooks and guards want of its inference; at is the index of the
+	// message that holds the calls.
 	request hook.Request
 	calls   []domain.ToolCall
-	// at is the index of the message that holds the calls.
-	at int
+	at      int
 	// halted says that a hook or a tool has asked to stop: nothing of the step
 	// begins any more.
 	halted bool
@@ -58,7 +59,6 @@ const (
 	inTheFormat
 )
 
-// hooked is what a step knows of its hooks.
 type hooked struct {
 	// failed says that one has failed, after which no other one runs.
 	failed bool
@@ -68,7 +68,6 @@ type hooked struct {
 	blocker string
 }
 
-// startStep numbers the next step and makes it the one in progress.
 func (s session) startStep() *stepRun {
 	execution, _ := s.state.Execution()
 	number := s.state.StepCount() + 1
@@ -78,16 +77,18 @@ func (s session) startStep() *stepRun {
 	return step
 }
 
-// enter lets the step come further.
+// between is no step, for what happens between two.
+func (s session) between() *stepRun {
+	execution, _ := s.state.Execution()
+	return &stepRun{session: s, execution: execution.ID()}
+}
+
 func (t *stepRun) enter(p phase) { t.phase = p }
 
-// asks notes the model that the step's inference is asked of.
 func (t *stepRun) asks(model string) { t.content.Model = model }
 
-// want notes what hooks and guards want of the inference.
 func (t *stepRun) want(request hook.Request) { t.request = request }
 
-// settle ends the time in which messages wait.
 func (t *stepRun) settle() {
 	t.phase = settled
 	for _, e := range t.pending {
@@ -102,7 +103,6 @@ func (t *stepRun) learn(fact progress.Fact) {
 	t.content = t.content.With(fact, progress.At{Time: t.now(), Price: t.price(), Stopped: t.mail.CutOff()})
 }
 
-// keep writes the step as it stands into the state.
 func (t *stepRun) keep() { t.agent.keep(t.content.AgentStep) }
 
 // say adds a message of the step to the transcript and to the step's output.
@@ -112,38 +112,21 @@ func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, ta
 	t.content.Output = append(t.content.Output, t.talk.add(section, m, digest, tag, t.now()))
 }
 
-// takeCalls makes the calls of the newest message those of the step.
 func (t *stepRun) takeCalls(calls []domain.ToolCall, at int) { t.calls, t.at = calls, at }
 
-// callAs makes a call what a hook has made of it.
 func (t *stepRun) callAs(i int, call domain.ToolCall) { t.content.ToolExecutions[i].Call = call }
+func (t *stepRun) callStarted(i int)                  { t.content.ToolExecutions[i].StartedAt = t.now() }
 
-// callStarted notes that a call begins.
-func (t *stepRun) callStarted(i int) { t.content.ToolExecutions[i].StartedAt = t.now() }
-
-// callChanged makes a call's outcome what a hook has made of it.
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error = value, err
 }
 
-// repeatFor asks for another step, where nothing asks to stop.
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
 
-// halt lets nothing of the step begin any more.
-func (t *stepRun) halt() {
-	if t != nil {
-		t.halted = true
-	}
-}
+func (t *stepRun) halt() { t.halted = true }
 
-// hookFailed lets no other hook run at a call's end.
-func (t *stepRun) hookFailed() {
-	if t != nil {
-		t.halted, t.hooked.failed = true, true
-	}
-}
+func (t *stepRun) hookFailed() { t.halted, t.hooked.failed = true, true }
 
-// blockedBy notes which hook has forbidden a call.
 func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
 
 // maxHooked bounds what the hooks of one step that are activities may put into
@@ -154,7 +137,7 @@ const maxHooked = 8 << 20
 // weigh counts what a hook that is an activity gets or answers.
 func (t *stepRun) weigh(value any) error {
 	encoded, err := json.Marshal(value)
-	if err != nil || t == nil {
+	if err != nil || t.content.Number == 0 {
 		return err
 	}
 	if t.hooked.bytes += len(encoded); t.hooked.bytes > maxHooked {
@@ -166,36 +149,29 @@ func (t *stepRun) weigh(value any) error {
 // interject adds a message that a hook or guard has made, as a trace of the
 // step where there is one. It waits where it would part a call from its result.
 func (t *stepRun) interject(section string, m domain.Message) {
-	if t.phase == open || t.phase == inTools {
+	switch {
+	case t.phase == open || t.phase == inTools:
 		t.pending = append(t.pending, domain.Entry{Section: section, Message: m})
-		return
+	case t.content.Number == 0:
+		m.ID = t.execution.Message(t.talk.Len())
+		tag := domain.Tag{AgentID: t.in.AgentID, ExecutionID: t.execution, Trace: true}
+		t.talk.add(section, m, fingerprint(m, t.talk.Log().Chain()), tag, t.now())
+	default:
+		m.ID = domain.MessageID{}
+		t.say(section, m, fingerprint(m, t.talk.Log().Chain()), domain.Tag{Trace: true})
+		t.keep()
 	}
-	m.ID = domain.MessageID{}
-	t.say(section, m, fingerprint(m, t.talk.Log().Chain()), domain.Tag{Trace: true})
-	t.keep()
-}
-
-// interject adds a message that a hook has made between two steps.
-func (s session) interject(section string, m domain.Message) {
-	execution, _ := s.state.Execution()
-	m.ID = execution.ID().Message(s.talk.Len())
-	tag := domain.Tag{AgentID: s.in.AgentID, ExecutionID: execution.ID(), Trace: true}
-	s.talk.add(section, m, fingerprint(m, s.talk.Log().Chain()), tag, s.now())
 }
 
 // fingerprint is the digest of a message that a hook has made. The message
 // follows from what history holds, so its encoding may change with a version:
 // a transcript that is read back with another digest is fetched anew.
 func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
-	encoded, err := json.Marshal(m)
-	if err != nil {
-		encoded = []byte(m.Text())
-	}
+	encoded, _ := json.Marshal(m)
 	return domain.DigestOf([]byte(beside.String()), encoded)
 }
 
-// callPermit is the permission for a call, or why nothing more of the step may
-// begin.
+// callPermit is the permission for a call, or why it may not begin.
 func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
 	permit, ok := t.mail.Permit(mailbox.ForCall)
 	switch {
@@ -207,7 +183,6 @@ func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
 	return permit, nil
 }
 
-// noMore reports whether nothing more of the step may begin.
 func (t *stepRun) noMore() bool { return t.mail.NoTools() || t.halted }
 
 // toolNames lists up to three names, for the one line that says what goes on.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,29 +18,18 @@ import (
 // exactly one result, whatever befell it.
 type toolBatch struct {
 	*stepRun
-	results []toolResult
-	// allowed and denied count the calls that the budget has room for, and
-	// those that it has not.
+	results []contract.ToolReply
+	// allowed and denied count the calls that the budget has room for or not; limit is
+	// max_tool_calls as it was when one was denied.
 	allowed, denied int64
-	// limit is max_tool_calls as it was when a call was denied.
-	limit domain.LimitUse
+	limit           domain.LimitUse
 	// running counts the calls that were begun, ended those of them that are over.
 	running, ended int
-	// tools is the list that the model is told in place of an unknown one.
-	tools string
 }
 
-// A toolResult is what came of a call.
-type toolResult struct {
-	contract.ToolReply
-	// began says that the call was begun.
-	began bool
-}
-
-// runTools makes the step's calls and joins their results in call order.
 func (t *stepRun) runTools() {
 	t.enter(inTools)
-	b := &toolBatch{stepRun: t, results: make([]toolResult, len(t.calls))}
+	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls))}
 	b.learn(progress.Wanted{Calls: b.calls})
 	for i := range b.calls {
 		b.begin(i)
@@ -66,7 +56,7 @@ func (b *toolBatch) begin(i int) {
 	call := b.calls[i]
 	permit, verdict := b.callPermit()
 	if verdict == nil {
-		made := fire(b.session, b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
+		made := fire(b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
 		call = made.Call
 		call.ID = b.calls[i].ID
 		b.callAs(i, call)
@@ -79,7 +69,7 @@ func (b *toolBatch) begin(i int) {
 	}
 	name := domain.Shorten(call.Name, maxEventText)
 	if verdict != nil {
-		b.end(i, toolResult{ToolReply: progress.Unanswered(verdict)})
+		b.end(i, progress.Unanswered(verdict))
 		b.emit(domain.ToolCallBlocked{
 			EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: name, Code: verdict.Code, Source: verdict.Source,
 		})
@@ -90,9 +80,14 @@ func (b *toolBatch) begin(i int) {
 	b.callStarted(i)
 	b.emit(domain.ToolCallStarted{EventHeader: b.head(), ToolExecutionID: b.content.ID.Tool(i), Tool: name})
 	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) {
-		b.end(i, toolResult{ToolReply: b.call(ctx, permit, i, call), began: true})
-		b.emitCompleted(b.content.ToolExecutions[i])
+		b.end(i, b.call(ctx, permit, i, call))
 		b.ended++
+		done := b.content.ToolExecutions[i]
+		event := domain.ToolCallCompleted{EventHeader: b.head(), ToolExecutionID: done.ID, Tool: name, Milliseconds: done.Duration().Milliseconds()}
+		if done.Error != nil {
+			event.Kind, event.Code = done.Error.Kind, done.Error.Code
+		}
+		b.emit(event)
 	})
 }
 
@@ -110,10 +105,7 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	case i >= domain.MaxToolCalls:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxToolCalls)
 	case !known:
-		if b.tools == "" {
-			b.tools = b.toolList()
-		}
-		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.tools)
+		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.toolList())
 	case limited && left <= 0:
 		b.denied++
 		b.limit, _ = b.budget().UseOf(domain.LimitToolCalls, b.Spent(), b.now())
@@ -123,10 +115,8 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	return nil
 }
 
-// maxToolList bounds the names that the model is told in place of an unknown one.
-const maxToolList = 1000
-
 func (b *toolBatch) toolList() string {
+	const most = 1000
 	if len(b.resolved.Tools) == 0 {
 		return "none"
 	}
@@ -135,8 +125,8 @@ func (b *toolBatch) toolList() string {
 		names[i] = tool.Name
 	}
 	list := strings.Join(names, ", ")
-	if len(list) > maxToolList {
-		return domain.Shorten(list, maxToolList) + "…"
+	if len(list) > most {
+		return domain.Shorten(list, most) + "…"
 	}
 	return list
 }
@@ -149,21 +139,20 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
+		Arguments: wanted.Arguments,
 	}
 	// What a hook has changed stands nowhere in the transcript.
 	own := wanted.Arguments == b.calls[position].Arguments
 	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
+		request.Arguments = ""
 		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
-	} else {
-		request.Arguments = wanted.Arguments
 	}
 	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	for try := 1; ; try++ {
-		scheduled, err := mailbox.Call(permit, options, contract.CallTool, request)
-		if err != nil {
-			return progress.Unanswered(domain.AsError(err))
+		reply, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+		if refused, ok := errors.AsType[*domain.Error](err); ok {
+			return progress.Unanswered(refused) // it was never asked for
 		}
-		reply, err := scheduled.Get(ctx)
 		if err != nil {
 			return lossOf(err).ToolReply(tool.Effect)
 		}
@@ -178,41 +167,30 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	}
 }
 
-// end writes what came of a call into the step as it ends. The state follows
-// with the next keep, once for all that end together. A call that never ran uses
-// up no budget.
-func (b *toolBatch) end(i int, result toolResult) {
-	b.results[i] = result
-	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: result.ToolReply})
-	if result.began && b.content.ToolExecutions[i].NotStarted {
+// end writes what came of a call into the step. The state follows with the next keep,
+// once for all that end together. A call that never ran uses up no budget.
+func (b *toolBatch) end(i int, reply contract.ToolReply) {
+	b.results[i] = reply
+	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: reply})
+	if b.content.ToolExecutions[i].NotStarted {
 		b.counted(-1)
 	}
-	if result.Stop != nil {
+	if reply.Stop != nil {
 		b.halt()
 	}
-}
-
-func (b *toolBatch) emitCompleted(execution domain.ToolExecution) {
-	event := domain.ToolCallCompleted{
-		EventHeader: b.head(), ToolExecutionID: execution.ID, Tool: domain.Shorten(execution.Call.Name, maxEventText), Milliseconds: execution.Duration().Milliseconds(),
-	}
-	if err := execution.Error; err != nil {
-		event.Kind, event.Code = err.Kind, err.Code
-	}
-	b.emit(event)
 }
 
 // review lets hooks change what came of a call that was begun.
 func (b *toolBatch) review(i int) {
 	result, given := b.results[i], b.content.ToolExecutions[i]
-	if !result.began || b.hooked.failed {
+	if given.StartedAt.IsZero() || b.hooked.failed {
 		return
 	}
 	shown := given
 	if given.Error != nil {
 		shown.Error = new(*given.Error)
 	}
-	made := fire(b.session, b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
+	made := fire(b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: shown}).Execution
 	if made.SameOutcome(given) {
 		return
 	}
@@ -229,7 +207,6 @@ func (b *toolBatch) review(i int) {
 // stops the execution as well as a thousand.
 const maxToolStops = 20
 
-// join adds the results to the transcript, in call order.
 func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {

@@ -11,7 +11,6 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A transcript is the session's conversation, which it alone changes.
 type transcript struct {
 	conversation.Conversation
 	forcing forcing
@@ -36,7 +35,6 @@ func newTranscript(compiler domain.Compiler) *transcript {
 	return &transcript{Conversation: conversation.New(compiler)}
 }
 
-// resume takes over what an earlier run handed on.
 func (t *transcript) resume(carry contract.Carry, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
 	return err
@@ -55,14 +53,14 @@ const goOnRole = "go-on-role"
 // begin makes an execution the one in progress, with its first message.
 func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
 	t.Conversation = t.WithExecution(chain, next.GoesOn, r)
-	if next.GoesOn {
-		if t.NewestIsCarried() && workflow.GetVersion(ctx, goOnRole, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-			t.Conversation = t.WithNewestForgotten()
-		}
-		t.Conversation = t.WithGoOn(id, now)
-	} else {
+	if !next.GoesOn {
 		t.Conversation = t.WithPrompt(id, next.Prompt, now)
+		return
 	}
+	if t.NewestIsCarried() && workflow.GetVersion(ctx, goOnRole, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		t.Conversation = t.WithNewestForgotten()
+	}
+	t.Conversation = t.WithGoOn(id, now)
 }
 
 // add joins a message to a section, tagged. The empty section is the default one.
@@ -73,37 +71,39 @@ func (t *transcript) add(section string, m domain.Message, digest domain.Digest,
 	return tagged
 }
 
-// answered corrects the estimates by what a provider has counted.
+// answered corrects the estimates by what a provider has counted, and forget is
+// for another model, of which that says nothing.
 func (t *transcript) answered(usage domain.Usage, r *contract.Resolved) {
 	t.Conversation = t.WithInference(usage, r)
 }
-
-// forget is for another model: what one has counted, or refused, says nothing of
-// the next.
 func (t *transcript) forget() { t.Conversation = t.WithOtherModel() }
 
-// force has the conversation made shorter before the next inference. It answers
-// false where that was tried.
+// force has the conversation made shorter before the next inference, and unforce
+// ends that. It answers false where that was tried.
 func (t *transcript) force() bool {
-	if t.forcing != unforced {
-		return false
+	first := t.forcing == unforced
+	if first {
+		t.forcing = forced
 	}
-	t.forcing = forced
-	return true
+	return first
+}
+
+func (t *transcript) unforce() {
+	if t.forcing == forced {
+		t.forcing = tried
+	}
 }
 
 // crowded reports whether the next inference nears the window, or whether the
 // conversation has to become shorter.
 func (t *transcript) crowded(r *contract.Resolved) bool { return t.Crowded(r, t.forcing == forced) }
 
-// clear has old tool results shown by a note in their place, and reports whether
-// that is enough.
+// clear has old tool results shown by a note, and reports whether that is enough.
 func (t *transcript) clear(r *contract.Resolved) bool {
 	t.Conversation = t.WithResultsCleared(r)
 	return t.Roomy(r)
 }
 
-// refused takes a provider's word that the conversation is too long.
 func (t *transcript) refused(r *contract.Resolved) { t.Conversation = t.WithRefused(r) }
 
 // replacedSummaries is the version from which a summary that a newer one has
@@ -118,16 +118,8 @@ func (t *transcript) plan(ctx workflow.Context, r *contract.Resolved) (conversat
 	return t.PlanSummary(r)
 }
 
-// summed makes the newest message stand for those before it.
 func (t *transcript) summed(plan conversation.SummaryPlan, r *contract.Resolved) {
 	t.Conversation = t.WithSummary(plan, r)
-}
-
-// unforce ends what force began.
-func (t *transcript) unforce() {
-	if t.forcing == forced {
-		t.forcing = tried
-	}
 }
 
 // store returns the messages in memory, gathered once for as long as they stay
@@ -139,7 +131,6 @@ func (t *transcript) store() domain.MessageStore {
 	return t.gathered.store
 }
 
-// sourceKey finds what activities refer to in their context.
 type sourceKey struct{}
 
 // A source is what activities refer to.

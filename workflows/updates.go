@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"cmp"
+	"errors"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -10,52 +12,58 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// acceptUpdates registers what can be asked of the session.
 func (s session) acceptUpdates() error {
-	if err := accept(s.root, contract.UpdateSend, s.checkSend, s.send); err != nil {
-		return err
-	}
-	if err := accept(s.root, contract.UpdateExtend, s.checkExtend, s.extend); err != nil {
-		return err
-	}
-	if err := accept(s.root, contract.UpdatePause, s.checkPause, s.pause(true)); err != nil {
-		return err
-	}
-	if err := accept(s.root, contract.UpdateResume, s.checkPause, s.pause(false)); err != nil {
-		return err
-	}
-	return accept(s.root, contract.UpdateClose, s.checkClose, s.closeSession)
+	return errors.Join(
+		accept(s, contract.UpdateSend, &s.mail.Sent, s.checkSend, s.send),
+		accept(s, contract.UpdateExtend, &s.mail.Extended, s.checkExtend, s.extend),
+		accept(s, contract.UpdatePause, nil, s.checkPause, s.pause(true)),
+		accept(s, contract.UpdateResume, nil, s.checkPause, s.pause(false)),
+		accept(s, contract.UpdateClose, nil, func(contract.CloseRequest) error { return s.idleFor("close") }, s.closeSession),
+	)
 }
 
-// accept registers the handler of an update. The validator only rejects.
+// accept registers the handler of an update. The validator only rejects; one that
+// is remembered is answered as it was before.
 func accept[In, Out any](
-	ctx workflow.Context, update contract.Update[In, Out],
-	validate func(workflow.Context, In) error, handle func(workflow.Context, In) (Out, error),
+	s session, update contract.Update[In, Out], memory *mailbox.Memory[Out], check func(In) error, do func(In) Out,
 ) error {
-	return workflow.SetUpdateHandlerWithOptions(ctx, string(update), handle,
-		workflow.UpdateHandlerOptions{Validator: validate})
+	validate := func(ctx workflow.Context, request In) error {
+		if _, repeated := memory.Reply(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
+			return nil
+		}
+		return refusal(check(request))
+	}
+	handle := func(ctx workflow.Context, request In) (Out, error) {
+		id := workflow.GetCurrentUpdateInfo(ctx).ID
+		reply, repeated := memory.Reply(id)
+		if !repeated {
+			s.mail.Took()
+			reply = do(request)
+			memory.Keep(id, reply)
+		}
+		return reply, nil
+	}
+	return workflow.SetUpdateHandlerWithOptions(s.root, string(update), handle, workflow.UpdateHandlerOptions{Validator: validate})
 }
 
-// checkSend refuses a message that cannot begin an execution.
-func (s session) checkSend(ctx workflow.Context, request contract.SendRequest) error {
-	if _, repeated := s.mail.Sent(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
-		return nil
-	}
+func (s session) checkSend(request contract.SendRequest) error {
 	if err := s.idleFor("send"); err != nil {
-		return refusal(err)
+		return err
 	}
 	if !request.ExecutionID.IsZero() {
-		return refusal(domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID))
+		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
-	if err := checkStart(request.Prompt, request.Budget); err != nil {
-		return refusal(err)
-	}
+	err := checkStart(request.Prompt, request.Budget)
 	if request.Model != nil {
-		if err := (domain.Definition{Model: *request.Model}).Check(); err != nil {
-			return refusal(err)
-		}
+		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
-	return refusal(s.sameDefinition(request.Definition))
+	if err != nil || request.Definition == nil {
+		return err
+	}
+	if fields := s.in.Definition.Conflicts(*request.Definition); len(fields) > 0 {
+		return domain.Errorf(domain.Denied, "%s: differs from the open session's; close the session first, or leave it out", strings.Join(fields, ", "))
+	}
+	return nil
 }
 
 // idleFor refuses what only an idle, open session takes.
@@ -71,55 +79,21 @@ func (s session) idleFor(what string) error {
 	return nil
 }
 
-// sameDefinition refuses a definition other than the session's.
-func (s session) sameDefinition(given *domain.Definition) error {
-	if given == nil {
-		return nil
-	}
-	if fields := s.in.Definition.Conflicts(*given); len(fields) > 0 {
-		return domain.Errorf(domain.Denied, "%s: differs from the open session's; close the session first, or leave it out", strings.Join(fields, ", "))
-	}
-	return nil
-}
-
-// send begins the next execution. The loop takes it up when the handler has
-// returned.
-func (s session) send(ctx workflow.Context, request contract.SendRequest) (contract.SendReply, error) {
-	id := workflow.GetCurrentUpdateInfo(ctx).ID
-	if reply, repeated := s.mail.Sent(id); repeated {
-		return reply, nil
-	}
-	s.mail.Took()
-	reply := contract.SendReply{
+// send has the loop begin the next execution when the handler has returned.
+func (s session) send(request contract.SendRequest) contract.SendReply {
+	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Model: request.Model, Budget: request.Budget})
+	return contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true,
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Model: request.Model, Budget: request.Budget})
-	s.mail.RememberSent(id, reply)
-	return reply, nil
 }
 
-// checkClose refuses to close a session that is at work.
-func (s session) checkClose(workflow.Context, contract.CloseRequest) error {
-	return refusal(s.idleFor("close"))
-}
-
-// closeSession ends the session.
-func (s session) closeSession(workflow.Context, contract.CloseRequest) (contract.CloseReply, error) {
-	s.mail.Took()
+func (s session) closeSession(contract.CloseRequest) contract.CloseReply {
 	s.mail.Close()
-	return contract.CloseReply{Executions: s.state.ExecutionCount()}, nil
+	return contract.CloseReply{Executions: s.state.ExecutionCount()}
 }
 
-// checkExtend refuses new totals that make no sense, or that nothing takes.
-func (s session) checkExtend(ctx workflow.Context, request contract.ExtendRequest) error {
-	if _, repeated := s.mail.Extended(workflow.GetCurrentUpdateInfo(ctx).ID); repeated {
-		return nil
-	}
-	return refusal(s.extendable(request))
-}
-
-func (s session) extendable(request contract.ExtendRequest) error {
+func (s session) checkExtend(request contract.ExtendRequest) error {
 	execution, _ := s.state.Execution()
 	active := s.state.HasActiveExecution()
 	budget := s.budget().Extended(request.Budget, request.Lift)
@@ -128,7 +102,7 @@ func (s session) extendable(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID())
 	case s.mail.Ending() || active && s.state.Continuation().Stops():
 		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
-	case !active && (s.mail.Closed() || s.mail.Posted()):
+	case !active && s.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
 	case !active && s.state.Status() == domain.StatusCompleted:
 		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.state.ExecutionCount())
@@ -139,10 +113,7 @@ func (s session) extendable(request contract.ExtendRequest) error {
 	case budget.MaxCostNanoUSD != nil && s.resolved != nil && s.resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig())
 	}
-	if err := request.Budget.Check(); err != nil {
-		return err
-	}
-	if err := request.Budget.CheckDeadline(s.now()); err != nil {
+	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {
 		return err
 	}
 	if use, reached := budget.Reached(s.Spent(), s.now()); reached && !active {
@@ -151,14 +122,8 @@ func (s session) extendable(request contract.ExtendRequest) error {
 	return nil
 }
 
-// extend gives the execution in progress new totals, or begins the next one,
-// which goes on from the one that ended.
-func (s session) extend(ctx workflow.Context, request contract.ExtendRequest) (contract.ExtendReply, error) {
-	id := workflow.GetCurrentUpdateInfo(ctx).ID
-	if reply, repeated := s.mail.Extended(id); repeated {
-		return reply, nil
-	}
-	s.mail.Took()
+// extend gives the execution in progress new totals, or goes on from the one that ended.
+func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
 	execution, _ := s.state.Execution()
 	reply := contract.ExtendReply{
 		ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), RunID: s.info.WorkflowExecution.RunID,
@@ -172,27 +137,23 @@ func (s session) extend(ctx workflow.Context, request contract.ExtendRequest) (c
 		reply.ExecutionID, reply.Number, reply.Began = s.nextExecutionID(), reply.Number+1, true
 		s.mail.Post(mailbox.NextExecution{Budget: reply.Budget, GoesOn: true})
 	}
-	s.mail.RememberExtended(id, reply)
-	return reply, nil
+	return reply
 }
 
-// checkPause refuses what is not about the execution in progress.
-func (s session) checkPause(_ workflow.Context, request contract.PauseRequest) error {
+func (s session) checkPause(request contract.PauseRequest) error {
 	execution, _ := s.state.Execution()
 	switch {
 	case !s.state.HasActiveExecution() || s.mail.Ending():
-		return refusal(domain.Errorf(domain.Denied, "pause, resume: no execution is in progress"))
+		return domain.Errorf(domain.Denied, "pause, resume: no execution is in progress")
 	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
-		return refusal(domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, execution.ID()))
+		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, execution.ID())
 	}
 	return nil
 }
 
-// pause lets nothing new start, or ends that.
-func (s session) pause(on bool) func(workflow.Context, contract.PauseRequest) (contract.PauseReply, error) {
-	return func(workflow.Context, contract.PauseRequest) (contract.PauseReply, error) {
-		s.mail.Took()
+func (s session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
+	return func(contract.PauseRequest) contract.PauseReply {
 		execution, _ := s.state.Execution()
-		return contract.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}, nil
+		return contract.PauseReply{ExecutionID: execution.ID(), Number: s.state.ExecutionCount(), Changed: s.mail.Pause(on)}
 	}
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -9,36 +10,29 @@ import (
 	"everstep/domain/contract"
 )
 
-// answerQueries registers what the session can be asked.
 func (s session) answerQueries() error {
-	if err := answer(s.root, contract.QueryStatus, s.status); err != nil {
-		return err
-	}
-	if err := answer(s.root, contract.QueryState, s.stateView); err != nil {
-		return err
-	}
-	if err := answer(s.root, contract.QuerySteps, s.steps); err != nil {
-		return err
-	}
-	if err := answer(s.root, contract.QueryEvents, s.eventsOf); err != nil {
-		return err
-	}
-	return answer(s.root, contract.QueryMessages, s.messages)
+	return errors.Join(
+		answer(s.root, contract.QueryStatus, s.status), answer(s.root, contract.QueryState, s.stateView),
+		answer(s.root, contract.QuerySteps, s.steps), answer(s.root, contract.QueryEvents, s.eventsOf),
+		answer(s.root, contract.QueryMessages, s.messages),
+	)
 }
 
-// answer registers the handler of a query.
 func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], handle func(In) (Out, error)) error {
 	return workflow.SetQueryHandler(ctx, string(query), handle)
 }
 
-// status says what the agent is doing now.
 func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
-	doing, paused := s.doingNow()
+	what, since := s.doing, s.since
+	waiting, paused := s.mail.Paused()
+	if !waiting.IsZero() {
+		what, since = "paused", waiting
+	}
 	view := contract.StatusView{
 		AgentID: s.in.AgentID, Name: s.in.Name,
 		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
-		Doing: doing.what, Since: doing.since, Model: s.state.LLMConfig().String(),
+		Doing: what, Since: since, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: contract.HistoryView{
@@ -72,86 +66,70 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 
 // stateView is the agent's state in full form, with a page of its messages, and
 // with as many of its steps as fit beside them.
-func (s session) stateView(request contract.StateRequest) (contract.StateView, error) {
+func (s session) stateView(request contract.StateRequest) (view contract.StateView, err error) {
 	page, _ := s.messages(contract.MessagesRequest{From: request.From})
 	messages := make([]domain.Message, len(page.Entries))
 	for i, e := range page.Entries {
 		messages[i] = e.Message
 	}
+	view = contract.StateView{From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
 	state, err := s.state.WithStepsWithin(domain.MaxPage).WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
-	if err != nil {
-		return contract.StateView{}, refusal(err)
+	if err == nil {
+		view.State, err = json.Marshal(state)
 	}
-	encoded, err := json.Marshal(state)
-	if err != nil {
-		return contract.StateView{}, refusal(err)
-	}
-	view := contract.StateView{State: encoded, From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
-	if !s.state.HasActiveExecution() && s.in.Name == "" {
-		carry, err := s.carry(domain.MaxCarriedState)
-		if err != nil {
-			return contract.StateView{}, refusal(err)
-		}
+	if err == nil && !s.state.HasActiveExecution() && s.in.Name == "" {
+		view.Carry = new(contract.Carry)
+		*view.Carry, err = s.carry(domain.MaxCarriedState)
 		// The messages come by page, and what is said of one's own workflow is
 		// true of no other.
-		carry.Entries, carry.Answered, carry.Extended, carry.Runs = nil, nil, nil, 0
-		carry.Prior = s.Spent()
-		view.Carry = &carry
+		view.Carry.Entries, view.Carry.Answered, view.Carry.Extended, view.Carry.Runs = nil, nil, nil, 0
+		view.Carry.Prior = s.Spent()
 	}
-	return view, nil
+	return view, refusal(err)
 }
 
-// steps is a page of what this run holds of an execution's steps.
 func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error) {
 	found, ok := s.execution(request.Number)
+	page := contract.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}
 	if !ok {
-		return contract.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}, nil
+		return page, nil
 	}
 	state := found.state
 	execution, _ := state.Execution()
-	page := contract.StepsPage{
-		ExecutionID: execution.ID(), Number: state.ExecutionCount(), Steps: []domain.StepExecution{}, Priced: found.priced,
-	}
+	page.ExecutionID, page.Number, page.Priced = execution.ID(), state.ExecutionCount(), found.priced
 	held := state.StepExecutions()
 	page.First = state.StepCount() - len(held) + 1
-	size := 0
-	for _, step := range held {
-		if step.Step.Number < request.From {
-			continue
-		}
-		step.Step = step.Step.Trimmed(domain.MaxPage)
-		size += step.Size()
-		if len(page.Steps) > 0 && size > domain.MaxPage {
-			page.Next = step.Step.Number
-			return page, nil
-		}
-		page.Steps = append(page.Steps, step)
+	held = held[min(max(request.From-page.First, 0), len(held)):]
+	for i := range held {
+		held[i].Step = held[i].Step.Trimmed(domain.MaxPage)
 	}
-	if state.Status().Terminal() {
-		page.Answer = state.Answer()
-		if state.Status() == domain.StatusFailed {
-			page.Error = executionError(state)
-		}
+	fit := fitting(held, domain.StepExecution.Size)
+	page.Steps = append(page.Steps, held[:fit]...)
+	switch {
+	case fit < len(held):
+		page.Next = held[fit].Step.Number
+	case state.Status().Terminal():
+		page.Answer, page.Error = state.Answer(), executionError(state)
 		if signal, ok := state.StopSignal(); ok && state.Status() != domain.StatusCompleted {
 			page.Signal = &signal
 		}
-		outcome := describe(s.in.AgentID, state, found.priced)
-		page.Outcome = &outcome
+		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
 	}
 	return page, nil
 }
 
-// doingNow is what the session does, which waits while it is paused.
-func (s session) doingNow() (now doing, paused bool) {
-	since, paused := s.mail.Paused()
-	if since.IsZero() {
-		return s.doing, paused
+// fitting is how many of some things a page has room for, at least one.
+func fitting[T any](all []T, size func(T) int) int {
+	total := 0
+	for i, one := range all {
+		if total += size(one); i > 0 && total > domain.MaxPage {
+			return i
+		}
 	}
-	return doing{"paused", since}, paused
+	return len(all)
 }
 
-// execution finds the agent's n-th execution, as it ended or is now; zero is the
-// newest.
+// execution finds the agent's n-th execution; zero is the newest.
 func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
@@ -165,7 +143,6 @@ func (s session) execution(n int) (endedExecution, bool) {
 	return endedExecution{}, false
 }
 
-// eventsOf is a page of what this run holds of an execution's events.
 func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, error) {
 	found, ok := s.execution(request.Number)
 	page := contract.EventsPage{Number: request.Number, Events: []domain.RecordedEvent{}}
@@ -179,46 +156,28 @@ func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, 
 		return page, nil
 	}
 	page.First = held[0].Head().Sequence
-	from := min(max(request.After-page.First+1, 0), int64(len(held)))
-	size := 0
-	for _, event := range held[from:] {
-		encoded, err := json.Marshal(event)
-		if size += len(encoded); err != nil || size > domain.MaxPage && len(page.Events) > 0 {
-			page.More = true
-			break
-		}
-		page.Events = append(page.Events, event)
-	}
-	page.Ended = !page.More && closes(held[len(held)-1])
+	wanted := held[min(max(request.After-page.First+1, 0), int64(len(held))):]
+	fit := fitting(wanted, func(event domain.RecordedEvent) int {
+		encoded, _ := json.Marshal(event)
+		return len(encoded)
+	})
+	page.Events, page.More = append(page.Events, wanted[:fit]...), fit < len(wanted)
+	last := held[len(held)-1].Type()
+	page.Ended = !page.More && (last == domain.EventExecutionCompleted || last == domain.EventExecutionFailed)
 	return page, nil
 }
 
-// closes reports whether an event is the last one of its execution.
-func closes(event domain.Event) bool {
-	return event.Type() == domain.EventExecutionCompleted || event.Type() == domain.EventExecutionFailed
-}
-
-// messages is a page of the transcript that this run holds.
 func (s session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
-	r, size := s.resolved, 0
-	wanted := r != nil && request.Resolved != nil && *request.Resolved != r.Digest
-	if wanted {
-		size = sizeOfResolved(*r)
+	var definition *contract.Resolved
+	var encoded []byte
+	if r := s.resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {
+		definition = r
+		encoded, _ = json.Marshal(r)
 	}
-	page := s.talk.Page(request, size)
+	page := s.talk.Page(request, len(encoded))
+	page.Resolved = definition
 	if page.From == page.Base {
 		page.Segments = s.run.inheritedSegments
 	}
-	if wanted {
-		page.Resolved = r
-	}
 	return page, nil
-}
-
-func sizeOfResolved(r contract.Resolved) int {
-	size := 1024 + len(r.Definition.SystemPrompt) + len(r.Definition.Format.Schema)
-	for _, tool := range r.Tools {
-		size += 128 + len(tool.Name) + len(tool.Description) + len(tool.Schema)
-	}
-	return size
 }

@@ -64,7 +64,7 @@ type Carry struct {
 	Visible int64 `json:"visible,omitzero"`
 	Traces  int64 `json:"traces,omitzero"`
 	// Answered are the answers to the newest updates, so that a repeated one is not done again.
-	Answered []AnsweredUpdate `json:"answered,omitempty"`
+	Answered []AnsweredUpdate[SendReply] `json:"answered,omitempty"`
 	// Copy are messages before Base that are still with an earlier workflow of the agent.
 	Copy *RecordRequest `json:"copy,omitempty"`
 	// Edits are the transcript's.
@@ -86,7 +86,7 @@ type Carry struct {
 	// Guarded is what the guards remember between steps.
 	Guarded Guarded `json:"guarded,omitzero"`
 	// Extended are the answers to the newest extensions, as Answered.
-	Extended []ExtendedUpdate `json:"extended,omitempty"`
+	Extended []AnsweredUpdate[ExtendReply] `json:"extended,omitempty"`
 	// Runs counts the runs of the chain before this one.
 	Runs int `json:"runs,omitzero"`
 	// Outcome is that of the execution that ended last.
@@ -94,15 +94,9 @@ type Carry struct {
 }
 
 // An AnsweredUpdate remembers what an update was answered.
-type AnsweredUpdate struct {
-	ID    string    `json:"id"`
-	Reply SendReply `json:"reply"`
-}
-
-// An ExtendedUpdate remembers what an update extend was answered.
-type ExtendedUpdate struct {
-	ID    string      `json:"id"`
-	Reply ExtendReply `json:"reply"`
+type AnsweredUpdate[Reply any] struct {
+	ID    string `json:"id"`
+	Reply Reply  `json:"reply"`
 }
 
 // Guarded is what the guards remember of an execution between its steps.

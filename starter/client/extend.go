@@ -236,7 +236,7 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 		return in, fail(ctx, p.called(), "starting "+p.called(), err)
 	}
 	carry := *view.Carry
-	carry.Extended = []contract.ExtendedUpdate{{
+	carry.Extended = []contract.AnsweredUpdate[contract.ExtendReply]{{
 		ID: o.RequestID, Reply: contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget},
 	}}
 	in.Carry = &carry

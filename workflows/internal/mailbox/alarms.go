@@ -12,6 +12,8 @@ import (
 
 // An alarm does something at a time, once, unless it is silenced before.
 type alarm struct {
+	// limit is the one that it watches; empty where it makes a stop one of mode now.
+	limit  domain.Limit
 	at     time.Time
 	timer  workflow.Future
 	cancel workflow.CancelFunc
@@ -23,129 +25,98 @@ type alarm struct {
 // otherwise, so a timer that is over has run out.
 func (a *alarm) due() bool { return a.do != nil && a.timer.IsReady() }
 
-func (a *alarm) ring() {
-	do := a.do
-	a.do = nil
-	do()
-}
-
-// silence ends the alarm and its timer, also one that has run out unheard.
-func (a *alarm) silence() {
-	if a != nil {
-		a.do = nil
-		a.cancel()
+// silence ends the alarms of some limits and their timers, also those that have
+// run out unheard.
+func (t stopping) silence(limits ...domain.Limit) {
+	for _, a := range t.alarms {
+		if slices.Contains(limits, a.limit) {
+			a.do = nil
+			a.cancel()
+		}
 	}
 }
-
-// due reports whether an alarm wants to go off.
-func (t stopping) due() bool { return slices.ContainsFunc(t.alarms, (*alarm).due) }
 
 // Disarm ends all timers, so that none outlives its execution.
 func (m *Mailbox) Disarm() {
-	for _, a := range m.stop.alarms {
-		a.silence()
-	}
-	m.stop.alarms, m.stop.escalation, m.stop.seconds, m.stop.deadline = nil, nil, nil, nil
+	m.stop.silence("", domain.LimitSeconds, domain.LimitDeadline)
+	m.stop.alarms = nil
 }
 
-// after does something later, unless the execution ends first. Its timer is
-// cancelled with the execution, so none is left behind.
-func (m *Mailbox) after(delay time.Duration, do func()) *alarm {
+func (m *Mailbox) after(delay time.Duration, limit domain.Limit, do func()) {
 	ctx, cancel := workflow.WithCancel(m.root)
-	a := &alarm{at: m.now().Add(delay), timer: workflow.NewTimer(ctx, delay), cancel: cancel, do: do}
+	a := &alarm{limit: limit, at: m.now().Add(delay), timer: workflow.NewTimer(ctx, delay), cancel: cancel, do: do}
 	m.stop.alarms = append(m.stop.alarms, a)
-	return a
 }
 
 // WatchTime interrupts the execution when its time is over. It takes the place
 // of what it did before, where a limit or the time that counts has changed.
 func (m *Mailbox) WatchTime() {
-	m.stop.seconds.silence()
-	m.stop.deadline.silence()
-	m.stop.seconds, m.stop.deadline = nil, nil
+	m.stop.silence(domain.LimitSeconds, domain.LimitDeadline)
 	if m.ending {
 		return
 	}
+	if use, ok := m.use(domain.LimitSeconds); ok && m.waiting.IsZero() {
+		m.interruptAfter(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
+	}
+	if use, ok := m.use(domain.LimitDeadline); ok {
+		m.interruptAfter(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
+	}
+}
+
+func (m *Mailbox) use(limit domain.Limit) (domain.LimitUse, bool) {
 	budget, _ := m.agent.State().Budget()
-	if use, ok := budget.UseOf(domain.LimitSeconds, m.agent.Spent(), m.now()); ok && m.pause.since.IsZero() {
-		left := time.Duration((use.Total.Seconds() - use.Used.Seconds()) * float64(time.Second))
-		m.stop.seconds = m.interruptAfter(left, domain.LimitSeconds)
-	}
-	if use, ok := budget.UseOf(domain.LimitDeadline, m.agent.Spent(), m.now()); ok {
-		m.stop.deadline = m.interruptAfter(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
-	}
+	return budget.UseOf(limit, m.agent.State().Spent(m.now()), m.now())
 }
 
 // interruptAfter ends the execution by its time limit. Time that is over
 // already is found by the check before the next step.
-func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) *alarm {
-	if left <= 0 {
-		return nil
+func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) {
+	if left > 0 {
+		m.after(left, limit, func() {
+			use, _ := m.use(limit)
+			m.timeOver(use.TimeOverSignal())
+		})
 	}
-	return m.after(left, func() {
-		budget, _ := m.agent.State().Budget()
-		use, _ := budget.UseOf(limit, m.agent.Spent(), m.now())
-		m.timeOver(use.TimeOverSignal())
-	})
 }
 
-// CheckTime cuts off what is in flight where a new limit leaves it no time at
-// all.
+// CheckTime cuts off what is in flight where a new limit leaves it no time.
 func (m *Mailbox) CheckTime() {
 	budget, _ := m.agent.State().Budget()
 	times := domain.ExecutionBudget{MaxSeconds: budget.MaxSeconds, Deadline: budget.Deadline}
-	if use, over := times.Reached(m.agent.Spent(), m.now()); over {
+	if use, over := times.Reached(m.agent.State().Spent(m.now()), m.now()); over {
 		m.timeOver(use.ReachedSignal())
 	}
 }
 
-// timeOver ends the execution by its time limit, and cuts off what is in flight.
 func (m *Mailbox) timeOver(signal domain.StopSignal) {
 	signal.Source = progress.SourceBudget
 	m.agent.Signal(signal)
 	m.interrupt()
 }
 
-// pausing lets nothing new start: no inference and no tool call.
-type pausing struct {
-	on bool
-	// since is when the loop began to wait; zero while something is under way.
-	since time.Time
-}
-
-// Pause lets nothing new start, or ends that. It reports whether it was
-// otherwise before.
-func (m *Mailbox) Pause(on bool) bool {
-	changed := m.pause.on != on
-	m.pause.on = on
+// Pause lets nothing new start, or ends that, and reports whether that is a change.
+func (m *Mailbox) Pause(on bool) (changed bool) {
+	changed, m.paused = m.paused != on, on
 	return changed
 }
 
 // Paused reports whether nothing new may start; since is when the loop began to
 // wait for it, zero while something is under way.
-func (m *Mailbox) Paused() (since time.Time, on bool) { return m.pause.since, m.pause.on }
+func (m *Mailbox) Paused() (since time.Time, on bool) { return m.waiting, m.paused }
 
 // waitWhilePaused waits while the execution is paused, unless something stops
 // it. The time counts as time spent waiting for people.
 func (m *Mailbox) waitWhilePaused() {
-	if m.Stopped() || !m.pause.on {
+	if m.Stopped() || !m.paused {
 		return
 	}
-	m.pause.since = m.now()
+	m.waiting = m.now()
 	m.agent.Wait(true)
-	m.stop.seconds.silence()
-	m.stop.seconds = nil
-	for m.pause.on && !m.Stopped() {
-		_ = workflow.Await(m.root, m.released)
-		m.DrainSignals()
+	m.stop.silence(domain.LimitSeconds)
+	for !m.Stopped() && m.paused {
+		_ = workflow.Await(m.root, func() bool { return !m.paused || m.disturbed() || m.stops() })
 	}
-	m.pause.since = time.Time{}
+	m.waiting = time.Time{}
 	m.agent.Wait(false)
 	m.WatchTime()
-}
-
-// released reports whether a pause may be over: it was ended, or something has
-// arrived or counts already.
-func (m *Mailbox) released() bool {
-	return !m.pause.on || m.disturbed() || m.agent.State().Continuation().Stops()
 }

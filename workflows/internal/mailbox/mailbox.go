@@ -1,12 +1,9 @@
 // Package mailbox is what reaches an agent's workflow while it runs: stops,
 // alarms, pauses, messages and the updates that were answered.
 //
-// Its main type is the Mailbox. Its one rule: nothing starts after a stop.
-// Whoever wants to start something asks for a [Permit], which cannot be had once
-// a stop counts that forbids it, and an activity can be scheduled with a permit
-// only. Nobody has to remember to look for a stop first.
-//
-// Start reading at permit.go.
+// Its one rule: nothing starts after a stop. Whoever wants to start something asks
+// for a [Permit], which cannot be had once a stop counts that forbids it, and an
+// activity can be scheduled with a permit only. Start reading at permit.go.
 package mailbox
 
 import (
@@ -20,10 +17,7 @@ import (
 
 // An Agent is whose mail it is.
 type Agent interface {
-	// State is the agent's, as it is now.
 	State() domain.AgentState
-	// Spent is what counts against the execution's budget until now.
-	Spent() domain.Spent
 	// Signal adds a reason to stop.
 	Signal(signal domain.StopSignal)
 	// Wait says that the execution begins to wait for people, or goes on. The
@@ -34,6 +28,12 @@ type Agent interface {
 // A Mailbox takes what arrives, for the life of one run. It alone decides what
 // may start. All of it follows from the run's input and history.
 type Mailbox struct {
+	// Sent and Extended are the answers to the newest updates.
+	Sent     Memory[contract.SendReply]
+	Extended Memory[contract.ExtendReply]
+	// taken counts all updates of this run.
+	taken int
+
 	agent Agent
 	// root outlives a cancellation of the workflow, which is taken as a stop.
 	root workflow.Context
@@ -47,8 +47,10 @@ type Mailbox struct {
 	door      door
 	next      *NextExecution
 	stop      stopping
-	pause     pausing
-	memory    memory
+	// paused says that nothing new may start, and waiting since when the loop waits
+	// for that to end; zero while something is under way.
+	paused  bool
+	waiting time.Time
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
@@ -58,7 +60,6 @@ type door int
 
 const (
 	open door = iota
-	// closed lets no further execution begin.
 	closed
 	// cut is closed by a cancellation of the workflow, which counts once.
 	cut
@@ -78,8 +79,8 @@ type NextExecution struct {
 // New returns the mailbox of an agent, with what an earlier run handed on.
 func New(root workflow.Context, agent Agent, carry contract.Carry) *Mailbox {
 	m := &Mailbox{
-		agent: agent, root: root, pause: pausing{on: carry.Paused},
-		memory: memory{answered: carry.Answered, extended: carry.Extended},
+		agent: agent, root: root, paused: carry.Paused,
+		Sent: Memory[contract.SendReply]{carry.Answered}, Extended: Memory[contract.ExtendReply]{carry.Extended},
 	}
 	m.renew()
 	return m
@@ -118,7 +119,7 @@ func (m *Mailbox) Finish() {
 }
 
 // End closes the execution, and with it its pause.
-func (m *Mailbox) End() { m.ending, m.pause.on = false, false }
+func (m *Mailbox) End() { m.ending, m.paused = false, false }
 
 // Ending reports whether the loop is over, and the execution not quite.
 func (m *Mailbox) Ending() bool { return m.ending }
@@ -147,6 +148,9 @@ func (m *Mailbox) Close() {
 
 // Closed reports whether no further execution may begin.
 func (m *Mailbox) Closed() bool { return m.door != open }
+
+// Woken reports whether an idle session has something to do: to begin or to close.
+func (m *Mailbox) Woken() bool { return m.Posted() || m.Closed() }
 
 // wake cuts off what an idle session may be at: writing its transcript away.
 func (m *Mailbox) wake() {

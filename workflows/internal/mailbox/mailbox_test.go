@@ -261,8 +261,8 @@ func TestMemory(t *testing.T) {
 	p := newPlay()
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 		for n := range 150 {
-			p.RememberSent(fmt.Sprint("s", n), contract.SendReply{Number: n})
-			p.RememberExtended(fmt.Sprint("e", n), contract.ExtendReply{Number: n})
+			p.Sent.Keep(fmt.Sprint("s", n), contract.SendReply{Number: n})
+			p.Extended.Keep(fmt.Sprint("e", n), contract.ExtendReply{Number: n})
 		}
 		p.Pause(true)
 		var carry contract.Carry
@@ -273,9 +273,9 @@ func TestMemory(t *testing.T) {
 		_, on := next.Paused()
 		require.True(t, on)
 		for id, known := range map[int]bool{49: false, 50: true, 149: true} {
-			sent, ok := next.Sent(fmt.Sprint("s", id))
+			sent, ok := next.Sent.Reply(fmt.Sprint("s", id))
 			require.Equal(t, known, ok)
-			extended, ok := next.Extended(fmt.Sprint("e", id))
+			extended, ok := next.Extended.Reply(fmt.Sprint("e", id))
 			require.Equal(t, known, ok)
 			if known {
 				require.Equal(t, []int{id, id}, []int{sent.Number, extended.Number})

@@ -6,63 +6,47 @@ import (
 	"everstep/domain/contract"
 )
 
-// memory is of the newest updates, so that one that is repeated after
-// continue-as-new is answered and not done again.
-type memory struct {
-	answered []contract.AnsweredUpdate
-	extended []contract.ExtendedUpdate
-	// taken counts those of this run; the server takes 2,000 of a run.
-	taken int
+// A Memory is of the newest updates of a kind, so that one that is repeated after
+// continue-as-new is answered and not done again. A nil one remembers nothing.
+type Memory[Reply any] struct {
+	answered []contract.AnsweredUpdate[Reply]
 }
 
 const (
 	remembered = 100
-	manyTaken  = 1800
+	// manyTaken is of the updates of one run; the server takes 2,000.
+	manyTaken = 1800
 )
 
+// Reply returns what an update was answered, if it was.
+func (m *Memory[Reply]) Reply(id string) (reply Reply, ok bool) {
+	if m != nil {
+		for _, a := range m.answered {
+			if a.ID == id {
+				return a.Reply, true
+			}
+		}
+	}
+	return reply, false
+}
+
+// Keep remembers what an update was answered, in place of the oldest where they
+// are many.
+func (m *Memory[Reply]) Keep(id string, reply Reply) {
+	if m != nil {
+		all := append(slices.Clip(m.answered), contract.AnsweredUpdate[Reply]{ID: id, Reply: reply})
+		m.answered = all[max(len(all)-remembered, 0):]
+	}
+}
+
 // Took counts an update that was taken.
-func (m *Mailbox) Took() { m.memory.taken++ }
+func (m *Mailbox) Took() { m.taken++ }
 
 // Full reports whether this run has taken about as many updates as the server
 // lets one take.
-func (m *Mailbox) Full() bool { return m.memory.taken >= manyTaken }
-
-// Sent returns what an update send was answered, if it was.
-func (m *Mailbox) Sent(id string) (contract.SendReply, bool) {
-	i := slices.IndexFunc(m.memory.answered, func(a contract.AnsweredUpdate) bool { return a.ID == id })
-	if i < 0 {
-		return contract.SendReply{}, false
-	}
-	return m.memory.answered[i].Reply, true
-}
-
-// RememberSent keeps what an update send was answered.
-func (m *Mailbox) RememberSent(id string, reply contract.SendReply) {
-	m.memory.answered = newest(m.memory.answered, contract.AnsweredUpdate{ID: id, Reply: reply})
-}
-
-// Extended returns what an update extend was answered, if it was.
-func (m *Mailbox) Extended(id string) (contract.ExtendReply, bool) {
-	i := slices.IndexFunc(m.memory.extended, func(e contract.ExtendedUpdate) bool { return e.ID == id })
-	if i < 0 {
-		return contract.ExtendReply{}, false
-	}
-	return m.memory.extended[i].Reply, true
-}
-
-// RememberExtended keeps what an update extend was answered.
-func (m *Mailbox) RememberExtended(id string, reply contract.ExtendReply) {
-	m.memory.extended = newest(m.memory.extended, contract.ExtendedUpdate{ID: id, Reply: reply})
-}
-
-// newest adds an update to those that are remembered, in place of the oldest
-// where they are many.
-func newest[Update any](all []Update, one Update) []Update {
-	all = append(slices.Clip(all), one)
-	return all[max(len(all)-remembered, 0):]
-}
+func (m *Mailbox) Full() bool { return m.taken >= manyTaken }
 
 // Carry writes down what the next run needs of the mailbox.
 func (m *Mailbox) Carry(to *contract.Carry) {
-	to.Answered, to.Extended, to.Paused = m.memory.answered, m.memory.extended, m.pause.on
+	to.Answered, to.Extended, to.Paused = m.Sent.answered, m.Extended.answered, m.paused
 }

@@ -18,24 +18,22 @@ type Permit struct{ scope workflow.Context }
 // A Purpose is what a permit is asked for.
 type Purpose int
 
+// Whatever ends the loop refuses a permit for what comes before a step, and a stop
+// of mode now one for what belongs to it.
 const (
-	// ForStep is to begin the next step. Whatever ends the loop refuses it, and
-	// a pause holds it back.
+	// ForStep is to begin the next step. A pause holds it back.
 	ForStep Purpose = iota
-	// BetweenSteps is to see to the session before a step: to resolve, copy or
-	// record. Whatever ends the loop refuses it.
+	// BetweenSteps is to see to the session before a step: to resolve, copy or record.
 	BetweenSteps
-	// ForInference is to ask the model. A stop of mode now refuses it, and a
-	// pause holds it back.
+	// ForInference is to ask the model. A pause holds it back.
 	ForInference
-	// WithinStep is to see to the step in progress. A stop of mode now refuses it.
+	// WithinStep is to see to the step in progress.
 	WithinStep
-	// ForCall is to make a tool call. A stop of mode after_inference or now
-	// refuses it, and a pause holds it back.
+	// ForCall is to make a tool call. A stop of mode after_inference refuses it too,
+	// and a pause holds it back.
 	ForCall
-	// ForHook is to run a hook that is an activity. It is never refused: under a
-	// stop of mode now the hook is cut off as it begins, and once the loop is over
-	// its hooks are no work that a stop cuts off.
+	// ForHook is to run a hook that is an activity. It is never refused: a stop of
+	// mode now cuts the hook off as it begins, unless the loop is over.
 	ForHook
 	// WhileIdle is to write an idle session away. What waits to begin or closes
 	// the session refuses it, and cuts it off later.
@@ -45,30 +43,30 @@ const (
 // Permit returns the permission to start something, unless what has arrived
 // forbids it.
 func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
+	if purpose == ForStep || purpose == ForInference || purpose == ForCall {
+		m.waitWhilePaused()
+	}
 	refused := false
 	switch purpose {
-	case ForStep:
-		m.waitWhilePaused()
+	case ForStep, BetweenSteps:
 		refused = m.Stopped()
-	case BetweenSteps:
-		refused = m.Stopped()
-	case ForInference:
-		m.waitWhilePaused()
-		refused = m.CutOff()
-	case WithinStep:
+	case ForInference, WithinStep:
 		refused = m.CutOff()
 	case ForCall:
-		m.waitWhilePaused()
 		refused = m.NoTools()
 	case ForHook:
 		if m.ending {
 			return Permit{m.root}, true
 		}
 	case WhileIdle:
-		if refused = m.next != nil || m.Closed(); !refused {
+		if refused = m.Woken(); !refused {
 			m.renew()
 		}
 	}
+	return m.unless(refused)
+}
+
+func (m *Mailbox) unless(refused bool) (Permit, bool) {
 	if refused {
 		return Permit{}, false
 	}
@@ -90,46 +88,31 @@ func (m *Mailbox) BackOff(delay time.Duration) bool {
 // the permit, as does what halts the step; a pause holds it back.
 func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted func() bool) (Permit, bool) {
 	refused := func() bool { return m.stop.noTools() || halted() }
-	if m.DrainSignals(); refused() {
-		return Permit{}, false
+	if m.DrainSignals(); !refused() {
+		pause, cancel := workflow.WithCancel(ctx)
+		defer cancel()
+		timer := workflow.NewTimer(pause, delay)
+		_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !m.paused || refused() })
 	}
-	pause, cancel := workflow.WithCancel(ctx)
-	defer cancel()
-	timer := workflow.NewTimer(pause, delay)
-	_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !m.pause.on || refused() })
-	if m.DrainSignals(); refused() {
-		return Permit{}, false
-	}
-	return Permit{m.scope}, true
-}
-
-// A Pending result of an activity, of the type that its contract fixes.
-type Pending[Out any] struct{ future workflow.Future }
-
-// Call schedules an activity. An input that the server would refuse is an error
-// here, before any command is issued.
-func Call[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (Pending[Out], error) {
-	if err := domain.CheckFits(string(activity), in, domain.MaxPayload); err != nil {
-		return Pending[Out]{}, err
-	}
-	ctx := workflow.WithActivityOptions(p.scope, options)
-	return Pending[Out]{workflow.ExecuteActivity(ctx, string(activity), in)}, nil
-}
-
-// Get waits for the result, in the coroutine of ctx.
-func (p Pending[Out]) Get(ctx workflow.Context) (Out, error) {
-	var out Out
-	err := p.future.Get(ctx, &out)
-	return out, err
+	m.DrainSignals()
+	return m.unless(refused())
 }
 
 // Await schedules an activity from the workflow's main coroutine and waits for
 // its result.
 func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (Out, error) {
-	pending, err := Call(p, options, activity, in)
-	if err != nil {
-		var none Out
-		return none, err
+	return Call(p.scope, p, options, activity, in)
+}
+
+// Call is Await in the coroutine of ctx. An input that the server would refuse is
+// an error of ours, before any command is issued.
+func Call[In, Out any](
+	ctx workflow.Context, p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
+) (out Out, err error) {
+	var input any = in // put into an interface once
+	if err := domain.CheckFits(string(activity), input, domain.MaxPayload); err != nil {
+		return out, err
 	}
-	return pending.Get(p.scope)
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(p.scope, options), string(activity), input).Get(ctx, &out)
+	return out, err
 }

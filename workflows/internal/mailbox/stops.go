@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -13,18 +14,13 @@ import (
 // stopping is what stops do to the work of one execution. What they do to its
 // loop is the state's signals.
 type stopping struct {
-	// mode is the strongest asked for; empty where no stop came.
-	mode contract.StopMode
-	// asked counts the stops.
+	// mode is the strongest asked for; empty where no stop came. asked counts them.
+	mode  contract.StopMode
 	asked int
 	// alarms go off in this execution, unless it ends first.
 	alarms []*alarm
-	// escalation is the one that makes a stop one of mode now, seconds and
-	// deadline are those of the time limits.
-	escalation, seconds, deadline *alarm
 }
 
-// noTools reports whether no further tool call may start.
 func (t stopping) noTools() bool {
 	return t.mode == contract.StopNow || t.mode == contract.AfterInference
 }
@@ -33,8 +29,10 @@ func (t stopping) noTools() bool {
 // execution's own, stops the loop before its next step.
 func (m *Mailbox) Stopped() bool {
 	m.DrainSignals()
-	return m.agent.State().Continuation().Stops()
+	return m.stops()
 }
+
+func (m *Mailbox) stops() bool { return m.agent.State().Continuation().Stops() }
 
 // CutOff reports whether a stop of mode now has arrived: nothing may be in
 // flight any more.
@@ -51,7 +49,7 @@ func (m *Mailbox) NoTools() bool {
 
 // disturbed reports whether something has arrived that was not drained.
 func (m *Mailbox) disturbed() bool {
-	return m.cancelled() || m.signals.Len() > 0 || m.stop.due()
+	return m.cancelled() || m.signals.Len() > 0 || slices.ContainsFunc(m.stop.alarms, (*alarm).due)
 }
 
 // DrainSignals takes all that has arrived to stop the work.
@@ -68,7 +66,9 @@ func (m *Mailbox) DrainSignals() {
 	}
 	for _, a := range m.stop.alarms {
 		if a.due() {
-			a.ring()
+			do := a.do
+			a.do = nil
+			do()
 		}
 	}
 }
@@ -79,12 +79,8 @@ func (m *Mailbox) take(request contract.StopRequest) {
 	state := m.agent.State()
 	execution, _ := state.Execution()
 	log := workflow.GetLogger(m.root)
-	switch {
-	case !state.HasActiveExecution():
-		log.Info("stop dropped: no execution is in progress")
-		return
-	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID():
-		log.Info("stop dropped: it names another execution", "execution_id", request.ExecutionID)
+	if !state.HasActiveExecution() || !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID() {
+		log.Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
 		return
 	}
 	if m.stop.asked++; m.stop.asked <= progress.MaxStops {
@@ -106,16 +102,14 @@ func (m *Mailbox) take(request contract.StopRequest) {
 // escalate makes the stop one of mode now after a time. Of several times the
 // earliest counts.
 func (m *Mailbox) escalate(within time.Duration) {
-	if earlier := m.stop.escalation; earlier != nil {
-		if !m.now().Add(within).Before(earlier.at) {
-			return
-		}
-		earlier.silence()
+	at := m.now().Add(within)
+	if slices.ContainsFunc(m.stop.alarms, func(a *alarm) bool { return a.limit == "" && !at.Before(a.at) }) {
+		return
 	}
-	m.stop.escalation = m.after(within, m.interrupt)
+	m.stop.silence("")
+	m.after(within, "", m.interrupt)
 }
 
-// interrupt cuts off what is in flight.
 func (m *Mailbox) interrupt() {
 	m.stop.mode = contract.StopNow
 	m.cancel()

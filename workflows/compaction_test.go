@@ -1,0 +1,95 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// overflows is how a provider refuses what is longer than its window.
+func overflows() *domain.Error {
+	return domain.CodedErrorf(domain.Invalid, domain.CodeContextOverflow, "too long")
+}
+
+// refused is how an activity fails for good.
+func refused(err *domain.Error) error {
+	return temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind),
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{err}})
+}
+
+// TestAConversationThatIsTooLong is made shorter once a step, by a summary that
+// is the step's too.
+func TestAConversationThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	summary := with(says("what was said"), func(r *contract.ModelReply) { r.Message.Role = domain.RoleUser })
+	sums := func(contract.ModelRequest) (contract.ModelReply, error) { return summary, nil }
+	window := int64(0) // of the summary that was refused
+	for name, test := range map[string]struct {
+		off       bool
+		overflows int
+		billed    bool
+		sums      func(contract.ModelRequest) (contract.ModelReply, error)
+		summaries int
+		code      domain.Code
+	}{
+		"once":                 {overflows: 1, sums: sums, summaries: 1},
+		"once, and billed":     {overflows: 1, billed: true, sums: sums, summaries: 1},
+		"twice":                {overflows: 2, sums: sums, summaries: 1, code: domain.CodeContextOverflow},
+		"without a compaction": {off: true, overflows: 1, sums: sums, code: domain.CodeContextOverflow},
+		"no summary": {overflows: 1, summaries: 1, code: domain.CodeContextOverflow, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
+			return says(" "), nil
+		}},
+		"nothing at all": {overflows: 1, summaries: 1, code: domain.CodeContextOverflow, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
+			return contract.ModelReply{Outcome: contract.Answered, Tries: 1}, nil
+		}},
+		"a summary of half as much": {overflows: 1, summaries: 2, sums: func(r contract.ModelRequest) (contract.ModelReply, error) {
+			if window /= 2; r.Summary.Window > window {
+				window = r.Summary.Window
+				return contract.ModelReply{}, refused(overflows())
+			}
+			return summary, nil
+		}},
+		"a summary that is billed and too long": {overflows: 1, summaries: 1, code: domain.CodeContextOverflow, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
+			return with(billed(domain.Invalid), func(r *contract.ModelReply) { r.Error = overflows() }), nil
+		}},
+		"workers that cut every summary off": {overflows: 1, summaries: 3, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
+			return contract.ModelReply{Outcome: contract.ShutDown, Tries: 1}, nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(8, false)
+			plain, left, summaries := w.model, test.overflows, 0
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+				switch {
+				case r.Summary != nil:
+					summaries++
+					return test.sums(r)
+				case r.Step == 7 && left > 0 && test.billed:
+					left--
+					return with(billed(domain.Invalid), func(r *contract.ModelReply) { r.Error = overflows() }), nil
+				case r.Step == 7 && left > 0:
+					left--
+					return contract.ModelReply{}, refused(overflows())
+				}
+				reply, err := plain(r)
+				return with(reply, func(r *contract.ModelReply) { r.Message.Parts[0].Text += strings.Repeat(" words", 4000) }), err
+			}
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+				c := catalog()
+				c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{Off: test.off}.WithDefaults())
+				return c, nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 3 }))
+			out := outcome(t, env)
+			require.Equal(t, test.code, out.Code)
+			require.Equal(t, test.summaries, summaries)
+		})
+	}
+}

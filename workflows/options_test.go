@@ -1,0 +1,110 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// TestHowLongWorkMayTake, how often it is tried, and what is waited for when it is
+// cut off.
+func TestHowLongWorkMayTake(t *testing.T) {
+	t.Parallel()
+	const month = 30 * 24 * time.Hour
+	for name, test := range map[string]struct {
+		change                              func(*contract.SessionInput)
+		effect                              domain.Effect
+		heartbeat, first, list, model, tool time.Duration
+		tries, calls                        int32
+	}{
+		"as nobody says": {func(*contract.SessionInput) {}, domain.AtMostOnce, 30 * time.Second, time.Second,
+			30 * time.Second, domain.DefaultInferenceTimeout, domain.DefaultToolTimeout, domain.DefaultAttempts, 1},
+		"as the definition says": {func(in *contract.SessionInput) {
+			in.Definition.InferenceTimeout, in.Definition.ToolTimeout, in.Definition.Attempts = time.Minute, time.Hour, 7
+			in.Timing = contract.Timing{Heartbeat: time.Minute, FirstRetry: 2 * time.Second}
+		}, domain.ReadOnly, time.Minute, 2 * time.Second, 30 * time.Second, time.Minute, time.Hour, 7, 7},
+		"beyond all bounds": {func(in *contract.SessionInput) {
+			in.Definition.InferenceTimeout, in.Definition.ToolTimeout, in.Definition.Attempts = 99*month, 99*month, 1_000_000
+			in.Timing = contract.Timing{Heartbeat: 99 * month, FirstRetry: month}
+		}, domain.ReadOnly, month, 30 * time.Second, 30 * time.Second, month, month, 1000, 1000},
+		"below": {func(in *contract.SessionInput) {
+			in.Timing = contract.Timing{Heartbeat: -1, FirstRetry: -1}
+		}, domain.AtMostOnce, 30 * time.Second, time.Second,
+			30 * time.Second, domain.DefaultInferenceTimeout, domain.DefaultToolTimeout, domain.DefaultAttempts, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(1, true)
+			w.tools[0].Effect = test.effect
+			env := w.environment(t)
+			outgrows(env, 1)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", test.change))
+			_, ok := handedOn(t, env)
+			require.True(t, ok)
+			for activity, want := range map[string]struct {
+				timeout time.Duration
+				tries   int32
+				waits   bool
+			}{
+				string(contract.ListTools): {test.list, test.tries, false},
+				string(contract.CallModel): {test.model, test.tries, true},
+				string(contract.CallTool):  {test.tool, test.calls, true},
+				string(contract.Record):    {5 * time.Minute, test.tries, false},
+			} {
+				options := w.options[activity]
+				require.Equal(t, want.timeout+domain.ReportTime, options.StartToCloseTimeout, activity)
+				require.Equal(t, test.heartbeat, options.HeartbeatTimeout, activity)
+				require.Equal(t, want.waits, options.WaitForCancellation, activity)
+				require.Equal(t, want.tries, options.RetryPolicy.MaximumAttempts, activity)
+				require.Equal(t, test.first, options.RetryPolicy.InitialInterval, activity)
+				require.Equal(t, 30*time.Second, options.RetryPolicy.MaximumInterval, activity)
+				require.NotEmpty(t, options.Summary, activity)
+			}
+		})
+	}
+}
+
+// TestWhatIsPublished is the status and the reason, where the server knows their
+// names.
+func TestWhatIsPublished(t *testing.T) {
+	t.Parallel()
+	for name, attributes := range map[string][]string{
+		"both": {contract.AttributeAgentStatus, contract.AttributeStopReason}, "one": {contract.AttributeAgentStatus},
+		"another": {contract.AttributeAgentName}, "none": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("hi"), says("again"))}
+			env := w.environment(t)
+			sends(env, time.Second, "more", contract.SendRequest{Prompt: "more"})
+			closes(env, time.Minute, "close")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Attributes = attributes }))
+			require.Equal(t, 2, outcome(t, env).Number)
+			var published []string
+			for _, updates := range w.published {
+				for key, value := range updates.GetUntypedValues() {
+					if value == nil {
+						published = append(published, key.GetName()+" unset")
+						continue
+					}
+					published = append(published, key.GetName()+" "+value.(string))
+				}
+			}
+			switch name {
+			case "both":
+				require.ElementsMatch(t, []string{
+					"AgentStatus completed", "StopReason completed", "AgentStatus in_progress",
+					"AgentStatus completed", "StopReason completed",
+				}, published)
+			case "one":
+				require.Equal(t, []string{"AgentStatus completed", "AgentStatus in_progress", "AgentStatus completed"}, published)
+			default:
+				require.Empty(t, w.published)
+			}
+		})
+	}
+}
