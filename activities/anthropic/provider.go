@@ -21,13 +21,9 @@ const Paused = domain.WordPaused
 // version is the API's, which fixes the form of requests and answers.
 const version = "2023-06-01"
 
-// Config says where the models are and with which key. It lives in the worker
-// and is never recorded. The zero value is Anthropic's API without a key. The
-// base URL is the server's with or without the /v1 at its end.
-type Config struct{ wire.Config }
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+// The base URL is the server's with or without the /v1 at its end.
+func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
 
 // maxTokens is the option that bounds the answer.
 const maxTokens = "max_tokens"

@@ -15,17 +15,9 @@ import (
 // Name is the provider's name in a model's full name, as in gemini/gemini-3-pro.
 const Name = "gemini"
 
-// Config says where the models are and with which key. It lives in the worker
-// and is never recorded. The zero value is Google's API without a key.
-type Config struct {
-	// Config is what all adapters share. An empty BaseURL is Google's own;
-	// another one is given up to but not including /models. The key goes into a
-	// header and never into the URL.
-	wire.Config
-}
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+// The base URL goes up to, but does not include, /models.
+func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
 
 const (
 	generationConfig = "generationConfig"

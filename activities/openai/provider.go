@@ -13,16 +13,10 @@ import (
 // Name is the provider's name in a model's full name, as in openai/gpt-5.
 const Name = "openai"
 
-// Config says where the models are and with which key. It lives in the worker
-// and is never recorded. The zero value is OpenAI's API without a key.
-type Config struct {
-	// The base URL goes up to, but does not include, /responses. Azure's ends
-	// in /openai/v1.
-	wire.Config
-}
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+// The base URL goes up to, but does not include, /responses; Azure's ends in
+// /openai/v1.
+func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
 
 // maxOutputTokens is the option that bounds the answer.
 const maxOutputTokens = "max_output_tokens"

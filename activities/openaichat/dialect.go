@@ -62,23 +62,10 @@ func Dialects() []Dialect {
 	}}
 }
 
-// Config says where the models are and with which key. It lives in the worker
-// and is never recorded. The zero value is OpenAI's API without a key.
-type Config struct {
-	// The base URL goes up to, but does not include, /chat/completions.
-	wire.Config
-	// Dialect is the vendor's. One without a name is OpenAI's.
-	Dialect Dialect
-}
-
-// New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*wire.Client, error) {
-	d := config.Dialect
-	if d.Name == "" {
-		d = Dialects()[0]
-	}
-	return wire.New(d.API(), config.Config)
-}
+// New checks the configuration and returns the provider of OpenAI's dialect. It
+// makes no request. The base URL goes up to, but does not include,
+// /chat/completions.
+func New(config wire.Config) (*wire.Client, error) { return wire.New(Dialects()[0].API(), config) }
 
 // API is what the dialect makes of chat completions.
 func (d Dialect) API() wire.API {

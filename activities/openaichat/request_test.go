@@ -218,7 +218,7 @@ func TestDialects(t *testing.T) {
 				_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 			})
 			test.dialect.Name, test.dialect.Server, test.dialect.Variables = "made-up", "https://api.made-up.example/v1", "MADE_UP"
-			p, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: server.URL}, Dialect: test.dialect})
+			p, err := wire.New(test.dialect.API(), wire.Config{BaseURL: server.URL})
 			require.NoError(t, err)
 			call := call
 			call.Config.Provider = test.dialect.Name
@@ -227,7 +227,7 @@ func TestDialects(t *testing.T) {
 			require.JSONEq(t, strings.NewReplacer(test.old, test.new).Replace(plain), string(body))
 		})
 	}
-	p, err := openaichat.New(openaichat.Config{Dialect: openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}})
+	p, err := wire.New(openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}.API(), wire.Config{})
 	require.NoError(t, err)
 	err = p.Check(t.Context(), domain.LLMConfig{Provider: "made-up", Model: "m"})
 	require.EqualError(t, err, "MADE_UP_API_KEY: is not set on the worker, and api.made-up.example needs a key")
