@@ -35,10 +35,11 @@ func API() wire.API {
 		RequestIDs: []string{"Request-Id", "X-Request-Id"},
 		// Tools that the server runs would cost what no budget knows of.
 		Reserved: []string{"messages", "model", "stream", "system", "tools"},
-		Bound:    func(options domain.Metadata) (int64, error) { return wire.Bound(options, maxTokens, "") },
-		CheckOptions: func(given domain.Metadata) error {
-			_, err := readOptions(given)
-			return err
+		Options: func(given domain.Metadata) (int64, error) {
+			if _, err := readOptions(given); err != nil {
+				return 0, err
+			}
+			return wire.Bound(given, maxTokens, "")
 		},
 		CheckFormat: checkFormat, Prepare: prepare,
 	}

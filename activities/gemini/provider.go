@@ -34,19 +34,13 @@ func API() wire.API {
 		},
 		KeyParameter: "key",
 		Reserved:     []string{"contents", "model", "systemInstruction", "system_instruction", "tools"},
-		Bound:        tokenBound, CheckOptions: checkOptions, CheckFormat: checkFormat,
+		Options:      options, CheckFormat: checkFormat,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: path(call.Config.Model), Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
 			return request, &assembly{Attempt: a}, err
 		},
 	}
-}
-
-// tokenBound reads the bound of the answer out of the options. Zero: none.
-func tokenBound(options domain.Metadata) (int64, error) {
-	own, _ := object(options[generationConfig])
-	return wire.Bound(own, maxOutputTokens, generationConfig+".")
 }
 
 // path is the method's below the base URL. A model's name with a slash says
@@ -88,31 +82,32 @@ func generation(model string) int {
 // formats are the fields of generationConfig that say what an answer must be.
 var formats = []string{"responseFormat", "responseJsonSchema", "responseMimeType", "responseSchema"}
 
-// checkOptions says what is wrong with the options of a model.
-func checkOptions(options domain.Metadata) error {
+// options says what is wrong with the options of a model, or returns the bound of
+// the answer that they give.
+func options(given domain.Metadata) (bound int64, err error) {
 	for wrong, right := range map[string]string{"generation_config": generationConfig, "tool_config": toolConfig} {
-		if _, ok := options[wrong]; ok {
-			return domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
+		if _, ok := given[wrong]; ok {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
 		}
 	}
 	for _, key := range []string{generationConfig, toolConfig} {
-		if _, err := object(options[key]); err != nil {
-			return domain.Errorf(domain.Invalid, "options: %s is not an object", key)
+		if _, err := object(given[key]); err != nil {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not an object", key)
 		}
 	}
-	own, _ := object(options[generationConfig])
+	own, _ := object(given[generationConfig])
 	if _, ok := own["candidateCount"]; ok {
-		return domain.Errorf(domain.Invalid, "options: generationConfig.candidateCount is set by Everstep; leave it out")
+		return 0, domain.Errorf(domain.Invalid, "options: generationConfig.candidateCount is set by Everstep; leave it out")
 	}
-	tools, _ := object(options[toolConfig])
+	tools, _ := object(given[toolConfig])
 	calling, err := object(tools["functionCallingConfig"])
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig is not an object")
+		return 0, domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig is not an object")
 	}
 	if string(calling["streamFunctionCallArguments"]) == "true" {
-		return domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig.streamFunctionCallArguments is not supported; leave it out")
+		return 0, domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig.streamFunctionCallArguments is not supported; leave it out")
 	}
-	return nil
+	return wire.Bound(own, maxOutputTokens, generationConfig+".")
 }
 
 // checkFormat says why the API does not take a format: where the options give

@@ -336,11 +336,9 @@ func (u usage) domain() domain.Usage {
 // response's own. It may have been billed. No status says what kind it is of,
 // so the API's own codes do where asking again would end the same.
 func (s *assembly) failed(data []byte) error {
-	err := s.Inner(data)
-	typed := domain.AsError(err)
-	r := wire.ParseRejection(data)
+	typed, r := s.Inner(data), wire.ParseRejection(data)
 	if typed.Kind != domain.Unavailable || typed.Code != "" || r.Status != 0 {
-		return err
+		return typed
 	}
 	code := strings.ToLower(r.Code)
 	switch {

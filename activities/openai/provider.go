@@ -28,27 +28,27 @@ func API() wire.API {
 		// Azure's own name for it stands beside the one it passes on.
 		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
 		// Some of these would make the server keep the conversation.
-		Reserved:     []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
-		Bound:        func(options domain.Metadata) (int64, error) { return wire.Bound(options, maxOutputTokens, "") },
-		CheckOptions: checkOptions, CheckFormat: checkFormat,
+		Reserved: []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
+		Options:  checkOptions, CheckFormat: checkFormat,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
-			return wire.Request{Path: "responses", Header: a.Bearer(), Body: body}, &assembly{Attempt: a}, err
+			return wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a}, err
 		},
 	}
 }
 
-// checkOptions says what is wrong with options of which a part is ours.
-func checkOptions(options domain.Metadata) error {
+// checkOptions says what is wrong with options of which a part is ours, or returns
+// the bound of the answer that they give.
+func checkOptions(options domain.Metadata) (bound int64, err error) {
 	var include []string
 	var text map[string]json.RawMessage
 	if json.Unmarshal(given(options, "include"), &include) != nil {
-		return domain.Errorf(domain.Invalid, "options: include is not a list; give a list of names, or null to ask for nothing")
+		return 0, domain.Errorf(domain.Invalid, "options: include is not a list; give a list of names, or null to ask for nothing")
 	}
 	if json.Unmarshal(given(options, "text"), &text) != nil {
-		return domain.Errorf(domain.Invalid, "options: text is not an object; write it like {\"verbosity\": \"low\"}")
+		return 0, domain.Errorf(domain.Invalid, "options: text is not an object; write it like {\"verbosity\": \"low\"}")
 	}
-	return nil
+	return wire.Bound(options, maxOutputTokens, "")
 }
 
 // checkFormat says why the API does not take a format. A schema outside of the

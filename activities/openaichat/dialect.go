@@ -2,11 +2,7 @@ package openaichat
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -74,7 +70,7 @@ func (d Dialect) API() wire.API {
 		// Azure's own name for it stands beside the one it passes on.
 		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
 		Reserved:   []string{"messages", "model", "n", "stream", "tools"},
-		Bound: func(options domain.Metadata) (int64, error) {
+		Options: func(options domain.Metadata) (int64, error) {
 			_, bound, err := tokenBound(options)
 			return bound, err
 		},
@@ -85,8 +81,7 @@ func (d Dialect) API() wire.API {
 				spoken = Dialect{}
 			}
 			body, err := encode(call, spoken, a.Bound)
-			send := func() (*http.Response, error) { return post(a, body) }
-			return wire.Request{Send: send}, &assembly{Attempt: a}, err
+			return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a}, err
 		},
 	}
 }
@@ -102,30 +97,4 @@ func (d Dialect) pairing() wire.Pairing {
 		},
 		Make: func(n int) string { return fmt.Sprintf("%0*d", d.CallIDs, n) },
 	}
-}
-
-// post lets the SDK send the request. Its client is put together from its
-// options alone: its own constructor would read the environment.
-func post(a *wire.Attempt, body []byte) (*http.Response, error) {
-	plain := *a.Base
-	plain.RawQuery = ""
-	options := []option.RequestOption{
-		option.WithBaseURL(plain.String()),
-		option.WithHTTPClient(a.HTTPClient()),
-		option.WithMaxRetries(0),
-		option.WithHeader("Accept", wire.Accept),
-	}
-	if a.Key != "" {
-		options = append(options, option.WithAPIKey(a.Key))
-	}
-	// Azure wants what stands behind the path of a base URL.
-	for key, values := range a.Base.Query() {
-		for _, value := range values {
-			options = append(options, option.WithQueryAdd(key, value))
-		}
-	}
-	client := openai.Client{Options: options}
-	var response *http.Response
-	err := client.Post(a.Context(), "chat/completions", body, &response)
-	return response, err
 }

@@ -1,11 +1,9 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 )
 
@@ -42,42 +40,11 @@ func (t *tooLong) Error() string { return fmt.Sprintf("%s has more than %d bytes
 
 var errQuiet = errors.New("the server sent nothing for too long")
 
-// quiet ends an attempt when nothing is heard for a time. Its time begins with
-// the first call of heard.
-type quiet struct {
-	cancel context.CancelCauseFunc
-
-	mu    sync.Mutex
-	timer *time.Timer
-	done  bool
-}
-
-// heard starts the wait anew.
-func (q *quiet) heard(next time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.done:
-	case q.timer == nil:
-		q.timer = time.AfterFunc(next, func() { q.cancel(errQuiet) })
-	default:
-		q.timer.Reset(next)
-	}
-}
-
-func (q *quiet) stop() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.done = true
-	if q.timer != nil {
-		q.timer.Stop()
-	}
-}
-
 // guarded is a response's body, bounded in bytes and in the time between them.
 type guarded struct {
-	body  io.ReadCloser
-	quiet *quiet
+	io.ReadCloser
+
+	quiet *time.Timer
 	idle  time.Duration
 	// most is how many bytes it may have, left how many are still to come.
 	most, left int64
@@ -87,18 +54,16 @@ func (g *guarded) Read(p []byte) (int, error) {
 	if g.left <= 0 {
 		return 0, &tooLong{"the response", g.most}
 	}
-	n, err := g.body.Read(p[:min(int64(len(p)), g.left)])
+	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.left)])
 	g.left -= int64(n)
 	if n > 0 {
-		g.quiet.heard(g.idle)
+		g.quiet.Reset(g.idle)
 	}
 	return n, err
 }
 
-func (g *guarded) Close() error { return g.body.Close() }
-
 // trail bounds the wait for what may follow a whole answer.
 func (g *guarded) trail() {
 	g.idle = min(trailerTimeout, g.idle)
-	g.quiet.heard(g.idle)
+	g.quiet.Reset(g.idle)
 }

@@ -45,10 +45,9 @@ type API struct {
 	// Reserved are the options that may not be given: what the loop decides.
 	Reserved []string
 
-	// Bound is the bound of the answer that the options give. Zero: none.
-	Bound func(options domain.Metadata) (int64, error)
-	// CheckOptions says what else is wrong with the options. Nil: nothing is.
-	CheckOptions func(options domain.Metadata) error
+	// Options says what is wrong with the options of a model, or returns the bound
+	// of the answer that they give; zero is none. Nil: nothing is wrong.
+	Options func(options domain.Metadata) (bound int64, err error)
 	// CheckFormat says why the API does not take a format: see
 	// inference.Formatter. The options were checked.
 	CheckFormat func(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
@@ -290,15 +289,10 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 			return 0, domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key)
 		}
 	}
-	if c.api.CheckOptions != nil {
-		if err := c.api.CheckOptions(options); err != nil {
-			return 0, err
-		}
-	}
-	if c.api.Bound == nil {
+	if c.api.Options == nil {
 		return 0, nil
 	}
-	return c.api.Bound(options)
+	return c.api.Options(options)
 }
 
 // CheckFormat says why the API does not take a format, beside tools where there

@@ -16,10 +16,6 @@
 //		return wire.Request{Path: "messages", Header: a.KeyIn("X-Api-Key", ""), Body: body}, &assembly{Attempt: a}, err
 //	},
 //
-// Where the SDK is to send the request itself, Request.Send does that with
-// Attempt.HTTPClient, no retries and no environment. A response that comes back
-// has status 200 and is bounded in bytes and time.
-//
 // The assembly is a Decoder: it is given one event after the other, or the
 // whole body where the server sent one in place of a stream, and says when the
 // answer is whole. It fails with Attempt.Malformed for what is no answer, and
@@ -28,7 +24,7 @@
 // in what is sent back; Text, Count and Present read JSON on which servers
 // disagree.
 //
-// What the SDKs' own clients add must be off: reading the environment, trying
-// again, following redirects, time-outs. Nor may an adapter send a header named
+// The official SDKs only write requests: their clients read the environment, try
+// again and follow redirects. Nor may an adapter send a header named
 // Idempotency-Key: Go's transport takes it for leave to send a request again.
 package wire

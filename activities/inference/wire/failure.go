@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -23,49 +22,39 @@ func (a *Attempt) explain(err error) error {
 	if cause := context.Cause(a.ctx); errors.Is(cause, errQuiet) {
 		err = cause
 	}
-	typed, ok := errors.AsType[*domain.Error](err)
-	long, isLong := errors.AsType[*tooLong](err)
-	name, host := a.client.api.Name, a.Base.Host
-	switch {
-	case ok:
+	if typed, ok := errors.AsType[*domain.Error](err); ok {
 		return typed
-	case errors.Is(err, errQuiet) && !a.sent.Load():
-		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: cannot reach %s: no connection in %s; check the base URL", name, host, a.timeouts.Connect)
-	case errors.Is(err, errQuiet):
-		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: %s sent nothing for too long", name, host)
-	case isLong:
-		typed = domain.Errorf(domain.TooLarge, "%s: %s", name, long)
-	case a.body != nil:
-		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: the answer was cut off: %s", name, a.cause(err))
-	case a.sent.Load():
-		typed = domain.Errorf(domain.Unavailable, "%s: the connection to %s broke before an answer came: %s", name, host, a.cause(err))
-	default:
-		typed = domain.Errorf(domain.Unavailable, "%s: cannot reach %s: %s; check the base URL", name, host, a.cause(err))
 	}
-	typed.Source, typed.Billed, typed.Detail = name, a.sent.Load(), a.detail(nil)
-	return typed
+	long, isLong := errors.AsType[*tooLong](err)
+	host, cause := a.Base.Host, a.Redact(err.Error())
+	switch {
+	case errors.Is(err, errQuiet) && !a.sent.Load():
+		return a.failed(domain.Unavailable, domain.CodeTimeout, nil, "cannot reach %s: no connection in %s; check the base URL", host, a.timeouts.Connect)
+	case errors.Is(err, errQuiet):
+		return a.failed(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing for too long", host)
+	case isLong:
+		return a.failed(domain.TooLarge, "", nil, "%s", long)
+	case a.body != nil:
+		return a.failed(domain.Unavailable, domain.CodeMalformed, nil, "the answer was cut off: %s", cause)
+	case a.sent.Load():
+		return a.failed(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
+	}
+	return a.failed(domain.Unavailable, "", nil, "cannot reach %s: %s; check the base URL", host, cause)
 }
 
-// cause is what went wrong without the URL, which may hold a secret.
-func (a *Attempt) cause(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	return a.Redact(err.Error())
+// failed is an error of the attempt, billed where the request has left. Of a body
+// that came, the beginning is kept for operators.
+func (a *Attempt) failed(kind domain.Kind, code domain.Code, body []byte, format string, args ...any) *domain.Error {
+	name := a.client.api.Name
+	err := domain.CodedErrorf(kind, code, "%s: %s", name, fmt.Sprintf(format, args...)).From(name)
+	err.Billed, err.Detail = a.sent.Load(), a.detail(body)
+	return err
 }
 
 // Malformed is the error of an answer that is none. The body is what came in
-// its place, or the part of it that is wrong; its beginning is kept for
-// operators.
-func (a *Attempt) Malformed(what string, body []byte) error {
-	return a.malformed(what, body)
-}
-
-func (a *Attempt) malformed(what string, body []byte) *domain.Error {
-	name := a.client.api.Name
-	err := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: %s", name, what).From(name)
-	err.Billed, err.Detail = true, a.detail(body)
-	return err
+// its place, or the part of it that is wrong.
+func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
+	return a.failed(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
 }
 
 // Redact takes the key, also one used of late, out of a text that comes from
@@ -100,14 +89,15 @@ const maxErrorBody = 64 << 10
 // rejected is the error of a response that has another status than 200.
 func (a *Attempt) rejected(response *http.Response) *domain.Error {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		name := a.client.api.Name
-		return domain.Errorf(domain.Invalid, "%s: %s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
-			name, a.Base.Host, response.StatusCode).From(name)
+		err := a.failed(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
+			a.Base.Host, response.StatusCode)
+		err.Billed = false
+		return err
 	}
 	// What was read before a failure still tells more than nothing.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	if response.StatusCode < 300 {
-		return a.malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
+		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
 	}
 	r := ParseRejection(body)
 	r.Status, r.Again = response.StatusCode, inference.AdviceOf(response.Header)
@@ -119,7 +109,7 @@ func (a *Attempt) rejected(response *http.Response) *domain.Error {
 
 // Inner is the error that came inside a response of status 200: its body, the
 // event's data, or the value that says what went wrong.
-func (a *Attempt) Inner(body []byte) error {
+func (a *Attempt) Inner(body []byte) *domain.Error {
 	r := ParseRejection(body)
 	r.Begun = true
 	return a.refused(r, body)
@@ -141,21 +131,4 @@ func (a *Attempt) server() string {
 	plain := *a.Base
 	plain.RawQuery = ""
 	return a.Redact(plain.String())
-}
-
-// windowExceeded is how providers say that an answer ended where the model's
-// window was full.
-const windowExceeded = "model_context_window_exceeded"
-
-// overflow is the error of an answer that ended, by the provider's own word,
-// where the model's window was full: what came of it is no answer, and the same
-// conversation would end the same. Nil for all other words.
-func (a *Attempt) overflow(word string) error {
-	if strings.ToLower(word) != windowExceeded {
-		return nil
-	}
-	err := domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the answer was cut off where the conversation exceeds the context of model %s",
-		a.client.api.Name, a.call.Config.Model).From(a.client.api.Name)
-	err.Billed, err.Detail = true, a.detail(nil)
-	return err
 }

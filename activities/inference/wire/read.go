@@ -1,12 +1,15 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"everstep/activities/inference"
+	"everstep/domain"
 )
 
 // A Decoder knows one API's answers. Its errors are those of Attempt.Malformed
@@ -26,8 +29,9 @@ type Decoder interface {
 	Answer() inference.Answer
 }
 
-// read gives a response of status 200 to the decoder, whatever its form. It returns nil only for an answer that is complete; else a
-// *domain.Error, and the draft holds what had come.
+// read gives a response of status 200 to the decoder, whatever its form. It
+// returns nil only for an answer that is complete; else a *domain.Error, and the
+// draft holds what had come.
 func (a *Attempt) read(response *http.Response, d Decoder) error {
 	stream := NewStream(response.Body)
 	var err error
@@ -39,8 +43,16 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	case FormStream:
 		err = a.readStream(stream, d)
 	}
+	if err == nil && strings.EqualFold(d.Finish(), windowExceeded) {
+		// What came of it is no answer, and the same conversation would end the same.
+		return a.failed(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
+	}
 	return a.explain(err)
 }
+
+// windowExceeded is how providers say that an answer ended where the model's
+// window was full.
+const windowExceeded = "model_context_window_exceeded"
 
 func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 	data, err := stream.Rest(maxEvent + 1)
@@ -51,13 +63,13 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 		return &tooLong{"the answer", maxEvent}
 	}
 	if !json.Valid(data) {
-		return a.malformed("the answer is not valid JSON, or was cut", data)
+		return a.Malformed("the answer is not valid JSON, or was cut", data)
 	}
 	if err := d.Whole(data); err != nil {
 		return err
 	}
 	if d.Finish() == "" {
-		return a.malformed("the answer is not whole", data)
+		return a.Malformed("the answer is not whole", data)
 	}
 	return nil
 }
@@ -71,9 +83,9 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		case err != nil && complete:
 			return nil
 		case errors.Is(err, io.EOF) && !heard:
-			return a.malformed("the answer has no events", stream.line)
+			return a.Malformed("the answer has no events", stream.line)
 		case errors.Is(err, io.EOF):
-			return a.malformed("the stream ended before the answer was whole", nil)
+			return a.Malformed("the stream ended before the answer was whole", nil)
 		case err != nil:
 			return err
 		}
@@ -89,11 +101,11 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 			complete = true
 			a.body.trail()
 		}
-		switch {
-		case done && complete:
+		if done && !complete {
+			return a.Malformed("the stream says it is done and the answer is not whole", nil)
+		}
+		if done {
 			return nil
-		case done:
-			return a.malformed("the stream says it is done and the answer is not whole", nil)
 		}
 	}
 }
@@ -105,10 +117,7 @@ func (a *Attempt) readPage(stream *Stream, mediaType string) error {
 		return err
 	}
 	if len(head) == 0 {
-		return a.malformed("the response is empty", nil)
+		return a.Malformed("the response is empty", nil)
 	}
-	if mediaType == "" {
-		mediaType = "of no stated type"
-	}
-	return a.malformed("the response is a page ("+mediaType+") and not an answer; check the base URL", head)
+	return a.Malformed("the response is a page ("+cmp.Or(mediaType, "of no stated type")+") and not an answer; check the base URL", head)
 }
