@@ -54,7 +54,7 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 			return nil, err
 		}
 	}
-	return wire.Body("messages", all, rest)
+	return wire.Body("messages", all, rest), nil
 }
 
 // withBudget is the option as it is sent.
@@ -77,7 +77,7 @@ func (t *turn) encode() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return wire.Body("content", blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)})
+	return wire.Body("content", blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)}), nil
 }
 
 // mark sets the marks for the prompt cache, four at most: what does not change

@@ -30,13 +30,10 @@ type conversation struct {
 	// vouched says that the model wants a signature on calls.
 	vouched bool
 	pairs   wire.Pairing
-	// asked are the last calls, sent and names the ids and names under which
-	// they were sent, and results is where their results go.
-	asked    []domain.ToolCall
-	sent     []string
-	names    []string
-	answered []bool
-	results  *content
+	// sent and names are the ids and names under which the last calls were sent,
+	// and results is where their results go.
+	sent, names []string
+	results     *content
 }
 
 type content struct {
@@ -119,14 +116,14 @@ func (c *conversation) say(role string, parts []json.RawMessage) *content {
 
 // model adds what the model said: as it came, or else put together again.
 func (c *conversation) model(index int, m domain.Message) error {
-	ids := recordedIDs(m.ToolCalls)
+	ids := each(m.ToolCalls, func(c domain.ToolCall) string { return c.ID })
 	parts, err := kept(m)
 	if err != nil {
 		return err
 	}
-	names := namesOf(m.ToolCalls, named)
+	names := each(m.ToolCalls, func(c domain.ToolCall) string { return named(c.Name) })
 	if parts == nil {
-		names = namesOf(m.ToolCalls, callable)
+		names = each(m.ToolCalls, func(c domain.ToolCall) string { return callable(c.Name) })
 		if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}
@@ -141,7 +138,8 @@ func (c *conversation) model(index int, m domain.Message) error {
 	if said.closed = len(m.ToolCalls) > 0; !said.closed {
 		return nil
 	}
-	c.asked, c.sent, c.names, c.answered = m.ToolCalls, ids, names, make([]bool, len(ids))
+	c.pairs.Await(m.ToolCalls, ids)
+	c.sent, c.names = ids, names
 	c.results = &content{Role: genai.RoleUser, Parts: make([]json.RawMessage, len(ids)), closed: true}
 	c.contents = append(c.contents, c.results)
 	for k := range ids {
@@ -152,43 +150,21 @@ func (c *conversation) model(index int, m domain.Message) error {
 	return nil
 }
 
-func namesOf(calls []domain.ToolCall, name func(string) string) []string {
-	names := make([]string, len(calls))
+func each(calls []domain.ToolCall, of func(domain.ToolCall) string) []string {
+	out := make([]string, len(calls))
 	for k, call := range calls {
-		names[k] = name(call.Name)
+		out[k] = of(call)
 	}
-	return names
+	return out
 }
 
-func recordedIDs(calls []domain.ToolCall) []string {
-	ids := make([]string, len(calls))
-	for k, call := range calls {
-		ids[k] = call.ID
-	}
-	return ids
-}
-
-// result puts a result in its call's place: that of the first call with its id
-// that has none yet, else of the first call that has none.
+// result puts a result in its call's place.
 func (c *conversation) result(r domain.ToolResult) error {
-	found := -1
-	for k, call := range c.asked {
-		if c.answered[k] {
-			continue
-		}
-		if call.ID == r.CallID {
-			found = k
-			break
-		}
-		if found < 0 {
-			found = k
-		}
-	}
-	if found < 0 {
+	k := c.pairs.Next(r.CallID)
+	if k < 0 {
 		return errors.New("is the result of no call")
 	}
-	c.answered[found] = true
-	return c.answer(found, r)
+	return c.answer(k, r)
 }
 
 // answer writes the result of a call.

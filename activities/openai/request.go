@@ -52,7 +52,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	if err := addOptions(rest, call.Config.Options); err != nil {
 		return nil, err
 	}
-	return wire.Body("input", input, rest)
+	return wire.Body("input", input, rest), nil
 }
 
 // definition is a tool as the API has it. Only the tool that stands for the

@@ -63,7 +63,7 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return wire.Body("messages", all, rest)
+	return wire.Body("messages", all, rest), nil
 }
 
 // encodeMessage encodes the one variant that a message is, without the union

@@ -24,14 +24,12 @@ type Pairing struct {
 	Make func(n int) string
 
 	made int
-
-	used    map[string]bool
-	waiting []waitingCall
-}
-
-type waitingCall struct {
-	recorded, sent string
-	answered       bool
+	used map[string]bool
+	// waiting are the calls of the last message, sent the ids under which they were
+	// sent, answered those that have their result.
+	waiting  []domain.ToolCall
+	sent     []string
+	answered []bool
 }
 
 // Begin returns the ids under which the calls of the message at an index are
@@ -43,17 +41,22 @@ func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 	if p.used == nil {
 		p.used = make(map[string]bool)
 	}
-	p.waiting = p.waiting[:0]
 	ids := make([]string, len(calls))
 	for k, c := range calls {
 		ids[k] = p.fresh(c.ID, message, k)
-		p.waiting = append(p.waiting, waitingCall{recorded: c.ID, sent: ids[k]})
 	}
+	p.Await(calls, ids)
 	return ids
 }
 
+// Await says under which ids calls are sent, where the pairing does not choose
+// them.
+func (p *Pairing) Await(calls []domain.ToolCall, ids []string) {
+	p.waiting, p.sent, p.answered = calls, ids, make([]bool, len(calls))
+}
+
 func (p *Pairing) fresh(id string, message, position int) string {
-	if id != "" && p.Accepts != nil && !p.Accepts(id) {
+	if p.Accepts != nil && !p.Accepts(id) {
 		id = ""
 	}
 	for try := 0; id == "" || p.used[id]; try++ {
@@ -71,27 +74,28 @@ func (p *Pairing) fresh(id string, message, position int) string {
 	return id
 }
 
-// Answer returns the id under which a result is sent: that of the first call
-// with the recorded id that has none yet, else of the first call that has none.
+// Answer returns the id under which a result is sent: that of its call, else the
+// recorded one.
 func (p *Pairing) Answer(recorded string) string {
+	if k := p.Next(recorded); k >= 0 {
+		return p.sent[k]
+	}
+	return recorded
+}
+
+// Next is the place of the call that a result answers: the first with the
+// recorded id that has none yet, else the first that has none; -1: there is none.
+func (p *Pairing) Next(recorded string) int {
 	found := -1
-	for k, w := range p.waiting {
-		if w.answered {
-			continue
-		}
-		if w.recorded == recorded {
-			found = k
-			break
-		}
-		if found < 0 {
+	for k, call := range p.waiting {
+		if !p.answered[k] && (found < 0 || call.ID == recorded && p.waiting[found].ID != recorded) {
 			found = k
 		}
 	}
-	if found < 0 {
-		return recorded
+	if found >= 0 {
+		p.answered[found] = true
 	}
-	p.waiting[found].answered = true
-	return p.waiting[found].sent
+	return found
 }
 
 // ToolName is the name under which a call is sent back, of at most so many
@@ -116,21 +120,9 @@ func ToolName(name string, most int, also string) string {
 // list once for each level of nesting, and write what is to go back byte for
 // byte in their own way: so its entries are encoded one by one, and what is
 // around them apart.
-func Body(name string, list [][]byte, rest map[string]json.RawMessage) ([]byte, error) {
-	size := 64
-	for _, one := range list {
-		size += len(one) + 1
-	}
-	for key, value := range rest {
-		size += len(key) + len(value) + 4
-	}
+func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
 	var body bytes.Buffer
-	body.Grow(size)
-	body.WriteByte('{')
-	if err := writeName(&body, name); err != nil {
-		return nil, err
-	}
-	body.WriteByte('[')
+	fmt.Fprintf(&body, `{"%s":[`, quoted(name, true))
 	for i, one := range list {
 		if i > 0 {
 			body.WriteByte(',')
@@ -139,27 +131,12 @@ func Body(name string, list [][]byte, rest map[string]json.RawMessage) ([]byte, 
 	}
 	body.WriteByte(']')
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		if key == name {
-			continue
+		if key != name {
+			fmt.Fprintf(&body, `,"%s":%s`, quoted(key, true), rest[key])
 		}
-		body.WriteByte(',')
-		if err := writeName(&body, key); err != nil {
-			return nil, err
-		}
-		body.Write(rest[key])
 	}
 	body.WriteByte('}')
-	return body.Bytes(), nil
-}
-
-func writeName(body *bytes.Buffer, name string) error {
-	text, err := json.Marshal(name)
-	if err != nil {
-		return err
-	}
-	body.Write(text)
-	body.WriteByte(':')
-	return nil
+	return body.Bytes()
 }
 
 // Fields are the parameters of an SDK as JSON, field by field.

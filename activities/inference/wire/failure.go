@@ -100,7 +100,7 @@ func (a *Attempt) rejected(response *http.Response) *domain.Error {
 		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
 	}
 	r := ParseRejection(body)
-	r.Status, r.Again = response.StatusCode, inference.AdviceOf(response.Header)
+	r.Status, r.ShouldRetry = response.StatusCode, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
 	}

@@ -36,10 +36,8 @@ func KeyFrom(variable, value string) (Key, error) {
 // checkKey refuses what cannot be sent as a header's value, or would not be
 // what was meant.
 func checkKey(where, key string) error {
-	for _, r := range key {
-		if r <= ' ' || r > '~' {
-			return domain.Errorf(domain.Invalid, "%s: has characters that no key has; set it again without quotes or line ends", where)
-		}
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return domain.Errorf(domain.Invalid, "%s: has characters that no key has; set it again without quotes or line ends", where)
 	}
 	return nil
 }
@@ -74,10 +72,17 @@ func readKey(path string) (string, error) {
 		return "", unreadable(err)
 	}
 	mounted := strings.HasPrefix(path, secretsFolder+"/") || strings.HasPrefix(path, "/var"+secretsFolder+"/")
-	// Asked before it is opened, since opening a pipe may wait for ever.
-	if info, err := os.Stat(path); err != nil {
-		return "", unreadable(err)
-	} else if err := checkKeyFile(info, mounted); err != nil {
+	check := func(info fs.FileInfo, err error) error {
+		switch {
+		case err != nil:
+			return unreadable(err)
+		case !info.Mode().IsRegular():
+			return errors.New("is not a regular file; name the file that holds the key")
+		}
+		return checkOwner(info, mounted)
+	}
+	// Asked before it is opened too, since opening a pipe may wait for ever.
+	if err := check(os.Stat(path)); err != nil {
 		return "", err
 	}
 	file, err := os.Open(path)
@@ -85,11 +90,7 @@ func readKey(path string) (string, error) {
 		return "", unreadable(err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", unreadable(err)
-	}
-	if err := checkKeyFile(info, mounted); err != nil {
+	if err := check(file.Stat()); err != nil {
 		return "", err
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
@@ -100,14 +101,6 @@ func readKey(path string) (string, error) {
 		return "", fmt.Errorf("has more than %d bytes; a key is one line", maxKeyFile)
 	}
 	return oneLine(string(data))
-}
-
-// checkKeyFile says whether a key may be in a file like that.
-func checkKeyFile(info fs.FileInfo, mounted bool) error {
-	if !info.Mode().IsRegular() {
-		return errors.New("is not a regular file; name the file that holds the key")
-	}
-	return checkOwner(info, mounted)
 }
 
 // oneLine is a file's only line, without its end and the spaces around it.
