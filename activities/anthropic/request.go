@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -20,12 +21,6 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 		return nil, err
 	}
 	p := anthropic.MessageNewParams{Model: call.Config.Model, MaxTokens: bound, System: c.system}
-	if t := call.Config.Temperature; t != nil {
-		p.Temperature = anthropic.Float(*t)
-	}
-	if t := call.Config.TopP; t != nil {
-		p.TopP = anthropic.Float(*t)
-	}
 	p.Tools, p.ToolChoice = tools(call, given)
 	if p.OutputConfig, err = outputConfig(call, given); err != nil {
 		return nil, err
@@ -33,20 +28,21 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 	if !given.caches {
 		mark(&p, c, call.Summary)
 	}
-	fields := map[string]any{"stream": true}
-	for key, value := range given.rest {
-		fields[key] = value
-	}
 	if len(call.Tools) == 0 {
-		delete(fields, "tool_choice")
+		delete(given.rest, "tool_choice")
 	}
-	if given.thinking != nil && (given.budget == 0 || thinking > 0) {
-		fields["thinking"] = given.withBudget(thinking)
-	}
-	p.SetExtraFields(fields)
-	rest, err := wire.Fields(p)
+	rest, err := wire.Fields(p, call.Config, given.rest)
 	if err != nil {
 		return nil, err
+	}
+	if given.budget > 0 && thinking > 0 {
+		given.thinking = maps.Clone(given.thinking)
+		given.thinking["budget_tokens"] = strconv.AppendInt(nil, thinking, 10)
+	}
+	if given.thinking != nil && (given.budget == 0 || thinking > 0) {
+		if rest["thinking"], err = json.Marshal(given.thinking); err != nil {
+			return nil, err
+		}
 	}
 	all := make([][]byte, len(c.turns))
 	for i, t := range c.turns {
@@ -55,18 +51,6 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 		}
 	}
 	return wire.Body("messages", all, rest), nil
-}
-
-// withBudget is the option as it is sent.
-func (o *options) withBudget(budget int64) map[string]any {
-	out := map[string]any{}
-	for key, value := range o.thinking {
-		out[key] = value
-	}
-	if o.budget > 0 {
-		out["budget_tokens"] = budget
-	}
-	return out
 }
 
 func (t *turn) encode() ([]byte, error) {

@@ -3,7 +3,10 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -25,12 +28,6 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	if call.System != "" && !promptInInput(call) {
 		p.Instructions = param.NewOpt(call.System)
 	}
-	if t := call.Config.Temperature; t != nil {
-		p.Temperature = param.NewOpt(*t)
-	}
-	if t := call.Config.TopP; t != nil {
-		p.TopP = param.NewOpt(*t)
-	}
 	if bound > 0 {
 		p.MaxOutputTokens = param.NewOpt(bound)
 	}
@@ -44,12 +41,25 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	if p.Text, err = textFormat(call); err != nil {
 		return nil, err
 	}
-	rest, err := wire.Fields(p)
-	if err != nil {
+	// Of include and text, what is ours stays beside what is given.
+	var include []responses.ResponseIncludable
+	var text map[string]json.RawMessage
+	options := maps.Clone(call.Config.Options)
+	delete(options, maxOutputTokens) // it is in the bound
+	if err := errors.Join(take(options, "include", &include), take(options, "text", &text)); err != nil {
 		return nil, err
 	}
-	rest["stream"] = json.RawMessage("true")
-	if err := addOptions(rest, call.Config.Options); err != nil {
+	for _, name := range include {
+		if !slices.Contains(p.Include, name) {
+			p.Include = append(p.Include, name)
+		}
+	}
+	rest, err := wire.Fields(p, call.Config, options)
+	if err == nil && text != nil {
+		_ = json.Unmarshal(rest["text"], &text) // ours, where there is any
+		rest["text"], err = json.Marshal(text)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return wire.Body("input", input, rest), nil

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
@@ -33,12 +33,6 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 	if !d.NoStreamOptions {
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
-	if t := call.Config.Temperature; t != nil {
-		p.Temperature = openai.Float(*t)
-	}
-	if t := call.Config.TopP; t != nil {
-		p.TopP = openai.Float(*t)
-	}
 	for _, tool := range call.Tools {
 		function := definition(tool)
 		if tool.Name == call.OutputTool {
@@ -50,12 +44,13 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 	if p.ResponseFormat, err = format(call); err != nil {
 		return nil, err
 	}
-	extra := map[string]any{"stream": true}
-	addOptions(extra, call.Config.Options, d, bound)
-	p.SetExtraFields(extra)
-	rest, err := wire.Fields(p)
+	rest, err := wire.Fields(p, call.Config, call.Config.Options)
 	if err != nil {
 		return nil, err
+	}
+	if bound > 0 {
+		key, _, _ := tokenBound(call.Config.Options)
+		rest[cmp.Or(key, d.MaxTokens, maxTokens)] = strconv.AppendInt(nil, bound, 10)
 	}
 	all := make([][]byte, len(messages))
 	for i, m := range messages {
@@ -87,22 +82,6 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 	}
 	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 	return f
-}
-
-// addOptions adds the options as they are, a null one by leaving the field
-// out, and the bound of the answer. They were checked.
-func addOptions(fields map[string]any, options domain.Metadata, d Dialect, bound int64) {
-	for key, value := range options {
-		if wire.IsNull(value) {
-			fields[key] = param.Omit
-		} else {
-			fields[key] = value
-		}
-	}
-	if bound > 0 {
-		key, _, _ := tokenBound(options)
-		fields[cmp.Or(key, d.MaxTokens, maxTokens)] = bound
-	}
 }
 
 // tokenBound reads the bound of the answer out of the options: the field that

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"everstep/domain"
@@ -139,15 +140,26 @@ func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
 	return body.Bytes()
 }
 
-// Fields are the parameters of an SDK as JSON, field by field.
-func Fields(parameters json.Marshaler) (map[string]json.RawMessage, error) {
+// Fields are the parameters of an SDK as JSON, field by field, with what the
+// definition says of sampling. Options stand over them as they are, a null one by
+// leaving the field out.
+func Fields(parameters json.Marshaler, config domain.LLMConfig, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	encoded, err := parameters.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	var fields map[string]json.RawMessage
-	err = json.Unmarshal(encoded, &fields)
-	return fields, err
+	fields := map[string]json.RawMessage{"stream": json.RawMessage("true")}
+	if err := json.Unmarshal(encoded, &fields); err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]*float64{"temperature": config.Temperature, "top_p": config.TopP} {
+		if value != nil {
+			fields[name] = strconv.AppendFloat(nil, *value, 'g', -1, 64)
+		}
+	}
+	maps.Copy(fields, options)
+	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return IsNull(value) })
+	return fields, nil
 }
 
 // IsPlain reports whether a message has nothing but text.
