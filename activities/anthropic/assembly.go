@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"everstep/activities/inference"
@@ -97,10 +98,8 @@ func (s *assembly) take(piece event, data []byte) error {
 	case "message_start":
 		if piece.Message != nil {
 			s.Identify(piece.Message.ID, piece.Message.Model)
-			if u := piece.Message.Usage; u != nil {
-				u.Output = nil // the first tokens only: what was written in all is told at the end
-				s.report(u)
-			}
+			piece.Message.Usage.Output = 0 // the first tokens only: what was written in all is told at the end
+			s.report(piece.Message.Usage)
 		}
 	case "content_block_start":
 		return s.begin(piece.Index, piece.Block)
@@ -126,11 +125,9 @@ func (s *assembly) take(piece event, data []byte) error {
 	return nil
 }
 
-func (s *assembly) report(u *usage) {
-	if u != nil {
-		s.usage.take(*u)
-		s.Usage = s.usage.domain()
-	}
+func (s *assembly) report(u usage) {
+	s.usage.take(u)
+	s.Usage = s.usage.domain()
 }
 
 // begin takes the beginning of a block, or all of it.
@@ -157,9 +154,6 @@ func (s *assembly) add(index *int) *block {
 	b := &block{place: len(s.blocks)}
 	s.blocks = append(s.blocks, b)
 	s.Hold(perBlock)
-	if s.open == nil {
-		s.open = map[int]*block{}
-	}
 	if index != nil {
 		s.open[*index] = b
 	}
@@ -254,10 +248,7 @@ func (b *block) whole() json.RawMessage {
 		return nil
 	}
 	fields["input"] = input
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
+	raw, _ := json.Marshal(fields) // they were read from JSON
 	return raw
 }
 
@@ -266,54 +257,38 @@ func (b *block) whole() json.RawMessage {
 func (s *assembly) Answer() inference.Answer {
 	word := string(s.stop.Reason)
 	finish := finishOf(word, s.Called())
-	switch finish {
-	case domain.FinishToolCalls:
-		if s.Cut(s.Bound) {
-			finish = domain.FinishLength
-		}
-	case domain.FinishRefusal:
-		if !s.speaks() {
+	switch {
+	case finish == domain.FinishToolCalls && s.Cut(s.Bound):
+		finish = domain.FinishLength
+	case finish == domain.FinishRefusal:
+		if !slices.ContainsFunc(s.blocks, func(b *block) bool { return !blank(s.TextAt(b.place)) }) {
 			s.Text(len(s.blocks), string(s.stop.Details.Explanation))
 			s.Flush()
 		}
 		refused := s.Finished(finish, word)
 		refused.Message.ToolCalls = nil
 		return refused
-	case domain.FinishOther:
-		if word == Paused {
-			s.Keep(len(s.blocks), "", kept{Paused: true}.opaque())
-		}
-	case domain.FinishStop, domain.FinishLength, domain.FinishContentFilter, domain.FinishError:
+	case word == Paused && finish == domain.FinishOther:
+		s.Keep(len(s.blocks), "", kept{Paused: true}.opaque())
 	}
 	s.place()
 	return s.Finished(finish, word)
 }
 
-// speaks reports whether the answer has text.
-func (s *assembly) speaks() bool {
-	for _, b := range s.blocks {
-		if strings.TrimSpace(s.TextAt(b.place)) != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // place notes where calls stood that were not the last of the answer: a message
 // has them behind all its parts, and the API wants thinking where it was.
 func (s *assembly) place() {
-	last := -1
+	var behind, position int
 	for _, b := range s.blocks {
 		if b.Type != "tool_use" {
-			last = b.place
+			behind = b.place
 		}
 	}
-	position := 0
 	for _, b := range s.blocks {
 		if b.Type != "tool_use" {
 			continue
 		}
-		if position++; b.place < last {
+		if position++; b.place < behind {
 			s.Keep(b.place, "", kept{Call: position}.opaque())
 		}
 	}
@@ -326,14 +301,12 @@ func finishOf(word string, calls bool) domain.FinishReason {
 		return domain.FinishLength
 	case "refusal":
 		return domain.FinishRefusal
-	case "end_turn", "stop_sequence", "tool_use":
-		if calls {
-			return domain.FinishToolCalls
-		}
-		return domain.FinishStop
 	}
-	if calls {
+	switch {
+	case calls:
 		return domain.FinishToolCalls
+	case slices.Contains([]string{"end_turn", "stop_sequence", "tool_use"}, strings.ToLower(word)):
+		return domain.FinishStop
 	}
 	return domain.FinishOther
 }

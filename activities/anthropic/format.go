@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
@@ -54,32 +52,31 @@ func structured(model string) bool {
 		!slices.ContainsFunc(unstructured, func(older string) bool { return strings.HasPrefix(model, older) })
 }
 
-// outputConfig holds the response format, where it is told in the API's own
-// way, and what the options say beside it.
-func outputConfig(call inference.Call, given options) (anthropic.OutputConfigParam, error) {
-	var out anthropic.OutputConfigParam
-	extra := map[string]any{}
-	for key, value := range given.output {
-		extra[key] = value
-	}
+// tellFormat puts the response format, where it is told in the API's own way,
+// beside what the options say of the output.
+func (o *options) tellFormat(call inference.Call) error {
+	output := maps.Clone(o.output)
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(call.Format.Schema, &fields) != nil || fields == nil {
-			return out, domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
+		var schema map[string]json.RawMessage
+		if json.Unmarshal(call.Format.Schema, &schema) != nil || schema == nil {
+			return domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
 		}
-		schema := map[string]any{}
-		for key, value := range fields {
-			if key != "$schema" {
-				schema[key] = value
-			}
+		delete(schema, "$schema")
+		format, err := json.Marshal(map[string]any{"type": "json_schema", "schema": schema})
+		if err != nil {
+			return err
 		}
-		out.Format.Schema = schema
-		delete(extra, "format")
+		if output == nil {
+			output = map[string]json.RawMessage{}
+		}
+		output["format"] = format
 	}
-	if len(extra) > 0 {
-		out.SetExtraFields(extra)
+	if len(output) == 0 {
+		return nil
 	}
-	return out, nil
+	encoded, err := json.Marshal(output)
+	o.rest["output_config"] = encoded
+	return err
 }
 
 // The limits of Anthropic's guide "Structured outputs", of 2026.
@@ -104,10 +101,10 @@ func subset(schema json.RawMessage) error {
 			return fmt.Errorf("definition %q refers to itself", name)
 		}
 	}
-	switch {
-	case w.optional > maxOptional:
+	if w.optional > maxOptional {
 		return fmt.Errorf("%d properties are not required, more than %d", w.optional, maxOptional)
-	case w.unions > maxUnions:
+	}
+	if w.unions > maxUnions {
 		return fmt.Errorf("%d places take several types, more than %d", w.unions, maxUnions)
 	}
 	return nil

@@ -61,7 +61,7 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 		header.Set("Anthropic-Beta", strings.Join(given.betas, ","))
 	}
 	body, err := encode(call, given, a.Bound, thinking)
-	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a}, err
+	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, open: map[int]*block{}}, err
 }
 
 // path is that of the API below a base URL.

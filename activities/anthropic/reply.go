@@ -14,7 +14,7 @@ type event struct {
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
-	Usage   *usage          `json:"usage"`
+	Usage   usage           `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -23,7 +23,7 @@ type message struct {
 	ID      wire.Text         `json:"id"`
 	Model   wire.Text         `json:"model"`
 	Content []json.RawMessage `json:"content"`
-	Usage   *usage            `json:"usage"`
+	Usage   usage             `json:"usage"`
 	stopping
 }
 
@@ -56,50 +56,30 @@ type contentBlock struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-// usage is what was used so far. What is not told again stays as it was.
+// usage is what was used so far.
 type usage struct {
-	Input      *wire.Count `json:"input_tokens"`
-	Output     *wire.Count `json:"output_tokens"`
-	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
-	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
-	Details    *struct {
+	Input      wire.Count `json:"input_tokens"`
+	Output     wire.Count `json:"output_tokens"`
+	CacheRead  wire.Count `json:"cache_read_input_tokens"`
+	CacheWrite wire.Count `json:"cache_creation_input_tokens"`
+	Details    struct {
 		Thinking wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
 // take takes over what a later report tells. All counts are of the whole
-// message so far, so they only grow; some servers end with zeros.
+// message so far, so they only grow; some servers end with zeros, or say less.
 func (u *usage) take(later usage) {
-	u.Input = larger(u.Input, later.Input)
-	u.Output = larger(u.Output, later.Output)
-	u.CacheRead = larger(u.CacheRead, later.CacheRead)
-	u.CacheWrite = larger(u.CacheWrite, later.CacheWrite)
-	if later.Details != nil {
-		u.Details = later.Details
-	}
-}
-
-func larger(a, b *wire.Count) *wire.Count {
-	if a == nil || b != nil && *b > *a {
-		return b
-	}
-	return a
+	u.Input, u.Output = max(u.Input, later.Input), max(u.Output, later.Output)
+	u.CacheRead, u.CacheWrite = max(u.CacheRead, later.CacheRead), max(u.CacheWrite, later.CacheWrite)
+	u.Details.Thinking = max(u.Details.Thinking, later.Details.Thinking)
 }
 
 // domain normalises: the API counts what it read from the cache or wrote to it
 // beside the input, here it is a part of it.
 func (u usage) domain() domain.Usage {
-	out := domain.Usage{OutputTokens: count(u.Output), CacheReadTokens: count(u.CacheRead), CacheWriteTokens: count(u.CacheWrite)}
-	out.InputTokens = count(u.Input) + out.CacheReadTokens + out.CacheWriteTokens
-	if u.Details != nil {
-		out.ReasoningTokens = int64(u.Details.Thinking)
+	return domain.Usage{
+		InputTokens: int64(u.Input + u.CacheRead + u.CacheWrite), OutputTokens: int64(u.Output),
+		CacheReadTokens: int64(u.CacheRead), CacheWriteTokens: int64(u.CacheWrite), ReasoningTokens: int64(u.Details.Thinking),
 	}
-	return out
-}
-
-func count(c *wire.Count) int64 {
-	if c == nil {
-		return 0
-	}
-	return int64(*c)
 }

@@ -22,7 +22,7 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 	}
 	p := anthropic.MessageNewParams{Model: call.Config.Model, MaxTokens: bound, System: c.system}
 	p.Tools, p.ToolChoice = tools(call, given)
-	if p.OutputConfig, err = outputConfig(call, given); err != nil {
+	if err := given.tellFormat(call); err != nil {
 		return nil, err
 	}
 	if !given.caches {
@@ -35,12 +35,12 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	if given.budget > 0 && thinking > 0 {
-		given.thinking = maps.Clone(given.thinking)
-		given.thinking["budget_tokens"] = strconv.AppendInt(nil, thinking, 10)
-	}
 	if given.thinking != nil && (given.budget == 0 || thinking > 0) {
-		if rest["thinking"], err = json.Marshal(given.thinking); err != nil {
+		option := maps.Clone(given.thinking)
+		if thinking > 0 {
+			option["budget_tokens"] = strconv.AppendInt(nil, thinking, 10)
+		}
+		if rest["thinking"], err = json.Marshal(option); err != nil {
 			return nil, err
 		}
 	}
@@ -141,17 +141,13 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 	if spec.Description != "" {
 		tool.Description = anthropic.String(spec.Description)
 	}
-	var fields map[string]json.RawMessage
-	switch {
-	case json.Unmarshal(spec.Schema, &fields) != nil || fields == nil:
-		tool.InputSchema.Type = "object"
-	case fields["type"] == nil:
-		tool.InputSchema.ExtraFields = map[string]any{}
-		for key, value := range fields {
-			tool.InputSchema.ExtraFields[key] = value
-		}
-	default:
-		tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](spec.Schema)
+	schema, fields := spec.Schema, map[string]json.RawMessage{}
+	if json.Unmarshal(schema, &fields) != nil || fields == nil {
+		schema = json.RawMessage(`{"type":"object"}`)
+	} else if fields["type"] == nil {
+		fields["type"] = json.RawMessage(`"object"`)
+		schema, _ = json.Marshal(fields) // it was read from JSON
 	}
+	tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](schema)
 	return tool
 }
