@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -87,9 +88,8 @@ func (c *conversation) close() error {
 		return domain.Errorf(domain.Invalid, "messages: none has any content; give one")
 	}
 	if c.turns[0].role != anthropic.MessageParamRoleUser {
-		first := &turn{role: anthropic.MessageParamRoleUser}
-		first.add(anthropic.NewTextBlock(goOn))
-		c.turns = append([]*turn{first}, c.turns...)
+		first := &turn{role: anthropic.MessageParamRoleUser, blocks: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(goOn)}}
+		c.turns = slices.Insert(c.turns, 0, first)
 	}
 	if last := c.turns[len(c.turns)-1]; last.role != anthropic.MessageParamRoleUser && !last.paused {
 		c.user().add(anthropic.NewTextBlock(goOn))
@@ -119,9 +119,7 @@ func (t *turn) add(blocks ...anthropic.ContentBlockParamUnion) {
 
 // addResult puts a result behind the others, before all else that is said.
 func (t *turn) addResult(block anthropic.ContentBlockParamUnion) {
-	t.add(block)
-	copy(t.blocks[t.results+1:], t.blocks[t.results:])
-	t.blocks[t.results] = block
+	t.blocks = slices.Insert(t.blocks, t.results, block)
 	t.results++
 }
 
@@ -166,10 +164,7 @@ func (k kept) opaque() json.RawMessage {
 		// Written by hand: encoding/json would change the bytes of the block.
 		return slices.Concat([]byte(`{"anthropic_block":`), k.Block, []byte("}"))
 	}
-	data, err := json.Marshal(k)
-	if err != nil {
-		return nil // cannot be: it has but a number and two booleans
-	}
+	data, _ := json.Marshal(k) // a number and two booleans cannot fail
 	return data
 }
 
@@ -231,10 +226,21 @@ func input(arguments string) any {
 func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion, error) {
 	var out []anthropic.ContentBlockParamUnion
 	for k, p := range m.Parts {
-		if p.Type == domain.PartText && blank(p.Text) {
-			continue
+		var block anthropic.ContentBlockParamUnion
+		var err error
+		switch p.Type {
+		case domain.PartText:
+			if blank(p.Text) {
+				continue
+			}
+			block = anthropic.NewTextBlock(p.Text)
+		case domain.PartImage, domain.PartFile:
+			block, err = mediaBlock(p)
+		case domain.PartAudio:
+			err = errors.New("is audio, which this API does not take; give its transcript as text")
+		default:
+			err = fmt.Errorf("is of type %s, which a user cannot send; leave it out", p.Type)
 		}
-		block, err := userBlock(p)
 		if err != nil {
 			return nil, domain.Errorf(domain.Invalid, "message %d, part %d: %s", index, k, err)
 		}
@@ -243,87 +249,70 @@ func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion
 	return out, nil
 }
 
-func userBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
-	switch p.Type {
-	case domain.PartText:
-		return anthropic.NewTextBlock(p.Text), nil
-	case domain.PartImage, domain.PartFile:
-		m, err := newMedium(p)
-		if err != nil {
-			return anthropic.ContentBlockParamUnion{}, err
-		}
-		return m.block(p.Type == domain.PartImage)
-	case domain.PartAudio:
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is audio, which this API does not take; give its transcript as text")
-	case domain.PartReasoning:
+// pictures are the types of pictures that the API takes.
+var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// mediaBlock is a picture or a document, by URL or as data.
+func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
+	var none anthropic.ContentBlockParamUnion
+	p, err := readMedia(p)
+	if err != nil {
+		return none, err
 	}
-	return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is of type %s, which a user cannot send; leave it out", p.Type)
+	document := &anthropic.DocumentBlockParam{}
+	if p.Filename != "" {
+		document.Title = anthropic.String(p.Filename)
+	}
+	kind, picture, encoded := p.MediaType, p.Type == domain.PartImage, base64.StdEncoding.EncodeToString(p.Data)
+	switch {
+	case p.URL != "" && (picture || strings.HasPrefix(kind, "image/")):
+		return anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: p.URL}), nil
+	case p.URL != "" && (kind == "" || kind == "application/pdf"):
+		document.Source.OfURL = &anthropic.URLPDFSourceParam{URL: p.URL}
+	case p.URL != "":
+		return none, fmt.Errorf("is of media type %s, which this API takes as data only; give its data", kind)
+	case slices.Contains(pictures, kind):
+		return anthropic.NewImageBlockBase64(kind, encoded), nil
+	case picture:
+		return none, fmt.Errorf("is a picture of media type %s, which this API does not take; give one of %s", kind, strings.Join(pictures, ", "))
+	case kind == "application/pdf":
+		document.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: encoded}
+	case textual(kind) && utf8.Valid(p.Data):
+		document.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(p.Data)}
+	default:
+		return none, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", kind)
+	}
+	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
 }
 
-// A medium is a picture or a document, by URL or as data.
-type medium struct {
-	kind, url, name string
-	data            []byte
-}
-
-// newMedium reads the type of a part: as it says, else as its data look.
-func newMedium(p domain.Part) (medium, error) {
-	m := medium{kind: p.MediaType, url: p.URL, name: p.Filename, data: p.Data}
+// readMedia is a part with either a URL or data, and the media type that it says,
+// else what its data look like.
+func readMedia(p domain.Part) (domain.Part, error) {
 	if text, ok := strings.CutPrefix(p.URL, "data:"); ok {
 		kind, encoded, _ := strings.Cut(text, ",")
 		kind, isBase64 := strings.CutSuffix(kind, ";base64")
 		data, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || !isBase64 {
-			return m, fmt.Errorf("has a data URL that is not base64; give its data")
+			return p, errors.New("has a data URL that is not base64; give its data")
 		}
-		m.kind, m.url, m.data = kind, "", data
+		p.MediaType, p.Data = kind, data
 	}
-	if len(m.data) > 0 {
-		m.url = ""
+	if len(p.Data) > 0 || strings.HasPrefix(p.URL, "data:") {
+		p.URL = ""
 	}
-	if m.kind == "" && m.url == "" {
-		m.kind = http.DetectContentType(m.data)
+	if p.URL == "" && len(p.Data) == 0 {
+		return p, errors.New("is empty; give its data or a URL")
 	}
-	if kind, _, err := mime.ParseMediaType(m.kind); err == nil {
-		m.kind = kind
+	if p.MediaType == "" && p.URL == "" {
+		p.MediaType = http.DetectContentType(p.Data)
 	}
-	if m.kind == "image/jpg" {
-		m.kind = "image/jpeg"
+	if kind, _, err := mime.ParseMediaType(p.MediaType); err == nil {
+		p.MediaType = kind
 	}
-	if m.url == "" && len(m.data) == 0 {
-		return m, fmt.Errorf("is empty; give its data or a URL")
+	if p.MediaType == "image/jpg" {
+		p.MediaType = "image/jpeg"
 	}
-	return m, nil
-}
-
-// pictures are the types of pictures that the API takes.
-var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
-
-func (m medium) block(picture bool) (anthropic.ContentBlockParamUnion, error) {
-	document := &anthropic.DocumentBlockParam{}
-	if m.name != "" {
-		document.Title = anthropic.String(m.name)
-	}
-	encoded := base64.StdEncoding.EncodeToString(m.data)
-	switch {
-	case m.url != "" && (picture || strings.HasPrefix(m.kind, "image/")):
-		return anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: m.url}), nil
-	case m.url != "" && (m.kind == "" || m.kind == "application/pdf"):
-		document.Source.OfURL = &anthropic.URLPDFSourceParam{URL: m.url}
-	case m.url != "":
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is of media type %s, which this API takes as data only; give its data", m.kind)
-	case slices.Contains(pictures, m.kind):
-		return anthropic.NewImageBlockBase64(m.kind, encoded), nil
-	case picture:
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is a picture of media type %s, which this API does not take; give one of %s", m.kind, strings.Join(pictures, ", "))
-	case m.kind == "application/pdf":
-		document.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: encoded}
-	case textual(m.kind) && utf8.Valid(m.data):
-		document.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(m.data)}
-	default:
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", m.kind)
-	}
-	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
+	return p, nil
 }
 
 // textual reports whether a file can be sent as text.

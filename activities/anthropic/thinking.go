@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"everstep/domain"
 )
@@ -19,29 +19,26 @@ const (
 	blockBinding = `{"prefix_mismatch_behavior":"drop_block"}`
 )
 
+// bindingFrom finds the version in the name of a model of today's form, of which
+// a number with more than two digits is a date.
+var bindingFrom = regexp.MustCompile(`^claude-([^-]*[^-0-9][^-]*)-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`)
+
 // binds reports whether a model's thinking is bound to all that came before it.
 // Such a model refuses its own thoughts once something there was summed up, or
 // shortened, or the tools are others. It thinks unless it is told not to, and
 // cannot be made to call a tool meanwhile.
 func binds(model string) bool {
-	words := strings.Split(model, "-")
-	if len(words) < 3 || words[0] != "claude" || strings.Trim(words[1], "0123456789") == "" {
+	found := bindingFrom.FindStringSubmatch(model)
+	if found == nil {
 		return false
 	}
-	major, err := strconv.Atoi(words[2])
-	if err != nil || major > 99 {
-		return false
+	major, _ := strconv.Atoi(found[2])
+	minor, _ := strconv.Atoi(found[3]) // zero where there is none
+	first := 5
+	if found[1] == "fable" || found[1] == "mythos" {
+		first = 1
 	}
-	minor := 0
-	if len(words) > 3 {
-		if n, err := strconv.Atoi(words[3]); err == nil && n < 100 { // else a date
-			minor = n
-		}
-	}
-	if words[1] == "fable" || words[1] == "mythos" {
-		return major > 5 || major == 5 && minor >= 1
-	}
-	return major > 5 || major == 5 && minor >= 5
+	return major > 5 || major == 5 && minor >= first
 }
 
 // disabled reports whether the options say that the model is not to think.

@@ -219,9 +219,7 @@ func (s *assembly) Answer() inference.Answer {
 		answer.Message.ToolCalls = nil
 		return answer
 	}
-	if m, err := keep(answer.Message, s.pieces); err == nil {
-		answer.Message = m
-	}
+	answer.Message = keep(answer.Message, s.pieces)
 	return answer
 }
 
@@ -237,15 +235,12 @@ func (s *assembly) finishReason() domain.FinishReason {
 		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
 		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
 		return domain.FinishContentFilter
-	case genai.FinishReasonStop, unnamed:
-		if s.calls > 0 {
-			return domain.FinishToolCalls
-		}
-		return domain.FinishStop
-	default:
-		if s.calls > 0 {
-			return domain.FinishToolCalls
-		}
-		return domain.FinishOther
 	}
+	switch {
+	case s.calls > 0:
+		return domain.FinishToolCalls
+	case s.finish == string(genai.FinishReasonStop) || s.finish == unnamed:
+		return domain.FinishStop
+	}
+	return domain.FinishOther
 }

@@ -58,10 +58,8 @@ func converse(call inference.Call) (*conversation, error) {
 	}
 	if c.contents[0].Role == genai.RoleModel {
 		part, err := marshal(genai.Part{Text: beginning})
-		if err != nil {
-			return nil, err
-		}
 		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []json.RawMessage{part}})
+		return c, err
 	}
 	return c, nil
 }
@@ -185,31 +183,29 @@ func (c *conversation) answer(k int, r domain.ToolResult) error {
 func userParts(m domain.Message) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for i, p := range m.Parts {
-		if p.Type == domain.PartText && p.Text == "" {
-			continue
+		var part genai.Part
+		var encoded []byte
+		var err error
+		switch p.Type {
+		case domain.PartText:
+			if p.Text == "" {
+				continue
+			}
+			part.Text = p.Text
+		case domain.PartImage, domain.PartFile, domain.PartAudio:
+			part, err = media(p)
+		default:
+			err = fmt.Errorf("is of type %s, which a user cannot say; leave it out", p.Type)
 		}
-		part, err := userPart(p)
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", i, err)
+		if err == nil {
+			encoded, err = marshal(part)
 		}
-		encoded, err := marshal(part)
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
 		out = append(out, encoded)
 	}
 	return out, nil
-}
-
-func userPart(p domain.Part) (genai.Part, error) {
-	switch p.Type {
-	case domain.PartText:
-		return genai.Part{Text: p.Text}, nil
-	case domain.PartImage, domain.PartFile, domain.PartAudio:
-		return media(p)
-	case domain.PartReasoning:
-	}
-	return genai.Part{}, fmt.Errorf("is of type %s, which a user cannot say; leave it out", p.Type)
 }
 
 // media sends data along, and what has a URL by its name: that of an uploaded

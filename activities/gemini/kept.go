@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -58,17 +59,14 @@ func words(m domain.Message) (of domain.Digest, text, thought string) {
 
 // keep adds the layout to a message, unless it would be written the same
 // without one.
-func keep(m domain.Message, pieces []piece) (domain.Message, error) {
+func keep(m domain.Message, pieces []piece) domain.Message {
 	if plain(pieces) {
-		return m, nil
+		return m
 	}
 	of, _, _ := words(m)
-	encoded, err := marshal(opaque{&layout{Of: of, Pieces: pieces}})
-	if err != nil {
-		return m, err
-	}
+	encoded, _ := marshal(opaque{&layout{Of: of, Pieces: pieces}}) // texts and numbers cannot fail
 	m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
-	return m, nil
+	return m
 }
 
 // plain reports whether the pieces are a text and then calls, with nothing to
@@ -104,7 +102,7 @@ func kept(m domain.Message) ([]json.RawMessage, error) {
 		return nil, nil
 	}
 	calls := m.ToolCalls
-	out := make([]json.RawMessage, 0, len(found.Pieces))
+	parts := make([]modelPart, 0, len(found.Pieces))
 	for _, p := range found.Pieces {
 		if p.Text < 0 || p.Text > len(text) || p.Thought < 0 || p.Thought > len(thought) || p.Call && len(calls) == 0 {
 			return nil, nil
@@ -119,20 +117,15 @@ func kept(m domain.Message) ([]json.RawMessage, error) {
 			part.Text = new(text[:p.Text])
 		}
 		text, thought = text[p.Text:], thought[p.Thought:]
-		if p.Raw != "" && json.Valid([]byte(p.Raw)) {
-			out = append(out, json.RawMessage(p.Raw))
-			continue
+		if json.Valid([]byte(p.Raw)) {
+			part.raw = json.RawMessage(p.Raw)
 		}
-		encoded, err := marshal(part)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, encoded)
+		parts = append(parts, part)
 	}
 	if text+thought != "" || len(calls) > 0 {
 		return nil, nil
 	}
-	return out, nil
+	return encodeParts(parts)
 }
 
 // modelPart is a part of the model's content, with the signature as it came:
@@ -142,6 +135,9 @@ type modelPart struct {
 	Thought   bool          `json:"thought,omitempty"`
 	Call      *functionCall `json:"functionCall,omitempty"`
 	Signature string        `json:"thoughtSignature,omitempty"`
+
+	// raw is the part as it came, where that is sent instead.
+	raw json.RawMessage
 }
 
 type functionCall struct {
@@ -165,8 +161,15 @@ func written(m domain.Message, ids, names []string, vouched bool) ([]json.RawMes
 		}
 		parts = append(parts, part)
 	}
+	return encodeParts(parts)
+}
+
+func encodeParts(parts []modelPart) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, len(parts))
 	for i, part := range parts {
+		if out[i] = part.raw; out[i] != nil {
+			continue
+		}
 		var err error
 		if out[i], err = marshal(part); err != nil {
 			return nil, err
@@ -182,10 +185,7 @@ func calledWith(c domain.ToolCall, id string) *functionCall {
 // named is a tool's name as it is sent: an empty one would be refused, even as
 // history.
 func named(name string) string {
-	if name == "" {
-		return "unnamed"
-	}
-	return name
+	return cmp.Or(name, "unnamed")
 }
 
 // maxName is the longest name of a function that the API takes.
@@ -205,9 +205,6 @@ func arguments(text string) json.RawMessage {
 	if _, err := object(data); err == nil && !wire.IsNull(data) {
 		return data
 	}
-	wrapped, err := marshal(map[string]string{"invalid_arguments": text})
-	if err != nil {
-		return json.RawMessage("{}")
-	}
+	wrapped, _ := marshal(map[string]string{"invalid_arguments": text}) // a text cannot fail
 	return wrapped
 }

@@ -2,9 +2,9 @@ package gemini
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"everstep/activities/inference"
@@ -46,14 +46,11 @@ func API() wire.API {
 // path is the method's below the base URL. A model's name with a slash says
 // what it is itself, as tunedModels/mine does.
 func path(model string) string {
-	segments := strings.Split(strings.TrimSpace(model), "/")
-	if len(segments) == 1 {
-		segments = []string{"models", segments[0]}
+	model = strings.ReplaceAll(url.PathEscape(strings.TrimSpace(model)), "%2F", "/")
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
 	}
-	for i, s := range segments {
-		segments[i] = url.PathEscape(s)
-	}
-	return strings.Join(segments, "/") + ":streamGenerateContent"
+	return model + ":streamGenerateContent"
 }
 
 // generation is the first number in the name of a Gemini model. An alias for
@@ -67,12 +64,7 @@ func generation(model string) int {
 		return 0
 	}
 	number := 0
-	for i, r := range rest {
-		if r < '0' || r > '9' || i > 2 {
-			break
-		}
-		number = number*10 + int(r-'0')
-	}
+	_, _ = fmt.Sscanf(rest, "%3d", &number)
 	if number == 0 && strings.HasSuffix(rest, "latest") {
 		return 3
 	}
@@ -140,23 +132,13 @@ func object(data json.RawMessage) (map[string]json.RawMessage, error) {
 // merge puts the fields of options over those of an encoded value, a null one
 // by leaving the field out.
 func merge(base any, over map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
 	encoded, err := marshal(base)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := object(encoded)
-	if err != nil {
-		return nil, err
-	}
-	if fields == nil {
-		fields = make(map[string]json.RawMessage, len(over))
-	}
-	for _, key := range slices.Sorted(maps.Keys(over)) {
-		if wire.IsNull(over[key]) {
-			delete(fields, key)
-		} else {
-			fields[key] = over[key]
-		}
-	}
-	return fields, nil
+	err = json.Unmarshal(encoded, &fields)
+	maps.Copy(fields, over)
+	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return wire.IsNull(value) })
+	return fields, err
 }

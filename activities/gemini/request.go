@@ -27,32 +27,30 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := call.Config.Options
-	own, _ := object(options[generationConfig])
-	generating, err := generating(call, own, native, bound)
-	if err != nil {
-		return nil, err
-	}
 	fields := map[string]any{"contents": talk.contents}
-	if len(generating) > 0 {
-		fields[generationConfig] = generating
-	}
 	if len(talk.system) > 0 {
 		fields["systemInstruction"] = genai.Content{Parts: talk.system}
 	}
 	if len(call.Tools) > 0 {
 		fields["tools"] = []genai.Tool{{FunctionDeclarations: declarations(call.Tools)}}
 	}
-	for key, value := range options {
-		if key != generationConfig && key != toolConfig && !wire.IsNull(value) {
+	for key, value := range call.Config.Options {
+		if !wire.IsNull(value) {
 			fields[key] = value
 		}
 	}
-	if fields[toolConfig], err = calling(call); err != nil {
+	generating, err := generating(call, native, bound)
+	if err != nil {
 		return nil, err
 	}
-	if fields[toolConfig] == nil {
-		delete(fields, toolConfig)
+	calling, err := calling(call)
+	if err != nil {
+		return nil, err
+	}
+	for key, own := range map[string]map[string]json.RawMessage{generationConfig: generating, toolConfig: calling} {
+		if fields[key] = own; len(own) == 0 {
+			delete(fields, key)
+		}
 	}
 	return marshal(fields)
 }
@@ -68,7 +66,8 @@ func marshal(value any) ([]byte, error) {
 
 // generating is how the answer is to be made: what the definition says, with
 // the options over it, and the smallest of the bounds.
-func generating(call inference.Call, own map[string]json.RawMessage, native bool, bound int64) (map[string]json.RawMessage, error) {
+func generating(call inference.Call, native bool, bound int64) (map[string]json.RawMessage, error) {
+	own, _ := object(call.Config.Options[generationConfig])
 	var config genai.GenerationConfig
 	if t := call.Config.Temperature; t != nil {
 		config.Temperature = new(float32(*t))
@@ -109,25 +108,19 @@ func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
 
 // calling says how the model is to use its tools: as the options have it, and
 // so that it calls the tool that stands for the response format, or another
-// where there are others. Nil: as it likes.
-func calling(call inference.Call) (any, error) {
+// where there are others. Empty: as it likes.
+func calling(call inference.Call) (map[string]json.RawMessage, error) {
 	own, _ := object(call.Config.Options[toolConfig])
 	var config genai.ToolConfig
 	if call.OutputTool != "" {
-		calling := &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny}
+		config.FunctionCallingConfig = &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny}
 		if len(call.Tools) == 1 {
-			calling.AllowedFunctionNames = []string{call.OutputTool}
+			config.FunctionCallingConfig.AllowedFunctionNames = []string{call.OutputTool}
 		}
-		config.FunctionCallingConfig = calling
-		delete(own, "functionCallingConfig")
 	}
-	if len(call.Tools) == 0 {
+	if call.OutputTool != "" || len(call.Tools) == 0 {
 		// Names that may be called would be those of no tool.
 		delete(own, "functionCallingConfig")
 	}
-	fields, err := merge(config, own)
-	if err != nil || len(fields) == 0 {
-		return nil, err
-	}
-	return fields, nil
+	return merge(config, own)
 }
