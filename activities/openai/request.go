@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -38,12 +35,9 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
 	}
 	p.ToolChoice = toolChoice(call)
-	if p.Text, err = textFormat(call); err != nil {
-		return nil, err
-	}
 	// Of include and text, what is ours stays beside what is given.
 	var include []responses.ResponseIncludable
-	var text map[string]json.RawMessage
+	text := map[string]any{}
 	options := maps.Clone(call.Config.Options)
 	delete(options, maxOutputTokens) // it is in the bound
 	if err := errors.Join(take(options, "include", &include), take(options, "text", &text)); err != nil {
@@ -54,11 +48,15 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 			p.Include = append(p.Include, name)
 		}
 	}
-	rest, err := wire.Fields(p, call.Config, options)
-	if err == nil && text != nil {
-		_ = json.Unmarshal(rest["text"], &text) // ours, where there is any
-		rest["text"], err = json.Marshal(text)
+	if format, err := wire.Format(call); err != nil {
+		return nil, err
+	} else if format != nil {
+		text["format"] = format
 	}
+	if len(text) > 0 {
+		p.SetExtraFields(map[string]any{"text": text})
+	}
+	rest, err := wire.Fields(p, call.Config, options)
 	if err != nil {
 		return nil, err
 	}
@@ -75,29 +73,6 @@ func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
 	}
 	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 	return responses.ToolUnionParam{OfFunction: &f}
-}
-
-// textFormat is the response format, where it is told in the API's own way.
-func textFormat(call inference.Call) (responses.ResponseTextConfigParam, error) {
-	var out responses.ResponseTextConfigParam
-	if call.OutputMode != domain.OutputNative {
-		return out, nil
-	}
-	switch f := call.Format; f.Type {
-	case domain.FormatJSON:
-		out.Format.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-	case domain.FormatSchema:
-		if len(f.Schema) == 0 {
-			return out, wire.NeedsSchema()
-		}
-		own := responses.ResponseFormatTextJSONSchemaConfigParam{Name: cmp.Or(f.Name, wire.DefaultFormat), Strict: param.NewOpt(output.Strict(f.Schema) == nil)}
-		// The order of properties is the order in which the model writes them:
-		// the SDK's own field would lose it.
-		own.SetExtraFields(map[string]any{"schema": f.Schema})
-		out.Format.OfJSONSchema = &own
-	case domain.FormatText, "":
-	}
-	return out, nil
 }
 
 // promptInInput reports whether the system prompt is sent as the first item.

@@ -41,8 +41,16 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
 	}
 	p.ToolChoice = toolChoice(call)
-	if p.ResponseFormat, err = format(call); err != nil {
+	format, err := wire.Format(call)
+	if err != nil {
 		return nil, err
+	}
+	if format["schema"] != nil {
+		delete(format, "type")
+		format = map[string]any{"type": "json_schema", "json_schema": format}
+	}
+	if format != nil {
+		p.SetExtraFields(map[string]any{"response_format": format})
 	}
 	rest, err := wire.Fields(p, call.Config, call.Config.Options)
 	if err != nil {
@@ -113,27 +121,6 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error
 		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out")
 	}
 	return nil
-}
-
-// format is the response format, where it is told in the API's own way.
-func format(call inference.Call) (openai.ChatCompletionNewParamsResponseFormatUnion, error) {
-	var out openai.ChatCompletionNewParamsResponseFormatUnion
-	if call.OutputMode != domain.OutputNative {
-		return out, nil
-	}
-	switch f := call.Format; f.Type {
-	case domain.FormatJSON:
-		out.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-	case domain.FormatSchema:
-		if len(f.Schema) == 0 {
-			return out, wire.NeedsSchema()
-		}
-		out.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-			Name: cmp.Or(f.Name, wire.DefaultFormat), Schema: f.Schema, Strict: openai.Bool(output.Strict(f.Schema) == nil),
-		}}
-	case domain.FormatText, "":
-	}
-	return out, nil
 }
 
 // toolChoice makes the model call the tool that stands for the response format,

@@ -1,9 +1,12 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
+	"everstep/activities/inference"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -14,8 +17,21 @@ func OfOpenAI(host string) bool {
 	return host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
 }
 
-// DefaultFormat is the name of a format that has none: the APIs want one.
-const DefaultFormat = "answer"
+// Format is the response format as Responses have it, where it is told in the
+// API's own way; else nil. One without a name gets one, as the APIs want it.
+func Format(call inference.Call) (map[string]any, error) {
+	switch f := call.Format; {
+	case call.OutputMode != domain.OutputNative:
+	case f.Type == domain.FormatJSON:
+		return map[string]any{"type": "json_object"}, nil
+	case f.Type == domain.FormatSchema && len(f.Schema) == 0:
+		return nil, NeedsSchema()
+	case f.Type == domain.FormatSchema:
+		strict := output.Strict(f.Schema) == nil
+		return map[string]any{"type": "json_schema", "name": cmp.Or(f.Name, "answer"), "strict": strict, "schema": f.Schema}, nil
+	}
+	return nil, nil
+}
 
 // Parameters is a tool's schema as OpenAI's APIs want it: they refuse one of
 // type object that does not say which properties it has, be it none.
@@ -28,10 +44,7 @@ func Parameters(schema json.RawMessage) json.RawMessage {
 		return schema
 	}
 	fields["properties"] = json.RawMessage("{}")
-	whole, err := json.Marshal(fields)
-	if err != nil {
-		return schema
-	}
+	whole, _ := json.Marshal(fields) // they were read from JSON
 	return whole
 }
 

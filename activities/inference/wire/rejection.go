@@ -73,30 +73,8 @@ func (e errorBody) rejection() inference.Rejection {
 	if e.Inner != nil {
 		r.Hint += " " + string(e.Inner.Code)
 	}
-	r.RetryAfter, r.Asked = retryInfo(e.Details)
-	r.Hint += reasons(e.Details)
+	googleDetails(e.Details, &r)
 	return r
-}
-
-// reasons are the words in which Google's error details say what is wrong.
-func reasons(data json.RawMessage) string {
-	var details []struct {
-		Reason     Text `json:"reason"`
-		Violations []struct {
-			Quota Text `json:"quotaId"`
-		} `json:"violations"`
-	}
-	if json.Unmarshal(data, &details) != nil {
-		return ""
-	}
-	words := ""
-	for _, d := range details {
-		words += " " + string(d.Reason)
-		for _, v := range d.Violations {
-			words += " " + string(v.Quota)
-		}
-	}
-	return words
 }
 
 // detail reads the field in which some frameworks put a text, or a list of
@@ -118,20 +96,28 @@ func detail(data json.RawMessage) string {
 	return string(t)
 }
 
-// retryInfo finds the delay that Google's error details ask for.
-func retryInfo(data json.RawMessage) (time.Duration, bool) {
+// googleDetails reads what Google's error details say is wrong, and the delay that
+// they ask for.
+func googleDetails(data json.RawMessage, r *inference.Rejection) {
 	var details []struct {
-		Delay string `json:"retryDelay"`
+		Reason     Text `json:"reason"`
+		Delay      Text `json:"retryDelay"`
+		Violations []struct {
+			Quota Text `json:"quotaId"`
+		} `json:"violations"`
 	}
 	if json.Unmarshal(data, &details) != nil {
-		return 0, false
+		return
 	}
 	for _, d := range details {
-		if seconds, ok := strings.CutSuffix(d.Delay, "s"); ok {
-			return inference.Delay(seconds, time.Second)
+		r.Hint += " " + string(d.Reason)
+		for _, v := range d.Violations {
+			r.Hint += " " + string(v.Quota)
+		}
+		if seconds, ok := strings.CutSuffix(string(d.Delay), "s"); ok && !r.Asked {
+			r.RetryAfter, r.Asked = inference.Delay(seconds, time.Second)
 		}
 	}
-	return 0, false
 }
 
 // plain is a body that is not JSON, where it can be shown. It is bounded when
