@@ -30,9 +30,7 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		return nil, err
 	}
 	p := openai.ChatCompletionNewParams{Model: call.Config.Model}
-	if !d.NoStreamOptions {
-		p.StreamOptions.IncludeUsage = openai.Bool(true)
-	}
+	p.StreamOptions.IncludeUsage = openai.Bool(true)
 	for _, tool := range call.Tools {
 		function := definition(tool)
 		if tool.Name == call.OutputTool {
@@ -143,7 +141,7 @@ func messages(call inference.Call, d Dialect) ([]openai.ChatCompletionMessagePar
 	if call.System != "" {
 		out = append(out, openai.SystemMessage(call.System))
 	}
-	pairs := d.pairing()
+	var pairs wire.Pairing
 	for i, m := range call.Messages {
 		switch m.Role {
 		case domain.RoleSystem:
@@ -234,7 +232,7 @@ const maxName = 64
 
 func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionMessageParamUnion {
 	var out openai.ChatCompletionAssistantMessageParam
-	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 || d.EmptyContent {
+	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 {
 		out.Content.OfString = openai.String(text)
 	}
 	for k, c := range m.ToolCalls {

@@ -21,10 +21,7 @@ type Pairing struct {
 	// Accepts reports whether the API takes an id of that form, as one that
 	// comes from another provider may not have. Nil takes all.
 	Accepts func(id string) bool
-	// Make returns the n-th id of the API's own form. Nil: any form will do.
-	Make func(n int) string
 
-	made int
 	used map[string]bool
 	// waiting are the calls of the last message, sent the ids under which they were
 	// sent, answered those that have their result.
@@ -61,14 +58,9 @@ func (p *Pairing) fresh(id string, message, position int) string {
 		id = ""
 	}
 	for try := 0; id == "" || p.used[id]; try++ {
-		switch {
-		case p.Make != nil:
-			p.made++
-			id = p.Make(p.made)
-		case try > 0:
-			id = fmt.Sprintf("call_%d_%d_%d", message, position, try)
-		default:
-			id = fmt.Sprintf("call_%d_%d", message, position)
+		id = fmt.Sprintf("call_%d_%d", message, position)
+		if try > 0 {
+			id += fmt.Sprintf("_%d", try)
 		}
 	}
 	p.used[id] = true
