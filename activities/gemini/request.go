@@ -80,9 +80,6 @@ func generating(call inference.Call, native bool, bound int64) (map[string]json.
 		case domain.FormatJSON:
 			config.ResponseMIMEType = "application/json"
 		case domain.FormatSchema:
-			if len(f.Schema) == 0 {
-				return nil, wire.NeedsSchema()
-			}
 			config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", f.Schema
 		case domain.FormatText, "":
 		}

@@ -50,9 +50,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 			p.Include = append(p.Include, name)
 		}
 	}
-	if format, err := wire.Format(call); err != nil {
-		return nil, err
-	} else if format != nil {
+	if format := wire.Format(call); format != nil {
 		text["format"] = format
 	}
 	if len(text) > 0 {

@@ -3,6 +3,8 @@ package openaichat
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -39,10 +41,7 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
 	}
 	p.ToolChoice = toolChoice(call)
-	format, err := wire.Format(call)
-	if err != nil {
-		return nil, err
-	}
+	format := wire.Format(call)
 	if format["schema"] != nil {
 		delete(format, "type")
 		format = map[string]any{"type": "json_schema", "json_schema": format}
@@ -58,27 +57,7 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		key, _, _ := tokenBound(call.Config.Options)
 		rest[cmp.Or(key, d.MaxTokens, maxTokens)] = strconv.AppendInt(nil, bound, 10)
 	}
-	all := make([][]byte, len(messages))
-	for i, m := range messages {
-		if all[i], err = encodeMessage(m); err != nil {
-			return nil, err
-		}
-	}
-	return wire.Body("messages", all, rest), nil
-}
-
-// encodeMessage encodes the one variant that a message is, without the union
-// around it.
-func encodeMessage(m openai.ChatCompletionMessageParamUnion) ([]byte, error) {
-	switch {
-	case m.OfAssistant != nil:
-		return m.OfAssistant.MarshalJSON()
-	case m.OfTool != nil:
-		return m.OfTool.MarshalJSON()
-	case m.OfUser != nil:
-		return m.OfUser.MarshalJSON()
-	}
-	return m.MarshalJSON()
+	return wire.Body("messages", messages, rest), nil
 }
 
 func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
@@ -135,50 +114,47 @@ func toolChoice(call inference.Call) openai.ChatCompletionToolChoiceOptionUnionP
 	return choice
 }
 
-// messages writes the conversation in OpenAI's form.
-func messages(call inference.Call, d Dialect) ([]openai.ChatCompletionMessageParamUnion, error) {
-	out := make([]openai.ChatCompletionMessageParamUnion, 0, len(call.Messages)+1)
+// messages writes the conversation in OpenAI's form, each message without the
+// union around it.
+func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
+	add := func(m json.Marshaler) {
+		text, failed := m.MarshalJSON()
+		out, err = append(out, text), errors.Join(err, failed)
+	}
 	if call.System != "" {
-		out = append(out, openai.SystemMessage(call.System))
+		add(openai.SystemMessage(call.System))
 	}
 	var pairs wire.Pairing
 	for i, m := range call.Messages {
-		switch m.Role {
-		case domain.RoleSystem:
-			out = append(out, openai.SystemMessage(m.Text()))
-		case domain.RoleDeveloper:
-			if d.Developer {
-				out = append(out, openai.DeveloperMessage(m.Text()))
-			} else {
-				out = append(out, openai.SystemMessage(m.Text()))
-			}
-		case domain.RoleUser:
+		switch {
+		case m.Role == domain.RoleDeveloper && d.Developer:
+			add(openai.DeveloperMessage(m.Text()))
+		case m.Role == domain.RoleSystem, m.Role == domain.RoleDeveloper:
+			add(openai.SystemMessage(m.Text()))
+		case m.Role == domain.RoleUser:
 			user, err := userMessage(m)
 			if err != nil {
 				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
 			}
-			out = append(out, user)
-		case domain.RoleAssistant:
-			out = append(out, assistantMessage(m, pairs.Begin(i, m.ToolCalls), d))
-		case domain.RoleTool:
-			out = append(out, openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)))
+			add(user.OfUser)
+		case m.Role == domain.RoleAssistant:
+			add(assistantMessage(m, pairs.Begin(i, m.ToolCalls), d))
+		case m.Role == domain.RoleTool:
+			add(openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 func userMessage(m domain.Message) (openai.ChatCompletionMessageParamUnion, error) {
-	var out openai.ChatCompletionMessageParamUnion
-	if wire.IsPlain(m) {
-		out = openai.UserMessage(m.Text())
-	} else {
-		parts := make([]openai.ChatCompletionContentPartUnionParam, 0, len(m.Parts))
-		for _, p := range m.Parts {
-			part, err := userPart(p)
-			if err != nil {
+	out := openai.UserMessage(m.Text())
+	if !wire.IsPlain(m) {
+		parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
+		for k, p := range m.Parts {
+			var err error
+			if parts[k], err = userPart(p); err != nil {
 				return out, err
 			}
-			parts = append(parts, part)
 		}
 		out = openai.UserMessage(parts)
 	}
@@ -219,18 +195,16 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 
 func audioFormat(mediaType string) string {
 	_, format, _ := strings.Cut(mediaType, "/")
-	switch format = strings.TrimPrefix(format, "x-"); format {
-	case "mpeg":
+	if format = strings.TrimPrefix(format, "x-"); format == "mpeg" {
 		return "mp3"
-	default:
-		return format
 	}
+	return format
 }
 
 // maxName is the longest name of a function that OpenAI takes.
 const maxName = 64
 
-func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionMessageParamUnion {
+func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionAssistantMessageParam {
 	var out openai.ChatCompletionAssistantMessageParam
 	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 {
 		out.Content.OfString = openai.String(text)
@@ -246,7 +220,7 @@ func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatComp
 	if fields := reasoningFields(m); len(fields) > 0 && !d.NoReasoning {
 		out.SetExtraFields(fields)
 	}
-	return openai.ChatCompletionMessageParamUnion{OfAssistant: &out}
+	return out
 }
 
 // reasoningFields gives a server its model's reasoning back: details as they

@@ -96,6 +96,9 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	if err != nil {
 		return nil, err
 	}
+	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema && len(call.Format.Schema) == 0 {
+		return nil, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object")
+	}
 	for i, m := range call.Messages {
 		if m.Role == domain.RoleTool && m.ToolResult == nil {
 			return nil, domain.Errorf(domain.Internal, "message %d: is of a tool and has no result", i)

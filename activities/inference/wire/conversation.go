@@ -167,11 +167,6 @@ func DataURL(p domain.Part) string {
 	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
-// NeedsSchema is the error of a format that has none.
-func NeedsSchema() error {
-	return domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object")
-}
-
 // What OpenAI's two APIs share.
 
 // OfOpenAI reports whether a host is OpenAI's own or Azure's.
@@ -181,18 +176,16 @@ func OfOpenAI(host string) bool {
 
 // Format is the response format as Responses have it, where it is told in the
 // API's own way; else nil. One without a name gets one, as the APIs want it.
-func Format(call inference.Call) (map[string]any, error) {
+func Format(call inference.Call) map[string]any {
 	switch f := call.Format; {
 	case call.OutputMode != domain.OutputNative:
 	case f.Type == domain.FormatJSON:
-		return map[string]any{"type": "json_object"}, nil
-	case f.Type == domain.FormatSchema && len(f.Schema) == 0:
-		return nil, NeedsSchema()
+		return map[string]any{"type": "json_object"}
 	case f.Type == domain.FormatSchema:
 		strict := output.Strict(f.Schema) == nil
-		return map[string]any{"type": "json_schema", "name": cmp.Or(f.Name, "answer"), "strict": strict, "schema": f.Schema}, nil
+		return map[string]any{"type": "json_schema", "name": cmp.Or(f.Name, "answer"), "strict": strict, "schema": f.Schema}
 	}
-	return nil, nil
+	return nil
 }
 
 // Parameters is a tool's schema as OpenAI's APIs want it: they refuse one of
