@@ -48,15 +48,11 @@ func (s *assembly) Finish() string {
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
 	var out struct {
-		Type  wire.Text       `json:"type"`
-		Error json.RawMessage `json:"error"`
+		failure
 		message
 	}
-	if json.Unmarshal(data, &out) != nil {
-		return s.Malformed("the answer is JSON of another form", data)
-	}
-	if out.Type == "error" || wire.Present(out.Error) {
-		return s.Inner(data)
+	if err := s.Decode(wire.Event{Data: data}, &out, "the answer is JSON of another form"); err != nil {
+		return err
 	}
 	s.Identify(out.ID, out.Model)
 	s.report(out.Usage)
@@ -74,14 +70,8 @@ func (s *assembly) Whole(data []byte) error {
 // Event reads the next piece of an answer. What is not known is passed over.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	var piece event
-	if json.Unmarshal(e.Data, &piece) != nil {
-		if e.Name == "error" {
-			return false, s.Inner(e.Data)
-		}
-		return false, s.Malformed("the stream holds something that is not an event", e.Data)
-	}
-	if e.Name == "error" || piece.Type == "error" || wire.Present(piece.Error) {
-		return false, s.Inner(e.Data)
+	if err := s.Decode(e, &piece, "the stream holds something that is not an event"); err != nil {
+		return false, err
 	}
 	if piece.Type == "" {
 		piece.Type = wire.Text(e.Name)
@@ -313,14 +303,21 @@ func finishOf(word string, calls bool) domain.FinishReason {
 
 // event is one of a stream's. An answer in one piece is its message.
 type event struct {
-	Type    wire.Text       `json:"type"`
+	failure
 	Index   *int            `json:"index"`
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
 	Usage   usage           `json:"usage"`
-	Error   json.RawMessage `json:"error"`
 }
+
+// failure is what tells that there is an error and no answer.
+type failure struct {
+	Type  wire.Text       `json:"type"`
+	Error json.RawMessage `json:"error"`
+}
+
+func (f failure) Failed() bool { return f.Type == "error" || wire.Present(f.Error) }
 
 // message is an answer, or in a stream what is known of it at the beginning.
 type message struct {

@@ -32,7 +32,6 @@ const maxTokens = "max_tokens"
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://api.anthropic.com", Variables: "ANTHROPIC",
-		RequestIDs: []string{"Request-Id", "X-Request-Id"},
 		// Tools that the server runs would cost what no budget knows of.
 		Reserved: []string{"messages", "model", "stream", "system", "tools"},
 		Options: func(given domain.Metadata) (int64, error) {

@@ -50,7 +50,7 @@ func (s *assembly) Whole(data []byte) error {
 			return s.Malformed("the answer is JSON of another form", data)
 		}
 		for _, one := range list {
-			if err := s.read(one); err != nil {
+			if err := s.read(wire.Event{Data: one}); err != nil {
 				return err
 			}
 		}
@@ -59,7 +59,7 @@ func (s *assembly) Whole(data []byte) error {
 	var form struct {
 		Candidates *json.RawMessage `json:"candidates"`
 	}
-	if err := s.read(data); err != nil {
+	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
 	}
 	if json.Unmarshal(data, &form) == nil && form.Candidates != nil && s.finish == "" {
@@ -75,20 +75,13 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
 		return true, nil
 	}
-	if e.Name == "error" {
-		return false, s.Inner(e.Data)
-	}
-	return false, s.read(e.Data)
+	return false, s.read(e)
 }
 
-func (s *assembly) read(data []byte) error {
+func (s *assembly) read(e wire.Event) error {
 	var in reply
-	err := json.Unmarshal(data, &in)
-	if wire.Present(in.Error) {
-		return s.Inner(data)
-	}
-	if err != nil {
-		return s.Malformed("the stream holds something that is not a piece of an answer", data)
+	if err := s.Decode(e, &in, "the stream holds something that is not a piece of an answer"); err != nil {
+		return err
 	}
 	s.Identify(in.ID, in.Model)
 	if in.Usage != nil {
@@ -100,7 +93,7 @@ func (s *assembly) read(data []byte) error {
 		if s.finish != "" || !s.counts(c.Index) {
 			continue
 		}
-		if err := s.take(c, data); err != nil {
+		if err := s.take(c, e.Data); err != nil {
 			return err
 		}
 	}
@@ -257,6 +250,8 @@ type reply struct {
 	ID    wire.Text       `json:"responseId"`
 	Error json.RawMessage `json:"error"`
 }
+
+func (r reply) Failed() bool { return wire.Present(r.Error) }
 
 type candidate struct {
 	Index   int `json:"index"`

@@ -26,8 +26,6 @@ const maxOutputTokens = "max_output_tokens"
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,
-		// Azure's own name for it stands beside the one it passes on.
-		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
 		// Some of these would make the server keep the conversation.
 		Reserved: []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
 		Options:  checkOptions, CheckFormat: checkFormat,

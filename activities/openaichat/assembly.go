@@ -44,11 +44,8 @@ func (s *assembly) Finish() string { return s.finish }
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
 	var out reply
-	if json.Unmarshal(data, &out) != nil {
-		return s.Malformed("the answer is JSON of another form", data)
-	}
-	if wire.Present(out.Error) {
-		return s.Inner(data)
+	if err := s.Decode(wire.Event{Data: data}, &out, "the answer is JSON of another form"); err != nil {
+		return err
 	}
 	if out.Choices == nil {
 		return s.Malformed("the answer has no choices", data)
@@ -76,14 +73,8 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		return true, nil
 	}
 	var piece reply
-	if err := json.Unmarshal(e.Data, &piece); err != nil {
-		if e.Name == "error" {
-			return false, s.Inner(e.Data)
-		}
-		return false, s.Malformed("the stream holds something that is not a chunk", e.Data)
-	}
-	if e.Name == "error" || wire.Present(piece.Error) {
-		return false, s.Inner(e.Data)
+	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
+		return false, err
 	}
 	s.take(piece)
 	if s.finish == "error" {
@@ -244,6 +235,8 @@ type reply struct {
 		Usage *usage `json:"usage"`
 	} `json:"x_groq"`
 }
+
+func (r reply) Failed() bool { return wire.Present(r.Error) }
 
 type choice struct {
 	Index        *int      `json:"index"`

@@ -58,9 +58,7 @@ func New(config wire.Config) (*wire.Client, error) { return wire.New(Dialects()[
 func (d Dialect) API() wire.API {
 	return wire.API{
 		Name: d.Name, Server: d.Server, Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
-		// Azure's own name for it stands beside the one it passes on.
-		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
-		Reserved:   []string{"messages", "model", "n", "stream", "tools"},
+		Reserved: []string{"messages", "model", "n", "stream", "tools"},
 		Options: func(options domain.Metadata) (int64, error) {
 			_, bound, err := tokenBound(options)
 			return bound, err

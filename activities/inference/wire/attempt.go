@@ -185,9 +185,10 @@ func (a *Attempt) leaves() {
 // maxRequestID bounds a request's id.
 const maxRequestID = 128
 
-// requestID finds the provider's id of a request.
+// requestID finds the provider's id of a request. Azure's own name for it stands
+// beside the one that it passes on.
 func (c *Client) requestID(header http.Header) string {
-	for _, name := range c.api.RequestIDs {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "Apim-Request-Id"} {
 		if id := strings.TrimSpace(header.Get(name)); c.isRequestID(id) {
 			return id
 		}

@@ -30,9 +30,6 @@ type API struct {
 	// Official reports whether a server is the vendor's own, which needs a key, by
 	// its host in lower case. Nil: it is where its host is Server's.
 	Official func(host string) bool
-	// RequestIDs are the headers in which the provider tells its id of a
-	// request, the best first. None: X-Request-Id and Request-Id.
-	RequestIDs []string
 	// KeyParameter is what a key is called in a query, where proxies and servers
 	// would log it: a base URL with one is refused. Empty: nothing.
 	KeyParameter string
@@ -114,9 +111,6 @@ type Timeouts struct {
 	Idle time.Duration
 }
 
-// defaultTimeouts stand where none is set.
-var defaultTimeouts = Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute}
-
 // or returns the time-outs with others in the place of those that are not set.
 func (t Timeouts) or(other Timeouts) Timeouts {
 	return Timeouts{
@@ -145,10 +139,7 @@ func New(api API, config Config) (*Client, error) {
 	if config.MaxBody <= 0 {
 		config.MaxBody = maxBody
 	}
-	if len(api.RequestIDs) == 0 {
-		api.RequestIDs = []string{"X-Request-Id", "Request-Id"}
-	}
-	config.Timeouts = config.Timeouts.or(defaultTimeouts)
+	config.Timeouts = config.Timeouts.or(Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute})
 	c := &Client{api: api, config: config}
 	var err error
 	if c.base, err = c.parseBase(api.BaseURLVariable(), config.BaseURL); err != nil {

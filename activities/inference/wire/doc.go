@@ -6,10 +6,8 @@
 // makes one request and no second one, and whatever goes wrong with it becomes a
 // *domain.Error that says whether it may have been billed.
 //
-// # Writing an adapter
-//
-// An adapter is an API, of which New makes a provider for what the worker
-// configures. API.Prepare encodes the request and says what reads the answer:
+// An adapter is an API, of which New makes a provider. API.Prepare encodes the
+// request and says what reads the answer:
 //
 //	Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 //		body, err := encode(call, a.Bound) // the official SDK's parameters, as JSON
@@ -17,12 +15,9 @@
 //	},
 //
 // The assembly is a Decoder: it is given one event after the other, or the
-// whole body where the server sent one in place of a stream, and says when the
-// answer is whole. It fails with Attempt.Malformed for what is no answer, and
-// with Attempt.Inner for an error inside of one. The attempt's Draft puts text,
-// reasoning and tool calls together; Pairing makes the ids of calls consistent
-// in what is sent back; Text, Count and Present read JSON on which servers
-// disagree.
+// whole body where the server sent one in place of a stream. It fails with
+// Attempt.Malformed for what is no answer, and with Attempt.Inner for an error
+// inside of one. The attempt's Draft puts text, reasoning and tool calls together.
 //
 // The official SDKs only write requests: their clients read the environment, try
 // again and follow redirects. Nor may an adapter send a header named

@@ -31,6 +31,19 @@ type Decoder interface {
 	Answer() inference.Answer
 }
 
+// Decode reads the data of an event, or a body in one piece, into a value, or says
+// what it is not. What holds an error, or is an event of that name, is Inner's.
+func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) error {
+	err := json.Unmarshal(e.Data, into)
+	switch {
+	case e.Name == "error" || into.Failed():
+		return a.Inner(e.Data)
+	case err != nil:
+		return a.Malformed(what, e.Data)
+	}
+	return nil
+}
+
 // read gives a response of status 200 to the decoder, whatever its form. It
 // returns nil only for an answer that is complete; else a *domain.Error, and the
 // draft holds what had come.
