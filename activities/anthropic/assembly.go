@@ -201,8 +201,7 @@ func (s *assembly) finish() {
 	}
 }
 
-// end keeps what the API wants back of a block. A call whose input did not come
-// in pieces has it at its beginning.
+// end keeps what the API wants back of a block. A call may have its input at its beginning.
 func (s *assembly) end(b *block) {
 	if b.ended {
 		return
@@ -223,8 +222,7 @@ func (s *assembly) end(b *block) {
 	}
 }
 
-// whole is a block with the input that came in pieces; nil where it cannot be
-// told.
+// whole is a block with the input that came in pieces; nil where it cannot be told.
 func (b *block) whole() json.RawMessage {
 	if b.foreign || b.Type == "" {
 		return nil
@@ -242,8 +240,7 @@ func (b *block) whole() json.RawMessage {
 	return raw
 }
 
-// Answer returns the whole answer. Its content decides what it is, before the
-// server's word does; but what was refused holds no call that may run.
+// Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
 	word := string(s.stop.Reason)
 	finish := finishOf(word, s.Called())
@@ -265,8 +262,7 @@ func (s *assembly) Answer() inference.Answer {
 	return s.Finished(finish, word)
 }
 
-// place notes where calls stood that were not the last of the answer: a message
-// has them behind all its parts, and the API wants thinking where it was.
+// place notes where calls stood that were not last: the API wants thinking where it was.
 func (s *assembly) place() {
 	var behind, position int
 	for _, b := range s.blocks {
@@ -368,16 +364,15 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// take takes over what a later report tells. All counts are of the whole
-// message so far, so they only grow; some servers end with zeros, or say less.
+// take takes over a later report. Counts are of the whole message so far, though some servers
+// end with zeros.
 func (u *usage) take(later usage) {
 	u.Input, u.Output = max(u.Input, later.Input), max(u.Output, later.Output)
 	u.CacheRead, u.CacheWrite = max(u.CacheRead, later.CacheRead), max(u.CacheWrite, later.CacheWrite)
 	u.Details.Thinking = max(u.Details.Thinking, later.Details.Thinking)
 }
 
-// domain normalises: the API counts what it read from the cache or wrote to it
-// beside the input, here it is a part of it.
+// domain normalises: the API counts what concerns the cache beside the input.
 func (u usage) domain() domain.Usage {
 	return domain.Usage{
 		InputTokens: int64(u.Input + u.CacheRead + u.CacheWrite), OutputTokens: int64(u.Output),

@@ -13,8 +13,7 @@ import (
 	"everstep/domain"
 )
 
-// checkFormat says why the API does not take a format: it takes schemas alone,
-// of a subset of JSON Schema, and with its newer models.
+// checkFormat says why the API does not take a format: it takes schemas, with its newer models.
 func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
 	given, _ := readOptions(config.Options)
 	if own, ok := given.output["format"]; ok && !wire.IsNull(own) {
@@ -45,15 +44,14 @@ var unstructured = []string{
 	"claude-sonnet-4-0", "claude-sonnet-4-2025",
 }
 
-// structured reports whether a model takes schemas. Models of other makers,
-// served in the form of this API, are not known to.
+// structured reports whether a model takes schemas, which of other makers' is not known.
 func structured(model string) bool {
 	return strings.HasPrefix(model, "claude-") &&
 		!slices.ContainsFunc(unstructured, func(older string) bool { return strings.HasPrefix(model, older) })
 }
 
-// tellFormat puts the response format, where it is told in the API's own way,
-// beside what the options say of the output.
+// tellFormat puts the format, where it is told in the API's own way, beside the given
+// output_config.
 func (o *options) tellFormat(call inference.Call) error {
 	output := maps.Clone(o.output)
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
@@ -87,10 +85,8 @@ const (
 	maxLevels = 64
 )
 
-// subset says why a schema is outside of the subset of JSON Schema that the API
-// takes; nil where it is inside. It errs on the side of outside: a request with
-// a schema that the API refuses fails, and one that is told of in another way
-// does not.
+// subset says why a schema is outside of what the API takes; nil where it is inside. It errs
+// on the side of outside: a request with a schema that the API refuses fails.
 func subset(schema json.RawMessage) error {
 	w := &walk{refers: map[string][]string{}}
 	if err := w.schema(schema, "", 0); err != nil {
@@ -117,8 +113,7 @@ type walk struct {
 	refers map[string][]string
 }
 
-// circular reports whether a definition leads to one that is above it. Seen
-// holds those that were looked at: true while they are above.
+// circular reports whether a definition leads to one above it. Seen holds true for those above.
 func (w *walk) circular(name string, seen map[string]bool) bool {
 	if above, ok := seen[name]; ok {
 		return above

@@ -19,8 +19,7 @@ import (
 	"everstep/domain"
 )
 
-// goOn is what the user says where the API wants a turn of the user and there
-// is none.
+// goOn is what the user says where the API wants a turn of the user and there is none.
 const goOn = "Continue."
 
 // nameCharacters are those of ids and of tools' names.
@@ -45,9 +44,8 @@ type turn struct {
 	paused bool
 }
 
-// converse writes the conversation in the API's form. Instructions at its
-// beginning belong to the system prompt; later ones have no place of their own
-// in the API's older models, so they are set apart in a turn of the user.
+// converse writes the conversation. Later instructions have no place of their own in the API's
+// older models, so they are set apart in a turn of the user.
 func converse(call inference.Call) (*conversation, error) {
 	c := &conversation{}
 	c.instruct(call.System)
@@ -151,8 +149,7 @@ type kept struct {
 	Block json.RawMessage `json:"anthropic_block,omitempty"`
 	// Thinking says that the part's text and signature are a thinking block.
 	Thinking bool `json:"anthropic_thinking,omitzero"`
-	// Call is the position of the tool call that stands here, from 1 on, where
-	// that is not behind all parts.
+	// Call is the position, from 1 on, of the tool call that stands here, where parts follow it.
 	Call int `json:"anthropic_call,omitzero"`
 	// Paused says that the turn ended here because the server paused.
 	Paused bool `json:"anthropic_paused,omitzero"`
@@ -177,8 +174,7 @@ func readKept(p domain.Part) kept {
 	return k
 }
 
-// assistantBlocks write a model's message: its parts and calls in the order in
-// which they came. Paused says that the server is to go on with it.
+// assistantBlocks write a model's parts and calls as they came. Paused: the server is to go on.
 func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
 	written := make([]bool, len(m.ToolCalls))
 	call := func(k int) {
@@ -208,8 +204,7 @@ func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.Content
 	return blocks, paused && len(m.ToolCalls) == 0
 }
 
-// input is a call's arguments as an object, which the API insists on. What is
-// none is shown to the model as it wrote it.
+// input is a call's arguments as an object, which the API insists on, or what shows them in one.
 func input(arguments string) any {
 	text := strings.TrimSpace(arguments)
 	if text == "" {
@@ -221,8 +216,7 @@ func input(arguments string) any {
 	return map[string]string{"INVALID_JSON": arguments}
 }
 
-// userBlocks are the parts of the message at an index. Texts without content
-// are left out.
+// userBlocks are the parts of the message at an index, but for texts without content.
 func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion, error) {
 	var out []anthropic.ContentBlockParamUnion
 	for k, p := range m.Parts {
@@ -285,8 +279,7 @@ func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
 }
 
-// readMedia is a part with either a URL or data, and the media type that it says,
-// else what its data look like.
+// readMedia is a part with either a URL or data, and its media type: as it says, else as it looks.
 func readMedia(p domain.Part) (domain.Part, error) {
 	if text, ok := strings.CutPrefix(p.URL, "data:"); ok {
 		kind, encoded, _ := strings.Cut(text, ",")

@@ -10,12 +10,10 @@ import (
 	"everstep/domain"
 )
 
-// Name is the provider's name in a model's full name, as in
-// anthropic/claude-sonnet-4-5.
+// Name is the provider's name in a model's full name, as in anthropic/claude-sonnet-4-5.
 const Name = "anthropic"
 
-// Paused is the finish word of a turn that the server will go on with when it
-// is sent back.
+// Paused is the finish word of a turn that the server will go on with when it is sent back.
 const Paused = domain.WordPaused
 
 // version is the API's, which fixes the form of requests and answers.
@@ -78,18 +76,16 @@ const (
 	minThinking = 1024
 )
 
-// options are those of a model that mean something here. The others are sent
-// as they are.
+// options are those of a model that mean something here.
 type options struct {
-	// thinks says that thinking is asked for, with a budget of tokens or, where
-	// that is zero, as the model likes.
+	// thinks says that thinking is asked for, with a budget of tokens or, without one, as the
+	// model likes.
 	thinks bool
 	budget int64
 	// thinking and output are the fields of these options.
 	thinking, output map[string]json.RawMessage
 	betas            []string
-	// caches says that the user places the marks for the prompt cache, or wants
-	// none.
+	// caches says that the user places the marks for the prompt cache, or wants none.
 	caches bool
 	// rest are the options that are sent as they are.
 	rest domain.Metadata
@@ -158,8 +154,8 @@ func (o *options) readThinking(value json.RawMessage) (wrong string) {
 	return ""
 }
 
-// bounds returns the most tokens that an answer with a bound may have, and the
-// part of them that thinking may use; zero leaves thinking with a budget out.
+// bounds returns the most tokens of an answer, and how many of them thinking may use: zero
+// leaves thinking with a budget out.
 func (o *options) bounds(bound int64) (all, thinking int64) {
 	switch {
 	case bound == 0:

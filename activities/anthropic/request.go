@@ -64,10 +64,9 @@ func (t *turn) encode() ([]byte, error) {
 	return wire.Body("content", blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)}), nil
 }
 
-// mark sets the marks for the prompt cache, four at most: what does not change
-// from one inference to the next, and the ends of the last two turns of the
-// user, of which the earlier one is where the last inference has written. A
-// summary is asked for once, so its own messages are not worth writing.
+// mark sets the marks for the prompt cache, four at most: what does not change, and the ends
+// of the user's last two turns, of which the earlier one was written by the last inference. A
+// summary's own messages are not worth writing.
 func mark(p *anthropic.MessageNewParams, c *conversation, summary bool) {
 	cache := anthropic.NewCacheControlEphemeralParam()
 	if n := len(p.Tools); n > 0 {
@@ -91,9 +90,8 @@ func mark(p *anthropic.MessageNewParams, c *conversation, summary bool) {
 	}
 }
 
-// tools are the definitions and which of them the model must call. Where none
-// is offered but the conversation holds calls, the API still wants those tools
-// to be defined.
+// tools are the definitions and which of them the model must call. Tools that only the
+// conversation holds calls of must be defined too.
 func tools(call inference.Call, given options) ([]anthropic.ToolUnionParam, anthropic.ToolChoiceUnionParam) {
 	var out []anthropic.ToolUnionParam
 	for _, spec := range call.Tools {

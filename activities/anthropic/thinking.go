@@ -14,19 +14,16 @@ import (
 const (
 	// bindingBeta is the beta in which blockBinding can be sent.
 	bindingBeta = "thinking-binding-controls-2026-08-01"
-	// blockBinding lets the API leave out a thought that is no longer in its
-	// place, in place of refusing the conversation.
+	// blockBinding lets the API leave out a thought that is no longer in its place.
 	blockBinding = `{"prefix_mismatch_behavior":"drop_block"}`
 )
 
-// bindingFrom finds the version in the name of a model of today's form, of which
-// a number with more than two digits is a date.
+// bindingFrom finds the version in a model's name; a number with more than two digits is a date.
 var bindingFrom = regexp.MustCompile(`^claude-([^-]*[^-0-9][^-]*)-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`)
 
-// binds reports whether a model's thinking is bound to all that came before it.
-// Such a model refuses its own thoughts once something there was summed up, or
-// shortened, or the tools are others. It thinks unless it is told not to, and
-// cannot be made to call a tool meanwhile.
+// binds reports whether a model refuses its own thoughts once something before them was summed
+// up, shortened, or the tools are others. Such a model thinks unless told not to, and cannot
+// be made to call a tool meanwhile.
 func binds(model string) bool {
 	found := bindingFrom.FindStringSubmatch(model)
 	if found == nil {
@@ -44,8 +41,7 @@ func binds(model string) bool {
 // disabled reports whether the options say that the model is not to think.
 func (o *options) disabled() bool { return string(o.thinking["type"]) == `"disabled"` }
 
-// bind asks for thoughts to be left out where they are no longer in their place.
-// What the options say of that stands.
+// bind asks for thoughts to be left out that are not in their place, where the options are silent.
 func (o *options) bind() {
 	if o.disabled() || o.thinking["block_binding"] != nil {
 		return

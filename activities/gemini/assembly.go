@@ -16,8 +16,7 @@ import (
 // unnamed is the finish reason of a whole answer whose server gave none.
 const unnamed = "none"
 
-// maxFinishMessage bounds what is shown of the API's words on a call that it
-// could not read.
+// maxFinishMessage bounds what is shown of the API's words on a call that it could not read.
 const maxFinishMessage = 600
 
 // perPiece is what a part takes beside its words.
@@ -41,8 +40,7 @@ type assembly struct {
 // Finish says why the model stopped, or why it was not asked.
 func (s *assembly) Finish() string { return s.finish }
 
-// Whole reads an answer that came in one piece: as one, or as the list of the
-// pieces of a stream.
+// Whole reads an answer that came in one piece, or as the list of the pieces of a stream.
 func (s *assembly) Whole(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		var list []json.RawMessage
@@ -69,8 +67,8 @@ func (s *assembly) Whole(data []byte) error {
 	return nil
 }
 
-// Event reads the next piece of an answer. The API has no mark of its end but
-// the finish reason; some servers send OpenAI's after it.
+// Event reads the next piece. The finish reason is the only mark of the end; some servers send
+// OpenAI's.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
 		return true, nil
@@ -150,8 +148,7 @@ const (
 	missingSignature  = genai.FinishReason("MISSING_THOUGHT_SIGNATURE")
 )
 
-// takePart adds a part. Texts that follow on each other are one, as far as none
-// of them is signed.
+// takePart adds a part. Texts that follow on each other and are not signed are one.
 func (s *assembly) takePart(p part, raw json.RawMessage) {
 	text := string(p.Text)
 	next, again := piece{Signature: string(p.Signature)}, modelPart{Signature: string(p.Signature)}
@@ -177,8 +174,7 @@ func (s *assembly) takePart(p part, raw json.RawMessage) {
 	s.add(next)
 }
 
-// place is where a text goes in the message: where the one before is, if they
-// are of the same kind and follow on each other.
+// place is where a text goes in the message: with the one before, if that is of the same kind.
 func (s *assembly) place(next piece) int {
 	if n := len(s.pieces); n == 0 || (s.pieces[n-1].Thought > 0) != (next.Thought > 0) {
 		s.at++
@@ -203,8 +199,7 @@ func (s *assembly) add(next piece) {
 // open reports whether a piece is a mere text, to which another can be added.
 func (p piece) open() bool { return !p.Call && p.Signature == "" && p.Raw == "" }
 
-// Answer returns the whole answer. Its content decides what it is, before the
-// server's word does.
+// Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
 	finish := s.finishReason()
 	answer := s.Finished(finish, s.finish)
@@ -289,8 +284,7 @@ func (c calledFor) arguments() string {
 	return string(c.Args)
 }
 
-// same reports whether a part as it came and as it would be written say the
-// same.
+// same reports whether a part as it came and as it would be written say the same.
 func same(raw json.RawMessage, again modelPart) bool {
 	encoded, err := marshal(again)
 	var came, written any

@@ -16,13 +16,11 @@ import (
 	"everstep/domain"
 )
 
-// beginning stands where a conversation would begin with the model's word,
-// which the API does not take.
+// beginning stands where a conversation would begin with the model's word, which the API refuses.
 const beginning = "(What came before is not shown.)"
 
-// A conversation is what the API gets to read: contents of the user and of the
-// model in turns. Each content with calls is followed by one with their
-// results, in the order of the calls, and with nothing else.
+// A conversation is contents of the user and of the model in turns. Each with calls is
+// followed by one with their results, in the same order, and nothing else.
 type conversation struct {
 	system   []*genai.Part
 	contents []*content
@@ -73,8 +71,7 @@ func (c *conversation) instruct(text string) {
 func (c *conversation) add(index int, m domain.Message) error {
 	switch m.Role {
 	case domain.RoleSystem, domain.RoleDeveloper:
-		// The API has one place for instructions. One that comes later is said
-		// where it was given.
+		// There is one place for instructions: a later one is said where it was given.
 		if len(c.contents) == 0 {
 			c.instruct(m.Text())
 			return nil
@@ -178,8 +175,7 @@ func (c *conversation) answer(k int, r domain.ToolResult) error {
 	return err
 }
 
-// userParts writes what a user's message holds. A text that is empty is left
-// out: the API refuses it.
+// userParts writes what a user's message holds, but for empty texts, which the API refuses.
 func userParts(m domain.Message) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for i, p := range m.Parts {
@@ -208,8 +204,7 @@ func userParts(m domain.Message) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// media sends data along, and what has a URL by its name: that of an uploaded
-// file, or of anything that the server may fetch.
+// media sends data along, and what has a URL by its name: an uploaded file's, or any.
 func media(p domain.Part) (genai.Part, error) {
 	if mediaType, data, ok := dataURL(p.URL); ok && len(p.Data) == 0 {
 		p.Data = data

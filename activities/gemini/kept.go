@@ -9,12 +9,11 @@ import (
 	"everstep/domain"
 )
 
-// unsigned stands on the first call of a content that is not the model's own,
-// where the model wants a signature. It is Google's word for that case.
+// unsigned is Google's word for a first call that is not the model's own and wants a signature.
 const unsigned = "skip_thought_signature_validator"
 
-// An opaque is the opaque value of a reasoning part, by its name told from what
-// other providers keep there. It is recorded and must never change.
+// An opaque is the opaque value of a reasoning part, told from others' by its name. It is
+// recorded and must never change.
 type opaque struct {
 	Layout *layout `json:"gemini_content"`
 }
@@ -57,8 +56,7 @@ func words(m domain.Message) (of domain.Digest, text, thought string) {
 	return domain.DigestOf(all...), text, thought
 }
 
-// keep adds the layout to a message, unless it would be written the same
-// without one.
+// keep adds the layout to a message, unless it would be written the same without one.
 func keep(m domain.Message, pieces []piece) domain.Message {
 	if plain(pieces) {
 		return m
@@ -69,8 +67,7 @@ func keep(m domain.Message, pieces []piece) domain.Message {
 	return m
 }
 
-// plain reports whether the pieces are a text and then calls, with nothing to
-// keep. Thinking that is not signed need not go back.
+// plain reports whether the pieces are a text and then calls, with no signature to keep.
 func plain(pieces []piece) bool {
 	called := false
 	for _, p := range pieces {
@@ -93,8 +90,7 @@ func layoutOf(m domain.Message) *layout {
 	return nil
 }
 
-// kept returns the parts of the model's content as they came. None: they are
-// not known, or the message was changed since.
+// kept returns the parts as they came. None: they are not known, or the message was changed since.
 func kept(m domain.Message) ([]json.RawMessage, error) {
 	found := layoutOf(m)
 	of, text, thought := words(m)
@@ -146,8 +142,7 @@ type functionCall struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// written returns the parts of a message whose content is not known: the text,
-// and then the calls.
+// written returns the parts of a message whose content is not known: the text, then the calls.
 func written(m domain.Message, ids, names []string, vouched bool) ([]json.RawMessage, error) {
 	var parts []modelPart
 	if text := m.Text(); text != "" {
@@ -182,8 +177,7 @@ func calledWith(c domain.ToolCall, id string) *functionCall {
 	return &functionCall{ID: id, Name: named(c.Name), Args: arguments(c.Arguments)}
 }
 
-// named is a tool's name as it is sent: an empty one would be refused, even as
-// history.
+// named is a tool's name as it is sent: an empty one would be refused, even as history.
 func named(name string) string {
 	return cmp.Or(name, "unnamed")
 }
@@ -191,12 +185,10 @@ func named(name string) string {
 // maxName is the longest name of a function that the API takes.
 const maxName = 64
 
-// callable is the name of a call that is not sent as it came: other models
-// invent names that the API refuses.
+// callable is the name of a call that is not sent as it came: others' may be refused.
 func callable(name string) string { return wire.ToolName(name, maxName, ".:") }
 
-// arguments are a call's as they are sent. The API takes an object only: what
-// is none, as other models write it, is shown inside of one.
+// arguments are a call's as they are sent: an object, or one that shows what is none.
 func arguments(text string) json.RawMessage {
 	data := json.RawMessage(text)
 	if strings.TrimSpace(text) == "" {

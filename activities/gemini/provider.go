@@ -43,8 +43,8 @@ func API() wire.API {
 	}
 }
 
-// path is the method's below the base URL. A model's name with a slash says
-// what it is itself, as tunedModels/mine does.
+// path is the method's below the base URL. A name with a slash is a path itself, as
+// tunedModels/mine.
 func path(model string) string {
 	model = strings.ReplaceAll(url.PathEscape(strings.TrimSpace(model)), "%2F", "/")
 	if !strings.Contains(model, "/") {
@@ -53,9 +53,8 @@ func path(model string) string {
 	return model + ":streamGenerateContent"
 }
 
-// generation is the first number in the name of a Gemini model. An alias for
-// the latest one counts as 3, the first for which the rules of today hold; zero
-// is a model of which nothing is known.
+// generation is the first number in a Gemini model's name; 3 for an alias of the latest, whose
+// rules hold today; zero: nothing is known of it.
 func generation(model string) int {
 	model = strings.ToLower(strings.TrimSpace(model))
 	model = model[strings.LastIndex(model, "/")+1:]
@@ -74,8 +73,7 @@ func generation(model string) int {
 // formats are the fields of generationConfig that say what an answer must be.
 var formats = []string{"responseFormat", "responseJsonSchema", "responseMimeType", "responseSchema"}
 
-// options says what is wrong with the options of a model, or returns the bound of
-// the answer that they give.
+// options says what is wrong with a model's options, or returns the bound of the answer they give.
 func options(given domain.Metadata) (bound int64, err error) {
 	for wrong, right := range map[string]string{"generation_config": generationConfig, "tool_config": toolConfig} {
 		if _, ok := given[wrong]; ok {
@@ -102,9 +100,8 @@ func options(given domain.Metadata) (bound int64, err error) {
 	return wire.Bound(own, maxOutputTokens, generationConfig+".")
 }
 
-// checkFormat says why the API does not take a format: where the options give
-// one too, and from models before Gemini 3 beside tools. It takes schemas of any
-// type.
+// checkFormat says why a format is not taken: the options give one too, or an older model has
+// tools.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) error {
 	own, _ := object(config.Options[generationConfig])
 	for _, key := range formats {
@@ -129,8 +126,7 @@ func object(data json.RawMessage) (map[string]json.RawMessage, error) {
 	return out, err
 }
 
-// merge puts the fields of options over those of an encoded value, a null one
-// by leaving the field out.
+// merge puts options over the fields of a value, a null one by leaving the field out.
 func merge(base any, over map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
 	encoded, err := marshal(base)

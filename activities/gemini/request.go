@@ -17,8 +17,7 @@ import (
 func encode(call inference.Call, bound int64) ([]byte, error) {
 	native := call.OutputMode == domain.OutputNative
 	if native && len(call.Tools) > 0 && generation(call.Config.Model) < 3 {
-		// These models refuse a format beside tools. For any JSON object the
-		// prompt says so already.
+		// These models refuse a format beside tools. For any JSON object the prompt says so.
 		if native = false; call.Format.Type == domain.FormatSchema {
 			call.System = output.Instruct(call.System, call.Format)
 		}
@@ -64,8 +63,7 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// generating is how the answer is to be made: what the definition says, with
-// the options over it, and the smallest of the bounds.
+// generating is how the answer is to be made: as the definition says, with the options over it.
 func generating(call inference.Call, native bool, bound int64) (map[string]json.RawMessage, error) {
 	own, _ := object(call.Config.Options[generationConfig])
 	var config genai.GenerationConfig
@@ -103,9 +101,8 @@ func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
 	return out
 }
 
-// calling says how the model is to use its tools: as the options have it, and
-// so that it calls the tool that stands for the response format, or another
-// where there are others. Empty: as it likes.
+// calling says how the model is to use its tools: as the options have it, and so that it calls
+// the one that stands for the response format, or another. Empty: as it likes.
 func calling(call inference.Call) (map[string]json.RawMessage, error) {
 	own, _ := object(call.Config.Options[toolConfig])
 	var config genai.ToolConfig

@@ -7,8 +7,8 @@ import (
 	"everstep/domain"
 )
 
-// A Provider speaks one API of language models. It is used by many activities
-// at once and keeps no state between calls that decides anything.
+// A Provider speaks one API of language models, to many activities at once. It keeps no state
+// between calls that decides anything.
 type Provider interface {
 	// Check says whether the model can be used at all, as far as that can be
 	// told without a request. It is asked before an execution begins.
@@ -24,11 +24,10 @@ type Provider interface {
 	Infer(ctx context.Context, call Call, emit func(Delta)) (Answer, error)
 }
 
-// A Formatter is a provider whose API takes response formats. One that is none
-// is never told of a format.
+// A Formatter is a provider whose API takes response formats. Others are never told of one.
 type Formatter interface {
-	// CheckFormat says why the API does not take a format that can be checked,
-	// beside tools where there are any; nil where it does.
+	// CheckFormat says why the API does not take a format, beside tools where there are any,
+	// or nil.
 	CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
 }
 
@@ -48,16 +47,13 @@ type Call struct {
 	OutputTool string
 	// MaxOutputTokens bounds the answer. Zero leaves it to the provider.
 	MaxOutputTokens int64
-	// Summary means that the call sums up a part of the conversation and does
-	// not go on with it: Messages is then one message that asks for that.
+	// Summary means that Messages is one message that asks to sum up a part of the conversation.
 	Summary bool
-	// Inference counts the inferences that the conversation has completed; of a
-	// summary, the summaries.
+	// Inference counts the completed inferences of the conversation; of a summary, the summaries.
 	Inference int
 	// Attempt counts the tries of this inference from 1, over all activities.
 	Attempt int
-	// Sent is called just before the first byte of the request may leave. It
-	// may be nil.
+	// Sent is called just before the first byte of the request may leave. It may be nil.
 	Sent func()
 }
 
@@ -98,9 +94,8 @@ func AssistantMessage(reasoning []domain.Part, text string, calls []domain.ToolC
 	return m
 }
 
-// PartialMessage returns the message of an answer that was cut off. Calls are
-// left out, since none of them may run, and so is whatever a provider wants
-// back with its reasoning, which is only good when whole.
+// PartialMessage returns the message of an answer that was cut off: without calls, none of
+// which may run, and what a provider wants back, which is only good when whole.
 func PartialMessage(reasoning, text string) domain.Message {
 	var parts []domain.Part
 	if reasoning != "" {
@@ -135,8 +130,8 @@ func OutputTokens(m domain.Message) int64 {
 	return domain.EstimateTokens(m)
 }
 
-// Reckon completes a usage that the provider reported in part or not at all:
-// unknown is not zero. What it fills in makes it estimated.
+// Reckon completes a usage that was reported in part or not at all: unknown is not zero, but
+// estimated.
 func (c Call) Reckon(reported domain.Usage, m domain.Message) domain.Usage {
 	usage := reported
 	if usage.Estimated && usage.TotalTokens() == 0 {

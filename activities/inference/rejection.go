@@ -13,31 +13,26 @@ import (
 	"everstep/domain"
 )
 
-// A Rejection is what a provider said instead of an answer: with an HTTP
-// status, or inside a response of status 200.
+// A Rejection is what a provider said instead of an answer, be it with status 200.
 type Rejection struct {
 	// Status is the HTTP status, or the one named in the body. Zero: none.
 	Status int
-	// Code, Type, Param and Message are the provider's words. Message must be
-	// free of keys: it is shown.
+	// Code, Type, Param and Message are the provider's words. Message is shown: no keys in it.
 	Code, Type, Param, Message string
 	// Hint is more of the provider's words, read to understand and not shown.
 	Hint string
 	// RequestID is the provider's id of the request, where the body names it.
 	RequestID string
-	// Server is the base URL that was asked, with nothing secret in it. Empty:
-	// it is not told.
+	// Server is the base URL that was asked, with nothing secret in it. Empty: it is not told.
 	Server string
 	// RetryAfter is the delay that the provider asked for.
 	RetryAfter time.Duration
 	// Asked means that it asked for a delay, be it of zero.
 	Asked bool
-	// Begun means that the provider had begun to answer, so that the attempt
-	// may be billed whatever it says.
+	// Begun means that an answer had begun, so that the attempt may be billed whatever it says.
 	Begun bool
-	// ShouldRetry is the header in which Anthropic, and OpenAI to its own SDKs, say
-	// whether the same request may succeed, whatever the status: true or false, in
-	// any case. All else says nothing.
+	// ShouldRetry is the header by which Anthropic and OpenAI say whether the same request may
+	// succeed: true or false. All else says nothing.
 	ShouldRetry string
 }
 
@@ -102,8 +97,7 @@ func (r Rejection) summary() string {
 	return cmp.Or(words[r.kind()], "the provider refused the request") + r.status()
 }
 
-// refusal is what to show of a refused key: providers repeat a part of it,
-// but not where the key is good and the right is what lacks.
+// refusal is what to show of a refused key, a part of which providers repeat where it is wrong.
 func (r Rejection) refusal() string {
 	if r.Status == http.StatusForbidden {
 		return r.status() + r.said()
@@ -156,16 +150,13 @@ func containsAny(text string, some []string) bool {
 	return slices.ContainsFunc(some, func(one string) bool { return strings.Contains(text, one) })
 }
 
-// gateway reports whether a status is the word of something before the model,
-// which may have done its work all the same.
+// gateway reports whether a status is of something before the model, which may have done its work.
 func gateway(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout || status >= 520 && status <= 524
 }
 
-// heed follows the provider's advice where nothing is known but a status. An
-// error whose code says what happened stays as it is: no advice makes a try of
-// what is about money, a key, a model's name, a filter, or the length of the
-// conversation.
+// heed follows the provider's advice where nothing is known but a status. Where a code says
+// what happened, no advice makes a try of it.
 func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Error {
 	advice := strings.ToLower(strings.TrimSpace(r.ShouldRetry))
 	switch {

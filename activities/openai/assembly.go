@@ -20,8 +20,7 @@ const (
 	statusCancelled  = "cancelled"
 )
 
-// event is one of a stream's, as far as it is read. Kinds that are not known
-// are passed over.
+// event is one of a stream's, as far as it is read. Others are passed over.
 type event struct {
 	Type     wire.Text       `json:"type"`
 	Response json.RawMessage `json:"response"`
@@ -142,8 +141,7 @@ func (s *assembly) begin(r response) {
 	}
 }
 
-// end takes the whole response. The kind of the event says what has become of
-// it where the response does not.
+// end takes the whole response. The event's kind says what became of it where it does not itself.
 func (s *assembly) end(data []byte, status string) error {
 	var r response
 	if json.Unmarshal(data, &r) != nil {
@@ -189,9 +187,8 @@ func (s *assembly) show() {
 	}
 }
 
-// final is the items of the answer: those of the end, and where it has none,
-// those that were done. Reasoning is encrypted anew for each; the API wants
-// that back which came first.
+// final is the items of the answer: those of the end, else those that were done. Reasoning is
+// encrypted anew for each; the API wants that back which came first.
 func (s *assembly) final(output []json.RawMessage) []item {
 	items := make([]item, 0, max(len(output), len(s.done)))
 	if len(output) == 0 {
@@ -219,8 +216,7 @@ func (s *assembly) final(output []json.RawMessage) []item {
 // paragraph stands between the parts of a summary.
 const paragraph = "\n\n"
 
-// Answer returns the whole answer. Its items decide what it is, before the
-// API's word does. Of items of other types nothing is read.
+// Answer returns the whole answer. Its items decide what it is, before the API's word does.
 func (s *assembly) Answer() inference.Answer {
 	out := wire.Draft{ID: s.ID, RequestID: s.RequestID, Model: s.Model, Usage: s.Usage}
 	var refused, cut bool
@@ -258,8 +254,7 @@ func (s *assembly) Answer() inference.Answer {
 	return out.Finished(s.finishReason(cut, out.Called(), refused), s.reason)
 }
 
-// finishReason says why the model stopped. Nothing that was cut counts as whole,
-// whatever cut it.
+// finishReason says why the model stopped. Nothing that was cut counts as whole.
 func (s *assembly) finishReason(cut, calls, refused bool) domain.FinishReason {
 	switch {
 	case s.reason == "content_filter":
@@ -274,8 +269,7 @@ func (s *assembly) finishReason(cut, calls, refused bool) domain.FinishReason {
 	return domain.FinishStop
 }
 
-// lastPart is the place of the last item that becomes a part: calls behind it
-// need no mark.
+// lastPart is the place of the last item that becomes a part: calls behind it need no mark.
 func (s *assembly) lastPart() int {
 	for k := len(s.items) - 1; k >= 0; k-- {
 		if i := s.items[k]; i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
@@ -332,9 +326,8 @@ func (u usage) domain() domain.Usage {
 	}, int64(u.Total))
 }
 
-// failed is the error that came in place of an answer: the event's, or the
-// response's own. It may have been billed. No status says what kind it is of,
-// so the API's own codes do where asking again would end the same.
+// failed is the error that came in place of an answer. No status says of what kind, so the
+// API's codes do where asking again would end the same.
 func (s *assembly) failed(data []byte) error {
 	typed, r := s.Inner(data), wire.ParseRejection(data)
 	if typed.Kind != domain.Unavailable || typed.Code != "" || r.Status != 0 {

@@ -36,8 +36,8 @@ func API() wire.API {
 	}
 }
 
-// checkOptions says what is wrong with options of which a part is ours, or returns
-// the bound of the answer that they give.
+// checkOptions says what is wrong with a model's options, or returns the bound of the answer
+// they give.
 func checkOptions(options domain.Metadata) (bound int64, err error) {
 	var include []string
 	var text map[string]json.RawMessage
@@ -61,8 +61,7 @@ func take(options domain.Metadata, key string, into any) error {
 	return json.Unmarshal(value, into)
 }
 
-// checkFormat says why the API does not take a format. A schema outside of the
-// subset of strict mode is sent without it.
+// checkFormat says why a format is not taken. A schema outside of strict mode is sent without it.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
 	var text struct {
 		Format json.RawMessage `json:"format"`
@@ -73,9 +72,8 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error
 	return nil
 }
 
-// reasons reports whether a model thinks before it answers. The others refuse
-// both to be asked for encrypted reasoning and to be given some. All that are
-// not known to be of an older kind do.
+// reasons reports whether a model thinks before it answers, as all newer ones do. The others
+// refuse both to be asked for encrypted reasoning and to be given some.
 func reasons(model string) bool {
 	model = strings.ToLower(model)
 	model = strings.TrimPrefix(model[strings.LastIndexByte(model, '/')+1:], "ft:")

@@ -75,9 +75,8 @@ func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
 	return responses.ToolUnionParam{OfFunction: &f}
 }
 
-// promptInInput reports whether the system prompt is sent as the first item.
-// Where any JSON object is asked for, the API refuses input that does not
-// mention JSON, and does not look at the instructions.
+// promptInInput reports whether the system prompt is the first item: asked for any JSON
+// object, the API wants JSON mentioned there and does not look at the instructions.
 func promptInInput(call inference.Call) bool {
 	return call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatJSON
 }
@@ -99,8 +98,7 @@ func toolChoice(call inference.Call) responses.ResponseNewParamsToolChoiceUnion 
 // maxCallID is the longest id of a call that the API takes back.
 const maxCallID = 64
 
-// input writes the conversation as items. The API has no place for the name of
-// a user: it is left out.
+// input writes the conversation as items. There is no place for the name of a user.
 func input(call inference.Call) ([][]byte, error) {
 	w := &writer{reasons: reasons(call.Config.Model)}
 	if call.System != "" && promptInInput(call) {
@@ -201,11 +199,9 @@ const (
 	itemCall      = "function_call"
 )
 
-// A mark is what an empty reasoning part holds to say what the place of a part
-// does not: that the next call of the message stands here, or the phase of the
-// text that follows. A mark for which there is nothing means nothing, so a
-// message may be changed without knowing of them. It is recorded and must never
-// change.
+// A mark is what an empty reasoning part holds: that the next call of the message stands here,
+// or the phase of the text that follows. Without either it means nothing, so a message may be
+// changed. It is recorded and must never change.
 type mark struct {
 	Type  string `json:"type"`
 	Phase string `json:"phase,omitzero"`
@@ -239,9 +235,8 @@ func (w *writer) text(role responses.EasyInputMessageRole, text, phase string) {
 	})
 }
 
-// turn writes what the model said, in the order in which it said it. Reasoning
-// is held back until the item follows for which it is: the API refuses it
-// without. What another provider wanted back is left out.
+// turn writes what the model said, in its order. Reasoning is held back until the item follows
+// for which it is; others' is left out.
 func (w *writer) turn(m domain.Message, ids []string) {
 	var held [][]byte
 	var phase string
@@ -315,8 +310,8 @@ type item struct {
 	raw json.RawMessage
 }
 
-// returnable reports whether a reasoning item is good without the server's
-// having stored it. Open models do not encrypt theirs.
+// returnable reports whether a reasoning item is good without being stored. Open models
+// encrypt none.
 func (i item) returnable() bool {
 	return i.ID != "" && i.Status != "in_progress" && i.Status != statusIncomplete && (i.Encrypted != "" || len(i.Content) > 0)
 }
@@ -329,8 +324,7 @@ type content struct {
 	Refusal wire.Text `json:"refusal"`
 }
 
-// UnmarshalJSON takes a text for a list of one. What is neither is empty; it
-// never fails.
+// UnmarshalJSON takes a text for a list of one, what is neither for none. It never fails.
 func (c *contents) UnmarshalJSON(data []byte) error {
 	var list []content
 	var text string

@@ -37,8 +37,7 @@ type assembly struct {
 	finish  string
 }
 
-// Finish is the finish reason. What is missing after it (usage, the end marker)
-// does not make the answer less whole.
+// Finish is the finish reason: without usage and end marker the answer is whole too.
 func (s *assembly) Finish() string { return s.finish }
 
 // Whole reads an answer that came in one piece.
@@ -83,8 +82,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	return false, nil
 }
 
-// take adds a piece. The first finish reason counts, and nothing but usage
-// after it.
+// take adds a piece. The first finish reason counts, and nothing but usage after it.
 func (s *assembly) take(piece reply) {
 	s.Identify(piece.ID, piece.Model)
 	if piece.Usage == nil && piece.Groq != nil {
@@ -138,8 +136,7 @@ func (s *assembly) takeContent(c *content) {
 	}
 }
 
-// takeThinking takes the model's thinking with what the server wants back: the
-// field in which it came, or its details as they came.
+// takeThinking takes the model's thinking with what the server wants back: field or details.
 func (s *assembly) takeThinking(c *content) {
 	field, thinking := "reasoning_content", c.ReasoningContent
 	if thinking == "" {
@@ -170,8 +167,7 @@ func piece(call toolCall) wire.Piece {
 	return wire.Piece{Index: index, ID: string(call.ID), Name: string(call.Function.Name), Arguments: string(call.Function.Arguments)}
 }
 
-// Answer returns the whole answer. Its content decides what it is, before the
-// server's word does.
+// Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
 	refused := !s.Called() && s.TextAt(atRefusal) != "" && strings.TrimSpace(s.TextAt(atText)) == ""
 	if refused {
@@ -189,8 +185,7 @@ func (s *assembly) Answer() inference.Answer {
 	return s.Finished(finish, s.finish)
 }
 
-// reasoningDetails are the details of the model's thinking as they came, all
-// in one list. Nil: there are none.
+// reasoningDetails are the details of the model's thinking in one list, nil where there are none.
 func (s *assembly) reasoningDetails() json.RawMessage {
 	if len(s.details) == 0 {
 		return nil
@@ -222,9 +217,8 @@ func finishOf(word string, calls, refused bool) domain.FinishReason {
 	return domain.FinishOther
 }
 
-// reply is a chunk of a stream, or a whole answer: they differ only in where a
-// choice keeps its content. Servers disagree on much, so nothing but the
-// outermost form is taken for granted.
+// reply is a chunk of a stream, or a whole answer. Servers disagree on much, so little is
+// taken for granted.
 type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`

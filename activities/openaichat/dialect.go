@@ -24,14 +24,12 @@ type Dialect struct {
 	// Official reports whether a server is the vendor's own, by its host in lower
 	// case. Nil: it is where its host is Server's.
 	Official func(host string) bool
-	// OfficialOnly means that other servers than the vendor's own take what most
-	// of them take.
+	// OfficialOnly means that the rest holds for the vendor's own servers alone.
 	OfficialOnly bool
 
 	// MaxTokens is the field that bounds an answer. Empty: max_tokens.
 	MaxTokens string
-	// Developer means that there are instructions of a developer beside those of
-	// the system.
+	// Developer means that there are instructions of a developer beside those of the system.
 	Developer bool
 	// ObjectsOnly means that formats must be of type object.
 	ObjectsOnly bool

@@ -69,9 +69,8 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 	return f
 }
 
-// tokenBound reads the bound of the answer out of the options: the field that
-// the server knows, and a bound of the user's own. A field given as null only
-// says that the other one is to be used.
+// tokenBound reads the bound of the answer and its field out of the options. A field given as
+// null only says that the other one is to be used.
 func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
 	other := map[string]string{maxTokens: maxCompletionTokens, maxCompletionTokens: maxTokens}
 	for _, k := range []string{maxTokens, maxCompletionTokens} {
@@ -91,8 +90,7 @@ func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
 	return key, bound, nil
 }
 
-// checkFormat says why the API does not take a format. A schema outside of the
-// subset of strict mode is sent without it.
+// checkFormat says why a format is not taken. A schema outside of strict mode is sent without it.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
 	if own, ok := config.Options["response_format"]; ok && !wire.IsNull(own) {
 		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out")
@@ -114,8 +112,7 @@ func toolChoice(call inference.Call) openai.ChatCompletionToolChoiceOptionUnionP
 	return choice
 }
 
-// messages writes the conversation in OpenAI's form, each message without the
-// union around it.
+// messages writes the conversation, each message without the union around it.
 func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
 	add := func(m json.Marshaler) {
 		text, failed := m.MarshalJSON()
@@ -223,9 +220,8 @@ func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatComp
 	return out
 }
 
-// reasoningFields gives a server its model's reasoning back: details as they
-// came, plain text where tool calls follow on it, which is when servers ask
-// for it.
+// reasoningFields gives the model's reasoning back: details as they came, plain text where
+// calls follow.
 func reasoningFields(m domain.Message) map[string]any {
 	fields := map[string]any{}
 	for _, p := range m.Parts {

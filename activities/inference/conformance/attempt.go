@@ -70,9 +70,8 @@ func Attempt(ctx context.Context, t *testing.T, p inference.Provider, call infer
 	return o
 }
 
-// A witness watches what a provider tells while it works. It has no lock for
-// what it notes: the provider calls it from one goroutine at a time, and the
-// race detector sees where it does not.
+// A witness watches what a provider tells while it works. It needs no lock: the provider calls
+// it from one goroutine at a time, or the race detector sees it.
 type witness struct {
 	t      *testing.T
 	then   func(inference.Delta)

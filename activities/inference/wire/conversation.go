@@ -135,9 +135,8 @@ func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
 	return body.Bytes()
 }
 
-// Fields are the parameters of an SDK as JSON, field by field, with what the
-// definition says of sampling. Options stand over them as they are, a null one by
-// leaving the field out.
+// Fields are an SDK's parameters as JSON, with what the definition says of sampling, and
+// options over them, a null one by leaving the field out.
 func Fields(parameters json.Marshaler, config domain.LLMConfig, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	encoded, err := parameters.MarshalJSON()
 	if err != nil {
@@ -174,8 +173,7 @@ func OfOpenAI(host string) bool {
 	return host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
 }
 
-// Format is the response format as Responses have it, where it is told in the
-// API's own way; else nil. One without a name gets one, as the APIs want it.
+// Format is the response format as Responses have it, with a name, where it is told so; else nil.
 func Format(call inference.Call) map[string]any {
 	switch f := call.Format; {
 	case call.OutputMode != domain.OutputNative:

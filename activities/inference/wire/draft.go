@@ -15,8 +15,7 @@ import (
 // item), or whatever the adapter counts. In the message they stand in the order
 // of their places. The zero value is empty.
 type Draft struct {
-	// ID and Model are the provider's words, RequestID is its own id of the
-	// request, as far as it has told one.
+	// ID and Model are the provider's words, RequestID is its id of the request, where told.
 	ID, Model, RequestID string
 	// Usage is what was reported last.
 	Usage domain.Usage
@@ -98,12 +97,10 @@ func (d *Draft) Keep(at int, signature string, opaque json.RawMessage) {
 	d.held += len(signature) + len(opaque)
 }
 
-// Hold counts bytes that the adapter itself keeps until the answer is whole, and
-// what is around them.
+// Hold counts bytes that the adapter itself keeps until the answer is whole.
 func (d *Draft) Hold(bytes int) { d.held += bytes }
 
-// Held is about how many bytes are kept of the answer, 1 KiB for each part and
-// each call beside its text.
+// Held is about how many bytes are kept, 1 KiB for each part and call beside its text.
 func (d *Draft) Held() int { return d.held }
 
 // Flush tells what has arrived since the last time. Call it once for an event.

@@ -13,8 +13,7 @@ import (
 	"everstep/domain"
 )
 
-// explain makes any failure of the attempt a *domain.Error: one that is one
-// already stays as it is. Nil stays nil.
+// explain makes any failure of the attempt a *domain.Error, unless it is one. Nil stays nil.
 func (a *Attempt) explain(err error) error {
 	if err == nil {
 		return nil
@@ -42,8 +41,7 @@ func (a *Attempt) explain(err error) error {
 	return a.failed(domain.Unavailable, "", nil, "cannot reach %s: %s; check the base URL", host, cause)
 }
 
-// failed is an error of the attempt, billed where the request has left. Of a body
-// that came, the beginning is kept for operators.
+// failed is an error of the attempt, billed where the request has left.
 func (a *Attempt) failed(kind domain.Kind, code domain.Code, body []byte, format string, args ...any) *domain.Error {
 	name := a.client.api.Name
 	err := domain.CodedErrorf(kind, code, "%s: %s", name, fmt.Sprintf(format, args...)).From(name)
@@ -51,26 +49,22 @@ func (a *Attempt) failed(kind domain.Kind, code domain.Code, body []byte, format
 	return err
 }
 
-// Malformed is the error of an answer that is none. The body is what came in
-// its place, or the part of it that is wrong.
+// Malformed is the error of an answer that is none, with what came in its place.
 func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
 	return a.failed(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
 }
 
-// Redact takes the key, also one used of late, out of a text that comes from
-// elsewhere.
+// Redact takes the key, also one used of late, out of a text that comes from elsewhere.
 func (a *Attempt) Redact(text string) string { return a.client.secrets.redact(text) }
 
 const (
 	// maxDetail bounds what operators get to see of a body.
 	maxDetail = 1 << 10
-	// maxExcerpt is how much of a body is looked at for that: enough that a key
-	// at its border is seen whole.
+	// maxExcerpt is how much of a body is looked at for that: a key at its border is seen whole.
 	maxExcerpt = maxDetail + maxKeyFile
 )
 
-// detail is what operators get to see: the provider's id of the request and
-// the beginning of what it sent.
+// detail is what operators see: the provider's id of the request and the beginning of the body.
 func (a *Attempt) detail(body []byte) string {
 	text := a.Redact(strings.ToValidUTF8(string(body[:min(len(body), maxExcerpt)]), "?"))
 	text = strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
@@ -107,8 +101,7 @@ func (a *Attempt) rejected(response *http.Response) *domain.Error {
 	return a.refused(r, body)
 }
 
-// Inner is the error that came inside a response of status 200: its body, the
-// event's data, or the value that says what went wrong.
+// Inner is the error that came inside a response of status 200, in its body or an event.
 func (a *Attempt) Inner(body []byte) *domain.Error {
 	r := ParseRejection(body)
 	r.Begun = true

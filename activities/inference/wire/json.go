@@ -13,8 +13,7 @@ import (
 // A Text is a string that some servers write as null, a number or an object.
 type Text string
 
-// UnmarshalJSON takes what is no string as it is written. Of valid JSON it
-// never fails.
+// UnmarshalJSON takes what is no string as it is written. Of valid JSON it never fails.
 func (t *Text) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -54,8 +53,7 @@ func Present(data json.RawMessage) bool {
 	return true
 }
 
-// IsNull reports whether a JSON value is null, by which an option leaves a
-// field out.
+// IsNull reports whether a JSON value is null, by which an option leaves a field out.
 func IsNull(data json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("null")) }
 
 // Bound reads a bound of tokens among options. Zero: there is none.

@@ -20,9 +20,8 @@ type Key func() (string, error)
 // FixedKey is a key that stays as it is. Empty is none.
 func FixedKey(key string) Key { return func() (string, error) { return key, nil } }
 
-// KeyFrom is the key that an environment variable holds. It refuses what is
-// empty and what no key has: white space, line ends, control characters. The
-// error names the variable.
+// KeyFrom is the key that an environment variable holds. It refuses what is empty and what no
+// key has; the error names the variable.
 func KeyFrom(variable, value string) (Key, error) {
 	if value == "" {
 		return nil, domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: is empty; set it to the key, or unset it", variable)
@@ -33,8 +32,7 @@ func KeyFrom(variable, value string) (Key, error) {
 	return FixedKey(value), nil
 }
 
-// checkKey refuses what cannot be sent as a header's value, or would not be
-// what was meant.
+// checkKey refuses what cannot be a header's value, or would not be what was meant.
 func checkKey(where, key string) error {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return domain.Errorf(domain.Invalid, "%s: has characters that no key has; set it again without quotes or line ends", where)

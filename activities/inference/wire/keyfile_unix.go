@@ -10,8 +10,7 @@ import (
 	"syscall"
 )
 
-// checkOwner makes sure that nobody but the worker's user, and root, can read
-// or replace what is in a file.
+// checkOwner makes sure that only the worker's user and root can read or replace a file.
 func checkOwner(info fs.FileInfo, mounted bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

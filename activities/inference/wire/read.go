@@ -14,8 +14,7 @@ import (
 	"everstep/domain"
 )
 
-// A Decoder knows one API's answers. Its errors are those of Attempt.Malformed
-// and Attempt.Inner.
+// A Decoder knows one API's answers. Its errors are Attempt.Malformed's and Inner's.
 type Decoder interface {
 	// Event takes the next event of a stream; done means that none follows on
 	// which anything depends. The data is good until Event returns.
@@ -44,9 +43,8 @@ func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) 
 	return nil
 }
 
-// read gives a response of status 200 to the decoder, whatever its form. It
-// returns nil only for an answer that is complete; else a *domain.Error, and the
-// draft holds what had come.
+// read gives a response of status 200 to the decoder. It returns nil only for an answer that
+// is complete, else a *domain.Error.
 func (a *Attempt) read(response *http.Response, d Decoder) error {
 	stream := NewStream(response.Body)
 	var err error
@@ -144,16 +142,14 @@ const (
 	// maxEvent bounds one event of a stream, or an answer in one piece: the last
 	// event of some APIs holds the whole answer once more.
 	maxEvent = 16 << 20
-	// maxHeld bounds what is kept of an answer. It is more than any message that
-	// can be recorded.
+	// maxHeld bounds what is kept of an answer: more than any message that can be recorded.
 	maxHeld = 4 << 20
 	// perPart is what a part or a call counts beside its text, so that no server
 	// makes more of them than can be looked through.
 	perPart = 1 << 10
 	// maxHeader bounds the header of a response.
 	maxHeader = 1 << 20
-	// trailerTimeout bounds the wait for what may follow a whole answer: its
-	// usage and the end of the stream.
+	// trailerTimeout bounds the wait for what may follow a whole answer: usage, the end.
 	trailerTimeout = 5 * time.Second
 )
 

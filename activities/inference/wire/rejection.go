@@ -10,8 +10,7 @@ import (
 	"everstep/activities/inference"
 )
 
-// errorBody holds the fields in which servers say what went wrong: nested in
-// "error", or flat.
+// errorBody holds what servers say went wrong, nested in "error", or flat.
 type errorBody struct {
 	Message    Text            `json:"message"`
 	Detail     json.RawMessage `json:"detail"`
@@ -77,8 +76,7 @@ func (e errorBody) rejection() inference.Rejection {
 	return r
 }
 
-// detail reads the field in which some frameworks put a text, or a list of
-// what is wrong.
+// detail reads the field in which some frameworks put a text, or a list of what is wrong.
 func detail(data json.RawMessage) string {
 	var list []struct {
 		Message Text   `json:"msg"`
@@ -96,8 +94,7 @@ func detail(data json.RawMessage) string {
 	return string(t)
 }
 
-// googleDetails reads what Google's error details say is wrong, and the delay that
-// they ask for.
+// googleDetails reads what is wrong from Google's error details, and the delay they ask for.
 func googleDetails(data json.RawMessage, r *inference.Rejection) {
 	var details []struct {
 		Reason     Text `json:"reason"`
@@ -120,8 +117,7 @@ func googleDetails(data json.RawMessage, r *inference.Rejection) {
 	}
 }
 
-// plain is a body that is not JSON, where it can be shown. It is bounded when
-// it is shown, after the key was taken out.
+// plain is a body that is not JSON, where it can be shown; it is bounded when it is.
 func plain(body []byte) string {
 	if len(body) == 0 || body[0] == '<' || body[0] == '{' {
 		return ""

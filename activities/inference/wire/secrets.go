@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// secrets are the texts that are never shown: the keys that were in use of
-// late, so that an attempt whose key was rotated meanwhile still hides its own.
+// secrets are never shown: the keys of late, so that an attempt whose key was rotated hides
+// its own.
 type secrets struct {
 	mu     sync.RWMutex
 	latest []string
@@ -43,8 +43,7 @@ func (s *secrets) redact(text string) string {
 	return s.hiding.Hide(text)
 }
 
-// A Hiding takes secrets out of texts, in all of their forms. The zero value
-// hides nothing.
+// A Hiding takes secrets out of texts, in all of their forms; the zero value none.
 type Hiding struct {
 	forms   []string
 	replace *strings.Replacer
@@ -88,8 +87,7 @@ func (h Hiding) Begun(text string) int {
 	return 0
 }
 
-// leastEncoded is the length from which on a secret that was encoded can be
-// told from anything else.
+// leastEncoded is the length from which an encoded secret can be told from anything else.
 const leastEncoded = 8
 
 // SecretForms are a secret, and what becomes of it where it was quoted once or

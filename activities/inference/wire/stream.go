@@ -79,8 +79,8 @@ func (s *Stream) Next() (Event, error) {
 	}
 }
 
-// readLine returns the next line without its end. A last line without an end
-// is returned before the error.
+// readLine returns the next line without its end. A last one without an end comes before the
+// error.
 func (s *Stream) readLine() ([]byte, error) {
 	s.line = s.line[:0]
 	for {
