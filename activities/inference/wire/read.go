@@ -48,12 +48,12 @@ func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) 
 func (a *Attempt) read(response *http.Response, d Decoder) error {
 	stream := NewStream(response.Body)
 	var err error
-	switch stream.Form() {
-	case FormJSON:
+	switch stream.First() {
+	case '{', '[':
 		err = a.readWhole(stream, d)
-	case FormPage, FormEmpty:
+	case '<', 0:
 		err = a.readPage(stream, response.Header.Get("Content-Type"))
-	case FormStream:
+	default:
 		err = a.readStream(stream, d)
 	}
 	if err == nil && strings.EqualFold(d.Finish(), windowExceeded) {

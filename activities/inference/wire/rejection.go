@@ -43,20 +43,15 @@ func ParseRejection(body []byte) inference.Rejection {
 	}
 	e := outer
 	if Present(outer.Error) {
-		var nested errorBody
-		if json.Unmarshal(outer.Error, &nested) == nil {
-			e = nested
-		} else {
+		e = errorBody{}
+		if json.Unmarshal(outer.Error, &e) != nil {
+			e = outer
 			_ = e.Message.UnmarshalJSON(outer.Error)
 		}
 	}
-	r := e.rejection()
-	r.RequestID = string(outer.RequestID)
-	return r
-}
-
-func (e errorBody) rejection() inference.Rejection {
-	r := inference.Rejection{Message: string(e.Message), Type: string(e.Type + " " + e.Status), Code: string(e.Code), Param: string(e.Param)}
+	r := inference.Rejection{
+		Message: string(e.Message), Type: string(e.Type + " " + e.Status), Code: string(e.Code), Param: string(e.Param), RequestID: string(outer.RequestID),
+	}
 	if r.Message == "" {
 		r.Message = detail(e.Detail)
 	}

@@ -110,38 +110,19 @@ func (s *Stream) readLine() ([]byte, error) {
 	}
 }
 
-// A Form is what a body turns out to be, whatever its content type says.
-type Form string
-
-const (
-	// FormStream is a stream of events, or what can only be one.
-	FormStream Form = "stream"
-	// FormJSON is one JSON value: an answer in one piece, or an error.
-	FormJSON Form = "json"
-	// FormPage is a page for people to read.
-	FormPage Form = "page"
-	// FormEmpty is nothing but white space, or a body that cannot be read.
-	FormEmpty Form = "empty"
-)
-
-// Form looks at the beginning of the body. White space there is passed over.
-func (s *Stream) Form() Form {
+// First is the first byte of the body that is no white space, which is passed over.
+// It tells what a body is, whatever its content type says. Zero: there is none.
+func (s *Stream) First() byte {
 	s.pass()
 	for {
 		next, err := s.reader.Peek(1)
 		if err != nil {
-			return FormEmpty
+			return 0
 		}
-		switch next[0] {
-		case ' ', '\t', '\r', '\n':
-			_, _ = s.reader.Discard(1)
-		case '{', '[':
-			return FormJSON
-		case '<':
-			return FormPage
-		default:
-			return FormStream
+		if !bytes.ContainsAny(next, " \t\r\n") {
+			return next[0]
 		}
+		_, _ = s.reader.Discard(1)
 	}
 }
 

@@ -77,19 +77,18 @@ func TestStreamBreaks(t *testing.T) {
 	require.Equal(t, []string{"|1"}, got)
 }
 
-func TestForm(t *testing.T) {
+func TestFirst(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]wire.Form{
-		"data: 1":            wire.FormStream,
-		": hi":               wire.FormStream,
-		"words":              wire.FormStream,
-		"\xef\xbb\xbf\n {}":  wire.FormJSON,
-		"[]":                 wire.FormJSON,
-		"\r\n<!doctype html": wire.FormPage,
-		" \n":                wire.FormEmpty,
-		"":                   wire.FormEmpty,
+	for body, want := range map[string]byte{
+		"data: 1":            'd',
+		": hi":               ':',
+		"\xef\xbb\xbf\n {}":  '{',
+		"\t[]":               '[',
+		"\r\n<!doctype html": '<',
+		" \n":                0,
+		"":                   0,
 	} {
-		require.Equal(t, want, wire.NewStream(strings.NewReader(body)).Form(), "%q", body)
+		require.Equal(t, want, wire.NewStream(strings.NewReader(body)).First(), "%q", body)
 	}
 }
 
