@@ -111,13 +111,13 @@ func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 func (c Call) InputTokens() int64 {
 	tokens := domain.EstimateText(c.System)
 	if c.OutputMode == domain.OutputNative {
-		tokens += int64(len(c.Format.Schema)+3) / 4
+		tokens += domain.EstimateText(string(c.Format.Schema))
 	}
 	for _, m := range c.Messages {
 		tokens += domain.EstimateTokens(m)
 	}
 	for _, t := range c.Tools {
-		tokens += domain.EstimateText(t.Name) + domain.EstimateText(t.Description) + int64(len(t.Schema)+3)/4
+		tokens += domain.EstimateText(t.Name + t.Description + string(t.Schema))
 	}
 	return tokens
 }
