@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 func TestBody(t *testing.T) {
@@ -41,5 +42,15 @@ func TestParameters(t *testing.T) {
 		`true`:                                           `true`,
 	} {
 		require.Equal(t, want, string(wire.Parameters(json.RawMessage(schema))))
+	}
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	require.True(t, wire.IsPlain(domain.UserMessage("x")))
+	require.False(t, wire.IsPlain(domain.Message{Parts: []domain.Part{{Type: domain.PartText}, {Type: domain.PartImage}}}))
+	require.Equal(t, "data:image/png;base64,cA==", wire.DataURL(domain.Part{MediaType: "image/png", Data: []byte("p")}))
+	for host, want := range map[string]bool{"api.openai.com": true, "me.openai.azure.com": true, "api.openai.com.evil": false, "openai.azure.com": false, "localhost": false} {
+		require.Equal(t, want, wire.OfOpenAI(host), host)
 	}
 }

@@ -130,9 +130,7 @@ func quoted(text string, html bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(html)
-	if encoder.Encode(text) != nil {
-		return text
-	}
+	_ = encoder.Encode(text) // a text into memory
 	inside := strings.TrimSuffix(b.String(), "\n")
 	return inside[1 : len(inside)-1]
 }
