@@ -34,7 +34,7 @@ type block struct {
 	// pieces are those of its input, signed those of its signature.
 	pieces, signed strings.Builder
 	// foreign says that it got a piece of a kind that is not known.
-	foreign, ended bool
+	foreign bool
 }
 
 // Finish is the stop reason, once the end was seen too.
@@ -94,15 +94,11 @@ func (s *assembly) take(piece event, data []byte) error {
 	case "content_block_start":
 		return s.begin(piece.Index, piece.Block)
 	case "content_block_delta":
-		b := s.find(piece.Index, piece.Delta)
+		b := s.at(piece.Index, piece.Delta)
 		if b == nil {
 			return s.Malformed("the stream holds a piece of a block that never began", data)
 		}
 		s.goOn(b, piece.Delta)
-	case "content_block_stop":
-		if b := s.at(piece.Index); b != nil {
-			s.end(b)
-		}
 	case "message_delta":
 		if piece.Delta.Reason != "" {
 			s.stop = piece.Delta.stopping
@@ -150,20 +146,15 @@ func (s *assembly) add(index *int) *block {
 	return b
 }
 
-// at is the block with a number, or where there is none the one that began last.
-func (s *assembly) at(index *int) *block {
+// at is the block that a piece belongs to: that with the number, or where there is
+// none the one that began last. Some servers do not announce text.
+func (s *assembly) at(index *int, d delta) *block {
+	var b *block
 	if index != nil {
-		return s.open[*index]
+		b = s.open[*index]
+	} else if n := len(s.blocks); n > 0 {
+		b = s.blocks[n-1]
 	}
-	if len(s.blocks) == 0 {
-		return nil
-	}
-	return s.blocks[len(s.blocks)-1]
-}
-
-// find is the block that a piece belongs to. Some servers do not announce text.
-func (s *assembly) find(index *int, d delta) *block {
-	b := s.at(index)
 	if b == nil && (d.Type == "text_delta" || d.Type == "thinking_delta") {
 		b = s.add(index)
 		b.Type = wire.Text(strings.TrimSuffix(string(d.Type), "_delta"))
@@ -194,30 +185,22 @@ func (s *assembly) goOn(b *block, d delta) {
 	}
 }
 
-// finish ends the blocks whose end was not told.
+// finish keeps what the API wants back of the blocks. A call may have its input at
+// its beginning.
 func (s *assembly) finish() {
 	for _, b := range s.blocks {
-		s.end(b)
-	}
-}
-
-// end keeps what the API wants back of a block. A call may have its input at its beginning.
-func (s *assembly) end(b *block) {
-	if b.ended {
-		return
-	}
-	b.ended = true
-	switch b.Type {
-	case "text":
-	case "thinking":
-		s.Keep(b.place, string(b.Signature)+b.signed.String(), kept{Thinking: true}.opaque())
-	case "tool_use":
-		if b.pieces.Len() == 0 {
-			s.Call(wire.Piece{Index: b.place, Arguments: string(b.Input)})
-		}
-	default:
-		if raw := b.whole(); raw != nil {
-			s.Keep(b.place, "", kept{Block: raw}.opaque())
+		switch b.Type {
+		case "text":
+		case "thinking":
+			s.Keep(b.place, string(b.Signature)+b.signed.String(), kept{Thinking: true}.opaque())
+		case "tool_use":
+			if b.pieces.Len() == 0 {
+				s.Call(wire.Piece{Index: b.place, Arguments: string(b.Input)})
+			}
+		default:
+			if raw := b.whole(); raw != nil {
+				s.Keep(b.place, "", kept{Block: raw}.opaque())
+			}
 		}
 	}
 }

@@ -33,8 +33,9 @@ type assembly struct {
 	// choice is the index of the one candidate that counts: the first seen.
 	choice *int
 	finish string
-	// blocked means that finish says why the prompt was refused.
-	blocked bool
+	// blocked means that finish says why the prompt was refused, answers that there
+	// is a list of candidates.
+	blocked, answers bool
 }
 
 // Finish says why the model stopped, or why it was not asked.
@@ -54,13 +55,10 @@ func (s *assembly) Whole(data []byte) error {
 		}
 		return nil
 	}
-	var form struct {
-		Candidates *json.RawMessage `json:"candidates"`
-	}
 	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
 	}
-	if json.Unmarshal(data, &form) == nil && form.Candidates != nil && s.finish == "" {
+	if s.answers && s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = unnamed
 	}
@@ -82,10 +80,8 @@ func (s *assembly) read(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	if in.Usage != nil {
-		// Each piece has the count so far.
-		s.Report(in.Usage.domain())
-	}
+	s.Report(in.Usage.domain()) // each piece has the count so far
+	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
 	for _, c := range in.Candidates {
 		if s.finish != "" || !s.counts(c.Index) {
@@ -95,8 +91,8 @@ func (s *assembly) read(e wire.Event) error {
 			return err
 		}
 	}
-	if f := in.Feedback; f != nil && s.finish == "" && f.BlockReason != "" && genai.BlockedReason(f.BlockReason) != genai.BlockedReasonUnspecified {
-		s.finish, s.blocked = string(f.BlockReason), true
+	if why := string(in.Feedback.BlockReason); s.finish == "" && why != "" && genai.BlockedReason(why) != genai.BlockedReasonUnspecified {
+		s.finish, s.blocked = why, true
 	}
 	return nil
 }
@@ -127,15 +123,13 @@ func (s *assembly) take(c candidate, data []byte) error {
 	switch genai.FinishReason(word) {
 	case "", genai.FinishReasonUnspecified:
 	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, malformedResponse:
-		said := domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
-		if said != "" {
-			said = ": " + said
+		said := "the model wrote a tool call that the provider could not read (" + word + ")"
+		if c.FinishMessage != "" {
+			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
 		}
-		return s.Malformed("the model wrote a tool call that the provider could not read ("+word+")"+said, data)
+		return s.Malformed(said, data)
 	case missingSignature:
-		err := domain.Errorf(domain.Invalid, "%s: the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", Name, word).From(Name)
-		err.Billed = true
-		return err
+		return s.Fail(domain.Invalid, "", nil, "the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", word)
 	default:
 		s.finish = word
 	}
@@ -237,10 +231,10 @@ func (s *assembly) finishReason() domain.FinishReason {
 // reply is a piece of an answer, or a whole one: they have the same form.
 type reply struct {
 	Candidates []candidate `json:"candidates"`
-	Feedback   *struct {
+	Feedback   struct {
 		BlockReason wire.Text `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage *usage          `json:"usageMetadata"`
+	Usage usage           `json:"usageMetadata"`
 	Model wire.Text       `json:"modelVersion"`
 	ID    wire.Text       `json:"responseId"`
 	Error json.RawMessage `json:"error"`

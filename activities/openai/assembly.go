@@ -38,8 +38,8 @@ type response struct {
 	Status     wire.Text         `json:"status"`
 	Error      json.RawMessage   `json:"error"`
 	Output     []json.RawMessage `json:"output"`
-	Usage      *usage            `json:"usage"`
-	Incomplete *struct {
+	Usage      usage             `json:"usage"`
+	Incomplete struct {
 		Reason wire.Text `json:"reason"`
 	} `json:"incomplete_details"`
 }
@@ -120,14 +120,10 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 
 // think shows reasoning, the parts of a summary apart.
 func (s *assembly) think(piece event) {
-	if s.summary == nil {
-		s.summary = make(map[wire.Count]wire.Count)
-	}
-	if last, ok := s.summary[piece.Output]; ok && last != piece.Summary {
-		s.Reasoning(int(piece.Output), paragraph)
-	}
-	if _, ok := s.summary[piece.Output]; !ok {
+	if last, ok := s.summary[piece.Output]; !ok {
 		s.Hold(perItem)
+	} else if last != piece.Summary {
+		s.Reasoning(int(piece.Output), paragraph)
 	}
 	s.summary[piece.Output] = piece.Summary
 	s.Reasoning(int(piece.Output), string(piece.Delta))
@@ -136,9 +132,7 @@ func (s *assembly) think(piece event) {
 // begin takes what is known of an answer from the start.
 func (s *assembly) begin(r response) {
 	s.ID, s.Model = cmp.Or(s.ID, string(r.ID)), cmp.Or(string(r.Model), s.Model)
-	if r.Usage != nil {
-		s.Report(r.Usage.domain())
-	}
+	s.Report(r.Usage.domain())
 }
 
 // end takes the whole response. The event's kind says what became of it where it does not itself.
@@ -157,9 +151,7 @@ func (s *assembly) end(data []byte, status string) error {
 	case status != statusCompleted && status != statusIncomplete:
 		return s.Malformed("the response does not say that it is completed", data)
 	}
-	if r.Incomplete != nil {
-		s.reason = string(r.Incomplete.Reason)
-	}
+	s.reason = string(r.Incomplete.Reason)
 	s.items = s.final(r.Output)
 	if len(s.items) == 0 && s.Partial().Message.Text() != "" {
 		return s.Malformed("the response has ended without the text that came before", data)
@@ -243,11 +235,7 @@ func (s *assembly) Answer() inference.Answer {
 			if k < last {
 				out.Keep(before, "", mark{Type: itemCall}.json())
 			}
-			id := i.CallID
-			if id == "" {
-				id = i.ID
-			}
-			out.Call(wire.Piece{Index: k, ID: string(id), Name: string(i.Name), Arguments: string(i.Arguments)})
+			out.Call(wire.Piece{Index: k, ID: string(cmp.Or(i.CallID, i.ID)), Name: string(i.Name), Arguments: string(i.Arguments)})
 		}
 	}
 	cut = cut || s.status == statusIncomplete || out.Cut(s.Bound)
@@ -271,8 +259,8 @@ func (s *assembly) finishReason(cut, calls, refused bool) domain.FinishReason {
 
 // lastPart is the place of the last item that becomes a part: calls behind it need no mark.
 func (s *assembly) lastPart() int {
-	for k := len(s.items) - 1; k >= 0; k-- {
-		if i := s.items[k]; i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
+	for k, i := range slices.Backward(s.items) {
+		if i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
 			return k
 		}
 	}

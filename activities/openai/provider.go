@@ -31,7 +31,7 @@ func API() wire.API {
 		Options:  checkOptions, CheckFormat: checkFormat,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
-			return wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a}, err
+			return wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}}, err
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,13 +184,10 @@ func userPart(p domain.Part) (responses.ResponseInputContentUnionParam, error) {
 
 // filename is a file's own, or one by which the API knows what it is.
 func filename(p domain.Part) string {
-	switch {
-	case p.Filename != "":
-		return p.Filename
-	case p.MediaType == "application/pdf":
+	if p.Filename == "" && p.MediaType == "application/pdf" {
 		return "file.pdf"
 	}
-	return "file"
+	return cmp.Or(p.Filename, "file")
 }
 
 // The types of the items that are read and written.
@@ -281,7 +279,7 @@ func (w *writer) turn(m domain.Message, ids []string) {
 // read reads what was kept. What is no item of ours has no type.
 func read(opaque json.RawMessage) item {
 	var kept item
-	if len(opaque) == 0 || json.Unmarshal(opaque, &kept) != nil {
+	if json.Unmarshal(opaque, &kept) != nil {
 		return item{}
 	}
 	return kept

@@ -85,12 +85,8 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 // take adds a piece. The first finish reason counts, and nothing but usage after it.
 func (s *assembly) take(piece reply) {
 	s.Identify(piece.ID, piece.Model)
-	if piece.Usage == nil && piece.Groq != nil {
-		piece.Usage = piece.Groq.Usage
-	}
-	if piece.Usage != nil {
-		s.Report(piece.Usage.domain())
-	}
+	s.Report(piece.Groq.Usage.domain())
+	s.Report(piece.Usage.domain())
 	if piece.Choices == nil || s.finish != "" {
 		return
 	}
@@ -223,10 +219,10 @@ type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`
 	Choices *[]choice       `json:"choices"`
-	Usage   *usage          `json:"usage"`
+	Usage   usage           `json:"usage"`
 	Error   json.RawMessage `json:"error"`
-	Groq    *struct {
-		Usage *usage `json:"usage"`
+	Groq    struct {
+		Usage usage `json:"usage"`
 	} `json:"x_groq"`
 }
 

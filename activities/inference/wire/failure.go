@@ -28,21 +28,21 @@ func (a *Attempt) explain(err error) error {
 	host, cause := a.Base.Host, a.Redact(err.Error())
 	switch {
 	case errors.Is(err, errQuiet) && !a.sent.Load():
-		return a.failed(domain.Unavailable, domain.CodeTimeout, nil, "cannot reach %s: no connection in %s; check the base URL", host, a.timeouts.Connect)
+		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "cannot reach %s: no connection in %s; check the base URL", host, a.timeouts.Connect)
 	case errors.Is(err, errQuiet):
-		return a.failed(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing for too long", host)
+		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing for too long", host)
 	case isLong:
-		return a.failed(domain.TooLarge, "", nil, "%s", long)
+		return a.Fail(domain.TooLarge, "", nil, "%s", long)
 	case a.body != nil:
-		return a.failed(domain.Unavailable, domain.CodeMalformed, nil, "the answer was cut off: %s", cause)
+		return a.Fail(domain.Unavailable, domain.CodeMalformed, nil, "the answer was cut off: %s", cause)
 	case a.sent.Load():
-		return a.failed(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
+		return a.Fail(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
 	}
-	return a.failed(domain.Unavailable, "", nil, "cannot reach %s: %s; check the base URL", host, cause)
+	return a.Fail(domain.Unavailable, "", nil, "cannot reach %s: %s; check the base URL", host, cause)
 }
 
-// failed is an error of the attempt, billed where the request has left.
-func (a *Attempt) failed(kind domain.Kind, code domain.Code, body []byte, format string, args ...any) *domain.Error {
+// Fail is an error of the attempt, billed where the request has left.
+func (a *Attempt) Fail(kind domain.Kind, code domain.Code, body []byte, format string, args ...any) *domain.Error {
 	name := a.client.api.Name
 	err := domain.CodedErrorf(kind, code, "%s: %s", name, fmt.Sprintf(format, args...)).From(name)
 	err.Billed, err.Detail = a.sent.Load(), a.detail(body)
@@ -51,7 +51,7 @@ func (a *Attempt) failed(kind domain.Kind, code domain.Code, body []byte, format
 
 // Malformed is the error of an answer that is none, with what came in its place.
 func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
-	return a.failed(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
+	return a.Fail(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
 }
 
 // Redact takes the key, also one used of late, out of a text that comes from elsewhere.
@@ -83,7 +83,7 @@ const maxErrorBody = 64 << 10
 // rejected is the error of a response that has another status than 200.
 func (a *Attempt) rejected(response *http.Response) *domain.Error {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		err := a.failed(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
+		err := a.Fail(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
 			a.Base.Host, response.StatusCode)
 		err.Billed = false
 		return err

@@ -58,7 +58,7 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	}
 	if err == nil && strings.EqualFold(d.Finish(), windowExceeded) {
 		// What came of it is no answer, and the same conversation would end the same.
-		return a.failed(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
+		return a.Fail(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
 	}
 	return a.explain(err)
 }
