@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,13 +151,9 @@ func (w *walk) schema(data json.RawMessage, in string, level int) error {
 	if !slices.ContainsFunc([]string{"type", "anyOf", "allOf", "$ref", "enum", "const"}, func(key string) bool { return fields[key] != nil }) {
 		return errors.New("a part of it has no type")
 	}
-	if fields["properties"] != nil || types(fields["type"], "object") {
-		return w.object(fields)
+	if fields["properties"] == nil && !types(fields["type"], "object") {
+		return nil
 	}
-	return nil
-}
-
-func (w *walk) object(fields map[string]json.RawMessage) error {
 	if string(fields["additionalProperties"]) != "false" {
 		return errors.New("an object does not have additionalProperties false")
 	}
@@ -201,7 +198,7 @@ func (w *walk) keyword(key string, value json.RawMessage, in string, level int) 
 			return fmt.Errorf("%s is not at the root", key)
 		}
 		if key != "$schema" {
-			return w.members(value, level, func(name string) string { return name })
+			return w.members(value, level, nil)
 		}
 	case "$ref":
 		name := strings.TrimPrefix(strings.TrimPrefix(text, "#/$defs/"), "#/definitions/")
@@ -210,7 +207,7 @@ func (w *walk) keyword(key string, value json.RawMessage, in string, level int) 
 		}
 		w.refers[in] = append(w.refers[in], name)
 	case "properties":
-		return w.members(value, level, func(string) string { return in })
+		return w.members(value, level, &in)
 	case "items":
 		return w.schema(value, in, level+1)
 	case "anyOf", "allOf":
@@ -221,13 +218,15 @@ func (w *walk) keyword(key string, value json.RawMessage, in string, level int) 
 	return nil
 }
 
-func (w *walk) members(value json.RawMessage, level int, in func(name string) string) error {
+// members looks at those of an object, which are parts of a definition, or where
+// that is nil definitions themselves.
+func (w *walk) members(value json.RawMessage, level int, in *string) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil {
 		return errors.New("a part of it is not an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if err := w.schema(members[name], in(name), level+1); err != nil {
+		if err := w.schema(members[name], *cmp.Or(in, &name), level+1); err != nil {
 			return err
 		}
 	}
@@ -236,16 +235,15 @@ func (w *walk) members(value json.RawMessage, level int, in func(name string) st
 
 func (w *walk) choices(key string, value json.RawMessage, in string, level int) error {
 	var list []json.RawMessage
-	if json.Unmarshal(value, &list) != nil {
+	switch {
+	case json.Unmarshal(value, &list) != nil:
 		return fmt.Errorf("%s is not a list", key)
-	}
-	if key == "anyOf" {
+	case key == "anyOf":
 		w.unions++
+	case strings.Contains(string(value), `"$ref"`):
+		return errors.New("allOf holds a $ref")
 	}
 	for _, choice := range list {
-		if key == "allOf" && strings.Contains(string(choice), `"$ref"`) {
-			return errors.New("allOf holds a $ref")
-		}
 		if err := w.schema(choice, in, level+1); err != nil {
 			return err
 		}

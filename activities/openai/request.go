@@ -37,7 +37,6 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	for _, tool := range call.Tools {
 		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
 	}
-	p.ToolChoice = toolChoice(call)
 	// Of include and text, what is ours stays beside what is given.
 	var include []responses.ResponseIncludable
 	text := map[string]any{}
@@ -54,9 +53,14 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	if format := wire.Format(call); format != nil {
 		text["format"] = format
 	}
+	extra := map[string]any{}
 	if len(text) > 0 {
-		p.SetExtraFields(map[string]any{"text": text})
+		extra["text"] = text
 	}
+	if choice := wire.ToolChoice(call, false); choice != nil {
+		extra["tool_choice"] = choice
+	}
+	p.SetExtraFields(extra)
 	rest, err := wire.Fields(p, call.Config, options)
 	if err != nil {
 		return nil, err
@@ -80,20 +84,6 @@ func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
 // object, the API wants JSON mentioned there and does not look at the instructions.
 func promptInInput(call inference.Call) bool {
 	return call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatJSON
-}
-
-// toolChoice makes the model call the tool that stands for the response format,
-// or another where there are others.
-func toolChoice(call inference.Call) responses.ResponseNewParamsToolChoiceUnion {
-	var choice responses.ResponseNewParamsToolChoiceUnion
-	switch {
-	case call.OutputTool == "":
-	case len(call.Tools) == 1:
-		choice.OfFunctionTool = &responses.ToolChoiceFunctionParam{Name: call.OutputTool}
-	default:
-		choice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptionsRequired)
-	}
-	return choice
 }
 
 // maxCallID is the longest id of a call that the API takes back.

@@ -40,15 +40,19 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		}
 		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
 	}
-	p.ToolChoice = toolChoice(call)
 	format := wire.Format(call)
 	if format["schema"] != nil {
 		delete(format, "type")
 		format = map[string]any{"type": "json_schema", "json_schema": format}
 	}
+	extra := map[string]any{}
 	if format != nil {
-		p.SetExtraFields(map[string]any{"response_format": format})
+		extra["response_format"] = format
 	}
+	if choice := wire.ToolChoice(call, true); choice != nil {
+		extra["tool_choice"] = choice
+	}
+	p.SetExtraFields(extra)
 	rest, err := wire.Fields(p, call.Config, call.Config.Options)
 	if err != nil {
 		return nil, err
@@ -96,20 +100,6 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error
 		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out")
 	}
 	return nil
-}
-
-// toolChoice makes the model call the tool that stands for the response format,
-// or another where there are others.
-func toolChoice(call inference.Call) openai.ChatCompletionToolChoiceOptionUnionParam {
-	var choice openai.ChatCompletionToolChoiceOptionUnionParam
-	switch {
-	case call.OutputTool == "":
-	case len(call.Tools) == 1:
-		choice.OfFunctionToolChoice = &openai.ChatCompletionNamedToolChoiceParam{Function: openai.ChatCompletionNamedToolChoiceFunctionParam{Name: call.OutputTool}}
-	default:
-		choice.OfAuto = openai.String("required")
-	}
-	return choice
 }
 
 // messages writes the conversation, each message without the union around it.

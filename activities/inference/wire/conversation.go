@@ -186,6 +186,23 @@ func Format(call inference.Call) map[string]any {
 	return nil
 }
 
+// ToolChoice makes the model call the tool that stands for the response format, or
+// another where there are others, as Responses have it, or nested, as chat
+// completions do. Nil: as it likes.
+func ToolChoice(call inference.Call, nested bool) any {
+	name := map[string]any{"name": call.OutputTool}
+	switch {
+	case call.OutputTool == "":
+		return nil
+	case len(call.Tools) > 1:
+		return "required"
+	case nested:
+		return map[string]any{"type": "function", "function": name}
+	}
+	name["type"] = "function"
+	return name
+}
+
 // Parameters is a tool's schema as OpenAI's APIs want it: they refuse one of
 // type object that does not say which properties it has, be it none.
 func Parameters(schema json.RawMessage) json.RawMessage {
