@@ -173,10 +173,10 @@ func (s *assembly) goOn(b *block, d delta) {
 		b.signed.WriteString(string(d.Signature))
 		s.Hold(len(d.Signature))
 	case "input_json_delta":
-		b.pieces.WriteString(string(d.Input))
-		s.Hold(len(d.Input))
+		b.pieces.WriteString(string(d.Piece))
+		s.Hold(len(d.Piece))
 		if b.Type == "tool_use" {
-			s.Call(wire.Piece{Index: b.place, Arguments: string(d.Input)})
+			s.Call(wire.Piece{Index: b.place, Arguments: string(d.Piece)})
 		}
 	case "citations_delta":
 		// Where a text is from is not kept.
@@ -317,11 +317,8 @@ type stopping struct {
 
 // delta is a piece of a content block, or of the message itself.
 type delta struct {
-	Type      wire.Text `json:"type"`
-	Text      wire.Text `json:"text"`
-	Thinking  wire.Text `json:"thinking"`
-	Signature wire.Text `json:"signature"`
-	Input     wire.Text `json:"partial_json"`
+	contentBlock
+	Piece wire.Text `json:"partial_json"`
 	stopping
 }
 

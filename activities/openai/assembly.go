@@ -38,7 +38,7 @@ type response struct {
 	Status     wire.Text         `json:"status"`
 	Error      json.RawMessage   `json:"error"`
 	Output     []json.RawMessage `json:"output"`
-	Usage      usage             `json:"usage"`
+	Usage      wire.Usage        `json:"usage"`
 	Incomplete struct {
 		Reason wire.Text `json:"reason"`
 	} `json:"incomplete_details"`
@@ -132,7 +132,7 @@ func (s *assembly) think(piece event) {
 // begin takes what is known of an answer from the start.
 func (s *assembly) begin(r response) {
 	s.ID, s.Model = cmp.Or(s.ID, string(r.ID)), cmp.Or(string(r.Model), s.Model)
-	s.Report(r.Usage.domain())
+	s.Report(r.Usage.Domain())
 }
 
 // end takes the whole response. The event's kind says what became of it where it does not itself.
@@ -288,30 +288,6 @@ func (i item) thoughts() string {
 		return text
 	}
 	return i.Content.join(paragraph)
-}
-
-// usage is what the API reports.
-type usage struct {
-	Input        wire.Count `json:"input_tokens"`
-	Output       wire.Count `json:"output_tokens"`
-	Total        wire.Count `json:"total_tokens"`
-	InputDetails struct {
-		Cached     wire.Count `json:"cached_tokens"`
-		CacheWrite wire.Count `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
-	OutputDetails struct {
-		Reasoning wire.Count `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-func (u usage) domain() domain.Usage {
-	return wire.Consistent(domain.Usage{
-		InputTokens:      int64(u.Input),
-		OutputTokens:     int64(u.Output),
-		CacheReadTokens:  int64(u.InputDetails.Cached),
-		CacheWriteTokens: int64(u.InputDetails.CacheWrite),
-		ReasoningTokens:  int64(u.OutputDetails.Reasoning),
-	}, int64(u.Total))
 }
 
 // failed is the error that came in place of an answer. No status says of what kind, so the

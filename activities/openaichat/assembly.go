@@ -85,8 +85,8 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 // take adds a piece. The first finish reason counts, and nothing but usage after it.
 func (s *assembly) take(piece reply) {
 	s.Identify(piece.ID, piece.Model)
-	s.Report(piece.Groq.Usage.domain())
-	s.Report(piece.Usage.domain())
+	s.Report(piece.Groq.Usage.Domain())
+	s.Report(piece.Usage.Domain())
 	if piece.Choices == nil || s.finish != "" {
 		return
 	}
@@ -219,10 +219,10 @@ type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`
 	Choices *[]choice       `json:"choices"`
-	Usage   usage           `json:"usage"`
+	Usage   wire.Usage      `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 	Groq    struct {
-		Usage usage `json:"usage"`
+		Usage wire.Usage `json:"usage"`
 	} `json:"x_groq"`
 }
 
@@ -290,29 +290,4 @@ func (b *body) UnmarshalJSON(data []byte) error {
 		}
 	}
 	return nil
-}
-
-// usage is what servers report, in OpenAI's form and a few others'.
-type usage struct {
-	Prompt        wire.Count `json:"prompt_tokens"`
-	Completion    wire.Count `json:"completion_tokens"`
-	Total         wire.Count `json:"total_tokens"`
-	CacheHit      wire.Count `json:"prompt_cache_hit_tokens"`
-	PromptDetails struct {
-		Cached     wire.Count `json:"cached_tokens"`
-		CacheWrite wire.Count `json:"cache_write_tokens"`
-	} `json:"prompt_tokens_details"`
-	CompletionDetails struct {
-		Reasoning wire.Count `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
-}
-
-func (u usage) domain() domain.Usage {
-	return wire.Consistent(domain.Usage{
-		InputTokens:      int64(u.Prompt),
-		OutputTokens:     int64(u.Completion),
-		CacheReadTokens:  int64(max(u.PromptDetails.Cached, u.CacheHit)),
-		CacheWriteTokens: int64(u.PromptDetails.CacheWrite),
-		ReasoningTokens:  int64(u.CompletionDetails.Reasoning),
-	}, int64(u.Total))
 }

@@ -112,7 +112,7 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	ctx, cancel := context.WithCancelCause(ctx)
 	return &Attempt{
 		Draft: Draft{Emit: emit}, Base: base, Official: c.api.official(base), Key: key, Bound: bound, FinishOptional: c.config.FinishOptional,
-		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: Timeouts(call.Config.Timeouts).or(c.config.Timeouts),
+		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
 	}, nil
 }

@@ -96,23 +96,13 @@ type Config struct {
 	FinishOptional bool
 }
 
-// Timeouts bound the parts of an attempt. The whole of it is bounded by its
-// context. A zero one is its default.
-type Timeouts struct {
-	// Connect bounds the wait for a connection that is ready, its handshake
-	// included. The default is ten seconds.
-	Connect time.Duration
-	// FirstByte bounds the wait from then to the first byte of the answer's
-	// body, the sending of the request included. The default is five minutes,
-	// for models that reason before they speak.
-	FirstByte time.Duration
-	// Idle bounds the wait between two pieces of the answer, of which a comment
-	// is one. The default is two minutes.
-	Idle time.Duration
-}
+// Timeouts bound the parts of an attempt, the whole of which its context bounds. A
+// zero one is its default: ten seconds to connect, handshake included; five minutes to
+// the first byte, for models that reason before they speak; two minutes between pieces.
+type Timeouts = domain.Timeouts
 
-// or returns the time-outs with others in the place of those that are not set.
-func (t Timeouts) or(other Timeouts) Timeouts {
+// timeouts are some, with others in the place of those that are not set.
+func timeouts(t, other Timeouts) Timeouts {
 	return Timeouts{
 		Connect: cmp.Or(max(t.Connect, 0), other.Connect), FirstByte: cmp.Or(max(t.FirstByte, 0), other.FirstByte), Idle: cmp.Or(max(t.Idle, 0), other.Idle),
 	}
@@ -139,7 +129,7 @@ func New(api API, config Config) (*Client, error) {
 	if config.MaxBody <= 0 {
 		config.MaxBody = maxBody
 	}
-	config.Timeouts = config.Timeouts.or(Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute})
+	config.Timeouts = timeouts(config.Timeouts, Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute})
 	c := &Client{api: api, config: config}
 	var err error
 	if c.base, err = c.parseBase(api.BaseURLVariable(), config.BaseURL); err != nil {

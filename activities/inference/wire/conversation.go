@@ -218,6 +218,37 @@ func Parameters(schema json.RawMessage) json.RawMessage {
 	return whole
 }
 
+// A Usage is one as the two APIs report it, each in its own names.
+type Usage struct {
+	Input             Count        `json:"input_tokens"`
+	Prompt            Count        `json:"prompt_tokens"`
+	Output            Count        `json:"output_tokens"`
+	Completion        Count        `json:"completion_tokens"`
+	Total             Count        `json:"total_tokens"`
+	CacheHit          Count        `json:"prompt_cache_hit_tokens"`
+	InputDetails      usageDetails `json:"input_tokens_details"`
+	PromptDetails     usageDetails `json:"prompt_tokens_details"`
+	OutputDetails     usageDetails `json:"output_tokens_details"`
+	CompletionDetails usageDetails `json:"completion_tokens_details"`
+}
+
+type usageDetails struct {
+	Cached     Count `json:"cached_tokens"`
+	CacheWrite Count `json:"cache_write_tokens"`
+	Reasoning  Count `json:"reasoning_tokens"`
+}
+
+// Domain is the usage in our own form, made consistent.
+func (u Usage) Domain() domain.Usage {
+	return Consistent(domain.Usage{
+		InputTokens:      int64(max(u.Input, u.Prompt)),
+		OutputTokens:     int64(max(u.Output, u.Completion)),
+		CacheReadTokens:  int64(max(u.InputDetails.Cached, u.PromptDetails.Cached, u.CacheHit)),
+		CacheWriteTokens: int64(max(u.InputDetails.CacheWrite, u.PromptDetails.CacheWrite)),
+		ReasoningTokens:  int64(max(u.OutputDetails.Reasoning, u.CompletionDetails.Reasoning)),
+	}, int64(u.Total))
+}
+
 // Consistent returns a usage in OpenAI's form whose parts are parts: cached is
 // part of input, reasoning part of output. Servers are known to count them
 // beside, which the total tells, or that a part is more than the whole.
