@@ -12,13 +12,8 @@ import (
 	"everstep/domain"
 )
 
-// The words for what has become of a response.
-const (
-	statusCompleted  = "completed"
-	statusIncomplete = "incomplete"
-	statusFailed     = "failed"
-	statusCancelled  = "cancelled"
-)
+// statusIncomplete is what has become of a response, or an item, that was cut.
+const statusIncomplete = "incomplete"
 
 // event is one of a stream's, as far as it is read. Others are passed over.
 type event struct {
@@ -146,9 +141,9 @@ func (s *assembly) end(data []byte, status string) error {
 	switch {
 	case wire.Present(r.Error):
 		return s.failed(r.Error)
-	case status == statusFailed, status == statusCancelled:
+	case status == "failed", status == "cancelled":
 		return s.failed(data)
-	case status != statusCompleted && status != statusIncomplete:
+	case status != "completed" && status != statusIncomplete:
 		return s.Malformed("the response does not say that it is completed", data)
 	}
 	s.reason = string(r.Incomplete.Reason)
