@@ -7,11 +7,9 @@ import (
 	"everstep/domain"
 )
 
-// A Provider speaks one API of language models, to many activities at once. It keeps no state
-// between calls that decides anything.
+// A Provider speaks one API of language models, to many at once, without state that decides.
 type Provider interface {
-	// Check says whether the model can be used at all, as far as that can be
-	// told without a request. It is asked before an execution begins.
+	// Check says whether the model can be used, as far as can be told without a request.
 	Check(ctx context.Context, config domain.LLMConfig) error
 	// MinOutputTokens is the smallest bound of an answer that it accepts.
 	MinOutputTokens() int64
@@ -26,8 +24,7 @@ type Provider interface {
 
 // A Formatter is a provider whose API takes response formats. Others are never told of one.
 type Formatter interface {
-	// CheckFormat says why the API does not take a format, beside tools where there are any,
-	// or nil.
+	// CheckFormat says why the API does not take a format, beside tools where there are any, or nil.
 	CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
 }
 
@@ -61,8 +58,8 @@ type Call struct {
 type Answer struct {
 	Message  domain.Message
 	Response domain.Response
-	// Partial means that the answer was cut off: its message has text and
-	// reasoning as far as they came, and no tool calls.
+	// Partial means that the answer was cut off: it has text and reasoning as far as they
+	// came, and no calls.
 	Partial bool
 }
 
@@ -77,8 +74,7 @@ type Delta struct {
 // IsEmpty reports whether nothing has arrived.
 func (d Delta) IsEmpty() bool { return d == Delta{} }
 
-// AssistantMessage returns a model's message of the parts that are not empty.
-// What is not valid UTF-8 is replaced, since it could not be recorded as it is.
+// AssistantMessage returns a model's message of the parts that are not empty, in valid UTF-8.
 func AssistantMessage(reasoning []domain.Part, text string, calls []domain.ToolCall) domain.Message {
 	m := domain.Message{Role: domain.RoleAssistant}
 	for _, p := range reasoning {
@@ -130,8 +126,7 @@ func OutputTokens(m domain.Message) int64 {
 	return domain.EstimateTokens(m)
 }
 
-// Reckon completes a usage that was reported in part or not at all: unknown is not zero, but
-// estimated.
+// Reckon completes a usage that was reported in part or not at all: estimated, not zero.
 func (c Call) Reckon(reported domain.Usage, m domain.Message) domain.Usage {
 	usage := reported
 	if usage.Estimated && usage.TotalTokens() == 0 {

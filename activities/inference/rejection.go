@@ -174,8 +174,7 @@ func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Erro
 // The words that providers use, found in recorded traffic and their public
 // documentation. All are compared in lower case.
 
-// quota reports whether it is about money rather than pace: waiting a while
-// does not help.
+// quota reports whether it is about money rather than pace: waiting does not help.
 func (r Rejection) quota() bool {
 	switch r.Status {
 	case http.StatusPaymentRequired:

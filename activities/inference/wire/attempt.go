@@ -17,20 +17,16 @@ import (
 	"everstep/domain"
 )
 
-// An Attempt is one request and what is known of it, and the draft of its answer.
-// It belongs to one goroutine.
+// An Attempt is one request and the draft of its answer. It belongs to one goroutine.
 type Attempt struct {
 	// Draft is the answer as it comes.
 	Draft
-	// Base is the base URL. It must not be changed. Official says that it is one of
-	// the vendor's own servers.
+	// Base is the base URL, not to be changed; Official says that it is one of the vendor's own.
 	Base     *url.URL
 	Official bool
-	// Key is the key of this attempt, empty for none. It is hidden in all errors
-	// that the attempt makes.
+	// Key is the key of this attempt, empty for none. All its errors hide it.
 	Key string
-	// Bound is the most tokens that the answer may have: the least that the call,
-	// the definition or the options say. Zero is no bound.
+	// Bound is the most tokens that the answer may have. Zero is no bound.
 	Bound int64
 	// FinishOptional is Config's.
 	FinishOptional bool
@@ -41,8 +37,7 @@ type Attempt struct {
 	cancel context.CancelCauseFunc
 	// timeouts are the agent's, else the client's.
 	timeouts Timeouts
-	// quiet ends the attempt when nothing is heard for the time that it was last
-	// reset to.
+	// quiet ends the attempt when nothing is heard for the time that it was last reset to.
 	quiet *time.Timer
 	// sent says that a byte of the request may have left.
 	sent atomic.Bool
@@ -81,8 +76,7 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 	return decoder.Answer(), nil
 }
 
-// begin finds the base URL and asks for the key, and sends nothing. The time-outs
-// begin with the request.
+// begin finds the base URL and asks for the key, and sends nothing.
 func (c *Client) begin(ctx context.Context, call inference.Call, emit func(inference.Delta)) (*Attempt, error) {
 	bound, err := c.checkOptions(call.Config.Options)
 	if err != nil {
@@ -144,8 +138,7 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 		values[key] = append(values[key], more...)
 	}
 	target.RawQuery = values.Encode()
-	// A connection that is ready is the last thing known before bytes leave: what
-	// fails earlier surely cost nothing.
+	// Once a connection is ready bytes may leave: what fails earlier surely cost nothing.
 	ctx := httptrace.WithClientTrace(a.ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.leaves() }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(r.Body))
 	if err != nil {
@@ -185,8 +178,7 @@ func (a *Attempt) leaves() {
 // maxRequestID bounds a request's id.
 const maxRequestID = 128
 
-// requestID finds the provider's id of a request. Azure's own name for it stands
-// beside the one that it passes on.
+// requestID finds the provider's id of a request. Azure passes one on beside its own.
 func (c *Client) requestID(header http.Header) string {
 	for _, name := range []string{"Request-Id", "X-Request-Id", "Apim-Request-Id"} {
 		if id := strings.TrimSpace(header.Get(name)); c.isRequestID(id) {

@@ -18,8 +18,7 @@ import (
 	"everstep/domain"
 )
 
-// An API is what an adapter has of its own. It never changes. What its functions
-// return as errors need not name a source.
+// An API is what an adapter has of its own. What its functions return as errors need not name a source.
 type API struct {
 	// Name is the provider's name, the source of its errors.
 	Name string
@@ -33,11 +32,9 @@ type API struct {
 	// KeyParameter is what a key is called in a query, where proxies and servers
 	// would log it: a base URL with one is refused. Empty: nothing.
 	KeyParameter string
-	// MinOutputTokens is the smallest bound of an answer that the vendor's own
-	// servers accept. Zero is one.
+	// MinOutputTokens is the smallest bound that the vendor's own servers accept. Zero is one.
 	MinOutputTokens int64
-	// ObjectsOnly means that the vendor's own servers take only formats of type
-	// object.
+	// ObjectsOnly means that the vendor's own servers take only formats of type object.
 	ObjectsOnly bool
 	// Reserved are the options that may not be given: what the loop decides.
 	Reserved []string
@@ -45,11 +42,9 @@ type API struct {
 	// Options says what is wrong with the options of a model, or returns the bound
 	// of the answer that they give; zero is none. Nil: nothing is wrong.
 	Options func(options domain.Metadata) (bound int64, err error)
-	// CheckFormat says why the API does not take a format: see
-	// inference.Formatter. The options were checked.
+	// CheckFormat is inference.Formatter's. The options were checked.
 	CheckFormat func(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
-	// Prepare makes the one request of an attempt, and what reads its answer. The
-	// options were checked.
+	// Prepare makes the request of an attempt, and what reads its answer. The options were checked.
 	Prepare func(a *Attempt, call inference.Call) (Request, Decoder, error)
 }
 
@@ -79,20 +74,17 @@ type Config struct {
 	BaseURL string
 	// Key is the source of the key, asked once for each attempt. Nil: no key.
 	Key Key
-	// AllowBaseURL lets a definition name another base URL, which then gets
-	// the key too.
+	// AllowBaseURL lets a definition name another base URL, which then gets the key too.
 	AllowBaseURL bool
 	// Timeouts bound each attempt.
 	Timeouts Timeouts
 	// Proxy is the URL of the proxy that all requests go through: http, https
 	// or socks5. Empty is none, whatever the environment says.
 	Proxy string
-	// MaxBody bounds a response in bytes, most of which is not kept. Zero is
-	// 128 MiB.
+	// MaxBody bounds a response in bytes, most of which is not kept. Zero is 128 MiB.
 	MaxBody int64
-	// FinishOptional takes the end marker of a stream of chat completions for the
-	// end of a whole answer though no finish reason came, for proxies that leave
-	// it out.
+	// FinishOptional takes the end marker of a stream of chat completions for a finish
+	// reason, for proxies that leave that out.
 	FinishOptional bool
 }
 
@@ -122,8 +114,7 @@ var (
 	_ inference.Formatter = (*Client)(nil)
 )
 
-// New checks the configuration and returns the provider. It makes no request and
-// does not ask for the key.
+// New checks the configuration and returns the provider. It makes no request.
 func New(api API, config Config) (*Client, error) {
 	config.BaseURL = cmp.Or(config.BaseURL, api.Server)
 	if config.MaxBody <= 0 {
@@ -157,8 +148,7 @@ func New(api API, config Config) (*Client, error) {
 	return c, nil
 }
 
-// own makes the provider the source of an error. One that is not typed is that a
-// request could not be written.
+// own makes the provider the source of an error. An untyped one is that a request could not be written.
 func (c *Client) own(err error) error {
 	typed, ok := errors.AsType[*domain.Error](err)
 	switch {
@@ -170,8 +160,7 @@ func (c *Client) own(err error) error {
 	return typed.From(c.api.Name)
 }
 
-// ParseProxy reads the URL of a proxy. Its error repeats none of it, as it may
-// hold a password.
+// ParseProxy reads the URL of a proxy. Its error repeats none of it, as it may hold a password.
 func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
@@ -191,8 +180,7 @@ func (c *Client) baseURL(config domain.LLMConfig) (*url.URL, error) {
 	return c.parseBase("base_url", config.BaseURL)
 }
 
-// parseBase checks a base URL. The text itself is not repeated in errors, as it
-// may hold a credential.
+// parseBase checks a base URL. Errors do not repeat it, as it may hold a credential.
 func (c *Client) parseBase(field, text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
@@ -259,8 +247,7 @@ func (c *Client) check(config domain.LLMConfig) error {
 	return nil
 }
 
-// checkOptions says what is wrong with the options of a model, or returns the
-// bound of the answer that they give.
+// checkOptions says what is wrong with a model's options, or returns the bound that they give.
 func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		if slices.Contains(c.api.Reserved, key) {

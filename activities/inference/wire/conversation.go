@@ -26,15 +26,13 @@ type Pairing struct {
 	Accepts func(id string) bool
 
 	used map[string]bool
-	// waiting are the calls of the last message, sent the ids under which they were
-	// sent, answered those that have their result.
+	// waiting are the calls of the last message, sent their ids, answered those with a result.
 	waiting  []domain.ToolCall
 	sent     []string
 	answered []bool
 }
 
-// Begin returns the ids under which the calls of the message at an index are
-// sent.
+// Begin returns the ids under which the calls of the message at an index are sent.
 func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 	if len(calls) == 0 {
 		return nil
@@ -50,8 +48,7 @@ func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 	return ids
 }
 
-// Await says under which ids calls are sent, where the pairing does not choose
-// them.
+// Await says under which ids calls are sent, where the pairing does not choose them.
 func (p *Pairing) Await(calls []domain.ToolCall, ids []string) {
 	p.waiting, p.sent, p.answered = calls, ids, make([]bool, len(calls))
 }
@@ -70,8 +67,7 @@ func (p *Pairing) fresh(id string, message, position int) string {
 	return id
 }
 
-// Answer returns the id under which a result is sent: that of its call, else the
-// recorded one.
+// Answer returns the id under which a result is sent: its call's, else the recorded one.
 func (p *Pairing) Answer(recorded string) string {
 	if k := p.Next(recorded); k >= 0 {
 		return p.sent[k]
@@ -111,11 +107,10 @@ func ToolName(name string, most int, also string) string {
 	return name[:min(len(name), most)]
 }
 
-// Body writes a request's body: a list under its name, and then the other
-// fields, of which one of that name is left out. The SDKs would go over a long
-// list once for each level of nesting, and write what is to go back byte for
-// byte in their own way: so its entries are encoded one by one, and what is
-// around them apart.
+// Body writes a request's body: a list under its name, and then the other fields. The
+// entries are encoded one by one, apart from what is around them: the SDKs go over a list
+// once for each level of nesting, and write what is to go back byte for byte in their own
+// way.
 func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
 	var body bytes.Buffer
 	fmt.Fprintf(&body, `{"%s":[`, quoted(name, true))
@@ -249,9 +244,9 @@ func (u Usage) Domain() domain.Usage {
 	}, int64(u.Total))
 }
 
-// Consistent returns a usage in OpenAI's form whose parts are parts: cached is
-// part of input, reasoning part of output. Servers are known to count them
-// beside, which the total tells, or that a part is more than the whole.
+// Consistent returns a usage whose parts are parts: cached of input, reasoning of output.
+// Some servers count them beside, which the total tells, or that a part is more than the
+// whole.
 func Consistent(u domain.Usage, total int64) domain.Usage {
 	if u.ReasoningTokens > u.OutputTokens || u.ReasoningTokens > 0 && total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
 		u.OutputTokens += u.ReasoningTokens

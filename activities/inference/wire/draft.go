@@ -146,9 +146,8 @@ func (d *Draft) Finished(finish domain.FinishReason, word string) inference.Answ
 	return out
 }
 
-// Partial is what had come of an answer that was cut off: no tool calls, and
-// nothing that the provider would want back. Where no usage was reported for it
-// the calls are counted all the same.
+// Partial is what had come of an answer that was cut off: no tool calls, which count all the
+// same where no usage was reported.
 func (d *Draft) Partial() inference.Answer {
 	said := map[domain.PartType]string{}
 	for _, p := range d.inOrder() {
@@ -177,8 +176,7 @@ func (d *Draft) response() domain.Response {
 // NoIndex is the index of a piece that has none.
 const NoIndex = -1
 
-// A Piece is a part of a tool call as it arrives. What it does not have is
-// empty, and NoIndex.
+// A Piece is a part of a tool call as it arrives. What it lacks is empty, and NoIndex.
 type Piece struct {
 	Index     int
 	ID, Name  string
@@ -245,8 +243,7 @@ func (d *Draft) callOf(piece Piece) *draftCall {
 	return nil
 }
 
-// finished reports whether the arguments are whole, so that what names a tool
-// again begins another call.
+// finished reports whether the arguments are whole: what names a tool again begins another call.
 func (c *draftCall) finished() bool {
 	arguments := strings.TrimSpace(c.arguments.String())
 	// Asked with each piece of some servers: most are told by their borders.
@@ -269,9 +266,8 @@ func (d *Draft) Calls() []domain.ToolCall {
 	return out
 }
 
-// Cut reports whether the token limit cut the last call, though the server may
-// say otherwise: the output is as long as it may be, and the arguments are not
-// JSON.
+// Cut reports whether the token limit cut the last call, whatever the server says: the
+// output is as long as may be, and the arguments are not JSON.
 func (d *Draft) Cut(bound int64) bool {
 	if !d.Called() || bound <= 0 || d.Usage.OutputTokens < bound {
 		return false

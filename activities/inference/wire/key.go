@@ -43,8 +43,7 @@ func checkKey(where, key string) error {
 // maxKeyFile bounds a file with a key.
 const maxKeyFile = 8 << 10
 
-// secretsFolder is where container runtimes mount secrets. A path below
-// /var/run, its older name, leads here too.
+// secretsFolder is where container runtimes mount secrets, below /var/run by its older name.
 const secretsFolder = "/run/secrets"
 
 // FileKey is the key that a file holds: one line of at most 8 KiB, in a regular

@@ -24,10 +24,9 @@ type Decoder interface {
 	Event(e Event) (done bool, err error)
 	// Whole takes a body in one piece. It is valid JSON.
 	Whole(data []byte) error
-	// Finish is the API's own word for why the model stopped. It is empty until the
-	// API's own mark of the end was seen: then the answer is whole, and stays so.
-	// Events that follow are still given, for the usage in them, and what is missing
-	// of them is no failure.
+	// Finish is the API's own word for why the model stopped, empty until its mark of the
+	// end was seen: then the answer is whole, and stays so, though events with usage may
+	// follow.
 	Finish() string
 	// Answer is the answer, once it is whole.
 	Answer() inference.Answer
@@ -66,8 +65,7 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	return a.explain(err)
 }
 
-// windowExceeded is how providers say that an answer ended where the model's
-// window was full.
+// windowExceeded is how providers say that an answer ended where the model's window was full.
 const windowExceeded = "model_context_window_exceeded"
 
 func (a *Attempt) readWhole(stream *Stream, d Decoder) error {

@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// secrets are never shown: the keys of late, so that an attempt whose key was rotated hides
-// its own.
+// secrets are the keys of late, so that an attempt whose key was rotated hides its own.
 type secrets struct {
 	mu     sync.RWMutex
 	latest []string
@@ -112,8 +111,8 @@ func SecretForms(secret string) []string {
 	return forms
 }
 
-// inBase64 are the forms that a secret has in base64, one for each place that
-// it may begin at: without the characters that its neighbours decide too.
+// inBase64 are the forms of a secret in base64, one for each place that it may begin at,
+// without the characters that its neighbours decide too.
 func inBase64(encoding *base64.Encoding, secret string) []string {
 	var forms []string
 	for before := range 3 {

@@ -13,8 +13,7 @@ import (
 type Event struct {
 	// Name is the event's, empty where it has none.
 	Name string
-	// Data is the event's, its lines joined by LF. It is good until the next
-	// event is read.
+	// Data is the event's, its lines joined by LF, good until the next event is read.
 	Data []byte
 }
 
@@ -30,8 +29,7 @@ type Stream struct {
 	skip bool
 }
 
-// NewStream returns a stream of the events in r. Its buffer is small: servers
-// send small pieces, and many streams are open at once.
+// NewStream returns a stream of the events in r. Its buffer is small, as many are open at once.
 func NewStream(r io.Reader) *Stream { return &Stream{reader: bufio.NewReaderSize(r, 4<<10)} }
 
 // pass passes over a byte order mark at the beginning.
@@ -79,8 +77,7 @@ func (s *Stream) Next() (Event, error) {
 	}
 }
 
-// readLine returns the next line without its end. A last one without an end comes before the
-// error.
+// readLine returns the next line without its end. The last may have none.
 func (s *Stream) readLine() ([]byte, error) {
 	s.line = s.line[:0]
 	for {
