@@ -171,22 +171,18 @@ func (s *assembly) Answer() inference.Answer {
 	} else {
 		s.DropText(atRefusal)
 	}
-	if s.thought != "" || len(s.details) > 0 {
-		s.Keep(atReasoning, s.thought, s.reasoningDetails())
+	var details json.RawMessage
+	if len(s.details) > 0 {
+		details = slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
+	}
+	if s.thought+string(details) != "" {
+		s.Keep(atReasoning, s.thought, details)
 	}
 	finish := finishOf(s.finish, s.Called(), refused)
 	if finish == domain.FinishToolCalls && s.Cut(s.Bound) {
 		finish = domain.FinishLength
 	}
 	return s.Finished(finish, s.finish)
-}
-
-// reasoningDetails are the details of the model's thinking in one list, nil where there are none.
-func (s *assembly) reasoningDetails() json.RawMessage {
-	if len(s.details) == 0 {
-		return nil
-	}
-	return slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
 }
 
 // finishOf reads the server's word for why the model stopped.

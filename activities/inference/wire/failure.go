@@ -71,13 +71,10 @@ const (
 func (a *Attempt) detail(body []byte) string {
 	text := a.Redact(strings.ToValidUTF8(string(body[:min(len(body), maxExcerpt)]), "?"))
 	text = strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
-	switch {
-	case a.RequestID == "":
+	if a.RequestID == "" {
 		return text
-	case text == "":
-		return "request " + a.RequestID
 	}
-	return "request " + a.RequestID + ": " + text
+	return strings.TrimSuffix("request "+a.RequestID+": "+text, ": ")
 }
 
 // maxErrorBody is how much of an error's body is read.
@@ -116,17 +113,12 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 		a.RequestID = r.RequestID
 	}
 	r.Message, r.Code, r.Param = a.Redact(r.Message), a.Redact(r.Code), a.Redact(r.Param)
-	r.Server = a.server()
+	server := *a.Base
+	server.RawQuery = "" // some servers want a key there
+	r.Server = a.Redact(server.String())
 	err := r.Error(a.call.Config)
 	err.Detail = a.detail(body)
 	return err
-}
-
-// server is the base URL without its query, in which some servers want a key.
-func (a *Attempt) server() string {
-	plain := *a.Base
-	plain.RawQuery = ""
-	return a.Redact(plain.String())
 }
 
 // errorBody holds what servers say went wrong, nested in "error", or flat.

@@ -58,15 +58,12 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	default:
 		err = a.readStream(stream, d)
 	}
-	if err == nil && strings.EqualFold(d.Finish(), windowExceeded) {
+	if err == nil && strings.EqualFold(d.Finish(), "model_context_window_exceeded") {
 		// What came of it is no answer, and the same conversation would end the same.
 		return a.Fail(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
 	}
 	return a.explain(err)
 }
-
-// windowExceeded is how providers say that an answer ended where the model's window was full.
-const windowExceeded = "model_context_window_exceeded"
 
 func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 	data, err := stream.Rest(maxEvent + 1)
