@@ -31,7 +31,8 @@ func API() wire.API {
 		Options:  checkOptions, CheckFormat: checkFormat,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
-			return wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}}, err
+			request := wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}
+			return request, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}}, err
 		},
 	}
 }
@@ -77,5 +78,6 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error
 func reasons(model string) bool {
 	model = strings.ToLower(model)
 	model = strings.TrimPrefix(model[strings.LastIndexByte(model, '/')+1:], "ft:")
-	return !slices.ContainsFunc([]string{"gpt-3.5", "gpt-35", "gpt-4", "chatgpt-", "gpt-5-chat"}, func(older string) bool { return strings.HasPrefix(model, older) })
+	older := []string{"gpt-3.5", "gpt-35", "gpt-4", "chatgpt-", "gpt-5-chat"}
+	return !slices.ContainsFunc(older, func(begins string) bool { return strings.HasPrefix(model, begins) })
 }
