@@ -23,7 +23,7 @@ func TestBody(t *testing.T) {
 func TestToolName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"weather": "weather", "a.b c/é": "a_b_c__", "": "unnamed", "A-1_z": "A-1_z", strings.Repeat("x", 70): strings.Repeat("x", 64), "\xff": "_",
+		"weather": "weather", "azAZ09_-": "azAZ09_-", "`{@[/:": "______", "a.b c/é": "a_b_c__", "": "unnamed", "A-1_z": "A-1_z", strings.Repeat("x", 70): strings.Repeat("x", 64), "\xff": "_",
 	} {
 		require.Equal(t, want, wire.ToolName(name, 64, ""))
 	}

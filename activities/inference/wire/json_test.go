@@ -79,6 +79,16 @@ func TestFormat(t *testing.T) {
 	require.Nil(t, wire.Format(inference.Call{OutputMode: domain.OutputNative}))
 }
 
+func TestToolChoice(t *testing.T) {
+	t.Parallel()
+	one, two := []domain.ToolSpec{{Name: "out"}}, []domain.ToolSpec{{Name: "out"}, {Name: "f"}}
+	require.Nil(t, wire.ToolChoice(inference.Call{Tools: one}, false))
+	require.Equal(t, "required", wire.ToolChoice(inference.Call{Tools: two, OutputTool: "out"}, true))
+	flat, nested := wire.ToolChoice(inference.Call{Tools: one, OutputTool: "out"}, false), wire.ToolChoice(inference.Call{Tools: one, OutputTool: "out"}, true)
+	require.Equal(t, map[string]any{"type": "function", "name": "out"}, flat)
+	require.Equal(t, map[string]any{"type": "function", "function": map[string]any{"name": "out"}}, nested)
+}
+
 // TestDecode: an error inside of an answer is no answer, nor is another form.
 func TestDecode(t *testing.T) {
 	t.Parallel()
