@@ -180,9 +180,7 @@ func (g *guarded) Read(p []byte) (int, error) {
 	}
 	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.left)])
 	g.left -= int64(n)
-	if n > 0 {
-		g.quiet.Reset(g.idle)
-	}
+	g.quiet.Reset(g.idle)
 	return n, err
 }
 
