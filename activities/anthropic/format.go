@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,15 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
-// checkFormat says why the API does not take a format: it takes schemas alone,
-// of a subset of JSON Schema, and with its newer models.
+// checkFormat says why the API does not take a format: it takes schemas, with its newer models.
 func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
 	given, _ := readOptions(config.Options)
 	if own, ok := given.output["format"]; ok && !wire.IsNull(own) {
@@ -47,39 +45,37 @@ var unstructured = []string{
 	"claude-sonnet-4-0", "claude-sonnet-4-2025",
 }
 
-// structured reports whether a model takes schemas. Models of other makers,
-// served in the form of this API, are not known to.
+// structured reports whether a model takes schemas, which of other makers' is not known.
 func structured(model string) bool {
 	return strings.HasPrefix(model, "claude-") &&
 		!slices.ContainsFunc(unstructured, func(older string) bool { return strings.HasPrefix(model, older) })
 }
 
-// outputConfig holds the response format, where it is told in the API's own
-// way, and what the options say beside it.
-func outputConfig(call inference.Call, given options) (anthropic.OutputConfigParam, error) {
-	var out anthropic.OutputConfigParam
-	extra := map[string]any{}
-	for key, value := range given.output {
-		extra[key] = value
-	}
+// tellFormat puts the format, where it is told in the API's own way, beside the given
+// output_config.
+func (o *options) tellFormat(call inference.Call) error {
+	output := maps.Clone(o.output)
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(call.Format.Schema, &fields) != nil || fields == nil {
-			return out, domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
+		var schema map[string]json.RawMessage
+		if json.Unmarshal(call.Format.Schema, &schema) != nil || schema == nil {
+			return domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
 		}
-		schema := map[string]any{}
-		for key, value := range fields {
-			if key != "$schema" {
-				schema[key] = value
-			}
+		delete(schema, "$schema")
+		format, err := json.Marshal(map[string]any{"type": "json_schema", "schema": schema})
+		if err != nil {
+			return err
 		}
-		out.Format.Schema = schema
-		delete(extra, "format")
+		if output == nil {
+			output = map[string]json.RawMessage{}
+		}
+		output["format"] = format
 	}
-	if len(extra) > 0 {
-		out.SetExtraFields(extra)
+	if len(output) == 0 {
+		return nil
 	}
-	return out, nil
+	encoded, err := json.Marshal(output)
+	o.rest["output_config"] = encoded
+	return err
 }
 
 // The limits of Anthropic's guide "Structured outputs", of 2026.
@@ -90,10 +86,8 @@ const (
 	maxLevels = 64
 )
 
-// subset says why a schema is outside of the subset of JSON Schema that the API
-// takes; nil where it is inside. It errs on the side of outside: a request with
-// a schema that the API refuses fails, and one that is told of in another way
-// does not.
+// subset says why a schema is outside of what the API takes; nil where it is inside. It errs
+// on the side of outside: a request with a schema that the API refuses fails.
 func subset(schema json.RawMessage) error {
 	w := &walk{refers: map[string][]string{}}
 	if err := w.schema(schema, "", 0); err != nil {
@@ -104,10 +98,10 @@ func subset(schema json.RawMessage) error {
 			return fmt.Errorf("definition %q refers to itself", name)
 		}
 	}
-	switch {
-	case w.optional > maxOptional:
+	if w.optional > maxOptional {
 		return fmt.Errorf("%d properties are not required, more than %d", w.optional, maxOptional)
-	case w.unions > maxUnions:
+	}
+	if w.unions > maxUnions {
 		return fmt.Errorf("%d places take several types, more than %d", w.unions, maxUnions)
 	}
 	return nil
@@ -120,8 +114,7 @@ type walk struct {
 	refers map[string][]string
 }
 
-// circular reports whether a definition leads to one that is above it. Seen
-// holds those that were looked at: true while they are above.
+// circular reports whether a definition leads to one above it. Seen holds true for those above.
 func (w *walk) circular(name string, seen map[string]bool) bool {
 	if above, ok := seen[name]; ok {
 		return above
@@ -158,13 +151,9 @@ func (w *walk) schema(data json.RawMessage, in string, level int) error {
 	if !slices.ContainsFunc([]string{"type", "anyOf", "allOf", "$ref", "enum", "const"}, func(key string) bool { return fields[key] != nil }) {
 		return errors.New("a part of it has no type")
 	}
-	if fields["properties"] != nil || types(fields["type"], "object") {
-		return w.object(fields)
+	if fields["properties"] == nil && !types(fields["type"], "object") {
+		return nil
 	}
-	return nil
-}
-
-func (w *walk) object(fields map[string]json.RawMessage) error {
 	if string(fields["additionalProperties"]) != "false" {
 		return errors.New("an object does not have additionalProperties false")
 	}
@@ -209,7 +198,7 @@ func (w *walk) keyword(key string, value json.RawMessage, in string, level int) 
 			return fmt.Errorf("%s is not at the root", key)
 		}
 		if key != "$schema" {
-			return w.members(value, level, func(name string) string { return name })
+			return w.members(value, level, nil)
 		}
 	case "$ref":
 		name := strings.TrimPrefix(strings.TrimPrefix(text, "#/$defs/"), "#/definitions/")
@@ -218,7 +207,7 @@ func (w *walk) keyword(key string, value json.RawMessage, in string, level int) 
 		}
 		w.refers[in] = append(w.refers[in], name)
 	case "properties":
-		return w.members(value, level, func(string) string { return in })
+		return w.members(value, level, &in)
 	case "items":
 		return w.schema(value, in, level+1)
 	case "anyOf", "allOf":
@@ -229,13 +218,15 @@ func (w *walk) keyword(key string, value json.RawMessage, in string, level int) 
 	return nil
 }
 
-func (w *walk) members(value json.RawMessage, level int, in func(name string) string) error {
+// members looks at those of an object, which are parts of a definition, or where
+// that is nil definitions themselves.
+func (w *walk) members(value json.RawMessage, level int, in *string) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil {
 		return errors.New("a part of it is not an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if err := w.schema(members[name], in(name), level+1); err != nil {
+		if err := w.schema(members[name], *cmp.Or(in, &name), level+1); err != nil {
 			return err
 		}
 	}
@@ -244,16 +235,15 @@ func (w *walk) members(value json.RawMessage, level int, in func(name string) st
 
 func (w *walk) choices(key string, value json.RawMessage, in string, level int) error {
 	var list []json.RawMessage
-	if json.Unmarshal(value, &list) != nil {
+	switch {
+	case json.Unmarshal(value, &list) != nil:
 		return fmt.Errorf("%s is not a list", key)
-	}
-	if key == "anyOf" {
+	case key == "anyOf":
 		w.unions++
+	case strings.Contains(string(value), `"$ref"`):
+		return errors.New("allOf holds a $ref")
 	}
 	for _, choice := range list {
-		if key == "allOf" && strings.Contains(string(choice), `"$ref"`) {
-			return errors.New("allOf holds a $ref")
-		}
 		if err := w.schema(choice, in, level+1); err != nil {
 			return err
 		}

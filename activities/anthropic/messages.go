@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -18,8 +19,7 @@ import (
 	"everstep/domain"
 )
 
-// goOn is what the user says where the API wants a turn of the user and there
-// is none.
+// goOn is what the user says where the API wants a turn of the user and there is none.
 const goOn = "Continue."
 
 // nameCharacters are those of ids and of tools' names.
@@ -44,9 +44,8 @@ type turn struct {
 	paused bool
 }
 
-// converse writes the conversation in the API's form. Instructions at its
-// beginning belong to the system prompt; later ones have no place of their own
-// in the API's older models, so they are set apart in a turn of the user.
+// converse writes the conversation. Later instructions have no place of their own in the API's
+// older models, so they are set apart in a turn of the user.
 func converse(call inference.Call) (*conversation, error) {
 	c := &conversation{}
 	c.instruct(call.System)
@@ -87,9 +86,8 @@ func (c *conversation) close() error {
 		return domain.Errorf(domain.Invalid, "messages: none has any content; give one")
 	}
 	if c.turns[0].role != anthropic.MessageParamRoleUser {
-		first := &turn{role: anthropic.MessageParamRoleUser}
-		first.add(anthropic.NewTextBlock(goOn))
-		c.turns = append([]*turn{first}, c.turns...)
+		first := &turn{role: anthropic.MessageParamRoleUser, blocks: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(goOn)}}
+		c.turns = slices.Insert(c.turns, 0, first)
 	}
 	if last := c.turns[len(c.turns)-1]; last.role != anthropic.MessageParamRoleUser && !last.paused {
 		c.user().add(anthropic.NewTextBlock(goOn))
@@ -119,9 +117,7 @@ func (t *turn) add(blocks ...anthropic.ContentBlockParamUnion) {
 
 // addResult puts a result behind the others, before all else that is said.
 func (t *turn) addResult(block anthropic.ContentBlockParamUnion) {
-	t.add(block)
-	copy(t.blocks[t.results+1:], t.blocks[t.results:])
-	t.blocks[t.results] = block
+	t.blocks = slices.Insert(t.blocks, t.results, block)
 	t.results++
 }
 
@@ -153,8 +149,7 @@ type kept struct {
 	Block json.RawMessage `json:"anthropic_block,omitempty"`
 	// Thinking says that the part's text and signature are a thinking block.
 	Thinking bool `json:"anthropic_thinking,omitzero"`
-	// Call is the position of the tool call that stands here, from 1 on, where
-	// that is not behind all parts.
+	// Call is the position, from 1 on, of the tool call that stands here, where parts follow it.
 	Call int `json:"anthropic_call,omitzero"`
 	// Paused says that the turn ended here because the server paused.
 	Paused bool `json:"anthropic_paused,omitzero"`
@@ -166,10 +161,7 @@ func (k kept) opaque() json.RawMessage {
 		// Written by hand: encoding/json would change the bytes of the block.
 		return slices.Concat([]byte(`{"anthropic_block":`), k.Block, []byte("}"))
 	}
-	data, err := json.Marshal(k)
-	if err != nil {
-		return nil // cannot be: it has but a number and two booleans
-	}
+	data, _ := json.Marshal(k) // a number and two booleans cannot fail
 	return data
 }
 
@@ -182,8 +174,7 @@ func readKept(p domain.Part) kept {
 	return k
 }
 
-// assistantBlocks write a model's message: its parts and calls in the order in
-// which they came. Paused says that the server is to go on with it.
+// assistantBlocks write a model's parts and calls as they came. Paused: the server is to go on.
 func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
 	written := make([]bool, len(m.ToolCalls))
 	call := func(k int) {
@@ -213,8 +204,7 @@ func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.Content
 	return blocks, paused && len(m.ToolCalls) == 0
 }
 
-// input is a call's arguments as an object, which the API insists on. What is
-// none is shown to the model as it wrote it.
+// input is a call's arguments as an object, which the API insists on, or what shows them in one.
 func input(arguments string) any {
 	text := strings.TrimSpace(arguments)
 	if text == "" {
@@ -226,15 +216,25 @@ func input(arguments string) any {
 	return map[string]string{"INVALID_JSON": arguments}
 }
 
-// userBlocks are the parts of the message at an index. Texts without content
-// are left out.
+// userBlocks are the parts of the message at an index, but for texts without content.
 func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion, error) {
 	var out []anthropic.ContentBlockParamUnion
 	for k, p := range m.Parts {
-		if p.Type == domain.PartText && blank(p.Text) {
-			continue
+		var block anthropic.ContentBlockParamUnion
+		var err error
+		switch p.Type {
+		case domain.PartText:
+			if blank(p.Text) {
+				continue
+			}
+			block = anthropic.NewTextBlock(p.Text)
+		case domain.PartImage, domain.PartFile:
+			block, err = mediaBlock(p)
+		case domain.PartAudio:
+			err = errors.New("is audio, which this API does not take; give its transcript as text")
+		default:
+			err = fmt.Errorf("is of type %s, which a user cannot send; leave it out", p.Type)
 		}
-		block, err := userBlock(p)
 		if err != nil {
 			return nil, domain.Errorf(domain.Invalid, "message %d, part %d: %s", index, k, err)
 		}
@@ -243,87 +243,69 @@ func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion
 	return out, nil
 }
 
-func userBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
-	switch p.Type {
-	case domain.PartText:
-		return anthropic.NewTextBlock(p.Text), nil
-	case domain.PartImage, domain.PartFile:
-		m, err := newMedium(p)
-		if err != nil {
-			return anthropic.ContentBlockParamUnion{}, err
-		}
-		return m.block(p.Type == domain.PartImage)
-	case domain.PartAudio:
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is audio, which this API does not take; give its transcript as text")
-	case domain.PartReasoning:
+// pictures are the types of pictures that the API takes.
+var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// mediaBlock is a picture or a document, by URL or as data.
+func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
+	var none anthropic.ContentBlockParamUnion
+	p, err := readMedia(p)
+	if err != nil {
+		return none, err
 	}
-	return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is of type %s, which a user cannot send; leave it out", p.Type)
+	document := &anthropic.DocumentBlockParam{}
+	if p.Filename != "" {
+		document.Title = anthropic.String(p.Filename)
+	}
+	kind, picture, encoded := p.MediaType, p.Type == domain.PartImage, base64.StdEncoding.EncodeToString(p.Data)
+	switch {
+	case p.URL != "" && (picture || strings.HasPrefix(kind, "image/")):
+		return anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: p.URL}), nil
+	case p.URL != "" && (kind == "" || kind == "application/pdf"):
+		document.Source.OfURL = &anthropic.URLPDFSourceParam{URL: p.URL}
+	case p.URL != "":
+		return none, fmt.Errorf("is of media type %s, which this API takes as data only; give its data", kind)
+	case slices.Contains(pictures, kind):
+		return anthropic.NewImageBlockBase64(kind, encoded), nil
+	case picture:
+		return none, fmt.Errorf("is a picture of media type %s, which this API does not take; give one of %s", kind, strings.Join(pictures, ", "))
+	case kind == "application/pdf":
+		document.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: encoded}
+	case textual(kind) && utf8.Valid(p.Data):
+		document.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(p.Data)}
+	default:
+		return none, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", kind)
+	}
+	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
 }
 
-// A medium is a picture or a document, by URL or as data.
-type medium struct {
-	kind, url, name string
-	data            []byte
-}
-
-// newMedium reads the type of a part: as it says, else as its data look.
-func newMedium(p domain.Part) (medium, error) {
-	m := medium{kind: p.MediaType, url: p.URL, name: p.Filename, data: p.Data}
+// readMedia is a part with either a URL or data, and its media type: as it says, else as it looks.
+func readMedia(p domain.Part) (domain.Part, error) {
 	if text, ok := strings.CutPrefix(p.URL, "data:"); ok {
 		kind, encoded, _ := strings.Cut(text, ",")
 		kind, isBase64 := strings.CutSuffix(kind, ";base64")
 		data, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || !isBase64 {
-			return m, fmt.Errorf("has a data URL that is not base64; give its data")
+			return p, errors.New("has a data URL that is not base64; give its data")
 		}
-		m.kind, m.url, m.data = kind, "", data
+		p.MediaType, p.Data = kind, data
 	}
-	if len(m.data) > 0 {
-		m.url = ""
+	if len(p.Data) > 0 || strings.HasPrefix(p.URL, "data:") {
+		p.URL = ""
 	}
-	if m.kind == "" && m.url == "" {
-		m.kind = http.DetectContentType(m.data)
+	if p.URL == "" && len(p.Data) == 0 {
+		return p, errors.New("is empty; give its data or a URL")
 	}
-	if kind, _, err := mime.ParseMediaType(m.kind); err == nil {
-		m.kind = kind
+	if p.MediaType == "" && p.URL == "" {
+		p.MediaType = http.DetectContentType(p.Data)
 	}
-	if m.kind == "image/jpg" {
-		m.kind = "image/jpeg"
+	if kind, _, err := mime.ParseMediaType(p.MediaType); err == nil {
+		p.MediaType = kind
 	}
-	if m.url == "" && len(m.data) == 0 {
-		return m, fmt.Errorf("is empty; give its data or a URL")
+	if p.MediaType == "image/jpg" {
+		p.MediaType = "image/jpeg"
 	}
-	return m, nil
-}
-
-// pictures are the types of pictures that the API takes.
-var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
-
-func (m medium) block(picture bool) (anthropic.ContentBlockParamUnion, error) {
-	document := &anthropic.DocumentBlockParam{}
-	if m.name != "" {
-		document.Title = anthropic.String(m.name)
-	}
-	encoded := base64.StdEncoding.EncodeToString(m.data)
-	switch {
-	case m.url != "" && (picture || strings.HasPrefix(m.kind, "image/")):
-		return anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: m.url}), nil
-	case m.url != "" && (m.kind == "" || m.kind == "application/pdf"):
-		document.Source.OfURL = &anthropic.URLPDFSourceParam{URL: m.url}
-	case m.url != "":
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is of media type %s, which this API takes as data only; give its data", m.kind)
-	case slices.Contains(pictures, m.kind):
-		return anthropic.NewImageBlockBase64(m.kind, encoded), nil
-	case picture:
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is a picture of media type %s, which this API does not take; give one of %s", m.kind, strings.Join(pictures, ", "))
-	case m.kind == "application/pdf":
-		document.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: encoded}
-	case textual(m.kind) && utf8.Valid(m.data):
-		document.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(m.data)}
-	default:
-		return anthropic.ContentBlockParamUnion{}, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", m.kind)
-	}
-	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
+	return p, nil
 }
 
 // textual reports whether a file can be sent as text.

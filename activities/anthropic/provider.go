@@ -1,8 +1,13 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"everstep/activities/inference"
@@ -10,24 +15,18 @@ import (
 	"everstep/domain"
 )
 
-// Name is the provider's name in a model's full name, as in
-// anthropic/claude-sonnet-4-5.
+// Name is the provider's name in a model's full name, as in anthropic/claude-sonnet-4-5.
 const Name = "anthropic"
 
-// Paused is the finish word of a turn that the server will go on with when it
-// is sent back.
+// Paused is the finish word of a turn that the server will go on with when it is sent back.
 const Paused = domain.WordPaused
 
 // version is the API's, which fixes the form of requests and answers.
 const version = "2023-06-01"
 
-// Config says where the models are and with which key. It lives in the worker
-// and is never recorded. The zero value is Anthropic's API without a key. The
-// base URL is the server's with or without the /v1 at its end.
-type Config struct{ wire.Config }
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+// The base URL is the server's with or without the /v1 at its end.
+func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
 
 // maxTokens is the option that bounds the answer.
 const maxTokens = "max_tokens"
@@ -36,13 +35,13 @@ const maxTokens = "max_tokens"
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://api.anthropic.com", Variables: "ANTHROPIC",
-		RequestIDs: []string{"Request-Id", "X-Request-Id"},
 		// Tools that the server runs would cost what no budget knows of.
 		Reserved: []string{"messages", "model", "stream", "system", "tools"},
-		Bound:    func(options domain.Metadata) (int64, error) { return wire.Bound(options, maxTokens, "") },
-		CheckOptions: func(given domain.Metadata) error {
-			_, err := readOptions(given)
-			return err
+		Options: func(given domain.Metadata) (int64, error) {
+			if _, err := readOptions(given); err != nil {
+				return 0, err
+			}
+			return wire.Bound(given, maxTokens, "")
 		},
 		CheckFormat: checkFormat, Prepare: prepare,
 	}
@@ -64,7 +63,7 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 		header.Set("Anthropic-Beta", strings.Join(given.betas, ","))
 	}
 	body, err := encode(call, given, a.Bound, thinking)
-	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a}, err
+	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, open: map[int]*block{}}, err
 }
 
 // path is that of the API below a base URL.
@@ -82,18 +81,16 @@ const (
 	minThinking = 1024
 )
 
-// options are those of a model that mean something here. The others are sent
-// as they are.
+// options are those of a model that mean something here.
 type options struct {
-	// thinks says that thinking is asked for, with a budget of tokens or, where
-	// that is zero, as the model likes.
+	// thinks says that thinking is asked for, with a budget of tokens or, without one, as the
+	// model likes.
 	thinks bool
 	budget int64
 	// thinking and output are the fields of these options.
 	thinking, output map[string]json.RawMessage
 	betas            []string
-	// caches says that the user places the marks for the prompt cache, or wants
-	// none.
+	// caches says that the user places the marks for the prompt cache, or wants none.
 	caches bool
 	// rest are the options that are sent as they are.
 	rest domain.Metadata
@@ -162,8 +159,8 @@ func (o *options) readThinking(value json.RawMessage) (wrong string) {
 	return ""
 }
 
-// bounds returns the most tokens that an answer with a bound may have, and the
-// part of them that thinking may use; zero leaves thinking with a budget out.
+// bounds returns the most tokens of an answer, and how many of them thinking may use: zero
+// leaves thinking with a budget out.
 func (o *options) bounds(bound int64) (all, thinking int64) {
 	switch {
 	case bound == 0:
@@ -174,4 +171,59 @@ func (o *options) bounds(bound int64) (all, thinking int64) {
 		return bound, bound / 2
 	}
 	return bound, 0
+}
+
+const (
+	// bindingBeta is the beta in which blockBinding can be sent.
+	bindingBeta = "thinking-binding-controls-2026-08-01"
+	// blockBinding lets the API leave out a thought that is no longer in its place.
+	blockBinding = `{"prefix_mismatch_behavior":"drop_block"}`
+)
+
+// bindingFrom finds the version in a model's name; a number with more than two digits is a date.
+var bindingFrom = regexp.MustCompile(`^claude-([^-]*[^-0-9][^-]*)-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`)
+
+// binds reports whether a model refuses its own thoughts once something before them was summed
+// up, shortened, or the tools are others. Such a model thinks unless told not to, and cannot
+// be made to call a tool meanwhile.
+func binds(model string) bool {
+	found := bindingFrom.FindStringSubmatch(model)
+	if found == nil {
+		return false
+	}
+	major, _ := strconv.Atoi(found[2])
+	minor, _ := strconv.Atoi(found[3]) // zero where there is none
+	first := 5
+	if found[1] == "fable" || found[1] == "mythos" {
+		first = 1
+	}
+	return major > 5 || major == 5 && minor >= first
+}
+
+// disabled reports whether the options say that the model is not to think.
+func (o *options) disabled() bool { return string(o.thinking["type"]) == `"disabled"` }
+
+// bind asks for thoughts to be left out that are not in their place, where the options are silent.
+func (o *options) bind() {
+	if o.disabled() || o.thinking["block_binding"] != nil {
+		return
+	}
+	o.thinking = maps.Clone(o.thinking)
+	if o.thinking == nil {
+		o.thinking = map[string]json.RawMessage{"type": json.RawMessage(`"adaptive"`)}
+	}
+	o.thinking["block_binding"] = json.RawMessage(blockBinding)
+	if !slices.Contains(o.betas, bindingBeta) {
+		o.betas = append(slices.Clip(o.betas), bindingBeta)
+	}
+}
+
+// thoughtful reports whether a conversation holds thoughts that are sent back.
+func thoughtful(messages []domain.Message) bool {
+	return slices.ContainsFunc(messages, func(m domain.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p domain.Part) bool {
+			k := readKept(p)
+			return k.Thinking && p.Signature != "" || bytes.Contains(k.Block, []byte(`"redacted_thinking"`))
+		})
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -20,33 +21,28 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 		return nil, err
 	}
 	p := anthropic.MessageNewParams{Model: call.Config.Model, MaxTokens: bound, System: c.system}
-	if t := call.Config.Temperature; t != nil {
-		p.Temperature = anthropic.Float(*t)
-	}
-	if t := call.Config.TopP; t != nil {
-		p.TopP = anthropic.Float(*t)
-	}
 	p.Tools, p.ToolChoice = tools(call, given)
-	if p.OutputConfig, err = outputConfig(call, given); err != nil {
+	if err := given.tellFormat(call); err != nil {
 		return nil, err
 	}
 	if !given.caches {
 		mark(&p, c, call.Summary)
 	}
-	fields := map[string]any{"stream": true}
-	for key, value := range given.rest {
-		fields[key] = value
-	}
 	if len(call.Tools) == 0 {
-		delete(fields, "tool_choice")
+		delete(given.rest, "tool_choice")
 	}
-	if given.thinking != nil && (given.budget == 0 || thinking > 0) {
-		fields["thinking"] = given.withBudget(thinking)
-	}
-	p.SetExtraFields(fields)
-	rest, err := wire.Fields(p)
+	rest, err := wire.Fields(p, call.Config, given.rest)
 	if err != nil {
 		return nil, err
+	}
+	if given.thinking != nil && (given.budget == 0 || thinking > 0) {
+		option := maps.Clone(given.thinking)
+		if thinking > 0 {
+			option["budget_tokens"] = strconv.AppendInt(nil, thinking, 10)
+		}
+		if rest["thinking"], err = json.Marshal(option); err != nil {
+			return nil, err
+		}
 	}
 	all := make([][]byte, len(c.turns))
 	for i, t := range c.turns {
@@ -54,19 +50,7 @@ func encode(call inference.Call, given options, bound, thinking int64) ([]byte, 
 			return nil, err
 		}
 	}
-	return wire.Body("messages", all, rest)
-}
-
-// withBudget is the option as it is sent.
-func (o *options) withBudget(budget int64) map[string]any {
-	out := map[string]any{}
-	for key, value := range o.thinking {
-		out[key] = value
-	}
-	if o.budget > 0 {
-		out["budget_tokens"] = budget
-	}
-	return out
+	return wire.Body("messages", all, rest), nil
 }
 
 func (t *turn) encode() ([]byte, error) {
@@ -77,13 +61,12 @@ func (t *turn) encode() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return wire.Body("content", blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)})
+	return wire.Body("content", blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)}), nil
 }
 
-// mark sets the marks for the prompt cache, four at most: what does not change
-// from one inference to the next, and the ends of the last two turns of the
-// user, of which the earlier one is where the last inference has written. A
-// summary is asked for once, so its own messages are not worth writing.
+// mark sets the marks for the prompt cache, four at most: what does not change, and the ends
+// of the user's last two turns, of which the earlier one was written by the last inference. A
+// summary's own messages are not worth writing.
 func mark(p *anthropic.MessageNewParams, c *conversation, summary bool) {
 	cache := anthropic.NewCacheControlEphemeralParam()
 	if n := len(p.Tools); n > 0 {
@@ -107,9 +90,8 @@ func mark(p *anthropic.MessageNewParams, c *conversation, summary bool) {
 	}
 }
 
-// tools are the definitions and which of them the model must call. Where none
-// is offered but the conversation holds calls, the API still wants those tools
-// to be defined.
+// tools are the definitions and which of them the model must call. Tools that only the
+// conversation holds calls of must be defined too.
 func tools(call inference.Call, given options) ([]anthropic.ToolUnionParam, anthropic.ToolChoiceUnionParam) {
 	var out []anthropic.ToolUnionParam
 	for _, spec := range call.Tools {
@@ -157,17 +139,13 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 	if spec.Description != "" {
 		tool.Description = anthropic.String(spec.Description)
 	}
-	var fields map[string]json.RawMessage
-	switch {
-	case json.Unmarshal(spec.Schema, &fields) != nil || fields == nil:
-		tool.InputSchema.Type = "object"
-	case fields["type"] == nil:
-		tool.InputSchema.ExtraFields = map[string]any{}
-		for key, value := range fields {
-			tool.InputSchema.ExtraFields[key] = value
-		}
-	default:
-		tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](spec.Schema)
+	schema, fields := spec.Schema, map[string]json.RawMessage{}
+	if json.Unmarshal(schema, &fields) != nil || fields == nil {
+		schema = json.RawMessage(`{"type":"object"}`)
+	} else if fields["type"] == nil {
+		fields["type"] = json.RawMessage(`"object"`)
+		schema, _ = json.Marshal(fields) // it was read from JSON
 	}
+	tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](schema)
 	return tool
 }

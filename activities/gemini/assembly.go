@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 
 	"google.golang.org/genai"
@@ -15,8 +16,7 @@ import (
 // unnamed is the finish reason of a whole answer whose server gave none.
 const unnamed = "none"
 
-// maxFinishMessage bounds what is shown of the API's words on a call that it
-// could not read.
+// maxFinishMessage bounds what is shown of the API's words on a call that it could not read.
 const maxFinishMessage = 600
 
 // perPiece is what a part takes beside its words.
@@ -33,15 +33,15 @@ type assembly struct {
 	// choice is the index of the one candidate that counts: the first seen.
 	choice *int
 	finish string
-	// blocked means that finish says why the prompt was refused.
-	blocked bool
+	// blocked means that finish says why the prompt was refused, answers that there
+	// is a list of candidates.
+	blocked, answers bool
 }
 
 // Finish says why the model stopped, or why it was not asked.
 func (s *assembly) Finish() string { return s.finish }
 
-// Whole reads an answer that came in one piece: as one, or as the list of the
-// pieces of a stream.
+// Whole reads an answer that came in one piece, or as the list of the pieces of a stream.
 func (s *assembly) Whole(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		var list []json.RawMessage
@@ -49,62 +49,50 @@ func (s *assembly) Whole(data []byte) error {
 			return s.Malformed("the answer is JSON of another form", data)
 		}
 		for _, one := range list {
-			if err := s.read(one); err != nil {
+			if err := s.read(wire.Event{Data: one}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	var form struct {
-		Candidates *json.RawMessage `json:"candidates"`
-	}
-	if err := s.read(data); err != nil {
+	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
 	}
-	if json.Unmarshal(data, &form) == nil && form.Candidates != nil && s.finish == "" {
+	if s.answers && s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = unnamed
 	}
 	return nil
 }
 
-// Event reads the next piece of an answer. The API has no mark of its end but
-// the finish reason; some servers send OpenAI's after it.
+// Event reads the next piece. The finish reason is the only mark of the end; some servers send
+// OpenAI's.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
 		return true, nil
 	}
-	if e.Name == "error" {
-		return false, s.Inner(e.Data)
-	}
-	return false, s.read(e.Data)
+	return false, s.read(e)
 }
 
-func (s *assembly) read(data []byte) error {
+func (s *assembly) read(e wire.Event) error {
 	var in reply
-	err := json.Unmarshal(data, &in)
-	if wire.Present(in.Error) {
-		return s.Inner(data)
-	}
-	if err != nil {
-		return s.Malformed("the stream holds something that is not a piece of an answer", data)
+	if err := s.Decode(e, &in, "the stream holds something that is not a piece of an answer"); err != nil {
+		return err
 	}
 	s.Identify(in.ID, in.Model)
-	if in.Usage != nil {
-		// Each piece has the count so far.
-		s.Report(in.Usage.domain())
-	}
+	s.Report(in.Usage.domain()) // each piece has the count so far
+	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
 	for _, c := range in.Candidates {
 		if s.finish != "" || !s.counts(c.Index) {
 			continue
 		}
-		if err := s.take(c, data); err != nil {
+		if err := s.take(c, e.Data); err != nil {
 			return err
 		}
 	}
-	if f := in.Feedback; f != nil && s.finish == "" && f.BlockReason != "" && genai.BlockedReason(f.BlockReason) != genai.BlockedReasonUnspecified {
-		s.finish, s.blocked = string(f.BlockReason), true
+	if why := string(in.Feedback.BlockReason); s.finish == "" && why != "" && genai.BlockedReason(why) != genai.BlockedReasonUnspecified {
+		s.finish, s.blocked = why, true
 	}
 	return nil
 }
@@ -135,15 +123,13 @@ func (s *assembly) take(c candidate, data []byte) error {
 	switch genai.FinishReason(word) {
 	case "", genai.FinishReasonUnspecified:
 	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, malformedResponse:
-		said := domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
-		if said != "" {
-			said = ": " + said
+		said := "the model wrote a tool call that the provider could not read (" + word + ")"
+		if c.FinishMessage != "" {
+			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
 		}
-		return s.Malformed("the model wrote a tool call that the provider could not read ("+word+")"+said, data)
+		return s.Malformed(said, data)
 	case missingSignature:
-		err := domain.Errorf(domain.Invalid, "%s: the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", Name, word).From(Name)
-		err.Billed = true
-		return err
+		return s.Fail(domain.Invalid, "", nil, "the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", word)
 	default:
 		s.finish = word
 	}
@@ -156,8 +142,7 @@ const (
 	missingSignature  = genai.FinishReason("MISSING_THOUGHT_SIGNATURE")
 )
 
-// takePart adds a part. Texts that follow on each other are one, as far as none
-// of them is signed.
+// takePart adds a part. Texts that follow on each other and are not signed are one.
 func (s *assembly) takePart(p part, raw json.RawMessage) {
 	text := string(p.Text)
 	next, again := piece{Signature: string(p.Signature)}, modelPart{Signature: string(p.Signature)}
@@ -183,8 +168,7 @@ func (s *assembly) takePart(p part, raw json.RawMessage) {
 	s.add(next)
 }
 
-// place is where a text goes in the message: where the one before is, if they
-// are of the same kind and follow on each other.
+// place is where a text goes in the message: with the one before, if that is of the same kind.
 func (s *assembly) place(next piece) int {
 	if n := len(s.pieces); n == 0 || (s.pieces[n-1].Thought > 0) != (next.Thought > 0) {
 		s.at++
@@ -209,8 +193,7 @@ func (s *assembly) add(next piece) {
 // open reports whether a piece is a mere text, to which another can be added.
 func (p piece) open() bool { return !p.Call && p.Signature == "" && p.Raw == "" }
 
-// Answer returns the whole answer. Its content decides what it is, before the
-// server's word does.
+// Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
 	finish := s.finishReason()
 	answer := s.Finished(finish, s.finish)
@@ -219,9 +202,7 @@ func (s *assembly) Answer() inference.Answer {
 		answer.Message.ToolCalls = nil
 		return answer
 	}
-	if m, err := keep(answer.Message, s.pieces); err == nil {
-		answer.Message = m
-	}
+	answer.Message = keep(answer.Message, s.pieces)
 	return answer
 }
 
@@ -237,15 +218,97 @@ func (s *assembly) finishReason() domain.FinishReason {
 		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
 		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
 		return domain.FinishContentFilter
-	case genai.FinishReasonStop, unnamed:
-		if s.calls > 0 {
-			return domain.FinishToolCalls
-		}
+	}
+	switch {
+	case s.calls > 0:
+		return domain.FinishToolCalls
+	case s.finish == string(genai.FinishReasonStop) || s.finish == unnamed:
 		return domain.FinishStop
-	default:
-		if s.calls > 0 {
-			return domain.FinishToolCalls
-		}
-		return domain.FinishOther
+	}
+	return domain.FinishOther
+}
+
+// reply is a piece of an answer, or a whole one: they have the same form.
+type reply struct {
+	Candidates []candidate `json:"candidates"`
+	Feedback   struct {
+		BlockReason wire.Text `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage usage           `json:"usageMetadata"`
+	Model wire.Text       `json:"modelVersion"`
+	ID    wire.Text       `json:"responseId"`
+	Error json.RawMessage `json:"error"`
+}
+
+func (r reply) Failed() bool { return wire.Present(r.Error) }
+
+type candidate struct {
+	Index   int `json:"index"`
+	Content struct {
+		Parts []json.RawMessage `json:"parts"`
+	} `json:"content"`
+	FinishReason  wire.Text `json:"finishReason"`
+	FinishMessage wire.Text `json:"finishMessage"`
+}
+
+// part is a part of the model's content, as far as it is understood.
+type part struct {
+	Text      wire.Text  `json:"text"`
+	Thought   bool       `json:"thought"`
+	Signature wire.Text  `json:"thoughtSignature"`
+	Call      *calledFor `json:"functionCall"`
+}
+
+type calledFor struct {
+	ID           wire.Text       `json:"id"`
+	Name         wire.Text       `json:"name"`
+	Args         json.RawMessage `json:"args"`
+	Partial      json.RawMessage `json:"partialArgs"`
+	WillContinue json.RawMessage `json:"willContinue"`
+}
+
+// unfinished reports whether the arguments come in pieces.
+func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Present(c.WillContinue) }
+
+// arguments are the call's as they came. A call without any has none to give.
+func (c calledFor) arguments() string {
+	if len(c.Args) == 0 || wire.IsNull(c.Args) {
+		return "{}"
+	}
+	return string(c.Args)
+}
+
+// same reports whether a part as it came and as it would be written say the same.
+func same(raw json.RawMessage, again modelPart) bool {
+	encoded, err := marshal(again)
+	var came, written any
+	return err == nil && json.Unmarshal(raw, &came) == nil && json.Unmarshal(encoded, &written) == nil && reflect.DeepEqual(came, written)
+}
+
+// usage is what the API reports.
+type usage struct {
+	Prompt     wire.Count `json:"promptTokenCount"`
+	ToolUse    wire.Count `json:"toolUsePromptTokenCount"`
+	Cached     wire.Count `json:"cachedContentTokenCount"`
+	Candidates wire.Count `json:"candidatesTokenCount"`
+	Thoughts   wire.Count `json:"thoughtsTokenCount"`
+	Total      wire.Count `json:"totalTokenCount"`
+}
+
+// domain normalises: what tools of the provider's own read is part of input,
+// thoughts are part of output. The API counts both beside prompt and
+// candidates; where a server counts them inside, its total tells.
+func (u usage) domain() domain.Usage {
+	input, output := u.Prompt+u.ToolUse, u.Candidates+u.Thoughts
+	switch u.Total {
+	case input + output:
+	case u.Prompt + output:
+		input = u.Prompt
+	case input + u.Candidates:
+		output = max(u.Candidates, u.Thoughts)
+	}
+	return domain.Usage{
+		InputTokens: int64(input), OutputTokens: int64(output),
+		CacheReadTokens: int64(u.Cached), ReasoningTokens: int64(u.Thoughts),
 	}
 }

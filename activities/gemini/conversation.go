@@ -16,13 +16,11 @@ import (
 	"everstep/domain"
 )
 
-// beginning stands where a conversation would begin with the model's word,
-// which the API does not take.
+// beginning stands where a conversation would begin with the model's word, which the API refuses.
 const beginning = "(What came before is not shown.)"
 
-// A conversation is what the API gets to read: contents of the user and of the
-// model in turns. Each content with calls is followed by one with their
-// results, in the order of the calls, and with nothing else.
+// A conversation is contents of the user and of the model in turns. Each with calls is
+// followed by one with their results, in the same order, and nothing else.
 type conversation struct {
 	system   []*genai.Part
 	contents []*content
@@ -30,13 +28,10 @@ type conversation struct {
 	// vouched says that the model wants a signature on calls.
 	vouched bool
 	pairs   wire.Pairing
-	// asked are the last calls, sent and names the ids and names under which
-	// they were sent, and results is where their results go.
-	asked    []domain.ToolCall
-	sent     []string
-	names    []string
-	answered []bool
-	results  *content
+	// sent and names are the ids and names under which the last calls were sent,
+	// and results is where their results go.
+	sent, names []string
+	results     *content
 }
 
 type content struct {
@@ -61,10 +56,8 @@ func converse(call inference.Call) (*conversation, error) {
 	}
 	if c.contents[0].Role == genai.RoleModel {
 		part, err := marshal(genai.Part{Text: beginning})
-		if err != nil {
-			return nil, err
-		}
 		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []json.RawMessage{part}})
+		return c, err
 	}
 	return c, nil
 }
@@ -78,8 +71,7 @@ func (c *conversation) instruct(text string) {
 func (c *conversation) add(index int, m domain.Message) error {
 	switch m.Role {
 	case domain.RoleSystem, domain.RoleDeveloper:
-		// The API has one place for instructions. One that comes later is said
-		// where it was given.
+		// There is one place for instructions: a later one is said where it was given.
 		if len(c.contents) == 0 {
 			c.instruct(m.Text())
 			return nil
@@ -119,14 +111,14 @@ func (c *conversation) say(role string, parts []json.RawMessage) *content {
 
 // model adds what the model said: as it came, or else put together again.
 func (c *conversation) model(index int, m domain.Message) error {
-	ids := recordedIDs(m.ToolCalls)
+	ids := each(m.ToolCalls, func(c domain.ToolCall) string { return c.ID })
 	parts, err := kept(m)
 	if err != nil {
 		return err
 	}
-	names := namesOf(m.ToolCalls, named)
+	names := each(m.ToolCalls, func(c domain.ToolCall) string { return named(c.Name) })
 	if parts == nil {
-		names = namesOf(m.ToolCalls, callable)
+		names = each(m.ToolCalls, func(c domain.ToolCall) string { return callable(c.Name) })
 		if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}
@@ -141,7 +133,8 @@ func (c *conversation) model(index int, m domain.Message) error {
 	if said.closed = len(m.ToolCalls) > 0; !said.closed {
 		return nil
 	}
-	c.asked, c.sent, c.names, c.answered = m.ToolCalls, ids, names, make([]bool, len(ids))
+	c.pairs.Await(m.ToolCalls, ids)
+	c.sent, c.names = ids, names
 	c.results = &content{Role: genai.RoleUser, Parts: make([]json.RawMessage, len(ids)), closed: true}
 	c.contents = append(c.contents, c.results)
 	for k := range ids {
@@ -152,43 +145,21 @@ func (c *conversation) model(index int, m domain.Message) error {
 	return nil
 }
 
-func namesOf(calls []domain.ToolCall, name func(string) string) []string {
-	names := make([]string, len(calls))
+func each(calls []domain.ToolCall, of func(domain.ToolCall) string) []string {
+	out := make([]string, len(calls))
 	for k, call := range calls {
-		names[k] = name(call.Name)
+		out[k] = of(call)
 	}
-	return names
+	return out
 }
 
-func recordedIDs(calls []domain.ToolCall) []string {
-	ids := make([]string, len(calls))
-	for k, call := range calls {
-		ids[k] = call.ID
-	}
-	return ids
-}
-
-// result puts a result in its call's place: that of the first call with its id
-// that has none yet, else of the first call that has none.
+// result puts a result in its call's place.
 func (c *conversation) result(r domain.ToolResult) error {
-	found := -1
-	for k, call := range c.asked {
-		if c.answered[k] {
-			continue
-		}
-		if call.ID == r.CallID {
-			found = k
-			break
-		}
-		if found < 0 {
-			found = k
-		}
-	}
-	if found < 0 {
+	k := c.pairs.Next(r.CallID)
+	if k < 0 {
 		return errors.New("is the result of no call")
 	}
-	c.answered[found] = true
-	return c.answer(found, r)
+	return c.answer(k, r)
 }
 
 // answer writes the result of a call.
@@ -204,19 +175,27 @@ func (c *conversation) answer(k int, r domain.ToolResult) error {
 	return err
 }
 
-// userParts writes what a user's message holds. A text that is empty is left
-// out: the API refuses it.
+// userParts writes what a user's message holds, but for empty texts, which the API refuses.
 func userParts(m domain.Message) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for i, p := range m.Parts {
-		if p.Type == domain.PartText && p.Text == "" {
-			continue
+		var part genai.Part
+		var encoded []byte
+		var err error
+		switch p.Type {
+		case domain.PartText:
+			if p.Text == "" {
+				continue
+			}
+			part.Text = p.Text
+		case domain.PartImage, domain.PartFile, domain.PartAudio:
+			part, err = media(p)
+		default:
+			err = fmt.Errorf("is of type %s, which a user cannot say; leave it out", p.Type)
 		}
-		part, err := userPart(p)
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", i, err)
+		if err == nil {
+			encoded, err = marshal(part)
 		}
-		encoded, err := marshal(part)
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
@@ -225,19 +204,7 @@ func userParts(m domain.Message) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-func userPart(p domain.Part) (genai.Part, error) {
-	switch p.Type {
-	case domain.PartText:
-		return genai.Part{Text: p.Text}, nil
-	case domain.PartImage, domain.PartFile, domain.PartAudio:
-		return media(p)
-	case domain.PartReasoning:
-	}
-	return genai.Part{}, fmt.Errorf("is of type %s, which a user cannot say; leave it out", p.Type)
-}
-
-// media sends data along, and what has a URL by its name: that of an uploaded
-// file, or of anything that the server may fetch.
+// media sends data along, and what has a URL by its name: an uploaded file's, or any.
 func media(p domain.Part) (genai.Part, error) {
 	if mediaType, data, ok := dataURL(p.URL); ok && len(p.Data) == 0 {
 		p.Data = data

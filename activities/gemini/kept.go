@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -8,12 +9,11 @@ import (
 	"everstep/domain"
 )
 
-// unsigned stands on the first call of a content that is not the model's own,
-// where the model wants a signature. It is Google's word for that case.
+// unsigned is Google's word for a first call that is not the model's own and wants a signature.
 const unsigned = "skip_thought_signature_validator"
 
-// An opaque is the opaque value of a reasoning part, by its name told from what
-// other providers keep there. It is recorded and must never change.
+// An opaque is the opaque value of a reasoning part, told from others' by its name. It is
+// recorded and must never change.
 type opaque struct {
 	Layout *layout `json:"gemini_content"`
 }
@@ -56,23 +56,18 @@ func words(m domain.Message) (of domain.Digest, text, thought string) {
 	return domain.DigestOf(all...), text, thought
 }
 
-// keep adds the layout to a message, unless it would be written the same
-// without one.
-func keep(m domain.Message, pieces []piece) (domain.Message, error) {
+// keep adds the layout to a message, unless it would be written the same without one.
+func keep(m domain.Message, pieces []piece) domain.Message {
 	if plain(pieces) {
-		return m, nil
+		return m
 	}
 	of, _, _ := words(m)
-	encoded, err := marshal(opaque{&layout{Of: of, Pieces: pieces}})
-	if err != nil {
-		return m, err
-	}
+	encoded, _ := marshal(opaque{&layout{Of: of, Pieces: pieces}}) // texts and numbers cannot fail
 	m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
-	return m, nil
+	return m
 }
 
-// plain reports whether the pieces are a text and then calls, with nothing to
-// keep. Thinking that is not signed need not go back.
+// plain reports whether the pieces are a text and then calls, with no signature to keep.
 func plain(pieces []piece) bool {
 	called := false
 	for _, p := range pieces {
@@ -95,8 +90,7 @@ func layoutOf(m domain.Message) *layout {
 	return nil
 }
 
-// kept returns the parts of the model's content as they came. None: they are
-// not known, or the message was changed since.
+// kept returns the parts as they came. None: they are not known, or the message was changed since.
 func kept(m domain.Message) ([]json.RawMessage, error) {
 	found := layoutOf(m)
 	of, text, thought := words(m)
@@ -104,7 +98,7 @@ func kept(m domain.Message) ([]json.RawMessage, error) {
 		return nil, nil
 	}
 	calls := m.ToolCalls
-	out := make([]json.RawMessage, 0, len(found.Pieces))
+	parts := make([]modelPart, 0, len(found.Pieces))
 	for _, p := range found.Pieces {
 		if p.Text < 0 || p.Text > len(text) || p.Thought < 0 || p.Thought > len(thought) || p.Call && len(calls) == 0 {
 			return nil, nil
@@ -119,20 +113,15 @@ func kept(m domain.Message) ([]json.RawMessage, error) {
 			part.Text = new(text[:p.Text])
 		}
 		text, thought = text[p.Text:], thought[p.Thought:]
-		if p.Raw != "" && json.Valid([]byte(p.Raw)) {
-			out = append(out, json.RawMessage(p.Raw))
-			continue
+		if json.Valid([]byte(p.Raw)) {
+			part.raw = json.RawMessage(p.Raw)
 		}
-		encoded, err := marshal(part)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, encoded)
+		parts = append(parts, part)
 	}
 	if text+thought != "" || len(calls) > 0 {
 		return nil, nil
 	}
-	return out, nil
+	return encodeParts(parts)
 }
 
 // modelPart is a part of the model's content, with the signature as it came:
@@ -142,6 +131,9 @@ type modelPart struct {
 	Thought   bool          `json:"thought,omitempty"`
 	Call      *functionCall `json:"functionCall,omitempty"`
 	Signature string        `json:"thoughtSignature,omitempty"`
+
+	// raw is the part as it came, where that is sent instead.
+	raw json.RawMessage
 }
 
 type functionCall struct {
@@ -150,8 +142,7 @@ type functionCall struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// written returns the parts of a message whose content is not known: the text,
-// and then the calls.
+// written returns the parts of a message whose content is not known: the text, then the calls.
 func written(m domain.Message, ids, names []string, vouched bool) ([]json.RawMessage, error) {
 	var parts []modelPart
 	if text := m.Text(); text != "" {
@@ -165,8 +156,15 @@ func written(m domain.Message, ids, names []string, vouched bool) ([]json.RawMes
 		}
 		parts = append(parts, part)
 	}
+	return encodeParts(parts)
+}
+
+func encodeParts(parts []modelPart) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, len(parts))
 	for i, part := range parts {
+		if out[i] = part.raw; out[i] != nil {
+			continue
+		}
 		var err error
 		if out[i], err = marshal(part); err != nil {
 			return nil, err
@@ -179,24 +177,18 @@ func calledWith(c domain.ToolCall, id string) *functionCall {
 	return &functionCall{ID: id, Name: named(c.Name), Args: arguments(c.Arguments)}
 }
 
-// named is a tool's name as it is sent: an empty one would be refused, even as
-// history.
+// named is a tool's name as it is sent: an empty one would be refused, even as history.
 func named(name string) string {
-	if name == "" {
-		return "unnamed"
-	}
-	return name
+	return cmp.Or(name, "unnamed")
 }
 
 // maxName is the longest name of a function that the API takes.
 const maxName = 64
 
-// callable is the name of a call that is not sent as it came: other models
-// invent names that the API refuses.
+// callable is the name of a call that is not sent as it came: others' may be refused.
 func callable(name string) string { return wire.ToolName(name, maxName, ".:") }
 
-// arguments are a call's as they are sent. The API takes an object only: what
-// is none, as other models write it, is shown inside of one.
+// arguments are a call's as they are sent: an object, or one that shows what is none.
 func arguments(text string) json.RawMessage {
 	data := json.RawMessage(text)
 	if strings.TrimSpace(text) == "" {
@@ -205,9 +197,6 @@ func arguments(text string) json.RawMessage {
 	if _, err := object(data); err == nil && !wire.IsNull(data) {
 		return data
 	}
-	wrapped, err := marshal(map[string]string{"invalid_arguments": text})
-	if err != nil {
-		return json.RawMessage("{}")
-	}
+	wrapped, _ := marshal(map[string]string{"invalid_arguments": text}) // a text cannot fail
 	return wrapped
 }

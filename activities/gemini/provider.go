@@ -1,31 +1,28 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"math"
 	"net/url"
-	"slices"
 	"strings"
+
+	"google.golang.org/genai"
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
 // Name is the provider's name in a model's full name, as in gemini/gemini-3-pro.
 const Name = "gemini"
 
-// Config says where the models are and with which key. It lives in the worker
-// and is never recorded. The zero value is Google's API without a key.
-type Config struct {
-	// Config is what all adapters share. An empty BaseURL is Google's own;
-	// another one is given up to but not including /models. The key goes into a
-	// header and never into the URL.
-	wire.Config
-}
-
 // New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*wire.Client, error) { return wire.New(API(), config.Config) }
+// The base URL goes up to, but does not include, /models.
+func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
 
 const (
 	generationConfig = "generationConfig"
@@ -42,7 +39,7 @@ func API() wire.API {
 		},
 		KeyParameter: "key",
 		Reserved:     []string{"contents", "model", "systemInstruction", "system_instruction", "tools"},
-		Bound:        tokenBound, CheckOptions: checkOptions, CheckFormat: checkFormat,
+		Options:      options, CheckFormat: checkFormat,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: path(call.Config.Model), Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
@@ -51,28 +48,18 @@ func API() wire.API {
 	}
 }
 
-// tokenBound reads the bound of the answer out of the options. Zero: none.
-func tokenBound(options domain.Metadata) (int64, error) {
-	own, _ := object(options[generationConfig])
-	return wire.Bound(own, maxOutputTokens, generationConfig+".")
-}
-
-// path is the method's below the base URL. A model's name with a slash says
-// what it is itself, as tunedModels/mine does.
+// path is the method's below the base URL. A name with a slash is a path itself, as
+// tunedModels/mine.
 func path(model string) string {
-	segments := strings.Split(strings.TrimSpace(model), "/")
-	if len(segments) == 1 {
-		segments = []string{"models", segments[0]}
+	model = strings.ReplaceAll(url.PathEscape(strings.TrimSpace(model)), "%2F", "/")
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
 	}
-	for i, s := range segments {
-		segments[i] = url.PathEscape(s)
-	}
-	return strings.Join(segments, "/") + ":streamGenerateContent"
+	return model + ":streamGenerateContent"
 }
 
-// generation is the first number in the name of a Gemini model. An alias for
-// the latest one counts as 3, the first for which the rules of today hold; zero
-// is a model of which nothing is known.
+// generation is the first number in a Gemini model's name; 3 for an alias of the latest, whose
+// rules hold today; zero: nothing is known of it.
 func generation(model string) int {
 	model = strings.ToLower(strings.TrimSpace(model))
 	model = model[strings.LastIndex(model, "/")+1:]
@@ -81,12 +68,7 @@ func generation(model string) int {
 		return 0
 	}
 	number := 0
-	for i, r := range rest {
-		if r < '0' || r > '9' || i > 2 {
-			break
-		}
-		number = number*10 + int(r-'0')
-	}
+	_, _ = fmt.Sscanf(rest, "%3d", &number)
 	if number == 0 && strings.HasSuffix(rest, "latest") {
 		return 3
 	}
@@ -96,36 +78,35 @@ func generation(model string) int {
 // formats are the fields of generationConfig that say what an answer must be.
 var formats = []string{"responseFormat", "responseJsonSchema", "responseMimeType", "responseSchema"}
 
-// checkOptions says what is wrong with the options of a model.
-func checkOptions(options domain.Metadata) error {
+// options says what is wrong with a model's options, or returns the bound of the answer they give.
+func options(given domain.Metadata) (bound int64, err error) {
 	for wrong, right := range map[string]string{"generation_config": generationConfig, "tool_config": toolConfig} {
-		if _, ok := options[wrong]; ok {
-			return domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
+		if _, ok := given[wrong]; ok {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
 		}
 	}
 	for _, key := range []string{generationConfig, toolConfig} {
-		if _, err := object(options[key]); err != nil {
-			return domain.Errorf(domain.Invalid, "options: %s is not an object", key)
+		if _, err := object(given[key]); err != nil {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not an object", key)
 		}
 	}
-	own, _ := object(options[generationConfig])
+	own, _ := object(given[generationConfig])
 	if _, ok := own["candidateCount"]; ok {
-		return domain.Errorf(domain.Invalid, "options: generationConfig.candidateCount is set by Everstep; leave it out")
+		return 0, domain.Errorf(domain.Invalid, "options: generationConfig.candidateCount is set by Everstep; leave it out")
 	}
-	tools, _ := object(options[toolConfig])
+	tools, _ := object(given[toolConfig])
 	calling, err := object(tools["functionCallingConfig"])
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig is not an object")
+		return 0, domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig is not an object")
 	}
 	if string(calling["streamFunctionCallArguments"]) == "true" {
-		return domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig.streamFunctionCallArguments is not supported; leave it out")
+		return 0, domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig.streamFunctionCallArguments is not supported; leave it out")
 	}
-	return nil
+	return wire.Bound(own, maxOutputTokens, generationConfig+".")
 }
 
-// checkFormat says why the API does not take a format: where the options give
-// one too, and from models before Gemini 3 beside tools. It takes schemas of any
-// type.
+// checkFormat says why a format is not taken: the options give one too, or an older model has
+// tools.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) error {
 	own, _ := object(config.Options[generationConfig])
 	for _, key := range formats {
@@ -150,26 +131,121 @@ func object(data json.RawMessage) (map[string]json.RawMessage, error) {
 	return out, err
 }
 
-// merge puts the fields of options over those of an encoded value, a null one
-// by leaving the field out.
+// merge puts options over the fields of a value, a null one by leaving the field out.
 func merge(base any, over map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
 	encoded, err := marshal(base)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := object(encoded)
+	err = json.Unmarshal(encoded, &fields)
+	maps.Copy(fields, over)
+	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return wire.IsNull(value) })
+	return fields, err
+}
+
+// encode returns the request's body. The options were checked.
+func encode(call inference.Call, bound int64) ([]byte, error) {
+	native := call.OutputMode == domain.OutputNative
+	if native && len(call.Tools) > 0 && generation(call.Config.Model) < 3 {
+		// These models refuse a format beside tools. For any JSON object the prompt says so.
+		if native = false; call.Format.Type == domain.FormatSchema {
+			call.System = output.Instruct(call.System, call.Format)
+		}
+	}
+	talk, err := converse(call)
 	if err != nil {
 		return nil, err
 	}
-	if fields == nil {
-		fields = make(map[string]json.RawMessage, len(over))
+	fields := map[string]any{"contents": talk.contents}
+	if len(talk.system) > 0 {
+		fields["systemInstruction"] = genai.Content{Parts: talk.system}
 	}
-	for _, key := range slices.Sorted(maps.Keys(over)) {
-		if wire.IsNull(over[key]) {
-			delete(fields, key)
-		} else {
-			fields[key] = over[key]
+	if len(call.Tools) > 0 {
+		fields["tools"] = []genai.Tool{{FunctionDeclarations: declarations(call.Tools)}}
+	}
+	for key, value := range call.Config.Options {
+		if !wire.IsNull(value) {
+			fields[key] = value
 		}
 	}
-	return fields, nil
+	generating, err := generating(call, native, bound)
+	if err != nil {
+		return nil, err
+	}
+	calling, err := calling(call)
+	if err != nil {
+		return nil, err
+	}
+	for key, own := range map[string]map[string]json.RawMessage{generationConfig: generating, toolConfig: calling} {
+		if fields[key] = own; len(own) == 0 {
+			delete(fields, key)
+		}
+	}
+	return marshal(fields)
+}
+
+// marshal encodes a value without the escapes that only matter inside of HTML.
+func marshal(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// generating is how the answer is to be made: as the definition says, with the options over it.
+func generating(call inference.Call, native bool, bound int64) (map[string]json.RawMessage, error) {
+	own, _ := object(call.Config.Options[generationConfig])
+	var config genai.GenerationConfig
+	if t := call.Config.Temperature; t != nil {
+		config.Temperature = new(float32(*t))
+	}
+	if t := call.Config.TopP; t != nil {
+		config.TopP = new(float32(*t))
+	}
+	if native {
+		switch f := call.Format; f.Type {
+		case domain.FormatJSON:
+			config.ResponseMIMEType = "application/json"
+		case domain.FormatSchema:
+			config.ResponseMIMEType, config.ResponseJsonSchema = "application/json", f.Schema
+		case domain.FormatText, "":
+		}
+	}
+	fields, err := merge(config, own)
+	if err == nil && bound > 0 {
+		fields[maxOutputTokens], err = marshal(min(bound, math.MaxInt32))
+	}
+	return fields, err
+}
+
+func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
+	out := make([]*genai.FunctionDeclaration, 0, len(tools))
+	for _, t := range tools {
+		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
+		if len(t.Schema) > 0 {
+			f.ParametersJsonSchema = t.Schema
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// calling says how the model is to use its tools: as the options have it, and so that it calls
+// the one that stands for the response format, or another. Empty: as it likes.
+func calling(call inference.Call) (map[string]json.RawMessage, error) {
+	own, _ := object(call.Config.Options[toolConfig])
+	var config genai.ToolConfig
+	if call.OutputTool != "" {
+		config.FunctionCallingConfig = &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny}
+		if len(call.Tools) == 1 {
+			config.FunctionCallingConfig.AllowedFunctionNames = []string{call.OutputTool}
+		}
+	}
+	if call.OutputTool != "" || len(call.Tools) == 0 {
+		// Names that may be called would be those of no tool.
+		delete(own, "functionCallingConfig")
+	}
+	return merge(config, own)
 }

@@ -32,6 +32,11 @@ func TestPartsStayTheCallers(t *testing.T) {
 func TestInputTokensCountAllThatIsSent(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("x", 400)
+	all := inference.Call{System: filler, OutputMode: domain.OutputNative, Format: domain.ResponseFormat{Schema: []byte(filler)}}
+	all.Messages, all.Tools = []domain.Message{domain.UserMessage(filler), domain.UserMessage(filler)}, []domain.ToolSpec{{Schema: []byte(filler)}, {Name: filler}}
+	require.Equal(t, 600+2*inference.Call{Messages: []domain.Message{{}}}.InputTokens(), all.InputTokens())
+	all.OutputMode = domain.OutputInstruction
+	require.Equal(t, 500+2*inference.Call{Messages: []domain.Message{{}}}.InputTokens(), all.InputTokens(), "it is in the system prompt")
 	bare := inference.Call{}
 	for name, call := range map[string]inference.Call{
 		"system":      {System: filler},
@@ -53,4 +58,36 @@ func TestErrorsAreBounded(t *testing.T) {
 	err := r.Error(domain.LLMConfig{Provider: "p", Model: "m"})
 	require.Less(t, len(err.Message), 1000)
 	require.NotContains(t, err.Message, "\n")
+}
+
+// TestReckon: what a provider did not tell is estimated, and marked so.
+func TestReckon(t *testing.T) {
+	t.Parallel()
+	call, said := inference.Call{System: strings.Repeat("x", 400)}, inference.PartialMessage("", strings.Repeat("x", 400))
+	input, output := call.InputTokens(), inference.OutputTokens(said)
+	require.Positive(t, output)
+	require.Zero(t, inference.OutputTokens(domain.Message{Role: domain.RoleAssistant}))
+	require.Equal(t, output, inference.OutputTokens(inference.PartialMessage(strings.Repeat("x", 400), "")))
+	require.Positive(t, inference.OutputTokens(domain.Message{ToolCalls: []domain.ToolCall{{Name: "f"}}}))
+	for name, test := range map[string]struct {
+		told domain.Usage
+		said domain.Message
+		want domain.Usage
+	}{
+		"all was told":          {domain.Usage{InputTokens: 1, OutputTokens: 2}, said, domain.Usage{InputTokens: 1, OutputTokens: 2}},
+		"nothing was told":      {domain.Usage{}, said, domain.Usage{InputTokens: input, OutputTokens: output, Estimated: true}},
+		"only input was told":   {domain.Usage{InputTokens: 1}, said, domain.Usage{InputTokens: 1, OutputTokens: output, Estimated: true}},
+		"only output was told":  {domain.Usage{OutputTokens: 2}, said, domain.Usage{InputTokens: input, OutputTokens: 2, Estimated: true}},
+		"nothing was said":      {domain.Usage{InputTokens: 1}, domain.Message{}, domain.Usage{InputTokens: 1}},
+		"estimated, at nothing": {domain.Usage{Estimated: true}, said, domain.Usage{Estimated: true}},
+		"estimated in part":     {domain.Usage{OutputTokens: 2, Estimated: true}, said, domain.Usage{InputTokens: input, OutputTokens: 2, Estimated: true}},
+	} {
+		require.Equal(t, test.want, call.Reckon(test.told, test.said), name)
+	}
+}
+
+func TestDeltaIsEmpty(t *testing.T) {
+	t.Parallel()
+	require.True(t, inference.Delta{}.IsEmpty())
+	require.False(t, inference.Delta{Tool: "f"}.IsEmpty())
 }

@@ -2,15 +2,14 @@ package inference
 
 import (
 	"context"
+	"strings"
 
 	"everstep/domain"
 )
 
-// A Provider speaks one API of language models. It is used by many activities
-// at once and keeps no state between calls that decides anything.
+// A Provider speaks one API of language models, to many at once, without state that decides.
 type Provider interface {
-	// Check says whether the model can be used at all, as far as that can be
-	// told without a request. It is asked before an execution begins.
+	// Check says whether the model can be used, as far as can be told without a request.
 	Check(ctx context.Context, config domain.LLMConfig) error
 	// MinOutputTokens is the smallest bound of an answer that it accepts.
 	MinOutputTokens() int64
@@ -23,11 +22,9 @@ type Provider interface {
 	Infer(ctx context.Context, call Call, emit func(Delta)) (Answer, error)
 }
 
-// A Formatter is a provider whose API takes response formats. One that is none
-// is never told of a format.
+// A Formatter is a provider whose API takes response formats. Others are never told of one.
 type Formatter interface {
-	// CheckFormat says why the API does not take a format that can be checked,
-	// beside tools where there are any; nil where it does.
+	// CheckFormat says why the API does not take a format, beside tools where there are any, or nil.
 	CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
 }
 
@@ -47,16 +44,13 @@ type Call struct {
 	OutputTool string
 	// MaxOutputTokens bounds the answer. Zero leaves it to the provider.
 	MaxOutputTokens int64
-	// Summary means that the call sums up a part of the conversation and does
-	// not go on with it: Messages is then one message that asks for that.
+	// Summary means that Messages is one message that asks to sum up a part of the conversation.
 	Summary bool
-	// Inference counts the inferences that the conversation has completed; of a
-	// summary, the summaries.
+	// Inference counts the completed inferences of the conversation; of a summary, the summaries.
 	Inference int
 	// Attempt counts the tries of this inference from 1, over all activities.
 	Attempt int
-	// Sent is called just before the first byte of the request may leave. It
-	// may be nil.
+	// Sent is called just before the first byte of the request may leave. It may be nil.
 	Sent func()
 }
 
@@ -64,8 +58,8 @@ type Call struct {
 type Answer struct {
 	Message  domain.Message
 	Response domain.Response
-	// Partial means that the answer was cut off: its message has text and
-	// reasoning as far as they came, and no tool calls.
+	// Partial means that the answer was cut off: it has text and reasoning as far as they
+	// came, and no calls.
 	Partial bool
 }
 
@@ -79,3 +73,70 @@ type Delta struct {
 
 // IsEmpty reports whether nothing has arrived.
 func (d Delta) IsEmpty() bool { return d == Delta{} }
+
+// AssistantMessage returns a model's message of the parts that are not empty, in valid UTF-8.
+func AssistantMessage(reasoning []domain.Part, text string, calls []domain.ToolCall) domain.Message {
+	m := domain.Message{Role: domain.RoleAssistant}
+	for _, p := range reasoning {
+		p.Text = clean(p.Text)
+		m.Parts = append(m.Parts, p)
+	}
+	if text != "" {
+		m.Parts = append(m.Parts, domain.Part{Type: domain.PartText, Text: clean(text)})
+	}
+	for _, c := range calls {
+		m.ToolCalls = append(m.ToolCalls, domain.ToolCall{ID: clean(c.ID), Name: clean(c.Name), Arguments: clean(c.Arguments)})
+	}
+	return m
+}
+
+// PartialMessage returns the message of an answer that was cut off: without calls, none of
+// which may run, and what a provider wants back, which is only good when whole.
+func PartialMessage(reasoning, text string) domain.Message {
+	var parts []domain.Part
+	if reasoning != "" {
+		parts = []domain.Part{{Type: domain.PartReasoning, Text: reasoning}}
+	}
+	return AssistantMessage(parts, text, nil)
+}
+
+// clean replaces what is not UTF-8.
+func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// InputTokens estimates what the call's request takes.
+func (c Call) InputTokens() int64 {
+	tokens := domain.EstimateText(c.System)
+	if c.OutputMode == domain.OutputNative {
+		tokens += domain.EstimateText(string(c.Format.Schema))
+	}
+	for _, m := range c.Messages {
+		tokens += domain.EstimateTokens(m)
+	}
+	for _, t := range c.Tools {
+		tokens += domain.EstimateText(t.Name + t.Description + string(t.Schema))
+	}
+	return tokens
+}
+
+// OutputTokens estimates what a message took to write.
+func OutputTokens(m domain.Message) int64 {
+	if len(m.Parts) == 0 && len(m.ToolCalls) == 0 {
+		return 0
+	}
+	return domain.EstimateTokens(m)
+}
+
+// Reckon completes a usage that was reported in part or not at all: estimated, not zero.
+func (c Call) Reckon(reported domain.Usage, m domain.Message) domain.Usage {
+	usage := reported
+	if usage.Estimated && usage.TotalTokens() == 0 {
+		return usage // somebody has estimated it, at nothing
+	}
+	if usage.InputTokens == 0 {
+		usage.InputTokens, usage.Estimated = c.InputTokens(), true
+	}
+	if usage.OutputTokens == 0 && OutputTokens(m) > 0 {
+		usage.OutputTokens, usage.Estimated = OutputTokens(m), true
+	}
+	return usage
+}

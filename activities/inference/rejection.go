@@ -1,9 +1,11 @@
 package inference
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,30 +13,27 @@ import (
 	"everstep/domain"
 )
 
-// A Rejection is what a provider said instead of an answer: with an HTTP
-// status, or inside a response of status 200.
+// A Rejection is what a provider said instead of an answer, be it with status 200.
 type Rejection struct {
 	// Status is the HTTP status, or the one named in the body. Zero: none.
 	Status int
-	// Code, Type, Param and Message are the provider's words. Message must be
-	// free of keys: it is shown.
+	// Code, Type, Param and Message are the provider's words. Message is shown: no keys in it.
 	Code, Type, Param, Message string
 	// Hint is more of the provider's words, read to understand and not shown.
 	Hint string
 	// RequestID is the provider's id of the request, where the body names it.
 	RequestID string
-	// Server is the base URL that was asked, with nothing secret in it. Empty:
-	// it is not told.
+	// Server is the base URL that was asked, with nothing secret in it. Empty: it is not told.
 	Server string
 	// RetryAfter is the delay that the provider asked for.
 	RetryAfter time.Duration
 	// Asked means that it asked for a delay, be it of zero.
 	Asked bool
-	// Begun means that the provider had begun to answer, so that the attempt
-	// may be billed whatever it says.
+	// Begun means that an answer had begun, so that the attempt may be billed whatever it says.
 	Begun bool
-	// Again is the provider's own word on whether to try again.
-	Again Advice
+	// ShouldRetry is the header by which Anthropic and OpenAI say whether the same request may
+	// succeed: true or false. All else says nothing.
+	ShouldRetry string
 }
 
 // maxShown bounds how much of a provider's message is shown.
@@ -58,9 +57,9 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 	case r.overflow():
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the conversation exceeds the context of model %s%s", config.Provider, config.Model, r.said())
 	case r.auth():
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s%s; check the key that the worker has", config.Provider, r.refusal(), r.behind())
+		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s%s; check the key that the worker has", config.Provider, r.refusal(), r.at(", at ", ""))
 	case r.notFound():
-		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s %s%s; check the model's name and the base URL", config.Provider, config.Model, r.place(), r.said())
+		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s %s%s; check the model's name and the base URL", config.Provider, config.Model, r.at("at ", "there"), r.said())
 	case r.has("tool_use_failed"):
 		err := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: the model wrote a tool call that the provider could not read%s", config.Provider, r.said())
 		err.Billed = true
@@ -94,18 +93,11 @@ func (r Rejection) kind() domain.Kind {
 const statusCancelled = 499
 
 func (r Rejection) summary() string {
-	switch r.kind() {
-	case domain.Throttled:
-		return "too many requests" + r.status()
-	case domain.Unavailable:
-		return "the provider failed" + r.status()
-	case domain.Invalid, domain.Denied, domain.TooLarge, domain.Internal:
-	}
-	return "the provider refused the request" + r.status()
+	words := map[domain.Kind]string{domain.Throttled: "too many requests", domain.Unavailable: "the provider failed"}
+	return cmp.Or(words[r.kind()], "the provider refused the request") + r.status()
 }
 
-// refusal is what to show of a refused key: providers repeat a part of it,
-// but not where the key is good and the right is what lacks.
+// refusal is what to show of a refused key, a part of which providers repeat where it is wrong.
 func (r Rejection) refusal() string {
 	if r.Status == http.StatusForbidden {
 		return r.status() + r.said()
@@ -113,20 +105,12 @@ func (r Rejection) refusal() string {
 	return r.status()
 }
 
-// behind names the server after what it said, where it is known.
-func (r Rejection) behind() string {
+// at names the server after some words, where it is known, else gives others.
+func (r Rejection) at(words, unknown string) string {
 	if r.Server == "" {
-		return ""
+		return unknown
 	}
-	return ", at " + r.Server
-}
-
-// place is where the model was looked for.
-func (r Rejection) place() string {
-	if r.Server == "" {
-		return "there"
-	}
-	return "at " + r.Server
+	return words + r.Server
 }
 
 func (r Rejection) status() string {
@@ -138,10 +122,7 @@ func (r Rejection) status() string {
 
 // said is the provider's message, bounded, with the parameter it names.
 func (r Rejection) said() string {
-	message := strings.Join(strings.Fields(clean(r.Message)), " ")
-	if message == "" {
-		message = r.Code
-	}
+	message := cmp.Or(strings.Join(strings.Fields(clean(r.Message)), " "), r.Code)
 	if message == "" {
 		return ""
 	}
@@ -156,65 +137,35 @@ func (r Rejection) said() string {
 
 // has reports whether the code or the type contains one of the words.
 func (r Rejection) has(words ...string) bool {
-	return contains(strings.ToLower(r.Code+"\n"+r.Type), words)
+	return containsAny(r.Code+"\n"+r.Type, words)
 }
 
 // says reports whether the message, or what is behind it, contains one of the texts.
 func (r Rejection) says(texts ...string) bool {
-	return contains(strings.ToLower(r.Message+"\n"+r.Hint), texts)
+	return containsAny(r.Message+"\n"+r.Hint, texts)
 }
 
-func contains(text string, any []string) bool {
-	for _, a := range any {
-		if strings.Contains(text, a) {
-			return true
-		}
-	}
-	return false
+func containsAny(text string, some []string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(some, func(one string) bool { return strings.Contains(text, one) })
 }
 
-// gateway reports whether a status is the word of something before the model,
-// which may have done its work all the same.
+// gateway reports whether a status is of something before the model, which may have done its work.
 func gateway(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout || status >= 520 && status <= 524
 }
 
-// An Advice is a provider's word on whether to try again, beside the status.
-type Advice string
-
-const (
-	// AdviceNone: it says nothing, so the status decides.
-	AdviceNone Advice = ""
-	// AdviceRetry: the same request may succeed, whatever the status.
-	AdviceRetry Advice = "retry"
-	// AdviceGiveUp: the same request fails again, whatever the status.
-	AdviceGiveUp Advice = "give_up"
-)
-
-// AdviceOf reads the header in which Anthropic, and OpenAI to its own SDKs, say
-// it. What is neither true nor false says nothing.
-func AdviceOf(header http.Header) Advice {
-	switch strings.ToLower(strings.TrimSpace(header.Get("X-Should-Retry"))) {
-	case "true":
-		return AdviceRetry
-	case "false":
-		return AdviceGiveUp
-	}
-	return AdviceNone
-}
-
-// heed follows the provider's advice where nothing is known but a status. An
-// error whose code says what happened stays as it is: no advice makes a try of
-// what is about money, a key, a model's name, a filter, or the length of the
-// conversation.
+// heed follows the provider's advice where nothing is known but a status. Where a code says
+// what happened, no advice makes a try of it.
 func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Error {
+	advice := strings.ToLower(strings.TrimSpace(r.ShouldRetry))
 	switch {
-	case err.Code != "" || r.Again == AdviceNone:
-	case r.Again == AdviceRetry && err.Kind == domain.Invalid:
+	case err.Code != "":
+	case advice == "true" && err.Kind == domain.Invalid:
 		err.Kind = domain.Unavailable
-	case r.Again == AdviceGiveUp && err.Kind == domain.Throttled:
+	case advice == "false" && err.Kind == domain.Throttled:
 		return domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: there are too many requests, and the provider says that waiting does not help%s", config.Provider, r.said())
-	case r.Again == AdviceGiveUp && err.Kind == domain.Unavailable:
+	case advice == "false" && err.Kind == domain.Unavailable:
 		return domain.CodedErrorf(domain.Denied, domain.CodeGivenUp, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
 	}
 	return err
@@ -223,8 +174,7 @@ func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Erro
 // The words that providers use, found in recorded traffic and their public
 // documentation. All are compared in lower case.
 
-// quota reports whether it is about money rather than pace: waiting a while
-// does not help.
+// quota reports whether it is about money rather than pace: waiting does not help.
 func (r Rejection) quota() bool {
 	switch r.Status {
 	case http.StatusPaymentRequired:
@@ -300,13 +250,11 @@ const maxAsked = 30 * 24 * time.Hour
 // are found: milliseconds before seconds before a date. What cannot be read or
 // is negative counts as not asked for.
 func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
-	for _, form := range []struct {
-		name string
-		unit time.Duration
-	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		if delay, ok := Delay(header.Get(form.name), form.unit); ok {
-			return delay, true
-		}
+	if delay, ok := Delay(header.Get("Retry-After-Ms"), time.Millisecond); ok {
+		return delay, true
+	}
+	if delay, ok := Delay(header.Get("Retry-After"), time.Second); ok {
+		return delay, true
 	}
 	if at, err := http.ParseTime(strings.TrimSpace(header.Get("Retry-After"))); err == nil {
 		return min(max(at.Sub(now), 0), maxAsked), true

@@ -30,6 +30,7 @@ func TestRetryAfter(t *testing.T) {
 		"negative":               {http.Header{"Retry-After": {"-5"}}, 0, false},
 		"no number":              {http.Header{"Retry-After": {"NaN"}}, 0, false},
 		"a day":                  {http.Header{"Retry-After": {"86400"}}, 24 * time.Hour, true},
+		"for years":              {http.Header{"Retry-After": {"1e9"}}, 30 * 24 * time.Hour, true},
 		"for ever":               {http.Header{"Retry-After": {"1e300"}}, 30 * 24 * time.Hour, true},
 		"beyond numbers":         {http.Header{"Retry-After": {"1e999"}}, 30 * 24 * time.Hour, true},
 	}

@@ -12,16 +12,10 @@ import (
 	"everstep/domain"
 )
 
-// The words for what has become of a response.
-const (
-	statusCompleted  = "completed"
-	statusIncomplete = "incomplete"
-	statusFailed     = "failed"
-	statusCancelled  = "cancelled"
-)
+// statusIncomplete is what has become of a response, or an item, that was cut.
+const statusIncomplete = "incomplete"
 
-// event is one of a stream's, as far as it is read. Kinds that are not known
-// are passed over.
+// event is one of a stream's, as far as it is read. Others are passed over.
 type event struct {
 	Type     wire.Text       `json:"type"`
 	Response json.RawMessage `json:"response"`
@@ -39,8 +33,8 @@ type response struct {
 	Status     wire.Text         `json:"status"`
 	Error      json.RawMessage   `json:"error"`
 	Output     []json.RawMessage `json:"output"`
-	Usage      *usage            `json:"usage"`
-	Incomplete *struct {
+	Usage      wire.Usage        `json:"usage"`
+	Incomplete struct {
 		Reason wire.Text `json:"reason"`
 	} `json:"incomplete_details"`
 }
@@ -121,14 +115,10 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 
 // think shows reasoning, the parts of a summary apart.
 func (s *assembly) think(piece event) {
-	if s.summary == nil {
-		s.summary = make(map[wire.Count]wire.Count)
-	}
-	if last, ok := s.summary[piece.Output]; ok && last != piece.Summary {
-		s.Reasoning(int(piece.Output), paragraph)
-	}
-	if _, ok := s.summary[piece.Output]; !ok {
+	if last, ok := s.summary[piece.Output]; !ok {
 		s.Hold(perItem)
+	} else if last != piece.Summary {
+		s.Reasoning(int(piece.Output), paragraph)
 	}
 	s.summary[piece.Output] = piece.Summary
 	s.Reasoning(int(piece.Output), string(piece.Delta))
@@ -137,13 +127,10 @@ func (s *assembly) think(piece event) {
 // begin takes what is known of an answer from the start.
 func (s *assembly) begin(r response) {
 	s.ID, s.Model = cmp.Or(s.ID, string(r.ID)), cmp.Or(string(r.Model), s.Model)
-	if r.Usage != nil {
-		s.Report(r.Usage.domain())
-	}
+	s.Report(r.Usage.Domain())
 }
 
-// end takes the whole response. The kind of the event says what has become of
-// it where the response does not.
+// end takes the whole response. The event's kind says what became of it where it does not itself.
 func (s *assembly) end(data []byte, status string) error {
 	var r response
 	if json.Unmarshal(data, &r) != nil {
@@ -154,14 +141,12 @@ func (s *assembly) end(data []byte, status string) error {
 	switch {
 	case wire.Present(r.Error):
 		return s.failed(r.Error)
-	case status == statusFailed, status == statusCancelled:
+	case status == "failed", status == "cancelled":
 		return s.failed(data)
-	case status != statusCompleted && status != statusIncomplete:
+	case status != "completed" && status != statusIncomplete:
 		return s.Malformed("the response does not say that it is completed", data)
 	}
-	if r.Incomplete != nil {
-		s.reason = string(r.Incomplete.Reason)
-	}
+	s.reason = string(r.Incomplete.Reason)
 	s.items = s.final(r.Output)
 	if len(s.items) == 0 && s.Partial().Message.Text() != "" {
 		return s.Malformed("the response has ended without the text that came before", data)
@@ -189,9 +174,8 @@ func (s *assembly) show() {
 	}
 }
 
-// final is the items of the answer: those of the end, and where it has none,
-// those that were done. Reasoning is encrypted anew for each; the API wants
-// that back which came first.
+// final is the items of the answer: those of the end, else those that were done. Reasoning is
+// encrypted anew for each; the API wants that back which came first.
 func (s *assembly) final(output []json.RawMessage) []item {
 	items := make([]item, 0, max(len(output), len(s.done)))
 	if len(output) == 0 {
@@ -219,8 +203,7 @@ func (s *assembly) final(output []json.RawMessage) []item {
 // paragraph stands between the parts of a summary.
 const paragraph = "\n\n"
 
-// Answer returns the whole answer. Its items decide what it is, before the
-// API's word does. Of items of other types nothing is read.
+// Answer returns the whole answer. Its items decide what it is, before the API's word does.
 func (s *assembly) Answer() inference.Answer {
 	out := wire.Draft{ID: s.ID, RequestID: s.RequestID, Model: s.Model, Usage: s.Usage}
 	var refused, cut bool
@@ -247,19 +230,14 @@ func (s *assembly) Answer() inference.Answer {
 			if k < last {
 				out.Keep(before, "", mark{Type: itemCall}.json())
 			}
-			id := i.CallID
-			if id == "" {
-				id = i.ID
-			}
-			out.Call(wire.Piece{Index: k, ID: string(id), Name: string(i.Name), Arguments: string(i.Arguments)})
+			out.Call(wire.Piece{Index: k, ID: string(cmp.Or(i.CallID, i.ID)), Name: string(i.Name), Arguments: string(i.Arguments)})
 		}
 	}
 	cut = cut || s.status == statusIncomplete || out.Cut(s.Bound)
 	return out.Finished(s.finishReason(cut, out.Called(), refused), s.reason)
 }
 
-// finishReason says why the model stopped. Nothing that was cut counts as whole,
-// whatever cut it.
+// finishReason says why the model stopped. Nothing that was cut counts as whole.
 func (s *assembly) finishReason(cut, calls, refused bool) domain.FinishReason {
 	switch {
 	case s.reason == "content_filter":
@@ -274,11 +252,10 @@ func (s *assembly) finishReason(cut, calls, refused bool) domain.FinishReason {
 	return domain.FinishStop
 }
 
-// lastPart is the place of the last item that becomes a part: calls behind it
-// need no mark.
+// lastPart is the place of the last item that becomes a part: calls behind it need no mark.
 func (s *assembly) lastPart() int {
-	for k := len(s.items) - 1; k >= 0; k-- {
-		if i := s.items[k]; i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
+	for k, i := range slices.Backward(s.items) {
+		if i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
 			return k
 		}
 	}
@@ -308,39 +285,12 @@ func (i item) thoughts() string {
 	return i.Content.join(paragraph)
 }
 
-// usage is what the API reports.
-type usage struct {
-	Input        wire.Count `json:"input_tokens"`
-	Output       wire.Count `json:"output_tokens"`
-	Total        wire.Count `json:"total_tokens"`
-	InputDetails struct {
-		Cached     wire.Count `json:"cached_tokens"`
-		CacheWrite wire.Count `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
-	OutputDetails struct {
-		Reasoning wire.Count `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-func (u usage) domain() domain.Usage {
-	return wire.Consistent(domain.Usage{
-		InputTokens:      int64(u.Input),
-		OutputTokens:     int64(u.Output),
-		CacheReadTokens:  int64(u.InputDetails.Cached),
-		CacheWriteTokens: int64(u.InputDetails.CacheWrite),
-		ReasoningTokens:  int64(u.OutputDetails.Reasoning),
-	}, int64(u.Total))
-}
-
-// failed is the error that came in place of an answer: the event's, or the
-// response's own. It may have been billed. No status says what kind it is of,
-// so the API's own codes do where asking again would end the same.
+// failed is the error that came in place of an answer. No status says of what kind, so the
+// API's codes do where asking again would end the same.
 func (s *assembly) failed(data []byte) error {
-	err := s.Inner(data)
-	typed := domain.AsError(err)
-	r := wire.ParseRejection(data)
+	typed, r := s.Inner(data), wire.ParseRejection(data)
 	if typed.Kind != domain.Unavailable || typed.Code != "" || r.Status != 0 {
-		return err
+		return typed
 	}
 	code := strings.ToLower(r.Code)
 	switch {

@@ -64,7 +64,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 		headers, query = r.Header.Clone(), r.URL.RawQuery
 		_, _ = io.WriteString(w, okay)
 	})
-	p, err := openai.New(openai.Config{Config: wire.Config{BaseURL: server.URL + "/openai/v1?api-version=preview"}})
+	p, err := openai.New(wire.Config{BaseURL: server.URL + "/openai/v1?api-version=preview"})
 	require.NoError(t, err)
 	_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.NoError(t, err)
@@ -73,6 +73,6 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	}
 	require.Empty(t, headers.Get("Authorization"))
 	require.Equal(t, "api-version=preview", query)
-	_, err = openai.New(openai.Config{Config: wire.Config{BaseURL: "ftp://host"}})
+	_, err = openai.New(wire.Config{BaseURL: "ftp://host"})
 	require.ErrorContains(t, err, "OPENAI_BASE_URL: is not an http")
 }

@@ -3,11 +3,14 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -25,12 +28,6 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	if call.System != "" && !promptInInput(call) {
 		p.Instructions = param.NewOpt(call.System)
 	}
-	if t := call.Config.Temperature; t != nil {
-		p.Temperature = param.NewOpt(*t)
-	}
-	if t := call.Config.TopP; t != nil {
-		p.TopP = param.NewOpt(*t)
-	}
 	if bound > 0 {
 		p.MaxOutputTokens = param.NewOpt(bound)
 	}
@@ -40,19 +37,35 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	for _, tool := range call.Tools {
 		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
 	}
-	p.ToolChoice = toolChoice(call)
-	if p.Text, err = textFormat(call); err != nil {
+	// Of include and text, what is ours stays beside what is given.
+	var include []responses.ResponseIncludable
+	text := map[string]any{}
+	options := maps.Clone(call.Config.Options)
+	delete(options, maxOutputTokens) // it is in the bound
+	if err := errors.Join(take(options, "include", &include), take(options, "text", &text)); err != nil {
 		return nil, err
 	}
-	rest, err := wire.Fields(p)
+	for _, name := range include {
+		if !slices.Contains(p.Include, name) {
+			p.Include = append(p.Include, name)
+		}
+	}
+	if format := wire.Format(call); format != nil {
+		text["format"] = format
+	}
+	extra := map[string]any{}
+	if len(text) > 0 {
+		extra["text"] = text
+	}
+	if choice := wire.ToolChoice(call, false); choice != nil {
+		extra["tool_choice"] = choice
+	}
+	p.SetExtraFields(extra)
+	rest, err := wire.Fields(p, call.Config, options)
 	if err != nil {
 		return nil, err
 	}
-	rest["stream"] = json.RawMessage("true")
-	if err := addOptions(rest, call.Config.Options); err != nil {
-		return nil, err
-	}
-	return wire.Body("input", input, rest)
+	return wire.Body("input", input, rest), nil
 }
 
 // definition is a tool as the API has it. Only the tool that stands for the
@@ -67,55 +80,16 @@ func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
 	return responses.ToolUnionParam{OfFunction: &f}
 }
 
-// textFormat is the response format, where it is told in the API's own way.
-func textFormat(call inference.Call) (responses.ResponseTextConfigParam, error) {
-	var out responses.ResponseTextConfigParam
-	if call.OutputMode != domain.OutputNative {
-		return out, nil
-	}
-	switch f := call.Format; f.Type {
-	case domain.FormatJSON:
-		out.Format.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-	case domain.FormatSchema:
-		if len(f.Schema) == 0 {
-			return out, wire.NeedsSchema()
-		}
-		own := responses.ResponseFormatTextJSONSchemaConfigParam{Name: cmp.Or(f.Name, wire.DefaultFormat), Strict: param.NewOpt(output.Strict(f.Schema) == nil)}
-		// The order of properties is the order in which the model writes them:
-		// the SDK's own field would lose it.
-		own.SetExtraFields(map[string]any{"schema": f.Schema})
-		out.Format.OfJSONSchema = &own
-	case domain.FormatText, "":
-	}
-	return out, nil
-}
-
-// promptInInput reports whether the system prompt is sent as the first item.
-// Where any JSON object is asked for, the API refuses input that does not
-// mention JSON, and does not look at the instructions.
+// promptInInput reports whether the system prompt is the first item: asked for any JSON
+// object, the API wants JSON mentioned there and does not look at the instructions.
 func promptInInput(call inference.Call) bool {
 	return call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatJSON
-}
-
-// toolChoice makes the model call the tool that stands for the response format,
-// or another where there are others.
-func toolChoice(call inference.Call) responses.ResponseNewParamsToolChoiceUnion {
-	var choice responses.ResponseNewParamsToolChoiceUnion
-	switch {
-	case call.OutputTool == "":
-	case len(call.Tools) == 1:
-		choice.OfFunctionTool = &responses.ToolChoiceFunctionParam{Name: call.OutputTool}
-	default:
-		choice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptionsRequired)
-	}
-	return choice
 }
 
 // maxCallID is the longest id of a call that the API takes back.
 const maxCallID = 64
 
-// input writes the conversation as items. The API has no place for the name of
-// a user: it is left out.
+// input writes the conversation as items. There is no place for the name of a user.
 func input(call inference.Call) ([][]byte, error) {
 	w := &writer{reasons: reasons(call.Config.Model)}
 	if call.System != "" && promptInInput(call) {
@@ -200,11 +174,164 @@ func userPart(p domain.Part) (responses.ResponseInputContentUnionParam, error) {
 
 // filename is a file's own, or one by which the API knows what it is.
 func filename(p domain.Part) string {
-	switch {
-	case p.Filename != "":
-		return p.Filename
-	case p.MediaType == "application/pdf":
+	if p.Filename == "" && p.MediaType == "application/pdf" {
 		return "file.pdf"
 	}
-	return "file"
+	return cmp.Or(p.Filename, "file")
+}
+
+// The types of the items that are read and written.
+const (
+	itemMessage   = "message"
+	itemReasoning = "reasoning"
+	itemCall      = "function_call"
+)
+
+// A mark is what an empty reasoning part holds: that the next call of the message stands here,
+// or the phase of the text that follows. Without either it means nothing, so a message may be
+// changed. It is recorded and must never change.
+type mark struct {
+	Type  string `json:"type"`
+	Phase string `json:"phase,omitzero"`
+}
+
+func (m mark) json() json.RawMessage {
+	text, _ := json.Marshal(m) // two strings cannot fail
+	return text
+}
+
+// A writer collects items.
+type writer struct {
+	// reasons says that the model takes reasoning.
+	reasons bool
+	items   [][]byte
+	err     error
+}
+
+func (w *writer) add(item json.Marshaler) {
+	text, err := item.MarshalJSON()
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.items = append(w.items, text)
+}
+
+func (w *writer) text(role responses.EasyInputMessageRole, text, phase string) {
+	w.add(responses.EasyInputMessageParam{
+		Role: role, Phase: responses.EasyInputMessagePhase(phase),
+		Content: responses.EasyInputMessageContentUnionParam{OfString: param.NewOpt(text)},
+	})
+}
+
+// turn writes what the model said, in its order. Reasoning is held back until the item follows
+// for which it is; others' is left out.
+func (w *writer) turn(m domain.Message, ids []string) {
+	var held [][]byte
+	var phase string
+	var called int
+	release := func() {
+		w.items, held = append(w.items, held...), nil
+	}
+	call := func() {
+		if called < len(m.ToolCalls) {
+			release()
+			w.call(m.ToolCalls[called], ids[called])
+			called++
+		}
+	}
+	for _, p := range m.Parts {
+		switch p.Type {
+		case domain.PartText:
+			if p.Text != "" {
+				release()
+				w.text(responses.EasyInputMessageRoleAssistant, p.Text, phase)
+				phase = ""
+			}
+		case domain.PartReasoning:
+			switch kept := read(p.Opaque); kept.Type {
+			case itemReasoning:
+				if w.reasons && kept.returnable() {
+					held = append(held, p.Opaque)
+				}
+			case itemMessage:
+				phase = string(kept.Phase)
+			case itemCall:
+				call()
+			}
+		case domain.PartImage, domain.PartFile, domain.PartAudio:
+		}
+	}
+	for called < len(m.ToolCalls) {
+		call()
+	}
+}
+
+// read reads what was kept. What is no item of ours has no type.
+func read(opaque json.RawMessage) item {
+	var kept item
+	if json.Unmarshal(opaque, &kept) != nil {
+		return item{}
+	}
+	return kept
+}
+
+func (w *writer) call(c domain.ToolCall, id string) {
+	w.add(responses.ResponseFunctionToolCallParam{CallID: id, Name: wire.ToolName(c.Name, maxName, ""), Arguments: c.Arguments})
+}
+
+// maxName is the longest name of a function that the API takes.
+const maxName = 64
+
+// An item is one of an answer's, as far as it is read.
+type item struct {
+	Type      wire.Text `json:"type"`
+	Status    wire.Text `json:"status"`
+	Phase     wire.Text `json:"phase"`
+	ID        wire.Text `json:"id"`
+	CallID    wire.Text `json:"call_id"`
+	Name      wire.Text `json:"name"`
+	Arguments wire.Text `json:"arguments"`
+	Encrypted wire.Text `json:"encrypted_content"`
+	Content   contents  `json:"content"`
+	Summary   contents  `json:"summary"`
+
+	raw json.RawMessage
+}
+
+// returnable reports whether a reasoning item is good without being stored. Open models
+// encrypt none.
+func (i item) returnable() bool {
+	return i.ID != "" && i.Status != "in_progress" && i.Status != statusIncomplete && (i.Encrypted != "" || len(i.Content) > 0)
+}
+
+// contents are the parts of a message, or of what reasoning says of itself.
+type contents []content
+
+type content struct {
+	Text    wire.Text `json:"text"`
+	Refusal wire.Text `json:"refusal"`
+}
+
+// UnmarshalJSON takes a text for a list of one, what is neither for none. It never fails.
+func (c *contents) UnmarshalJSON(data []byte) error {
+	var list []content
+	var text string
+	switch {
+	case json.Unmarshal(data, &list) == nil:
+		*c = list
+	case json.Unmarshal(data, &text) == nil:
+		*c = contents{{Text: wire.Text(text)}}
+	}
+	return nil
+}
+
+// join is the texts, one after the other.
+func (c contents) join(between string) string {
+	var texts []string
+	for _, one := range c {
+		if one.Text+one.Refusal != "" {
+			texts = append(texts, string(one.Text+one.Refusal))
+		}
+	}
+	return strings.Join(texts, between)
 }

@@ -295,15 +295,15 @@ func TestWhatCannotBeSent(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	server, own := openai.Config{Config: wire.Config{BaseURL: "http://127.0.0.1:8000/v1"}}, openai.Config{Config: wire.Config{Key: wire.FixedKey(testKey)}}
+	server, own := wire.Config{BaseURL: "http://127.0.0.1:8000/v1"}, wire.Config{Key: wire.FixedKey(testKey)}
 	for name, test := range map[string]struct {
-		config openai.Config
+		config wire.Config
 		model  domain.LLMConfig
 		code   domain.Code
 		wrong  string
 	}{
 		"no key needed":       {config: server, model: domain.LLMConfig{Model: "m", MaxOutputTokens: 1}},
-		"no key at Azure":     {config: openai.Config{Config: wire.Config{BaseURL: "https://me.openai.azure.com/openai/v1"}}, model: domain.LLMConfig{Model: "m"}, code: domain.CodeAuth, wrong: "me.openai.azure.com needs a key"},
+		"no key at Azure":     {config: wire.Config{BaseURL: "https://me.openai.azure.com/openai/v1"}, model: domain.LLMConfig{Model: "m"}, code: domain.CodeAuth, wrong: "me.openai.azure.com needs a key"},
 		"no key at OpenAI":    {model: domain.LLMConfig{Model: "m"}, code: domain.CodeAuth, wrong: "OPENAI_API_KEY"},
 		"no model":            {config: server, model: domain.LLMConfig{Model: " "}, code: domain.CodeModelNotFound, wrong: "openai/MODEL"},
 		"another URL":         {config: server, model: domain.LLMConfig{Model: "m", BaseURL: "https://elsewhere"}, wrong: "base_url"},

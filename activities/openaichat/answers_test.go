@@ -158,7 +158,7 @@ func TestFinishWithoutMessage(t *testing.T) {
 func TestFinishOptional(t *testing.T) {
 	t.Parallel()
 	url := conformance.Serve(t, 200, nil, chunk(hello)+end).URL
-	p, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: url, FinishOptional: true}})
+	p, err := openaichat.New(wire.Config{BaseURL: url, FinishOptional: true})
 	require.NoError(t, err)
 	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.NoError(t, err)

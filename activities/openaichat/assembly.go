@@ -37,18 +37,14 @@ type assembly struct {
 	finish  string
 }
 
-// Finish is the finish reason. What is missing after it (usage, the end marker)
-// does not make the answer less whole.
+// Finish is the finish reason: without usage and end marker the answer is whole too.
 func (s *assembly) Finish() string { return s.finish }
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
 	var out reply
-	if json.Unmarshal(data, &out) != nil {
-		return s.Malformed("the answer is JSON of another form", data)
-	}
-	if wire.Present(out.Error) {
-		return s.Inner(data)
+	if err := s.Decode(wire.Event{Data: data}, &out, "the answer is JSON of another form"); err != nil {
+		return err
 	}
 	if out.Choices == nil {
 		return s.Malformed("the answer has no choices", data)
@@ -76,14 +72,8 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		return true, nil
 	}
 	var piece reply
-	if err := json.Unmarshal(e.Data, &piece); err != nil {
-		if e.Name == "error" {
-			return false, s.Inner(e.Data)
-		}
-		return false, s.Malformed("the stream holds something that is not a chunk", e.Data)
-	}
-	if e.Name == "error" || wire.Present(piece.Error) {
-		return false, s.Inner(e.Data)
+	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
+		return false, err
 	}
 	s.take(piece)
 	if s.finish == "error" {
@@ -92,16 +82,11 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	return false, nil
 }
 
-// take adds a piece. The first finish reason counts, and nothing but usage
-// after it.
+// take adds a piece. The first finish reason counts, and nothing but usage after it.
 func (s *assembly) take(piece reply) {
 	s.Identify(piece.ID, piece.Model)
-	if piece.Usage == nil && piece.Groq != nil {
-		piece.Usage = piece.Groq.Usage
-	}
-	if piece.Usage != nil {
-		s.Report(piece.Usage.domain())
-	}
+	s.Report(piece.Groq.Usage.Domain())
+	s.Report(piece.Usage.Domain())
 	if piece.Choices == nil || s.finish != "" {
 		return
 	}
@@ -147,8 +132,7 @@ func (s *assembly) takeContent(c *content) {
 	}
 }
 
-// takeThinking takes the model's thinking with what the server wants back: the
-// field in which it came, or its details as they came.
+// takeThinking takes the model's thinking with what the server wants back: field or details.
 func (s *assembly) takeThinking(c *content) {
 	field, thinking := "reasoning_content", c.ReasoningContent
 	if thinking == "" {
@@ -179,8 +163,7 @@ func piece(call toolCall) wire.Piece {
 	return wire.Piece{Index: index, ID: string(call.ID), Name: string(call.Function.Name), Arguments: string(call.Function.Arguments)}
 }
 
-// Answer returns the whole answer. Its content decides what it is, before the
-// server's word does.
+// Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
 	refused := !s.Called() && s.TextAt(atRefusal) != "" && strings.TrimSpace(s.TextAt(atText)) == ""
 	if refused {
@@ -188,23 +171,18 @@ func (s *assembly) Answer() inference.Answer {
 	} else {
 		s.DropText(atRefusal)
 	}
-	if s.thought != "" || len(s.details) > 0 {
-		s.Keep(atReasoning, s.thought, s.reasoningDetails())
+	var details json.RawMessage
+	if len(s.details) > 0 {
+		details = slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
+	}
+	if s.thought+string(details) != "" {
+		s.Keep(atReasoning, s.thought, details)
 	}
 	finish := finishOf(s.finish, s.Called(), refused)
 	if finish == domain.FinishToolCalls && s.Cut(s.Bound) {
 		finish = domain.FinishLength
 	}
 	return s.Finished(finish, s.finish)
-}
-
-// reasoningDetails are the details of the model's thinking as they came, all
-// in one list. Nil: there are none.
-func (s *assembly) reasoningDetails() json.RawMessage {
-	if len(s.details) == 0 {
-		return nil
-	}
-	return slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
 }
 
 // finishOf reads the server's word for why the model stopped.
@@ -229,4 +207,83 @@ func finishOf(word string, calls, refused bool) domain.FinishReason {
 		return domain.FinishToolCalls
 	}
 	return domain.FinishOther
+}
+
+// reply is a chunk of a stream, or a whole answer. Servers disagree on much, so little is
+// taken for granted.
+type reply struct {
+	ID      wire.Text       `json:"id"`
+	Model   wire.Text       `json:"model"`
+	Choices *[]choice       `json:"choices"`
+	Usage   wire.Usage      `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+	Groq    struct {
+		Usage wire.Usage `json:"usage"`
+	} `json:"x_groq"`
+}
+
+func (r reply) Failed() bool { return wire.Present(r.Error) }
+
+type choice struct {
+	Index        *int      `json:"index"`
+	Delta        *content  `json:"delta"`
+	Message      *content  `json:"message"`
+	FinishReason wire.Text `json:"finish_reason"`
+}
+
+// content is a message or a piece of one.
+type content struct {
+	Content          body            `json:"content"`
+	Refusal          wire.Text       `json:"refusal"`
+	ReasoningContent wire.Text       `json:"reasoning_content"`
+	Reasoning        wire.Text       `json:"reasoning"`
+	ReasoningDetails json.RawMessage `json:"reasoning_details"`
+	ToolCalls        []toolCall      `json:"tool_calls"`
+	FunctionCall     *function       `json:"function_call"`
+}
+
+type toolCall struct {
+	Index    *int      `json:"index"`
+	ID       wire.Text `json:"id"`
+	Function function  `json:"function"`
+	// Custom is set for a call with free text instead of JSON.
+	Custom *struct {
+		Name  wire.Text `json:"name"`
+		Input wire.Text `json:"input"`
+	} `json:"custom"`
+}
+
+type function struct {
+	Name      wire.Text `json:"name"`
+	Arguments wire.Text `json:"arguments"`
+}
+
+// body is a message's content: a text, or parts of which some may be thinking.
+type body struct{ text, thinking string }
+
+// UnmarshalJSON never fails.
+func (b *body) UnmarshalJSON(data []byte) error {
+	var parts []struct {
+		Type     string    `json:"type"`
+		Text     wire.Text `json:"text"`
+		Thinking body      `json:"thinking"`
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 || data[0] != '[' {
+		var t wire.Text
+		err := t.UnmarshalJSON(data)
+		b.text = string(t)
+		return err
+	}
+	if json.Unmarshal(data, &parts) != nil {
+		return nil
+	}
+	for _, p := range parts {
+		switch p.Type {
+		case "", "text", "output_text":
+			b.text += string(p.Text)
+		case "thinking", "reasoning":
+			b.thinking += p.Thinking.text
+		}
+	}
+	return nil
 }

@@ -1,13 +1,6 @@
 package openaichat
 
 import (
-	"fmt"
-	"net/http"
-	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
@@ -31,25 +24,17 @@ type Dialect struct {
 	// Official reports whether a server is the vendor's own, by its host in lower
 	// case. Nil: it is where its host is Server's.
 	Official func(host string) bool
-	// OfficialOnly means that other servers than the vendor's own take what most
-	// of them take.
+	// OfficialOnly means that the rest holds for the vendor's own servers alone.
 	OfficialOnly bool
 
 	// MaxTokens is the field that bounds an answer. Empty: max_tokens.
 	MaxTokens string
-	// Developer means that there are instructions of a developer beside those of
-	// the system.
+	// Developer means that there are instructions of a developer beside those of the system.
 	Developer bool
 	// ObjectsOnly means that formats must be of type object.
 	ObjectsOnly bool
 	// NoReasoning means that a model's reasoning is not taken back.
 	NoReasoning bool
-	// NoStreamOptions means that the usage is told unasked, and asking refused.
-	NoStreamOptions bool
-	// CallIDs is how many letters and digits the id of a call has. Zero: any.
-	CallIDs int
-	// EmptyContent means that calls without a text want an empty one beside them.
-	EmptyContent bool
 }
 
 // Dialects are those of the vendors that have a provider. A new one is added here;
@@ -62,32 +47,17 @@ func Dialects() []Dialect {
 	}}
 }
 
-// Config says where the models are and with which key. It lives in the worker
-// and is never recorded. The zero value is OpenAI's API without a key.
-type Config struct {
-	// The base URL goes up to, but does not include, /chat/completions.
-	wire.Config
-	// Dialect is the vendor's. One without a name is OpenAI's.
-	Dialect Dialect
-}
-
-// New checks the configuration and returns the provider. It makes no request.
-func New(config Config) (*wire.Client, error) {
-	d := config.Dialect
-	if d.Name == "" {
-		d = Dialects()[0]
-	}
-	return wire.New(d.API(), config.Config)
-}
+// New checks the configuration and returns the provider of OpenAI's dialect. It
+// makes no request. The base URL goes up to, but does not include,
+// /chat/completions.
+func New(config wire.Config) (*wire.Client, error) { return wire.New(Dialects()[0].API(), config) }
 
 // API is what the dialect makes of chat completions.
 func (d Dialect) API() wire.API {
 	return wire.API{
 		Name: d.Name, Server: d.Server, Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
-		// Azure's own name for it stands beside the one it passes on.
-		RequestIDs: []string{"X-Request-Id", "Apim-Request-Id"},
-		Reserved:   []string{"messages", "model", "n", "stream", "tools"},
-		Bound: func(options domain.Metadata) (int64, error) {
+		Reserved: []string{"messages", "model", "n", "stream", "tools"},
+		Options: func(options domain.Metadata) (int64, error) {
 			_, bound, err := tokenBound(options)
 			return bound, err
 		},
@@ -98,47 +68,7 @@ func (d Dialect) API() wire.API {
 				spoken = Dialect{}
 			}
 			body, err := encode(call, spoken, a.Bound)
-			send := func() (*http.Response, error) { return post(a, body) }
-			return wire.Request{Send: send}, &assembly{Attempt: a}, err
+			return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a}, err
 		},
 	}
-}
-
-// pairing makes ids of calls that the vendor takes.
-func (d Dialect) pairing() wire.Pairing {
-	if d.CallIDs == 0 {
-		return wire.Pairing{}
-	}
-	return wire.Pairing{
-		Accepts: func(id string) bool {
-			return len(id) == d.CallIDs && wire.ToolName(id, len(id), "") == id && !strings.ContainsAny(id, "_-")
-		},
-		Make: func(n int) string { return fmt.Sprintf("%0*d", d.CallIDs, n) },
-	}
-}
-
-// post lets the SDK send the request. Its client is put together from its
-// options alone: its own constructor would read the environment.
-func post(a *wire.Attempt, body []byte) (*http.Response, error) {
-	plain := *a.Base
-	plain.RawQuery = ""
-	options := []option.RequestOption{
-		option.WithBaseURL(plain.String()),
-		option.WithHTTPClient(a.HTTPClient()),
-		option.WithMaxRetries(0),
-		option.WithHeader("Accept", wire.Accept),
-	}
-	if a.Key != "" {
-		options = append(options, option.WithAPIKey(a.Key))
-	}
-	// Azure wants what stands behind the path of a base URL.
-	for key, values := range a.Base.Query() {
-		for _, value := range values {
-			options = append(options, option.WithQueryAdd(key, value))
-		}
-	}
-	client := openai.Client{Options: options}
-	var response *http.Response
-	err := client.Post(a.Context(), "chat/completions", body, &response)
-	return response, err
 }

@@ -1,10 +1,7 @@
 // Package openaichat speaks OpenAI's chat completions API, streaming, to any
-// server that has it.
+// server that has it; what differs between vendors is a Dialect.
 //
-// Its one rule: an answer counts only if it is whole. The official SDK builds and
-// sends the request; the response is read here, since the SDK takes a stream that
+// Its one rule: an answer counts only if it is whole. The official SDK's types
+// write the request; the response is read here, since the SDK takes a stream that
 // was cut, an error inside a 200 and two calls that share an index for success.
-// What is not peculiar to this API is in package wire.
-//
-// Start reading at dialect.go: what differs between vendors is a Dialect.
 package openaichat

@@ -44,7 +44,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 		headers = r.Header.Clone()
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 	})
-	p, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: server.URL}})
+	p, err := openaichat.New(wire.Config{BaseURL: server.URL})
 	require.NoError(t, err)
 	_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.NoError(t, err)
@@ -58,21 +58,21 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	server, official := openaichat.Config{Config: wire.Config{BaseURL: "http://127.0.0.1:8000/v1"}}, openaichat.Config{}
+	server, official := wire.Config{BaseURL: "http://127.0.0.1:8000/v1"}, wire.Config{}
 	model := func(change func(*domain.LLMConfig)) domain.LLMConfig {
 		c := domain.LLMConfig{Provider: openaichat.Name, Model: "m"}
 		change(&c)
 		return c
 	}
 	tests := map[string]struct {
-		config openaichat.Config
+		config wire.Config
 		model  domain.LLMConfig
 		code   domain.Code
 		wrong  string
 	}{
 		"no key needed":      {config: server, model: model(func(*domain.LLMConfig) {})},
 		"no key at OpenAI":   {config: official, model: model(func(*domain.LLMConfig) {}), code: domain.CodeAuth, wrong: "OPENAI_API_KEY"},
-		"a key of two lines": {config: openaichat.Config{Config: wire.Config{Key: wire.FixedKey("secret\nsecret")}}, model: model(func(*domain.LLMConfig) {}), wrong: "OPENAI_API_KEY"},
+		"a key of two lines": {config: wire.Config{Key: wire.FixedKey("secret\nsecret")}, model: model(func(*domain.LLMConfig) {}), wrong: "OPENAI_API_KEY"},
 		"no model":           {config: server, model: model(func(c *domain.LLMConfig) { c.Model = " " }), code: domain.CodeModelNotFound, wrong: "model"},
 		"another URL":        {config: server, model: model(func(c *domain.LLMConfig) { c.BaseURL = "https://elsewhere" }), wrong: "base_url"},
 		"the same URL":       {config: server, model: model(func(c *domain.LLMConfig) { c.BaseURL = server.BaseURL })},

@@ -3,11 +3,13 @@ package openaichat
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
 	"everstep/activities/inference"
@@ -30,15 +32,7 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		return nil, err
 	}
 	p := openai.ChatCompletionNewParams{Model: call.Config.Model}
-	if !d.NoStreamOptions {
-		p.StreamOptions.IncludeUsage = openai.Bool(true)
-	}
-	if t := call.Config.Temperature; t != nil {
-		p.Temperature = openai.Float(*t)
-	}
-	if t := call.Config.TopP; t != nil {
-		p.TopP = openai.Float(*t)
-	}
+	p.StreamOptions.IncludeUsage = openai.Bool(true)
 	for _, tool := range call.Tools {
 		function := definition(tool)
 		if tool.Name == call.OutputTool {
@@ -46,38 +40,28 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		}
 		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
 	}
-	p.ToolChoice = toolChoice(call)
-	if p.ResponseFormat, err = format(call); err != nil {
-		return nil, err
+	format := wire.Format(call)
+	if format["schema"] != nil {
+		delete(format, "type")
+		format = map[string]any{"type": "json_schema", "json_schema": format}
 	}
-	extra := map[string]any{"stream": true}
-	addOptions(extra, call.Config.Options, d, bound)
+	extra := map[string]any{}
+	if format != nil {
+		extra["response_format"] = format
+	}
+	if choice := wire.ToolChoice(call, true); choice != nil {
+		extra["tool_choice"] = choice
+	}
 	p.SetExtraFields(extra)
-	rest, err := wire.Fields(p)
+	rest, err := wire.Fields(p, call.Config, call.Config.Options)
 	if err != nil {
 		return nil, err
 	}
-	all := make([][]byte, len(messages))
-	for i, m := range messages {
-		if all[i], err = encodeMessage(m); err != nil {
-			return nil, err
-		}
+	if bound > 0 {
+		key, _, _ := tokenBound(call.Config.Options)
+		rest[cmp.Or(key, d.MaxTokens, maxTokens)] = strconv.AppendInt(nil, bound, 10)
 	}
-	return wire.Body("messages", all, rest)
-}
-
-// encodeMessage encodes the one variant that a message is, without the union
-// around it.
-func encodeMessage(m openai.ChatCompletionMessageParamUnion) ([]byte, error) {
-	switch {
-	case m.OfAssistant != nil:
-		return m.OfAssistant.MarshalJSON()
-	case m.OfTool != nil:
-		return m.OfTool.MarshalJSON()
-	case m.OfUser != nil:
-		return m.OfUser.MarshalJSON()
-	}
-	return m.MarshalJSON()
+	return wire.Body("messages", messages, rest), nil
 }
 
 func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
@@ -89,25 +73,8 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 	return f
 }
 
-// addOptions adds the options as they are, a null one by leaving the field
-// out, and the bound of the answer. They were checked.
-func addOptions(fields map[string]any, options domain.Metadata, d Dialect, bound int64) {
-	for key, value := range options {
-		if wire.IsNull(value) {
-			fields[key] = param.Omit
-		} else {
-			fields[key] = value
-		}
-	}
-	if bound > 0 {
-		key, _, _ := tokenBound(options)
-		fields[cmp.Or(key, d.MaxTokens, maxTokens)] = bound
-	}
-}
-
-// tokenBound reads the bound of the answer out of the options: the field that
-// the server knows, and a bound of the user's own. A field given as null only
-// says that the other one is to be used.
+// tokenBound reads the bound of the answer and its field out of the options. A field given as
+// null only says that the other one is to be used.
 func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
 	other := map[string]string{maxTokens: maxCompletionTokens, maxCompletionTokens: maxTokens}
 	for _, k := range []string{maxTokens, maxCompletionTokens} {
@@ -127,8 +94,7 @@ func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
 	return key, bound, nil
 }
 
-// checkFormat says why the API does not take a format. A schema outside of the
-// subset of strict mode is sent without it.
+// checkFormat says why a format is not taken. A schema outside of strict mode is sent without it.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
 	if own, ok := config.Options["response_format"]; ok && !wire.IsNull(own) {
 		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out")
@@ -136,85 +102,46 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error
 	return nil
 }
 
-// format is the response format, where it is told in the API's own way.
-func format(call inference.Call) (openai.ChatCompletionNewParamsResponseFormatUnion, error) {
-	var out openai.ChatCompletionNewParamsResponseFormatUnion
-	if call.OutputMode != domain.OutputNative {
-		return out, nil
+// messages writes the conversation, each message without the union around it.
+func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
+	add := func(m json.Marshaler) {
+		text, failed := m.MarshalJSON()
+		out, err = append(out, text), errors.Join(err, failed)
 	}
-	switch f := call.Format; f.Type {
-	case domain.FormatJSON:
-		out.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-	case domain.FormatSchema:
-		if len(f.Schema) == 0 {
-			return out, wire.NeedsSchema()
-		}
-		out.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-			Name: cmp.Or(f.Name, wire.DefaultFormat), Schema: f.Schema, Strict: openai.Bool(output.Strict(f.Schema) == nil),
-		}}
-	case domain.FormatText, "":
-	}
-	return out, nil
-}
-
-// toolChoice makes the model call the tool that stands for the response format,
-// or another where there are others.
-func toolChoice(call inference.Call) openai.ChatCompletionToolChoiceOptionUnionParam {
-	var choice openai.ChatCompletionToolChoiceOptionUnionParam
-	switch {
-	case call.OutputTool == "":
-	case len(call.Tools) == 1:
-		choice.OfFunctionToolChoice = &openai.ChatCompletionNamedToolChoiceParam{Function: openai.ChatCompletionNamedToolChoiceFunctionParam{Name: call.OutputTool}}
-	default:
-		choice.OfAuto = openai.String("required")
-	}
-	return choice
-}
-
-// messages writes the conversation in OpenAI's form.
-func messages(call inference.Call, d Dialect) ([]openai.ChatCompletionMessageParamUnion, error) {
-	out := make([]openai.ChatCompletionMessageParamUnion, 0, len(call.Messages)+1)
 	if call.System != "" {
-		out = append(out, openai.SystemMessage(call.System))
+		add(openai.SystemMessage(call.System))
 	}
-	pairs := d.pairing()
+	var pairs wire.Pairing
 	for i, m := range call.Messages {
-		switch m.Role {
-		case domain.RoleSystem:
-			out = append(out, openai.SystemMessage(m.Text()))
-		case domain.RoleDeveloper:
-			if d.Developer {
-				out = append(out, openai.DeveloperMessage(m.Text()))
-			} else {
-				out = append(out, openai.SystemMessage(m.Text()))
-			}
-		case domain.RoleUser:
+		switch {
+		case m.Role == domain.RoleDeveloper && d.Developer:
+			add(openai.DeveloperMessage(m.Text()))
+		case m.Role == domain.RoleSystem, m.Role == domain.RoleDeveloper:
+			add(openai.SystemMessage(m.Text()))
+		case m.Role == domain.RoleUser:
 			user, err := userMessage(m)
 			if err != nil {
 				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
 			}
-			out = append(out, user)
-		case domain.RoleAssistant:
-			out = append(out, assistantMessage(m, pairs.Begin(i, m.ToolCalls), d))
-		case domain.RoleTool:
-			out = append(out, openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)))
+			add(user.OfUser)
+		case m.Role == domain.RoleAssistant:
+			add(assistantMessage(m, pairs.Begin(i, m.ToolCalls), d))
+		case m.Role == domain.RoleTool:
+			add(openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 func userMessage(m domain.Message) (openai.ChatCompletionMessageParamUnion, error) {
-	var out openai.ChatCompletionMessageParamUnion
-	if wire.IsPlain(m) {
-		out = openai.UserMessage(m.Text())
-	} else {
-		parts := make([]openai.ChatCompletionContentPartUnionParam, 0, len(m.Parts))
-		for _, p := range m.Parts {
-			part, err := userPart(p)
-			if err != nil {
+	out := openai.UserMessage(m.Text())
+	if !wire.IsPlain(m) {
+		parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
+		for k, p := range m.Parts {
+			var err error
+			if parts[k], err = userPart(p); err != nil {
 				return out, err
 			}
-			parts = append(parts, part)
 		}
 		out = openai.UserMessage(parts)
 	}
@@ -255,20 +182,18 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 
 func audioFormat(mediaType string) string {
 	_, format, _ := strings.Cut(mediaType, "/")
-	switch format = strings.TrimPrefix(format, "x-"); format {
-	case "mpeg":
+	if format = strings.TrimPrefix(format, "x-"); format == "mpeg" {
 		return "mp3"
-	default:
-		return format
 	}
+	return format
 }
 
 // maxName is the longest name of a function that OpenAI takes.
 const maxName = 64
 
-func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionMessageParamUnion {
+func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionAssistantMessageParam {
 	var out openai.ChatCompletionAssistantMessageParam
-	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 || d.EmptyContent {
+	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 {
 		out.Content.OfString = openai.String(text)
 	}
 	for k, c := range m.ToolCalls {
@@ -282,12 +207,11 @@ func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatComp
 	if fields := reasoningFields(m); len(fields) > 0 && !d.NoReasoning {
 		out.SetExtraFields(fields)
 	}
-	return openai.ChatCompletionMessageParamUnion{OfAssistant: &out}
+	return out
 }
 
-// reasoningFields gives a server its model's reasoning back: details as they
-// came, plain text where tool calls follow on it, which is when servers ask
-// for it.
+// reasoningFields gives the model's reasoning back: details as they came, plain text where
+// calls follow.
 func reasoningFields(m domain.Message) map[string]any {
 	fields := map[string]any{}
 	for _, p := range m.Parts {

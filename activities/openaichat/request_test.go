@@ -201,14 +201,11 @@ func TestDialects(t *testing.T) {
 		dialect  openaichat.Dialect
 		old, new string
 	}{
-		"as most":           {old: " ", new: " "},
-		"another bound":     {openaichat.Dialect{MaxTokens: "max_out"}, `"max_tokens"`, `"max_out"`},
-		"developers":        {openaichat.Dialect{Developer: true}, `"system"`, `"developer"`},
-		"no reasoning":      {openaichat.Dialect{NoReasoning: true}, `"reasoning":"hm",`, ``},
-		"no stream options": {openaichat.Dialect{NoStreamOptions: true}, `"stream_options":{"include_usage":true},`, ``},
-		"ids of nine":       {openaichat.Dialect{CallIDs: 9}, `"call_1"`, `"000000001"`},
-		"an empty content":  {openaichat.Dialect{EmptyContent: true}, `"reasoning":"hm"`, `"content":"","reasoning":"hm"`},
-		"only its own":      {openaichat.Dialect{MaxTokens: "max_out", OfficialOnly: true}, " ", " "},
+		"as most":       {old: " ", new: " "},
+		"another bound": {openaichat.Dialect{MaxTokens: "max_out"}, `"max_tokens"`, `"max_out"`},
+		"developers":    {openaichat.Dialect{Developer: true}, `"system"`, `"developer"`},
+		"no reasoning":  {openaichat.Dialect{NoReasoning: true}, `"reasoning":"hm",`, ``},
+		"only its own":  {openaichat.Dialect{MaxTokens: "max_out", OfficialOnly: true}, " ", " "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +215,7 @@ func TestDialects(t *testing.T) {
 				_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 			})
 			test.dialect.Name, test.dialect.Server, test.dialect.Variables = "made-up", "https://api.made-up.example/v1", "MADE_UP"
-			p, err := openaichat.New(openaichat.Config{Config: wire.Config{BaseURL: server.URL}, Dialect: test.dialect})
+			p, err := wire.New(test.dialect.API(), wire.Config{BaseURL: server.URL})
 			require.NoError(t, err)
 			call := call
 			call.Config.Provider = test.dialect.Name
@@ -227,7 +224,7 @@ func TestDialects(t *testing.T) {
 			require.JSONEq(t, strings.NewReplacer(test.old, test.new).Replace(plain), string(body))
 		})
 	}
-	p, err := openaichat.New(openaichat.Config{Dialect: openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}})
+	p, err := wire.New(openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}.API(), wire.Config{})
 	require.NoError(t, err)
 	err = p.Check(t.Context(), domain.LLMConfig{Provider: "made-up", Model: "m"})
 	require.EqualError(t, err, "MADE_UP_API_KEY: is not set on the worker, and api.made-up.example needs a key")

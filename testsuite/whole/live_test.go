@@ -140,11 +140,11 @@ func pacedStack(t *testing.T, config host.Config, provider func(wire.Config) (in
 }
 
 func pacedChat(c wire.Config) (inference.Provider, error) {
-	return openaichat.New(openaichat.Config{Config: c})
+	return openaichat.New(c)
 }
 
 func pacedMessages(c wire.Config) (inference.Provider, error) {
-	return anthropic.New(anthropic.Config{Config: c})
+	return anthropic.New(c)
 }
 
 func (s *stack) beginPaced(t *testing.T, definition domain.Definition) client.Execution {

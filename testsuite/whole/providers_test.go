@@ -83,7 +83,7 @@ func apiTables() map[string]apiTable {
 	all := map[string]apiTable{
 		openaichat.Name: {
 			provider: func(c wire.Config) (inference.Provider, error) {
-				return openaichat.New(openaichat.Config{Config: c})
+				return openaichat.New(c)
 			},
 			results: `"role":"tool"`,
 			open:    func(text string) string { return chunk(fmt.Sprintf(`{"content":%q}`, text), "null") },
@@ -95,7 +95,7 @@ func apiTables() map[string]apiTable {
 			rate: `{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}`, broken: openAIError,
 		},
 		openai.Name: {
-			provider: func(c wire.Config) (inference.Provider, error) { return openai.New(openai.Config{Config: c}) },
+			provider: func(c wire.Config) (inference.Provider, error) { return openai.New(c) },
 			results:  `"type":"function_call_output"`,
 			open: func(text string) string {
 				return respond("created", "in_progress") + named("response.output_text.delta", fmt.Sprintf(`"output_index":0,"content_index":0,"delta":%q`, text)) +
@@ -109,7 +109,7 @@ func apiTables() map[string]apiTable {
 			rate: `{"error":{"message":"slow down","type":"tokens","code":"rate_limit_exceeded"}}`, broken: openAIError,
 		},
 		anthropic.Name: {
-			provider: func(c wire.Config) (inference.Provider, error) { return anthropic.New(anthropic.Config{Config: c}) },
+			provider: func(c wire.Config) (inference.Provider, error) { return anthropic.New(c) },
 			results:  `"type":"tool_result"`,
 			open: func(text string) string {
 				return named("message_start", `"message":{"id":"msg_1","role":"assistant","model":"m-1","content":[],"usage":`+inputOutput+`}`) +
@@ -127,7 +127,7 @@ func apiTables() map[string]apiTable {
 			broken: `{"type":"error","error":{"type":"api_error","message":"not now"}}`,
 		},
 		gemini.Name: {
-			provider: func(c wire.Config) (inference.Provider, error) { return gemini.New(gemini.Config{Config: c}) },
+			provider: func(c wire.Config) (inference.Provider, error) { return gemini.New(c) },
 			results:  `"functionResponse"`,
 			open:     func(text string) string { return geminiEvent("", fmt.Sprintf(`{"text":%q}`, text)) },
 			stop:     geminiEvent(`"finishReason":"STOP",`, `{"text":""}`),
@@ -142,7 +142,7 @@ func apiTables() map[string]apiTable {
 		table := all[openaichat.Name]
 		table.dialect = true
 		table.provider = func(c wire.Config) (inference.Provider, error) {
-			return openaichat.New(openaichat.Config{Config: c, Dialect: d})
+			return wire.New(d.API(), c)
 		}
 		all[d.Name] = table
 	}

@@ -30,11 +30,15 @@ type Outcome struct {
 
 // Text is what was told of the text as it came.
 func (o Outcome) Text() string {
-	var text strings.Builder
-	for _, d := range o.Deltas {
-		text.WriteString(d.Text)
+	return joined(o.Deltas, func(d inference.Delta) string { return d.Text })
+}
+
+func joined[T any](all []T, text func(T) string) string {
+	var out strings.Builder
+	for _, one := range all {
+		out.WriteString(text(one))
 	}
-	return text.String()
+	return out.String()
 }
 
 // Attempt makes one attempt and checks what inference.Provider promises of every
@@ -66,9 +70,8 @@ func Attempt(ctx context.Context, t *testing.T, p inference.Provider, call infer
 	return o
 }
 
-// A witness watches what a provider tells while it works. It has no lock for
-// what it notes: the provider calls it from one goroutine at a time, and the
-// race detector sees where it does not.
+// A witness watches what a provider tells while it works. It needs no lock: the provider calls
+// it from one goroutine at a time, or the race detector sees it.
 type witness struct {
 	t      *testing.T
 	then   func(inference.Delta)
@@ -125,25 +128,13 @@ func (o Outcome) checkAnswer(t *testing.T) {
 	if len(called) > 0 {
 		require.Equal(t, called, told, "the deltas are the calls")
 	}
-	require.Equal(t, o.reasoning(), thoughts(o.Answer.Message), "the deltas are the reasoning")
-}
-
-func (o Outcome) reasoning() string {
-	var text strings.Builder
-	for _, d := range o.Deltas {
-		text.WriteString(d.Reasoning)
-	}
-	return text.String()
-}
-
-func thoughts(m domain.Message) string {
-	var text strings.Builder
-	for _, p := range m.Parts {
+	thought := joined(o.Deltas, func(d inference.Delta) string { return d.Reasoning })
+	require.Equal(t, thought, joined(o.Answer.Message.Parts, func(p domain.Part) string {
 		if p.Type == domain.PartReasoning {
-			text.WriteString(p.Text)
+			return p.Text
 		}
-	}
-	return text.String()
+		return ""
+	}), "the deltas are the reasoning")
 }
 
 func (o Outcome) checkError(t *testing.T, provider string) {

@@ -46,8 +46,7 @@ func Recordings(t *testing.T, api string, answered bool) []Recording {
 	return out
 }
 
-// recorded reads a file of the data folder. It skips the test, aloud, where there
-// is no such folder.
+// recorded reads a file of the data folder. It skips the test, aloud, where there is none.
 func recorded(t *testing.T, name string) io.Reader {
 	t.Helper()
 	data := os.Getenv("EVERSTEP_DATA")
@@ -62,10 +61,9 @@ func recorded(t *testing.T, name string) io.Reader {
 	return unzipped
 }
 
-// OpenAISchema is OpenAI's own description of a thing of that name. Where it
-// tells alternatives apart by a discriminator, which JSON Schema does not know,
-// loosely lets more than one fit. It skips the test, aloud, where the
-// description is not there.
+// OpenAISchema is OpenAI's own description of a thing. Loosely lets more than one of its
+// alternatives fit, as JSON Schema knows no discriminator. It skips the test, aloud, where
+// there is none.
 func OpenAISchema(t *testing.T, name string, loosely bool) *jsonschema.Resolved {
 	t.Helper()
 	text, err := io.ReadAll(recorded(t, "openai-openapi.json.gz"))

@@ -18,8 +18,7 @@ import (
 	"everstep/domain"
 )
 
-// Serve answers every request alike. A content type that the header does not
-// name is that of the body.
+// Serve answers every request alike, with the body's content type unless the header names one.
 func Serve(t testing.TB, status int, header http.Header, body string) *httptest.Server {
 	t.Helper()
 	return ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
@@ -108,8 +107,7 @@ type Failure struct {
 	Text, Says string
 }
 
-// Fails sends each of some failures to a provider that infer asks. Then, which may
-// be nil, sees what is peculiar to one.
+// Fails sends failures to a provider that infer asks. Then, or nil, sees what is peculiar to one.
 func Fails(t *testing.T, failures map[string]Failure, infer func(t *testing.T, url string) (inference.Answer, *domain.Error), then func(t *testing.T, name string, answer inference.Answer)) {
 	t.Helper()
 	for name, f := range failures {

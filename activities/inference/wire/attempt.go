@@ -3,31 +3,30 @@ package wire
 import (
 	"bytes"
 	"context"
+	"errors"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"everstep/activities/inference"
 	"everstep/domain"
 )
 
-// An Attempt is one request and what is known of it, and the draft of its answer.
-// It belongs to one goroutine.
+// An Attempt is one request and the draft of its answer. It belongs to one goroutine.
 type Attempt struct {
 	// Draft is the answer as it comes.
 	Draft
-	// Base is the base URL. It must not be changed. Official says that it is one of
-	// the vendor's own servers.
+	// Base is the base URL, not to be changed; Official says that it is one of the vendor's own.
 	Base     *url.URL
 	Official bool
-	// Key is the key of this attempt, empty for none. It is hidden in all errors
-	// that the attempt makes.
+	// Key is the key of this attempt, empty for none. All its errors hide it.
 	Key string
-	// Bound is the most tokens that the answer may have: the least that the call,
-	// the definition or the options say. Zero is no bound.
+	// Bound is the most tokens that the answer may have. Zero is no bound.
 	Bound int64
 	// FinishOptional is Config's.
 	FinishOptional bool
@@ -35,12 +34,11 @@ type Attempt struct {
 	client *Client
 	call   inference.Call
 	ctx    context.Context
-	quiet  *quiet
+	cancel context.CancelCauseFunc
 	// timeouts are the agent's, else the client's.
 	timeouts Timeouts
-	// begun says that a request was made, failed what became of it.
-	begun  bool
-	failed error
+	// quiet ends the attempt when nothing is heard for the time that it was last reset to.
+	quiet *time.Timer
 	// sent says that a byte of the request may have left.
 	sent atomic.Bool
 	// body is the response's, where its status is 200.
@@ -54,9 +52,6 @@ type Request struct {
 	Query  url.Values
 	Header http.Header
 	Body   []byte
-	// Send sends the request in place of the attempt, for adapters whose SDK is to
-	// do that: with Attempt.HTTPClient, no retries and no environment.
-	Send func() (*http.Response, error)
 }
 
 // Infer makes one attempt: see inference.Provider.
@@ -78,14 +73,10 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 	if err := a.read(response, decoder); err != nil {
 		return a.Partial(), err
 	}
-	if err := a.overflow(decoder.Finish()); err != nil {
-		return a.Partial(), err
-	}
 	return decoder.Answer(), nil
 }
 
-// begin finds the base URL and asks for the key, and sends nothing. The time-outs
-// begin with the request.
+// begin finds the base URL and asks for the key, and sends nothing.
 func (c *Client) begin(ctx context.Context, call inference.Call, emit func(inference.Delta)) (*Attempt, error) {
 	bound, err := c.checkOptions(call.Config.Options)
 	if err != nil {
@@ -98,6 +89,9 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	key, err := c.key()
 	if err != nil {
 		return nil, err
+	}
+	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema && len(call.Format.Schema) == 0 {
+		return nil, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object")
 	}
 	for i, m := range call.Messages {
 		if m.Role == domain.RoleTool && m.ToolResult == nil {
@@ -112,26 +106,16 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	ctx, cancel := context.WithCancelCause(ctx)
 	return &Attempt{
 		Draft: Draft{Emit: emit}, Base: base, Official: c.api.official(base), Key: key, Bound: bound, FinishOptional: c.config.FinishOptional,
-		client: c, call: call, timeouts: Timeouts(call.Config.Timeouts).or(c.config.Timeouts), ctx: ctx, quiet: &quiet{cancel: cancel},
+		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
+		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
 	}, nil
 }
 
 // end closes the connection if an answer is still coming.
 func (a *Attempt) end() {
-	a.quiet.stop()
-	a.quiet.cancel(nil)
+	a.quiet.Stop()
+	a.cancel(nil)
 }
-
-// Context ends with the attempt: when it is cancelled, quiet for too long, or
-// at its end.
-func (a *Attempt) Context() context.Context { return a.ctx }
-
-// HTTPClient is for an SDK to send the one request with. Whatever is no answer
-// comes out of it as an error; nothing is sent a second time.
-func (a *Attempt) HTTPClient() *http.Client { return &http.Client{Transport: exchange{a}} }
-
-// Bearer is a header with the key, where there is one.
-func (a *Attempt) Bearer() http.Header { return a.KeyIn("Authorization", "Bearer ") }
 
 // KeyIn is a header with the key in a field, behind a word, where there is one.
 func (a *Attempt) KeyIn(field, word string) http.Header {
@@ -142,14 +126,9 @@ func (a *Attempt) KeyIn(field, word string) http.Header {
 	return header
 }
 
-// Accept is the value of the Accept header: a stream, or an answer in one piece.
-const Accept = "text/event-stream, application/json"
-
-// send makes the one request. A response has status 200.
+// send makes the one request, and turns what is no answer into an error. The
+// transport itself is asked, as no client of HTTP would: it follows no redirects.
 func (a *Attempt) send(r Request) (*http.Response, error) {
-	if r.Send != nil {
-		return r.Send()
-	}
 	if segments := strings.Split(r.Path, "/"); slices.Contains(segments, "..") || slices.Contains(segments, ".") {
 		return nil, domain.Errorf(domain.Invalid, "model: holds . or .. as a part of its path; check the model's name").From(a.client.api.Name)
 	}
@@ -159,49 +138,30 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 		values[key] = append(values[key], more...)
 	}
 	target.RawQuery = values.Encode()
-	request, err := http.NewRequestWithContext(a.ctx, http.MethodPost, target.String(), bytes.NewReader(r.Body))
+	// Once a connection is ready bytes may leave: what fails earlier surely cost nothing.
+	ctx := httptrace.WithClientTrace(a.ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.leaves() }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, err
+		return nil, errors.New("no URL can be made of it and the model's name") // and not err, which repeats it
 	}
-	request.Header = http.Header{"Accept": {Accept}, "Content-Type": {"application/json"}}
+	request.Header = http.Header{"Accept": {"text/event-stream, application/json"}, "Content-Type": {"application/json"}}
 	for key, values := range r.Header {
 		request.Header[http.CanonicalHeaderKey(key)] = values
 	}
-	return a.HTTPClient().Do(request)
-}
-
-// exchange sends an attempt's request. It is the transport of an HTTP client,
-// so that an SDK may be the one that sends.
-type exchange struct{ attempt *Attempt }
-
-// RoundTrip bounds the response in bytes and time, and turns one that is no
-// answer into an error.
-func (e exchange) RoundTrip(request *http.Request) (*http.Response, error) {
-	a := e.attempt
-	if a.begun {
-		return nil, a.second(request)
-	}
-	a.begun = true
-	// The attempt's own context, whatever an SDK made of it. A connection that
-	// is ready is the last thing known before bytes leave: what fails earlier
-	// surely cost nothing.
-	ctx := httptrace.WithClientTrace(a.ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.leaves() }})
-	a.quiet.heard(a.timeouts.Connect)
-	response, err := a.client.transport.RoundTrip(request.WithContext(ctx))
+	a.quiet.Reset(a.timeouts.Connect)
+	response, err := a.client.transport.RoundTrip(request)
 	if err != nil {
-		a.failed = err
 		return nil, err
 	}
 	a.RequestID = a.client.requestID(response.Header)
-	body := &guarded{body: response.Body, quiet: a.quiet, idle: a.timeouts.Idle, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
+	body := &guarded{ReadCloser: response.Body, quiet: a.quiet, idle: a.timeouts.Idle, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
 	response.Body = body
-	if response.StatusCode == http.StatusOK {
-		a.body = body
-		return response, nil
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return nil, a.rejected(response)
 	}
-	defer response.Body.Close()
-	a.failed = a.rejected(response)
-	return nil, a.failed
+	a.body = body
+	return response, nil
 }
 
 // leaves notes that the request is about to leave.
@@ -209,31 +169,18 @@ func (a *Attempt) leaves() {
 	if a.sent.Swap(true) {
 		return
 	}
-	a.quiet.heard(a.timeouts.FirstByte)
+	a.quiet.Reset(a.timeouts.FirstByte)
 	if a.call.Sent != nil {
 		a.call.Sent()
 	}
 }
 
-// second refuses to send a request again: that would be billed again.
-func (a *Attempt) second(request *http.Request) error {
-	if request.Body != nil {
-		_ = request.Body.Close()
-	}
-	if a.failed != nil {
-		return a.failed
-	}
-	err := domain.Errorf(domain.Internal, "%s: a second request was about to be made in one attempt", a.client.api.Name).From(a.client.api.Name)
-	err.Billed = a.sent.Load()
-	return err
-}
-
 // maxRequestID bounds a request's id.
 const maxRequestID = 128
 
-// requestID finds the provider's id of a request.
+// requestID finds the provider's id of a request. Azure passes one on beside its own.
 func (c *Client) requestID(header http.Header) string {
-	for _, name := range c.api.RequestIDs {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "Apim-Request-Id"} {
 		if id := strings.TrimSpace(header.Get(name)); c.isRequestID(id) {
 			return id
 		}

@@ -18,8 +18,7 @@ import (
 	"everstep/domain"
 )
 
-// An API is what an adapter has of its own. It never changes. What its functions
-// return as errors need not name a source.
+// An API is what an adapter has of its own. What its functions return as errors need not name a source.
 type API struct {
 	// Name is the provider's name, the source of its errors.
 	Name string
@@ -30,30 +29,22 @@ type API struct {
 	// Official reports whether a server is the vendor's own, which needs a key, by
 	// its host in lower case. Nil: it is where its host is Server's.
 	Official func(host string) bool
-	// RequestIDs are the headers in which the provider tells its id of a
-	// request, the best first. None: X-Request-Id and Request-Id.
-	RequestIDs []string
 	// KeyParameter is what a key is called in a query, where proxies and servers
 	// would log it: a base URL with one is refused. Empty: nothing.
 	KeyParameter string
-	// MinOutputTokens is the smallest bound of an answer that the vendor's own
-	// servers accept. Zero is one.
+	// MinOutputTokens is the smallest bound that the vendor's own servers accept. Zero is one.
 	MinOutputTokens int64
-	// ObjectsOnly means that the vendor's own servers take only formats of type
-	// object.
+	// ObjectsOnly means that the vendor's own servers take only formats of type object.
 	ObjectsOnly bool
 	// Reserved are the options that may not be given: what the loop decides.
 	Reserved []string
 
-	// Bound is the bound of the answer that the options give. Zero: none.
-	Bound func(options domain.Metadata) (int64, error)
-	// CheckOptions says what else is wrong with the options. Nil: nothing is.
-	CheckOptions func(options domain.Metadata) error
-	// CheckFormat says why the API does not take a format: see
-	// inference.Formatter. The options were checked.
+	// Options says what is wrong with the options of a model, or returns the bound
+	// of the answer that they give; zero is none. Nil: nothing is wrong.
+	Options func(options domain.Metadata) (bound int64, err error)
+	// CheckFormat is inference.Formatter's. The options were checked.
 	CheckFormat func(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
-	// Prepare makes the one request of an attempt, and what reads its answer. The
-	// options were checked.
+	// Prepare makes the request of an attempt, and what reads its answer. The options were checked.
 	Prepare func(a *Attempt, call inference.Call) (Request, Decoder, error)
 }
 
@@ -83,43 +74,27 @@ type Config struct {
 	BaseURL string
 	// Key is the source of the key, asked once for each attempt. Nil: no key.
 	Key Key
-	// AllowBaseURL lets a definition name another base URL, which then gets
-	// the key too.
+	// AllowBaseURL lets a definition name another base URL, which then gets the key too.
 	AllowBaseURL bool
 	// Timeouts bound each attempt.
 	Timeouts Timeouts
 	// Proxy is the URL of the proxy that all requests go through: http, https
 	// or socks5. Empty is none, whatever the environment says.
 	Proxy string
-	// MaxBody bounds a response in bytes, most of which is not kept. Zero is
-	// 128 MiB.
+	// MaxBody bounds a response in bytes, most of which is not kept. Zero is 128 MiB.
 	MaxBody int64
-	// FinishOptional takes the end marker of a stream of chat completions for the
-	// end of a whole answer though no finish reason came, for proxies that leave
-	// it out.
+	// FinishOptional takes the end marker of a stream of chat completions for a finish
+	// reason, for proxies that leave that out.
 	FinishOptional bool
 }
 
-// Timeouts bound the parts of an attempt. The whole of it is bounded by its
-// context. A zero one is its default.
-type Timeouts struct {
-	// Connect bounds the wait for a connection that is ready, its handshake
-	// included. The default is ten seconds.
-	Connect time.Duration
-	// FirstByte bounds the wait from then to the first byte of the answer's
-	// body, the sending of the request included. The default is five minutes,
-	// for models that reason before they speak.
-	FirstByte time.Duration
-	// Idle bounds the wait between two pieces of the answer, of which a comment
-	// is one. The default is two minutes.
-	Idle time.Duration
-}
+// Timeouts bound the parts of an attempt, the whole of which its context bounds. A
+// zero one is its default: ten seconds to connect, handshake included; five minutes to
+// the first byte, for models that reason before they speak; two minutes between pieces.
+type Timeouts = domain.Timeouts
 
-// defaultTimeouts stand where none is set.
-var defaultTimeouts = Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute}
-
-// or returns the time-outs with others in the place of those that are not set.
-func (t Timeouts) or(other Timeouts) Timeouts {
+// timeouts are some, with others in the place of those that are not set.
+func timeouts(t, other Timeouts) Timeouts {
 	return Timeouts{
 		Connect: cmp.Or(max(t.Connect, 0), other.Connect), FirstByte: cmp.Or(max(t.FirstByte, 0), other.FirstByte), Idle: cmp.Or(max(t.Idle, 0), other.Idle),
 	}
@@ -139,17 +114,13 @@ var (
 	_ inference.Formatter = (*Client)(nil)
 )
 
-// New checks the configuration and returns the provider. It makes no request and
-// does not ask for the key.
+// New checks the configuration and returns the provider. It makes no request.
 func New(api API, config Config) (*Client, error) {
 	config.BaseURL = cmp.Or(config.BaseURL, api.Server)
 	if config.MaxBody <= 0 {
 		config.MaxBody = maxBody
 	}
-	if len(api.RequestIDs) == 0 {
-		api.RequestIDs = []string{"X-Request-Id", "Request-Id"}
-	}
-	config.Timeouts = config.Timeouts.or(defaultTimeouts)
+	config.Timeouts = timeouts(config.Timeouts, Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute})
 	c := &Client{api: api, config: config}
 	var err error
 	if c.base, err = c.parseBase(api.BaseURLVariable(), config.BaseURL); err != nil {
@@ -177,8 +148,7 @@ func New(api API, config Config) (*Client, error) {
 	return c, nil
 }
 
-// own makes the provider the source of an error. One that is not typed is that a
-// request could not be written.
+// own makes the provider the source of an error. An untyped one is that a request could not be written.
 func (c *Client) own(err error) error {
 	typed, ok := errors.AsType[*domain.Error](err)
 	switch {
@@ -190,8 +160,7 @@ func (c *Client) own(err error) error {
 	return typed.From(c.api.Name)
 }
 
-// ParseProxy reads the URL of a proxy. Its error repeats none of it, as it may
-// hold a password.
+// ParseProxy reads the URL of a proxy. Its error repeats none of it, as it may hold a password.
 func ParseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
@@ -211,8 +180,7 @@ func (c *Client) baseURL(config domain.LLMConfig) (*url.URL, error) {
 	return c.parseBase("base_url", config.BaseURL)
 }
 
-// parseBase checks a base URL. The text itself is not repeated in errors, as it
-// may hold a credential.
+// parseBase checks a base URL. Errors do not repeat it, as it may hold a credential.
 func (c *Client) parseBase(field, text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
@@ -279,8 +247,7 @@ func (c *Client) check(config domain.LLMConfig) error {
 	return nil
 }
 
-// checkOptions says what is wrong with the options of a model, or returns the
-// bound of the answer that they give.
+// checkOptions says what is wrong with a model's options, or returns the bound that they give.
 func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		if slices.Contains(c.api.Reserved, key) {
@@ -290,15 +257,10 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 			return 0, domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key)
 		}
 	}
-	if c.api.CheckOptions != nil {
-		if err := c.api.CheckOptions(options); err != nil {
-			return 0, err
-		}
-	}
-	if c.api.Bound == nil {
+	if c.api.Options == nil {
 		return 0, nil
 	}
-	return c.api.Bound(options)
+	return c.api.Options(options)
 }
 
 // CheckFormat says why the API does not take a format, beside tools where there

@@ -2,13 +2,17 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"everstep/activities/inference"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -20,22 +24,15 @@ type Pairing struct {
 	// Accepts reports whether the API takes an id of that form, as one that
 	// comes from another provider may not have. Nil takes all.
 	Accepts func(id string) bool
-	// Make returns the n-th id of the API's own form. Nil: any form will do.
-	Make func(n int) string
 
-	made int
-
-	used    map[string]bool
-	waiting []waitingCall
+	used map[string]bool
+	// waiting are the calls of the last message, sent their ids, answered those with a result.
+	waiting  []domain.ToolCall
+	sent     []string
+	answered []bool
 }
 
-type waitingCall struct {
-	recorded, sent string
-	answered       bool
-}
-
-// Begin returns the ids under which the calls of the message at an index are
-// sent.
+// Begin returns the ids under which the calls of the message at an index are sent.
 func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 	if len(calls) == 0 {
 		return nil
@@ -43,55 +40,54 @@ func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 	if p.used == nil {
 		p.used = make(map[string]bool)
 	}
-	p.waiting = p.waiting[:0]
 	ids := make([]string, len(calls))
 	for k, c := range calls {
 		ids[k] = p.fresh(c.ID, message, k)
-		p.waiting = append(p.waiting, waitingCall{recorded: c.ID, sent: ids[k]})
 	}
+	p.Await(calls, ids)
 	return ids
 }
 
+// Await says under which ids calls are sent, where the pairing does not choose them.
+func (p *Pairing) Await(calls []domain.ToolCall, ids []string) {
+	p.waiting, p.sent, p.answered = calls, ids, make([]bool, len(calls))
+}
+
 func (p *Pairing) fresh(id string, message, position int) string {
-	if id != "" && p.Accepts != nil && !p.Accepts(id) {
+	if p.Accepts != nil && !p.Accepts(id) {
 		id = ""
 	}
 	for try := 0; id == "" || p.used[id]; try++ {
-		switch {
-		case p.Make != nil:
-			p.made++
-			id = p.Make(p.made)
-		case try > 0:
-			id = fmt.Sprintf("call_%d_%d_%d", message, position, try)
-		default:
-			id = fmt.Sprintf("call_%d_%d", message, position)
+		id = fmt.Sprintf("call_%d_%d", message, position)
+		if try > 0 {
+			id += fmt.Sprintf("_%d", try)
 		}
 	}
 	p.used[id] = true
 	return id
 }
 
-// Answer returns the id under which a result is sent: that of the first call
-// with the recorded id that has none yet, else of the first call that has none.
+// Answer returns the id under which a result is sent: its call's, else the recorded one.
 func (p *Pairing) Answer(recorded string) string {
+	if k := p.Next(recorded); k >= 0 {
+		return p.sent[k]
+	}
+	return recorded
+}
+
+// Next is the place of the call that a result answers: the first with the
+// recorded id that has none yet, else the first that has none; -1: there is none.
+func (p *Pairing) Next(recorded string) int {
 	found := -1
-	for k, w := range p.waiting {
-		if w.answered {
-			continue
-		}
-		if w.recorded == recorded {
-			found = k
-			break
-		}
-		if found < 0 {
+	for k, call := range p.waiting {
+		if !p.answered[k] && (found < 0 || call.ID == recorded && p.waiting[found].ID != recorded) {
 			found = k
 		}
 	}
-	if found < 0 {
-		return recorded
+	if found >= 0 {
+		p.answered[found] = true
 	}
-	p.waiting[found].answered = true
-	return p.waiting[found].sent
+	return found
 }
 
 // ToolName is the name under which a call is sent back, of at most so many
@@ -111,26 +107,13 @@ func ToolName(name string, most int, also string) string {
 	return name[:min(len(name), most)]
 }
 
-// Body writes a request's body: a list under its name, and then the other
-// fields, of which one of that name is left out. The SDKs would go over a long
-// list once for each level of nesting, and write what is to go back byte for
-// byte in their own way: so its entries are encoded one by one, and what is
-// around them apart.
-func Body(name string, list [][]byte, rest map[string]json.RawMessage) ([]byte, error) {
-	size := 64
-	for _, one := range list {
-		size += len(one) + 1
-	}
-	for key, value := range rest {
-		size += len(key) + len(value) + 4
-	}
+// Body writes a request's body: a list under its name, and then the other fields. The
+// entries are encoded one by one, apart from what is around them: the SDKs go over a list
+// once for each level of nesting, and write what is to go back byte for byte in their own
+// way.
+func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
 	var body bytes.Buffer
-	body.Grow(size)
-	body.WriteByte('{')
-	if err := writeName(&body, name); err != nil {
-		return nil, err
-	}
-	body.WriteByte('[')
+	fmt.Fprintf(&body, `{"%s":[`, quoted(name, true))
 	for i, one := range list {
 		if i > 0 {
 			body.WriteByte(',')
@@ -139,38 +122,33 @@ func Body(name string, list [][]byte, rest map[string]json.RawMessage) ([]byte, 
 	}
 	body.WriteByte(']')
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		if key == name {
-			continue
+		if key != name {
+			fmt.Fprintf(&body, `,"%s":%s`, quoted(key, true), rest[key])
 		}
-		body.WriteByte(',')
-		if err := writeName(&body, key); err != nil {
-			return nil, err
-		}
-		body.Write(rest[key])
 	}
 	body.WriteByte('}')
-	return body.Bytes(), nil
+	return body.Bytes()
 }
 
-func writeName(body *bytes.Buffer, name string) error {
-	text, err := json.Marshal(name)
-	if err != nil {
-		return err
-	}
-	body.Write(text)
-	body.WriteByte(':')
-	return nil
-}
-
-// Fields are the parameters of an SDK as JSON, field by field.
-func Fields(parameters json.Marshaler) (map[string]json.RawMessage, error) {
+// Fields are an SDK's parameters as JSON, with what the definition says of sampling, and
+// options over them, a null one by leaving the field out.
+func Fields(parameters json.Marshaler, config domain.LLMConfig, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	encoded, err := parameters.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	var fields map[string]json.RawMessage
-	err = json.Unmarshal(encoded, &fields)
-	return fields, err
+	fields := map[string]json.RawMessage{"stream": json.RawMessage("true")}
+	if err := json.Unmarshal(encoded, &fields); err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]*float64{"temperature": config.Temperature, "top_p": config.TopP} {
+		if value != nil {
+			fields[name] = strconv.AppendFloat(nil, *value, 'g', -1, 64)
+		}
+	}
+	maps.Copy(fields, options)
+	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return IsNull(value) })
+	return fields, nil
 }
 
 // IsPlain reports whether a message has nothing but text.
@@ -183,7 +161,98 @@ func DataURL(p domain.Part) string {
 	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
-// NeedsSchema is the error of a format that has none.
-func NeedsSchema() error {
-	return domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object")
+// What OpenAI's two APIs share.
+
+// OfOpenAI reports whether a host is OpenAI's own or Azure's.
+func OfOpenAI(host string) bool {
+	return host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
+}
+
+// Format is the response format as Responses have it, with a name, where it is told so; else nil.
+func Format(call inference.Call) map[string]any {
+	switch f := call.Format; {
+	case call.OutputMode != domain.OutputNative:
+	case f.Type == domain.FormatJSON:
+		return map[string]any{"type": "json_object"}
+	case f.Type == domain.FormatSchema:
+		strict := output.Strict(f.Schema) == nil
+		return map[string]any{"type": "json_schema", "name": cmp.Or(f.Name, "answer"), "strict": strict, "schema": f.Schema}
+	}
+	return nil
+}
+
+// ToolChoice makes the model call the tool that stands for the response format, or
+// another where there are others, as Responses have it, or nested, as chat
+// completions do. Nil: as it likes.
+func ToolChoice(call inference.Call, nested bool) any {
+	name := map[string]any{"name": call.OutputTool}
+	switch {
+	case call.OutputTool == "":
+		return nil
+	case len(call.Tools) > 1:
+		return "required"
+	case nested:
+		return map[string]any{"type": "function", "function": name}
+	}
+	name["type"] = "function"
+	return name
+}
+
+// Parameters is a tool's schema as OpenAI's APIs want it: they refuse one of
+// type object that does not say which properties it has, be it none.
+func Parameters(schema json.RawMessage) json.RawMessage {
+	if len(schema) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(schema, &fields) != nil || fields["properties"] != nil || string(fields["type"]) != `"object"` {
+		return schema
+	}
+	fields["properties"] = json.RawMessage("{}")
+	whole, _ := json.Marshal(fields) // they were read from JSON
+	return whole
+}
+
+// A Usage is one as the two APIs report it, each in its own names.
+type Usage struct {
+	Input             Count        `json:"input_tokens"`
+	Prompt            Count        `json:"prompt_tokens"`
+	Output            Count        `json:"output_tokens"`
+	Completion        Count        `json:"completion_tokens"`
+	Total             Count        `json:"total_tokens"`
+	CacheHit          Count        `json:"prompt_cache_hit_tokens"`
+	InputDetails      usageDetails `json:"input_tokens_details"`
+	PromptDetails     usageDetails `json:"prompt_tokens_details"`
+	OutputDetails     usageDetails `json:"output_tokens_details"`
+	CompletionDetails usageDetails `json:"completion_tokens_details"`
+}
+
+type usageDetails struct {
+	Cached     Count `json:"cached_tokens"`
+	CacheWrite Count `json:"cache_write_tokens"`
+	Reasoning  Count `json:"reasoning_tokens"`
+}
+
+// Domain is the usage in our own form, made consistent.
+func (u Usage) Domain() domain.Usage {
+	return Consistent(domain.Usage{
+		InputTokens:      int64(max(u.Input, u.Prompt)),
+		OutputTokens:     int64(max(u.Output, u.Completion)),
+		CacheReadTokens:  int64(max(u.InputDetails.Cached, u.PromptDetails.Cached, u.CacheHit)),
+		CacheWriteTokens: int64(max(u.InputDetails.CacheWrite, u.PromptDetails.CacheWrite)),
+		ReasoningTokens:  int64(max(u.OutputDetails.Reasoning, u.CompletionDetails.Reasoning)),
+	}, int64(u.Total))
+}
+
+// Consistent returns a usage whose parts are parts: cached of input, reasoning of output.
+// Some servers count them beside, which the total tells, or that a part is more than the
+// whole.
+func Consistent(u domain.Usage, total int64) domain.Usage {
+	if u.ReasoningTokens > u.OutputTokens || u.ReasoningTokens > 0 && total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
+		u.OutputTokens += u.ReasoningTokens
+	}
+	if cached := u.CacheReadTokens + u.CacheWriteTokens; cached > u.InputTokens {
+		u.InputTokens += cached
+	}
+	return u
 }

@@ -8,24 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 func TestBody(t *testing.T) {
 	t.Parallel()
-	body, err := wire.Body("messages", [][]byte{[]byte(`{"b": "<"}`), []byte(`1.50`)}, map[string]json.RawMessage{
+	body := wire.Body("messages", [][]byte{[]byte(`{"b": "<"}`), []byte(`1.50`)}, map[string]json.RawMessage{
 		"z": []byte("1"), "messages": []byte(`[]`), `a"`: []byte(`{"x": 2}`),
 	})
-	require.NoError(t, err)
 	require.Equal(t, `{"messages":[{"b": "<"},1.50],"a\"":{"x": 2},"z":1}`, string(body))
-	body, err = wire.Body("input", nil, nil)
-	require.NoError(t, err)
-	require.Equal(t, `{"input":[]}`, string(body))
+	require.Equal(t, `{"input":[]}`, string(wire.Body("input", nil, nil)))
 }
 
 func TestToolName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"weather": "weather", "a.b c/é": "a_b_c__", "": "unnamed", "A-1_z": "A-1_z", strings.Repeat("x", 70): strings.Repeat("x", 64), "\xff": "_",
+		"weather": "weather", "azAZ09_-": "azAZ09_-", "`{@[/:": "______", "a.b c/é": "a_b_c__", "": "unnamed", "A-1_z": "A-1_z", strings.Repeat("x", 70): strings.Repeat("x", 64), "\xff": "_",
 	} {
 		require.Equal(t, want, wire.ToolName(name, 64, ""))
 	}
@@ -44,5 +42,15 @@ func TestParameters(t *testing.T) {
 		`true`:                                           `true`,
 	} {
 		require.Equal(t, want, string(wire.Parameters(json.RawMessage(schema))))
+	}
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	require.True(t, wire.IsPlain(domain.UserMessage("x")))
+	require.False(t, wire.IsPlain(domain.Message{Parts: []domain.Part{{Type: domain.PartText}, {Type: domain.PartImage}}}))
+	require.Equal(t, "data:image/png;base64,cA==", wire.DataURL(domain.Part{MediaType: "image/png", Data: []byte("p")}))
+	for host, want := range map[string]bool{"api.openai.com": true, "me.openai.azure.com": true, "api.openai.com.evil": false, "openai.azure.com": false, "localhost": false} {
+		require.Equal(t, want, wire.OfOpenAI(host), host)
 	}
 }

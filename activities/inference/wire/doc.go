@@ -6,29 +6,20 @@
 // makes one request and no second one, and whatever goes wrong with it becomes a
 // *domain.Error that says whether it may have been billed.
 //
-// # Writing an adapter
-//
-// An adapter is an API, of which New makes a provider for what the worker
-// configures. API.Prepare encodes the request and says what reads the answer:
+// An adapter is an API, of which New makes a provider. API.Prepare encodes the
+// request and says what reads the answer:
 //
 //	Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 //		body, err := encode(call, a.Bound) // the official SDK's parameters, as JSON
 //		return wire.Request{Path: "messages", Header: a.KeyIn("X-Api-Key", ""), Body: body}, &assembly{Attempt: a}, err
 //	},
 //
-// Where the SDK is to send the request itself, Request.Send does that with
-// Attempt.HTTPClient, no retries and no environment. A response that comes back
-// has status 200 and is bounded in bytes and time.
-//
 // The assembly is a Decoder: it is given one event after the other, or the
-// whole body where the server sent one in place of a stream, and says when the
-// answer is whole. It fails with Attempt.Malformed for what is no answer, and
-// with Attempt.Inner for an error inside of one. The attempt's Draft puts text,
-// reasoning and tool calls together; Pairing makes the ids of calls consistent
-// in what is sent back; Text, Count and Present read JSON on which servers
-// disagree.
+// whole body where the server sent one in place of a stream. It fails with
+// Attempt.Malformed for what is no answer, and with Attempt.Inner for an error
+// inside of one. The attempt's Draft puts text, reasoning and tool calls together.
 //
-// What the SDKs' own clients add must be off: reading the environment, trying
-// again, following redirects, time-outs. Nor may an adapter send a header named
+// The official SDKs only write requests: their clients read the environment, try
+// again and follow redirects. Nor may an adapter send a header named
 // Idempotency-Key: Go's transport takes it for leave to send a request again.
 package wire

@@ -109,3 +109,97 @@ func TestCallInManyPieces(t *testing.T) {
 		})
 	}
 }
+
+// TestDraftOfManyKinds: what adapters ask of a draft while it arrives.
+func TestDraftOfManyKinds(t *testing.T) {
+	t.Parallel()
+	var told []inference.Delta
+	d := &wire.Draft{Emit: func(delta inference.Delta) { told = append(told, delta) }}
+	d.Flush()
+	require.False(t, d.Told())
+	d.Identify("", "m")
+	d.Identify("1", "n")
+	require.Equal(t, []string{"1", "m"}, []string{d.ID, d.Model})
+	d.Report(domain.Usage{InputTokens: 1})
+	d.Report(domain.Usage{})
+	require.Equal(t, domain.Usage{InputTokens: 1}, d.Usage)
+	d.Text(0, "")
+	d.Reasoning(0, "")
+	require.Zero(t, d.Held(), "nothing came")
+	d.Text(0, "said")
+	d.Reasoning(0, "hm")
+	require.Equal(t, 2<<10+6, d.Held())
+	d.Keep(0, "sig", []byte("{}"))
+	d.Hold(10)
+	require.Equal(t, 2<<10+21, d.Held())
+	require.Equal(t, "said", d.TextAt(0))
+	require.Empty(t, d.TextAt(1))
+	require.False(t, d.Called())
+	d.Call(wire.Piece{Index: 0, ID: "a", Name: "f", Arguments: "{}"})
+	d.Call(wire.Piece{Index: 1, ID: "b", Name: "g", Arguments: "{"})
+	d.Flush()
+	require.True(t, d.Called() && d.Told())
+	require.Equal(t, []inference.Delta{{Text: "said", Reasoning: "hm", Tool: "f"}, {Tool: "g"}}, told, "one delta tells of one call")
+	require.Equal(t, 4<<10+28, d.Held())
+	partial := d.Partial()
+	require.Empty(t, partial.Message.ToolCalls)
+	require.Equal(t, domain.Usage{InputTokens: 1, OutputTokens: 10, Estimated: true}, partial.Response.Usage, "calls are counted")
+	d.Usage.OutputTokens = 2
+	require.Equal(t, d.Usage, d.Partial().Response.Usage)
+	silent := &wire.Draft{}
+	silent.Text(0, "x")
+	silent.Flush()
+	require.False(t, silent.Told())
+}
+
+// TestCallsFromPieces: which pieces are one call, and in which order they stand.
+func TestCallsFromPieces(t *testing.T) {
+	t.Parallel()
+	none := wire.NoIndex
+	for name, test := range map[string]struct {
+		pieces []wire.Piece
+		want   []domain.ToolCall
+	}{
+		"by index":                  {[]wire.Piece{{Index: 1, ID: "b", Name: "g"}, {Index: 0, ID: "a", Name: "f"}, {Index: 1, Arguments: "2"}, {Index: 0, Arguments: "1"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "1"}, {ID: "b", Name: "g", Arguments: "2"}}},
+		"an index for two":          {[]wire.Piece{{ID: "b", Name: "g", Arguments: "2"}, {ID: "a", Name: "f", Arguments: "1"}}, []domain.ToolCall{{ID: "b", Name: "g", Arguments: "2"}, {ID: "a", Name: "f", Arguments: "1"}}},
+		"an index for two, whole":   {[]wire.Piece{{Name: "f", Arguments: "{}"}, {Name: "f", Arguments: "{}"}}, []domain.ToolCall{{Name: "f", Arguments: "{}"}, {Name: "f", Arguments: "{}"}}},
+		"a name with each":          {[]wire.Piece{{ID: "a", Name: "f", Arguments: "{"}, {ID: "a", Name: "f", Arguments: "}"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}},
+		"a name with each, no id":   {[]wire.Piece{{Name: "f", Arguments: "{"}, {Name: "f", Arguments: `"a":1`}, {Name: "f", Arguments: "}"}}, []domain.ToolCall{{Name: "f", Arguments: `{"a":1}`}}},
+		"a name in two":             {[]wire.Piece{{ID: "a", Name: "fa"}, {Name: "st"}}, []domain.ToolCall{{ID: "a", Name: "fast"}}},
+		"an id later":               {[]wire.Piece{{Name: "f"}, {ID: "a", Arguments: "1"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "1"}}},
+		"by id":                     {[]wire.Piece{{Index: none, ID: "b", Name: "g"}, {Index: none, ID: "a", Name: "f"}, {Index: none, ID: "b", Arguments: "2"}}, []domain.ToolCall{{ID: "b", Name: "g", Arguments: "2"}, {ID: "a", Name: "f"}}},
+		"by id, whole":              {[]wire.Piece{{Index: none, ID: "a", Name: "f", Arguments: "{}"}, {Index: none, ID: "a", Name: "f", Arguments: "{}"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "a", Name: "f", Arguments: "{}"}}},
+		"by place":                  {[]wire.Piece{{Index: none, Name: "f"}, {Index: none, Arguments: "1"}, {Index: none, Arguments: "2"}}, []domain.ToolCall{{Name: "f", Arguments: "12"}}},
+		"by place, whole":           {[]wire.Piece{{Index: none, Name: "f", Arguments: " {} "}, {Index: none, Name: "g"}}, []domain.ToolCall{{Name: "f", Arguments: " {} "}, {Name: "g"}}},
+		"by place, not the last":    {[]wire.Piece{{Index: 0, ID: "a", Name: "f"}, {Index: 1, ID: "b", Name: "g"}, {Index: none, Arguments: "1"}}, []domain.ToolCall{{ID: "a", Name: "f"}, {ID: "b", Name: "g", Arguments: "1"}}},
+		"whole with an id":          {[]wire.Piece{{ID: "a", Name: "f", Arguments: "{}"}, {ID: "a", Name: "f"}}, []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}},
+		"without an index for some": {[]wire.Piece{{Index: 1, ID: "b", Name: "g"}, {Index: none, ID: "a", Name: "f"}}, []domain.ToolCall{{ID: "b", Name: "g"}, {ID: "a", Name: "f"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &wire.Draft{}
+			for _, piece := range test.pieces {
+				d.Call(piece)
+			}
+			require.Equal(t, test.want, d.Calls())
+		})
+	}
+}
+
+// TestPairing: each call has an id of its own, each result that of its call.
+func TestPairing(t *testing.T) {
+	t.Parallel()
+	var p wire.Pairing
+	require.Nil(t, p.Begin(0, nil))
+	require.Equal(t, "x", p.Answer("x"), "nothing was called")
+	calls := []domain.ToolCall{{ID: "a"}, {ID: "a"}, {ID: "call_1_1"}}
+	require.Equal(t, []string{"a", "call_1_1", "call_1_2"}, p.Begin(1, calls))
+	require.Equal(t, []int{0, 1, 2, -1}, []int{p.Next("a"), p.Next("a"), p.Next("a"), p.Next("a")})
+	require.Equal(t, []string{"call_2_0"}, p.Begin(2, calls[:1]))
+	require.Equal(t, []string{"call_2_0_1"}, p.Begin(2, calls[:1]))
+	require.Equal(t, "call_2_0_1", p.Answer("unknown"))
+	p.Await(calls[1:], []string{"x", "y"})
+	require.Equal(t, "y", p.Answer("call_1_1"))
+	require.Equal(t, "x", p.Answer("call_1_1"), "the one that has none")
+	require.Equal(t, "call_1_1", p.Answer("call_1_1"))
+}

@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,8 +16,7 @@ import (
 	"everstep/domain"
 )
 
-// explain makes any failure of the attempt a *domain.Error: one that is one
-// already stays as it is. Nil stays nil.
+// explain makes any failure of the attempt a *domain.Error, unless it is one. Nil stays nil.
 func (a *Attempt) explain(err error) error {
 	if err == nil {
 		return nil
@@ -23,75 +24,57 @@ func (a *Attempt) explain(err error) error {
 	if cause := context.Cause(a.ctx); errors.Is(cause, errQuiet) {
 		err = cause
 	}
-	typed, ok := errors.AsType[*domain.Error](err)
-	long, isLong := errors.AsType[*tooLong](err)
-	name, host := a.client.api.Name, a.Base.Host
-	switch {
-	case ok:
+	if typed, ok := errors.AsType[*domain.Error](err); ok {
 		return typed
+	}
+	long, isLong := errors.AsType[*tooLong](err)
+	host, cause := a.Base.Host, a.Redact(err.Error())
+	switch {
 	case errors.Is(err, errQuiet) && !a.sent.Load():
-		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: cannot reach %s: no connection in %s; check the base URL", name, host, a.timeouts.Connect)
+		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "cannot reach %s: no connection in %s; check the base URL", host, a.timeouts.Connect)
 	case errors.Is(err, errQuiet):
-		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "%s: %s sent nothing for too long", name, host)
+		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing for too long", host)
 	case isLong:
-		typed = domain.Errorf(domain.TooLarge, "%s: %s", name, long)
+		return a.Fail(domain.TooLarge, "", nil, "%s", long)
 	case a.body != nil:
-		typed = domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: the answer was cut off: %s", name, a.cause(err))
+		return a.Fail(domain.Unavailable, domain.CodeMalformed, nil, "the answer was cut off: %s", cause)
 	case a.sent.Load():
-		typed = domain.Errorf(domain.Unavailable, "%s: the connection to %s broke before an answer came: %s", name, host, a.cause(err))
-	default:
-		typed = domain.Errorf(domain.Unavailable, "%s: cannot reach %s: %s; check the base URL", name, host, a.cause(err))
+		return a.Fail(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
 	}
-	typed.Source, typed.Billed, typed.Detail = name, a.sent.Load(), a.detail(nil)
-	return typed
+	return a.Fail(domain.Unavailable, "", nil, "cannot reach %s: %s; check the base URL", host, cause)
 }
 
-// cause is what went wrong without the URL, which may hold a secret.
-func (a *Attempt) cause(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	return a.Redact(err.Error())
-}
-
-// Malformed is the error of an answer that is none. The body is what came in
-// its place, or the part of it that is wrong; its beginning is kept for
-// operators.
-func (a *Attempt) Malformed(what string, body []byte) error {
-	return a.malformed(what, body)
-}
-
-func (a *Attempt) malformed(what string, body []byte) *domain.Error {
+// Fail is an error of the attempt, billed where the request has left.
+func (a *Attempt) Fail(kind domain.Kind, code domain.Code, body []byte, format string, args ...any) *domain.Error {
 	name := a.client.api.Name
-	err := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: %s", name, what).From(name)
-	err.Billed, err.Detail = true, a.detail(body)
+	err := domain.CodedErrorf(kind, code, "%s: %s", name, fmt.Sprintf(format, args...)).From(name)
+	err.Billed, err.Detail = a.sent.Load(), a.detail(body)
 	return err
 }
 
-// Redact takes the key, also one used of late, out of a text that comes from
-// elsewhere.
+// Malformed is the error of an answer that is none, with what came in its place.
+func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
+	return a.Fail(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
+}
+
+// Redact takes the key, also one used of late, out of a text that comes from elsewhere.
 func (a *Attempt) Redact(text string) string { return a.client.secrets.redact(text) }
 
 const (
 	// maxDetail bounds what operators get to see of a body.
 	maxDetail = 1 << 10
-	// maxExcerpt is how much of a body is looked at for that: enough that a key
-	// at its border is seen whole.
+	// maxExcerpt is how much of a body is looked at for that: a key at its border is seen whole.
 	maxExcerpt = maxDetail + maxKeyFile
 )
 
-// detail is what operators get to see: the provider's id of the request and
-// the beginning of what it sent.
+// detail is what operators see: the provider's id of the request and the beginning of the body.
 func (a *Attempt) detail(body []byte) string {
 	text := a.Redact(strings.ToValidUTF8(string(body[:min(len(body), maxExcerpt)]), "?"))
 	text = strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
-	switch {
-	case a.RequestID == "":
+	if a.RequestID == "" {
 		return text
-	case text == "":
-		return "request " + a.RequestID
 	}
-	return "request " + a.RequestID + ": " + text
+	return strings.TrimSuffix("request "+a.RequestID+": "+text, ": ")
 }
 
 // maxErrorBody is how much of an error's body is read.
@@ -100,26 +83,26 @@ const maxErrorBody = 64 << 10
 // rejected is the error of a response that has another status than 200.
 func (a *Attempt) rejected(response *http.Response) *domain.Error {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
-		name := a.client.api.Name
-		return domain.Errorf(domain.Invalid, "%s: %s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
-			name, a.Base.Host, response.StatusCode).From(name)
+		err := a.Fail(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
+			a.Base.Host, response.StatusCode)
+		err.Billed = false
+		return err
 	}
 	// What was read before a failure still tells more than nothing.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	if response.StatusCode < 300 {
-		return a.malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
+		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
 	}
 	r := ParseRejection(body)
-	r.Status, r.Again = response.StatusCode, inference.AdviceOf(response.Header)
+	r.Status, r.ShouldRetry = response.StatusCode, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
 	}
 	return a.refused(r, body)
 }
 
-// Inner is the error that came inside a response of status 200: its body, the
-// event's data, or the value that says what went wrong.
-func (a *Attempt) Inner(body []byte) error {
+// Inner is the error that came inside a response of status 200, in its body or an event.
+func (a *Attempt) Inner(body []byte) *domain.Error {
 	r := ParseRejection(body)
 	r.Begun = true
 	return a.refused(r, body)
@@ -130,32 +113,120 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 		a.RequestID = r.RequestID
 	}
 	r.Message, r.Code, r.Param = a.Redact(r.Message), a.Redact(r.Code), a.Redact(r.Param)
-	r.Server = a.server()
+	server := *a.Base
+	server.RawQuery = "" // some servers want a key there
+	r.Server = a.Redact(server.String())
 	err := r.Error(a.call.Config)
 	err.Detail = a.detail(body)
 	return err
 }
 
-// server is the base URL without its query, in which some servers want a key.
-func (a *Attempt) server() string {
-	plain := *a.Base
-	plain.RawQuery = ""
-	return a.Redact(plain.String())
+// errorBody holds what servers say went wrong, nested in "error", or flat.
+type errorBody struct {
+	Message    Text            `json:"message"`
+	Detail     json.RawMessage `json:"detail"`
+	Type       Text            `json:"type"`
+	Code       Text            `json:"code"`
+	Param      Text            `json:"param"`
+	Status     Text            `json:"status"`
+	StatusCode Text            `json:"status_code"`
+	Error      json.RawMessage `json:"error"`
+	RequestID  Text            `json:"request_id"`
+	Inner      *errorBody      `json:"innererror"`
+	Metadata   *struct {
+		Raw Text `json:"raw"`
+	} `json:"metadata"`
+	Details json.RawMessage `json:"details"`
 }
 
-// windowExceeded is how providers say that an answer ended where the model's
-// window was full.
-const windowExceeded = "model_context_window_exceeded"
-
-// overflow is the error of an answer that ended, by the provider's own word,
-// where the model's window was full: what came of it is no answer, and the same
-// conversation would end the same. Nil for all other words.
-func (a *Attempt) overflow(word string) error {
-	if strings.ToLower(word) != windowExceeded {
-		return nil
+// ParseRejection reads an error's body in all the shapes that are found. What
+// is not JSON is taken for the message, unless it is a page. The status is what
+// the body names, if it does. The words are as they came: keys and all.
+func ParseRejection(body []byte) inference.Rejection {
+	body = bytes.TrimSpace(body)
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
 	}
-	err := domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the answer was cut off where the conversation exceeds the context of model %s",
-		a.client.api.Name, a.call.Config.Model).From(a.client.api.Name)
-	err.Billed, err.Detail = true, a.detail(nil)
-	return err
+	var outer errorBody
+	if err := json.Unmarshal(body, &outer); err != nil {
+		return inference.Rejection{Message: plain(body)}
+	}
+	e := outer
+	if Present(outer.Error) {
+		e = errorBody{}
+		if json.Unmarshal(outer.Error, &e) != nil {
+			e = outer
+			_ = e.Message.UnmarshalJSON(outer.Error)
+		}
+	}
+	r := inference.Rejection{
+		Message: string(e.Message), Type: string(e.Type + " " + e.Status), Code: string(e.Code), Param: string(e.Param), RequestID: string(outer.RequestID),
+	}
+	if r.Message == "" {
+		r.Message = detail(e.Detail)
+	}
+	for _, number := range []Text{e.StatusCode, e.Code} {
+		if status, err := strconv.Atoi(string(number)); err == nil && status >= 400 && status < 600 {
+			r.Status = status
+			break
+		}
+	}
+	if e.Metadata != nil {
+		r.Hint = string(e.Metadata.Raw)
+	}
+	if e.Inner != nil {
+		r.Hint += " " + string(e.Inner.Code)
+	}
+	googleDetails(e.Details, &r)
+	return r
+}
+
+// detail reads the field in which some frameworks put a text, or a list of what is wrong.
+func detail(data json.RawMessage) string {
+	var list []struct {
+		Message Text   `json:"msg"`
+		Place   []Text `json:"loc"`
+	}
+	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
+		place := make([]string, len(list[0].Place))
+		for i, p := range list[0].Place {
+			place[i] = string(p)
+		}
+		return strings.Join(place, ".") + ": " + string(list[0].Message)
+	}
+	var t Text
+	_ = t.UnmarshalJSON(data)
+	return string(t)
+}
+
+// googleDetails reads what is wrong from Google's error details, and the delay they ask for.
+func googleDetails(data json.RawMessage, r *inference.Rejection) {
+	var details []struct {
+		Reason     Text `json:"reason"`
+		Delay      Text `json:"retryDelay"`
+		Violations []struct {
+			Quota Text `json:"quotaId"`
+		} `json:"violations"`
+	}
+	if json.Unmarshal(data, &details) != nil {
+		return
+	}
+	for _, d := range details {
+		r.Hint += " " + string(d.Reason)
+		for _, v := range d.Violations {
+			r.Hint += " " + string(v.Quota)
+		}
+		if seconds, ok := strings.CutSuffix(string(d.Delay), "s"); ok && !r.Asked {
+			r.RetryAfter, r.Asked = inference.Delay(seconds, time.Second)
+		}
+	}
+}
+
+// plain is a body that is not JSON, where it can be shown; it is bounded when it is.
+func plain(body []byte) string {
+	if len(body) == 0 || body[0] == '<' || body[0] == '{' {
+		return ""
+	}
+	return string(bytes.ToValidUTF8(body, nil))
 }

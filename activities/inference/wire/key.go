@@ -20,9 +20,8 @@ type Key func() (string, error)
 // FixedKey is a key that stays as it is. Empty is none.
 func FixedKey(key string) Key { return func() (string, error) { return key, nil } }
 
-// KeyFrom is the key that an environment variable holds. It refuses what is
-// empty and what no key has: white space, line ends, control characters. The
-// error names the variable.
+// KeyFrom is the key that an environment variable holds. It refuses what is empty and what no
+// key has; the error names the variable.
 func KeyFrom(variable, value string) (Key, error) {
 	if value == "" {
 		return nil, domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: is empty; set it to the key, or unset it", variable)
@@ -33,13 +32,10 @@ func KeyFrom(variable, value string) (Key, error) {
 	return FixedKey(value), nil
 }
 
-// checkKey refuses what cannot be sent as a header's value, or would not be
-// what was meant.
+// checkKey refuses what cannot be a header's value, or would not be what was meant.
 func checkKey(where, key string) error {
-	for _, r := range key {
-		if r <= ' ' || r > '~' {
-			return domain.Errorf(domain.Invalid, "%s: has characters that no key has; set it again without quotes or line ends", where)
-		}
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return domain.Errorf(domain.Invalid, "%s: has characters that no key has; set it again without quotes or line ends", where)
 	}
 	return nil
 }
@@ -47,8 +43,7 @@ func checkKey(where, key string) error {
 // maxKeyFile bounds a file with a key.
 const maxKeyFile = 8 << 10
 
-// secretsFolder is where container runtimes mount secrets. A path below
-// /var/run, its older name, leads here too.
+// secretsFolder is where container runtimes mount secrets, below /var/run by its older name.
 const secretsFolder = "/run/secrets"
 
 // FileKey is the key that a file holds: one line of at most 8 KiB, in a regular
@@ -74,10 +69,17 @@ func readKey(path string) (string, error) {
 		return "", unreadable(err)
 	}
 	mounted := strings.HasPrefix(path, secretsFolder+"/") || strings.HasPrefix(path, "/var"+secretsFolder+"/")
-	// Asked before it is opened, since opening a pipe may wait for ever.
-	if info, err := os.Stat(path); err != nil {
-		return "", unreadable(err)
-	} else if err := checkKeyFile(info, mounted); err != nil {
+	check := func(info fs.FileInfo, err error) error {
+		switch {
+		case err != nil:
+			return unreadable(err)
+		case !info.Mode().IsRegular():
+			return errors.New("is not a regular file; name the file that holds the key")
+		}
+		return checkOwner(info, mounted)
+	}
+	// Asked before it is opened too, since opening a pipe may wait for ever.
+	if err := check(os.Stat(path)); err != nil {
 		return "", err
 	}
 	file, err := os.Open(path)
@@ -85,11 +87,7 @@ func readKey(path string) (string, error) {
 		return "", unreadable(err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", unreadable(err)
-	}
-	if err := checkKeyFile(info, mounted); err != nil {
+	if err := check(file.Stat()); err != nil {
 		return "", err
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
@@ -100,14 +98,6 @@ func readKey(path string) (string, error) {
 		return "", fmt.Errorf("has more than %d bytes; a key is one line", maxKeyFile)
 	}
 	return oneLine(string(data))
-}
-
-// checkKeyFile says whether a key may be in a file like that.
-func checkKeyFile(info fs.FileInfo, mounted bool) error {
-	if !info.Mode().IsRegular() {
-		return errors.New("is not a regular file; name the file that holds the key")
-	}
-	return checkOwner(info, mounted)
 }
 
 // oneLine is a file's only line, without its end and the spaces around it.

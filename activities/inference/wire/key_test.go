@@ -29,6 +29,8 @@ func TestKeyFrom(t *testing.T) {
 			require.NotContains(t, err.Error(), "canary")
 		})
 	}
+	_, err := wire.KeyFrom("THE_API_KEY", "!~")
+	require.NoError(t, err)
 	source, err := wire.KeyFrom("THE_API_KEY", "sk-1")
 	require.NoError(t, err)
 	key, err := source()

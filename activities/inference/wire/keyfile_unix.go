@@ -10,8 +10,7 @@ import (
 	"syscall"
 )
 
-// checkOwner makes sure that nobody but the worker's user, and root, can read
-// or replace what is in a file.
+// checkOwner makes sure that only the worker's user and root can read or replace a file.
 func checkOwner(info fs.FileInfo, mounted bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -20,9 +19,8 @@ func checkOwner(info fs.FileInfo, mounted bool) error {
 	return permitted(info.Mode().Perm(), int64(stat.Uid), int64(os.Geteuid()), mounted)
 }
 
-// permitted says whether a key may be in a file with a mode and an owner. What a
-// container's runtime has mounted as a secret, others of the container may read:
-// Docker and Kubernetes know no other way.
+// permitted says whether a key may be in a file with a mode and an owner. Docker and
+// Kubernetes can only mount secrets so that others of the container may read them.
 func permitted(mode fs.FileMode, owner, worker int64, mounted bool) error {
 	others := fs.FileMode(0o077)
 	if mounted {

@@ -1,43 +1,66 @@
 package wire
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"everstep/activities/inference"
+	"everstep/domain"
 )
 
-// A Decoder knows one API's answers. Its errors are those of Attempt.Malformed
-// and Attempt.Inner.
+// A Decoder knows one API's answers. Its errors are Attempt.Malformed's and Inner's.
 type Decoder interface {
 	// Event takes the next event of a stream; done means that none follows on
 	// which anything depends. The data is good until Event returns.
 	Event(e Event) (done bool, err error)
 	// Whole takes a body in one piece. It is valid JSON.
 	Whole(data []byte) error
-	// Finish is the API's own word for why the model stopped. It is empty until the
-	// API's own mark of the end was seen: then the answer is whole, and stays so.
-	// Events that follow are still given, for the usage in them, and what is missing
-	// of them is no failure.
+	// Finish is the API's own word for why the model stopped, empty until its mark of the
+	// end was seen: then the answer is whole, and stays so, though events with usage may
+	// follow.
 	Finish() string
 	// Answer is the answer, once it is whole.
 	Answer() inference.Answer
 }
 
-// read gives a response of status 200 to the decoder, whatever its form. It returns nil only for an answer that is complete; else a
-// *domain.Error, and the draft holds what had come.
+// Decode reads the data of an event, or a body in one piece, into a value, or says
+// what it is not. What holds an error, or is an event of that name, is Inner's.
+func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) error {
+	err := json.Unmarshal(e.Data, into)
+	switch {
+	case e.Name == "error" || into.Failed():
+		return a.Inner(e.Data)
+	case err != nil:
+		return a.Malformed(what, e.Data)
+	}
+	return nil
+}
+
+// read gives a response of status 200 to the decoder. It returns nil only for an answer that
+// is complete, else a *domain.Error.
 func (a *Attempt) read(response *http.Response, d Decoder) error {
 	stream := NewStream(response.Body)
 	var err error
-	switch stream.Form() {
-	case FormJSON:
+	switch stream.First() {
+	case '{', '[':
 		err = a.readWhole(stream, d)
-	case FormPage, FormEmpty:
+	case '<', 0:
 		err = a.readPage(stream, response.Header.Get("Content-Type"))
-	case FormStream:
+	default:
 		err = a.readStream(stream, d)
+	}
+	if err == nil && strings.EqualFold(d.Finish(), "model_context_window_exceeded") {
+		// What came of it is no answer, and the same conversation would end the same.
+		return a.Fail(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
 	}
 	return a.explain(err)
 }
@@ -51,13 +74,13 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 		return &tooLong{"the answer", maxEvent}
 	}
 	if !json.Valid(data) {
-		return a.malformed("the answer is not valid JSON, or was cut", data)
+		return a.Malformed("the answer is not valid JSON, or was cut", data)
 	}
 	if err := d.Whole(data); err != nil {
 		return err
 	}
 	if d.Finish() == "" {
-		return a.malformed("the answer is not whole", data)
+		return a.Malformed("the answer is not whole", data)
 	}
 	return nil
 }
@@ -71,9 +94,9 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		case err != nil && complete:
 			return nil
 		case errors.Is(err, io.EOF) && !heard:
-			return a.malformed("the answer has no events", stream.line)
+			return a.Malformed("the answer has no events", stream.line)
 		case errors.Is(err, io.EOF):
-			return a.malformed("the stream ended before the answer was whole", nil)
+			return a.Malformed("the stream ended before the answer was whole", nil)
 		case err != nil:
 			return err
 		}
@@ -89,11 +112,11 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 			complete = true
 			a.body.trail()
 		}
-		switch {
-		case done && complete:
+		if done && !complete {
+			return a.Malformed("the stream says it is done and the answer is not whole", nil)
+		}
+		if done {
 			return nil
-		case done:
-			return a.malformed("the stream says it is done and the answer is not whole", nil)
 		}
 	}
 }
@@ -105,10 +128,123 @@ func (a *Attempt) readPage(stream *Stream, mediaType string) error {
 		return err
 	}
 	if len(head) == 0 {
-		return a.malformed("the response is empty", nil)
+		return a.Malformed("the response is empty", nil)
 	}
-	if mediaType == "" {
-		mediaType = "of no stated type"
+	return a.Malformed("the response is a page ("+cmp.Or(mediaType, "of no stated type")+") and not an answer; check the base URL", head)
+}
+
+const (
+	// maxBody bounds a response in bytes. Servers spend up to 320 of them on a
+	// token, so the longest answers of today take about 40 MiB.
+	maxBody = 128 << 20
+	// maxEvent bounds one event of a stream, or an answer in one piece: the last
+	// event of some APIs holds the whole answer once more.
+	maxEvent = 16 << 20
+	// maxHeld bounds what is kept of an answer: more than any message that can be recorded.
+	maxHeld = 4 << 20
+	// perPart is what a part or a call counts beside its text, so that no server
+	// makes more of them than can be looked through.
+	perPart = 1 << 10
+	// maxHeader bounds the header of a response.
+	maxHeader = 1 << 20
+	// trailerTimeout bounds the wait for what may follow a whole answer: usage, the end.
+	trailerTimeout = 5 * time.Second
+)
+
+// errEvent is the error of an event that is too long.
+func errEvent() error { return &tooLong{"an event of the answer", maxEvent} }
+
+// tooLong is the error of something that has more bytes than it may.
+type tooLong struct {
+	what string
+	most int64
+}
+
+func (t *tooLong) Error() string { return fmt.Sprintf("%s has more than %d bytes", t.what, t.most) }
+
+var errQuiet = errors.New("the server sent nothing for too long")
+
+// guarded is a response's body, bounded in bytes and in the time between them.
+type guarded struct {
+	io.ReadCloser
+
+	quiet *time.Timer
+	idle  time.Duration
+	// most is how many bytes it may have, left how many are still to come.
+	most, left int64
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		return 0, &tooLong{"the response", g.most}
 	}
-	return a.malformed("the response is a page ("+mediaType+") and not an answer; check the base URL", head)
+	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.left)])
+	g.left -= int64(n)
+	g.quiet.Reset(g.idle)
+	return n, err
+}
+
+// trail bounds the wait for what may follow a whole answer.
+func (g *guarded) trail() {
+	g.idle = min(trailerTimeout, g.idle)
+	g.quiet.Reset(g.idle)
+}
+
+// A Text is a string that some servers write as null, a number or an object.
+type Text string
+
+// UnmarshalJSON takes what is no string as it is written. Of valid JSON it never fails.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	data = bytes.TrimSpace(data)
+	switch {
+	case len(data) == 0 || IsNull(data):
+		*t = ""
+	case data[0] == '"':
+		var s string
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+		*t = Text(s)
+	default:
+		*t = Text(data)
+	}
+	return nil
+}
+
+// A Count is a number of tokens. What is no such number counts as not reported.
+type Count int64
+
+// UnmarshalJSON never fails.
+func (c *Count) UnmarshalJSON(data []byte) error {
+	var number float64
+	if err := json.Unmarshal(data, &number); err != nil || number < 0 || number > math.MaxInt32*float64(1<<10) {
+		number = 0
+	}
+	*c = Count(number)
+	return nil
+}
+
+// Present reports whether a JSON value says anything.
+func Present(data json.RawMessage) bool {
+	switch string(bytes.TrimSpace(data)) {
+	case "", "null", "{}", `""`, "[]", "false":
+		return false
+	}
+	return true
+}
+
+// IsNull reports whether a JSON value is null, by which an option leaves a field out.
+func IsNull(data json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("null")) }
+
+// Bound reads a bound of tokens among options. Zero: there is none.
+func Bound(options map[string]json.RawMessage, key, where string) (int64, error) {
+	value, ok := options[key]
+	if !ok || IsNull(value) {
+		return 0, nil
+	}
+	bound, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
+	if err != nil || bound <= 0 {
+		return 0, domain.Errorf(domain.Invalid, "options: %s%s is not a positive whole number", where, key)
+	}
+	return bound, nil
 }

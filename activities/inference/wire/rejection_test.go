@@ -37,6 +37,7 @@ func TestParseRejection(t *testing.T) {
 			inference.Rejection{Message: "no", Code: "429", Status: 429, Type: "RESOURCE_EXHAUSTED", RetryAfter: 1500 * time.Millisecond, Asked: true}},
 		"Groq":         {`{"error":{"message":"no","type":"t","code":"tool_use_failed","failed_generation":"f","status_code":400}}`, inference.Rejection{Message: "no", Type: "t", Code: "tool_use_failed", Status: 400}},
 		"vLLM":         {`{"object":"error","message":"no","type":"BadRequestError","param":null,"code":400}`, inference.Rejection{Message: "no", Type: "BadRequestError", Code: "400", Status: 400}},
+		"no status":    {`{"code":600,"message":"no"}`, inference.Rejection{Message: "no", Code: "600"}},
 		"words":        {"no\n", inference.Rejection{Message: "no"}},
 		"a page":       {"<html>no</html>", inference.Rejection{}},
 		"cut JSON":     {`{"error":{"mess`, inference.Rejection{}},

@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// secrets are the texts that are never shown: the keys that were in use of
-// late, so that an attempt whose key was rotated meanwhile still hides its own.
+// secrets are the keys of late, so that an attempt whose key was rotated hides its own.
 type secrets struct {
 	mu     sync.RWMutex
 	latest []string
@@ -43,8 +42,7 @@ func (s *secrets) redact(text string) string {
 	return s.hiding.Hide(text)
 }
 
-// A Hiding takes secrets out of texts, in all of their forms. The zero value
-// hides nothing.
+// A Hiding takes secrets out of texts, in all of their forms; the zero value none.
 type Hiding struct {
 	forms   []string
 	replace *strings.Replacer
@@ -88,8 +86,7 @@ func (h Hiding) Begun(text string) int {
 	return 0
 }
 
-// leastEncoded is the length from which on a secret that was encoded can be
-// told from anything else.
+// leastEncoded is the length from which an encoded secret can be told from anything else.
 const leastEncoded = 8
 
 // SecretForms are a secret, and what becomes of it where it was quoted once or
@@ -114,8 +111,8 @@ func SecretForms(secret string) []string {
 	return forms
 }
 
-// inBase64 are the forms that a secret has in base64, one for each place that
-// it may begin at: without the characters that its neighbours decide too.
+// inBase64 are the forms of a secret in base64, one for each place that it may begin at,
+// without the characters that its neighbours decide too.
 func inBase64(encoding *base64.Encoding, secret string) []string {
 	var forms []string
 	for before := range 3 {
@@ -132,9 +129,7 @@ func quoted(text string, html bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(html)
-	if encoder.Encode(text) != nil {
-		return text
-	}
+	_ = encoder.Encode(text) // a text into memory
 	inside := strings.TrimSuffix(b.String(), "\n")
 	return inside[1 : len(inside)-1]
 }

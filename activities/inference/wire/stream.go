@@ -6,35 +6,30 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 )
 
 // An Event is one of a stream of server-sent events.
 type Event struct {
 	// Name is the event's, empty where it has none.
 	Name string
-	// ID is the last id that the stream has named.
-	ID string
-	// Data is the event's, its lines joined by LF. It is good until the next
-	// event is read.
+	// Data is the event's, its lines joined by LF, good until the next event is read.
 	Data []byte
 }
 
 // A Stream reads server-sent events as their standard has them: lines that end
 // in LF, CR or CRLF, of any length; a byte order mark; comments; several lines
 // of data. One leniency: a last event that lacks its empty line counts if its
-// data is whole. One event has at most 16 MiB; how many there are the body
-// bounds.
+// data is whole. One event has at most 16 MiB.
 type Stream struct {
 	reader *bufio.Reader
 	line   []byte
-	id     string
 	marked bool
 	// skip says that a CR ended the line before, whose LF may follow.
 	skip bool
 }
 
-// NewStream returns a stream of the events in r. Its buffer is small: servers
-// send small pieces, and many streams are open at once.
+// NewStream returns a stream of the events in r. Its buffer is small, as many are open at once.
 func NewStream(r io.Reader) *Stream { return &Stream{reader: bufio.NewReaderSize(r, 4<<10)} }
 
 // pass passes over a byte order mark at the beginning.
@@ -43,7 +38,7 @@ func (s *Stream) pass() {
 		return
 	}
 	s.marked = true
-	if mark, _ := s.reader.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+	if mark, _ := s.reader.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = s.reader.Discard(3)
 	}
 }
@@ -52,20 +47,16 @@ func (s *Stream) pass() {
 func (s *Stream) Next() (Event, error) {
 	s.pass()
 	var out Event
-	var has bool
 	for {
 		line, err := s.readLine()
-		out.ID = s.id
-		if err != nil {
-			if errors.Is(err, io.EOF) && has && whole(out.Data) {
-				return out, nil
-			}
+		switch {
+		case errors.Is(err, io.EOF) && out.Data != nil && (string(out.Data) == "[DONE]" || json.Valid(out.Data)):
+			return out, nil
+		case err != nil:
 			return Event{}, err
-		}
-		if len(line) == 0 {
-			if has {
-				return out, nil
-			}
+		case len(line) == 0 && out.Data != nil:
+			return out, nil
+		case len(line) == 0:
 			out = Event{}
 			continue
 		}
@@ -74,27 +65,19 @@ func (s *Stream) Next() (Event, error) {
 		switch string(name) {
 		case "event":
 			out.Name = string(value)
-		case "id":
-			if !bytes.Contains(value, []byte{0}) {
-				s.id = string(value)
-			}
 		case "data":
 			if len(out.Data)+len(value) > maxEvent {
 				return Event{}, errEvent()
 			}
-			if has {
+			if out.Data != nil {
 				out.Data = append(out.Data, '\n')
 			}
-			out.Data, has = append(out.Data, value...), true
+			out.Data = append(slices.Grow(out.Data, 1), value...) // an empty one is not nil
 		}
 	}
 }
 
-// whole reports whether data can be all that an event was to have.
-func whole(data []byte) bool { return string(data) == "[DONE]" || json.Valid(data) }
-
-// readLine returns the next line without its end. A last line without an end
-// is returned before the error.
+// readLine returns the next line without its end. The last may have none.
 func (s *Stream) readLine() ([]byte, error) {
 	s.line = s.line[:0]
 	for {
@@ -110,56 +93,33 @@ func (s *Stream) readLine() ([]byte, error) {
 			_, _ = s.reader.Discard(1)
 			continue
 		}
-		s.skip = false
 		end := bytes.IndexAny(buffered, "\r\n")
-		if end < 0 {
-			if len(s.line)+len(buffered) > maxEvent {
-				return nil, errEvent()
-			}
-			s.line = append(s.line, buffered...)
-			_, _ = s.reader.Discard(len(buffered))
-			continue
+		if s.skip = end >= 0 && buffered[end] == '\r'; end >= 0 {
+			s.line = append(s.line, buffered[:end]...)
+			_, _ = s.reader.Discard(end + 1)
+			return s.line, nil
 		}
-		s.line = append(s.line, buffered[:end]...)
-		s.skip = buffered[end] == '\r'
-		_, _ = s.reader.Discard(end + 1)
-		return s.line, nil
+		if len(s.line)+len(buffered) > maxEvent {
+			return nil, errEvent()
+		}
+		s.line = append(s.line, buffered...)
+		_, _ = s.reader.Discard(len(buffered))
 	}
 }
 
-// A Form is what a body turns out to be, whatever its content type says.
-type Form string
-
-const (
-	// FormStream is a stream of events, or what can only be one.
-	FormStream Form = "stream"
-	// FormJSON is one JSON value: an answer in one piece, or an error.
-	FormJSON Form = "json"
-	// FormPage is a page for people to read.
-	FormPage Form = "page"
-	// FormEmpty is nothing but white space, or a body that cannot be read.
-	FormEmpty Form = "empty"
-)
-
-// Form looks at the beginning of the body. White space there is passed over.
-func (s *Stream) Form() Form {
+// First is the first byte of the body that is no white space, which is passed over.
+// It tells what a body is, whatever its content type says. Zero: there is none.
+func (s *Stream) First() byte {
 	s.pass()
 	for {
 		next, err := s.reader.Peek(1)
-		switch {
-		case err != nil:
-			return FormEmpty
-		case bytes.ContainsAny(next, " \t\r\n"):
-			_, _ = s.reader.Discard(1)
-			continue
+		if err != nil {
+			return 0
 		}
-		switch next[0] {
-		case '{', '[':
-			return FormJSON
-		case '<':
-			return FormPage
+		if !bytes.ContainsAny(next, " \t\r\n") {
+			return next[0]
 		}
-		return FormStream
+		_, _ = s.reader.Discard(1)
 	}
 }
 

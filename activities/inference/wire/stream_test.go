@@ -12,7 +12,7 @@ import (
 	"everstep/activities/inference/wire"
 )
 
-// heard reads a stream to its end and returns its events as name|id|data.
+// heard reads a stream to its end and returns its events as name|data.
 func heard(t testing.TB, r io.Reader) ([]string, error) {
 	t.Helper()
 	stream := wire.NewStream(r)
@@ -25,7 +25,7 @@ func heard(t testing.TB, r io.Reader) ([]string, error) {
 		if err != nil {
 			return out, err
 		}
-		out = append(out, e.Name+"|"+e.ID+"|"+string(e.Data))
+		out = append(out, e.Name+"|"+string(e.Data))
 	}
 }
 
@@ -36,24 +36,24 @@ func TestStream(t *testing.T) {
 		body string
 		want []string
 	}{
-		"LF":                        {"data: 1\n\ndata: 2\n\n", []string{"||1", "||2"}},
-		"CRLF":                      {"data: 1\r\n\r\ndata: 2\r\n\r\n", []string{"||1", "||2"}},
-		"CR":                        {"data: 1\r\rdata: 2\r\r", []string{"||1", "||2"}},
-		"mixed":                     {"data: 1\r\n\ndata: 2\r\r\n", []string{"||1", "||2"}},
-		"a byte order mark":         {"\xef\xbb\xbfdata: 1\n\n", []string{"||1"}},
-		"a mark inside":             {"data: 1\n\n\xef\xbb\xbfdata: 2\n\n", []string{"||1"}},
-		"comments":                  {": a\n\n:\ndata: 1\n: b\n\n", []string{"||1"}},
-		"names":                     {"event: a\ndata: 1\n\ndata: 2\n\n", []string{"a||1", "||2"}},
-		"a name without data":       {"event: a\n\ndata: 2\n\n", []string{"||2"}},
-		"ids last":                  {"id: x\ndata: 1\n\ndata: 2\n\nid\ndata: 3\n\n", []string{"|x|1", "|x|2", "||3"}},
-		"an id with a zero":         {"id: x\x00\ndata: 1\n\n", []string{"||1"}},
-		"several lines":             {"data: a\ndata\ndata:b\n\n", []string{"||a\n\nb"}},
-		"one space goes":            {"data:  a\n\n", []string{"|| a"}},
-		"other fields":              {"retry: 5\nfoo: bar\ndata: 1\n\n", []string{"||1"}},
-		"a long line":               {"data: " + long + "\n\n", []string{"||" + long}},
-		"no last empty line":        {"data: {\"a\":1}", []string{`||{"a":1}`}},
-		"no last empty line, done":  {"data: [DONE]\n", []string{"||[DONE]"}},
-		"a last event that was cut": {"data: 1\n\ndata: {\"a\":", []string{"||1"}},
+		"LF":                        {"data: 1\n\ndata: 2\n\n", []string{"|1", "|2"}},
+		"CRLF":                      {"data: 1\r\n\r\ndata: 2\r\n\r\n", []string{"|1", "|2"}},
+		"CR":                        {"data: 1\r\rdata: 2\r\r", []string{"|1", "|2"}},
+		"mixed":                     {"data: 1\r\n\ndata: 2\r\r\n", []string{"|1", "|2"}},
+		"a byte order mark":         {"\xef\xbb\xbfdata: 1\n\n", []string{"|1"}},
+		"a mark inside":             {"data: 1\n\n\xef\xbb\xbfdata: 2\n\n", []string{"|1"}},
+		"comments":                  {": a\n\n:\ndata: 1\n: b\n\n", []string{"|1"}},
+		"names":                     {"event: a\ndata: 1\n\ndata: 2\n\n", []string{"a|1", "|2"}},
+		"a name without data":       {"event: a\n\ndata: 2\n\n", []string{"|2"}},
+		"an id":                     {"id: x\ndata: 1\n\n", []string{"|1"}},
+		"no words of data":          {"data\n\ndata:\n\n", []string{"|", "|"}},
+		"several lines":             {"data: a\ndata\ndata:b\n\n", []string{"|a\n\nb"}},
+		"one space goes":            {"data:  a\n\n", []string{"| a"}},
+		"other fields":              {"retry: 5\nfoo: bar\ndata: 1\n\n", []string{"|1"}},
+		"a long line":               {"data: " + long + "\n\n", []string{"|" + long}},
+		"no last empty line":        {"data: {\"a\":1}", []string{`|{"a":1}`}},
+		"no last empty line, done":  {"data: [DONE]\n", []string{"|[DONE]"}},
+		"a last event that was cut": {"data: 1\n\ndata: {\"a\":", []string{"|1"}},
 		"nothing":                   {"", nil},
 	}
 	for name, test := range tests {
@@ -74,22 +74,21 @@ func TestStreamBreaks(t *testing.T) {
 	broken := errors.New("broken")
 	got, err := heard(t, io.MultiReader(strings.NewReader("data: 1\n\ndata: 2\n"), iotest.ErrReader(broken)))
 	require.ErrorIs(t, err, broken)
-	require.Equal(t, []string{"||1"}, got)
+	require.Equal(t, []string{"|1"}, got)
 }
 
-func TestForm(t *testing.T) {
+func TestFirst(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]wire.Form{
-		"data: 1":            wire.FormStream,
-		": hi":               wire.FormStream,
-		"words":              wire.FormStream,
-		"\xef\xbb\xbf\n {}":  wire.FormJSON,
-		"[]":                 wire.FormJSON,
-		"\r\n<!doctype html": wire.FormPage,
-		" \n":                wire.FormEmpty,
-		"":                   wire.FormEmpty,
+	for body, want := range map[string]byte{
+		"data: 1":            'd',
+		": hi":               ':',
+		"\xef\xbb\xbf\n {}":  '{',
+		"\t[]":               '[',
+		"\r\n<!doctype html": '<',
+		" \n":                0,
+		"":                   0,
 	} {
-		require.Equal(t, want, wire.NewStream(strings.NewReader(body)).Form(), "%q", body)
+		require.Equal(t, want, wire.NewStream(strings.NewReader(body)).First(), "%q", body)
 	}
 }
 
