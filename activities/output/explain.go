@@ -126,7 +126,8 @@ func (r *report) nearest(e *jsonschema.ValidationError, depth int) int {
 	}
 	switch of := len(e.Causes); {
 	case of > 1 && best >= heavy:
-		r.findings = append(r.findings[:before], finding{at, fmt.Sprintf("is of type %s and fits none of the %d alternatives", kindOf(at.in(r.value)), of)})
+		r.findings = r.findings[:before]
+		r.add(at, fmt.Sprintf("is of type %s and fits none of the %d alternatives", kindOf(at.in(r.value)), of))
 	case of > 1:
 		for i, f := range r.findings[before:] {
 			if !strings.Contains(f.what, byNearest) {

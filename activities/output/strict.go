@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 )
 
+// The limits are those of OpenAI's guide "Structured model outputs", section
+// "Supported schemas", as of February 2026.
 const (
 	strictLevels     = 10
 	strictProperties = 5_000
