@@ -1,8 +1,8 @@
 package document
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -118,8 +118,7 @@ func ListOf[T any](into *[]T, item func(*T) Value) Value {
 }
 
 // Names is a list of names, or a text with commas, each once. Kind is what they
-// are names of; a check, which may be nil, returns what is wrong
-// with one. The
+// are names of; a check, which may be nil, returns what is wrong with one. The
 // result is not nil, except where it cannot be read.
 func Names(into *[]string, kind, pattern string, check func(string) string) Value {
 	one := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
@@ -195,14 +194,14 @@ func TextThen(then func(string) string) Value {
 
 // Text is a text. A check returns what is wrong with it.
 func Text(into *string, checks ...func(string) string) Value {
-	return TextThen(func(text string) string {
+	return TextThen(func(text string) (wrong string) {
 		for _, check := range checks {
-			if wrong := check(text); wrong != "" {
-				return wrong
-			}
+			wrong = cmp.Or(wrong, check(text))
 		}
-		*into = text
-		return ""
+		if wrong == "" {
+			*into = text
+		}
+		return wrong
 	})
 }
 
@@ -316,12 +315,12 @@ func Truth(then func(bool)) Value {
 }
 
 // scalar is a scalar of a form of its own, of which read returns what is wrong.
-func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) error) Value {
+func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) (wrong string)) Value {
 	return Value{s, func(r *Reader, field string, node *yaml.Node) {
 		if node.Kind != yaml.ScalarNode {
-			r.Problem(node, field, "is %s; %s", Describe(node), fix)
-		} else if err := read(r, node.Value); err != nil {
-			r.Problem(node, field, "is %q; %s", Shorten(node.Value), fix)
+			r.Problem(node, field, "is %s%s", Describe(node), fix)
+		} else if wrong := read(r, node.Value); wrong != "" {
+			r.Problem(node, field, "is %q%s", Shorten(node.Value), wrong)
 		}
 	}}
 }
@@ -329,29 +328,32 @@ func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) 
 // Duration is a time such as 30s that is not zero; in loose files it may be, and
 // may be a number of seconds.
 func Duration(then func(time.Duration)) Value {
+	const fix = "; give a duration with its unit, such as 30s or 5m"
 	s := &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
-	return scalar(s, "give a duration with its unit, such as 30s or 5m", func(r *Reader, text string) error {
+	return scalar(s, fix, func(r *Reader, text string) string {
 		d, err := time.ParseDuration(text)
 		if seconds, e := strconv.ParseFloat(text, 64); e == nil && r.Loose && seconds >= 0 && seconds < 1e9 {
 			d, err = time.Duration(seconds*float64(time.Second)), nil
 		}
 		if err != nil || d < 0 || d == 0 && !r.Loose {
-			return errors.New("no duration")
+			return fix
 		}
 		then(d)
-		return nil
+		return ""
 	})
 }
 
 // Time is a time of the form of RFC 3339.
 func Time(then func(time.Time)) Value {
+	const fix = "; give a time with its zone, such as 2030-01-31T12:00:00Z"
 	s := &jsonschema.Schema{Type: "string", Format: "date-time"}
-	return scalar(s, "give a time with its zone, such as 2030-01-31T12:00:00Z", func(_ *Reader, text string) error {
+	return scalar(s, fix, func(_ *Reader, text string) string {
 		t, err := time.Parse(time.RFC3339, text)
-		if err == nil {
-			then(t.UTC())
+		if err != nil {
+			return fix
 		}
-		return err
+		then(t.UTC())
+		return ""
 	}).Example("2030-01-31T12:00:00Z")
 }
 
@@ -359,18 +361,13 @@ func Time(then func(time.Time)) Value {
 // is handed on is in nano-dollars. Read returns it, and what is wrong with it.
 func Dollars(unit string, read func(text string) (nano int64, wrong string), then func(int64)) Value {
 	s := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number", Minimum: new(0.0)}, {Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?$`}}}
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
-		if node.Kind != yaml.ScalarNode {
-			r.Problem(node, field, "is %s; give %s such as 0.5", Describe(node), unit)
-			return
+	return scalar(s, "; give "+unit+" such as 0.5", func(_ *Reader, text string) string {
+		nano, wrong := read(text)
+		if wrong == "" {
+			then(nano)
 		}
-		nano, wrong := read(node.Value)
-		if wrong != "" {
-			r.Problem(node, field, "is %q%s", Shorten(node.Value), wrong)
-			return
-		}
-		then(nano)
-	}}
+		return wrong
+	})
 }
 
 // USD reads a sum of dollars without a currency's sign.
