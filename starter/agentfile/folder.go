@@ -17,28 +17,25 @@ import (
 // MaxSize bounds an agent's file, in bytes.
 const MaxSize = 1 << 20
 
-// endings are those of agents' files.
-func endings() []string { return []string{".yaml", ".yml", ".md", ".markdown"} }
+const endings = ".yaml, .yml, .md, .markdown"
 
-func markdown(path string) bool {
-	return slices.Contains(endings()[2:], strings.ToLower(filepath.Ext(path)))
+// ends reports whether a path has one of some endings.
+func ends(path, endings string) bool {
+	return slices.Contains(strings.Split(endings, ", "), strings.ToLower(filepath.Ext(path)))
 }
 
 // IsPath reports whether a text that names an agent is a file's path, by its
 // ending or its folder, and not an agent's name.
 func IsPath(text string) bool {
-	return strings.ContainsAny(text, `/\`) || slices.Contains(endings(), strings.ToLower(filepath.Ext(text)))
+	return strings.ContainsAny(text, `/\`) || ends(text, endings)
 }
 
 // read returns what a file holds. Its errors do not name the file.
 func read(path string) ([]byte, error) {
-	if !slices.Contains(endings(), strings.ToLower(filepath.Ext(path))) {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", strings.Join(endings(), ", "))
-		}
-	}
 	info, err := os.Stat(path)
 	switch {
+	case !ends(path, endings) && (err != nil || !info.IsDir()):
+		return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", endings)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("there is no such file" + near(path))
 	case err != nil:
@@ -62,24 +59,22 @@ func read(path string) ([]byte, error) {
 
 // near suggests a file that is there for one that is not.
 func near(path string) string {
-	folder := filepath.Dir(path)
-	entries, err := os.ReadDir(folder)
+	folder, base := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(folder))
 	if err != nil {
-		return ", and no folder " + folder
+		return ", and no folder " + filepath.Clean(folder)
 	}
 	var names []string
 	for _, entry := range entries {
-		if slices.Contains(endings(), strings.ToLower(filepath.Ext(entry.Name()))) {
+		if ends(entry.Name(), endings) {
 			names = append(names, entry.Name())
 		}
 	}
-	base := filepath.Base(path)
-	for _, name := range names {
-		if stem(name) == stem(base) {
-			return "; did you mean " + filepath.Join(folder, name) + "?"
-		}
+	name, ok := spelling.Nearest(base, names)
+	if i := slices.IndexFunc(names, func(name string) bool { return stem(name) == stem(base) }); i >= 0 {
+		name, ok = names[i], true
 	}
-	if name, ok := spelling.Nearest(base, names); ok {
+	if ok {
 		return "; did you mean " + filepath.Join(folder, name) + "?"
 	}
 	return "; `starter agents list` lists those in ./agents and ./.everstep/agents"
@@ -116,7 +111,7 @@ func List(folder string) ([]Listed, error) {
 		}
 		for _, entry := range entries {
 			name := entry.Name()
-			if entry.IsDir() || !slices.Contains(endings(), strings.ToLower(filepath.Ext(name))) || strings.EqualFold(name, "readme.md") {
+			if entry.IsDir() || !ends(name, endings) || strings.EqualFold(name, "readme.md") {
 				continue
 			}
 			f, err := Load(filepath.Join(folder, inner, name))
@@ -144,19 +139,18 @@ func Find(folder, text string) (string, error) {
 			paths = append(paths, l.File.Path)
 		}
 	}
+	short, where := document.Shorten(text), "in ./agents and ./.everstep/agents"
+	near, ok := spelling.Nearest(text, names)
 	switch {
 	case len(paths) == 1:
 		return paths[0], nil
 	case len(paths) > 1:
-		return "", fmt.Errorf("%s is the name of several: %s; give the file", document.Shorten(text), strings.Join(paths, ", "))
-	}
-	const where = "in ./agents and ./.everstep/agents"
-	if near, ok := spelling.Nearest(text, names); ok {
-		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", document.Shorten(text), where, near)
-	}
-	if len(names) == 0 {
-		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", document.Shorten(text), where)
+		return "", fmt.Errorf("%s is the name of several: %s; give the file", short, strings.Join(paths, ", "))
+	case ok:
+		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", short, where, near)
+	case len(names) == 0:
+		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", short, where)
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("there is no agent %q %s; there are %s", document.Shorten(text), where, strings.Join(slices.Compact(names), ", "))
+	return "", fmt.Errorf("there is no agent %q %s; there are %s", short, where, strings.Join(slices.Compact(names), ", "))
 }

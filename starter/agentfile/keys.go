@@ -100,7 +100,7 @@ func duration(into *time.Duration) document.Value {
 // read reads the text of the file.
 func (a *agent) read(text string) {
 	body, bodyLine := "", 0
-	if markdown(a.Path) {
+	if ends(a.Path, ".md, .markdown") {
 		var ok bool
 		if text, body, bodyLine, ok = a.frontMatter(text); !ok {
 			return
@@ -115,7 +115,7 @@ func (a *agent) read(text string) {
 	for i := range d.Fallbacks {
 		d.Fallbacks[i].Model.Timeouts = a.timeouts
 	}
-	if markdown(a.Path) {
+	if ends(a.Path, ".md, .markdown") {
 		a.prompt(given["system_prompt"], body, bodyLine)
 	}
 	a.selected(given)

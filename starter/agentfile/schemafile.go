@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,8 +23,9 @@ const maxSchemaFile = 4 * output.MaxSchema
 // schemaFile reads a schema's file, which lies in the agent's folder or below:
 // nothing else of the machine gets into a definition, links or not.
 func (a *agent) schemaFile(path string) (json.RawMessage, error) {
+	short := document.Shorten(path)
 	if !filepath.IsLocal(path) {
-		return nil, fmt.Errorf("%s is outside of the agent file's folder; copy it there and give its path from there", document.Shorten(path))
+		return nil, fmt.Errorf("%s is outside of the agent file's folder; copy it there and give its path from there", short)
 	}
 	folder, err := os.OpenRoot(a.folder)
 	if err != nil {
@@ -35,33 +35,25 @@ func (a *agent) schemaFile(path string) (json.RawMessage, error) {
 	info, err := folder.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", document.Shorten(path), nearSchema(folder, path))
+		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", short, nearSchema(folder, path))
 	case err != nil:
-		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", document.Shorten(path), bare(err))
+		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", short, bare(err))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file; name one that holds a JSON Schema", document.Shorten(path))
+		return nil, fmt.Errorf("%s is not a regular file; name one that holds a JSON Schema", short)
+	case info.Size() > maxSchemaFile:
+		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", short, maxSchemaFile)
 	}
-	file, err := folder.Open(path)
+	data, err := folder.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", document.Shorten(path), bare(err))
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxSchemaFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", document.Shorten(path), bare(err))
-	}
-	if len(data) > maxSchemaFile {
-		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", document.Shorten(path), maxSchemaFile)
+		return nil, fmt.Errorf("%s cannot be read: %w", short, bare(err))
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", placed(document.Shorten(path), data, err), err)
+		return nil, fmt.Errorf("%s is no JSON: %w", placed(short, data, err), err)
 	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, data); err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", document.Shorten(path), err)
-	}
-	return compact.Bytes(), nil
+	err = json.Compact(&compact, data)
+	return compact.Bytes(), err
 }
 
 // placed is a file with the place of a syntax error.
@@ -79,9 +71,9 @@ func nearSchema(folder *os.Root, path string) string {
 	if err != nil {
 		return ""
 	}
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
 	}
 	if name, ok := spelling.Nearest(filepath.Base(path), names); ok {
 		return "; did you mean " + filepath.Join(filepath.Dir(path), name) + "?"
@@ -91,10 +83,7 @@ func nearSchema(folder *os.Root, path string) string {
 
 // checkFormat says what is wrong with a schema, as far as it can be told without
 // the provider. It fetches nothing.
-func checkFormat(raw json.RawMessage) error {
+func checkFormat(raw json.RawMessage) string {
 	_, err := output.Compile(domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName, Schema: raw})
-	if err == nil {
-		return nil
-	}
-	return errors.New(strings.TrimPrefix(err.Error(), "response_format.schema: "))
+	return strings.TrimPrefix(failure(err), "response_format.schema: ")
 }

@@ -191,7 +191,7 @@ func checkFormatName(name string) string {
 func (a *agent) schema(into *json.RawMessage) document.Value {
 	take := func(raw json.RawMessage) string {
 		*into = raw
-		return failure(checkFormat(raw))
+		return checkFormat(raw)
 	}
 	return document.Either(document.TextThen(func(path string) string {
 		raw, err := a.schemaFile(path)
