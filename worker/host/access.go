@@ -35,10 +35,8 @@ func (a Access) key(v vendor, seen *secrets) (wire.Key, error) {
 		return nil, domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", v.KeyVariable(), v.KeyFileVariable())
 	case a.Key != "":
 		seen.fix(a.Key.Reveal())
-		if err := checkKey(v.KeyVariable(), a.Key.Reveal()); err != nil {
-			return nil, err
-		}
-		return wire.FixedKey(a.Key.Reveal()), nil
+		key, err := wire.KeyFrom(v.KeyVariable(), a.Key.Reveal())
+		return key, invalid(err)
 	case a.KeyFile != "":
 		return a.fileKey(v, seen)
 	}
@@ -69,16 +67,11 @@ func (a Access) outside(dir string, v vendor) error {
 	if a.KeyFile == "" || dir == "" {
 		return nil
 	}
-	file, err := resolved(a.KeyFile)
-	if err != nil {
-		return nil // fileKey says so
-	}
-	if dir, err = resolved(dir); err != nil {
-		return nil // whoever opens it says so
-	}
+	file, noFile := resolved(a.KeyFile)
+	dir, noFolder := resolved(dir)
 	below, err := filepath.Rel(dir, file)
-	if err != nil || !filepath.IsLocal(below) {
-		return nil
+	if noFile != nil || noFolder != nil || err != nil || !filepath.IsLocal(below) {
+		return nil // whoever opens what is not there says so
 	}
 	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
 }
@@ -92,13 +85,12 @@ func resolved(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// checkKey says what is wrong with a key that a variable holds, without
-// repeating any of it.
-func checkKey(variable, key string) error {
-	if _, err := wire.KeyFrom(variable, key); err != nil {
-		return domain.Errorf(domain.Invalid, "%s", err)
+// invalid is an error about a setting, of whatever kind it was.
+func invalid(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return domain.Errorf(domain.Invalid, "%s", err)
 }
 
 // password is that of a proxy, empty where it has none.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -109,17 +110,9 @@ func (c Config) withDefaults() Config {
 		c.secrets.fix(c.Proxy.Reveal())
 		c.secrets.fix(password(c.Proxy))
 	}
-	if c.TaskQueue == "" {
-		c.TaskQueue = contract.DefaultTaskQueue
-	}
-	if c.Dir == "" {
-		c.Dir = "."
-	}
-	if c.MaxActivities == 0 {
-		c.MaxActivities = DefaultMaxActivities
-	}
-	if c.StopTimeout == 0 {
-		c.StopTimeout = DefaultStopTimeout
-	}
+	c.TaskQueue = cmp.Or(c.TaskQueue, contract.DefaultTaskQueue)
+	c.Dir = cmp.Or(c.Dir, ".")
+	c.MaxActivities = cmp.Or(c.MaxActivities, DefaultMaxActivities)
+	c.StopTimeout = cmp.Or(c.StopTimeout, DefaultStopTimeout)
 	return c
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"strings"
@@ -100,23 +101,10 @@ func ConnectionFromEnvironment(connection Connection, environment Environment, f
 
 // with joins what flags said, then profile and variables, then the program.
 func (c Connection) with(flags Connection, base client.Options) (Connection, error) {
-	named := flags.Address
-	if named == "" {
-		named = base.HostPort
-	}
-	c.Configured = c.Configured || c.Address != "" || named != "" || flags.Profile != ""
-	if named != "" {
-		c.Address = named
-	}
-	if flags.Profile != "" {
-		c.Profile = flags.Profile
-	}
-	switch {
-	case flags.Namespace != "":
-		c.Namespace = flags.Namespace
-	case base.Namespace != "":
-		c.Namespace = base.Namespace
-	}
+	c.Address = cmp.Or(flags.Address, base.HostPort, c.Address)
+	c.Configured = c.Configured || c.Address != "" || flags.Profile != ""
+	c.Profile = cmp.Or(flags.Profile, c.Profile)
+	c.Namespace = cmp.Or(flags.Namespace, base.Namespace, c.Namespace)
 	c.base = base
 	if c.Address == "" {
 		return c, nil
@@ -129,13 +117,13 @@ func (c Connection) with(flags Connection, base client.Options) (Connection, err
 
 // checkAddress accepts host:port, and gRPC's own names of addresses.
 func checkAddress(address string) error {
-	if strings.Contains(address, ":///") {
+	_, port, err := net.SplitHostPort(address)
+	switch {
+	case strings.Contains(address, ":///"):
 		return nil
-	}
-	if strings.Contains(address, "://") {
+	case strings.Contains(address, "://"):
 		return fmt.Errorf("%q is a URL; give host:port, as in 127.0.0.1:7233", address)
-	}
-	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+	case err != nil || port == "":
 		return fmt.Errorf("%q is not host:port, as in 127.0.0.1:7233", address)
 	}
 	return nil

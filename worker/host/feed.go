@@ -21,9 +21,7 @@ type feeder struct {
 }
 
 func (f *feeder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	in := &feedInbound{feeder: f}
-	in.Next = next
-	return in
+	return &feedInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, f}
 }
 
 // feedInbound only wraps the outbound side.
@@ -33,9 +31,7 @@ type feedInbound struct {
 }
 
 func (in *feedInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
-	out := &feedOutbound{feeder: in.feeder}
-	out.Next = next
-	return in.Next.Init(out)
+	return in.Next.Init(&feedOutbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}, in.feeder})
 }
 
 type feedOutbound struct {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -136,16 +137,12 @@ func (d *dispatcher) Close() {
 		close(q.events)
 	}
 	d.guard.Unlock()
-	timeout := time.NewTimer(drainTime)
-	defer timeout.Stop()
-	late := false
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
 	for _, q := range d.queues {
-		if !late {
-			select {
-			case <-q.done:
-			case <-timeout.C:
-				late = true
-			}
+		select {
+		case <-q.done:
+		case <-ctx.Done():
 		}
 		q.deaf.Store(true)
 		select {
@@ -163,10 +160,9 @@ func (d *dispatcher) Close() {
 func (d *dispatcher) run(q *queue) {
 	defer close(q.done)
 	for event := range q.events {
-		if q.deaf.Load() {
-			return
+		if !q.deaf.Load() {
+			d.tell(q, event)
 		}
-		d.tell(q, event)
 	}
 }
 

@@ -70,16 +70,8 @@ func choose[E ~string](target *E, text []byte, known []E) error {
 	return nil
 }
 
-// NewLogger returns Temporal's logger over zap. The secrets never reach the
+// newLogger returns Temporal's logger over zap. The secrets never reach the
 // writer, wherever in a line they stand.
-func NewLogger(config Log, hide ...Secret) log.Logger {
-	known := &secrets{}
-	for _, secret := range hide {
-		known.add(secret.Reveal())
-	}
-	return newLogger(config, known)
-}
-
 func newLogger(config Log, known *secrets) log.Logger {
 	level := map[LogLevel]zapcore.Level{
 		LevelDebug: zapcore.DebugLevel, LevelWarn: zapcore.WarnLevel, LevelError: zapcore.ErrorLevel,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"gocloud.dev/blob"
 
@@ -35,10 +36,10 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 			err = errors.Join(err, m.close())
 		}
 	}()
-	if m.dir, err = filepath.Abs(config.Dir); err != nil {
-		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
+	if m.dir, err = filepath.Abs(config.Dir); err == nil {
+		m.root, err = files.Open(m.dir)
 	}
-	if m.root, err = files.Open(m.dir); err != nil {
+	if err != nil {
 		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
 	}
 	for _, v := range vendors() {
@@ -62,17 +63,10 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 
 // replace adds tools to others, in the place of one that has the same name.
 func replace(tools, with []tool.Tool) []tool.Tool {
-	own := make(map[string]bool, len(with))
-	for _, t := range with {
-		own[t.Spec().Name] = true
-	}
-	var all []tool.Tool
-	for _, t := range tools {
-		if !own[t.Spec().Name] {
-			all = append(all, t)
-		}
-	}
-	return append(all, with...)
+	others := slices.DeleteFunc(tools, func(t tool.Tool) bool {
+		return slices.ContainsFunc(with, func(own tool.Tool) bool { return own.Spec().Name == t.Spec().Name })
+	})
+	return append(others, with...)
 }
 
 func (m *means) close() error {

@@ -31,52 +31,42 @@ type plainWorkflow struct {
 }
 
 func (p *plainWorkflow) HandleQuery(ctx workflow.Context, in *interceptor.HandleQueryInput) (any, error) {
-	answer, err := p.Next.HandleQuery(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return codec.Plain(answer)
+	return answer(p.Next.HandleQuery(ctx, in))
 }
 
 func (p *plainWorkflow) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
-	answer, err := p.Next.ExecuteUpdate(ctx, in)
+	return answer(p.Next.ExecuteUpdate(ctx, in))
+}
+
+func answer(value any, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return codec.Plain(answer)
+	return codec.Plain(value)
 }
 
-// plainClient encodes what a client sends.
+// plainClient encodes what a client sends. Each call has an input of its own.
 type plainClient struct {
 	interceptor.ClientOutboundInterceptorBase
 }
 
-func (p *plainClient) QueryWorkflow(ctx context.Context, in *interceptor.ClientQueryWorkflowInput) (converter.EncodedValue, error) {
-	args, err := codec.PlainAll(in.Args)
-	if err != nil {
+func (p *plainClient) QueryWorkflow(ctx context.Context, in *interceptor.ClientQueryWorkflowInput) (_ converter.EncodedValue, err error) {
+	if in.Args, err = codec.PlainAll(in.Args); err != nil {
 		return nil, err
 	}
-	changed := *in
-	changed.Args = args
-	return p.Next.QueryWorkflow(ctx, &changed)
+	return p.Next.QueryWorkflow(ctx, in)
 }
 
-func (p *plainClient) SignalWorkflow(ctx context.Context, in *interceptor.ClientSignalWorkflowInput) error {
-	arg, err := codec.Plain(in.Arg)
-	if err != nil {
+func (p *plainClient) SignalWorkflow(ctx context.Context, in *interceptor.ClientSignalWorkflowInput) (err error) {
+	if in.Arg, err = codec.Plain(in.Arg); err != nil {
 		return err
 	}
-	changed := *in
-	changed.Arg = arg
-	return p.Next.SignalWorkflow(ctx, &changed)
+	return p.Next.SignalWorkflow(ctx, in)
 }
 
-func (p *plainClient) UpdateWorkflow(ctx context.Context, in *interceptor.ClientUpdateWorkflowInput) (client.WorkflowUpdateHandle, error) {
-	args, err := codec.PlainAll(in.Args)
-	if err != nil {
+func (p *plainClient) UpdateWorkflow(ctx context.Context, in *interceptor.ClientUpdateWorkflowInput) (_ client.WorkflowUpdateHandle, err error) {
+	if in.Args, err = codec.PlainAll(in.Args); err != nil {
 		return nil, err
 	}
-	changed := *in
-	changed.Args = args
-	return p.Next.UpdateWorkflow(ctx, &changed)
+	return p.Next.UpdateWorkflow(ctx, in)
 }

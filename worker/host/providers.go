@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -19,9 +20,7 @@ import (
 func ProviderNames() []string {
 	names := []string{scripted.Name}
 	for _, v := range vendors() {
-		for _, api := range v.apis() {
-			names = append(names, api.Name)
-		}
+		names = append(names, v.names()...)
 	}
 	return names
 }
@@ -109,11 +108,7 @@ func (v vendor) reaches(c Config, environment Environment) []Reach {
 	var all []Reach
 	shared.Key, shared.Err = v.fromEnvironment(&c, environment)
 	config, err := v.config(c)
-	for _, err := range []error{err, v.access(c).outside(c.Dir, v)} {
-		if shared.Err == nil {
-			shared.Err = err
-		}
-	}
+	shared.Err = cmp.Or(shared.Err, err, v.access(c).outside(c.Dir, v))
 	shared.KeyFile = v.access(c).KeyFile
 	for _, api := range v.apis() {
 		r := shared
@@ -148,11 +143,7 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 	if _, replaced := c.Providers[model.Provider]; !known || replaced {
 		return false // only the program knows where its provider asks
 	}
-	base := model.BaseURL
-	if base == "" {
-		base = v.access(c).BaseURL
-	}
-	return atServer(api, base)
+	return atServer(api, cmp.Or(model.BaseURL, v.access(c).BaseURL))
 }
 
 // facts returns what is known of models on this worker.

@@ -76,13 +76,9 @@ func limits(quotas []quota) map[string]activities.Limit {
 // limited are the providers that a limit is for: a vendor's, or one that the
 // program has added.
 func (c Config) limited(name string) []string {
-	var providers []string
 	for _, v := range vendors() {
 		if v.Name == name {
-			for _, api := range v.apis() {
-				providers = append(providers, api.Name)
-			}
-			return providers
+			return v.names()
 		}
 	}
 	if _, added := c.Providers[name]; added {

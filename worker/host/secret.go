@@ -48,38 +48,30 @@ const maxSecrets = 64
 // fix makes a text of the configuration one of them, for good. The empty one is
 // none, and nil keeps none.
 func (s *secrets) fix(text string) {
-	if s == nil || text == "" || s.has(text) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fixed = append(s.fixed, text)
-	s.spell()
+	s.keep(text, func() { s.fixed = append(s.fixed, text) })
 }
 
 // add makes a text that a file holds one of them, as fix does.
 func (s *secrets) add(text string) {
-	if s == nil || text == "" || s.has(text) {
+	s.keep(text, func() {
+		s.latest = append(s.latest, text)
+		s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
+	})
+}
+
+func (s *secrets) keep(text string, keep func()) {
+	if s == nil || text == "" {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latest = append(s.latest, text)
-	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
-	s.spell()
-}
-
-// spell makes the forms of all. The lock is the caller's.
-func (s *secrets) spell() {
+	if slices.Contains(s.fixed, text) || slices.Contains(s.latest, text) {
+		return
+	}
+	keep()
 	all := slices.Concat(s.fixed, s.latest)
 	s.all = wire.NewHiding(hidden, all...)
 	s.said = wire.NewHiding(hidden, slices.DeleteFunc(all, func(secret string) bool { return len(secret) < leastSaid })...)
-}
-
-func (s *secrets) has(text string) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Contains(s.fixed, text) || slices.Contains(s.latest, text)
 }
 
 // hide takes them out of a text.

@@ -50,12 +50,15 @@ func vendors() []vendor {
 // apis are all of the vendor's, each of which is a provider.
 func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
 
+// names are those of the vendor's providers.
+func (v vendor) names() []string {
+	return texts(v.apis(), func(api wire.API) string { return api.Name })
+}
+
 // keys are the variables that can say what the key is, the best first.
 func (v vendor) keys() []string {
-	if v.otherKey == "" {
-		return []string{v.KeyVariable(), v.KeyFileVariable()}
-	}
-	return []string{v.KeyVariable(), v.KeyFileVariable(), v.otherKey}
+	keys := []string{v.KeyVariable(), v.KeyFileVariable(), v.otherKey}
+	return slices.DeleteFunc(keys, func(name string) bool { return name == "" })
 }
 
 // access is what a configuration says of the vendor.
@@ -106,8 +109,8 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 		access.Key, access.KeyFile = "", file
 		return v.KeyFileVariable(), nil
 	case given:
-		if err := checkKey(key, text); err != nil {
-			return "", err
+		if _, err := wire.KeyFrom(key, text); err != nil {
+			return "", invalid(err)
 		}
 		access.Key, access.KeyFile = Secret(text), ""
 		return key, nil
@@ -116,21 +119,18 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 }
 
 // KeyFileVariables name the variables that name files with keys.
-func KeyFileVariables() []string {
-	var names []string
-	for _, v := range vendors() {
-		names = append(names, v.KeyFileVariable())
-	}
-	return names
-}
+func KeyFileVariables() []string { return texts(vendors(), vendor.KeyFileVariable) }
 
 // vendorNames are those by which rate limits, and Config.Vendors, name them.
-func vendorNames() []string {
-	var names []string
-	for _, v := range vendors() {
-		names = append(names, v.Name)
+func vendorNames() []string { return texts(vendors(), func(v vendor) string { return v.Name }) }
+
+// texts says something of each.
+func texts[T any](all []T, of func(T) string) []string {
+	said := make([]string, len(all))
+	for i, one := range all {
+		said[i] = of(one)
 	}
-	return names
+	return said
 }
 
 // config is what the adapters of a vendor get.

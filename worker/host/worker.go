@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
+	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/workflows"
@@ -72,7 +75,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
 		Hooks: w.means.hooks, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
 		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
-		HeartbeatThrottle: heartbeatThrottle(config.Connection.Address),
+		HeartbeatThrottle: paceOf(config.Connection.Address).throttle,
 	})
 	if err != nil {
 		return err
@@ -110,23 +113,8 @@ func (w *Worker) stopServing() {
 	all.Wait()
 }
 
-// deadlockTimeout is how long a workflow may compute without waiting for
-// anything. The SDK's second is too short for a busy machine, where it fails a
-// task that only had no processor.
-const deadlockTimeout = 5 * time.Second
-
-// deadlock is the same for a server: shorter than what agents there give a
-// workflow task, so that what blocks it is reported and not just timed out.
-func deadlock(address string) time.Duration {
-	if Loopback(address) {
-		return 1500 * time.Millisecond
-	}
-	return deadlockTimeout
-}
-
 func (w *Worker) options(config Config) worker.Options {
-	address := config.Connection.Address
-	throttle := heartbeatThrottle(address)
+	pace := paceOf(config.Connection.Address)
 	// A poller holds one long poll each; more than tasks come at a time are waste.
 	pollers := min(max(2*runtime.GOMAXPROCS(0), 4), 16)
 	return worker.Options{
@@ -140,12 +128,12 @@ func (w *Worker) options(config Config) worker.Options {
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 			InitialNumberOfPollers: pollers / 2, MinimumNumberOfPollers: pollers / 2, MaximumNumberOfPollers: pollers,
 		}),
-		StickyScheduleToStartTimeout:     stickyTimeout(address),
-		MaxHeartbeatThrottleInterval:     throttle,
-		DefaultHeartbeatThrottleInterval: throttle,
+		StickyScheduleToStartTimeout:     pace.sticky,
+		MaxHeartbeatThrottleInterval:     pace.throttle,
+		DefaultHeartbeatThrottleInterval: pace.throttle,
 		WorkerStopTimeout:                config.StopTimeout,
 		DisableRegistrationAliasing:      true,
-		DeadlockDetectionTimeout:         deadlock(address),
+		DeadlockDetectionTimeout:         pace.deadlock,
 		SysInfoProvider:                  sysinfo.SysInfoProvider(),
 		Interceptors:                     []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
 		OnFatalError:                     w.failed,
@@ -202,21 +190,9 @@ func notServing(config Config, err error) error {
 
 // describe says what the worker has to work with.
 func (m *means) describe() []any {
-	names := make([]string, len(m.tools))
-	for i, t := range m.tools {
-		names[i] = t.Spec().Name
-	}
-	providers := make([]string, 0, len(m.providers))
-	for name := range m.providers {
-		providers = append(providers, name)
-	}
-	slices.Sort(providers)
-	storage := m.storageName
-	if storage == "" {
-		storage = "none"
-	}
+	names := texts(m.tools, func(t tool.Tool) string { return t.Spec().Name })
 	return []any{
-		"dir", m.dir, "storage", storage, "providers", strings.Join(providers, " "),
+		"dir", m.dir, "storage", cmp.Or(m.storageName, "none"), "providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 	}
 }
