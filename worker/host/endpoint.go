@@ -31,18 +31,23 @@ origins given.`,
 		Example: `  worker codec --listen 127.0.0.1:8234 --origin http://localhost:8233`,
 		Args:    noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return serveCodec(command.Context(), listen, who)
+			compress, err := codec.New()
+			if err != nil {
+				return err
+			}
+			return serveHTTP(command.Context(), listen, &http.Server{
+				Handler:           compress.Handler(who),
+				ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
+			})
 		},
 	}
 	command.Flags().StringVar(&listen, "listen", "127.0.0.1:8234", "`host:port` to listen on")
 	command.Flags().StringArrayVar(&who.Origins, "origin", nil, "`URL` of a UI whose pages may use it; once for each")
-	hostFlag(command, &who)
+	command.Flags().StringArrayVar(&who.Hosts, "host", nil, hostHelp)
 	return command
 }
 
-func hostFlag(command *cobra.Command, who *door.Door) {
-	command.Flags().StringArrayVar(&who.Hosts, "host", nil, "`name` under which it is reached, beside localhost and addresses; once for each")
-}
+const hostHelp = "`name` under which it is reached, beside localhost and addresses; once for each"
 
 // uiCommand stands before Temporal's UI, which takes any name for its own.
 func uiCommand() *cobra.Command {
@@ -68,20 +73,8 @@ that reaches it may use it.`,
 	}
 	command.Flags().StringVar(&listen, "listen", "127.0.0.1:8233", "`host:port` to listen on")
 	command.Flags().StringVar(&target, "target", "http://127.0.0.1:8080", "`URL` of the UI")
-	hostFlag(command, &who)
+	command.Flags().StringArrayVar(&who.Hosts, "host", nil, hostHelp)
 	return command
-}
-
-// serveCodec serves until ctx ends.
-func serveCodec(ctx context.Context, listen string, who door.Door) error {
-	compress, err := codec.New()
-	if err != nil {
-		return err
-	}
-	return serveHTTP(ctx, listen, &http.Server{
-		Handler:           compress.Handler(who),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
-	})
 }
 
 // serveHTTP serves until ctx ends.

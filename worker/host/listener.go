@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,12 +83,10 @@ type queue struct {
 // newDispatcher starts a goroutine for each listener. One without a function is
 // refused.
 func newDispatcher(listeners []Listener, logger log.Logger) (*dispatcher, error) {
-	for i, l := range listeners {
-		if l.hear == nil {
-			return nil, domain.Errorf(domain.Invalid, "listeners[%d]: has no function; make it with On or OnAll", i)
-		}
-	}
 	d := &dispatcher{log: logger}
+	if i := slices.IndexFunc(listeners, func(l Listener) bool { return l.hear == nil }); i >= 0 {
+		return d, domain.Errorf(domain.Invalid, "listeners[%d]: has no function; make it with On or OnAll", i)
+	}
 	for _, l := range listeners {
 		q := &queue{listener: l, events: make(chan domain.Event, listenerQueue), done: make(chan struct{})}
 		d.queues = append(d.queues, q)

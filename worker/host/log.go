@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -60,11 +61,7 @@ func (f *LogFormat) UnmarshalText(text []byte) error { return choose(f, text, Lo
 
 func choose[E ~string](target *E, text []byte, known []E) error {
 	if !slices.Contains(known, E(text)) {
-		names := make([]string, len(known))
-		for i, k := range known {
-			names[i] = string(k)
-		}
-		return fmt.Errorf("%q is none of %s", text, strings.Join(names, ", "))
+		return fmt.Errorf("%q is none of %s", text, strings.Join(texts(known, func(e E) string { return string(e) }), ", "))
 	}
 	*target = E(text)
 	return nil
@@ -79,17 +76,12 @@ func newLogger(config Log, known *secrets) log.Logger {
 	form := zap.NewProductionEncoderConfig()
 	form.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	form.EncodeDuration = zapcore.StringDurationEncoder
-	var encoder zapcore.Encoder
-	if config.Format == FormatJSON {
-		encoder = zapcore.NewJSONEncoder(form)
-	} else {
+	encoder := zapcore.NewJSONEncoder(form)
+	if config.Format != FormatJSON {
 		form.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
 		encoder = zapcore.NewConsoleEncoder(form)
 	}
-	var out io.Writer = os.Stderr
-	if config.Writer != nil {
-		out = config.Writer
-	}
+	out := cmp.Or[io.Writer](config.Writer, os.Stderr)
 	sink := zapcore.Lock(zapcore.AddSync(&redactor{out: out, secrets: known}))
 	return logger{zap.New(zapcore.NewCore(encoder, sink, level)).Sugar()}
 }

@@ -69,13 +69,12 @@ func replace(tools, with []tool.Tool) []tool.Tool {
 	return append(others, with...)
 }
 
-func (m *means) close() error {
-	var failed []error
+func (m *means) close() (err error) {
 	if m.root != nil {
-		failed = append(failed, m.root.Close())
+		err = m.root.Close()
 	}
 	if m.storage != nil {
-		failed = append(failed, m.storage.Close())
+		err = errors.Join(err, m.storage.Close())
 	}
-	return errors.Join(failed...)
+	return err
 }

@@ -148,10 +148,7 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 
 // facts returns what is known of models on this worker.
 func (c Config) facts() (func(domain.LLMConfig) (modelfacts.Facts, bool), error) {
-	var files []string
-	if c.Prices != "" {
-		files = append(files, c.Prices)
-	}
+	files := slices.DeleteFunc([]string{c.Prices}, func(path string) bool { return path == "" })
 	table, err := modelfacts.Load(files...)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,22 +88,18 @@ func checkStorage(name string) error {
 
 // probe writes, reads and deletes a small object. It says what failed.
 func probe(ctx context.Context, bucket *blob.Bucket) (doing string, err error) {
-	key := "probe/" + uuid.NewString()
-	want := []byte("everstep")
-	if err := bucket.WriteAll(ctx, key, want, &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
+	key, want := "probe/"+uuid.NewString(), "everstep"
+	if err := bucket.WriteAll(ctx, key, []byte(want), &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
 		return "write to", err
 	}
 	got, err := bucket.ReadAll(ctx, key)
+	if err == nil && string(got) != want {
+		err = fmt.Errorf("%d bytes were written and %d others came back", len(want), len(got))
+	}
 	if err != nil {
 		return "read from", err
 	}
-	if !bytes.Equal(got, want) {
-		return "read from", fmt.Errorf("%d bytes were written and %d others came back", len(want), len(got))
-	}
-	if err := bucket.Delete(ctx, key); err != nil {
-		return "delete from", err
-	}
-	return "", nil
+	return "delete from", bucket.Delete(ctx, key)
 }
 
 func storageError(name, doing string, err error) error {

@@ -50,10 +50,11 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 		return nil, err
 	}
 	w := &Worker{log: logger, means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1)}
-	if w.events, err = newDispatcher(config.Listeners, logger); err != nil {
-		return nil, errors.Join(err, means.close())
+	w.events, err = newDispatcher(config.Listeners, logger)
+	if err == nil {
+		err = w.serve(c, config)
 	}
-	if err := w.serve(c, config); err != nil {
+	if err != nil {
 		w.events.Close()
 		return nil, errors.Join(err, means.close())
 	}
