@@ -242,7 +242,9 @@ func TestSchemaHasTheDefaults(t *testing.T) {
 	is(schema.Properties["timeouts"].Properties["inference"], "timeouts", "inference")
 	is(schema.Properties["timeouts"].Properties["tool"], "timeouts", "tool")
 	is(schema.Properties["compiler"], "compiler")
-	var shown struct{ Fallbacks []struct{ On json.RawMessage } }
+	var shown struct {
+		Fallbacks []struct{ On json.RawMessage }
+	}
 	require.NoError(t, json.Unmarshal(raw, &shown))
 	require.JSONEq(t, string(shown.Fallbacks[0].On), string(schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"].Default))
 	require.JSONEq(t, `"`+agentfile.DefaultFormatName+`"`, string(schema.Properties["response_format"].OneOf[1].Properties["name"].Default))

@@ -127,16 +127,15 @@ func (a *acquisition) mismatch(server Server) error {
 // await waits for the server of the supervisor that this call started.
 func (a *acquisition) await(ctx context.Context, s *supervisorProcess) (*Lease, error) {
 	conn, r, err := connect(ctx, a.cfg.StateFile)
-	if err == nil && r.Error != "" {
+	switch {
+	case err == nil && r.Error != "":
 		_ = conn.Close()
 		return nil, errors.New("start the dev server: " + r.Error)
-	}
-	if err == nil {
+	case err == nil:
 		r.Server.Started = true
 		a.cfg.Progress(fmt.Sprintf("started the dev server: %s, web UI %s", r.Server.Address, r.Server.UIURL))
 		return newLease(conn, r.Server), nil
-	}
-	if !errors.Is(err, errNotUp) {
+	case !errors.Is(err, errNotUp):
 		return nil, err
 	}
 	select {
@@ -204,10 +203,10 @@ func Running(ctx context.Context, stateFile string) (Server, bool, error) {
 		return Server{}, false, err
 	}
 	conn, r, err := connect(ctx, stateFile)
-	if errors.Is(err, errNotUp) {
-		return Server{}, false, nil
-	}
 	if err != nil {
+		if errors.Is(err, errNotUp) {
+			err = nil
+		}
 		return Server{}, false, err
 	}
 	_ = conn.Close() // it was only read from

@@ -37,26 +37,34 @@ func buildWith(ctx context.Context, goCommand, dir string, progress func(string)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.WaitDelay = time.Second // compilers of a cancelled build still hold the pipe
 	began := time.Now()
+	err := whileRunning(cmd.Run, func(now time.Time) {
+		progress(fmt.Sprintf("building the dev server: %s, %s", output.progress(), now.Sub(began).Round(time.Second)))
+	})
+	path := filepath.Join(dir, "temporal")
+	switch _, missing := os.Stat(path); {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", fmt.Errorf("go install %s: %w\n%s", module, err, output.tail())
+	case missing != nil:
+		return "", fmt.Errorf("go install %s made no binary: %w", module, missing)
+	}
+	return path, nil
+}
+
+// whileRunning returns what a piece of work ends with, and looks at it every few
+// seconds until it does.
+func whileRunning(work func() error, look func(now time.Time)) error {
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Run() }()
+	go func() { ended <- work() }()
 	ticker := time.NewTicker(progressEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case err := <-ended:
-			if ctx.Err() != nil {
-				return "", ctx.Err()
-			}
-			if err != nil {
-				return "", fmt.Errorf("go install %s: %w\n%s", module, err, output.tail())
-			}
-			path := filepath.Join(dir, "temporal")
-			if _, err := os.Stat(path); err != nil {
-				return "", fmt.Errorf("go install %s made no binary: %w", module, err)
-			}
-			return path, nil
+			return err
 		case now := <-ticker.C:
-			progress(fmt.Sprintf("building the dev server: %s, %s", output.progress(), now.Sub(began).Round(time.Second)))
+			look(now)
 		}
 	}
 }
@@ -93,19 +101,11 @@ func (o *buildOutput) Write(p []byte) (int, error) {
 	}
 }
 
-// progress says what was needed; where caches are warm that is nothing.
+// progress says what was needed so far.
 func (o *buildOutput) progress() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.modules > 0 && o.compiled > 0:
-		return fmt.Sprintf("%d modules downloaded, %d packages compiled", o.modules, o.compiled)
-	case o.compiled > 0:
-		return fmt.Sprintf("%d packages compiled", o.compiled)
-	case o.modules > 0:
-		return fmt.Sprintf("%d modules downloaded", o.modules)
-	}
-	return "from what is cached"
+	return fmt.Sprintf("%d modules downloaded, %d packages compiled", o.modules, o.compiled)
 }
 
 // tail is the last of what was neither a download nor a package.

@@ -95,15 +95,14 @@ func (c Config) checked() (Config, error) {
 // resolveStateFile gives every name of a file the same spelling, since lock and
 // socket are found by it.
 func resolveStateFile(path string) (string, error) {
+	var err error
 	if path == "" {
-		var err error
-		if path, err = DefaultStateFile(); err != nil {
-			return "", err
-		}
+		path, err = DefaultStateFile()
+	} else if path, err = filepath.Abs(path); err != nil {
+		err = fmt.Errorf("state file: %w", err)
 	}
-	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("state file %q: %w", path, err)
+		return "", err
 	}
 	// The server puts the path into a SQLite URI as it is.
 	if strings.ContainsAny(path, "?#%") {

@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ const downloadPatience = 10 * time.Second
 func download(ctx context.Context, dir string, progress func(string)) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ended := make(chan error, 1)
-	go func() {
+	stall := stallWatch{dir: dir, progress: progress, began: time.Now(), moved: time.Now()}
+	err := whileRunning(func() error {
 		_, err := testsuite.StartDevServer(ctx, testsuite.DevServerOptions{
 			CachedDownload: testsuite.CachedDownload{DestDir: dir},
 			ClientOptions: &client.Options{
@@ -37,32 +38,21 @@ func download(ctx context.Context, dir string, progress func(string)) (string, e
 			Stdout: io.Discard,
 			Stderr: io.Discard,
 		})
-		ended <- err
-	}()
-	watch := stallWatch{dir: dir, progress: progress, began: time.Now(), moved: time.Now()}
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case err := <-ended:
-			files, globErr := filepath.Glob(filepath.Join(dir, "temporal-cli-go-sdk-*"))
-			if globErr == nil && len(files) == 1 {
-				return files[0], nil
-			}
-			if context.Cause(ctx) != nil {
-				err = context.Cause(ctx)
-			}
-			var request *url.Error
-			if errors.As(err, &request) {
-				err = request.Err // less the long URL
-			}
-			return "", err
-		case now := <-ticker.C:
-			if err := watch.look(now); err != nil {
-				cancel(err)
-			}
+		return err
+	}, func(now time.Time) {
+		if err := stall.look(now); err != nil {
+			cancel(err)
 		}
+	})
+	files, globErr := filepath.Glob(filepath.Join(dir, "temporal-cli-go-sdk-*"))
+	if globErr == nil && len(files) == 1 {
+		return files[0], nil
 	}
+	err = cmp.Or(context.Cause(ctx), err)
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err // less the long URL
+	}
+	return "", err
 }
 
 // A stallWatch reports how a download grows and notices when it does not.
@@ -75,10 +65,7 @@ type stallWatch struct {
 
 func (w *stallWatch) look(now time.Time) error {
 	var size int64
-	files, err := filepath.Glob(filepath.Join(w.dir, "*"))
-	if err != nil {
-		return err
-	}
+	files, _ := filepath.Glob(filepath.Join(w.dir, "*"))
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil {
 			size += info.Size()
