@@ -199,8 +199,6 @@ func says(k jsonschema.ErrorKind, v any) string {
 		return fmt.Sprintf("may have %d items of the kind that contains describes and has %d", k.Want, len(k.Got))
 	case *kind.Pattern:
 		return fmt.Sprintf("is %s and does not match the pattern %s", brief(v), quoted(k.Want))
-	case *kind.Format:
-		return fmt.Sprintf("is %s and not of the format %s", brief(v), k.Want)
 	}
 	return "does not fit its schema"
 }

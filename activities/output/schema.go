@@ -69,10 +69,10 @@ func compileSchema(text []byte, foreign bool) (s *Schema, err error) {
 	compiler.DefaultDraft(n.draft)
 	compiler.UseLoader(nil) // schemas are never fetched
 	compiler.UseRegexpEngine(compilePattern)
-	if err := compiler.AddResource(itself, raw); err != nil {
-		return nil, fmt.Errorf("cannot be used: %s", shown(err.Error()))
+	var root *jsonschema.Schema
+	if err = compiler.AddResource(itself, raw); err == nil {
+		root, err = compiler.Compile(itself)
 	}
-	root, err := compiler.Compile(itself)
 	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		mistakes := explain(wrong.Err, raw)
 		for i, m := range mistakes {
