@@ -25,18 +25,17 @@ type Config struct {
 	// [DefaultStateFile]. Its directory is made if it is missing.
 	StateFile string
 	// Port and UIPort are the loopback ports of the server and its Web UI. Zero
-	// prefers, for the default state file, 7233 and 8233, and takes any free port
-	// where those are taken; for another state file it takes any, so that whoever
-	// knows one server by its address never meets another there. A port that is
-	// given and taken is an error.
+	// prefers 7233 and 8233 for the default state file, and takes any free port for
+	// another, so that whoever knows one server by its address never meets another
+	// there. A port that is given and taken is an error.
 	Port, UIPort int
 	// Binary is the temporal CLI to use. Default: see [Find].
 	Binary string
 	// Supervisor is the command line that runs [Supervise]; one argument is
 	// added to it. Default: this program with [SupervisorCommand].
 	Supervisor []string
-	// Progress gets one line at a time: which server is used and why, what is
-	// waited for, how far a build is. Nil is silent. Never called concurrently.
+	// Progress gets a line at a time of what is done and waited for. Nil is silent.
+	// Never called concurrently.
 	Progress func(line string)
 	// CodecEndpoint is the URL at which the Web UI has payloads decoded.
 	CodecEndpoint string

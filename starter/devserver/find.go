@@ -43,8 +43,8 @@ func (b Binary) String() string {
 
 // Find returns the first dev server that is new enough of: the one configured;
 // `temporal` on PATH; the user's cache; Temporal's download; a build with
-// `go install`. The last two go to the cache, at most one process at a time;
-// the others wait and say so. A build takes minutes, once.
+// `go install`, which takes minutes, once. The last two go to the cache, by one
+// process at a time.
 func Find(ctx context.Context, cfg Config) (Binary, error) {
 	cfg, err := cfg.checked()
 	if err != nil {

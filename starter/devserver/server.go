@@ -49,12 +49,10 @@ func tuning() map[string]string {
 		"system.enableActivityEagerExecution":    "true",
 		"history.MaxBufferedQueryCount":          "16",
 		"history.workflowIdReuseMinimalInterval": `"10ms"`,
-		// How late a timer may fire: with the default, a second, a retry due
-		// after 100 ms waits for that second.
+		// How late a timer may fire: a second by default, also for a retry after 100 ms.
 		"history.timerProcessorMaxTimeShift": `"100ms"`,
-		// New work overtakes what waits in a queue until that is so old: with the
-		// default, 5 s, an agent that just had its turn under a rate limit has the
-		// next one before those that wait.
+		// New work overtakes what waits in a queue until that is so old: 5 s by
+		// default, so that who just had a turn under a rate limit has the next one too.
 		"matching.backlogNegligibleAge": `"500ms"`,
 		// Nothing on this machine needs to ask the vendor for news.
 		"frontend.enableServerVersionCheck": "false",

@@ -18,10 +18,10 @@ import (
 // A Listener is told of the events of the agents that run on this worker, as
 // they happen. Make one with On or OnAll.
 //
-// Listeners are best effort. Each has a goroutine of its own, so none slows an
-// agent or another listener; one that does not keep up misses events, which is
-// logged. After a crash events may come again; their sequence numbers tell. What
-// has to be exact is read from the execution: query events, watch --events.
+// Listeners are best effort: none slows an agent or another listener, and one
+// that does not keep up misses events, which is logged. After a crash events may
+// come again; their sequence numbers tell. What has to be exact is read from the
+// execution: query events, watch --events.
 type Listener struct {
 	name string
 	// hear takes the events that the listener asked for, and ignores others.
@@ -123,8 +123,8 @@ func (d *dispatcher) emit() func(domain.Event) {
 	return d.Emit
 }
 
-// Close lets listeners hear what waits, for a second at most, and returns. What
-// goes on then, in a function that does not return, is left to itself.
+// Close lets listeners hear what waits, for a second at most. One that goes on
+// then is left to itself.
 func (d *dispatcher) Close() {
 	d.guard.Lock()
 	if d.closed {

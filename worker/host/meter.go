@@ -9,9 +9,8 @@ import (
 )
 
 // A meter counts the tokens that a worker uses, and says when it may take more
-// work: a bucket that fills by itself. What an inference uses is known after it
-// only, so each begins with what the ones before took on average; the bucket may
-// go below empty by the difference.
+// work: a bucket that fills by itself. Each inference begins with what the ones
+// before took on average; the bucket may go below empty by the difference.
 type meter struct {
 	// rate is tokens a second; zero: they are not limited.
 	rate float64
@@ -108,26 +107,20 @@ func (s meteredSlots) ReserveSlot(ctx context.Context, info worker.SlotReservati
 	for {
 		taken, wait := s.meter.begin()
 		if wait <= 0 {
-			return s.reserve(ctx, info, taken)
+			permit, err := s.SlotSupplier.ReserveSlot(ctx, info)
+			if err != nil {
+				s.meter.giveBack(taken)
+				return nil, err
+			}
+			permit.UserData = taken
+			return permit, nil
 		}
-		timer := time.NewTimer(min(wait, lookAgain))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil, ctx.Err()
-		case <-timer.C:
+		case <-time.After(min(wait, lookAgain)):
 		}
 	}
-}
-
-func (s meteredSlots) reserve(ctx context.Context, info worker.SlotReservationInfo, taken float64) (*worker.SlotPermit, error) {
-	permit, err := s.SlotSupplier.ReserveSlot(ctx, info)
-	if err != nil {
-		s.meter.giveBack(taken)
-		return nil, err
-	}
-	permit.UserData = taken
-	return permit, nil
 }
 
 // ReleaseSlot gives the slot back.

@@ -15,8 +15,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// ProviderNames are those of the providers that every worker has, whether it
-// has keys for them or not. The one that needs none is first.
+// ProviderNames are those of the providers that every worker has, with a key or
+// without. The one that needs none is first.
 func ProviderNames() []string {
 	names := []string{scripted.Name}
 	for _, v := range vendors() {

@@ -31,9 +31,8 @@ func (s Secret) Reveal() string { return string(s) }
 // hidden stands where a secret was.
 const hidden = "[hidden]"
 
-// secrets are the texts that the log never shows, and that no conversation
-// holds. Keys that are read from files come to it while the worker runs. It is
-// used by many at once.
+// secrets are the texts that the log never shows and no conversation holds. Keys
+// in files come to it while the worker runs. It is used by many at once.
 type secrets struct {
 	mu sync.RWMutex
 	// fixed are those of the configuration, latest those that files have held.
@@ -45,8 +44,7 @@ type secrets struct {
 // maxSecrets bounds how many are kept of those that files have held.
 const maxSecrets = 64
 
-// fix makes a text of the configuration one of them, for good. The empty one is
-// none, and nil keeps none.
+// fix makes a text of the configuration one of them, for good.
 func (s *secrets) fix(text string) {
 	s.keep(text, func() { s.fixed = append(s.fixed, text) })
 }
@@ -59,6 +57,7 @@ func (s *secrets) add(text string) {
 	})
 }
 
+// keep keeps no empty text, and nil keeps none.
 func (s *secrets) keep(text string, keep func()) {
 	if s == nil || text == "" {
 		return
@@ -81,13 +80,12 @@ func (s *secrets) hide(text string) string {
 	return s.all.Hide(text)
 }
 
-// leastSaid is the length from which on a secret is hidden in conversations.
-// Servers that need no key are given one such as "none" or "ollama", and a word
-// like that must not be taken out of what is said.
+// leastSaid is the length from which on a secret is hidden in conversations: a
+// word such as "ollama", given to servers that need no key, stays in what is said.
 const leastSaid = 16
 
-// Hide takes them out of a text that a model, a tool or a hook has said. It
-// leaves those that are too short to be a vendor's key.
+// Hide takes them out of a text that a model, a tool or a hook has said, but for
+// those that are too short to be a vendor's key.
 func (s *secrets) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

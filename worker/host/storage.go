@@ -16,13 +16,11 @@ import (
 	"everstep/domain"
 )
 
-// OpenStorage opens what Config.Storage names and proves that it can be
-// written, read and deleted. The empty name is no storage: nil. The caller
-// closes it.
+// OpenStorage opens what Config.Storage names and proves that it can be written,
+// read and deleted. The empty name is no storage: nil. The caller closes it.
 //
-// A directory is made where it does not exist. Besides directories and file://
-// the schemes are those of the gocloud.dev drivers that are linked in; a worker
-// of one's own links others by importing them.
+// A directory is made where it does not exist. Schemes beside file:// are those
+// of the gocloud.dev drivers that a worker imports.
 func OpenStorage(ctx context.Context, name string) (*blob.Bucket, error) {
 	if name == "" {
 		return nil, nil

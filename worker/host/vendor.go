@@ -28,9 +28,8 @@ type vendor struct {
 	field func(*Config) *Access
 }
 
-// vendors lists all whose models a worker can use. What a worker reads, what it
-// can reach, help and doctor are derived from it, and tests hold the documents
-// against it.
+// vendors lists all whose models a worker can use. All else is derived from it,
+// and tests hold the documents against it.
 func vendors() []vendor {
 	all := []vendor{
 		{API: openai.API(), field: func(c *Config) *Access { return &c.OpenAI }},
@@ -84,9 +83,8 @@ func (v vendor) grant(c *Config, access Access) {
 	}
 }
 
-// fromEnvironment reads what the variables say of a vendor over what the
-// program has set, and returns which of them has the key. An empty key is an
-// error: whoever sets one does not mean none.
+// fromEnvironment reads the vendor's variables over what the program has set, and
+// returns which of them has the key. Whoever sets an empty one does not mean none.
 func (v vendor) fromEnvironment(c *Config, environment Environment) (key string, err error) {
 	access := v.access(*c)
 	defer func() { v.grant(c, access) }()
