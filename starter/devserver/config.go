@@ -177,6 +177,6 @@ func supervisorEnvironment() []string {
 // it gets a flag that is given anyway.
 func buildEnvironment(binDir string) []string {
 	return append(os.Environ(),
-		"GOBIN="+binDir, "GOFLAGS=-v", "GOWORK=off", "GO111MODULE=on",
+		"GOBIN="+binDir, "GOFLAGS="+buildTags, "GOWORK=off", "GO111MODULE=on",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }

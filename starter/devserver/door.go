@@ -39,15 +39,11 @@ func openDoor(p *process.Process, at places) {
 // loopback network, and a port of it, which no page can try out. Elsewhere
 // loopback has one address, and the port alone hides it.
 func hiddenPlace() (*net.TCPAddr, error) {
-	for range 20 {
+	listener, err := listenAnywhere(func() net.IP {
 		ip := [4]byte{127}
 		_, _ = rand.Read(ip[1:]) // it never fails
-		at := &net.TCPAddr{IP: ip[:], Port: firstPort + below(lastPort-firstPort)}
-		if listener, err := net.ListenTCP("tcp4", at); err == nil {
-			return at, listener.Close()
-		}
-	}
-	listener, err := listenAnywhere()
+		return ip[:]
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find a free port for the UI on %s: %w", loopback, err)
 	}
@@ -92,21 +88,21 @@ func choosePlaces(s spec) (places, error) {
 
 func choosePort(field string, asked, preferred, reserved int) (net.Listener, error) {
 	if asked != 0 {
-		listener, err := listen(asked)
-		if errors.Is(err, syscall.EADDRINUSE) {
+		listener, err := listen(localhost(), asked)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
 			return nil, fmt.Errorf("%s %d is taken by another program: ask for another one, or for none to get any free one", field, asked)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, fmt.Errorf("%s %d: %w", field, asked, err)
 		}
 		return listener, nil
 	}
 	if preferred != 0 && preferred != reserved {
-		if listener, err := listen(preferred); err == nil {
+		if listener, err := listen(localhost(), preferred); err == nil {
 			return listener, nil
 		}
 	}
-	listener, err := listenAnywhere()
+	listener, err := listenAnywhere(localhost)
 	if err != nil {
 		return nil, fmt.Errorf("find a free %s on %s: %w", field, loopback, err)
 	}
@@ -122,27 +118,24 @@ const (
 
 // listenAnywhere takes a free port, outside of those for outgoing connections
 // if it can: there any program's connection could take it while the server is
-// started again.
-func listenAnywhere() (net.Listener, error) {
-	for range 20 {
-		if listener, err := listen(firstPort + below(lastPort-firstPort)); err == nil {
+// started again. Nobody can guess it.
+func listenAnywhere(at func() net.IP) (net.Listener, error) {
+	for try := range 40 {
+		if try == 20 { // there may be no such address here
+			at = localhost
+		}
+		n, _ := rand.Int(rand.Reader, big.NewInt(lastPort-firstPort)) // it never fails
+		if listener, err := listen(at(), firstPort+int(n.Int64())); err == nil {
 			return listener, nil
 		}
 	}
-	return listen(0)
+	return listen(localhost(), 0)
 }
 
-// below is a random number from 0 to n-1 that nobody can guess.
-func below(n int) int {
-	i, err := rand.Int(rand.Reader, big.NewInt(int64(n)))
-	if err != nil {
-		panic(err) // it never fails
-	}
-	return int(i.Int64())
-}
+func localhost() net.IP { return net.ParseIP(loopback) }
 
-func listen(port int) (net.Listener, error) {
-	return net.ListenTCP("tcp4", &net.TCPAddr{IP: net.ParseIP(loopback), Port: port})
+func listen(ip net.IP, port int) (net.Listener, error) {
+	return net.ListenTCP("tcp4", &net.TCPAddr{IP: ip, Port: port})
 }
 
 func number(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }

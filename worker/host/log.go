@@ -37,11 +37,10 @@ const (
 	LevelError LogLevel = "error"
 )
 
-// LogLevels lists every level, the chattiest first.
-func LogLevels() []LogLevel { return []LogLevel{LevelDebug, LevelInfo, LevelWarn, LevelError} }
-
 // UnmarshalText accepts the known levels only.
-func (l *LogLevel) UnmarshalText(text []byte) error { return choose(l, text, LogLevels()) }
+func (l *LogLevel) UnmarshalText(text []byte) error {
+	return choose(l, text, []LogLevel{LevelDebug, LevelInfo, LevelWarn, LevelError})
+}
 
 // A LogFormat is the form of a line.
 type LogFormat string
