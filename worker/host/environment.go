@@ -51,14 +51,14 @@ func newFlags(set *pflag.FlagSet, settings []setting) *Flags {
 
 // flagValue keeps what was given; it is read together with the environment.
 type flagValue struct {
-	flags   *Flags
-	setting setting
+	*Flags
+	setting
 }
 
 func (v *flagValue) String() string { return "" }
-func (v *flagValue) Type() string   { return v.setting.kind }
+func (v *flagValue) Type() string   { return v.kind }
 func (v *flagValue) Set(text string) error {
-	v.flags.given[v.setting.flag] = text
+	v.Flags.given[v.flag] = text
 	return nil
 }
 

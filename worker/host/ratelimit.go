@@ -79,10 +79,9 @@ func limits(quotas []quota) map[string]activities.Limit {
 // limited are the providers that a limit is for: a vendor's, or one that the
 // program has added.
 func (c Config) limited(name string) []string {
-	for _, v := range vendors() {
-		if v.Name == name {
-			return v.names()
-		}
+	all := vendors()
+	if i := slices.IndexFunc(all, func(v vendor) bool { return v.Name == name }); i >= 0 {
+		return all[i].names()
 	}
 	if _, added := c.Providers[name]; added {
 		return []string{name}

@@ -51,7 +51,7 @@ func vendors() []vendor {
 	return all
 }
 
-// apis are all of the vendor's, each of which is a provider.
+// apis are all of the vendor's; each is a provider.
 func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
 
 // names are those of the vendor's providers.
@@ -143,18 +143,6 @@ func (v vendor) config(c Config) (wire.Config, error) {
 	return wire.Config{
 		BaseURL: access.BaseURL, Key: key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy.Reveal(), FinishOptional: c.FinishOptional,
 	}, err
-}
-
-// offered finds a provider by its name.
-func offered(name string) (vendor, wire.API, bool) {
-	for _, v := range vendors() {
-		for _, api := range v.apis() {
-			if api.Name == name {
-				return v, api, true
-			}
-		}
-	}
-	return vendor{}, wire.API{}, false
 }
 
 // atServer reports whether a base URL is at an API's own server. An empty one is.
@@ -262,14 +250,13 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := limits(quotas)
 	var all []Reach
 	for _, v := range vendors() {
-		for _, r := range v.reaches(config, environment) {
-			if limit, limited := limits[r.Provider]; limited {
-				r.RateLimit = &limit.RateLimit
-			}
-			all = append(all, r)
+		all = append(all, v.reaches(config, environment)...)
+	}
+	for name, limit := range limits(quotas) {
+		if i := slices.IndexFunc(all, func(r Reach) bool { return r.Provider == name }); i >= 0 {
+			all[i].RateLimit = &limit.RateLimit
 		}
 	}
 	return all, nil
@@ -311,11 +298,17 @@ func plainURL(base, otherwise string) string {
 // vendorServer reports whether a model is asked for at its vendor's own server.
 // Elsewhere a model of the same name may cost anything.
 func (c Config) vendorServer(model domain.LLMConfig) bool {
-	v, api, known := offered(model.Provider)
-	if _, replaced := c.Providers[model.Provider]; !known || replaced {
+	if _, replaced := c.Providers[model.Provider]; replaced {
 		return false // only the program knows where its provider asks
 	}
-	return atServer(api, cmp.Or(model.BaseURL, v.access(c).BaseURL))
+	for _, v := range vendors() {
+		for _, api := range v.apis() {
+			if api.Name == model.Provider {
+				return atServer(api, cmp.Or(model.BaseURL, v.access(c).BaseURL))
+			}
+		}
+	}
+	return false
 }
 
 // facts returns what is known of models on this worker.
