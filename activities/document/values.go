@@ -48,8 +48,7 @@ func (k Keys) Schema() *jsonschema.Schema {
 }
 
 // A Value reads what stands at a place of a file, never an alias or nothing, and
-// says as JSON Schema what it takes. A file that fits the schema may still have
-// problems that only Read finds.
+// says as JSON Schema what it takes, though Read may find more.
 type Value struct {
 	Schema *jsonschema.Schema
 	Read   func(r *Reader, field string, node *yaml.Node)
@@ -243,23 +242,24 @@ func Off(then func(), hint string) Value {
 	}}
 }
 
-// numeral returns the text of a node that is a number.
-func (r *Reader) numeral(field string, node *yaml.Node, what string) (string, bool) {
-	tag := node.ShortTag()
-	_, err := strconv.ParseFloat(node.Value, 64)
-	switch {
-	case node.Kind != yaml.ScalarNode:
-		r.Problem(node, field, "is %s, not %s", Describe(node), what)
-	case tag == tagInt, tag == tagFloat, r.Loose && err == nil:
-		return node.Value, true
-	default:
-		hint := ""
-		if err == nil {
-			hint = "; leave the quotes out"
+// numeral reads a number, of which read returns what is wrong with it.
+func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {
+	return Value{s, func(r *Reader, field string, node *yaml.Node) {
+		tag := node.ShortTag()
+		_, err := strconv.ParseFloat(node.Value, 64)
+		switch {
+		case node.Kind != yaml.ScalarNode:
+			r.Problem(node, field, "is %s, not %s", Describe(node), what)
+		case tag == tagInt, tag == tagFloat, r.Loose && err == nil:
+			if wrong := read(node.Value); wrong != "" {
+				r.Problem(node, field, "is %s; give %s", Shorten(node.Value), wrong)
+			}
+		case err == nil:
+			r.Problem(node, field, "%q is %s, not %s; leave the quotes out", Shorten(node.Value), Describe(node), what)
+		default:
+			r.Problem(node, field, "%q is %s, not %s", Shorten(node.Value), Describe(node), what)
 		}
-		r.Problem(node, field, "%q is %s, not %s%s", Shorten(node.Value), Describe(node), what, hint)
-	}
-	return "", false
+	}}
 }
 
 // Count is a whole number in a range.
@@ -268,39 +268,31 @@ func Count(least, most int64, then func(int64)) Value {
 	if most < math.MaxInt64 {
 		s.Maximum = new(float64(most))
 	}
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
-		text, ok := r.numeral(field, node, "a whole number")
-		if !ok {
-			return
-		}
+	return numeral(s, "a whole number", func(text string) string {
 		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
-		if err != nil || n < least || n > most {
-			bound := "on"
-			if most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
-				bound = fmt.Sprintf("to %d", most)
-			}
-			r.Problem(node, field, "is %s; give a whole number from %d %s, in digits alone", Shorten(text), least, bound)
-			return
+		if err == nil && n >= least && n <= most {
+			then(n)
+			return ""
 		}
-		then(n)
-	}}
+		bound := "on"
+		if most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
+			bound = fmt.Sprintf("to %d", most)
+		}
+		return fmt.Sprintf("a whole number from %d %s, in digits alone", least, bound)
+	})
 }
 
 // Number is a number in a range.
 func Number(most float64, then func(float64)) Value {
 	s := &jsonschema.Schema{Type: "number", Minimum: new(0.0), Maximum: &most}
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
-		text, ok := r.numeral(field, node, "a number")
-		if !ok {
-			return
-		}
+	return numeral(s, "a number", func(text string) string {
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(n) || n < 0 || n > most {
-			r.Problem(node, field, "is %s; give a number from 0 to %s", Shorten(text), strconv.FormatFloat(most, 'f', -1, 64))
-			return
+		if err == nil && n >= 0 && n <= most { // and no NaN
+			then(n)
+			return ""
 		}
-		then(n)
-	}}
+		return "a number from 0 to " + strconv.FormatFloat(most, 'f', -1, 64)
+	})
 }
 
 // Truth is true or false.

@@ -2,9 +2,8 @@
 // matter, whose text below the front matter is the system prompt.
 //
 // Its main type is File, which Load makes. Its one rule: a file is read whole or
-// not at all, and whatever is wrong with it is said at once, each problem with
-// its line and field. Nothing in a file is ignored: a key that is unknown is a
-// problem, and so is one that this version cannot obey.
+// not at all, nothing in it is ignored, and whatever is wrong with it is said at
+// once, each problem with its line and field.
 //
 // What an execution runs is the domain.Definition that was read when it began,
 // so that editing the file never changes a running agent. Keys of providers are

@@ -10,6 +10,7 @@ package codec
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	commonpb "go.temporal.io/api/common/v1"
@@ -54,9 +55,8 @@ func New() (*Codec, error) {
 // with it, Temporal's own tools would show base64. A small payload that looks as if it came
 // from here is wrapped too, so that Decode always returns what Encode was given.
 func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	encoded := make([]*commonpb.Payload, len(payloads))
+	encoded := slices.Clone(payloads)
 	for i, p := range payloads {
-		encoded[i] = p
 		alike := isOurs(p)
 		if isPlain(p) {
 			encoded[i] = unmarked(p)
@@ -83,10 +83,9 @@ func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 // Decode returns what Encode was given. It never fails: payloads of others,
 // damaged ones and those that exceed MaxDecoded are returned as they are.
 func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	decoded := make([]*commonpb.Payload, len(payloads))
+	decoded := slices.Clone(payloads)
 	left := MaxDecoded
 	for i, p := range payloads {
-		decoded[i] = p
 		if !isOurs(p) || isPlain(p) || left <= 0 {
 			continue
 		}
@@ -129,6 +128,10 @@ func unmarked(p *commonpb.Payload) *commonpb.Payload {
 	}
 	metadata := maps.Clone(p.GetMetadata())
 	delete(metadata, plainMark)
+	return with(metadata, p)
+}
+
+func with(metadata map[string][]byte, p *commonpb.Payload) *commonpb.Payload {
 	return &commonpb.Payload{Metadata: metadata, Data: p.GetData(), ExternalPayloads: p.GetExternalPayloads()}
 }
 
@@ -145,23 +148,19 @@ func Plain(value any) (converter.RawValue, error) {
 		// Encode leaves it alone without a mark.
 		return converter.NewRawValue(p), nil
 	}
-	metadata := maps.Clone(p.GetMetadata())
-	if metadata == nil {
-		metadata = make(map[string][]byte, 1)
-	}
-	metadata[plainMark] = []byte("true")
-	return converter.NewRawValue(&commonpb.Payload{Metadata: metadata, Data: p.GetData(), ExternalPayloads: p.GetExternalPayloads()}), nil
+	metadata := map[string][]byte{plainMark: []byte("true")}
+	maps.Copy(metadata, p.GetMetadata())
+	return converter.NewRawValue(with(metadata, p)), nil
 }
 
 // PlainAll is Plain for each of the values.
 func PlainAll(values []any) ([]any, error) {
 	plain := make([]any, len(values))
 	for i, value := range values {
-		raw, err := Plain(value)
-		if err != nil {
+		var err error
+		if plain[i], err = Plain(value); err != nil {
 			return nil, err
 		}
-		plain[i] = raw
 	}
 	return plain, nil
 }
