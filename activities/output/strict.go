@@ -49,8 +49,7 @@ func Strict(schema json.RawMessage) error {
 	return t.err
 }
 
-// strictness adds up what strict mode bounds, and keeps the first reason against
-// it.
+// strictness adds up what strict mode bounds, and keeps the first reason against it.
 type strictness struct {
 	err                     error
 	properties, enums, text int

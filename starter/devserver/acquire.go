@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -115,17 +116,14 @@ func (a *acquisition) join(conn net.Conn, server Server) (*Lease, error) {
 }
 
 func (a *acquisition) mismatch(server Server) error {
-	for _, port := range []struct {
-		field string
-		asked int
-		at    string
-	}{{"port", a.cfg.Port, server.Address}, {"ui port", a.cfg.UIPort, strings.TrimPrefix(server.UIURL, "http://")}} {
-		if port.asked != 0 && port.at != net.JoinHostPort(loopback, strconv.Itoa(port.asked)) {
-			return fmt.Errorf("%s %d: a dev server is already up on this state file, there at %s: leave the port out, end who uses it, or choose another state file",
-				port.field, port.asked, port.at)
+	check := func(field string, asked int, at string) error {
+		if asked == 0 || at == net.JoinHostPort(loopback, strconv.Itoa(asked)) {
+			return nil
 		}
+		return fmt.Errorf("%s %d: a dev server is already up on this state file, there at %s: leave the port out, end who uses it, or choose another state file",
+			field, asked, at)
 	}
-	return nil
+	return cmp.Or(check("port", a.cfg.Port, server.Address), check("ui port", a.cfg.UIPort, strings.TrimPrefix(server.UIURL, "http://")))
 }
 
 // await waits for the server of the supervisor that this call started.
@@ -269,14 +267,13 @@ func connect(ctx context.Context, stateFile string) (net.Conn, reply, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	var r reply
 	err = json.NewDecoder(conn).Decode(&r)
-	if !stop() {
-		err = ctx.Err()
-	} else if err != nil {
-		err = errNotUp // cut off: it is gone
+	stopped := stop()
+	if stopped && err == nil {
+		return conn, r, nil
 	}
-	if err != nil {
-		_ = conn.Close() // nothing is held any more
-		return nil, reply{}, err
+	_ = conn.Close() // nothing is held any more
+	if !stopped {
+		return nil, reply{}, ctx.Err()
 	}
-	return conn, r, nil
+	return nil, reply{}, errNotUp // cut off: it is gone
 }

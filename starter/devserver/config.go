@@ -53,12 +53,9 @@ func StorageDir(stateFile string) string {
 // checked returns the configuration with its defaults, or an error that names
 // the field and the fix.
 func (c Config) checked() (Config, error) {
-	for _, port := range []struct {
-		field string
-		value int
-	}{{"port", c.Port}, {"ui port", c.UIPort}} {
-		if port.value < 0 || port.value > 65535 {
-			return c, fmt.Errorf("%s %d: give one from 1 to 65535, or 0 for any free one", port.field, port.value)
+	for i, port := range []int{c.Port, c.UIPort} {
+		if port < 0 || port > 65535 {
+			return c, fmt.Errorf("%s %d: give one from 1 to 65535, or 0 for any free one", []string{"port", "ui port"}[i], port)
 		}
 	}
 	if c.Port != 0 && c.Port == c.UIPort {
@@ -115,7 +112,7 @@ func resolveStateFile(path string) (string, error) {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("state file %q: %w", path, err)
 	}
-	// A new file: its directory may still be reached by different names.
+	// A new file, whose directory may be reached by different names.
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		return filepath.Join(dir, filepath.Base(path)), nil
 	}

@@ -126,8 +126,8 @@ func (s *supervisor) setAside() error {
 // state file loses nothing by that.
 const stopPatience = 5 * time.Second
 
-// startServer runs the temporal CLI so that it ends with this process and holds
-// the lock until it has. Its output goes to where this process's goes.
+// startServer runs the temporal CLI so that it ends with this process, holds the
+// lock until it has, and writes to where this process does.
 func startServer(binary string, args []string, dir string, lock *os.File) (*process.Process, error) {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
