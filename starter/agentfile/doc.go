@@ -13,5 +13,5 @@
 // script (scripted/FILE) and a schema are found from the file's folder on; a
 // schema may not lie outside of it. Schema is all of this as JSON Schema.
 //
-// Start reading at Load; the keys, with what each is for, are in keys.go.
+// Start reading at Load; the keys, with what each is for, are in file.go.
 package agentfile

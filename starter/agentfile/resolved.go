@@ -150,7 +150,10 @@ func resolvePrice(p *domain.Price) any {
 		return nil
 	}
 	rates := func(input, output int64, cacheRead, cacheWrite *int64) Resolved {
-		return Resolved{{"input", domain.USD(input)}, {"output", domain.USD(output)}, {"cache_read", usd(cacheRead)}, {"cache_write", usd(cacheWrite)}}
+		return Resolved{
+			{"input", domain.USD(input)}, {"output", domain.USD(output)},
+			{"cache_read", usd(cacheRead)}, {"cache_write", usd(cacheWrite)},
+		}
 	}
 	price := rates(p.Input, p.Output, p.CacheRead, p.CacheWrite)
 	if l := p.Long; l != nil {

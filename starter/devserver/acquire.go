@@ -123,7 +123,8 @@ func (a *acquisition) mismatch(server Server) error {
 		return fmt.Errorf("%s %d: a dev server is already up on this state file, there at %s: leave the port out, end who uses it, or choose another state file",
 			field, asked, at)
 	}
-	return cmp.Or(check("port", a.cfg.Port, server.Address), check("ui port", a.cfg.UIPort, strings.TrimPrefix(server.UIURL, "http://")))
+	ui := strings.TrimPrefix(server.UIURL, "http://")
+	return cmp.Or(check("port", a.cfg.Port, server.Address), check("ui port", a.cfg.UIPort, ui))
 }
 
 // await waits for the server of the supervisor that this call started.

@@ -199,7 +199,8 @@ func notServing(config Config, err error) error {
 func (m *means) describe() []any {
 	names := texts(m.tools, func(t tool.Tool) string { return t.Spec().Name })
 	return []any{
-		"dir", m.dir, "storage", cmp.Or(m.storageName, "none"), "providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
+		"dir", m.dir, "storage", cmp.Or(m.storageName, "none"),
+		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 	}
 }
