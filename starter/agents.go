@@ -251,7 +251,7 @@ there, such as the price of a model that the file gives none.`,
 			if err != nil {
 				return fmt.Errorf("%s: write YAML: %w", file.Path, err)
 			}
-			if resolved.Model == nil {
+			if file.Definition.Model.Provider == "" {
 				from = "# model: none; name one with --model or " + local.VariableModel + "\n"
 			}
 			p.out.Printf("# %s, as it would run\n%s%s", render.OneLine(file.Path), from, render.Clean(string(text)))

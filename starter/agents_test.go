@@ -82,9 +82,9 @@ func TestAgentsShow(t *testing.T) {
 
 	code, stdout, _ = c.call(t.Context(), "agents", "show", path, "--json")
 	require.Equal(t, exitDone, code)
-	var resolved agentfile.Resolved
+	var resolved struct{ Budget map[domain.Limit]any }
 	require.NoError(t, json.Unmarshal([]byte(stdout), &resolved))
-	require.JSONEq(t, `"0.5"`, string(resolved.Budget[domain.LimitCost]))
+	require.Equal(t, "0.5", resolved.Budget[domain.LimitCost])
 
 	_, stdout, _ = c.call(t.Context(), "agents", "show", "writer")
 	require.Contains(t, stdout, "\n# model: none; name one with --model or EVERSTEP_MODEL\n")

@@ -2,6 +2,7 @@ package document_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,8 @@ type recipe struct {
 	steps   []string
 	sauce   string
 	covered bool
+	seeds   int64
+	note    string
 }
 
 func (r *recipe) keys() document.Keys {
@@ -40,14 +43,27 @@ func (r *recipe) keys() document.Keys {
 		{Name: "rests", Value: document.Duration(func(d time.Duration) { r.rests = d })},
 		{Name: "until", Value: document.Time(func(t time.Time) { r.until = t })},
 		{Name: "price", Value: document.Dollars("dollars", document.USD, func(n int64) { r.price = n })},
-		{Name: "extra", Value: document.JSON(func(raw json.RawMessage) string { r.extra = raw; return "" })},
-		{Name: "tags", Value: document.Names(&r.tags, "tag", "^[a-z]+$", func(string) string { return "" })},
+		{Name: "extra", Value: document.JSON(func(raw json.RawMessage) string {
+			r.extra = raw
+			return without("bad", string(raw))
+		})},
+		{Name: "tags", Value: document.Names(&r.tags, "tag", "^[a-z]+$", func(name string) string { return without("HOT", name) })},
 		{Name: "steps", Value: document.ListOf(&r.steps, func(into *string) document.Value { return document.Text(into) })},
 		{Name: "sauce", Value: document.Either(document.Off(func() { r.sauce = "off" }, "a mapping with name"),
 			document.Mapping(document.Keys{{Name: "name", Value: document.Text(&r.sauce)}}))},
 		{Name: "covered", Value: document.Truth(func(bool) {}).Then(func(*document.Reader, string, *yaml.Node) { r.covered = true })},
 		{Name: "meat", Value: document.Never("there is none")},
+		{Name: "seeds", Value: document.Count(0, math.MaxInt64, func(n int64) { r.seeds = n })},
+		{Name: "note", Value: document.Text(&r.note, func(text string) string { return without("bad", text) },
+			func(text string) string { return without("very", text) })},
 	}
+}
+
+func without(word, text string) (wrong string) {
+	if strings.Contains(text, word) {
+		return "holds " + word
+	}
+	return ""
 }
 
 func read(text string, loose bool) (recipe, error) {

@@ -175,12 +175,9 @@ func (r *Reader) value(field string, node *yaml.Node) *yaml.Node {
 // Given are the keys of a mapping that are there, with the nodes of their names.
 type Given map[string]*yaml.Node
 
-// Entries reads a mapping of any keys, each at most once and none without a value.
-func (r *Reader) Entries(field string, node *yaml.Node, each func(field string, name, value *yaml.Node)) Given {
-	return r.entries(field, node, nil, each)
-}
-
-func (r *Reader) entries(field string, node *yaml.Node, known []string, each func(field string, name, value *yaml.Node)) Given {
+// Entries reads a mapping, each key at most once and none without a value. Known
+// are the keys that there may be; nil: any.
+func (r *Reader) Entries(field string, node *yaml.Node, known []string, each func(field string, name, value *yaml.Node)) Given {
 	if !r.is(field, node, yaml.MappingNode) {
 		return nil
 	}
@@ -230,7 +227,7 @@ func (r *Reader) Mapping(field string, node *yaml.Node, keys Keys) Given {
 	for i, k := range keys {
 		names[i] = k.Name
 	}
-	given := r.entries(field, node, names, func(field string, name, value *yaml.Node) {
+	given := r.Entries(field, node, names, func(field string, name, value *yaml.Node) {
 		keys[slices.Index(names, name.Value)].Value.Read(r, field, value)
 	})
 	for _, k := range keys {

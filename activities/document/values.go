@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,8 +48,7 @@ func (k Keys) Schema() *jsonschema.Schema {
 }
 
 // A Value reads what stands at a place of a file, never an alias or nothing, and
-// says as JSON Schema what it takes. A file that fits the schema may still have
-// problems that only Read finds.
+// says as JSON Schema what it takes, though Read may find more.
 type Value struct {
 	Schema *jsonschema.Schema
 	Read   func(r *Reader, field string, node *yaml.Node)
@@ -118,8 +118,7 @@ func ListOf[T any](into *[]T, item func(*T) Value) Value {
 }
 
 // Names is a list of names, or a text with commas, each once. Kind is what they
-// are names of; a check, which may be nil, returns what is wrong
-// with one. The
+// are names of; a check, which may be nil, returns what is wrong with one. The
 // result is not nil, except where it cannot be read.
 func Names(into *[]string, kind, pattern string, check func(string) string) Value {
 	one := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
@@ -195,14 +194,14 @@ func TextThen(then func(string) string) Value {
 
 // Text is a text. A check returns what is wrong with it.
 func Text(into *string, checks ...func(string) string) Value {
-	return TextThen(func(text string) string {
+	return TextThen(func(text string) (wrong string) {
 		for _, check := range checks {
-			if wrong := check(text); wrong != "" {
-				return wrong
-			}
+			wrong = cmp.Or(wrong, check(text))
 		}
-		*into = text
-		return ""
+		if wrong == "" {
+			*into = text
+		}
+		return wrong
 	})
 }
 
@@ -243,23 +242,24 @@ func Off(then func(), hint string) Value {
 	}}
 }
 
-// numeral returns the text of a node that is a number.
-func (r *Reader) numeral(field string, node *yaml.Node, what string) (string, bool) {
-	tag := node.ShortTag()
-	_, err := strconv.ParseFloat(node.Value, 64)
-	switch {
-	case node.Kind != yaml.ScalarNode:
-		r.Problem(node, field, "is %s, not %s", Describe(node), what)
-	case tag == tagInt, tag == tagFloat, r.Loose && err == nil:
-		return node.Value, true
-	default:
-		hint := ""
-		if err == nil {
-			hint = "; leave the quotes out"
+// numeral reads a number, of which read returns what is wrong with it.
+func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {
+	return Value{s, func(r *Reader, field string, node *yaml.Node) {
+		tag := node.ShortTag()
+		_, err := strconv.ParseFloat(node.Value, 64)
+		switch {
+		case node.Kind != yaml.ScalarNode:
+			r.Problem(node, field, "is %s, not %s", Describe(node), what)
+		case tag == tagInt, tag == tagFloat, r.Loose && err == nil:
+			if wrong := read(node.Value); wrong != "" {
+				r.Problem(node, field, "is %s; give %s", Shorten(node.Value), wrong)
+			}
+		case err == nil:
+			r.Problem(node, field, "%q is %s, not %s; leave the quotes out", Shorten(node.Value), Describe(node), what)
+		default:
+			r.Problem(node, field, "%q is %s, not %s", Shorten(node.Value), Describe(node), what)
 		}
-		r.Problem(node, field, "%q is %s, not %s%s", Shorten(node.Value), Describe(node), what, hint)
-	}
-	return "", false
+	}}
 }
 
 // Count is a whole number in a range.
@@ -268,39 +268,31 @@ func Count(least, most int64, then func(int64)) Value {
 	if most < math.MaxInt64 {
 		s.Maximum = new(float64(most))
 	}
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
-		text, ok := r.numeral(field, node, "a whole number")
-		if !ok {
-			return
-		}
+	return numeral(s, "a whole number", func(text string) string {
 		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
-		if err != nil || n < least || n > most {
-			bound := "on"
-			if most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
-				bound = fmt.Sprintf("to %d", most)
-			}
-			r.Problem(node, field, "is %s; give a whole number from %d %s, in digits alone", Shorten(text), least, bound)
-			return
+		if err == nil && n >= least && n <= most {
+			then(n)
+			return ""
 		}
-		then(n)
-	}}
+		bound := "on"
+		if most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
+			bound = fmt.Sprintf("to %d", most)
+		}
+		return fmt.Sprintf("a whole number from %d %s, in digits alone", least, bound)
+	})
 }
 
 // Number is a number in a range.
 func Number(most float64, then func(float64)) Value {
 	s := &jsonschema.Schema{Type: "number", Minimum: new(0.0), Maximum: &most}
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
-		text, ok := r.numeral(field, node, "a number")
-		if !ok {
-			return
-		}
+	return numeral(s, "a number", func(text string) string {
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(n) || n < 0 || n > most {
-			r.Problem(node, field, "is %s; give a number from 0 to %s", Shorten(text), strconv.FormatFloat(most, 'f', -1, 64))
-			return
+		if err == nil && n >= 0 && n <= most { // and no NaN
+			then(n)
+			return ""
 		}
-		then(n)
-	}}
+		return "a number from 0 to " + strconv.FormatFloat(most, 'f', -1, 64)
+	})
 }
 
 // Truth is true or false.
@@ -316,12 +308,12 @@ func Truth(then func(bool)) Value {
 }
 
 // scalar is a scalar of a form of its own, of which read returns what is wrong.
-func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) error) Value {
+func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) (wrong string)) Value {
 	return Value{s, func(r *Reader, field string, node *yaml.Node) {
 		if node.Kind != yaml.ScalarNode {
-			r.Problem(node, field, "is %s; %s", Describe(node), fix)
-		} else if err := read(r, node.Value); err != nil {
-			r.Problem(node, field, "is %q; %s", Shorten(node.Value), fix)
+			r.Problem(node, field, "is %s%s", Describe(node), fix)
+		} else if wrong := read(r, node.Value); wrong != "" {
+			r.Problem(node, field, "is %q%s", Shorten(node.Value), wrong)
 		}
 	}}
 }
@@ -329,29 +321,32 @@ func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) 
 // Duration is a time such as 30s that is not zero; in loose files it may be, and
 // may be a number of seconds.
 func Duration(then func(time.Duration)) Value {
+	const fix = "; give a duration with its unit, such as 30s or 5m"
 	s := &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
-	return scalar(s, "give a duration with its unit, such as 30s or 5m", func(r *Reader, text string) error {
+	return scalar(s, fix, func(r *Reader, text string) string {
 		d, err := time.ParseDuration(text)
 		if seconds, e := strconv.ParseFloat(text, 64); e == nil && r.Loose && seconds >= 0 && seconds < 1e9 {
 			d, err = time.Duration(seconds*float64(time.Second)), nil
 		}
 		if err != nil || d < 0 || d == 0 && !r.Loose {
-			return errors.New("no duration")
+			return fix
 		}
 		then(d)
-		return nil
+		return ""
 	})
 }
 
 // Time is a time of the form of RFC 3339.
 func Time(then func(time.Time)) Value {
+	const fix = "; give a time with its zone, such as 2030-01-31T12:00:00Z"
 	s := &jsonschema.Schema{Type: "string", Format: "date-time"}
-	return scalar(s, "give a time with its zone, such as 2030-01-31T12:00:00Z", func(_ *Reader, text string) error {
+	return scalar(s, fix, func(_ *Reader, text string) string {
 		t, err := time.Parse(time.RFC3339, text)
-		if err == nil {
-			then(t.UTC())
+		if err != nil {
+			return fix
 		}
-		return err
+		then(t.UTC())
+		return ""
 	}).Example("2030-01-31T12:00:00Z")
 }
 
@@ -359,18 +354,13 @@ func Time(then func(time.Time)) Value {
 // is handed on is in nano-dollars. Read returns it, and what is wrong with it.
 func Dollars(unit string, read func(text string) (nano int64, wrong string), then func(int64)) Value {
 	s := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number", Minimum: new(0.0)}, {Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?$`}}}
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
-		if node.Kind != yaml.ScalarNode {
-			r.Problem(node, field, "is %s; give %s such as 0.5", Describe(node), unit)
-			return
+	return scalar(s, "; give "+unit+" such as 0.5", func(_ *Reader, text string) string {
+		nano, wrong := read(text)
+		if wrong == "" {
+			then(nano)
 		}
-		nano, wrong := read(node.Value)
-		if wrong != "" {
-			r.Problem(node, field, "is %q%s", Shorten(node.Value), wrong)
-			return
-		}
-		then(nano)
-	}}
+		return wrong
+	})
 }
 
 // USD reads a sum of dollars without a currency's sign.

@@ -59,7 +59,7 @@ func modelsOf(path string, into map[name]Facts) document.Value {
 	return document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one.Schema},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, func(field string, key, value *yaml.Node) {
+			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
 				provider, model, ok := strings.Cut(key.Value, "/")
 				if !ok || strings.TrimSpace(provider) == "" || strings.TrimSpace(model) == "" {
 					r.Problem(key, field, "is not PROVIDER/MODEL, as in openai-chat/llama-4-70b")

@@ -67,6 +67,16 @@ func TestCheck(t *testing.T) {
 		"unevaluated": {`{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":2}`, []string{"at /b: the schema allows nothing here; leave it out"}},
 		"an odd key":  {`{"additionalProperties":{"type":"string"}}`, `{"a/b~\n\u202e":1}`, []string{"at /a~1b~0\uFFFD\uFFFD: must be of type string and is of type integer"}},
 
+		"old dependencies": {`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b","c"]}}`, `{"a":1}`, []string{`at the root: has "a" and so needs "b", "c"`}},
+		"old items": {`{"$schema":"http://json-schema.org/draft-07/schema#","items":[true],"additionalItems":false}`, `[1,2,3]`, []string{
+			"at the root: has 2 more items than the schema allows"}},
+		"contains none": {`{"contains":{"type":"string"}}`, `[1]`, []string{"at the root: must have 1 items of the kind that contains describes and has 0"}},
+		"contains many": {`{"contains":{"type":"string"},"maxContains":1}`, `["a","b"]`, []string{"at the root: may have 1 items of the kind that contains describes and has 2"}},
+		"9 choices":     {`{"enum":[1,2,3,4,5,6,7,8,9]}`, `0`, []string{"at the root: is 0 and must be one of 1, 2, 3, 4, 5, 6, 7, 8, or 1 others"}},
+		"8 choices":     {`{"enum":[1,null,true,"a",[],{},7.5,8]}`, `0`, []string{`at the root: is 0 and must be one of 1, null, true, "a", an array, an object, 7.5, 8`}},
+		"bounds":        {`{"allOf":[{"maximum":1},{"exclusiveMinimum":3},{"minItems":1}]}`, `2`, []string{"at the root: is 2 and must be at most 1", "at the root: is 2 and must be more than 3"}},
+		"members": {`{"maxProperties":1,"additionalProperties":{"minItems":1,"minProperties":2}}`, `{"a":[],"b":{}}`, []string{
+			"at the root: has 2 properties and may have at most 1", "at /a: has 0 items and must have at least 1", "at /b: has 0 properties and must have at least 2"}},
 		"empty":          {person, " \n", []string{"the answer is empty; give one JSON value"}},
 		"prose":          {person, "Sorry, I cannot.", []string{"the answer is not JSON: invalid character 'S' looking for beginning of value (line 1, column 1); give exactly one JSON value and no other text"}},
 		"prose before":   {person, `Here: {"name":"ann","age":3}`, []string{"the answer is not JSON: invalid character 'H' looking for beginning of value (line 1, column 1); give exactly one JSON value, with no text before or after it"}},

@@ -209,3 +209,27 @@ func TestNothingIsFetched(t *testing.T) {
 	response.Body.Close()
 	require.EqualValues(t, 1, asked.Load(), "the server hears")
 }
+
+// TestCompileSchemaOfSomebodyElse: what is not known there is an annotation, and
+// what leads elsewhere is refused all the same.
+func TestCompileSchemaOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{`{"$schema":"https://example.com/mine","titel":1,"type":"string"}`, `{"$id":"a","nullable":true,"type":"string"}`} {
+		s, err := output.CompileSchema(json.RawMessage(schema))
+		require.NoError(t, err, schema)
+		require.Equal(t, "it at the root: must be of type string and is of type integer", "it "+s.Problems("it", "1"))
+		require.Equal(t, "it is empty; give one JSON value", s.Problems("it", ""))
+	}
+	for schema, want := range map[string]string{
+		`{"$dynamicRef":"#a"}`:             "at /$dynamicRef: is not taken",
+		`{"$ref":"https://example.com/a"}`: "outside of the schema",
+		`{"type":"text"}`:                  `at /type: is "text"`,
+		`[]`:                               "at the root: must be of type boolean or object",
+		strings.Repeat(" ", 100_001):       "has 100001 bytes, more than 100000; make it smaller",
+	} {
+		_, err := output.CompileSchema(json.RawMessage(schema))
+		require.ErrorContains(t, err, want)
+	}
+	_, err := output.CompileSchema(json.RawMessage("{" + strings.Repeat(" ", 99_998) + "}"))
+	require.NoError(t, err)
+}

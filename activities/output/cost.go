@@ -28,9 +28,9 @@ const (
 func (s *Schema) measure() error {
 	m := &measurement{Schema: s, spread: map[*jsonschema.Schema]int{}, open: map[*jsonschema.Schema]bool{}}
 	todo, seen := []*jsonschema.Schema{s.root}, map[*jsonschema.Schema]bool{nil: true}
-	for len(todo) > 0 {
-		next := todo[0]
-		if todo = todo[1:]; seen[next] {
+	for i := 0; i < len(todo); i++ {
+		next := todo[i]
+		if seen[next] {
 			continue
 		}
 		seen[next] = true
@@ -183,22 +183,14 @@ func (b *bill) list(s *jsonschema.Schema, list []any, open int) {
 		b.compare(list)
 	}
 	first, rest := items(s)
-	if len(first)+len(rest) == 0 && s.Contains == nil {
-		return
-	}
+	contained := present(s.Contains)
 	for i, item := range list {
 		next := rest
 		if i < len(first) {
 			next = first[i : i+1]
 		}
-		for _, s := range next {
+		for _, s := range slices.Concat(next, contained) {
 			b.visit(s, item, open)
-		}
-		if s.Contains != nil {
-			b.visit(s.Contains, item, open)
-		}
-		if b.work < 0 {
-			return
 		}
 	}
 }
@@ -206,30 +198,23 @@ func (b *bill) list(s *jsonschema.Schema, list []any, open int) {
 func (b *bill) members(s *jsonschema.Schema, object map[string]any, open int) {
 	b.work -= len(object)
 	for key, member := range object {
-		known := false
-		visit := func(s *jsonschema.Schema) {
-			known = true
-			b.visit(s, member, open)
+		if b.work < 0 {
+			return
 		}
-		if own := s.Properties[key]; own != nil {
-			visit(own)
-		}
+		all := present(s.Properties[key])
 		for pattern, next := range s.PatternProperties {
 			if b.match(pattern, key) {
-				visit(next)
+				all = append(all, next)
 			}
 		}
-		if more, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && !known {
-			visit(more)
+		if len(all) == 0 {
+			all = one(s.AdditionalProperties)
 		}
-		if s.UnevaluatedProperties != nil {
-			visit(s.UnevaluatedProperties)
+		for _, s := range append(all, present(s.UnevaluatedProperties)...) {
+			b.visit(s, member, open)
 		}
 		for _, names := range s.Extensions {
 			b.visit(names.(propertyNames).schema, key, open)
-		}
-		if b.work < 0 {
-			return
 		}
 	}
 }

@@ -126,7 +126,8 @@ func (r *report) nearest(e *jsonschema.ValidationError, depth int) int {
 	}
 	switch of := len(e.Causes); {
 	case of > 1 && best >= heavy:
-		r.findings = append(r.findings[:before], finding{at, fmt.Sprintf("is of type %s and fits none of the %d alternatives", kindOf(at.in(r.value)), of)})
+		r.findings = r.findings[:before]
+		r.add(at, fmt.Sprintf("is of type %s and fits none of the %d alternatives", kindOf(at.in(r.value)), of))
 	case of > 1:
 		for i, f := range r.findings[before:] {
 			if !strings.Contains(f.what, byNearest) {
@@ -198,8 +199,6 @@ func says(k jsonschema.ErrorKind, v any) string {
 		return fmt.Sprintf("may have %d items of the kind that contains describes and has %d", k.Want, len(k.Got))
 	case *kind.Pattern:
 		return fmt.Sprintf("is %s and does not match the pattern %s", brief(v), quoted(k.Want))
-	case *kind.Format:
-		return fmt.Sprintf("is %s and not of the format %s", brief(v), k.Want)
 	}
 	return "does not fit its schema"
 }

@@ -39,8 +39,7 @@ const (
 // A Schema checks JSON texts. It is safe for concurrent use.
 type Schema struct {
 	root *jsonschema.Schema
-	// beside holds for each schema those that its values must be checked against
-	// too.
+	// beside holds for each schema those that its values must fit too.
 	beside map[*jsonschema.Schema][]*jsonschema.Schema
 }
 
@@ -61,7 +60,7 @@ func compileSchema(text []byte, foreign bool) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &inspection{foreign: foreign, draft: jsonschema.Draft2020, keywords: keywords(), places: map[string]bool{}, expressions: map[string]*expression{}}
+	n := &inspection{foreign: foreign, draft: jsonschema.Draft2020, keywords: keywords(), places: map[string]bool{}}
 	if err := n.inspect(raw); err != nil {
 		return nil, err
 	}
@@ -69,11 +68,11 @@ func compileSchema(text []byte, foreign bool) (s *Schema, err error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(n.draft)
 	compiler.UseLoader(nil) // schemas are never fetched
-	compiler.UseRegexpEngine(n.expression)
-	if err := compiler.AddResource(itself, raw); err != nil {
-		return nil, fmt.Errorf("cannot be used: %s", shown(err.Error()))
+	compiler.UseRegexpEngine(compilePattern)
+	var root *jsonschema.Schema
+	if err = compiler.AddResource(itself, raw); err == nil {
+		root, err = compiler.Compile(itself)
 	}
-	root, err := compiler.Compile(itself)
 	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		mistakes := explain(wrong.Err, raw)
 		for i, m := range mistakes {
@@ -142,11 +141,10 @@ type inspection struct {
 	keywords map[string]keyword
 	mistakes []string
 	// places are the pointers of all schemas and their anchors.
-	places      map[string]bool
-	schemas     int
-	properties  int
-	references  []reference
-	expressions map[string]*expression
+	places     map[string]bool
+	schemas    int
+	properties int
+	references []reference
 }
 
 // A reference is a $ref that is still to be looked up.
@@ -250,15 +248,14 @@ func (n *inspection) keyword(schema map[string]any, word string, at place, level
 }
 
 func (n *inspection) unknown(word string, at place) {
-	lower := map[string]string{}
+	lower, hint := map[string]string{}, "check its spelling, or begin it with x- if it is for people only"
 	for name := range n.keywords {
 		lower[strings.ToLower(name)] = name
 	}
 	if near, ok := spelling.Nearest(word, slices.Sorted(maps.Keys(lower))); ok {
-		n.wrong(at, "there is no such keyword; did you mean %q?", lower[near])
-		return
+		hint = fmt.Sprintf("did you mean %q?", lower[near])
 	}
-	n.wrong(at, "there is no such keyword; check its spelling, or begin it with x- if it is for people only")
+	n.wrong(at, "there is no such keyword; %s", hint)
 }
 
 // inside goes into the schema or the list of schemas that a keyword holds.
@@ -311,16 +308,13 @@ func (n *inspection) found(r reference) {
 }
 
 func (n *inspection) compile(text string, at place) {
-	if _, err := n.expression(text); err != nil {
+	if _, err := compilePattern(text); err != nil {
 		n.wrong(at, "is no regular expression that can be used: %s; it is read as RE2, without look-around", shown(err.Error()))
 	}
 }
 
-// expression is how the library compiles regular expressions, too.
-func (n *inspection) expression(text string) (jsonschema.Regexp, error) {
-	if e := n.expressions[text]; e != nil {
-		return e, nil
-	}
+// compilePattern is how the library compiles regular expressions, too.
+func compilePattern(text string) (jsonschema.Regexp, error) {
 	compiled, err := regexp.Compile(text)
 	if err != nil {
 		return nil, err
@@ -330,11 +324,7 @@ func (n *inspection) expression(text string) (jsonschema.Regexp, error) {
 		return nil, err
 	}
 	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, err
-	}
-	n.expressions[text] = &expression{compiled, len(program.Inst)}
-	return n.expressions[text], nil
+	return &expression{compiled, len(program.Inst)}, err
 }
 
 // holds says what a keyword holds that has to be looked into.

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 )
 
+// The limits are those of OpenAI's guide "Structured model outputs", section
+// "Supported schemas", as of February 2026.
 const (
 	strictLevels     = 10
 	strictProperties = 5_000
@@ -47,8 +49,7 @@ func Strict(schema json.RawMessage) error {
 	return t.err
 }
 
-// strictness adds up what strict mode bounds, and keeps the first reason against
-// it.
+// strictness adds up what strict mode bounds, and keeps the first reason against it.
 type strictness struct {
 	err                     error
 	properties, enums, text int

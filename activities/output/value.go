@@ -37,51 +37,45 @@ func parse(text []byte, depth int) (any, error) {
 		return nil, errors.New("is not valid UTF-8")
 	}
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
-		return nil, malformed(text, err)
+		what := "is not JSON: " + err.Error()
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok && 0 < e.Offset && e.Offset <= int64(len(text)) {
+			before := text[:e.Offset-1]
+			column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+			what += fmt.Sprintf(" (line %d, column %d)", bytes.Count(before, []byte("\n"))+1, column)
+		}
+		return nil, unreadable(what)
 	}
-	r := &reader{decoder: json.NewDecoder(bytes.NewReader(text)), depth: depth}
+	r := reader{decoder: json.NewDecoder(bytes.NewReader(text)), depth: depth}
 	r.decoder.UseNumber()
-	return r.value()
+	return r.value(nil)
 }
 
-// malformed says what is wrong with a text that is no JSON, and in which line.
-func malformed(text []byte, err error) error {
-	what := "is not JSON: " + err.Error()
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok && 0 < e.Offset && e.Offset <= int64(len(text)) {
-		before := text[:e.Offset-1]
-		line := bytes.Count(before, []byte("\n")) + 1
-		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
-		what += fmt.Sprintf(" (line %d, column %d)", line, column)
-	}
-	return unreadable(what)
-}
-
-// A reader builds a value from a text that is known to be JSON.
+// A reader builds a value from a text that is known to be JSON, so that there
+// always is a token.
 type reader struct {
 	decoder *json.Decoder
 	depth   int
-	// at is where the value lies that is being read.
-	at place
 }
 
-func (r *reader) value() (any, error) {
-	token, err := r.decoder.Token()
-	if err != nil {
-		return nil, mistake(r.at, "%s", err)
-	}
-	switch t := token.(type) {
+func (r reader) token() json.Token {
+	token, _ := r.decoder.Token()
+	return token
+}
+
+func (r reader) value(at place) (any, error) {
+	switch t := r.token().(type) {
 	case json.Delim:
-		if len(r.at) >= r.depth {
-			return nil, mistake(r.at, "is nested deeper than %d levels", r.depth)
+		if len(at) >= r.depth {
+			return nil, mistake(at, "is nested deeper than %d levels", r.depth)
 		}
 		if t == '[' {
-			return r.array()
+			return r.array(at)
 		}
-		return r.object()
+		return r.object(at)
 	case json.Number:
-		number, err := strconv.ParseFloat(t.String(), 64)
+		number, err := t.Float64()
 		if err != nil {
-			return nil, mistake(r.at, "has a number that is too large")
+			return nil, mistake(at, "has a number that is too large")
 		}
 		return number, nil
 	default: // a string, true, false, null
@@ -89,43 +83,32 @@ func (r *reader) value() (any, error) {
 	}
 }
 
-func (r *reader) array() (any, error) {
+func (r reader) array(at place) (any, error) {
 	list := []any{}
 	for r.decoder.More() {
-		item, err := r.inside(strconv.Itoa(len(list)))
+		item, err := r.value(append(at, strconv.Itoa(len(list))))
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, item)
 	}
-	_, err := r.decoder.Token()
-	return list, err
+	r.token()
+	return list, nil
 }
 
-func (r *reader) object() (any, error) {
+func (r reader) object(at place) (_ any, err error) {
 	fields := map[string]any{}
 	for r.decoder.More() {
-		token, err := r.decoder.Token()
-		if err != nil {
-			return nil, mistake(r.at, "%s", err)
-		}
-		key, _ := token.(string)
+		key, _ := r.token().(string)
 		if _, twice := fields[key]; twice {
-			return nil, mistake(r.at.step(key), "the key is there twice")
+			return nil, mistake(at.step(key), "the key is there twice")
 		}
-		if fields[key], err = r.inside(key); err != nil {
+		if fields[key], err = r.value(append(at, key)); err != nil {
 			return nil, err
 		}
 	}
-	_, err := r.decoder.Token()
-	return fields, err
-}
-
-func (r *reader) inside(step string) (any, error) {
-	r.at = append(r.at, step)
-	v, err := r.value()
-	r.at = r.at[:len(r.at)-1]
-	return v, err
+	r.token()
+	return fields, nil
 }
 
 // kindOf is the JSON Schema type of a value. A whole number is an integer
@@ -176,25 +159,21 @@ func (p place) String() string {
 	if len(p) == 0 {
 		return "the root"
 	}
-	var b strings.Builder
-	for _, step := range p {
-		b.WriteString("/" + escape(shown(step)))
+	short := make(place, len(p))
+	for i, step := range p {
+		short[i] = shown(step)
 	}
-	return shown(b.String())
+	return shown(short.pointer())
 }
 
 // pointer returns the whole JSON pointer.
 func (p place) pointer() string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var b strings.Builder
 	for _, step := range p {
-		b.WriteString("/" + escape(step))
+		b.WriteString("/" + escape.Replace(step))
 	}
 	return b.String()
-}
-
-// escape writes a key as a part of a JSON pointer.
-func escape(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
 // mistake is an error about what lies at a place.
@@ -227,18 +206,16 @@ func quoted(text string) string {
 // brief shows a value, where it is short.
 func brief(v any) string {
 	switch v := v.(type) {
-	case nil:
-		return "null"
 	case bool:
 		return strconv.FormatBool(v)
 	case float64:
 		return number(v)
 	case string:
 		return quoted(v)
-	case []any:
-		return "an array"
+	case []any, map[string]any:
+		return "an " + kindOf(v)
 	default:
-		return "an object"
+		return kindOf(v)
 	}
 }
 

@@ -2,9 +2,8 @@
 // matter, whose text below the front matter is the system prompt.
 //
 // Its main type is File, which Load makes. Its one rule: a file is read whole or
-// not at all, and whatever is wrong with it is said at once, each problem with
-// its line and field. Nothing in a file is ignored: a key that is unknown is a
-// problem, and so is one that this version cannot obey.
+// not at all, nothing in it is ignored, and whatever is wrong with it is said at
+// once, each problem with its line and field.
 //
 // What an execution runs is the domain.Definition that was read when it began,
 // so that editing the file never changes a running agent. Keys of providers are
@@ -14,5 +13,5 @@
 // script (scripted/FILE) and a schema are found from the file's folder on; a
 // schema may not lie outside of it. Schema is all of this as JSON Schema.
 //
-// Start reading at Load; the keys, with what each is for, are in keys.go.
+// Start reading at Load; the keys, with what each is for, are in file.go.
 package agentfile

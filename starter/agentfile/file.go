@@ -1,10 +1,15 @@
 package agentfile
 
 import (
+	"fmt"
+	"math"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
 	"everstep/domain"
@@ -86,4 +91,236 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 func stem(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// An agent is a file that is being read.
+type agent struct {
+	document.Reader
+	File
+	// folder is where files are found that this one names.
+	folder string
+	// timeouts are of a request, to any of the models.
+	timeouts domain.Timeouts
+}
+
+// keys are those of the file.
+func (a *agent) keys() document.Keys {
+	d := &a.Definition
+	return document.Keys{
+		{Name: "name", Doc: "The name by which commands find the agent; the file's name unless given.",
+			Value: document.Text(&a.Name, checkName).Pattern(validName)},
+		{Name: "description", Doc: "What the agent is for, shown in lists.", Value: document.Text(&a.Description)},
+		{Name: "model", Doc: "Who answers: PROVIDER/NAME, or a mapping that says more. May be left out where --model is given.",
+			Value: a.model(&d.Model)},
+		{Name: "fallbacks", Doc: "Models that take over, in this order, where the one before fails for good: each PROVIDER/NAME, or a mapping that says more.",
+			Value: document.ListOf(&d.Fallbacks, a.fallback)},
+		{Name: "system_prompt", Doc: "The system prompt. In Markdown it is the text below the front matter instead.",
+			Value: document.Text(&d.SystemPrompt, checkPrompt)},
+		{Name: "tools", Doc: "The tools that the agent may use, each by name: a list, a text with commas, or what is allowed less what is denied. There are no wildcards.",
+			Value: tools(&d.Tools)},
+		{Name: "hooks", Doc: "Hooks of the worker that the agent uses, each by name: a list, or a text with commas.",
+			Value: document.Names(&d.Hooks, "hook", "", nil)},
+		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit; zero lets nothing happen.",
+			Value: budget(&d.Budget)},
+		{Name: "guards", Doc: "What stops an agent that has lost its way.", Value: guards(&d.Guards)},
+		{Name: "response_format", Doc: "What the answer has to be: text, json_object, or a mapping with a schema.",
+			Value: a.format(&d.Format)},
+		{Name: "compiler", Doc: "What of the conversation the model sees: one of ours, or a worker's own.",
+			Value: compiler(&d.Compiler)},
+		{Name: "sections", Doc: "The sections that the compiler selected_sections shows, in order: a list, or a text with commas.",
+			Value: document.Names(&d.Sections, "section", "", nil)},
+		{Name: "compaction", Doc: "When a conversation is made shorter for the model, in percent of its context window. off never does it.",
+			Value: compaction(&d.Compaction)},
+		{Name: "retry", Doc: "How often a try that failed is made again.", Value: document.Mapping(document.Keys{
+			{Name: "attempts", Doc: "At most so many tries of one inference or repeatable tool call.",
+				Value: document.Count(1, maxAttempts, func(n int64) { d.Attempts = int(n) }).Default(domain.DefaultAttempts)},
+		})},
+		{Name: "timeouts", Doc: "Bounds of one attempt, as durations such as 30s or 5m.", Value: document.Mapping(document.Keys{
+			{Name: "inference", Doc: "For one answer of the model.", Value: duration(&d.InferenceTimeout).Default(span(domain.DefaultInferenceTimeout))},
+			{Name: "tool", Doc: "For tools that set no bound themselves.", Value: duration(&d.ToolTimeout).Default(span(domain.DefaultToolTimeout))},
+			{Name: "connect", Doc: "Until a connection to the model is ready; the worker's unless given.", Value: duration(&a.timeouts.Connect)},
+			{Name: "first_byte", Doc: "Until the model's answer begins; the worker's unless given.", Value: duration(&a.timeouts.FirstByte)},
+			{Name: "idle", Doc: "The longest pause inside an answer; the worker's unless given.", Value: duration(&a.timeouts.Idle)},
+		})},
+		{Name: "subagents", Doc: "This version cannot run sub-agents.", Value: document.Never("this version cannot run sub-agents; leave the key out")},
+	}
+}
+
+const (
+	validName = `^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`
+	// maxAttempts bounds the tries of one inference.
+	maxAttempts = 1000
+	// maxTimes bounds how many steps in a row are too many.
+	maxTimes = 1_000_000
+)
+
+func checkName(name string) string {
+	return matches(validName, name, "name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first")
+}
+
+// matches says what a text that a pattern does not match is not.
+func matches(pattern, text, what string) string {
+	if regexp.MustCompile(pattern).MatchString(text) {
+		return ""
+	}
+	return fmt.Sprintf("%q is no %s", document.Shorten(text), what)
+}
+
+func checkPrompt(text string) string {
+	if len(text) > domain.MaxSystemPrompt {
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), domain.MaxSystemPrompt)
+	}
+	return ""
+}
+
+func duration(into *time.Duration) document.Value {
+	return document.Duration(func(d time.Duration) { *into = d })
+}
+
+// read reads the text of the file.
+func (a *agent) read(text string) {
+	body, bodyLine := "", 0
+	if ends(a.Path, ".md, .markdown") {
+		var ok bool
+		if text, body, bodyLine, ok = a.frontMatter(text); !ok {
+			return
+		}
+	}
+	given := a.Read(text, a.keys())
+	if given == nil {
+		return
+	}
+	d := &a.Definition
+	d.Model.Timeouts = a.timeouts
+	for i := range d.Fallbacks {
+		d.Fallbacks[i].Model.Timeouts = a.timeouts
+	}
+	if ends(a.Path, ".md, .markdown") {
+		a.prompt(given["system_prompt"], body, bodyLine)
+	}
+	a.selected(given)
+	if len(a.Problems) == 0 {
+		a.whole(*d)
+	}
+}
+
+// prompt takes the text below the front matter.
+func (a *agent) prompt(given *yaml.Node, body string, line int) {
+	const field = "system_prompt"
+	if given != nil {
+		a.Problem(given, field, "belongs below the front matter in Markdown; move its text there")
+		return
+	}
+	if wrong := checkPrompt(body); wrong != "" {
+		a.ProblemAt(line, 1, field, "%s", wrong)
+		return
+	}
+	a.Definition.SystemPrompt = body
+}
+
+// selected checks that sections are listed where they are shown, and only there.
+func (a *agent) selected(given document.Given) {
+	d, sections, compiler := a.Definition, given["sections"], given["compiler"]
+	switch wanted := d.Compiler == domain.SelectedSections; {
+	case wanted && sections == nil:
+		a.Problem(compiler, "sections", "is missing; compiler %s needs the names of the sections to show", domain.SelectedSections)
+	case wanted && d.Sections != nil && len(d.Sections) == 0:
+		a.Problem(sections, "sections", "is empty; compiler %s needs the names of the sections to show", domain.SelectedSections)
+	case !wanted && sections != nil && (compiler == nil || d.Compiler != ""):
+		a.Problem(sections, "sections", "has a meaning with `compiler: %s` alone; add that or leave sections out", domain.SelectedSections)
+	}
+}
+
+// whole is a last look at the definition with the rules that every start has
+// to pass. What it finds has no place of its own.
+func (a *agent) whole(d domain.Definition) {
+	if d.Model.Provider == "" {
+		d.Model.Provider, d.Model.Model = "none", "none" // it may come from a flag
+	}
+	if err := d.Check(); err != nil {
+		a.Problems = append(a.Problems, document.Problem{File: a.Path, Message: err.Error()})
+	}
+}
+
+// budget holds the limits of an execution.
+func budget(b *domain.ExecutionBudget) document.Value {
+	var keys document.Keys
+	for _, rule := range domain.LimitRules() {
+		keys = append(keys, document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)})
+	}
+	return document.Mapping(keys)
+}
+
+// limit is one limit, in the words of its unit.
+func limit(b *domain.ExecutionBudget, rule domain.LimitRule) document.Value {
+	then := func(total domain.Amount) { *b = rule.With(*b, total) }
+	switch rule.Unit {
+	case domain.UnitNanoUSD:
+		return document.Dollars("dollars", document.USD, func(n int64) { then(domain.Count(rule.Unit, n)) })
+	case domain.UnitMilliseconds:
+		return document.Number(domain.MaxBudgetSeconds, func(s float64) { then(domain.Seconds(s)) })
+	case domain.UnitTime:
+		return document.Time(func(t time.Time) { then(domain.Moment(t)) })
+	default:
+	}
+	return document.Count(0, math.MaxInt64, func(n int64) { then(domain.Count(rule.Unit, n)) })
+}
+
+// guards are the built-in hooks.
+func guards(g *domain.Guards) document.Value {
+	return document.Mapping(document.Keys{
+		{Name: "finish_reasons", Doc: "Stops after a step whose inference ended with one of these.",
+			Value: document.ListOf(&g.FinishReasons, func(f *domain.FinishReason) document.Value { return document.Word(f, domain.FinishReasons()) })},
+		{Name: "repeated_calls", Doc: "How many steps in a row may make the same tool calls with the same results: then the model is told, then the execution stops. off never minds.",
+			Value: repetition(&g.Repetition)},
+		{Name: "output_retries", Doc: "How often the model is asked again for an answer that does not fit response_format.",
+			Value: document.Count(0, domain.MaxOutputRetries, func(n int64) { g.OutputRetries = new(int(n)) }).Default(domain.DefaultOutputRetries)},
+		{Name: "final_answer", Doc: "At the last step that max_steps allows, tools are withheld and the model is told to answer.",
+			Value: document.Truth(func(yes bool) { g.FinalAnswer = yes }).Default(false)},
+	})
+}
+
+// repetition is off, or when a model that repeats itself is told and stopped.
+// What is left out has its default.
+func repetition(into **domain.Repetition) document.Value {
+	watch := domain.Repetition{Nudge: domain.DefaultNudge, Stop: domain.DefaultStop}
+	return document.Either(
+		document.Off(func() { *into = &domain.Repetition{} }, "a mapping with nudge_after and stop_after"),
+		document.Mapping(document.Keys{
+			{Name: "nudge_after", Doc: "2 or more; 0 for never.", Value: times(&watch.Nudge)},
+			{Name: "stop_after", Doc: "2 or more; 0 for never.", Value: times(&watch.Stop)},
+		}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+			if watch.Stop > 0 && watch.Nudge >= watch.Stop {
+				r.Problem(node, field, "nudge_after is %d and stop_after %d; the nudge has to come first", watch.Nudge, watch.Stop)
+				return
+			}
+			*into = &watch
+		}))
+}
+
+// times is how many steps in a row are too many: 2 or more, or 0 for never.
+func times(into *int) document.Value {
+	return document.Count(0, maxTimes, func(n int64) { *into = int(n) }).Not(1).Default(*into).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		if *into == 1 {
+			r.Problem(node, field, "is 1; give 2 or more, or 0 for never")
+		}
+	})
+}
+
+// compaction is off, or its percentages.
+func compaction(into *domain.Compaction) document.Value {
+	var c domain.Compaction
+	defaults := c.WithDefaults()
+	return document.Either(
+		document.Off(func() { into.Off = true }, "a mapping with trigger_percent and target_percent"),
+		document.Mapping(document.Keys{
+			{Name: "trigger_percent", Doc: "What a conversation has to fill before it is made shorter.", Value: document.Count(10, 95, func(n int64) { c.TriggerPercent = int(n) }).Default(defaults.TriggerPercent)},
+			{Name: "target_percent", Doc: "What it fills afterwards, about; below trigger_percent.", Value: document.Count(1, 94, func(n int64) { c.TargetPercent = int(n) }).Default(defaults.TargetPercent)},
+		}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+			if d := c.WithDefaults(); d.TargetPercent >= d.TriggerPercent {
+				r.Problem(node, field, "target_percent is %d and trigger_percent %d; the target has to be below", d.TargetPercent, d.TriggerPercent)
+				return
+			}
+			*into = c
+		}))
 }

@@ -1,6 +1,8 @@
 package agentfile
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,34 +13,33 @@ import (
 	"strings"
 
 	"everstep/activities/document"
+	"everstep/activities/output"
+	"everstep/domain"
 	"everstep/domain/spelling"
 )
 
 // MaxSize bounds an agent's file, in bytes.
 const MaxSize = 1 << 20
 
-// endings are those of agents' files.
-func endings() []string { return []string{".yaml", ".yml", ".md", ".markdown"} }
+const endings = ".yaml, .yml, .md, .markdown"
 
-func markdown(path string) bool {
-	return slices.Contains(endings()[2:], strings.ToLower(filepath.Ext(path)))
+// ends reports whether a path has one of some endings.
+func ends(path, endings string) bool {
+	return slices.Contains(strings.Split(endings, ", "), strings.ToLower(filepath.Ext(path)))
 }
 
 // IsPath reports whether a text that names an agent is a file's path, by its
 // ending or its folder, and not an agent's name.
 func IsPath(text string) bool {
-	return strings.ContainsAny(text, `/\`) || slices.Contains(endings(), strings.ToLower(filepath.Ext(text)))
+	return strings.ContainsAny(text, `/\`) || ends(text, endings)
 }
 
 // read returns what a file holds. Its errors do not name the file.
 func read(path string) ([]byte, error) {
-	if !slices.Contains(endings(), strings.ToLower(filepath.Ext(path))) {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", strings.Join(endings(), ", "))
-		}
-	}
 	info, err := os.Stat(path)
 	switch {
+	case !ends(path, endings) && (err != nil || !info.IsDir()):
+		return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", endings)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("there is no such file" + near(path))
 	case err != nil:
@@ -62,24 +63,22 @@ func read(path string) ([]byte, error) {
 
 // near suggests a file that is there for one that is not.
 func near(path string) string {
-	folder := filepath.Dir(path)
-	entries, err := os.ReadDir(folder)
+	folder, base := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(folder))
 	if err != nil {
-		return ", and no folder " + folder
+		return ", and no folder " + filepath.Clean(folder)
 	}
 	var names []string
 	for _, entry := range entries {
-		if slices.Contains(endings(), strings.ToLower(filepath.Ext(entry.Name()))) {
+		if ends(entry.Name(), endings) {
 			names = append(names, entry.Name())
 		}
 	}
-	base := filepath.Base(path)
-	for _, name := range names {
-		if stem(name) == stem(base) {
-			return "; did you mean " + filepath.Join(folder, name) + "?"
-		}
+	name, ok := spelling.Nearest(base, names)
+	if i := slices.IndexFunc(names, func(name string) bool { return stem(name) == stem(base) }); i >= 0 {
+		name, ok = names[i], true
 	}
-	if name, ok := spelling.Nearest(base, names); ok {
+	if ok {
 		return "; did you mean " + filepath.Join(folder, name) + "?"
 	}
 	return "; `starter agents list` lists those in ./agents and ./.everstep/agents"
@@ -116,7 +115,7 @@ func List(folder string) ([]Listed, error) {
 		}
 		for _, entry := range entries {
 			name := entry.Name()
-			if entry.IsDir() || !slices.Contains(endings(), strings.ToLower(filepath.Ext(name))) || strings.EqualFold(name, "readme.md") {
+			if entry.IsDir() || !ends(name, endings) || strings.EqualFold(name, "readme.md") {
 				continue
 			}
 			f, err := Load(filepath.Join(folder, inner, name))
@@ -144,19 +143,90 @@ func Find(folder, text string) (string, error) {
 			paths = append(paths, l.File.Path)
 		}
 	}
+	short, where := document.Shorten(text), "in ./agents and ./.everstep/agents"
+	near, ok := spelling.Nearest(text, names)
 	switch {
 	case len(paths) == 1:
 		return paths[0], nil
 	case len(paths) > 1:
-		return "", fmt.Errorf("%s is the name of several: %s; give the file", document.Shorten(text), strings.Join(paths, ", "))
-	}
-	const where = "in ./agents and ./.everstep/agents"
-	if near, ok := spelling.Nearest(text, names); ok {
-		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", document.Shorten(text), where, near)
-	}
-	if len(names) == 0 {
-		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", document.Shorten(text), where)
+		return "", fmt.Errorf("%s is the name of several: %s; give the file", short, strings.Join(paths, ", "))
+	case ok:
+		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", short, where, near)
+	case len(names) == 0:
+		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", short, where)
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("there is no agent %q %s; there are %s", document.Shorten(text), where, strings.Join(slices.Compact(names), ", "))
+	return "", fmt.Errorf("there is no agent %q %s; there are %s", short, where, strings.Join(slices.Compact(names), ", "))
+}
+
+// maxSchemaFile bounds a schema's file in bytes, white space included. What is
+// left of it may have output.MaxSchema.
+const maxSchemaFile = 4 * output.MaxSchema
+
+// schemaFile reads a schema's file, which lies in the agent's folder or below:
+// nothing else of the machine gets into a definition, links or not.
+func (a *agent) schemaFile(path string) (json.RawMessage, error) {
+	short := document.Shorten(path)
+	if !filepath.IsLocal(path) {
+		return nil, fmt.Errorf("%s is outside of the agent file's folder; copy it there and give its path from there", short)
+	}
+	folder, err := os.OpenRoot(a.folder)
+	if err != nil {
+		return nil, fmt.Errorf("the agent file's folder cannot be read: %w", bare(err))
+	}
+	defer func() { _ = folder.Close() }() // it was only read
+	info, err := folder.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", short, nearSchema(folder, path))
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", short, bare(err))
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file; name one that holds a JSON Schema", short)
+	case info.Size() > maxSchemaFile:
+		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", short, maxSchemaFile)
+	}
+	data, err := folder.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", short, bare(err))
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
+		return nil, fmt.Errorf("%s is no JSON: %w", placed(short, data, err), err)
+	}
+	var compact bytes.Buffer
+	err = json.Compact(&compact, data)
+	return compact.Bytes(), err
+}
+
+// placed is a file with the place of a syntax error.
+func placed(path string, data []byte, err error) string {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return path
+	}
+	before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
+	return fmt.Sprintf("%s:%d:%d", path, bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+func nearSchema(folder *os.Root, path string) string {
+	entries, err := fs.ReadDir(folder.FS(), filepath.ToSlash(filepath.Dir(path)))
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	if name, ok := spelling.Nearest(filepath.Base(path), names); ok {
+		return "; did you mean " + filepath.Join(filepath.Dir(path), name) + "?"
+	}
+	return ""
+}
+
+// checkFormat says what is wrong with a schema, as far as it can be told without
+// the provider. It fetches nothing.
+func checkFormat(raw json.RawMessage) string {
+	_, err := output.Compile(domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName, Schema: raw})
+	return strings.TrimPrefix(failure(err), "response_format.schema: ")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -117,22 +116,21 @@ func schemaKeys(root, s *jsonschema.Schema, at string, into map[string]bool) {
 	}
 }
 
-// resolvedKeys are those of what is shown, as paths.
-func resolvedKeys(of reflect.Type, at string, into map[string]bool) {
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-		of = of.Elem()
-	}
-	if of.Kind() != reflect.Struct {
-		return
-	}
-	for field := range of.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
-			continue
+// shownKeys are those of what is shown, as paths.
+func shownKeys(value any, at string, into map[string]bool) {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			shownKeys(item, at, into)
 		}
-		path := strings.TrimPrefix(at+"."+name, ".")
-		into[path] = true
-		resolvedKeys(field.Type, path, into)
+	case map[string]any:
+		for name, inner := range value {
+			path := strings.TrimPrefix(at+"."+name, ".")
+			into[path] = true
+			if name != "options" && name != "schema" { // of any form
+				shownKeys(inner, path, into)
+			}
+		}
 	}
 }
 
@@ -170,13 +168,16 @@ func TestSchemaHasTheReadersKeys(t *testing.T) {
 	require.Contains(t, ofReader, "fallbacks.on")
 
 	shown := map[string]bool{}
-	resolvedKeys(reflect.TypeFor[agentfile.Resolved](), "", shown)
-	for _, limit := range domain.Limits() { // a map: each one that is set
-		shown["budget."+string(limit)] = true
+	for _, path := range validFiles(t) { // together they give every key
+		f, err := agentfile.Load(path)
+		require.NoError(t, err)
+		f.Definition.Fallbacks = append(f.Definition.Fallbacks, domain.Fallback{Model: f.Definition.Model})
+		raw, err := json.Marshal(f.Resolve())
+		require.NoError(t, err)
+		var value any
+		require.NoError(t, json.Unmarshal(raw, &value))
+		shownKeys(value, "", shown)
 	}
-	resolvedKeys(reflect.TypeFor[agentfile.Repetition](), "guards.repeated_calls", shown)
-	resolvedKeys(reflect.TypeFor[agentfile.Format](), "response_format", shown)
-	resolvedKeys(reflect.TypeFor[agentfile.Compaction](), "compaction", shown)
 	for _, never := range []string{"subagents", "tools.allow", "tools.deny"} {
 		require.NotContains(t, shown, never)
 		shown[never] = true
@@ -214,28 +215,39 @@ func TestSchemaHasTheDefaults(t *testing.T) {
 	schema, _ := editorSchema(t)
 	f, err := agentfile.Parse("a.yaml", []byte("model: p/n\nfallbacks: [p/m]\n"))
 	require.NoError(t, err)
-	d := f.Resolve()
-	is := func(want any, s *jsonschema.Schema) {
+	raw, err := json.Marshal(f.Resolve())
+	require.NoError(t, err)
+	is := func(s *jsonschema.Schema, path ...string) {
 		t.Helper()
-		raw, err := json.Marshal(want)
-		require.NoError(t, err)
-		require.JSONEq(t, string(raw), string(s.Default))
+		value := raw
+		for _, key := range path {
+			var object map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal(value, &object))
+			value = object[key]
+		}
+		require.JSONEq(t, string(value), string(s.Default))
 	}
-	repetition := d.Guards.RepeatedCalls.(agentfile.Repetition)
 	guards := schema.Properties["guards"].Properties
-	is(repetition.Nudge, guards["repeated_calls"].OneOf[1].Properties["nudge_after"])
-	is(repetition.Stop, guards["repeated_calls"].OneOf[1].Properties["stop_after"])
-	is(d.Guards.OutputRetries, guards["output_retries"])
-	is(d.Guards.FinalAnswer, guards["final_answer"])
-	compaction := d.Compaction.(agentfile.Compaction)
-	is(compaction.Trigger, schema.Properties["compaction"].OneOf[1].Properties["trigger_percent"])
-	is(compaction.Target, schema.Properties["compaction"].OneOf[1].Properties["target_percent"])
-	is(d.Retry.Attempts, schema.Properties["retry"].Properties["attempts"])
-	is(d.Timeouts.Inference, schema.Properties["timeouts"].Properties["inference"])
-	is(d.Timeouts.Tool, schema.Properties["timeouts"].Properties["tool"])
-	is(d.Fallbacks[0].On, schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"])
-	is(d.Compiler, schema.Properties["compiler"])
-	is(agentfile.DefaultFormatName, schema.Properties["response_format"].OneOf[1].Properties["name"])
+	is(guards["repeated_calls"].OneOf[1].Properties["nudge_after"], "guards", "repeated_calls", "nudge_after")
+	is(guards["repeated_calls"].OneOf[1].Properties["stop_after"], "guards", "repeated_calls", "stop_after")
+	is(guards["output_retries"], "guards", "output_retries")
+	is(guards["final_answer"], "guards", "final_answer")
+	for key, properties := range map[string]map[string]*jsonschema.Schema{
+		"compaction": schema.Properties["compaction"].OneOf[1].Properties, "retry": schema.Properties["retry"].Properties,
+	} {
+		for name, property := range properties {
+			is(property, key, name)
+		}
+	}
+	is(schema.Properties["timeouts"].Properties["inference"], "timeouts", "inference")
+	is(schema.Properties["timeouts"].Properties["tool"], "timeouts", "tool")
+	is(schema.Properties["compiler"], "compiler")
+	var shown struct {
+		Fallbacks []struct{ On json.RawMessage }
+	}
+	require.NoError(t, json.Unmarshal(raw, &shown))
+	require.JSONEq(t, string(shown.Fallbacks[0].On), string(schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"].Default))
+	require.JSONEq(t, `"`+agentfile.DefaultFormatName+`"`, string(schema.Properties["response_format"].OneOf[1].Properties["name"].Default))
 }
 
 // keyList is the list of all keys in the help page, one an item: what a key is

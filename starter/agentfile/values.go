@@ -64,7 +64,7 @@ func (a *agent) modelText(m *domain.LLMConfig) document.Value {
 	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml")
 }
 
-// failure is what an error says, if it is one.
+// failure is what an error says.
 func failure(err error) string {
 	if err == nil {
 		return ""
@@ -102,8 +102,8 @@ func (a *agent) fallback(f *domain.Fallback) document.Value {
 	}))
 }
 
-// failures are those that a fallback takes over from, each once. An empty list
-// is a problem, since to leave it out means many and not none.
+// failures are those that a fallback takes over from. To leave the list out means
+// many and not none, so an empty one is a problem.
 func failures(f *domain.Fallback) document.Value {
 	word := func(f *domain.Failure) document.Value { return document.Word(f, domain.Failures()) }
 	list := document.ListOf(&f.On, word).Default(takes(domain.Fallback{})).Then(func(r *document.Reader, field string, node *yaml.Node) {
@@ -126,7 +126,6 @@ func takes(f domain.Fallback) []domain.Failure {
 }
 
 // tools are a list, a text with commas, or what is allowed less what is denied.
-// The result is nil only where it cannot be read.
 func tools(into *[]string) document.Value {
 	list := func(into *[]string) document.Value { return document.Names(into, "tool", validTool, checkTool) }
 	var allow, deny []string
@@ -191,7 +190,7 @@ func checkFormatName(name string) string {
 func (a *agent) schema(into *json.RawMessage) document.Value {
 	take := func(raw json.RawMessage) string {
 		*into = raw
-		return failure(checkFormat(raw))
+		return checkFormat(raw)
 	}
 	return document.Either(document.TextThen(func(path string) string {
 		raw, err := a.schemaFile(path)

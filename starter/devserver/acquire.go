@@ -1,7 +1,11 @@
 package devserver
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"everstep/starter/process"
@@ -111,32 +116,29 @@ func (a *acquisition) join(conn net.Conn, server Server) (*Lease, error) {
 }
 
 func (a *acquisition) mismatch(server Server) error {
-	for _, port := range []struct {
-		field string
-		asked int
-		at    string
-	}{{"port", a.cfg.Port, server.Address}, {"ui port", a.cfg.UIPort, strings.TrimPrefix(server.UIURL, "http://")}} {
-		if port.asked != 0 && port.at != net.JoinHostPort(loopback, strconv.Itoa(port.asked)) {
-			return fmt.Errorf("%s %d: a dev server is already up on this state file, there at %s: leave the port out, end who uses it, or choose another state file",
-				port.field, port.asked, port.at)
+	check := func(field string, asked int, at string) error {
+		if asked == 0 || at == net.JoinHostPort(loopback, strconv.Itoa(asked)) {
+			return nil
 		}
+		return fmt.Errorf("%s %d: a dev server is already up on this state file, there at %s: leave the port out, end who uses it, or choose another state file",
+			field, asked, at)
 	}
-	return nil
+	ui := strings.TrimPrefix(server.UIURL, "http://")
+	return cmp.Or(check("port", a.cfg.Port, server.Address), check("ui port", a.cfg.UIPort, ui))
 }
 
 // await waits for the server of the supervisor that this call started.
 func (a *acquisition) await(ctx context.Context, s *supervisorProcess) (*Lease, error) {
 	conn, r, err := connect(ctx, a.cfg.StateFile)
-	if err == nil && r.Error != "" {
+	switch {
+	case err == nil && r.Error != "":
 		_ = conn.Close()
 		return nil, errors.New("start the dev server: " + r.Error)
-	}
-	if err == nil {
+	case err == nil:
 		r.Server.Started = true
 		a.cfg.Progress(fmt.Sprintf("started the dev server: %s, web UI %s", r.Server.Address, r.Server.UIURL))
 		return newLease(conn, r.Server), nil
-	}
-	if !errors.Is(err, errNotUp) {
+	case !errors.Is(err, errNotUp):
 		return nil, err
 	}
 	select {
@@ -204,12 +206,75 @@ func Running(ctx context.Context, stateFile string) (Server, bool, error) {
 		return Server{}, false, err
 	}
 	conn, r, err := connect(ctx, stateFile)
-	if errors.Is(err, errNotUp) {
-		return Server{}, false, nil
-	}
 	if err != nil {
+		if errors.Is(err, errNotUp) {
+			err = nil
+		}
 		return Server{}, false, err
 	}
 	_ = conn.Close() // it was only read from
 	return r.Server, r.Error == "", nil
+}
+
+// errNotUp means that no supervisor answers on a state file: there is none, or
+// it went away while it was asked.
+var errNotUp = errors.New("no dev server is up on this state file")
+
+// longestSocketPath is what every unix takes (Linux has 108, macOS 104).
+const longestSocketPath = 100
+
+// A reply is the one line that a supervisor sends on each connection, once the
+// server answers or is known to have failed.
+type reply struct {
+	Server Server `json:"server,omitzero"`
+	Error  string `json:"error,omitzero"`
+}
+
+// socketPath is where the supervisor of a state file listens.
+func socketPath(stateFile string) (string, error) {
+	if path := stateFile + ".sock"; len(path) <= longestSocketPath {
+		return path, nil
+	}
+	dir, err := privateDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(stateFile))
+	path := filepath.Join(dir, hex.EncodeToString(sum[:12])+".sock")
+	if len(path) > longestSocketPath {
+		return "", fmt.Errorf("socket path %q is too long: choose a shorter state file, or a shorter TMPDIR", path)
+	}
+	return path, nil
+}
+
+// connect reaches the supervisor of a state file and waits for its reply. While
+// the connection is open, the server stays up.
+func connect(ctx context.Context, stateFile string) (net.Conn, reply, error) {
+	path, err := socketPath(stateFile)
+	if err != nil {
+		return nil, reply{}, err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, reply{}, ctx.Err()
+		}
+		// EAGAIN is a full backlog: it is up, or going away.
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EAGAIN) {
+			return nil, reply{}, errNotUp
+		}
+		return nil, reply{}, fmt.Errorf("reach the supervisor of the dev server: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	var r reply
+	err = json.NewDecoder(conn).Decode(&r)
+	stopped := stop()
+	if stopped && err == nil {
+		return conn, r, nil
+	}
+	_ = conn.Close() // nothing is held any more
+	if !stopped {
+		return nil, reply{}, ctx.Err()
+	}
+	return nil, reply{}, errNotUp // cut off: it is gone
 }

@@ -178,7 +178,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	taken, err := listen(0)
+	taken, err := listen(localhost(), 0)
 	require.NoError(t, err)
 	defer taken.Close()
 

@@ -31,12 +31,10 @@ touch "$GOBIN/temporal"`), dir, func(string) {})
 	said, err := os.ReadFile(filepath.Join(dir, "said"))
 	require.NoError(t, err)
 	require.Equal(t, `install
--v
--tags
-disable_grpc_modules
+-tags=disable_grpc_modules
 -ldflags=-s -w
 github.com/temporalio/cli/cmd/temporal@v1.5.1
--v off
+-tags=disable_grpc_modules off
 `+dir+"\n", string(said))
 }
 
@@ -52,19 +50,6 @@ func TestBuildFailures(t *testing.T) {
 	defer cancel()
 	_, err = buildWith(ctx, goScript(t, "sleep 60"), t.TempDir(), func(string) {})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-}
-
-func TestBuildOutputIsCounted(t *testing.T) {
-	t.Parallel()
-	var output buildOutput
-	require.Equal(t, "from what is cached", output.progress())
-	for _, part := range []string{"go: downloading a v1\ngo: down", "loading b v2\ninternal/goarch\nerrors\n", "github.com/a/b\n# github.com/a/b\nb.go:1:2: broken\n"} {
-		n, err := output.Write([]byte(part))
-		require.NoError(t, err)
-		require.Equal(t, len(part), n)
-	}
-	require.Equal(t, "2 modules downloaded, 3 packages compiled", output.progress())
-	require.Equal(t, "# github.com/a/b\nb.go:1:2: broken", output.tail())
 }
 
 func TestStalledDownloadIsNoticed(t *testing.T) {

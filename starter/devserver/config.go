@@ -25,18 +25,17 @@ type Config struct {
 	// [DefaultStateFile]. Its directory is made if it is missing.
 	StateFile string
 	// Port and UIPort are the loopback ports of the server and its Web UI. Zero
-	// prefers, for the default state file, 7233 and 8233, and takes any free port
-	// where those are taken; for another state file it takes any, so that whoever
-	// knows one server by its address never meets another there. A port that is
-	// given and taken is an error.
+	// prefers 7233 and 8233 for the default state file, and takes any free port for
+	// another, so that whoever knows one server by its address never meets another
+	// there. A port that is given and taken is an error.
 	Port, UIPort int
 	// Binary is the temporal CLI to use. Default: see [Find].
 	Binary string
 	// Supervisor is the command line that runs [Supervise]; one argument is
 	// added to it. Default: this program with [SupervisorCommand].
 	Supervisor []string
-	// Progress gets one line at a time: which server is used and why, what is
-	// waited for, how far a build is. Nil is silent. Never called concurrently.
+	// Progress gets a line at a time of what is done and waited for. Nil is silent.
+	// Never called concurrently.
 	Progress func(line string)
 	// CodecEndpoint is the URL at which the Web UI has payloads decoded.
 	CodecEndpoint string
@@ -54,12 +53,9 @@ func StorageDir(stateFile string) string {
 // checked returns the configuration with its defaults, or an error that names
 // the field and the fix.
 func (c Config) checked() (Config, error) {
-	for _, port := range []struct {
-		field string
-		value int
-	}{{"port", c.Port}, {"ui port", c.UIPort}} {
-		if port.value < 0 || port.value > 65535 {
-			return c, fmt.Errorf("%s %d: give one from 1 to 65535, or 0 for any free one", port.field, port.value)
+	for i, port := range []int{c.Port, c.UIPort} {
+		if port < 0 || port > 65535 {
+			return c, fmt.Errorf("%s %d: give one from 1 to 65535, or 0 for any free one", []string{"port", "ui port"}[i], port)
 		}
 	}
 	if c.Port != 0 && c.Port == c.UIPort {
@@ -95,15 +91,14 @@ func (c Config) checked() (Config, error) {
 // resolveStateFile gives every name of a file the same spelling, since lock and
 // socket are found by it.
 func resolveStateFile(path string) (string, error) {
+	var err error
 	if path == "" {
-		var err error
-		if path, err = DefaultStateFile(); err != nil {
-			return "", err
-		}
+		path, err = DefaultStateFile()
+	} else if path, err = filepath.Abs(path); err != nil {
+		err = fmt.Errorf("state file: %w", err)
 	}
-	path, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("state file %q: %w", path, err)
+		return "", err
 	}
 	// The server puts the path into a SQLite URI as it is.
 	if strings.ContainsAny(path, "?#%") {
@@ -117,7 +112,7 @@ func resolveStateFile(path string) (string, error) {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("state file %q: %w", path, err)
 	}
-	// A new file: its directory may still be reached by different names.
+	// A new file, whose directory may be reached by different names.
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		return filepath.Join(dir, filepath.Base(path)), nil
 	}
@@ -179,6 +174,6 @@ func supervisorEnvironment() []string {
 // it gets a flag that is given anyway.
 func buildEnvironment(binDir string) []string {
 	return append(os.Environ(),
-		"GOBIN="+binDir, "GOFLAGS=-v", "GOWORK=off", "GO111MODULE=on",
+		"GOBIN="+binDir, "GOFLAGS="+buildTags, "GOWORK=off", "GO111MODULE=on",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }

@@ -15,10 +15,9 @@
 // it (on Linux; elsewhere its lock keeps a second server away).
 //
 // The server is for one machine and one user: it listens on loopback only and
-// asks no program who it is. A browser lets any page in to such a server, so the
-// server's HTTP API answers no Host that a page can have, and before the Web UI
-// stands a door that checks Host and Origin. What remains: the server's metrics
-// can be read by a page whose name is bound to this machine and that finds their
-// port, and elsewhere than on Linux the UI itself, behind the door, by one that
-// finds its. Who has a Temporal cluster needs none of this.
+// asks no program who it is. Against pages in a browser, its HTTP API answers no
+// Host that a page can have, and before the Web UI stands a door that checks Host
+// and Origin. What remains: a page whose name is bound to this machine can read
+// the metrics if it finds their port, and elsewhere than on Linux the UI itself
+// if it finds its. Who has a Temporal cluster needs none of this.
 package devserver

@@ -1,15 +1,12 @@
 package devserver
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -46,8 +43,8 @@ func (b Binary) String() string {
 
 // Find returns the first dev server that is new enough of: the one configured;
 // `temporal` on PATH; the user's cache; Temporal's download; a build with
-// `go install`. The last two go to the cache, at most one process at a time;
-// the others wait and say so. A build takes minutes, once.
+// `go install`, which takes minutes, once. The last two go to the cache, by one
+// process at a time.
 func Find(ctx context.Context, cfg Config) (Binary, error) {
 	cfg, err := cfg.checked()
 	if err != nil {
@@ -78,9 +75,9 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 	if f.binary != "" {
 		b, err := inspect(ctx, f.binary, FromConfig)
 		if err != nil {
-			return Binary{}, fmt.Errorf("%w: name another temporal CLI, or none to have one found", err)
+			err = fmt.Errorf("%w: name another temporal CLI, or none to have one found", err)
 		}
-		return b, nil
+		return b, err
 	}
 	if path, err := f.lookPath("temporal"); err == nil {
 		b, err := inspect(ctx, path, FromPath)
@@ -115,13 +112,12 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 	}
 	f.progress("download failed (" + downloadErr.Error() + "): building " + module + ", once; this can take minutes")
 	b, buildErr := f.fetch(ctx, FromBuild, f.build)
-	if err := ctx.Err(); err != nil {
-		return Binary{}, err
-	}
-	if buildErr != nil {
-		return Binary{}, fmt.Errorf("get a dev server: %w", errors.Join(
-			fmt.Errorf("download: %w", downloadErr), fmt.Errorf("build: %w", buildErr),
-			errors.New("to do: install the temporal CLI or Go, or give the address of a Temporal server")))
+	switch {
+	case ctx.Err() != nil:
+		return Binary{}, ctx.Err()
+	case buildErr != nil:
+		return Binary{}, fmt.Errorf("get a dev server: download: %w\nbuild: %w\nto do: install the temporal CLI or Go, or give the address of a Temporal server",
+			downloadErr, buildErr)
 	}
 	return b, nil
 }
@@ -129,10 +125,7 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 // cached returns the newest server in the cache. The pinned one is asked first,
 // since it is what is there nearly always and asking costs a process.
 func (f *finder) cached(ctx context.Context) (Binary, bool) {
-	paths, err := filepath.Glob(filepath.Join(f.cacheDir, "[0-9]*", "temporal"))
-	if err != nil {
-		return Binary{}, false
-	}
+	paths, _ := filepath.Glob(filepath.Join(f.cacheDir, "[0-9]*", "temporal")) // the pattern is right
 	version := func(path string) string { return filepath.Base(filepath.Dir(path)) }
 	slices.SortFunc(paths, func(a, b string) int { return compareVersions(version(b), version(a)) })
 	for _, path := range paths {
@@ -170,15 +163,11 @@ func (f *finder) fetch(ctx context.Context, source Source, get fetcher) (Binary,
 	if source == FromBuild {
 		version = strings.TrimPrefix(moduleVersion, "v")
 	}
-	target := filepath.Join(f.cacheDir, version, "temporal")
-	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
+	b.Path = filepath.Join(f.cacheDir, version, "temporal")
+	if err := os.MkdirAll(filepath.Dir(b.Path), 0o750); err != nil {
 		return Binary{}, err
 	}
-	if err := os.Rename(path, target); err != nil {
-		return Binary{}, err
-	}
-	b.Path = target
-	return b, nil
+	return b, os.Rename(path, b.Path)
 }
 
 // inspect runs a temporal CLI to ask for its version.
@@ -226,24 +215,17 @@ func parseVersion(output string) (cli, server string, err error) {
 	return cli, server, nil
 }
 
-// compareVersions orders two versions by their three numbers; what follows a
-// hyphen does not count, and what is no version comes first.
+// compareVersions orders two versions by their three numbers; what follows does
+// not count, and what is no version comes first.
 func compareVersions(a, b string) int {
 	x, _ := numbers(a)
 	y, _ := numbers(b)
-	return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(x[2], y[2]))
+	return slices.Compare(x[:], y[:])
 }
 
 func numbers(version string) (n [3]int, err error) {
-	release, _, _ := strings.Cut(version, "-")
-	parts := strings.Split(release, ".")
-	if len(parts) != len(n) {
-		return n, fmt.Errorf("version %q does not have three numbers", clean(version))
-	}
-	for i, part := range parts {
-		if n[i], err = strconv.Atoi(part); err != nil || n[i] < 0 {
-			return [3]int{}, fmt.Errorf("version %q does not have three numbers", clean(version))
-		}
+	if _, err = fmt.Sscanf(version, "%d.%d.%d", &n[0], &n[1], &n[2]); err != nil || slices.Min(n[:]) < 0 {
+		return [3]int{}, fmt.Errorf("version %q does not have three numbers", clean(version))
 	}
 	return n, nil
 }

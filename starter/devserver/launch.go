@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"everstep/starter/process"
@@ -89,13 +90,13 @@ func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("encode the supervisor's argument: %w", err)
 	}
 	path, err := exec.LookPath(cfg.Supervisor[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("find the supervisor of the dev server: %w", err)
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return nil, fmt.Errorf("find the supervisor of the dev server: %w", err)
-	}
-	cmd := exec.Command(path, append(cfg.Supervisor[1:len(cfg.Supervisor):len(cfg.Supervisor)], string(argument))...)
+	cmd := exec.Command(path, append(slices.Clone(cfg.Supervisor[1:]), string(argument))...)
 	cmd.Dir = filepath.Dir(cfg.StateFile) // not the caller's, which may go
 	cmd.Env = supervisorEnvironment()
 	cmd.SysProcAttr = ownSession()
@@ -153,15 +154,14 @@ func openLock(path string) (*os.File, error) {
 // has to wait, and then every few seconds for how long it has.
 func waitLock(ctx context.Context, path string, waiting func(waited time.Duration)) (*os.File, error) {
 	began := time.Now()
-	said := began.Add(-progressEvery)
-	for {
+	for said := -progressEvery; ; {
 		file, err := openLock(path)
 		if !errors.Is(err, process.ErrLocked) {
 			return file, err
 		}
-		if now := time.Now(); now.Sub(said) >= progressEvery {
-			waiting(now.Sub(began).Round(time.Second))
-			said = now
+		if waited := time.Since(began); waited >= said+progressEvery {
+			waiting(waited.Round(time.Second))
+			said = waited
 		}
 		if err := process.Pause(ctx, 50*time.Millisecond); err != nil {
 			return nil, err

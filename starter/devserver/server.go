@@ -1,10 +1,23 @@
 package devserver
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"everstep/starter/process"
+	"everstep/worker/host/door"
 )
 
 const (
@@ -49,12 +62,10 @@ func tuning() map[string]string {
 		"system.enableActivityEagerExecution":    "true",
 		"history.MaxBufferedQueryCount":          "16",
 		"history.workflowIdReuseMinimalInterval": `"10ms"`,
-		// How late a timer may fire: with the default, a second, a retry due
-		// after 100 ms waits for that second.
+		// How late a timer may fire: a second by default, also for a retry after 100 ms.
 		"history.timerProcessorMaxTimeShift": `"100ms"`,
-		// New work overtakes what waits in a queue until that is so old: with the
-		// default, 5 s, an agent that just had its turn under a rate limit has the
-		// next one before those that wait.
+		// New work overtakes what waits in a queue until that is so old: 5 s by
+		// default, so that who just had a turn under a rate limit has the next one too.
 		"matching.backlogNegligibleAge": `"500ms"`,
 		// Nothing on this machine needs to ask the vendor for news.
 		"frontend.enableServerVersionCheck": "false",
@@ -92,3 +103,126 @@ func (s spec) arguments(p places) []string {
 	}
 	return args
 }
+
+// openDoor lets people to the Web UI for as long as the server runs. The UI
+// itself takes any name for its own, so a page whose name is bound to this
+// machine after it was loaded could read and steer all agents: it listens where
+// no page finds it, and the door passes on what comes from its own pages.
+func openDoor(p *process.Process, at places) {
+	ui := &url.URL{Scheme: "http", Host: at.hidden.String()}
+	server := &http.Server{Handler: door.Door{}.Before(ui), ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		if err := server.Serve(at.ui); !errors.Is(err, http.ErrServerClosed) {
+			fmt.Fprintln(os.Stderr, "the Web UI is not reached any more:", err) // agents need none
+		}
+	}()
+	go func() {
+		<-p.Done()
+		_ = server.Close() // whoever still reads gets nothing more
+	}()
+}
+
+// hiddenPlace is an address for the UI itself: on Linux one of 16 million of the
+// loopback network, and a port of it, which no page can try out. Elsewhere
+// loopback has one address, and the port alone hides it.
+func hiddenPlace() (*net.TCPAddr, error) {
+	listener, err := listenAnywhere(func() net.IP {
+		ip := [4]byte{127}
+		_, _ = rand.Read(ip[1:]) // it never fails
+		return ip[:]
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find a free port for the UI on %s: %w", loopback, err)
+	}
+	return listener.Addr().(*net.TCPAddr), listener.Close()
+}
+
+// places are where one server is reached.
+type places struct {
+	// server is the port for clients.
+	server int
+	// ui is where people come, and what they come to is at hidden. See openDoor.
+	ui     net.Listener
+	hidden *net.TCPAddr
+	// secret is the only Host that the server's HTTP API answers.
+	secret string
+}
+
+// choosePlaces finds ports that are free now. Those asked for are taken or
+// refused; those not asked for are the known ones, where these are preferred and
+// free. The UI's stays taken.
+func choosePlaces(s spec) (places, error) {
+	knownServer, knownUI := 0, 0
+	if s.Known {
+		knownServer, knownUI = preferredPort, preferredUIPort
+	}
+	server, err := choosePort("port", s.Port, knownServer, s.UIPort)
+	if err != nil {
+		return places{}, err
+	}
+	defer server.Close() // held until all are chosen, so that they differ
+	ui, err := choosePort("ui port", s.UIPort, knownUI, s.Port)
+	if err != nil {
+		return places{}, err
+	}
+	hidden, err := hiddenPlace()
+	if err != nil {
+		_ = ui.Close()
+		return places{}, err
+	}
+	return places{server: number(server), ui: ui, hidden: hidden, secret: strings.ToLower(rand.Text()) + ".invalid"}, nil
+}
+
+func choosePort(field string, asked, preferred, reserved int) (net.Listener, error) {
+	if asked != 0 {
+		listener, err := listen(localhost(), asked)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			return nil, fmt.Errorf("%s %d is taken by another program: ask for another one, or for none to get any free one", field, asked)
+		case err != nil:
+			return nil, fmt.Errorf("%s %d: %w", field, asked, err)
+		}
+		return listener, nil
+	}
+	if preferred != 0 && preferred != reserved {
+		if listener, err := listen(localhost(), preferred); err == nil {
+			return listener, nil
+		}
+	}
+	listener, err := listenAnywhere(localhost)
+	if err != nil {
+		return nil, fmt.Errorf("find a free %s on %s: %w", field, loopback, err)
+	}
+	return listener, nil
+}
+
+// Below the ports that Linux (from 32768), macOS and Windows (from 49152) give
+// to outgoing connections.
+const (
+	firstPort = 20000
+	lastPort  = 32000
+)
+
+// listenAnywhere takes a free port, outside of those for outgoing connections
+// if it can: there any program's connection could take it while the server is
+// started again. Nobody can guess it.
+func listenAnywhere(at func() net.IP) (net.Listener, error) {
+	for try := range 40 {
+		if try == 20 { // there may be no such address here
+			at = localhost
+		}
+		n, _ := rand.Int(rand.Reader, big.NewInt(lastPort-firstPort)) // it never fails
+		if listener, err := listen(at(), firstPort+int(n.Int64())); err == nil {
+			return listener, nil
+		}
+	}
+	return listen(localhost(), 0)
+}
+
+func localhost() net.IP { return net.ParseIP(loopback) }
+
+func listen(ip net.IP, port int) (net.Listener, error) {
+	return net.ListenTCP("tcp4", &net.TCPAddr{IP: ip, Port: port})
+}
+
+func number(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }

@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -126,8 +128,8 @@ func (s *supervisor) setAside() error {
 // state file loses nothing by that.
 const stopPatience = 5 * time.Second
 
-// startServer runs the temporal CLI so that it ends with this process and holds
-// the lock until it has. Its output goes to where this process's goes.
+// startServer runs the temporal CLI so that it ends with this process, holds the
+// lock until it has, and writes to where this process does.
 func startServer(binary string, args []string, dir string, lock *os.File) (*process.Process, error) {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
@@ -184,4 +186,62 @@ func probe(ctx context.Context, conn *grpc.ClientConn) error {
 	_, err = workflowservice.NewWorkflowServiceClient(conn).ListWorkflowExecutions(ctx,
 		&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: 1})
 	return err
+}
+
+const (
+	tailLines = 12
+	tailBytes = 16 << 10
+)
+
+// logTail is the end of the log of a state file's server, of what follows the
+// first bytes of it, on lines of its own below an error; empty if it has said
+// nothing.
+func logTail(stateFile string, after int64) string {
+	file, err := os.Open(logPath(stateFile))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	size := logSize(stateFile)
+	buffer := make([]byte, min(max(size-after, 0), tailBytes))
+	n, err := file.ReadAt(buffer, size-int64(len(buffer)))
+	if err != nil || n == 0 {
+		return ""
+	}
+	return "\nlast lines of " + logPath(stateFile) + ":\n" + strings.Join(lastWords(clean(string(buffer))), "\n")
+}
+
+// logSize is how much the log holds.
+func logSize(stateFile string) int64 {
+	info, err := os.Stat(logPath(stateFile))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// lastWords are the last lines of a log. Where the server panicked, they are the
+// last before the stack, which says nothing to a user.
+func lastWords(log string) []string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	stack := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "goroutine ") && strings.HasSuffix(line, "]:")
+	})
+	if stack > 0 {
+		lines = lines[:stack]
+	}
+	return lines[max(0, len(lines)-tailLines):]
+}
+
+// clean drops what could do something to a terminal.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		if r == '\t' {
+			return ' '
+		}
+		return -1
+	}, text)
 }

@@ -115,13 +115,13 @@ func (s *supervisor) watch(ctx context.Context, served <-chan error) (err error,
 		case <-ctx.Done():
 			return nil, false
 		case <-s.audience.changed:
-			if s.audience.empty() {
+			if s.audience.empty(false) {
 				idle.Reset(lastUserGrace)
 			} else {
 				idle.Stop()
 			}
 		case <-idle.C:
-			if s.audience.closeIfEmpty() {
+			if s.audience.empty(true) {
 				return nil, false
 			}
 		}
@@ -159,10 +159,10 @@ func (s *supervisor) accept(users *sync.WaitGroup) {
 				return
 			case <-time.After(100 * time.Millisecond):
 			}
-		case s.audience.join():
+		case s.audience.add(1):
 			users.Go(func() {
-				defer s.audience.leave()
 				s.attend(conn)
+				s.audience.add(-1)
 			})
 		default:
 			_ = conn.Close() // the user tries again and finds none
@@ -204,45 +204,27 @@ type audience struct {
 
 func newAudience() *audience { return &audience{changed: make(chan struct{}, 1)} }
 
-// join adds one, unless the audience is closed.
-func (a *audience) join() bool {
+// add changes the count, unless the audience is closed, which it says.
+func (a *audience) add(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return false
 	}
-	a.count++
-	a.signal()
-	return true
-}
-
-func (a *audience) leave() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.count--
-	a.signal()
-}
-
-func (a *audience) empty() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.count == 0
-}
-
-// closeIfEmpty lets nobody join any more, unless somebody is there. In one
-// step, so that nobody is ever promised a server that is about to stop.
-func (a *audience) closeIfEmpty() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.count == 0 {
-		a.closed = true
-	}
-	return a.closed
-}
-
-func (a *audience) signal() {
+	a.count += n
 	select {
 	case a.changed <- struct{}{}:
 	default:
 	}
+	return true
+}
+
+// empty reports whether nobody is there, and closes the audience then if it is
+// told to: in one step, so that nobody is ever promised a server that is about
+// to stop.
+func (a *audience) empty(closing bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = a.closed || closing && a.count == 0
+	return a.count == 0
 }

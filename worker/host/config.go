@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,34 +32,29 @@ type Config struct {
 	// Providers are added to those that Everstep has, by name. One of the same
 	// name replaces it.
 	Providers map[string]inference.Provider
-	// OpenAI is for the models openai/… and openai-chat/….
-	OpenAI Access
-	// Anthropic is for the models anthropic/….
-	Anthropic Access
-	// Gemini is for the models gemini/….
-	Gemini Access
-	// Vendors is for the models of all others, by the vendor's name.
-	Vendors map[string]Access
+	// OpenAI, Anthropic and Gemini are for the models openai/… and openai-chat/…,
+	// anthropic/… and gemini/…, Vendors for those of all others, by the vendor's
+	// name.
+	OpenAI, Anthropic, Gemini Access
+	Vendors                   map[string]Access
 	// AllowBaseURL lets definitions name a base URL of their own, which then
 	// gets the vendor's key too.
 	AllowBaseURL bool
-	// Proxy is the URL of the proxy that requests to models go through: http,
-	// https or socks5. It may hold a password. Empty: none, whatever HTTP_PROXY
-	// says.
+	// Proxy is the URL of the proxy for requests to models: http, https or socks5.
+	// It may hold a password. Empty: none, whatever HTTP_PROXY says.
 	Proxy Secret
 	// Timeouts bound each request to a model.
 	Timeouts wire.Timeouts
 	// FinishOptional takes the end of a stream of openai-chat for the end of a
 	// whole answer though no finish reason came, for proxies that leave it out.
 	FinishOptional bool
-	// RateLimits hold for the models of a vendor (such as openai), or
-	// of a provider in Providers, by its name. Workers of one task queue need the
-	// same.
+	// RateLimits hold for the models of a vendor (such as openai), or of a provider
+	// in Providers, by its name. Workers of one task queue need the same.
 	RateLimits map[string]RateLimit
 	// Workers is how many workers share the tokens of RateLimits. Zero: one.
 	Workers int
-	// Hooks are what agents of this worker may list, and what all of them have.
-	// Several versions of one may stand beside each other.
+	// Hooks are what agents of this worker may list, and what all of them have,
+	// also in several versions.
 	Hooks []hook.Hook
 	// Listeners are told of events as they happen.
 	Listeners []Listener
@@ -70,12 +66,10 @@ type Config struct {
 	Prices string
 
 	Log Log
-	// MaxActivities bounds the inferences and tool calls at one time; inferences
-	// under a rate limit have the same bound once more, each limit its own. Zero:
-	// DefaultMaxActivities.
+	// MaxActivities bounds the inferences and tool calls at one time, those under a
+	// rate limit for each limit once more. Zero: DefaultMaxActivities.
 	MaxActivities int
-	// CacheBytes bounds the transcripts kept in memory. Zero:
-	// transcript.DefaultCacheBytes.
+	// CacheBytes bounds the transcripts in memory. Zero: transcript.DefaultCacheBytes.
 	CacheBytes int64
 	// StopTimeout is what activities have to finish when the worker is told to
 	// stop. Zero: DefaultStopTimeout.
@@ -109,17 +103,9 @@ func (c Config) withDefaults() Config {
 		c.secrets.fix(c.Proxy.Reveal())
 		c.secrets.fix(password(c.Proxy))
 	}
-	if c.TaskQueue == "" {
-		c.TaskQueue = contract.DefaultTaskQueue
-	}
-	if c.Dir == "" {
-		c.Dir = "."
-	}
-	if c.MaxActivities == 0 {
-		c.MaxActivities = DefaultMaxActivities
-	}
-	if c.StopTimeout == 0 {
-		c.StopTimeout = DefaultStopTimeout
-	}
+	c.TaskQueue = cmp.Or(c.TaskQueue, contract.DefaultTaskQueue)
+	c.Dir = cmp.Or(c.Dir, ".")
+	c.MaxActivities = cmp.Or(c.MaxActivities, DefaultMaxActivities)
+	c.StopTimeout = cmp.Or(c.StopTimeout, DefaultStopTimeout)
 	return c
 }

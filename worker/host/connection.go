@@ -1,8 +1,10 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
@@ -39,18 +41,9 @@ type Connection struct {
 	base client.Options
 }
 
-const (
-	defaultAddress   = "127.0.0.1:7233"
-	defaultNamespace = "default"
-)
-
 func (c Connection) withDefaults() Connection {
-	if c.Address == "" {
-		c.Address = defaultAddress
-	}
-	if c.Namespace == "" {
-		c.Namespace = defaultNamespace
-	}
+	c.Address = cmp.Or(c.Address, "127.0.0.1:7233")
+	c.Namespace = cmp.Or(c.Namespace, "default")
 	return c
 }
 
@@ -71,41 +64,44 @@ func Loopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
+// A pace is how soon things are noticed, which costs nothing on one machine.
+type pace struct {
+	timing contract.Timing
+	// task is the workflow task time-out: how long a killed worker's decision is
+	// waited for.
+	task time.Duration
+	// sticky is how long a workflow task waits for the worker that has the
+	// workflow in memory before any other may take it.
+	sticky time.Duration
+	// throttle is how often a heartbeat reaches the server, and so how soon a
+	// cancellation reaches an activity. Temporal Cloud bills heartbeats.
+	throttle time.Duration
+	// deadlock is how long a workflow may compute without waiting for anything.
+	// The SDK's second is too short for a busy machine, where it fails a task that
+	// only had no processor. It is shorter than task, so that what blocks one is
+	// reported and not just timed out.
+	deadlock time.Duration
+}
+
+func paceOf(address string) pace {
+	if Loopback(address) {
+		return pace{
+			timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, task: 2 * time.Second,
+			sticky: 500 * time.Millisecond, throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond,
+		}
+	}
+	return pace{
+		timing: contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, task: 10 * time.Second,
+		sticky: time.Second, throttle: 5 * time.Second, deadlock: 5 * time.Second,
+	}
+}
+
 // Timing is how soon lost work should be noticed, for agents that start on the
 // server at that address.
-func Timing(address string) contract.Timing {
-	if Loopback(address) {
-		return contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}
-	}
-	return contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}
-}
+func Timing(address string) contract.Timing { return paceOf(address).timing }
 
-// TaskTimeout is the workflow task time-out for agents that start on the server
-// at that address: how long a killed worker's decision is waited for.
-func TaskTimeout(address string) time.Duration {
-	if Loopback(address) {
-		return 2 * time.Second
-	}
-	return 10 * time.Second
-}
-
-// stickyTimeout is how long a workflow task waits for the worker that has the
-// workflow in memory before any other may take it.
-func stickyTimeout(address string) time.Duration {
-	if Loopback(address) {
-		return 500 * time.Millisecond
-	}
-	return time.Second
-}
-
-// heartbeatThrottle is how often a heartbeat reaches the server, and so how
-// soon a cancellation reaches an activity. Temporal Cloud bills heartbeats.
-func heartbeatThrottle(address string) time.Duration {
-	if Loopback(address) {
-		return 200 * time.Millisecond
-	}
-	return 5 * time.Second
-}
+// TaskTimeout is the workflow task time-out for agents that start there.
+func TaskTimeout(address string) time.Duration { return paceOf(address).task }
 
 // dialPatience bounds how long a server is waited for.
 const dialPatience = 8 * time.Second
@@ -138,7 +134,7 @@ func (c Connection) options() (client.Options, error) {
 	options.HostPort, options.Namespace = c.Address, c.Namespace
 	options.Logger = c.Logger
 	if options.Logger == nil {
-		options.Logger = silence{}
+		options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	}
 	options.DataConverter = compress.DataConverter()
 	options.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
@@ -174,13 +170,3 @@ func reason(err error) string {
 	}
 	return domain.Shorten(text, 200)
 }
-
-// silence is a logger for processes whose stderr is not for the SDK.
-type silence struct{}
-
-var _ log.Logger = silence{}
-
-func (silence) Debug(string, ...any) {}
-func (silence) Info(string, ...any)  {}
-func (silence) Warn(string, ...any)  {}
-func (silence) Error(string, ...any) {}

@@ -9,14 +9,12 @@
 //		host.Main(host.Config{Tools: []tool.Tool{weather()}})
 //	}
 //
-// which takes the flags and variables of Everstep's own worker. Hooks, which may
-// change what agents do, compilers, which choose what models see, and Listeners,
-// which are told of events, are given the same way; the example shows each.
+// which takes the flags and variables of Everstep's own worker. Hooks, compilers
+// and Listeners are given the same way; the example shows each.
 //
 // Its one rule: what decides anything travels in the workflow's input; what is
-// configured here only influences how work is done. Hooks and compilers are no
-// exception: an execution records which it uses, by name and version, and a
-// worker that has others says so.
+// configured here only influences how work is done. An execution records which
+// hooks and compilers it uses, and a worker that has others says so.
 //
 // Start reading at Main.
 package host

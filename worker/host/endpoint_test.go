@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"everstep/worker/host/door"
 )
 
 func TestCodecCommandServesUntilItIsTold(t *testing.T) {
@@ -22,8 +20,10 @@ func TestCodecCommandServesUntilItIsTold(t *testing.T) {
 	address := free.Addr().String()
 	require.NoError(t, free.Close())
 	ctx, cancel := context.WithCancel(t.Context())
+	command := codecCommand()
+	command.SetArgs([]string{"--listen", address, "--origin", "http://localhost:8233"})
 	ended := make(chan error, 1)
-	go func() { ended <- serveCodec(ctx, address, door.Door{Origins: []string{"http://localhost:8233"}}) }()
+	go func() { ended <- command.ExecuteContext(ctx) }()
 
 	var response *http.Response
 	require.Eventually(t, func() bool {
@@ -48,7 +48,10 @@ func TestCodecCommandNamesAPortThatIsTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
-	require.ErrorContains(t, serveCodec(t.Context(), taken.Addr().String(), door.Door{}), "--listen: ")
+	command := codecCommand()
+	command.SetArgs([]string{"--listen", taken.Addr().String()})
+	command.SilenceErrors, command.SilenceUsage = true, true
+	require.ErrorContains(t, command.ExecuteContext(t.Context()), "--listen: ")
 }
 
 // TestUICommandStandsBeforeTheUI: what is behind it is reached under this

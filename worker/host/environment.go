@@ -1,14 +1,23 @@
 package host
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"net"
+	"os"
+	"strconv"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"everstep/activities/inference/wire"
+	"everstep/activities/modelfacts"
 	"everstep/domain"
 )
 
@@ -42,14 +51,14 @@ func newFlags(set *pflag.FlagSet, settings []setting) *Flags {
 
 // flagValue keeps what was given; it is read together with the environment.
 type flagValue struct {
-	flags   *Flags
-	setting setting
+	*Flags
+	setting
 }
 
 func (v *flagValue) String() string { return "" }
-func (v *flagValue) Type() string   { return v.setting.kind }
+func (v *flagValue) Type() string   { return v.kind }
 func (v *flagValue) Set(text string) error {
-	v.flags.given[v.setting.flag] = text
+	v.Flags.given[v.flag] = text
 	return nil
 }
 
@@ -100,23 +109,10 @@ func ConnectionFromEnvironment(connection Connection, environment Environment, f
 
 // with joins what flags said, then profile and variables, then the program.
 func (c Connection) with(flags Connection, base client.Options) (Connection, error) {
-	named := flags.Address
-	if named == "" {
-		named = base.HostPort
-	}
-	c.Configured = c.Configured || c.Address != "" || named != "" || flags.Profile != ""
-	if named != "" {
-		c.Address = named
-	}
-	if flags.Profile != "" {
-		c.Profile = flags.Profile
-	}
-	switch {
-	case flags.Namespace != "":
-		c.Namespace = flags.Namespace
-	case base.Namespace != "":
-		c.Namespace = base.Namespace
-	}
+	c.Address = cmp.Or(flags.Address, base.HostPort, c.Address)
+	c.Configured = c.Configured || c.Address != "" || flags.Profile != ""
+	c.Profile = cmp.Or(flags.Profile, c.Profile)
+	c.Namespace = cmp.Or(flags.Namespace, base.Namespace, c.Namespace)
 	c.base = base
 	if c.Address == "" {
 		return c, nil
@@ -129,14 +125,194 @@ func (c Connection) with(flags Connection, base client.Options) (Connection, err
 
 // checkAddress accepts host:port, and gRPC's own names of addresses.
 func checkAddress(address string) error {
-	if strings.Contains(address, ":///") {
+	_, port, err := net.SplitHostPort(address)
+	switch {
+	case strings.Contains(address, ":///"):
 		return nil
-	}
-	if strings.Contains(address, "://") {
+	case strings.Contains(address, "://"):
 		return fmt.Errorf("%q is a URL; give host:port, as in 127.0.0.1:7233", address)
-	}
-	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+	case err != nil || port == "":
 		return fmt.Errorf("%q is not host:port, as in 127.0.0.1:7233", address)
 	}
 	return nil
+}
+
+// A setting is one value that a flag or a variable gives. The table below is
+// all that there is.
+type setting struct {
+	// flag is empty for secrets: they are never arguments.
+	flag, variable, kind, help string
+	read                       func(c *Config, text string) error
+}
+
+func connectionSettings() []setting {
+	return []setting{
+		{"address", "TEMPORAL_ADDRESS", "host:port", "the Temporal server", into(func(c *Config) *string { return &c.Connection.Address }, checked(checkAddress))},
+		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", into(func(c *Config) *string { return &c.Connection.Namespace }, checked(CheckName))},
+		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", into(func(c *Config) *string { return &c.Connection.Profile }, checked(CheckName))},
+	}
+}
+
+func workerSettings() []setting {
+	return []setting{
+		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
+		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; the current directory unless given", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
+		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
+		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
+			c.Prices = text
+			_, err := modelfacts.Table{}.With(text)
+			return err
+		}},
+		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", func(c *Config, text string) error {
+			return c.Log.Level.UnmarshalText([]byte(text))
+		}},
+		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", func(c *Config, text string) error {
+			return c.Log.Format.UnmarshalText([]byte(text))
+		}},
+		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(func(c *Config) *int { return &c.MaxActivities }, count(10_000))},
+		{"cache-size", "EVERSTEP_CACHE_SIZE", "size", "memory for conversations, as in 256MiB", into(func(c *Config) *int64 { return &c.CacheBytes }, readSize)},
+		{"stop-timeout", "EVERSTEP_STOP_TIMEOUT", "duration", "what work in progress has to finish when the worker stops, as in 10s", into(func(c *Config) *time.Duration { return &c.StopTimeout }, upTo(time.Hour))},
+	}
+}
+
+// into reads a value of the configuration.
+func into[T any](of func(*Config) *T, read func(string) (T, error)) func(*Config, string) error {
+	return func(c *Config, text string) (err error) {
+		*of(c), err = read(text)
+		return err
+	}
+}
+
+// checked takes a text as it is, unless something is wrong with it.
+func checked(check func(string) error) func(string) (string, error) {
+	return func(text string) (string, error) { return text, check(text) }
+}
+
+// apply reads the setting from the flags, else from the environment. An empty
+// variable counts as none.
+func (s setting) apply(c *Config, environment Environment, flags []*Flags) error {
+	if text, ok := s.given(flags); ok {
+		return s.wrong("--"+s.flag, s.read(c, text))
+	}
+	if text, ok := environment.LookupEnv(s.variable); ok && text != "" {
+		return s.wrong(s.variable, s.read(c, text))
+	}
+	return nil
+}
+
+func (s setting) given(flags []*Flags) (string, bool) {
+	for _, f := range flags {
+		if text, ok := f.given[s.flag]; ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+func (s setting) wrong(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, "%s: %s", name, err)
+}
+
+// CheckName says what is wrong with the name of a task queue, a namespace or a
+// profile.
+func CheckName(text string) error {
+	control := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
+	switch {
+	case text == "":
+		return errors.New("is empty; give a name")
+	case len(text) > 255:
+		return fmt.Errorf("has %d bytes; at most 255 are allowed", len(text))
+	case strings.ContainsFunc(text, control):
+		return fmt.Errorf("%q has spaces or control characters; leave them out", text)
+	}
+	return nil
+}
+
+func checkDirectory(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case path == "":
+		return errors.New("is empty; give a directory")
+	case err != nil:
+		return fmt.Errorf("%q cannot be used: %w; give a directory that exists", path, errors.Unwrap(err))
+	case !info.IsDir():
+		return fmt.Errorf("%q is no directory; give one", path)
+	}
+	return nil
+}
+
+// count reads a whole number from 1 on.
+func count(most int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("%q is no whole number from 1 to %d", text, most)
+		}
+		return n, nil
+	}
+}
+
+// upTo reads a duration above zero.
+func upTo(most time.Duration) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 || d > most {
+			return 0, fmt.Errorf("%q is no duration above 0 and up to %s, as in 10s", text, most)
+		}
+		return d, nil
+	}
+}
+
+// readSize reads a number of bytes, in decimal or binary units.
+func readSize(text string) (int64, error) {
+	units := []struct {
+		suffix string
+		bytes  int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
+	for _, unit := range units {
+		number, ok := strings.CutSuffix(text, unit.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err == nil && n > 0 && n <= math.MaxInt64/unit.bytes {
+			return n * unit.bytes, nil
+		}
+		break
+	}
+	return 0, fmt.Errorf("%q is no size above 0, as in 256MiB", text)
+}
+
+// kindBool is the kind of a setting whose flag needs no value.
+const kindBool = "bool"
+
+// modelSettings are those that all requests to models share. Base URLs and keys
+// are the vendors'.
+func modelSettings() []setting {
+	return []setting{
+		// No flag: it may hold a password.
+		{"", "EVERSTEP_PROXY", "url", "the proxy that requests to models go through", func(c *Config, text string) error {
+			c.Proxy = Secret(strings.TrimSpace(text))
+			_, err := wire.ParseProxy(text)
+			return err
+		}},
+		{"allow-base-url", "EVERSTEP_ALLOW_BASE_URL", kindBool, "let agents name a base_url of their own, which then gets the key", into(func(c *Config) *bool { return &c.AllowBaseURL }, readBool)},
+		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take answers of openai-chat/… that end without a finish reason, as some proxies send them", into(func(c *Config) *bool { return &c.FinishOptional }, readBool)},
+		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm,anthropic=50rpm; the same for all workers of a task queue", into(func(c *Config) *map[string]RateLimit { return &c.RateLimits }, readRateLimits)},
+		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(func(c *Config) *int { return &c.Workers }, count(10_000))},
+		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Connect }, upTo(time.Hour))},
+		{"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", "duration", "what a model has to begin its answer; 5m unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.FirstByte }, upTo(24*time.Hour))},
+		{"idle-timeout", "EVERSTEP_IDLE_TIMEOUT", "duration", "how long a model may pause inside an answer; 2m unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Idle }, upTo(24*time.Hour))},
+	}
+}
+
+func readBool(text string) (bool, error) {
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%q is neither true nor false", text)
+	}
+	return value, nil
 }

@@ -2,12 +2,14 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -21,9 +23,9 @@ import (
 // watched runs workflows with the feeder between them and their activities.
 func watched(f *feeder) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silence{})
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlockTimeout, Interceptors: []interceptor.WorkerInterceptor{f}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: paceOf("far").deadlock, Interceptors: []interceptor.WorkerInterceptor{f}})
 	return env
 }
 

@@ -1,9 +1,11 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,10 +18,10 @@ import (
 // A Listener is told of the events of the agents that run on this worker, as
 // they happen. Make one with On or OnAll.
 //
-// Listeners are best effort. Each has a goroutine of its own, so none slows an
-// agent or another listener; one that does not keep up misses events, which is
-// logged. After a crash events may come again; their sequence numbers tell. What
-// has to be exact is read from the execution: query events, watch --events.
+// Listeners are best effort: none slows an agent or another listener, and one
+// that does not keep up misses events, which is logged. After a crash events may
+// come again; their sequence numbers tell. What has to be exact is read from the
+// execution: query events, watch --events.
 type Listener struct {
 	name string
 	// hear takes the events that the listener asked for, and ignores others.
@@ -81,12 +83,10 @@ type queue struct {
 // newDispatcher starts a goroutine for each listener. One without a function is
 // refused.
 func newDispatcher(listeners []Listener, logger log.Logger) (*dispatcher, error) {
-	for i, l := range listeners {
-		if l.hear == nil {
-			return nil, domain.Errorf(domain.Invalid, "listeners[%d]: has no function; make it with On or OnAll", i)
-		}
-	}
 	d := &dispatcher{log: logger}
+	if i := slices.IndexFunc(listeners, func(l Listener) bool { return l.hear == nil }); i >= 0 {
+		return d, domain.Errorf(domain.Invalid, "listeners[%d]: has no function; make it with On or OnAll", i)
+	}
 	for _, l := range listeners {
 		q := &queue{listener: l, events: make(chan domain.Event, listenerQueue), done: make(chan struct{})}
 		d.queues = append(d.queues, q)
@@ -123,8 +123,8 @@ func (d *dispatcher) emit() func(domain.Event) {
 	return d.Emit
 }
 
-// Close lets listeners hear what waits, for a second at most, and returns. What
-// goes on then, in a function that does not return, is left to itself.
+// Close lets listeners hear what waits, for a second at most. One that goes on
+// then is left to itself.
 func (d *dispatcher) Close() {
 	d.guard.Lock()
 	if d.closed {
@@ -136,16 +136,12 @@ func (d *dispatcher) Close() {
 		close(q.events)
 	}
 	d.guard.Unlock()
-	timeout := time.NewTimer(drainTime)
-	defer timeout.Stop()
-	late := false
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
 	for _, q := range d.queues {
-		if !late {
-			select {
-			case <-q.done:
-			case <-timeout.C:
-				late = true
-			}
+		select {
+		case <-q.done:
+		case <-ctx.Done():
 		}
 		q.deaf.Store(true)
 		select {
@@ -163,10 +159,9 @@ func (d *dispatcher) Close() {
 func (d *dispatcher) run(q *queue) {
 	defer close(q.done)
 	for event := range q.events {
-		if q.deaf.Load() {
-			return
+		if !q.deaf.Load() {
+			d.tell(q, event)
 		}
-		d.tell(q, event)
 	}
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -36,11 +37,10 @@ const (
 	LevelError LogLevel = "error"
 )
 
-// LogLevels lists every level, the chattiest first.
-func LogLevels() []LogLevel { return []LogLevel{LevelDebug, LevelInfo, LevelWarn, LevelError} }
-
 // UnmarshalText accepts the known levels only.
-func (l *LogLevel) UnmarshalText(text []byte) error { return choose(l, text, LogLevels()) }
+func (l *LogLevel) UnmarshalText(text []byte) error {
+	return choose(l, text, []LogLevel{LevelDebug, LevelInfo, LevelWarn, LevelError})
+}
 
 // A LogFormat is the form of a line.
 type LogFormat string
@@ -60,26 +60,14 @@ func (f *LogFormat) UnmarshalText(text []byte) error { return choose(f, text, Lo
 
 func choose[E ~string](target *E, text []byte, known []E) error {
 	if !slices.Contains(known, E(text)) {
-		names := make([]string, len(known))
-		for i, k := range known {
-			names[i] = string(k)
-		}
-		return fmt.Errorf("%q is none of %s", text, strings.Join(names, ", "))
+		return fmt.Errorf("%q is none of %s", text, strings.Join(texts(known, func(e E) string { return string(e) }), ", "))
 	}
 	*target = E(text)
 	return nil
 }
 
-// NewLogger returns Temporal's logger over zap. The secrets never reach the
+// newLogger returns Temporal's logger over zap. The secrets never reach the
 // writer, wherever in a line they stand.
-func NewLogger(config Log, hide ...Secret) log.Logger {
-	known := &secrets{}
-	for _, secret := range hide {
-		known.add(secret.Reveal())
-	}
-	return newLogger(config, known)
-}
-
 func newLogger(config Log, known *secrets) log.Logger {
 	level := map[LogLevel]zapcore.Level{
 		LevelDebug: zapcore.DebugLevel, LevelWarn: zapcore.WarnLevel, LevelError: zapcore.ErrorLevel,
@@ -87,17 +75,12 @@ func newLogger(config Log, known *secrets) log.Logger {
 	form := zap.NewProductionEncoderConfig()
 	form.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	form.EncodeDuration = zapcore.StringDurationEncoder
-	var encoder zapcore.Encoder
-	if config.Format == FormatJSON {
-		encoder = zapcore.NewJSONEncoder(form)
-	} else {
+	encoder := zapcore.NewJSONEncoder(form)
+	if config.Format != FormatJSON {
 		form.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
 		encoder = zapcore.NewConsoleEncoder(form)
 	}
-	var out io.Writer = os.Stderr
-	if config.Writer != nil {
-		out = config.Writer
-	}
+	out := cmp.Or[io.Writer](config.Writer, os.Stderr)
 	sink := zapcore.Lock(zapcore.AddSync(&redactor{out: out, secrets: known}))
 	return logger{zap.New(zapcore.NewCore(encoder, sink, level)).Sugar()}
 }

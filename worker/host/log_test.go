@@ -1,4 +1,4 @@
-package host_test
+package host
 
 import (
 	"bytes"
@@ -9,21 +9,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
-
-	"everstep/worker/host"
 )
 
 func TestLogLines(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[host.LogFormat]string{
-		"":                 "\tinfo\tworker is up\t{\"task_queue\": \"q\", \"tools\": 3}\n",
-		host.FormatConsole: "\tinfo\tworker is up\t{\"task_queue\": \"q\", \"tools\": 3}\n",
-		host.FormatJSON:    `,"msg":"worker is up","task_queue":"q","tools":3}` + "\n",
+	for format, want := range map[LogFormat]string{
+		"":            "\tinfo\tworker is up\t{\"task_queue\": \"q\", \"tools\": 3}\n",
+		FormatConsole: "\tinfo\tworker is up\t{\"task_queue\": \"q\", \"tools\": 3}\n",
+		FormatJSON:    `,"msg":"worker is up","task_queue":"q","tools":3}` + "\n",
 	} {
 		t.Run(string(format), func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			logger := host.NewLogger(host.Log{Format: format, Writer: &out})
+			logger := newLogger(Log{Format: format, Writer: &out}, &secrets{})
 			log.With(logger, "task_queue", "q").Info("worker is up", "tools", 3)
 			require.Contains(t, out.String(), want)
 		})
@@ -32,13 +30,13 @@ func TestLogLines(t *testing.T) {
 
 func TestLogLevels(t *testing.T) {
 	t.Parallel()
-	for level, lines := range map[host.LogLevel]int{
-		"": 3, host.LevelDebug: 4, host.LevelInfo: 3, host.LevelWarn: 2, host.LevelError: 1,
+	for level, lines := range map[LogLevel]int{
+		"": 3, LevelDebug: 4, LevelInfo: 3, LevelWarn: 2, LevelError: 1,
 	} {
 		t.Run(string(level), func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			logger := host.NewLogger(host.Log{Level: level, Writer: &out})
+			logger := newLogger(Log{Level: level, Writer: &out}, &secrets{})
 			logger.Debug("a")
 			logger.Info("b")
 			logger.Warn("c")
@@ -50,23 +48,25 @@ func TestLogLevels(t *testing.T) {
 
 func TestSecretsNeverShow(t *testing.T) {
 	t.Parallel()
-	for name, secret := range map[string]host.Secret{
+	for name, secret := range map[string]Secret{
 		"a key":            "sk-proj-0123456789",
 		"with quotes":      `sk-"quoted"\and<more>`,
 		"with a percent":   "sk-%s-100%",
 		"of one character": "§",
 	} {
-		for _, format := range host.LogFormats() {
+		for _, format := range LogFormats() {
 			t.Run(name+" "+string(format), func(t *testing.T) {
 				t.Parallel()
 				text := secret.Reveal()
 				var out bytes.Buffer
-				logger := host.NewLogger(host.Log{Level: host.LevelDebug, Format: format, Writer: &out}, "", secret)
+				known := &secrets{}
+				known.add(text)
+				logger := newLogger(Log{Level: LevelDebug, Format: format, Writer: &out}, known)
 				logger = log.With(logger, "with", "Bearer "+text)
 				logger.Debug("in the message: " + text)
 				logger.Info("twice: "+text+text, text, text)
 				logger.Warn("in an error", "error", fmt.Errorf("wrapped: %w", errors.New("bad key "+text)))
-				logger.Error("in a value", "config", host.Access{Key: secret}, "map", map[string]string{"k": text})
+				logger.Error("in a value", "config", Access{Key: secret}, "map", map[string]string{"k": text})
 				require.NotContains(t, out.String(), text)
 				escaped, err := json.Marshal(text)
 				require.NoError(t, err)
@@ -79,11 +79,11 @@ func TestSecretsNeverShow(t *testing.T) {
 
 func TestSecretHidesItself(t *testing.T) {
 	t.Parallel()
-	config := host.Config{OpenAI: host.Access{Key: "sk-secret"}, Proxy: "http://u:sk-secret@host:1"}
+	config := Config{OpenAI: Access{Key: "sk-secret"}, Proxy: "http://u:sk-secret@host:1"}
 	encoded, err := json.Marshal(config.OpenAI)
 	require.NoError(t, err)
 	for _, text := range []string{fmt.Sprint(config), fmt.Sprintf("%+v", config), fmt.Sprintf("%#v", config.OpenAI), string(encoded)} {
 		require.NotContains(t, text, "sk-secret")
 	}
-	require.Empty(t, host.Secret("").String())
+	require.Empty(t, Secret("").String())
 }

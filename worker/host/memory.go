@@ -1,11 +1,11 @@
 package host
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"os"
 	"runtime/debug"
-	"strconv"
-	"strings"
 )
 
 const (
@@ -25,10 +25,7 @@ const (
 // group's limit, else the machine's memory. The SDK counts them, and keeps
 // 10,000 whatever the memory.
 func stickyWorkflows() int {
-	memory := int64(assumedMemory)
-	if total := totalMemory(os.ReadFile); total > 0 {
-		memory = total
-	}
+	memory := cmp.Or(totalMemory(os.ReadFile), assumedMemory)
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		memory = limit
 	}
@@ -41,25 +38,19 @@ func workflowsIn(memory int64) int {
 
 // totalMemory is the least of the machine's memory and the control group's
 // limit, or zero where neither can be read.
-func totalMemory(read func(string) ([]byte, error)) int64 {
-	total := int64(0)
-	if text, err := read("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			fields := strings.Fields(line)
-			if len(fields) == 3 && fields[0] == "MemTotal:" {
-				kilobytes, _ := strconv.ParseInt(fields[1], 10, 64)
-				total = kilobytes << 10
-			}
-		}
-	}
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := read(path)
-		if err != nil {
-			continue
-		}
-		limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err == nil && limit > 0 && (total == 0 || limit < total) {
-			total = limit
+func totalMemory(read func(string) ([]byte, error)) (total int64) {
+	for _, source := range []struct {
+		path, format string
+		unit         int64
+	}{
+		{"/proc/meminfo", "MemTotal: %d kB", 1 << 10},
+		{"/sys/fs/cgroup/memory.max", "%d", 1},
+		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "%d", 1},
+	} {
+		var n int64
+		text, _ := read(source.path) // what cannot be read says nothing
+		if _, err := fmt.Sscanf(string(text), source.format, &n); err == nil && n > 0 && (total == 0 || n*source.unit < total) {
+			total = n * source.unit
 		}
 	}
 	return total

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -88,10 +90,10 @@ func TestWorkflowsAnswerPlain(t *testing.T) {
 	require.NoError(t, err)
 	encoding := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress})
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silence{})
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetDataConverter(encoding)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlockTimeout, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: paceOf("far").deadlock, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) (string, error) {
 		echo := func(text string) (string, error) { return text, nil }
 		if err := workflow.SetQueryHandler(ctx, "ask", echo); err != nil {

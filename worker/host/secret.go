@@ -1,11 +1,16 @@
 package host
 
 import (
+	"errors"
 	"io"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 // A Secret never shows in a log, a message or JSON.
@@ -31,9 +36,8 @@ func (s Secret) Reveal() string { return string(s) }
 // hidden stands where a secret was.
 const hidden = "[hidden]"
 
-// secrets are the texts that the log never shows, and that no conversation
-// holds. Keys that are read from files come to it while the worker runs. It is
-// used by many at once.
+// secrets are the texts that the log never shows and no conversation holds. Keys
+// in files come to it while the worker runs. It is used by many at once.
 type secrets struct {
 	mu sync.RWMutex
 	// fixed are those of the configuration, latest those that files have held.
@@ -45,41 +49,33 @@ type secrets struct {
 // maxSecrets bounds how many are kept of those that files have held.
 const maxSecrets = 64
 
-// fix makes a text of the configuration one of them, for good. The empty one is
-// none, and nil keeps none.
+// fix makes a text of the configuration one of them, for good.
 func (s *secrets) fix(text string) {
-	if s == nil || text == "" || s.has(text) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fixed = append(s.fixed, text)
-	s.spell()
+	s.keep(text, func() { s.fixed = append(s.fixed, text) })
 }
 
 // add makes a text that a file holds one of them, as fix does.
 func (s *secrets) add(text string) {
-	if s == nil || text == "" || s.has(text) {
+	s.keep(text, func() {
+		s.latest = append(s.latest, text)
+		s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
+	})
+}
+
+// keep keeps no empty text, and nil keeps none.
+func (s *secrets) keep(text string, keep func()) {
+	if s == nil || text == "" {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latest = append(s.latest, text)
-	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
-	s.spell()
-}
-
-// spell makes the forms of all. The lock is the caller's.
-func (s *secrets) spell() {
+	if slices.Contains(s.fixed, text) || slices.Contains(s.latest, text) {
+		return
+	}
+	keep()
 	all := slices.Concat(s.fixed, s.latest)
 	s.all = wire.NewHiding(hidden, all...)
 	s.said = wire.NewHiding(hidden, slices.DeleteFunc(all, func(secret string) bool { return len(secret) < leastSaid })...)
-}
-
-func (s *secrets) has(text string) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Contains(s.fixed, text) || slices.Contains(s.latest, text)
 }
 
 // hide takes them out of a text.
@@ -89,13 +85,12 @@ func (s *secrets) hide(text string) string {
 	return s.all.Hide(text)
 }
 
-// leastSaid is the length from which on a secret is hidden in conversations.
-// Servers that need no key are given one such as "none" or "ollama", and a word
-// like that must not be taken out of what is said.
+// leastSaid is the length from which on a secret is hidden in conversations: a
+// word such as "ollama", given to servers that need no key, stays in what is said.
 const leastSaid = 16
 
-// Hide takes them out of a text that a model, a tool or a hook has said. It
-// leaves those that are too short to be a vendor's key.
+// Hide takes them out of a text that a model, a tool or a hook has said, but for
+// those that are too short to be a vendor's key.
 func (s *secrets) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -122,4 +117,105 @@ func (r *redactor) Write(line []byte) (int, error) {
 		return 0, err
 	}
 	return len(line), nil
+}
+
+// Access says where a vendor's models are, and with which key. The zero value
+// is the vendor's own server without a key.
+type Access struct {
+	// BaseURL is the server's. Empty: the vendor's own.
+	BaseURL string
+	// Key is sent to that server and nowhere else. What models and tools say is
+	// recorded without it, if it has at least 16 characters. Empty: none.
+	Key Secret
+	// KeyFile is the path of a file that holds the key, in place of Key. The
+	// file is read for each attempt, so a key that was rotated counts at once.
+	// It must be the worker's user's, or root's, nobody else may read it (below
+	// /run/secrets, where containers mount secrets: nobody else may write to it),
+	// and it must not be below Config.Dir.
+	KeyFile string
+}
+
+// key is the source of the key, nil for none. It is an error that names the
+// variable where no key of that form can be. A file is read once, to see that
+// it can be; what it holds is told to seen each time.
+func (a Access) key(v vendor, seen *secrets) (wire.Key, error) {
+	switch {
+	case a.Key != "" && a.KeyFile != "":
+		return nil, domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", v.KeyVariable(), v.KeyFileVariable())
+	case a.Key != "":
+		seen.fix(a.Key.Reveal())
+		key, err := wire.KeyFrom(v.KeyVariable(), a.Key.Reveal())
+		return key, invalid(err)
+	case a.KeyFile != "":
+		return a.fileKey(v, seen)
+	}
+	return nil, nil
+}
+
+func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
+	// The path is not repeated where there is no such file: it may be a key
+	// that was put into the wrong variable.
+	if _, err := os.Stat(a.KeyFile); err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%s: names no file that can be read: %s; give the path of a file that holds the key", v.KeyFileVariable(), cause(err))
+	}
+	source := wire.FileKey(a.KeyFile)
+	read := func() (string, error) {
+		key, err := source()
+		seen.add(key)
+		return key, err
+	}
+	if _, err := read(); err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%s: %s", v.KeyFileVariable(), err)
+	}
+	return read, nil
+}
+
+// outside makes sure that the file tools cannot read the key: what they read
+// goes to models and into histories.
+func (a Access) outside(dir string, v vendor) error {
+	if a.KeyFile == "" || dir == "" {
+		return nil
+	}
+	file, noFile := resolved(a.KeyFile)
+	dir, noFolder := resolved(dir)
+	below, err := filepath.Rel(dir, file)
+	if noFile != nil || noFolder != nil || err != nil || !filepath.IsLocal(below) {
+		return nil // whoever opens what is not there says so
+	}
+	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
+}
+
+// resolved is where a path leads.
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// invalid is an error about a setting, of whatever kind it was.
+func invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, "%s", err)
+}
+
+// password is that of a proxy, empty where it has none.
+func password(proxy Secret) string {
+	u, err := url.Parse(proxy.Reveal())
+	if err != nil {
+		return ""
+	}
+	text, _ := u.User.Password()
+	return text
+}
+
+// cause is what an error of the file system comes from, without the path.
+func cause(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
 }

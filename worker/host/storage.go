@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +16,11 @@ import (
 	"everstep/domain"
 )
 
-// OpenStorage opens what Config.Storage names and proves that it can be
-// written, read and deleted. The empty name is no storage: nil. The caller
-// closes it.
+// OpenStorage opens what Config.Storage names and proves that it can be written,
+// read and deleted. The empty name is no storage: nil. The caller closes it.
 //
-// A directory is made where it does not exist. Besides directories and file://
-// the schemes are those of the gocloud.dev drivers that are linked in; a worker
-// of one's own links others by importing them.
+// A directory is made where it does not exist. Schemes beside file:// are those
+// of the gocloud.dev drivers that a worker imports.
 func OpenStorage(ctx context.Context, name string) (*blob.Bucket, error) {
 	if name == "" {
 		return nil, nil
@@ -89,22 +86,18 @@ func checkStorage(name string) error {
 
 // probe writes, reads and deletes a small object. It says what failed.
 func probe(ctx context.Context, bucket *blob.Bucket) (doing string, err error) {
-	key := "probe/" + uuid.NewString()
-	want := []byte("everstep")
-	if err := bucket.WriteAll(ctx, key, want, &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
+	key, want := "probe/"+uuid.NewString(), "everstep"
+	if err := bucket.WriteAll(ctx, key, []byte(want), &blob.WriterOptions{ContentType: "text/plain"}); err != nil {
 		return "write to", err
 	}
 	got, err := bucket.ReadAll(ctx, key)
+	if err == nil && string(got) != want {
+		err = fmt.Errorf("%d bytes were written and %d others came back", len(want), len(got))
+	}
 	if err != nil {
 		return "read from", err
 	}
-	if !bytes.Equal(got, want) {
-		return "read from", fmt.Errorf("%d bytes were written and %d others came back", len(want), len(got))
-	}
-	if err := bucket.Delete(ctx, key); err != nil {
-		return "delete from", err
-	}
-	return "", nil
+	return "delete from", bucket.Delete(ctx, key)
 }
 
 func storageError(name, doing string, err error) error {

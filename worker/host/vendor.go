@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -9,10 +10,14 @@ import (
 
 	"everstep/activities/anthropic"
 	"everstep/activities/gemini"
+	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/modelfacts"
 	"everstep/activities/openai"
 	"everstep/activities/openaichat"
+	"everstep/activities/scripted"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A vendor has models, and one key for all of its APIs. The first of them names
@@ -28,9 +33,8 @@ type vendor struct {
 	field func(*Config) *Access
 }
 
-// vendors lists all whose models a worker can use. What a worker reads, what it
-// can reach, help and doctor are derived from it, and tests hold the documents
-// against it.
+// vendors lists all whose models a worker can use. All else is derived from it,
+// and tests hold the documents against it.
 func vendors() []vendor {
 	all := []vendor{
 		{API: openai.API(), field: func(c *Config) *Access { return &c.OpenAI }},
@@ -47,15 +51,18 @@ func vendors() []vendor {
 	return all
 }
 
-// apis are all of the vendor's, each of which is a provider.
+// apis are all of the vendor's; each is a provider.
 func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
+
+// names are those of the vendor's providers.
+func (v vendor) names() []string {
+	return texts(v.apis(), func(api wire.API) string { return api.Name })
+}
 
 // keys are the variables that can say what the key is, the best first.
 func (v vendor) keys() []string {
-	if v.otherKey == "" {
-		return []string{v.KeyVariable(), v.KeyFileVariable()}
-	}
-	return []string{v.KeyVariable(), v.KeyFileVariable(), v.otherKey}
+	keys := []string{v.KeyVariable(), v.KeyFileVariable(), v.otherKey}
+	return slices.DeleteFunc(keys, func(name string) bool { return name == "" })
 }
 
 // access is what a configuration says of the vendor.
@@ -81,9 +88,8 @@ func (v vendor) grant(c *Config, access Access) {
 	}
 }
 
-// fromEnvironment reads what the variables say of a vendor over what the
-// program has set, and returns which of them has the key. An empty key is an
-// error: whoever sets one does not mean none.
+// fromEnvironment reads the vendor's variables over what the program has set, and
+// returns which of them has the key. Whoever sets an empty one does not mean none.
 func (v vendor) fromEnvironment(c *Config, environment Environment) (key string, err error) {
 	access := v.access(*c)
 	defer func() { v.grant(c, access) }()
@@ -106,8 +112,8 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 		access.Key, access.KeyFile = "", file
 		return v.KeyFileVariable(), nil
 	case given:
-		if err := checkKey(key, text); err != nil {
-			return "", err
+		if _, err := wire.KeyFrom(key, text); err != nil {
+			return "", invalid(err)
 		}
 		access.Key, access.KeyFile = Secret(text), ""
 		return key, nil
@@ -116,21 +122,18 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 }
 
 // KeyFileVariables name the variables that name files with keys.
-func KeyFileVariables() []string {
-	var names []string
-	for _, v := range vendors() {
-		names = append(names, v.KeyFileVariable())
-	}
-	return names
-}
+func KeyFileVariables() []string { return texts(vendors(), vendor.KeyFileVariable) }
 
 // vendorNames are those by which rate limits, and Config.Vendors, name them.
-func vendorNames() []string {
-	var names []string
-	for _, v := range vendors() {
-		names = append(names, v.Name)
+func vendorNames() []string { return texts(vendors(), func(v vendor) string { return v.Name }) }
+
+// texts says something of each.
+func texts[T any](all []T, of func(T) string) []string {
+	said := make([]string, len(all))
+	for i, one := range all {
+		said[i] = of(one)
 	}
-	return names
+	return said
 }
 
 // config is what the adapters of a vendor get.
@@ -140,18 +143,6 @@ func (v vendor) config(c Config) (wire.Config, error) {
 	return wire.Config{
 		BaseURL: access.BaseURL, Key: key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy.Reveal(), FinishOptional: c.FinishOptional,
 	}, err
-}
-
-// offered finds a provider by its name.
-func offered(name string) (vendor, wire.API, bool) {
-	for _, v := range vendors() {
-		for _, api := range v.apis() {
-			if api.Name == name {
-				return v, api, true
-			}
-		}
-	}
-	return vendor{}, wire.API{}, false
 }
 
 // atServer reports whether a base URL is at an API's own server. An empty one is.
@@ -182,4 +173,152 @@ file that holds the key, with permissions 0600 or stricter unless it is below
 /run/secrets, and another key in it counts at once. %s and %s are
 the same for theirs. %s`, first.KeyVariable(), first.BaseURLVariable(), first.KeyFileVariable(),
 		strings.Join(same[:last], ", "), same[last], strings.Join(other, " "))
+}
+
+// ProviderNames are those of the providers that every worker has, with a key or
+// without. The one that needs none is first.
+func ProviderNames() []string {
+	names := []string{scripted.Name}
+	for _, v := range vendors() {
+		names = append(names, v.names()...)
+	}
+	return names
+}
+
+// providers are ours, and those that the program adds.
+func (c Config) providers() (map[string]inference.Provider, error) {
+	for name := range c.Vendors {
+		if !slices.ContainsFunc(vendors(), func(v vendor) bool { return v.Name == name && v.field == nil }) {
+			return nil, domain.Errorf(domain.Invalid, "vendors: %q is none that has no field of its own", name)
+		}
+	}
+	all := map[string]inference.Provider{scripted.Name: scripted.New()}
+	for _, v := range vendors() {
+		shared, err := v.config(c)
+		if err != nil {
+			return nil, err
+		}
+		for _, api := range v.apis() {
+			if all[api.Name], err = wire.New(api, shared); err != nil {
+				return nil, err
+			}
+		}
+	}
+	maps.Copy(all, c.Providers)
+	return all, nil
+}
+
+// CheckProviders says what is wrong with base URLs, keys and proxy. It makes no
+// request, and a missing key is nothing wrong.
+func CheckProviders(config Config) error {
+	_, err := config.withDefaults().providers()
+	return err
+}
+
+// A Reach is what a worker has to reach a provider with. It holds no key.
+type Reach struct {
+	// Provider is the provider's name.
+	Provider string
+	// Server is the base URL, without what stands behind its path. It is empty
+	// where Err is not nil.
+	Server string
+	// Own says that this is the vendor's own server, which needs a key.
+	Own bool
+	// Key names the variable that has the key, and KeyFile is the file's path
+	// where the variable names one. Empty: there is no key.
+	Key, KeyFile string
+	// Wants are the variables that could have one, the best first.
+	Wants []string
+	// RateLimit is what the worker keeps to; nil: nothing.
+	RateLimit *contract.RateLimit
+	// Err says why a worker would not start, or would use no such key.
+	Err error
+}
+
+// Reaches says how a worker of that environment would reach the providers that
+// need a server, while its file tools work in dir. It reads key files and makes
+// no request. The error is of a setting that all of them share.
+func Reaches(environment Environment, dir string) ([]Reach, error) {
+	config := Config{Dir: dir}
+	for _, s := range modelSettings() {
+		if err := s.apply(&config, environment, nil); err != nil {
+			return nil, err
+		}
+	}
+	config = config.withDefaults()
+	quotas, err := config.quotas()
+	if err != nil {
+		return nil, err
+	}
+	var all []Reach
+	for _, v := range vendors() {
+		all = append(all, v.reaches(config, environment)...)
+	}
+	for name, limit := range limits(quotas) {
+		if i := slices.IndexFunc(all, func(r Reach) bool { return r.Provider == name }); i >= 0 {
+			all[i].RateLimit = &limit.RateLimit
+		}
+	}
+	return all, nil
+}
+
+func (v vendor) reaches(c Config, environment Environment) []Reach {
+	shared := Reach{Wants: v.keys()}
+	var all []Reach
+	shared.Key, shared.Err = v.fromEnvironment(&c, environment)
+	config, err := v.config(c)
+	shared.Err = cmp.Or(shared.Err, err, v.access(c).outside(c.Dir, v))
+	shared.KeyFile = v.access(c).KeyFile
+	for _, api := range v.apis() {
+		r := shared
+		r.Provider = api.Name
+		if r.Err == nil {
+			_, r.Err = wire.New(api, config)
+		}
+		if r.Err == nil {
+			r.Server, r.Own = plainURL(config.BaseURL, api.Server), atServer(api, config.BaseURL)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// plainURL is a base URL that was checked, without what may hold a key.
+func plainURL(base, otherwise string) string {
+	if base == "" {
+		return otherwise
+	}
+	u, err := url.Parse(strings.TrimSpace(base))
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// vendorServer reports whether a model is asked for at its vendor's own server.
+// Elsewhere a model of the same name may cost anything.
+func (c Config) vendorServer(model domain.LLMConfig) bool {
+	if _, replaced := c.Providers[model.Provider]; replaced {
+		return false // only the program knows where its provider asks
+	}
+	for _, v := range vendors() {
+		for _, api := range v.apis() {
+			if api.Name == model.Provider {
+				return atServer(api, cmp.Or(model.BaseURL, v.access(c).BaseURL))
+			}
+		}
+	}
+	return false
+}
+
+// facts returns what is known of models on this worker.
+func (c Config) facts() (func(domain.LLMConfig) (modelfacts.Facts, bool), error) {
+	files := slices.DeleteFunc([]string{c.Prices}, func(path string) bool { return path == "" })
+	table, err := modelfacts.Load(files...)
+	if err != nil {
+		return nil, err
+	}
+	return func(model domain.LLMConfig) (modelfacts.Facts, bool) {
+		return table.Find(model.Provider, model.Model, c.vendorServer(model))
+	}, nil
 }

@@ -1,9 +1,12 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,10 +19,16 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
+	"gocloud.dev/blob"
 
 	"everstep/activities"
+	"everstep/activities/files"
+	"everstep/activities/inference"
+	"everstep/activities/modelfacts"
+	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/hook"
 	"everstep/workflows"
 )
 
@@ -47,10 +56,11 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 		return nil, err
 	}
 	w := &Worker{log: logger, means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1)}
-	if w.events, err = newDispatcher(config.Listeners, logger); err != nil {
-		return nil, errors.Join(err, means.close())
+	w.events, err = newDispatcher(config.Listeners, logger)
+	if err == nil {
+		err = w.serve(c, config)
 	}
-	if err := w.serve(c, config); err != nil {
+	if err != nil {
 		w.events.Close()
 		return nil, errors.Join(err, means.close())
 	}
@@ -72,7 +82,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
 		Hooks: w.means.hooks, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
 		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
-		HeartbeatThrottle: heartbeatThrottle(config.Connection.Address),
+		HeartbeatThrottle: paceOf(config.Connection.Address).throttle,
 	})
 	if err != nil {
 		return err
@@ -110,23 +120,8 @@ func (w *Worker) stopServing() {
 	all.Wait()
 }
 
-// deadlockTimeout is how long a workflow may compute without waiting for
-// anything. The SDK's second is too short for a busy machine, where it fails a
-// task that only had no processor.
-const deadlockTimeout = 5 * time.Second
-
-// deadlock is the same for a server: shorter than what agents there give a
-// workflow task, so that what blocks it is reported and not just timed out.
-func deadlock(address string) time.Duration {
-	if Loopback(address) {
-		return 1500 * time.Millisecond
-	}
-	return deadlockTimeout
-}
-
 func (w *Worker) options(config Config) worker.Options {
-	address := config.Connection.Address
-	throttle := heartbeatThrottle(address)
+	pace := paceOf(config.Connection.Address)
 	// A poller holds one long poll each; more than tasks come at a time are waste.
 	pollers := min(max(2*runtime.GOMAXPROCS(0), 4), 16)
 	return worker.Options{
@@ -140,12 +135,12 @@ func (w *Worker) options(config Config) worker.Options {
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 			InitialNumberOfPollers: pollers / 2, MinimumNumberOfPollers: pollers / 2, MaximumNumberOfPollers: pollers,
 		}),
-		StickyScheduleToStartTimeout:     stickyTimeout(address),
-		MaxHeartbeatThrottleInterval:     throttle,
-		DefaultHeartbeatThrottleInterval: throttle,
+		StickyScheduleToStartTimeout:     pace.sticky,
+		MaxHeartbeatThrottleInterval:     pace.throttle,
+		DefaultHeartbeatThrottleInterval: pace.throttle,
 		WorkerStopTimeout:                config.StopTimeout,
 		DisableRegistrationAliasing:      true,
-		DeadlockDetectionTimeout:         deadlock(address),
+		DeadlockDetectionTimeout:         pace.deadlock,
 		SysInfoProvider:                  sysinfo.SysInfoProvider(),
 		Interceptors:                     []interceptor.WorkerInterceptor{&feeder{cache: w.cache, at: config.At}},
 		OnFatalError:                     w.failed,
@@ -202,21 +197,73 @@ func notServing(config Config, err error) error {
 
 // describe says what the worker has to work with.
 func (m *means) describe() []any {
-	names := make([]string, len(m.tools))
-	for i, t := range m.tools {
-		names[i] = t.Spec().Name
-	}
-	providers := make([]string, 0, len(m.providers))
-	for name := range m.providers {
-		providers = append(providers, name)
-	}
-	slices.Sort(providers)
-	storage := m.storageName
-	if storage == "" {
-		storage = "none"
-	}
+	names := texts(m.tools, func(t tool.Tool) string { return t.Spec().Name })
 	return []any{
-		"dir", m.dir, "storage", storage, "providers", strings.Join(providers, " "),
+		"dir", m.dir, "storage", cmp.Or(m.storageName, "none"),
+		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 	}
+}
+
+// means is what a worker's activities work with.
+type means struct {
+	dir         string
+	root        *files.Root
+	storageName string
+	storage     *blob.Bucket
+	providers   map[string]inference.Provider
+	tools       []tool.Tool
+	hooks       hook.Set
+	facts       func(domain.LLMConfig) (modelfacts.Facts, bool)
+}
+
+// gather opens what the configuration names.
+func gather(ctx context.Context, config Config) (_ *means, err error) {
+	m := &means{storageName: config.Storage}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.close())
+		}
+	}()
+	if m.dir, err = filepath.Abs(config.Dir); err == nil {
+		m.root, err = files.Open(m.dir)
+	}
+	if err != nil {
+		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
+	}
+	for _, v := range vendors() {
+		if err = v.access(config).outside(m.dir, v); err != nil {
+			return m, err
+		}
+	}
+	m.tools = replace(m.root.Tools(), config.Tools)
+	if m.hooks, err = hook.NewSet(config.Hooks...); err != nil {
+		return m, domain.Errorf(domain.Invalid, "hooks: %v", err)
+	}
+	if m.facts, err = config.facts(); err != nil {
+		return m, err
+	}
+	if m.providers, err = config.providers(); err != nil {
+		return m, err
+	}
+	m.storage, err = OpenStorage(ctx, config.Storage)
+	return m, err
+}
+
+// replace adds tools to others, in the place of one that has the same name.
+func replace(tools, with []tool.Tool) []tool.Tool {
+	others := slices.DeleteFunc(tools, func(t tool.Tool) bool {
+		return slices.ContainsFunc(with, func(own tool.Tool) bool { return own.Spec().Name == t.Spec().Name })
+	})
+	return append(others, with...)
+}
+
+func (m *means) close() (err error) {
+	if m.root != nil {
+		err = m.root.Close()
+	}
+	if m.storage != nil {
+		err = errors.Join(err, m.storage.Close())
+	}
+	return err
 }

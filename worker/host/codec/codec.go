@@ -1,7 +1,16 @@
+// Package codec compresses the payloads that are worth it, and keeps those
+// readable that people read and send with Temporal's own tools.
+//
+// Its main type is Codec. Its one rule: what it cannot read it passes on as it
+// is, so that a signal with rubbish in it still arrives.
+//
+// Start reading at Codec.Encode.
 package codec
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	commonpb "go.temporal.io/api/common/v1"
@@ -46,9 +55,8 @@ func New() (*Codec, error) {
 // with it, Temporal's own tools would show base64. A small payload that looks as if it came
 // from here is wrapped too, so that Decode always returns what Encode was given.
 func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	encoded := make([]*commonpb.Payload, len(payloads))
+	encoded := slices.Clone(payloads)
 	for i, p := range payloads {
-		encoded[i] = p
 		alike := isOurs(p)
 		if isPlain(p) {
 			encoded[i] = unmarked(p)
@@ -75,10 +83,9 @@ func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 // Decode returns what Encode was given. It never fails: payloads of others,
 // damaged ones and those that exceed MaxDecoded are returned as they are.
 func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	decoded := make([]*commonpb.Payload, len(payloads))
+	decoded := slices.Clone(payloads)
 	left := MaxDecoded
 	for i, p := range payloads {
-		decoded[i] = p
 		if !isOurs(p) || isPlain(p) || left <= 0 {
 			continue
 		}
@@ -97,4 +104,63 @@ func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 
 func isOurs(p *commonpb.Payload) bool {
 	return string(p.GetMetadata()[converter.MetadataEncoding]) == Encoding
+}
+
+// DataConverter returns Temporal's default converter behind the codec.
+func (c *Codec) DataConverter() converter.DataConverter {
+	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), c)
+}
+
+// plainMark is the metadata key of payloads that Encode leaves alone. It lives
+// between Plain and Encode and does not travel, unless the payload looks as if
+// this codec had made it.
+const plainMark = "everstep-plain"
+
+func isPlain(p *commonpb.Payload) bool {
+	_, marked := p.GetMetadata()[plainMark]
+	return marked
+}
+
+// unmarked returns a copy without the mark, where Decode will not need it.
+func unmarked(p *commonpb.Payload) *commonpb.Payload {
+	if isOurs(p) {
+		return p
+	}
+	metadata := maps.Clone(p.GetMetadata())
+	delete(metadata, plainMark)
+	return with(metadata, p)
+}
+
+func with(metadata map[string][]byte, p *commonpb.Payload) *commonpb.Payload {
+	return &commonpb.Payload{Metadata: metadata, Data: p.GetData(), ExternalPayloads: p.GetExternalPayloads()}
+}
+
+// Plain encodes a value so that Temporal's own tools can read it: as the
+// default converter does, and left alone by Encode whatever its size. A value
+// that is raw already keeps its data. It is for what travels in queries,
+// signals and updates.
+func Plain(value any) (converter.RawValue, error) {
+	p, err := converter.GetDefaultDataConverter().ToPayload(value)
+	if err != nil {
+		return converter.RawValue{}, fmt.Errorf("codec: %w", err)
+	}
+	if p == nil || len(p.GetData()) < Threshold && !isOurs(p) {
+		// Encode leaves it alone without a mark.
+		return converter.NewRawValue(p), nil
+	}
+	metadata := map[string][]byte{plainMark: []byte("true")}
+	maps.Copy(metadata, p.GetMetadata())
+	return converter.NewRawValue(with(metadata, p)), nil
+}
+
+// PlainAll is Plain for each of the values.
+func PlainAll(values []any) ([]any, error) {
+	plain := make([]any, len(values))
+	for i, value := range values {
+		var err error
+		if plain[i], err = Plain(value); err != nil {
+			return nil, err
+		}
+	}
+	return plain, nil
 }

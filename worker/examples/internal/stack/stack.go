@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -22,14 +21,6 @@ import (
 	"everstep/worker/host/codec"
 )
 
-// shared is the dev server of a test binary. It is started on first use.
-var shared struct {
-	once  sync.Once
-	dir   string
-	lease *devserver.Lease
-	err   error
-}
-
 // Main runs the tests, or the dev server's supervisor where the test binary was
 // started to be that.
 func Main(m *testing.M) {
@@ -38,30 +29,26 @@ func Main(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		os.Exit(0)
+		return
 	}
-	code := m.Run()
-	if shared.lease != nil {
-		_ = shared.lease.Close() // it ends with this process in any case
-	}
-	_ = os.RemoveAll(shared.dir)
-	os.Exit(code)
+	m.Run()
 }
 
-// Start brings up a worker on a task queue of its own, and returns the client
-// of its agents.
+// Start brings up a dev server and a worker, and returns the client of its
+// agents.
 func Start(t *testing.T, config host.Config) *client.Client {
 	t.Helper()
-	shared.once.Do(func() {
-		if shared.dir, shared.err = os.MkdirTemp("", "everstep-example-"); shared.err != nil {
-			return
-		}
-		shared.lease, shared.err = devserver.Acquire(context.Background(), devserver.Config{
-			StateFile: filepath.Join(shared.dir, "dev.db"), Binary: os.Getenv("EVERSTEP_TEMPORAL"),
-		})
+	dir, err := os.MkdirTemp("", "everstep-example-")
+	require.NoError(t, err)
+	lease, err := devserver.Acquire(t.Context(), devserver.Config{
+		StateFile: filepath.Join(dir, "dev.db"), Binary: os.Getenv("EVERSTEP_TEMPORAL"),
 	})
-	require.NoError(t, shared.err)
-	config.Connection.Address = shared.lease.Server().Address
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = lease.Close()
+		_ = os.RemoveAll(dir) // what the server still writes there is of no use
+	})
+	config.Connection.Address = lease.Server().Address
 	config.TaskQueue = "example-" + uuid.NewString()
 	config.Dir, config.Log.Level = t.TempDir(), host.LevelError
 	temporal, err := host.Dial(t.Context(), config.Connection)

@@ -23,7 +23,7 @@ import (
 func openHTTP(t *testing.T) (*Lease, string) {
 	t.Helper()
 	cfg := realConfig(t)
-	free, err := listen(0)
+	free, err := listen(localhost(), 0)
 	require.NoError(t, err)
 	port := number(free)
 	require.NoError(t, free.Close())
@@ -170,7 +170,7 @@ func TestKnownPorts(t *testing.T) {
 	}
 	known := choose(t, spec{Known: true})
 	if known.server != preferredPort {
-		_, err := listen(preferredPort)
+		_, err := listen(localhost(), preferredPort)
 		require.Error(t, err, "it is left only where another program has it")
 	}
 	asked := choose(t, spec{Port: known.server, Known: true})
