@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,11 +33,7 @@ runs is what the file said at the start: editing it changes no running agent.`,
 			if len(args) == 0 {
 				return nil
 			}
-			word := domain.Shorten(args[0], 100)
-			if near, ok := spelling.Nearest(args[0], commandNames(command)); ok {
-				return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, command.CommandPath(), near))
-			}
-			return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, command.CommandPath()))
+			return notACommand(command, domain.Shorten(args[0], 100))
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -84,7 +81,7 @@ them.`,
 				if a.Problems > 0 {
 					description = "broken: " + render.Counted(int64(a.Problems), "problem")
 				}
-				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(orDash(a.Model)), render.OneLine(a.File), render.OneLine(description)})
+				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(cmp.Or(a.Model, "-")), render.OneLine(a.File), render.OneLine(description)})
 			}
 			p.out.Printf("%s", t.Render(p.out))
 			return nil
@@ -94,16 +91,9 @@ them.`,
 	return command
 }
 
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
 // listAgents lists the agents below a folder, which is the current one unless given.
 func (p *program) listAgents(dir string) ([]listedAgent, error) {
-	found, err := agentfile.List(p.agentsIn(dir))
+	found, err := agentfile.List(cmp.Or(dir, p.here))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +163,7 @@ model is known to the worker alone.`,
 func (p *program) checkAgents(dir string, named []string) document.Problems {
 	all := document.Problems{}
 	for _, text := range named {
-		path, err := agentfile.Find(p.agentsIn(dir), text)
+		path, err := agentfile.Find(cmp.Or(dir, p.here), text)
 		if err != nil {
 			all = append(all, document.Problem{File: text, Message: err.Error()})
 			continue
@@ -266,20 +256,12 @@ func registerFolder(command *cobra.Command, dir *string) {
 	command.Flags().StringVar(dir, "dir", "", "the `FOLDER` in which to look for agents and .everstep/agents; the current one unless given")
 }
 
-// agentsIn is the folder in which agents are looked for by name.
-func (p *program) agentsIn(dir string) string {
-	if dir != "" {
-		return dir
-	}
-	return p.here
-}
-
 // loadAgent reads an agent that is named by its file or its name. Its error
 // holds all that is wrong with the file.
 func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
-	path, err := agentfile.Find(p.agentsIn(dir), named)
+	path, err := agentfile.Find(cmp.Or(dir, p.here), named)
 	if err != nil {
-		return agentfile.File{}, usage("agent: " + err.Error())
+		return agentfile.File{}, usage("agent: %s", err)
 	}
 	file, err := agentfile.Load(path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"everstep/starter/local"
@@ -61,10 +62,12 @@ type demo struct {
 }
 
 func (p *program) demo(ctx context.Context, folder string) error {
-	if len(p.shared) > 0 && !onlyState(p.shared) {
-		return usage("address, namespace, profile: demo runs on a dev server of its own; leave them out")
+	if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
+		return err
 	}
-	dir, err := p.demoFolder(folder)
+	// Only the flag names the folder: a variable for other commands should not
+	// choose what a demo shows.
+	dir, err := p.machine.Folder(cmp.Or(folder, "."))
 	if err != nil {
 		return err
 	}
@@ -87,15 +90,6 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	p.out.Printf("%s", p.out.Answer(told.Report))
 	d.summarize(told)
 	return nil
-}
-
-// demoFolder is the folder to look through. Only the flag names it: a variable
-// for other commands should not choose what a demo shows.
-func (p *program) demoFolder(flag string) (string, error) {
-	if flag == "" {
-		flag = "."
-	}
-	return p.machine.Folder(flag)
 }
 
 // bringUp gets a server and starts the first worker.

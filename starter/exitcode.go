@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -39,7 +40,9 @@ func (e *exitError) Error() string { return e.text }
 func (e *exitError) Unwrap() error { return e.cause }
 
 // usage is the error of a command line that is wrong.
-func usage(text string) error { return &exitError{code: exitUsage, text: text} }
+func usage(format string, args ...any) error {
+	return &exitError{code: exitUsage, text: fmt.Sprintf(format, args...)}
+}
 
 // exitCode is the one table from errors to exit codes.
 func exitCode(err error) int {

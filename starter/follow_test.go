@@ -46,8 +46,7 @@ func TestCommandsToGoOnWith(t *testing.T) {
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	p := &program{shared: []string{"--address", "x:1"}}
-	require.Equal(t, "starter extend a --address x:1", p.commandLine("extend a"))
-	require.Empty(t, p.commandLine(""))
+	require.Equal(t, "starter extend a --address x:1", p.again("extend a"))
 }
 
 // TestAfterwardsIsSaidToPeople alone: never to scripts, and hints never to files.

@@ -78,9 +78,9 @@ func unknownTopic(root *cobra.Command, args []string) error {
 	}
 	names = append(names, commandNames(root)...)
 	if near, ok := spelling.Nearest(asked, names); ok {
-		return usage(fmt.Sprintf("%q is neither a topic nor a command; did you mean `%s help %s`?", asked, root.Name(), near))
+		return usage("%q is neither a topic nor a command; did you mean `%s help %s`?", asked, root.Name(), near)
 	}
-	return usage(fmt.Sprintf("%q is neither a topic nor a command; `%s help` lists both", asked, root.Name()))
+	return usage("%q is neither a topic nor a command; `%s help` lists both", asked, root.Name())
 }
 
 // completeHelp offers topics, then commands, then what is below them.

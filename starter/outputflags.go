@@ -29,14 +29,16 @@ type outputFlags struct {
 
 func (f *outputFlags) register(p *program, command *cobra.Command) {
 	set := command.Flags()
-	set.Var(textFlag{&f.schema}, "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
-	set.Var(choiceFlag[domain.OutputMode]{&f.mode, domain.OutputModes()}, "output-mode", "how the model is told of it; chosen for the provider unless given")
+	set.Var(textFlag(&f.schema), "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
+	set.Var(choiceFlag(&f.mode, domain.OutputModes()), "output-mode", "how the model is told of it; chosen for the provider unless given")
 	set.BoolVar(&f.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
-	set.Var(priceFlag{&f.price}, "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10[,cache_read=…,cache_write=…]")
-	p.completeWith(command, "output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
-	})
-	p.completeWith(command, "output-mode", completeOutputModes)
+	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10[,cache_read=…,cache_write=…]")
+	p.completeWith(command, "output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt))
+	p.completeWith(command, "output-mode", cobra.FixedCompletions([]cobra.Completion{
+		cobra.CompletionWithDesc(string(domain.OutputNative), "the provider's own feature"),
+		cobra.CompletionWithDesc(string(domain.OutputTool), "a tool whose arguments are the answer"),
+		cobra.CompletionWithDesc(string(domain.OutputInstruction), "a sentence in the system prompt"),
+	}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // apply puts what was asked for into a definition, its price aside.
@@ -68,18 +70,10 @@ func (f *outputFlags) priced(definition, given *domain.Definition) error {
 	return nil
 }
 
-func completeOutputModes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{
-		cobra.CompletionWithDesc(string(domain.OutputNative), "the provider's own feature"),
-		cobra.CompletionWithDesc(string(domain.OutputTool), "a tool whose arguments are the answer"),
-		cobra.CompletionWithDesc(string(domain.OutputInstruction), "a sentence in the system prompt"),
-	}, cobra.ShellCompDirectiveNoFileComp
-}
-
 // readFormat reads the response format that a file with a JSON Schema makes,
 // and checks it as a worker would.
 func readFormat(path string, mode domain.OutputMode) (domain.ResponseFormat, error) {
-	wrong := func(text string) error { return usage(fmt.Sprintf("--output: %s: %s", path, text)) }
+	wrong := func(text string) error { return usage("--output: %s: %s", path, text) }
 	text, err := readSchema(path)
 	if err != nil {
 		return domain.ResponseFormat{}, wrong(err.Error())
@@ -149,49 +143,42 @@ func formatName(title, path string) string {
 	return name
 }
 
-// A priceFlag is a flag that says what a model costs.
-type priceFlag struct{ target **domain.Price }
-
-func (p priceFlag) String() string { return "" }
-func (p priceFlag) Type() string   { return "KIND=DOLLARS,…" }
-
 const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"
 
-// Set reads dollars for a million tokens by kind, such as input=1.25,output=10.
-func (p priceFlag) Set(text string) error {
-	var price domain.Price
-	fields := map[string]**int64{}
-	input, output := &price.Input, &price.Output
-	fields["input"], fields["output"] = &input, &output
-	fields["cache_read"], fields["cache_write"] = &price.CacheRead, &price.CacheWrite
-	var given []string
-	for _, part := range strings.Split(text, ",") {
+// priceFlag takes what a model costs, by kind.
+func priceFlag(target **domain.Price) flagValue {
+	return flagValue{"KIND=DOLLARS,…", "", func(text string) (err error) {
+		*target, err = readPrice(text)
+		return err
+	}}
+}
+
+// readPrice reads dollars for a million tokens by kind, such as input=1.25,output=10.
+func readPrice(text string) (*domain.Price, error) {
+	kinds := []string{"input", "output", "cache_read", "cache_write"}
+	given := make(map[string]*int64)
+	for part := range strings.SplitSeq(text, ",") {
 		kind, dollars, ok := strings.Cut(strings.TrimSpace(part), "=")
-		field, known := fields[kind]
 		switch {
 		case !ok:
-			return fmt.Errorf("has the part %q without =; %s", domain.Shorten(part, 40), priceForm)
-		case !known:
-			return fmt.Errorf("names %q, which is none of input, output, cache_read, cache_write; %s", domain.Shorten(kind, 40), priceForm)
-		case slices.Contains(given, kind):
-			return fmt.Errorf("names %s twice; give it once", kind)
+			return nil, fmt.Errorf("has the part %q without =; %s", domain.Shorten(part, 40), priceForm)
+		case !slices.Contains(kinds, kind):
+			return nil, fmt.Errorf("names %q, which is none of %s; %s", domain.Shorten(kind, 40), strings.Join(kinds, ", "), priceForm)
+		case given[kind] != nil:
+			return nil, fmt.Errorf("names %s twice; give it once", kind)
 		}
 		nano, err := readDollars(dollars)
 		if err != nil {
-			return fmt.Errorf("has %s=%s, which %w", kind, domain.Shorten(dollars, 40), err)
+			return nil, fmt.Errorf("has %s=%s, which %w", kind, domain.Shorten(dollars, 40), err)
 		}
-		given = append(given, kind)
-		if *field == nil {
-			*field = new(int64)
-		}
-		**field = nano
+		given[kind] = &nano
 	}
-	if !slices.Contains(given, "input") || !slices.Contains(given, "output") {
-		return errors.New("needs both input and output; " + priceForm)
+	if given["input"] == nil || given["output"] == nil {
+		return nil, errors.New("needs both input and output; " + priceForm)
 	}
+	price := domain.Price{Input: *given["input"], Output: *given["output"], CacheRead: given["cache_read"], CacheWrite: given["cache_write"]}
 	if err := price.Check(); err != nil {
-		return fmt.Errorf("is not in dollars for a million tokens: %w", err)
+		return nil, fmt.Errorf("is not in dollars for a million tokens: %w", err)
 	}
-	*p.target = &price
-	return nil
+	return &price, nil
 }

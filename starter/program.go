@@ -238,25 +238,21 @@ func (p *program) nextCommands(ctx context.Context, agents explainer, r client.R
 		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less
 		for _, advice := range view.Advice {
 			if strings.HasPrefix(advice.Command, "extend ") {
-				hints = append(hints, [2]string{p.commandLine(render.OneLine(advice.Command)), "go on where it stopped"})
+				hints = append(hints, [2]string{p.again(render.OneLine(advice.Command)), "go on where it stopped"})
 			}
 		}
 	}
 	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
 }
 
-// commandLine is a command as the user can type it, for the same server.
-func (p *program) commandLine(command string) string {
-	if command == "" {
-		return ""
+// withoutServer refuses arguments that name a server, for a command that runs on
+// one of its own.
+func (p *program) withoutServer(why string) error {
+	n := len(p.shared)
+	if n == 0 || n == 2 && p.shared[0] == "--state" || n == 1 && strings.HasPrefix(p.shared[0], "--state=") {
+		return nil
 	}
-	return strings.Join(append([]string{programName, command}, p.shared...), " ")
-}
-
-// onlyState reports whether no argument names a server.
-func onlyState(arguments []string) bool {
-	return len(arguments) == 2 && arguments[0] == "--state" ||
-		len(arguments) == 1 && strings.HasPrefix(arguments[0], "--state=")
+	return usage("address, namespace, profile: %s; leave them out", why)
 }
 
 // version is the program's, and that of Go.

@@ -63,9 +63,9 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 		},
 	}
 	set := command.Flags()
-	set.Var(numberFlag{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
+	set.Var(numberFlag(&f.kills, 1, 1_000_000), "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
 	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
-	set.Var(numberFlag{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
+	set.Var(numberFlag(&f.lanes, 1, 64), "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
 	set.BoolVar(&f.plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
 	return command
@@ -91,10 +91,10 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	for _, name := range f.boundaries {
 		var b contract.Boundary
 		if err := b.UnmarshalText([]byte(name)); err != nil {
-			return usage(fmt.Sprintf("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(contract.Boundaries()), ", ")))
+			return usage("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(contract.Boundaries()), ", "))
 		}
 		if !slices.Contains(reached, b) {
-			return usage(fmt.Sprintf("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, strings.Join(names(reached), ", ")))
+			return usage("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, strings.Join(names(reached), ", "))
 		}
 		config.Boundaries = append(config.Boundaries, b)
 	}
@@ -187,4 +187,60 @@ func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
 		}
 	}
 	return &exitError{code: exitOther, text: strings.Join(broken, "\n")}
+}
+
+func crowdCommand(p *program) *cobra.Command {
+	config := proof.CrowdConfig{Agents: 100, Workers: 2, Steps: 12, RequestsPerMinute: 600, Thinks: 200 * time.Millisecond}
+	command := &cobra.Command{
+		Use:   "crowd",
+		Short: "Run many agents on one rate limit, and show that all get their turn",
+		Long: `Runs many agents at once on one quota of requests a minute, against a model
+server on this machine that refuses what exceeds it (HTTP 429), as providers do.
+The workers have the same limit (--rate-limits), so that requests wait for their
+turn in Temporal's task queue before they are made.
+
+It brings up a dev server of its own, whose state is thrown away afterwards. The
+table goes to standard output. It ends 1 if a promise was broken, and says which:
+each agent completes, at most one request in a hundred is refused, each agent has
+had its share at half time, and status says who waits.
+With --no-limit the workers have no limit, to see the difference.`,
+		Example: `  starter crowd
+  starter crowd --agents 20 --steps 6 --requests 120
+  starter crowd --no-limit`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error { return p.crowd(command.Context(), config) },
+	}
+	set := command.Flags()
+	set.Var(numberFlag(&config.Agents, 2, 2000), "agents", "how many agents; 100 unless given")
+	set.Var(numberFlag(&config.Workers, 1, 16), "workers", "how many workers serve them; 2 unless given")
+	set.Var(numberFlag(&config.Steps, 2, 1000), "steps", "how many inferences each agent makes; 12 unless given")
+	set.Var(numberFlag(&config.RequestsPerMinute, 1, 1_000_000), "requests", "the quota, in requests a minute; 600 unless given")
+	set.BoolVar(&config.Unlimited, "no-limit", false, "the workers know of no quota")
+	return command
+}
+
+func (p *program) crowd(ctx context.Context, config proof.CrowdConfig) error {
+	dir, err := os.MkdirTemp("", "everstep-crowd-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the server's state: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "crowd.db"), nil)
+	if err != nil {
+		return err
+	}
+	defer lease.Close() //nolint:errcheck // the server goes when this process does
+	config.Address, config.Namespace, config.Dir = lease.Server().Address, lease.Server().Namespace, dir
+	config.Progress = p.machine.Progress
+	report, err := proof.Crowd(ctx, config)
+	switch {
+	case ctx.Err() != nil:
+		return detached("interrupted; nothing is left of it")
+	case err != nil:
+		return err
+	}
+	if err = p.show(report, report.Table()); err == nil && len(report.Broken) > 0 {
+		return &exitError{code: exitOther, text: "broken promise: " + strings.Join(report.Broken, "\nbroken promise: ")}
+	}
+	return err
 }
