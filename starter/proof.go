@@ -101,11 +101,6 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 	if !seeded {
 		config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
 	}
-	executable, err := p.machine.Executable()
-	if err != nil {
-		return err
-	}
-	config.Worker = []string{executable, proof.ChaosWorker}
 	if config.Dir, err = os.MkdirTemp("", "everstep-chaos-"); err != nil {
 		return fmt.Errorf("make a folder for the ledger: %w", err)
 	}

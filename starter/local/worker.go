@@ -164,7 +164,6 @@ func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (Worker
 // dies with this process, however this process ends.
 type WorkerProcess struct {
 	*process.Process
-	life io.Closer // the worker stops when this is closed
 	tail *logTail
 }
 
@@ -183,9 +182,6 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 		cmd.Stderr = io.MultiWriter(spec.log, w.tail)
 	}
 	var err error
-	if w.life, err = cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
 	if w.Process, err = process.Start(cmd); err != nil {
 		return nil, err
 	}
@@ -194,10 +190,7 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 
 // Stop lets the worker finish or hand back what it is at, and returns when the
 // process has ended.
-func (w *WorkerProcess) Stop() {
-	_ = w.life.Close()
-	w.Process.Stop(os.Interrupt, stopPatience)
-}
+func (w *WorkerProcess) Stop() { w.Process.Stop(os.Interrupt, stopPatience) }
 
 // Refused reports whether the worker has ended because its configuration is
 // wrong, so that another one would end the same way. Call it after Done.

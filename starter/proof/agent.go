@@ -98,10 +98,9 @@ func (a Agent) reaches(b contract.Boundary) bool {
 		return a.goesOn() && a.uses(SteerHook)
 	case contract.Paused:
 		return len(a.Definition.Hooks) > 0
-	case contract.BeforeRequest, contract.InStream, contract.AfterRequest, contract.BeforeEffect, contract.AfterEffect,
-		contract.AmongCalls, contract.BetweenSteps, contract.Continuing:
+	default:
+		return true
 	}
-	return true
 }
 
 // String says in one line what the agent is.

@@ -7,9 +7,8 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -274,22 +273,17 @@ type CrowdReport struct {
 
 // Table is the report as people read it.
 func (r CrowdReport) Table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, values ...any) {
-		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, values...)) // a builder takes all
-	}
-	row("agents completed", "%d of %d, on %d workers", r.Completed, r.Agents, r.Workers)
-	row("requests taken", "%d", r.Requests)
-	row("requests refused (429)", "%d", r.Refused)
-	row("busiest minute", "%d requests; the quota is %d", r.BusiestMinute, r.RequestsPerMinute)
-	row("busiest second", "%d requests", r.BusiestSecond)
-	row("fairness at half time", "%.3f of 1", r.Fairness)
-	row("agents ended", "after %.1f to %.1f s", r.FirstSeconds, r.LastSeconds)
-	row("statuses that said waiting", "%d of %d", r.Waiting, r.Statuses)
-	row("inferences retried", "%d", r.Retried)
-	_ = w.Flush() // a builder takes all
-	return b.String()
+	return table([][]string{
+		{"agents completed", fmt.Sprintf("%d of %d, on %d workers", r.Completed, r.Agents, r.Workers)},
+		{"requests taken", strconv.Itoa(r.Requests)},
+		{"requests refused (429)", strconv.Itoa(r.Refused)},
+		{"busiest minute", fmt.Sprintf("%d requests; the quota is %d", r.BusiestMinute, r.RequestsPerMinute)},
+		{"busiest second", fmt.Sprintf("%d requests", r.BusiestSecond)},
+		{"fairness at half time", fmt.Sprintf("%.3f of 1", r.Fairness)},
+		{"agents ended", fmt.Sprintf("after %.1f to %.1f s", r.FirstSeconds, r.LastSeconds)},
+		{"statuses that said waiting", fmt.Sprintf("%d of %d", r.Waiting, r.Statuses)},
+		{"inferences retried", strconv.Itoa(r.Retried)},
+	}, 0)
 }
 
 // jain is Jain's index of fairness.
@@ -313,23 +307,20 @@ const (
 	mostRefused = 1
 )
 
-// judge says which promises were broken. Without a limit there are none.
+// judge says which promises were broken. Without a limit there are none but that
+// all complete.
 func (r CrowdReport) judge() []string {
 	var broken []string
-	if r.Completed < r.Agents {
-		broken = append(broken, fmt.Sprintf("%d of %d agents did not complete", r.Agents-r.Completed, r.Agents))
+	hold := func(kept bool, format string, values ...any) {
+		if !kept {
+			broken = append(broken, fmt.Sprintf(format, values...))
+		}
 	}
-	if !r.Limited {
-		return broken
-	}
-	if r.Refused*100 > r.Requests*mostRefused {
-		broken = append(broken, fmt.Sprintf("the provider refused %d requests beside the %d it took", r.Refused, r.Requests))
-	}
-	if r.Fairness < leastFair {
-		broken = append(broken, fmt.Sprintf("at half time the agents had not had the same: %.3f of 1", r.Fairness))
-	}
-	if r.Waiting == 0 {
-		broken = append(broken, "no status said that an agent waits for its turn")
+	hold(r.Completed >= r.Agents, "%d of %d agents did not complete", r.Agents-r.Completed, r.Agents)
+	if r.Limited {
+		hold(r.Refused*100 <= r.Requests*mostRefused, "the provider refused %d requests beside the %d it took", r.Refused, r.Requests)
+		hold(r.Fairness >= leastFair, "at half time the agents had not had the same: %.3f of 1", r.Fairness)
+		hold(r.Waiting > 0, "no status said that an agent waits for its turn")
 	}
 	return broken
 }

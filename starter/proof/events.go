@@ -9,7 +9,7 @@ import (
 )
 
 // judgeEvents compares the events by type, step and reason, and counts them.
-func (p *chaos) judgeEvents(v *verdict, got played, base *baseline, unknown map[domain.ToolExecutionID]bool) {
+func (p *chaos) judgeEvents(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
 	v.told = true
 	for i := range base.events {
 		wrong := wrongCount(got.events[i])

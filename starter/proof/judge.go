@@ -33,7 +33,7 @@ type verdict struct {
 
 // judge holds a trial against the undisturbed run, the ledger and the server's
 // histories.
-func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
+func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base played) (verdict, error) {
 	var lost map[domain.ToolExecutionID]int
 	if t.agent.anyOnce() {
 		var err error
@@ -47,7 +47,7 @@ func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base *
 }
 
 // hold is judge with what the histories say of calls that were lost.
-func (p *chaos) hold(t *trial, got played, base *baseline, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
+func (p *chaos) hold(t *trial, got played, base played, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
 	v := verdict{trial: t, unknown: make(map[int]int)}
 	p.judgeSteps(&v, got, base)
 	for _, difference := range got.told {
@@ -72,7 +72,7 @@ func (p *chaos) hold(t *trial, got played, base *baseline, inFlight map[domain.T
 }
 
 // judgeSteps compares steps and outcomes.
-func (p *chaos) judgeSteps(v *verdict, got played, base *baseline) {
+func (p *chaos) judgeSteps(v *verdict, got played, base played) {
 	for i, want := range base.results {
 		result, steps := got.results[i], got.steps[i]
 		if o := result.Outcome; o.Status != want.Outcome.Status || o.StopReason != want.Outcome.StopReason {
@@ -132,7 +132,7 @@ func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExe
 
 // judgeTranscript compares the messages, ids and times aside, and results that
 // nobody knows.
-func (p *chaos) judgeTranscript(v *verdict, got played, base *baseline, unknown map[domain.ToolExecutionID]bool) {
+func (p *chaos) judgeTranscript(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
 	if len(got.messages) != len(base.messages) {
 		p.broke(PromiseTranscript, v.trial, "%d messages, undisturbed %d", len(got.messages), len(base.messages))
 		return
@@ -157,7 +157,7 @@ func (p *chaos) judgeTranscript(v *verdict, got played, base *baseline, unknown 
 
 // judgeHooks holds the effects of hooks that are activities against the
 // undisturbed ones: each is made, and again only by a kill that met it.
-func (p *chaos) judgeHooks(v *verdict, got played, base *baseline) {
+func (p *chaos) judgeHooks(v *verdict, got played, base played) {
 	for key, n := range got.hooks {
 		may := base.hooks[key]
 		for _, k := range v.trial.kills {

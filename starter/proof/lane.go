@@ -1,10 +1,8 @@
 package proof
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -26,25 +24,23 @@ type lane struct {
 	name     string
 	queue    string
 	agents   *client.Client
-	command  []string
+	plan     string
 	log      *os.File
 	listener net.Listener
-	// broken delivers why the lane can do no more.
-	broken chan error
+	// fail is told why the lane can do no more.
+	fail func(error)
 
 	mu     sync.Mutex
-	worker *workerProcess
+	worker *process.Process
 	// trials are the runs under way, by workflow id: one where the lane kills.
 	trials map[string]*trial
 	// aim is the kill to come; nil: the lane kills nothing.
 	aim *aim
-	// pausing is a kill that waits for the agent to be paused.
-	pausing *pausing
 }
 
 // openLane starts a lane's first worker.
-func (p *chaos) openLane(name string) (*lane, error) {
-	l := &lane{run: p, name: name, queue: p.prefix + "-" + name, broken: make(chan error, 1), trials: make(map[string]*trial)}
+func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
+	l := &lane{run: p, name: name, queue: p.prefix + "-" + name, fail: fail, trials: make(map[string]*trial)}
 	var err error
 	if l.agents, err = local.Client(p.temporal, p.config.Address, client.Config{Namespace: p.config.Namespace, TaskQueue: l.queue}); err != nil {
 		return nil, err
@@ -71,26 +67,32 @@ func (p *chaos) openLane(name string) (*lane, error) {
 func (l *lane) prepare(socket string) error {
 	p := l.run
 	plan, err := json.Marshal(plan{
-		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.dir,
-		Storage: filepath.Join(p.dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
+		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.config.Dir,
+		Storage: filepath.Join(p.config.Dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
 	})
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(p.dir, l.name+".json")
-	if err := os.WriteFile(file, plan, 0o600); err != nil {
+	l.plan = filepath.Join(p.config.Dir, l.name+".json")
+	if err := os.WriteFile(l.plan, plan, 0o600); err != nil {
 		return err
 	}
-	l.command = append(append([]string{}, p.config.Worker...), file)
-	l.log, err = os.OpenFile(filepath.Join(p.dir, l.name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	l.log, err = os.OpenFile(filepath.Join(p.config.Dir, l.name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	return err
 }
 
-// start starts a worker. The lock is the caller's.
+// start starts a worker that dies with this process. That it runs says nothing of
+// whether it serves. The lock is the caller's.
 func (l *lane) start() error {
-	worker, err := startWorker(l.command, l.log)
+	self, err := os.Executable()
 	if err != nil {
-		return err
+		return fmt.Errorf("find this program to run workers: %w", err)
+	}
+	cmd := exec.Command(self, ChaosWorker, l.plan)
+	cmd.Stdout, cmd.Stderr = l.log, l.log
+	worker, err := process.Start(cmd)
+	if err != nil {
+		return fmt.Errorf("start a worker: %w", err)
 	}
 	l.worker = worker
 	go func() {
@@ -102,35 +104,6 @@ func (l *lane) start() error {
 		}
 	}()
 	return nil
-}
-
-// A workerProcess is a worker in a process of its own.
-type workerProcess struct {
-	*process.Process
-	life io.Closer // the worker ends when this is closed
-}
-
-// startWorker starts a worker that dies with this process. That it runs says
-// nothing of whether it serves.
-func startWorker(command []string, log *os.File) (*workerProcess, error) {
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stdout, cmd.Stderr = log, log
-	life, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start a worker: %w", err)
-	}
-	started, err := process.Start(cmd)
-	if err != nil {
-		return nil, fmt.Errorf("start a worker: %w", err)
-	}
-	return &workerProcess{started, life}, nil
-}
-
-func (l *lane) fail(err error) {
-	select {
-	case l.broken <- err:
-	default: // one reason is enough
-	}
 }
 
 // begin gives the lane an agent.
@@ -149,7 +122,7 @@ func (l *lane) end(t *trial) {
 	if l.aim == nil {
 		return
 	}
-	if l.aim.missed++; l.aim.missed >= l.run.patience {
+	if l.aim.missed++; l.aim.missed >= max(10, 2*len(l.run.config.Agents)) {
 		l.run.pool.unreachable(l.aim.boundary)
 		l.aim = nil
 	}
@@ -195,7 +168,10 @@ func (l *lane) decide(h hit) (answer, bool) {
 		case l.aim.skip > 0:
 			l.aim.skip--
 		case l.aim.boundary == contract.Paused:
-			l.pausing.ask(h)
+			select {
+			case t.toPause <- h:
+			default: // it is under way
+			}
 		default:
 			l.kill(t, h, now)
 			return answer{}, false
@@ -229,11 +205,15 @@ func (l *lane) kill(t *trial, h hit, now time.Time) {
 	if err := l.start(); err != nil {
 		l.fail(err)
 	}
+	at := "between steps"
+	switch {
+	case h.Step > 0:
+		at = fmt.Sprintf("at step %d", h.Step)
+	case aim.boundary == contract.Continuing:
+		at = "while it continued as new"
+	}
 	done, total := l.run.pool.made()
-	l.run.tell(killed{
-		done: done, total: total, boundary: aim.boundary, pid: worker.PID(), agent: t.agent.Name,
-		execution: len(t.executions), step: h.Step,
-	})
+	l.run.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", done, total, aim.boundary, worker.PID(), t.agent.Name, at))
 }
 
 // seen is how far the agent was seen to be.
@@ -254,24 +234,5 @@ func (l *lane) close() {
 	}
 	if l.log != nil {
 		_ = l.log.Close()
-	}
-}
-
-// A pausing waits to pause an agent, to kill its worker when nothing is under
-// way any more, and to have it resumed by the next one.
-type pausing struct {
-	lane  *lane
-	trial *trial
-	// asked delivers the hit at which the agent is to be paused.
-	asked  chan hit
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-}
-
-// ask has the agent paused, unless that is under way.
-func (p *pausing) ask(h hit) {
-	select {
-	case p.asked <- h:
-	default:
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -17,11 +18,7 @@ const crowdTool = "nothing"
 // A quotaServer plays the chat completions API under a quota. Each agent is asked
 // to make a call until it has made as many as its steps need, then answers.
 type quotaServer struct {
-	quota  int
-	steps  int
-	agents int
-	// thinks is how long an answer takes.
-	thinks time.Duration
+	CrowdConfig
 
 	mu      sync.Mutex
 	taken   []time.Time
@@ -33,7 +30,7 @@ type quotaServer struct {
 }
 
 func newQuotaServer(c CrowdConfig) *quotaServer {
-	return &quotaServer{quota: c.RequestsPerMinute, steps: c.Steps, agents: c.Agents, thinks: c.Thinks, asked: make([]int, c.Agents)}
+	return &quotaServer{CrowdConfig: c, asked: make([]int, c.Agents)}
 }
 
 var agentNumber = regexp.MustCompile(`agent number (\d+)`)
@@ -50,7 +47,7 @@ func (p *quotaServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	agent, err := strconv.Atoi(string(found[1]))
-	if err != nil || agent < 0 || agent >= p.agents {
+	if err != nil || agent < 0 || agent >= p.Agents {
 		http.Error(w, `{"error":{"message":"no such agent"}}`, http.StatusBadRequest)
 		return
 	}
@@ -62,10 +59,10 @@ func (p *quotaServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():
 		return
-	case <-time.After(p.thinks):
+	case <-time.After(p.Thinks):
 	}
 	delta, finish := `{"content":"done"}`, "stop"
-	if done := bytes.Count(body, []byte(`"role":"tool"`)); done < p.steps-1 {
+	if done := bytes.Count(body, []byte(`"role":"tool"`)); done < p.Steps-1 {
 		delta, finish = fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":%q,"arguments":"{}"}}]}`, done, crowdTool), "tool_calls"
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -84,7 +81,7 @@ func (p *quotaServer) take(agent int, now time.Time) time.Duration {
 	for _, window := range []struct {
 		span time.Duration
 		most int
-	}{{time.Minute, p.quota}, {time.Second, max(p.quota/secondShare, 1)}} {
+	}{{time.Minute, p.RequestsPerMinute}, {time.Second, max(p.RequestsPerMinute/secondShare, 1)}} {
 		if n := len(p.taken); n >= window.most {
 			if free := p.taken[n-window.most].Add(window.span); free.After(now) {
 				p.refused++
@@ -94,8 +91,8 @@ func (p *quotaServer) take(agent int, now time.Time) time.Duration {
 	}
 	p.taken = append(p.taken, now)
 	p.asked[agent]++
-	if len(p.taken) == p.agents*p.steps/2 {
-		p.halfway = append([]int(nil), p.asked...)
+	if len(p.taken) == p.Agents*p.Steps/2 {
+		p.halfway = slices.Clone(p.asked)
 	}
 	return 0
 }
@@ -116,5 +113,5 @@ func (p *quotaServer) busiest(span time.Duration) int {
 func (p *quotaServer) progress() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("%d of %d requests taken, %d refused", len(p.taken), p.agents*p.steps, p.refused)
+	return fmt.Sprintf("%d of %d requests taken, %d refused", len(p.taken), p.Agents*p.Steps, p.refused)
 }

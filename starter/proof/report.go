@@ -129,8 +129,7 @@ func (p *chaos) report(took time.Duration) ChaosReport {
 	defer p.mu.Unlock()
 	r := ChaosReport{
 		Seed: p.config.Seed, Lanes: p.config.Lanes, Agents: len(p.trials), Seconds: round(took),
-		Broken: append([]Broken{}, p.broken...),
-		Status: StatusReport{Answers: p.polls.count, Sources: p.polls.sources, SlowestSeconds: round(p.polls.slowest)},
+		Broken: append([]Broken{}, p.broken...), Status: p.status,
 	}
 	p.pool.mu.Lock()
 	if len(p.pool.lost) > 0 {
@@ -140,10 +139,10 @@ func (p *chaos) report(took time.Duration) ChaosReport {
 	for _, b := range p.config.Boundaries {
 		r.Rows = append(r.Rows, p.row(b))
 	}
+	r.Total = p.row("")
+	runs := make(map[string]int)
 	for _, v := range p.trials {
-		r.Total.StepsLost += v.lost
-		r.Total.EffectsDoubled += v.doubled
-		r.Total.HooksAgain += v.hooksAgain
+		runs[v.trial.agent.Name]++
 		r.Summaries += v.summaries
 		for key, seen := range v.trial.steps {
 			if seen.requests > 0 && !key.summary {
@@ -152,37 +151,18 @@ func (p *chaos) report(took time.Duration) ChaosReport {
 		}
 	}
 	for _, a := range p.config.Agents {
-		r.Kinds = append(r.Kinds, Kind{Name: a.Name, Runs: p.runs(a), On: a.on()})
+		r.Kinds = append(r.Kinds, Kind{Name: a.Name, Runs: runs[a.Name], On: a.on()})
 	}
-	for _, row := range r.Rows {
-		r.Total.Kills += row.Kills
-		r.Total.OutcomeUnknown += row.OutcomeUnknown
-		r.Total.TranscriptsEqual += row.TranscriptsEqual
-		r.Total.EventsEqual += row.EventsEqual
-		r.Total.ExtraRequests += row.ExtraRequests
-		r.Total.times = append(r.Total.times, row.times...)
-	}
-	r.Total = r.Total.timed()
 	return r
 }
 
-// runs counts the runs of an agent under kills.
-func (p *chaos) runs(a Agent) int {
-	n := 0
-	for _, v := range p.trials {
-		if v.trial.agent.Name == a.Name {
-			n++
-		}
-	}
-	return n
-}
-
+// row is what the kills at a boundary did; empty: all kills, over all agents.
 func (p *chaos) row(b contract.Boundary) Row {
 	row := Row{Boundary: b}
 	for _, v := range p.trials {
-		hit := false
+		hit := b == ""
 		for _, k := range v.trial.kills {
-			if k.boundary != b {
+			if b != "" && k.boundary != b {
 				continue
 			}
 			hit = true
@@ -205,13 +185,8 @@ func (p *chaos) row(b contract.Boundary) Row {
 			row.HooksAgain += v.hooksAgain
 		}
 	}
-	return row.timed()
-}
-
-// timed fills in the percentiles.
-func (r Row) timed() Row {
-	r.P50, r.P99 = round(percentile(r.times, 50)), round(percentile(r.times, 99))
-	return r
+	row.P50, row.P99 = round(percentile(row.times, 50)), round(percentile(row.times, 99))
+	return row
 }
 
 // percentile is the smallest time that so many of a hundred do not exceed.
@@ -227,15 +202,24 @@ func round(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds()
 
 // Table is the report as people read it.
 func (r ChaosReport) Table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	write := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") } // a builder takes all
-	write("boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "events equal", "hooks again", "extra requests", "go on p50", "p99")
+	rows := [][]string{{
+		"boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "events equal",
+		"hooks again", "extra requests", "go on p50", "p99", "",
+	}}
 	for _, row := range r.Rows {
-		write(row.cells(string(row.Boundary))...)
+		rows = append(rows, row.cells(string(row.Boundary)))
 	}
-	write(r.Total.cells("all")...)
-	_ = w.Flush() // a builder takes all
+	return table(append(rows, r.Total.cells("all")), tabwriter.AlignRight)
+}
+
+// table aligns the cells of rows.
+func table(rows [][]string, flags uint) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', flags)
+	for _, cells := range rows {
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // a builder takes all
+	}
+	_ = w.Flush()
 	return b.String()
 }
 
@@ -244,7 +228,7 @@ func (r Row) cells(name string) []string {
 		name, strconv.Itoa(r.Kills), strconv.Itoa(r.StepsLost), strconv.Itoa(r.EffectsDoubled), strconv.Itoa(r.OutcomeUnknown),
 		fmt.Sprintf("%d of %d", r.TranscriptsEqual, r.Kills), fmt.Sprintf("%d of %d", r.EventsEqual, r.Kills),
 		strconv.Itoa(r.HooksAgain), strconv.Itoa(r.ExtraRequests),
-		r.time(r.P50), r.time(r.P99),
+		r.time(r.P50), r.time(r.P99), "",
 	}
 }
 
@@ -262,24 +246,4 @@ func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
 	p.broken = append(p.broken, b)
 	p.mu.Unlock()
 	p.config.Progress("BROKEN " + b.String())
-}
-
-// A killed is a kill as it is told.
-type killed struct {
-	done, total     int
-	boundary        contract.Boundary
-	pid             int
-	agent           string
-	execution, step int
-}
-
-func (p *chaos) tell(k killed) {
-	at := "between steps"
-	switch {
-	case k.step > 0:
-		at = fmt.Sprintf("at step %d", k.step)
-	case k.boundary == contract.Continuing:
-		at = "while it continued as new"
-	}
-	p.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", k.done, k.total, k.boundary, k.pid, k.agent, at))
 }

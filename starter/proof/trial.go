@@ -25,6 +25,8 @@ type trial struct {
 	// seen past it. An agent's hooks run one after the other.
 	hook  string
 	kills []*kill
+	// toPause delivers the hit at which the agent is to be paused.
+	toPause chan hit
 	// down is the newest kill, until the agent has gone on.
 	down *kill
 }
@@ -65,7 +67,7 @@ func newTrial(agent Agent, id string) *trial {
 	agentID, _ := domain.AgentIDOf(id) // an id that is none fails where it is started
 	return &trial{
 		agent: agent, id: id, agentID: agentID, workflowID: domain.WorkflowID(id),
-		steps: make(map[stepKey]*stepSeen), begun: make(map[domain.ToolExecutionID]bool),
+		steps: make(map[stepKey]*stepSeen), begun: make(map[domain.ToolExecutionID]bool), toPause: make(chan hit, 1),
 	}
 }
 
@@ -144,8 +146,7 @@ func (t *trial) released(h hit) bool {
 		t.hook = h.Hook
 	case contract.BetweenSteps:
 		t.hook = ""
-	case contract.InStream, contract.AfterRequest, contract.AmongCalls, contract.Continuing,
-		contract.InSummary, contract.AfterHook, contract.Checking, contract.Paused, contract.GoingOn:
+	default:
 	}
 	return true
 }

@@ -2,11 +2,12 @@ package proof
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/client"
 	"everstep/starter/process"
 )
 
@@ -15,14 +16,9 @@ const (
 	pollEvery = 250 * time.Millisecond
 	// pollPatience is how long an answer may take.
 	pollPatience = 5 * time.Second
+	// pausePoll is between two looks at an agent that is to be paused.
+	pausePoll = 50 * time.Millisecond
 )
-
-// polls sums up the questions about agents.
-type polls struct {
-	count   int
-	slowest time.Duration
-	sources map[contract.StatusSource]int
-}
 
 // A statusWatch asks for an agent's status throughout its run, worker up or
 // down, and holds the answers against what the controller has seen.
@@ -30,39 +26,23 @@ type statusWatch struct {
 	run   *chaos
 	lane  *lane
 	trial *trial
-	base  *baseline
+	base  played
 	newest
-
-	started chan struct{}
-	cancel  context.CancelFunc
-	ended   sync.WaitGroup
 }
 
 // newest is the newest answer.
 type newest struct{ number, steps int }
 
-func (p *chaos) watchStatus(ctx context.Context, l *lane, t *trial, base *baseline) *statusWatch {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &statusWatch{run: p, lane: l, trial: t, base: base, started: make(chan struct{}), cancel: cancel}
-	w.ended.Go(func() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.started:
-		}
-		for err := error(nil); err == nil; err = process.Pause(ctx, pollEvery) {
-			w.poll(ctx)
-		}
-	})
-	return w
-}
-
-// begin says that there is something to ask about.
-func (w *statusWatch) begin() { close(w.started) }
-
-func (w *statusWatch) stop() {
-	w.cancel()
-	w.ended.Wait()
+// follow asks from when the agent has begun.
+func (w *statusWatch) follow(ctx context.Context, begun <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-begun:
+	}
+	for err := error(nil); err == nil; err = process.Pause(ctx, pollEvery) {
+		w.poll(ctx)
+	}
 }
 
 func (w *statusWatch) poll(ctx context.Context) {
@@ -120,10 +100,87 @@ func (w *statusWatch) broke(format string, args ...any) {
 func (p *chaos) polled(source contract.StatusSource, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.polls.sources == nil {
-		p.polls.sources = make(map[contract.StatusSource]int)
+	s := &p.status
+	if s.Sources == nil {
+		s.Sources = make(map[contract.StatusSource]int)
 	}
-	p.polls.count++
-	p.polls.sources[source]++
-	p.polls.slowest = max(p.polls.slowest, took)
+	s.Answers++
+	s.Sources[source]++
+	s.SlowestSeconds = max(s.SlowestSeconds, round(took))
+}
+
+// pausedDoing is what an execution does that is paused with nothing under way.
+const pausedDoing = "paused"
+
+// pauseWhenAsked pauses an agent, kills its worker when nothing is under way any
+// more, and has it resumed by the next one.
+func (l *lane) pauseWhenAsked(ctx context.Context, t *trial) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case h := <-t.toPause:
+			if l.aimsAtPause() { // else it was asked twice
+				l.killPaused(ctx, t, h)
+			}
+		}
+	}
+}
+
+func (l *lane) aimsAtPause() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.aim != nil && l.aim.boundary == contract.Paused
+}
+
+// killPaused pauses, kills and resumes. Where the execution ends first, the aim
+// stays; nothing else takes one at this boundary.
+func (l *lane) killPaused(ctx context.Context, t *trial, h hit) {
+	paused, err := l.agents.Pause(ctx, t.id)
+	if err != nil {
+		l.cannot(ctx, t, "pause it", err)
+		return
+	}
+	killed := l.quiet(ctx, t, paused.Number)
+	if killed {
+		l.mu.Lock()
+		h.PID = l.worker.PID()
+		l.kill(t, h, time.Now())
+		l.mu.Unlock()
+	}
+	resumed, err := l.agents.Resume(ctx, t.id)
+	switch {
+	case err != nil:
+		l.cannot(ctx, t, "resume it", err)
+	case killed && (!resumed.Changed || resumed.ExecutionID != paused.ExecutionID):
+		l.run.broke(PromiseGoesOn, t, "execution %d was paused at the kill and was not after it", paused.Number)
+	}
+}
+
+// quiet waits until the execution is paused with nothing under way. It reports
+// false where it ends instead.
+func (l *lane) quiet(ctx context.Context, t *trial, number int) bool {
+	for {
+		view, err := l.agents.Status(ctx, t.id)
+		switch {
+		case err != nil:
+			l.cannot(ctx, t, "see whether it is paused", err)
+			return false
+		case view.Number != number || view.Status.Terminal():
+			return false
+		case view.Paused && view.Doing == pausedDoing:
+			return true
+		}
+		if process.Pause(ctx, pausePoll) != nil {
+			return false
+		}
+	}
+}
+
+// cannot notes what could not be done, unless the execution has ended.
+func (l *lane) cannot(ctx context.Context, t *trial, what string, err error) {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Class == client.Refused || ctx.Err() != nil {
+		return
+	}
+	l.run.broke(PromiseGoesOn, t, "cannot %s: %s", what, err)
 }
