@@ -49,16 +49,10 @@ func (w *statusWatch) poll(ctx context.Context) {
 	before, began := w.lane.seen(w.trial), time.Now()
 	view, err := w.lane.agents.Status(ctx, w.trial.id)
 	took, after := time.Since(began), w.lane.seen(w.trial)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || !w.holds(err == nil, "it could not be told: %v", err) {
 		return
 	}
-	if err != nil {
-		w.broke("it could not be told: %s", err)
-		return
-	}
-	if took > pollPatience {
-		w.broke("it took %s to tell", took.Round(time.Millisecond))
-	}
+	w.holds(took <= pollPatience, "it took %s to tell", took.Round(time.Millisecond))
 	w.run.polled(view.Source, took)
 	w.check(view, before, after)
 }
@@ -66,35 +60,31 @@ func (w *statusWatch) poll(ctx context.Context) {
 // check holds an answer against what was seen before it was asked for and after
 // it came.
 func (w *statusWatch) check(view contract.StatusView, before, after standing) {
-	if view.Number < w.number || view.Number == w.number && view.StepCount < w.steps {
-		w.broke("it went back from step %d of execution %d to step %d of execution %d (told by %s)",
-			w.steps, w.number, view.StepCount, view.Number, view.Source)
-	}
+	w.holds(view.Number > w.number || view.Number == w.number && view.StepCount >= w.steps,
+		"it went back from step %d of execution %d to step %d of execution %d (told by %s)",
+		w.steps, w.number, view.StepCount, view.Number, view.Source)
 	w.newest = newest{view.Number, view.StepCount}
 	// A step is complete when the next one's inference begins, and no more are
 	// than inferences have begun.
-	if view.Number == before.execution && view.StepCount < before.requested-1 {
-		w.broke("%d steps were told of execution %d when step %d had begun (told by %s)", view.StepCount, view.Number, before.requested, view.Source)
-	}
-	if view.Number == after.execution && view.StepCount > after.requested {
-		w.broke("%d steps were told of execution %d when step %d was the newest (told by %s)", view.StepCount, view.Number, after.requested, view.Source)
-	}
+	w.holds(view.Number != before.execution || view.StepCount >= before.requested-1,
+		"%d steps were told of execution %d when step %d had begun (told by %s)", view.StepCount, view.Number, before.requested, view.Source)
+	w.holds(view.Number != after.execution || view.StepCount <= after.requested,
+		"%d steps were told of execution %d when step %d was the newest (told by %s)", view.StepCount, view.Number, after.requested, view.Source)
 	switch {
 	case view.Number < 1 || view.Number > len(w.base.results):
-		w.broke("execution %d was told", view.Number)
+		w.holds(false, "execution %d was told", view.Number)
 	case view.Status.Terminal():
 		want := w.base.results[view.Number-1].Outcome
-		if view.Status != want.Status || view.StepCount != want.Steps {
-			w.broke("execution %d was told to have ended %s after %d steps; undisturbed it ends %s after %d (told by %s)",
-				view.Number, view.Status, view.StepCount, want.Status, want.Steps, view.Source)
-		}
-	case view.Status != domain.StatusInProgress && view.Status != domain.StatusPending:
-		w.broke("execution %d was told to be %s", view.Number, view.Status)
+		w.holds(view.Status == want.Status && view.StepCount == want.Steps,
+			"execution %d was told to have ended %s after %d steps; undisturbed it ends %s after %d (told by %s)",
+			view.Number, view.Status, view.StepCount, want.Status, want.Steps, view.Source)
+	default:
+		w.holds(view.Status == domain.StatusInProgress || view.Status == domain.StatusPending, "execution %d was told to be %s", view.Number, view.Status)
 	}
 }
 
-func (w *statusWatch) broke(format string, args ...any) {
-	w.run.broke(PromiseStatus, w.trial, format, args...)
+func (w *statusWatch) holds(kept bool, format string, args ...any) bool {
+	return w.run.holds(kept, PromiseStatus, w.trial, format, args...)
 }
 
 func (p *chaos) polled(source contract.StatusSource, took time.Duration) {

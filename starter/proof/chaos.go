@@ -213,8 +213,8 @@ func (p *chaos) run(ctx context.Context) error {
 
 // work runs one agent after another on a lane while there are kills to make.
 func (p *chaos) work(ctx context.Context, l *lane) error {
-	for l.take() {
-		agent := p.next(l.wants())
+	for b := l.take(); b != ""; b = l.take() {
+		agent := p.next(b)
 		base, err := p.baseline(ctx, agent)
 		if err != nil {
 			return fmt.Errorf("run %s undisturbed: %w", agent.Name, err)

@@ -14,8 +14,13 @@ func (p *chaos) judgeEvents(v *verdict, got played, base played, unknown map[dom
 	for i := range base.events {
 		wrong := wrongCount(got.events[i])
 		if wrong == "" {
-			mine := story{calls: positions(got.steps[i]), unknown: unknown}
-			theirs := story{calls: positions(base.steps[i]), unknown: theSame(unknown, got.steps[i], base.steps[i])}
+			mine := story{calls: positions(got.steps[i]), unknown: make(map[place]bool)}
+			for id := range unknown {
+				if at, here := mine.calls[id]; here {
+					mine.unknown[at] = true
+				}
+			}
+			theirs := story{calls: positions(base.steps[i]), unknown: mine.unknown}
 			wrong = firstDifference(mine.of(got.events[i]), theirs.of(base.events[i]))
 		}
 		if wrong != "" {
@@ -48,24 +53,11 @@ func positions(steps []domain.StepExecution) map[domain.ToolExecutionID]place {
 	return calls
 }
 
-// theSame are the calls of the undisturbed run whose like is unknown.
-func theSame(unknown map[domain.ToolExecutionID]bool, mine, theirs []domain.StepExecution) map[domain.ToolExecutionID]bool {
-	at := make(map[place]bool)
-	for id, place := range positions(mine) {
-		at[place] = unknown[id]
-	}
-	same := make(map[domain.ToolExecutionID]bool)
-	for id, place := range positions(theirs) {
-		same[id] = at[place]
-	}
-	return same
-}
-
 // A story is an execution's events in words, ids, times and usage aside.
 type story struct {
 	calls map[domain.ToolExecutionID]place
-	// unknown are the calls of which it does not tell how they ended.
-	unknown map[domain.ToolExecutionID]bool
+	// unknown are the places of calls of which it does not tell how they ended.
+	unknown map[place]bool
 }
 
 // of tells of the events in their order, and then of calls as they ended in
@@ -96,7 +88,7 @@ func (s story) reason(event domain.Event) string {
 	case domain.ToolCallStarted:
 		return fmt.Sprintf("%s %v", e.Tool, s.calls[e.ToolExecutionID])
 	case domain.ToolCallCompleted:
-		if s.unknown[e.ToolExecutionID] {
+		if s.unknown[s.calls[e.ToolExecutionID]] {
 			return e.Tool
 		}
 		return fmt.Sprintf("%s %s", e.Tool, e.Code)
@@ -128,8 +120,8 @@ func (s story) reason(event domain.Event) string {
 // unsure reports whether a call of the step is unknown, which makes it another
 // type of step.
 func (s story) unsure(step int) bool {
-	for id, at := range s.calls {
-		if at.step == step && s.unknown[id] {
+	for at := range s.unknown {
+		if at.step == step {
 			return true
 		}
 	}

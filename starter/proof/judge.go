@@ -61,9 +61,7 @@ func (p *chaos) hold(t *trial, got played, base played, inFlight map[domain.Tool
 		return v, err
 	}
 	for _, k := range t.kills {
-		if k.extra > 1 {
-			p.broke(PromiseRequests, t, "%d model requests more after one kill %s", k.extra, k.boundary)
-		}
+		p.holds(k.extra <= 1, PromiseRequests, t, "%d model requests more after one kill %s", k.extra, k.boundary)
 	}
 	if t.down != nil {
 		p.broke(PromiseGoesOn, t, "after the kill %s it never asked or called anything again", t.down.boundary)
@@ -75,23 +73,19 @@ func (p *chaos) hold(t *trial, got played, base played, inFlight map[domain.Tool
 func (p *chaos) judgeSteps(v *verdict, got played, base played) {
 	for i, want := range base.results {
 		result, steps := got.results[i], got.steps[i]
-		if o := result.Outcome; o.Status != want.Outcome.Status || o.StopReason != want.Outcome.StopReason {
-			p.broke(PromiseOutcome, v.trial, "execution %d ended %s (%s), undisturbed %s (%s): %v",
-				i+1, o.Status, o.StopReason, want.Outcome.Status, want.Outcome.StopReason, result.Error)
-		}
-		if result.Answer != want.Answer {
-			p.broke(PromiseOutcome, v.trial, "execution %d answered %q, undisturbed %q", i+1,
-				domain.Shorten(result.Answer, 100), domain.Shorten(want.Answer, 100))
-		}
-		lost := want.Outcome.Steps
+		o, undisturbed := result.Outcome, want.Outcome
+		p.holds(o.Status == undisturbed.Status && o.StopReason == undisturbed.StopReason, PromiseOutcome, v.trial,
+			"execution %d ended %s (%s), undisturbed %s (%s): %v", i+1, o.Status, o.StopReason, undisturbed.Status, undisturbed.StopReason, result.Error)
+		p.holds(result.Answer == want.Answer, PromiseOutcome, v.trial, "execution %d answered %q, undisturbed %q", i+1,
+			domain.Shorten(result.Answer, 100), domain.Shorten(want.Answer, 100))
+		lost := undisturbed.Steps
 		for k, step := range steps {
 			if step.Step.Number == k+1 {
 				lost--
 			}
 		}
-		if lost != 0 || result.Outcome.Steps != want.Outcome.Steps {
-			p.broke(PromiseSteps, v.trial, "execution %d has %d steps and says %d, undisturbed %d", i+1, len(steps), result.Outcome.Steps, want.Outcome.Steps)
-		}
+		p.holds(lost == 0 && o.Steps == undisturbed.Steps, PromiseSteps, v.trial,
+			"execution %d has %d steps and says %d, undisturbed %d", i+1, len(steps), o.Steps, undisturbed.Steps)
 		v.lost += max(lost, 0)
 	}
 }
@@ -107,24 +101,19 @@ func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExe
 		}
 	}
 	for id, pid := range inFlight {
-		if !unknown[id] {
-			p.broke(PromiseUnknown, v.trial, "call %s was in flight when worker %d was killed, and is not unknown", id, pid)
-		}
+		p.holds(unknown[id], PromiseUnknown, v.trial, "call %s was in flight when worker %d was killed, and is not unknown", id, pid)
 	}
 	for id := range unknown {
 		pid, was := inFlight[id]
 		byKill := slices.ContainsFunc(v.trial.kills, func(k *kill) bool { return k.pid == pid })
-		if !was || !byKill {
-			p.broke(PromiseUnknown, v.trial, "the outcome of call %s is unknown, and no kill accounts for it", id)
-			continue
+		if p.holds(was && byKill, PromiseUnknown, v.trial, "the outcome of call %s is unknown, and no kill accounts for it", id) {
+			v.unknown[pid]++
 		}
-		v.unknown[pid]++
 	}
 	for _, t := range executionsOf(got) {
 		for _, k := range v.trial.kills {
-			if v.trial.agent.once(t.Name()) && slices.Contains(k.inFlight, t.ID) && !unknown[t.ID] {
-				p.broke(PromiseUnknown, v.trial, "call %s was at work at the kill %s, and is not unknown", t.ID, k.boundary)
-			}
+			p.holds(unknown[t.ID] || !v.trial.agent.once(t.Name()) || !slices.Contains(k.inFlight, t.ID), PromiseUnknown, v.trial,
+				"call %s was at work at the kill %s, and is not unknown", t.ID, k.boundary)
 		}
 	}
 	return unknown
@@ -133,26 +122,23 @@ func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExe
 // judgeTranscript compares the messages, ids and times aside, and results that
 // nobody knows.
 func (p *chaos) judgeTranscript(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
-	if len(got.messages) != len(base.messages) {
-		p.broke(PromiseTranscript, v.trial, "%d messages, undisturbed %d", len(got.messages), len(base.messages))
+	if !p.holds(len(got.messages) == len(base.messages), PromiseTranscript, v.trial,
+		"%d messages, undisturbed %d", len(got.messages), len(base.messages)) {
 		return
 	}
+	summaries := 0
 	for i, entry := range got.messages {
-		if entry.Index != i {
-			p.broke(PromiseTranscript, v.trial, "message %d has index %d", i, entry.Index)
+		mine, theirs := entry.Message, base.messages[i].Message
+		if !p.holds(entry.Index == i, PromiseTranscript, v.trial, "message %d has index %d", i, entry.Index) ||
+			!p.holds(same(mine, theirs, unknown[domain.TagOf(mine).ToolExecutionID]), PromiseTranscript, v.trial,
+				"message %d is not the undisturbed one: %s; %s", i, excerpt(mine), excerpt(theirs)) {
 			return
 		}
-		if !same(entry.Message, base.messages[i].Message, unknown[domain.TagOf(entry.Message).ToolExecutionID]) {
-			p.broke(PromiseTranscript, v.trial, "message %d is not the undisturbed one: %s; %s", i, excerpt(entry.Message), excerpt(base.messages[i].Message))
-			return
-		}
-	}
-	v.equal = true
-	for _, entry := range got.messages {
 		if entry.Section == domain.SectionSummary {
-			v.summaries++
+			summaries++
 		}
 	}
+	v.equal, v.summaries = true, summaries
 }
 
 // judgeHooks holds the effects of hooks that are activities against the
@@ -165,15 +151,11 @@ func (p *chaos) judgeHooks(v *verdict, got played, base played) {
 				may++
 			}
 		}
-		if n > may {
-			p.broke(PromiseEffects, v.trial, "hook %s took effect %d times; undisturbed and with the kills that met it, it may %d times", key, n, may)
-		}
+		p.holds(n <= may, PromiseEffects, v.trial, "hook %s took effect %d times; undisturbed and with the kills that met it, it may %d times", key, n, may)
 		v.hooksAgain += n - base.hooks[key]
 	}
 	for key, n := range base.hooks {
-		if got.hooks[key] < n {
-			p.broke(PromiseEffects, v.trial, "hook %s took effect %d times, undisturbed %d", key, got.hooks[key], n)
-		}
+		p.holds(got.hooks[key] >= n, PromiseEffects, v.trial, "hook %s took effect %d times, undisturbed %d", key, got.hooks[key], n)
 	}
 }
 

@@ -128,20 +128,17 @@ func (l *lane) end(t *trial) {
 	}
 }
 
-// take has the lane aim at its next kill. It reports false where there is none.
-func (l *lane) take() bool {
+// take has the lane aim at its next kill, and returns where that is; empty where
+// there is none.
+func (l *lane) take() contract.Boundary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.aim == nil {
 		l.aim = l.run.pool.next(func(contract.Boundary) bool { return true })
 	}
-	return l.aim != nil
-}
-
-// wants is the boundary of the kill to come.
-func (l *lane) wants() contract.Boundary {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if l.aim == nil {
+		return ""
+	}
 	return l.aim.boundary
 }
 

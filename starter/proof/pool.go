@@ -2,6 +2,7 @@ package proof
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"everstep/domain/contract"
@@ -44,26 +45,18 @@ func newPool(kills int, boundaries []contract.Boundary, seed uint64) *pool {
 func (p *pool) next(reaches func(contract.Boundary) bool) *aim {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sum := 0
+	var all []contract.Boundary
 	for _, b := range p.order {
 		if reaches(b) {
-			sum += p.left[b]
+			all = append(all, slices.Repeat([]contract.Boundary{b}, p.left[b])...)
 		}
 	}
-	if sum == 0 {
+	if len(all) == 0 {
 		return nil
 	}
-	pick := p.rand.IntN(sum)
-	for _, b := range p.order {
-		if !reaches(b) {
-			continue
-		}
-		if pick -= p.left[b]; pick < 0 {
-			p.left[b]--
-			return &aim{boundary: b, skip: p.skip(b)}
-		}
-	}
-	return nil
+	b := all[p.rand.IntN(len(all))]
+	p.left[b]--
+	return &aim{boundary: b, skip: p.skip(b)}
 }
 
 // skip is how many passes to let by. Where each step passes it is at least one,

@@ -239,6 +239,14 @@ func (r Row) time(seconds float64) string {
 	return fmt.Sprintf("%.2f s", seconds)
 }
 
+// holds notes that a promise was broken unless it was kept, and reports which.
+func (p *chaos) holds(kept bool, promise Promise, t *trial, format string, args ...any) bool {
+	if !kept {
+		p.broke(promise, t, format, args...)
+	}
+	return kept
+}
+
 // broke notes that a promise was broken.
 func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
 	b := Broken{Promise: promise, Agent: t.agent.Name, ID: t.id, Detail: fmt.Sprintf(format, args...)}

@@ -13,13 +13,13 @@ const (
 	payTool  = "pay"
 )
 
+func noteTools() []Tool { return []Tool{{noteTool, domain.Idempotent}} }
+func payTools() []Tool  { return []Tool{{payTool, domain.AtMostOnce}, {noteTool, domain.Idempotent}} }
+
 // Scripted are the agents of the proof: the plain and the whole ones in turn.
 func Scripted() []Agent {
-	var agents []Agent
-	for i, a := range Plain() {
-		agents = append(agents, a, Whole()[i])
-	}
-	return agents
+	plain, whole := Plain(), Whole()
+	return []Agent{plain[0], whole[0], plain[1], whole[1]}
 }
 
 // Plain are agents with a model and tools alone: one that takes notes, whose
@@ -27,16 +27,13 @@ func Scripted() []Agent {
 // not. Both call several tools at once in some steps and are long enough to
 // continue as new a few times, where the server suggests that early.
 func Plain() []Agent {
-	note, pay := Tool{noteTool, domain.Idempotent}, Tool{payTool, domain.AtMostOnce}
 	return []Agent{
 		{
-			Name: "notes", Script: notesScript(18), Tools: []Tool{note},
-			System:     "You take notes.",
-			Executions: []Execution{{Prompt: "Take notes.", MaxSteps: 0}, {Prompt: "And take some more."}},
+			Name: "notes", Script: notesScript(), Tools: noteTools(), System: "You take notes.",
+			Executions: []Execution{{Prompt: "Take notes."}, {Prompt: "And take some more."}},
 		},
 		{
-			Name: "payments", Script: paymentsScript(18), Tools: []Tool{pay, note},
-			System:     "You pay bills.",
+			Name: "payments", Script: paymentsScript(), Tools: payTools(), System: "You pay bills.",
 			Executions: []Execution{{Prompt: "Pay the bills."}},
 		},
 	}
@@ -63,23 +60,55 @@ func turnOf(text string, calls ...scriptCall) scriptTurn {
 	return scriptTurn{Text: text, Calls: calls, Delay: "80ms", Usage: map[string]int{"input_tokens": 200, "output_tokens": 40}}
 }
 
+func answerOf(value map[string]any) scriptTurn {
+	turn := turnOf("")
+	turn.JSON = value
+	return turn
+}
+
+// callsOf are the calls of a step: one, or three in every other step, which take
+// longer one by one. The first has a word at which a hook acts.
+func callsOf(step int, word string, call func(position, millis int, word string) scriptCall) []scriptCall {
+	var calls []scriptCall
+	for position := range []int{1, 3}[step%2] {
+		calls = append(calls, call(position, 20+50*position, word))
+		word = ""
+	}
+	return calls
+}
+
+func noteOf(text string, millis int, filler string) scriptCall {
+	return scriptCall{noteTool, map[string]any{"text": text, "millis": millis, "filler": filler}}
+}
+
+// filler is longer than what a request carries by value.
+func filler() string { return strings.Repeat("long ", domain.MaxInlineArguments/4) }
+
+// billsOf are the payments of a step.
+func billsOf(step int, word string) []scriptCall {
+	return callsOf(step, word, func(position, millis int, word string) scriptCall {
+		text := strings.TrimSpace(fmt.Sprintf("bill %d/%d %s", step+1, position+1, word))
+		return scriptCall{payTool, map[string]any{"text": text, "amount": 10*step + position, "millis": millis}}
+	})
+}
+
 // notesScript is an agent's whose tool may be repeated: each turn quotes what
 // the one before found, so that a lost or changed result would show.
-func notesScript(steps int) []byte {
+func notesScript() []byte {
 	var turns []scriptTurn
-	for execution := range 2 {
-		for k := range steps / (execution + 1) {
-			text := fmt.Sprintf("Step %d of part %d. ", k+1, execution+1)
+	for part, steps := range []int{18, 9} {
+		for k := range steps {
+			text := fmt.Sprintf("Step %d of part %d. ", k+1, part+1)
 			if k > 0 {
 				text += `The last note said: {{ result "note" }}. `
 			}
-			var calls []scriptCall
-			for position := range parallel(k) {
-				calls = append(calls, scriptCall{noteTool, map[string]any{
-					"text": fmt.Sprintf("part %d, step %d, note %d", execution+1, k+1, position+1), "millis": 20 + 50*position,
-					"filler": filler(k, position),
-				}})
-			}
+			calls := callsOf(k, "", func(position, millis int, _ string) scriptCall {
+				note := noteOf(fmt.Sprintf("part %d, step %d, note %d", part+1, k+1, position+1), millis, "")
+				if (k+position)%7 == 3 {
+					note.Arguments["filler"] = filler()
+				}
+				return note
+			})
 			turns = append(turns, turnOf(text+strings.Repeat("A thought. ", 20), calls...))
 		}
 		turns = append(turns, turnOf(`Part done with {{ len (results "note") }} notes in sight: {{ result "note" }}`))
@@ -88,37 +117,16 @@ func notesScript(steps int) []byte {
 }
 
 // paymentsScript is an agent's whose payments may be unknown, so it quotes none.
-func paymentsScript(steps int) []byte {
+func paymentsScript() []byte {
 	var turns []scriptTurn
-	for k := range steps {
-		var calls []scriptCall
-		for position := range parallel(k) {
-			calls = append(calls, scriptCall{payTool, map[string]any{
-				"text": fmt.Sprintf("bill %d/%d", k+1, position+1), "amount": 10*k + position, "millis": 20 + 50*position,
-			}})
-		}
+	for k := range 18 {
+		calls := billsOf(k, "")
 		if k%5 == 4 {
-			calls = append(calls, scriptCall{noteTool, map[string]any{"text": fmt.Sprintf("paid up to %d", k+1), "millis": 10}})
+			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d", k+1), 10, ""))
 		}
 		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d. %s", k+1, strings.Repeat("A thought. ", 20)), calls...))
 	}
 	return encodeTurns(append(turns, turnOf("All bills are dealt with.")))
-}
-
-// parallel is how many calls a step makes: every other step makes three.
-func parallel(step int) int {
-	if step%2 == 1 {
-		return 3
-	}
-	return 1
-}
-
-// filler makes one call in seven longer than what a request carries by value.
-func filler(step, position int) string {
-	if (step+position)%7 != 3 {
-		return ""
-	}
-	return strings.Repeat("long ", domain.MaxInlineArguments/4)
 }
 
 func encodeTurns(turns []scriptTurn) []byte {
@@ -138,16 +146,15 @@ func encodeTurns(turns []scriptTurn) []byte {
 // goes on in another workflow. It is never summed up: how much an unknown
 // outcome takes of the window is another thing than what its result would.
 func Whole() []Agent {
-	note, pay := Tool{noteTool, domain.Idempotent}, Tool{payTool, domain.AtMostOnce}
 	return []Agent{
 		{
-			Name: "whole-notes", Script: wholeNotesScript(), Tools: []Tool{note}, System: "You take notes.",
+			Name: "whole-notes", Script: wholeNotesScript(), Tools: noteTools(), System: "You take notes.",
 			Definition: whole(domain.OutputNative, wholeWindow, SteerHook,
 				WatchHook(domain.TriggerBeforeStep), WatchHook(domain.TriggerAfterInference), WatchHook(domain.TriggerBeforeToolUse)),
 			Executions: []Execution{{Prompt: "Take notes.", MaxSteps: 9}, {GoesOn: true}, {Prompt: "And take some more."}},
 		},
 		{
-			Name: "whole-payments", Script: wholePaymentsScript(), Tools: []Tool{pay, note}, System: "You pay bills.",
+			Name: "whole-payments", Script: wholePaymentsScript(), Tools: payTools(), System: "You pay bills.",
 			Definition: whole(domain.OutputTool, 0, SteerHook, fallHook,
 				WatchHook(domain.TriggerBeforeExecution), WatchHook(domain.TriggerBeforeInference), WatchHook(domain.TriggerAfterToolUse),
 				WatchHook(domain.TriggerAfterStep), WatchHook(domain.TriggerOnError), WatchHook(domain.TriggerOnStop),
@@ -192,12 +199,6 @@ func ending() []scriptTurn {
 	}
 }
 
-func answerOf(value map[string]any) scriptTurn {
-	turn := turnOf("")
-	turn.JSON = value
-	return turn
-}
-
 // wholeNotesScript has its notes fill the window, meets every word at which a
 // hook acts, and makes the same call twice.
 func wholeNotesScript() []byte {
@@ -205,18 +206,14 @@ func wholeNotesScript() []byte {
 	var turns []scriptTurn
 	for part, steps := range []int{14, 8} {
 		for k := range steps {
-			var calls []scriptCall
-			for position := range parallel(k) {
-				text := fmt.Sprintf("part %d, step %d, note %d", part+1, k+1, position+1)
-				if position == 0 && words[k] != "" {
-					text += " " + words[k]
+			calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
+				text := fmt.Sprintf("part %d, step %d, note %d %s", part+1, k+1, position+1, word)
+				note := noteOf(strings.TrimSpace(text), millis, "")
+				if note.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
+					note.Arguments["filler"] = filler()
 				}
-				call := noteOf(text, 20+50*position, "")
-				if call.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
-					call.Arguments["filler"] = strings.Repeat("long ", domain.MaxInlineArguments/4)
-				}
-				calls = append(calls, call)
-			}
+				return note
+			})
 			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}Notes in sight: from {{ printf "%%.40s" (first .) }} to {{ last . | printf "%%.40s" }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
 			turns = append(turns, turnOf(text, calls...))
 		}
@@ -226,24 +223,13 @@ func wholeNotesScript() []byte {
 	return encodeTurns(turns)
 }
 
-func noteOf(text string, millis int, filler string) scriptCall {
-	return scriptCall{noteTool, map[string]any{"text": text, "millis": millis, "filler": filler}}
-}
-
 // wholePaymentsScript pays as the plain agent does, and some of its bills are
 // blocked or replaced by hooks.
 func wholePaymentsScript() []byte {
 	words := map[int]string{1: wordForbidden, 3: wordPlanB, 8: wordPlanB, 9: wordForbidden}
 	var turns []scriptTurn
 	for k := range 12 {
-		var calls []scriptCall
-		for position := range parallel(k) {
-			text := fmt.Sprintf("bill %d/%d", k+1, position+1)
-			if position == 0 && words[k] != "" {
-				text += " " + words[k]
-			}
-			calls = append(calls, scriptCall{payTool, map[string]any{"text": text, "amount": 10*k + position, "millis": 20 + 50*position}})
-		}
+		calls := billsOf(k, words[k])
 		if k%4 == 2 {
 			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d, %s", k+1, strings.Repeat(wordVerbose+" ", 20)), 10, ""))
 		}
