@@ -55,9 +55,9 @@ as run does.`,
 			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0], ""))}
 			switch {
 			case exactly:
-				q.view, q.events, q.exactly = render.Blind{}, true, true
+				q.view, q.events, q.exactly = render.Blind(), true, true
 			case p.flags.json:
-				q.view, q.events = render.JSONView{Out: p.out}, true
+				q.view, q.events = render.JSONView(p.out), true
 			}
 			return p.follow(ctx, q, client.Execution{ID: args[0], Number: number})
 		},
@@ -191,7 +191,7 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution) {
 // newView is a view for whoever reads the notes: none when quiet.
 func (p *program) newView(id, ui string) render.View {
 	if p.flags.quiet {
-		return render.Blind{}
+		return render.Blind()
 	}
 	return render.NewView(p.err, id, ui)
 }

@@ -111,7 +111,7 @@ func limitNumber(a domain.Amount) string {
 	case domain.UnitTime:
 		return moment(a.Time())
 	case domain.UnitMilliseconds:
-		return secondsInWords(a.Seconds())
+		return Duration(time.Duration(a.Seconds() * float64(time.Second)))
 	case domain.UnitNanoUSD:
 		return a.String()
 	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
@@ -119,23 +119,15 @@ func limitNumber(a domain.Amount) string {
 	return grouped(a.Int())
 }
 
-func secondsInWords(s float64) string {
-	return Duration(time.Duration(s * float64(time.Second)))
-}
-
 // limitWords is a count of a unit for people.
 func limitWords(unit domain.Unit, n *int64) string {
-	if n == nil {
+	switch {
+	case n == nil:
 		return "an unknown amount"
+	case unit == domain.UnitMilliseconds:
+		return millis(*n)
 	}
-	switch unit {
-	case domain.UnitMilliseconds:
-		return Duration(time.Duration(*n) * time.Millisecond)
-	case domain.UnitNanoUSD:
-		return "$" + domain.USD(*n)
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls, domain.UnitTime:
-	}
-	return grouped(*n)
+	return limitNumber(domain.Count(unit, *n))
 }
 
 func more(n int, noun string) string { return "… and " + Counted(int64(n), "more "+noun) }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -8,17 +9,9 @@ import (
 	"everstep/starter/client"
 )
 
-// An explainer writes an explanation for people, each fact under its name.
-type explainer struct {
-	b     strings.Builder
-	theme Theme
-	now   time.Time
-}
-
 // Explanation is an explanation for people.
 func Explanation(t Theme, v client.ExplainView, now time.Time) string {
-	x := &explainer{theme: t, now: now}
-	fmt.Fprintf(&x.b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.Head(OneLine(v.ID)), v.Number, v.Status)
+	x := newSheet(t, now, v.ID, v.Number, v.Status, string(v.Status))
 	x.why(v)
 	x.when(v)
 	if v.Model != nil {
@@ -29,7 +22,7 @@ func Explanation(t Theme, v client.ExplainView, now time.Time) string {
 	}
 	x.fact("steps", totalWords(v))
 	x.steps(v)
-	x.waste(v.Waste)
+	x.fact("waste", wasted(v.Waste)...)
 	x.budget(v)
 	x.history(v)
 	for _, advice := range v.Advice {
@@ -38,24 +31,15 @@ func Explanation(t Theme, v client.ExplainView, now time.Time) string {
 			x.fact("", t.name(OneLine(advice.Command)))
 		}
 	}
-	for i, missing := range v.Missing {
-		name := ""
-		if i == 0 {
-			name = "not told"
-		}
-		x.fact(name, t.Warn(OneLine(missing)))
+	var missing []string
+	for _, text := range v.Missing {
+		missing = append(missing, t.Warn(OneLine(text)))
 	}
-	return x.b.String()
+	x.fact("not told", missing...)
+	return x.String()
 }
 
-// fact writes a line under a name; lines after the first have none.
-func (x *explainer) fact(name, text string) {
-	if text != "" {
-		x.b.WriteString(x.theme.fact(factWidth, name, text))
-	}
-}
-
-func (x *explainer) why(v client.ExplainView) {
+func (x *sheet) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
 		text := OneLine(d.Text)
 		switch {
@@ -93,7 +77,7 @@ func (x *explainer) why(v client.ExplainView) {
 }
 
 // signals writes the signals that did not end the execution.
-func (x *explainer) signals(signals []client.ExplainSignal) {
+func (x *sheet) signals(signals []client.ExplainSignal) {
 	for i, s := range signals {
 		if i == shownSignals {
 			x.fact("", more(len(signals)-i, "signal"))
@@ -111,22 +95,17 @@ func (x *explainer) signals(signals []client.ExplainSignal) {
 }
 
 func fateWords(fate client.SignalFate) string {
-	switch fate {
-	case client.SignalCounted:
-		return "it counted"
-	case client.SignalOutranked:
-		return "did not count: another one ranks higher, or came first"
-	case client.SignalOverridden:
-		return "overridden by a request to continue"
-	case client.SignalLate:
-		return "came too late to count"
-	case client.SignalPending:
-		return "will end it"
+	words := map[client.SignalFate]string{
+		client.SignalCounted:    "it counted",
+		client.SignalOutranked:  "did not count: another one ranks higher, or came first",
+		client.SignalOverridden: "overridden by a request to continue",
+		client.SignalLate:       "came too late to count",
+		client.SignalPending:    "will end it",
 	}
-	return string(fate)
+	return cmp.Or(words[fate], string(fate))
 }
 
-func (x *explainer) when(v client.ExplainView) {
+func (x *sheet) when(v client.ExplainView) {
 	if v.StartedAt == nil {
 		return
 	}
@@ -140,12 +119,9 @@ func (x *explainer) when(v client.ExplainView) {
 	x.fact("began", text)
 }
 
-func (x *explainer) waste(w client.ExplainWaste) {
-	name := "waste"
-	add := func(text string) {
-		x.fact(name, text)
-		name = ""
-	}
+// wasted are the lines of what was wasted.
+func wasted(w client.ExplainWaste) []string {
+	var lines []string
 	if w.FailedAttempts > 0 {
 		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
 		if w.Share != nil {
@@ -154,22 +130,23 @@ func (x *explainer) waste(w client.ExplainWaste) {
 		if money := costWords(w.CostNanoUSD); money != "" {
 			text += ", " + money
 		}
-		add(text)
+		lines = append(lines, text)
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {
-			add(more(len(w.Repeated)-i, "repeated call"))
+			lines = append(lines, more(len(w.Repeated)-i, "repeated call"))
 			break
 		}
-		add(fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", OneLine(r.Tool),
+		lines = append(lines, fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", OneLine(r.Tool),
 			shortened(OneLine(r.Arguments), maxWords), r.Times, Counted(r.ResultTokens, "token"), inSteps(r.Steps)))
 	}
 	if len(w.ErrorSteps) > 0 {
-		add("errors " + inSteps(w.ErrorSteps))
+		lines = append(lines, "errors "+inSteps(w.ErrorSteps))
 	}
-	if name != "" {
-		add("none")
+	if len(lines) == 0 {
+		return []string{"none"}
 	}
+	return lines
 }
 
 // inSteps names steps, the first of many.
@@ -201,7 +178,7 @@ const (
 )
 
 // budget writes a line a limit.
-func (x *explainer) budget(v client.ExplainView) {
+func (x *sheet) budget(v client.ExplainView) {
 	switch {
 	case v.Budget == nil:
 		x.fact("budget", "unknown")
@@ -210,18 +187,18 @@ func (x *explainer) budget(v client.ExplainView) {
 		x.fact("budget", "no limit is set")
 		return
 	}
-	name := "budget"
+	var lines []string
 	for _, l := range v.Budget {
 		text := x.limit(l)
 		if l.Reached {
 			text = x.theme.Warn(text + " · reached")
 		}
-		x.fact(name, text)
-		name = ""
+		lines = append(lines, text)
 	}
+	x.fact("budget", lines...)
 }
 
-func (x *explainer) limit(l client.ExplainLimit) string {
+func (x *sheet) limit(l client.ExplainLimit) string {
 	if l.Deadline != nil {
 		text := "deadline: " + moment(*l.Deadline)
 		if left := l.Deadline.Sub(x.now); left > 0 {
@@ -229,8 +206,7 @@ func (x *explainer) limit(l client.ExplainLimit) string {
 		}
 		return text + ", passed"
 	}
-	text := fmt.Sprintf("%s %s: ", l.Limit, limitWords(l.Unit, l.Total))
-	text += limitWords(l.Unit, l.Used) + " used"
+	text := fmt.Sprintf("%s %s: %s used", l.Limit, limitWords(l.Unit, l.Total), limitWords(l.Unit, l.Used))
 	if l.Prior != nil && *l.Prior > 0 {
 		text += ", " + limitWords(l.Unit, l.Prior) + " before it"
 	}
@@ -238,7 +214,7 @@ func (x *explainer) limit(l client.ExplainLimit) string {
 }
 
 // history writes how long the history is, and how full the window.
-func (x *explainer) history(v client.ExplainView) {
+func (x *sheet) history(v client.ExplainView) {
 	h := v.History
 	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
 	if h.Runs > 1 {

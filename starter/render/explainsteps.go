@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 )
 
 // steps writes a line a step under a head, with what happened in it below.
-func (x *explainer) steps(v client.ExplainView) {
+func (x *sheet) steps(v client.ExplainView) {
 	if len(v.Steps) == 0 {
 		return
 	}
@@ -19,12 +20,11 @@ func (x *explainer) steps(v client.ExplainView) {
 		t.Rows = append(t.Rows, stepCells(s, v.StartedAt))
 	}
 	widths := t.widths(0)
-	plain := func(words ...string) string { return strings.Join(words, " ") }
-	writeRow(&x.b, t.Head, widths, x.theme.Faint)
+	writeRow(&x.Builder, t.Head, widths, x.theme.Faint)
 	for i, s := range v.Steps {
 		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
 			if i == keptEnds {
-				fmt.Fprintf(&x.b, "    %s\n", x.theme.Faint(more(hidden, "step")+"; --json has them all"))
+				fmt.Fprintf(x, "    %s\n", x.theme.Faint(more(hidden, "step")+"; --json has them all"))
 			}
 			continue
 		}
@@ -35,7 +35,7 @@ func (x *explainer) steps(v client.ExplainView) {
 		case s.Type != nil && *s.Type == domain.StepError:
 			paint = x.theme.Warn
 		}
-		writeRow(&x.b, t.Rows[i], widths, paint)
+		writeRow(&x.Builder, t.Rows[i], widths, paint)
 		x.within(s)
 	}
 }
@@ -75,42 +75,33 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 }
 
 // within writes what happened inside of a step.
-func (x *explainer) within(s client.ExplainStep) {
-	line := func(format string, args ...any) { fmt.Fprintf(&x.b, "        %s\n", fmt.Sprintf(format, args...)) }
+func (x *sheet) within(s client.ExplainStep) {
+	line := func(text string) { fmt.Fprintf(x, "        %s\n", text) }
 	if s.QueuedMilliseconds > 0 {
-		line("%s", x.theme.Faint("waited "+millis(s.QueuedMilliseconds)+" for its turn (rate limit)"))
+		line(x.theme.Faint("waited " + millis(s.QueuedMilliseconds) + " for its turn (rate limit)"))
 	}
 	for _, r := range s.Retries {
-		line("%s", x.theme.Warn(retryWords(r)))
+		line(x.theme.Warn(retryWords(r)))
 	}
 	for _, c := range s.Compactions {
-		line("%s", x.theme.Faint(compactionWords(c)))
+		line(x.theme.Faint(compactionWords(c)))
 	}
 	for i, tool := range s.Tools {
-		if i == shownTools && len(s.Tools) > shownTools+1 {
-			line("%s", more(len(s.Tools)-i, "call"))
-			x.troubled(s.Tools[i:], line)
-			break
+		folded := i >= shownTools && len(s.Tools) > shownTools+1
+		if folded && i == shownTools {
+			line(more(len(s.Tools)-i, "call"))
 		}
-		line("%s", x.toolLine(tool))
+		if !folded || tool.Error != nil { // what did not go well is told
+			line(x.toolLine(tool))
+		}
 	}
 	for _, e := range s.Errors {
-		line("%s", x.theme.Bad("error "+errorWords(e)))
+		line(x.theme.Bad("error " + errorWords(e)))
 	}
 }
 
-// troubled writes the calls that did not go well of those that are folded.
-func (x *explainer) troubled(tools []client.ExplainTool, line func(string, ...any)) {
-	for _, tool := range tools {
-		if tool.Error != nil {
-			line("%s", x.toolLine(tool))
-		}
-	}
-}
-
-func (x *explainer) toolLine(tool client.ExplainTool) string {
-	words := callWords(tool.Tool, tool.Arguments)
-	parts := []string{words}
+func (x *sheet) toolLine(tool client.ExplainTool) string {
+	parts := []string{callWords(tool.Tool, tool.Arguments)}
 	if tool.Milliseconds != nil {
 		parts = append(parts, millis(*tool.Milliseconds))
 	}
@@ -145,20 +136,15 @@ func compactionWords(c client.ExplainCompaction) string {
 }
 
 func errorWords(e domain.Error) string {
-	text := string(e.Kind)
-	if e.Code != "" {
-		text = string(e.Code)
-	}
-	return text + ": " + OneLine(e.Message)
+	return cmp.Or(string(e.Code), string(e.Kind)) + ": " + OneLine(e.Message)
 }
 
 func totalWords(v client.ExplainView) string {
 	t := v.Totals
 	parts := []string{grouped(int64(t.Steps))}
 	if u := t.Usage; u.TotalTokens > 0 {
-		text := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
-			grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
-		parts = append(parts, text)
+		parts = append(parts, fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
+			grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens)))
 	}
 	if t.CostNanoUSD == nil {
 		parts = append(parts, "cost unknown")

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -78,7 +79,7 @@ func (v *liveView) settle(l line) []string {
 		v.open = append(v.open, l)
 		return nil
 	case markDone, markFailed:
-		v.closeCall(l.call)
+		v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
 		sign := t.Good("✓")
 		if l.mark == markFailed {
 			sign = t.Bad("✗")
@@ -92,15 +93,6 @@ func (v *liveView) settle(l line) []string {
 		return []string{"", t.glyph(l.status) + " " + l.text}
 	}
 	return []string{l.text}
-}
-
-func (v *liveView) closeCall(call callKey) {
-	for i, l := range v.open {
-		if l.call == call {
-			v.open = append(v.open[:i:i], v.open[i+1:]...)
-			return
-		}
-	}
 }
 
 // going are the lines of what is under way now.
@@ -243,8 +235,6 @@ func (w *streamBuffer) follow(e client.Event) {
 		}
 	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
 		*w = streamBuffer{}
-	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventNotRun, client.EventHook, client.EventHookFailed,
-		client.EventSummary, client.EventNoWorker, client.EventRateLimited, client.EventWithheld,
-		client.EventTrouble, client.EventStopAsked, client.EventContinued, client.EventReconnecting, client.EventReconnected:
+	default:
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -147,35 +148,58 @@ func (o *Output) Note(text string) {
 // A Theme paints words. It uses the terminal's own sixteen colours, which are
 // legible on light and dark grounds alike.
 type Theme struct {
-	name  func(...string) string
-	Good  func(...string) string
-	Bad   func(...string) string
-	Warn  func(...string) string
-	Faint func(...string) string
-	Head  func(...string) string
+	name, Good, Bad, Warn, Faint, Head func(...string) string
 }
 
 func newTheme() Theme {
-	style := lipgloss.NewStyle
+	style := lipgloss.NewStyle()
 	return Theme{
-		name:  style().Foreground(lipgloss.Cyan).Render,
-		Good:  style().Foreground(lipgloss.Green).Render,
-		Bad:   style().Foreground(lipgloss.Red).Render,
-		Warn:  style().Foreground(lipgloss.Yellow).Render,
-		Faint: style().Faint(true).Render,
-		Head:  style().Bold(true).Render,
+		name:  style.Foreground(lipgloss.Cyan).Render,
+		Good:  style.Foreground(lipgloss.Green).Render,
+		Bad:   style.Foreground(lipgloss.Red).Render,
+		Warn:  style.Foreground(lipgloss.Yellow).Render,
+		Faint: style.Faint(true).Render,
+		Head:  style.Bold(true).Render,
 	}
 }
 
 // noTheme paints nothing.
 func noTheme() Theme {
-	plain := func(words ...string) string { return strings.Join(words, " ") }
 	return Theme{name: plain, Good: plain, Bad: plain, Warn: plain, Faint: plain, Head: plain}
 }
+
+func plain(words ...string) string { return strings.Join(words, " ") }
 
 // fact is a line of a name, which takes width columns, and a cleaned text.
 func (t Theme) fact(width int, name, text string) string {
 	return fmt.Sprintf("  %s %s\n", t.Faint(fmt.Sprintf("%-*s", width, name)), text)
+}
+
+// A sheet is facts for people, each under its name.
+type sheet struct {
+	strings.Builder
+	theme Theme
+	now   time.Time
+}
+
+// factWidth is how wide the names of facts are.
+const factWidth = 9
+
+// newSheet begins with whose facts they are.
+func newSheet(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *sheet {
+	x := &sheet{theme: t, now: now}
+	fmt.Fprintf(x, "%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)
+	return x
+}
+
+// fact writes lines under a name; those after the first have none.
+func (x *sheet) fact(name string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			x.WriteString(x.theme.fact(factWidth, name, text))
+			name = ""
+		}
+	}
 }
 
 // glyph is the sign of an execution's end.

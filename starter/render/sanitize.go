@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -13,24 +14,8 @@ import (
 // and tabs stay; every other control character, whatever changes the direction
 // of writing, and what is not UTF-8 is replaced by a visible character.
 func Clean(text string) string {
-	if !dirty(text) {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == '\r' && strings.HasPrefix(text[i+1:], "\n"):
-			// A line break as some systems write it: the \n that follows does.
-		case r == utf8.RuneError && size == 1:
-			b.WriteRune(utf8.RuneError)
-		default:
-			b.WriteRune(shown(r))
-		}
-		i += size
-	}
-	return b.String()
+	// A line break as some systems write it is one.
+	return strings.Map(shown, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
 // OneLine is clean for a place where there is only one line: line breaks and
@@ -39,18 +24,6 @@ func OneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(Clean(text), func(r rune) bool {
 		return r == '\n' || r == '\t' || r == ' '
 	}), " ")
-}
-
-func dirty(text string) bool {
-	for i, r := range text {
-		if shown(r) != r {
-			return true
-		}
-		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
-			return true
-		}
-	}
-	return false
 }
 
 // shown is the character that stands for r on a terminal: r itself where it
@@ -75,18 +48,12 @@ func harmful(r rune) bool {
 	switch {
 	case r >= 0x80 && r <= 0x9f: // C1: a terminal may take U+009B for ESC [
 		return true
-	case r == 0x061c, r == 0x200e, r == 0x200f: // marks of direction
-		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // overrides and isolates
-		return true
-	case r == 0x2028, r == 0x2029: // line and paragraph separators
-		return true
 	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotation
 		return true
 	case r >= 0xe0000 && r <= 0xe007f: // tags, which show as nothing
 		return true
 	}
-	return false
+	return unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
 }
 
 // whole cuts off a character that has not yet arrived completely.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,12 +10,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// factWidth is how wide the names of facts are.
-const factWidth = 9
-
 // StatusText is a status for people, each fact under its name.
 func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string {
-	var b strings.Builder
 	status := string(v.Status)
 	switch {
 	case v.Open && v.Status.Terminal():
@@ -22,42 +19,37 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	case v.Paused:
 		status += ", paused"
 	}
-	fmt.Fprintf(&b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.Head(OneLine(id)), v.Number, status)
-	fact := func(name, text string) {
-		if text != "" {
-			b.WriteString(t.fact(factWidth, name, text))
-		}
-	}
-	fact("doing", doing(v, now))
-	fact("why", why(v))
-	fact("steps", grouped(int64(v.StepCount)))
-	fact("model", OneLine(v.Model))
-	fact("usage", usageText(v.Usage))
-	fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
-	fact("budget", Budget(v.Budget, v.BudgetLeft))
+	x := newSheet(t, now, id, v.Number, v.Status, status)
+	x.fact("doing", doing(v, now))
+	x.fact("why", why(v))
+	x.fact("steps", grouped(int64(v.StepCount)))
+	x.fact("model", OneLine(v.Model))
+	x.fact("usage", usageText(v.Usage))
+	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
+	x.fact("budget", Budget(v.Budget, v.BudgetLeft))
 	if !v.Origin.IsZero() {
-		fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
+		x.fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
 	}
-	fact("context", contextText(v.Context, v.Window))
+	x.fact("context", contextText(v.Context, v.Window))
 	for _, signal := range v.StopSignals {
-		fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
+		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
 	}
 	for _, approval := range v.PendingApprovals {
-		fact("approval", OneLine(approval))
+		x.fact("approval", OneLine(approval))
 	}
 	for _, question := range v.PendingQuestions {
-		fact("question", OneLine(question))
+		x.fact("question", OneLine(question))
 	}
 	if v.History.Events > 0 {
 		history := fmt.Sprintf("%s, %s", Counted(v.History.Events, "event"), size(v.History.Bytes))
 		if v.History.Runs > 1 {
 			history += ", run " + grouped(int64(v.History.Runs))
 		}
-		fact("history", history)
+		x.fact("history", history)
 	}
-	fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
-	fact("told by", source(v.Source))
-	return b.String()
+	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
+	x.fact("told by", source(v.Source))
+	return x.String()
 }
 
 func doing(v contract.StatusView, now time.Time) string {
@@ -140,28 +132,23 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 	switch rule.Unit {
 	case domain.UnitTime:
 		return "until " + limitNumber(total)
-	case domain.UnitSteps, domain.UnitTokens, domain.UnitCalls:
-		return Counted(total.Int(), rule.Noun)
 	case domain.UnitNanoUSD, domain.UnitMilliseconds:
+		return limitNumber(total)
+	default:
+		return Counted(total.Int(), rule.Noun)
 	}
-	return limitNumber(total)
 }
 
 // source says who told a status.
 func source(s contract.StatusSource) string {
-	switch s {
-	case contract.FromWorkflow:
-		return "the workflow"
-	case contract.FromHeartbeat:
-		return "the heartbeat of what is under way; no worker answers"
-	case contract.FromHistory:
-		return "the history; no worker answers"
-	case contract.FromMemo:
-		return "what was noted at the end; no worker answers"
-	case contract.FromServer:
-		return "the server, which ended it"
+	words := map[contract.StatusSource]string{
+		contract.FromWorkflow:  "the workflow",
+		contract.FromHeartbeat: "the heartbeat of what is under way; no worker answers",
+		contract.FromHistory:   "the history; no worker answers",
+		contract.FromMemo:      "what was noted at the end; no worker answers",
+		contract.FromServer:    "the server, which ended it",
 	}
-	return string(s)
+	return cmp.Or(words[s], string(s))
 }
 
 // A StatusJSON is a status with all its keys: what is absent is null or empty,

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -123,11 +124,10 @@ func (s *story) tell(e client.Event) []line {
 		return []line{s.ended(e)}
 	case client.EventText, client.EventReasoning:
 		return nil // each view shows in its own way what arrives
-	case client.EventNotRun, client.EventHook, client.EventHookFailed, client.EventSummary, client.EventWithdrawn, client.EventWithheld,
-		client.EventRetry, client.EventNoWorker, client.EventRateLimited, client.EventTrouble, client.EventStopAsked, client.EventContinued,
-		client.EventReconnecting, client.EventReconnected, client.EventClosed:
+	default:
+		m, text := notice(e)
+		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
 	}
-	return []line{{mark: noticeMark(e.Type), step: e.Step, text: OneLine(notice(e))}}
 }
 
 func (s *story) answered(e client.Event) []line {
@@ -212,68 +212,51 @@ func callWords(tool, arguments string) string {
 	return strings.TrimSpace(OneLine(tool) + " " + shortened(OneLine(arguments), maxWords))
 }
 
-func noticeMark(t client.EventType) mark {
-	switch t {
-	case client.EventContinued, client.EventReconnected, client.EventClosed, client.EventHook, client.EventSummary,
-		client.EventWithdrawn, client.EventWithheld, client.EventRateLimited:
-		return markNotice
-	default:
-		return markWarning
-	}
-}
-
 // notice is an event that is told in one sentence.
-func notice(e client.Event) string {
+func notice(e client.Event) (mark, string) {
 	reason := ""
 	if e.Reason != "" {
 		reason = ": " + OneLine(e.Reason)
 	}
+	hook := fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
 	switch e.Type {
 	case client.EventRetry:
-		what := "the inference"
-		if e.Tool != "" {
-			what = OneLine(e.Tool)
-		}
-		return fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
+		what := cmp.Or(OneLine(e.Tool), "the inference")
+		return markWarning, fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
 	case client.EventNotRun:
-		return notRun(e)
+		return markWarning, notRun(e)
 	case client.EventHook:
-		return hookWords(e)
+		return markNotice, hook
 	case client.EventHookFailed:
-		words := hookWords(e) + " failed"
 		if e.Error != nil {
-			words += ": " + OneLine(e.Error.Message)
+			return markWarning, hook + " failed: " + OneLine(e.Error.Message)
 		}
-		return words
+		return markWarning, hook + " failed"
 	case client.EventWithdrawn:
-		return fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
+		return markNotice, fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
 	case client.EventWithheld:
-		return fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook))
+		return markNotice, fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook))
 	case client.EventSummary:
-		return "making the conversation shorter"
+		return markNotice, "making the conversation shorter"
 	case client.EventNoWorker:
-		return "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
+		return markWarning, "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
 	case client.EventRateLimited:
-		return "the model has a rate limit; the inference has to wait for its turn" + reason
+		return markNotice, "the model has a rate limit; the inference has to wait for its turn" + reason
 	case client.EventTrouble:
-		return "a worker cannot carry this on, and tries again" + reason
+		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case client.EventStopAsked:
-		return fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
+		return markWarning, fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
 	case client.EventContinued:
-		return "the history goes on in a new run"
+		return markNotice, "the history goes on in a new run"
 	case client.EventReconnecting:
-		return "the server is away; reconnecting" + reason
+		return markWarning, "the server is away; reconnecting" + reason
 	case client.EventReconnected:
-		return "the server is back"
+		return markNotice, "the server is back"
 	case client.EventClosed:
-		return "the session was closed"
+		return markNotice, "the session was closed"
 	default:
-		return OneLine(string(e.Type)) + reason
+		return markWarning, OneLine(string(e.Type)) + reason
 	}
-}
-
-func hookWords(e client.Event) string {
-	return fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
 }
 
 // notRun says that a call was not run, and why. The reason, which the model got

@@ -25,7 +25,7 @@ func (t Table) Render(out *Output) string {
 	var b strings.Builder
 	writeRow(&b, t.Head, widths, out.Theme.Faint)
 	for _, row := range t.Rows {
-		writeRow(&b, row, widths, func(words ...string) string { return strings.Join(words, " ") })
+		writeRow(&b, row, widths, plain)
 	}
 	return b.String()
 }

@@ -24,23 +24,21 @@ func NewView(out *Output, id, ui string) View {
 	return &plainView{out: out, story: s}
 }
 
+// A ViewFunc shows events, and has nothing to take back.
+type ViewFunc func(client.Event)
+
+// Show shows an event.
+func (f ViewFunc) Show(e client.Event) { f(e) }
+
+// Close has nothing to take back.
+func (ViewFunc) Close() {}
+
 // Blind shows nothing.
-type Blind struct{}
+func Blind() View { return ViewFunc(func(client.Event) {}) }
 
-// Show shows nothing.
-func (Blind) Show(client.Event) {}
-
-// Close has nothing to take back.
-func (Blind) Close() {}
-
-// JSONView writes each event as a line of JSON.
-type JSONView struct{ Out *Output }
-
-// Show writes an event. That it could not is told by the output.
-func (v JSONView) Show(e client.Event) { _ = v.Out.JSON(e) }
-
-// Close has nothing to take back.
-func (JSONView) Close() {}
+// JSONView writes each event as a line of JSON. That it could not is told by the
+// output.
+func JSONView(out *Output) View { return ViewFunc(func(e client.Event) { _ = out.JSON(e) }) }
 
 // plainView writes lines that also make sense in a file, each with its step.
 // What the model writes comes by the line as it arrives, and what it thinks not
