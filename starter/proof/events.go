@@ -1,9 +1,9 @@
 package proof
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"everstep/domain"
 )
@@ -65,67 +65,30 @@ type story struct {
 func (s story) of(events []domain.Event) []string {
 	var lines, ends []string
 	for _, event := range events {
-		line := fmt.Sprintf("%s step %d %s", event.Type(), event.Head().Step, s.reason(event))
-		if completed, ok := event.(domain.ToolCallCompleted); ok {
-			at := s.calls[completed.ToolExecutionID]
-			ends = append(ends, fmt.Sprintf("%05d/%03d %s", at.step, at.position, line))
-			continue
+		switch e := event.(type) {
+		case domain.ToolCallStarted:
+			lines = append(lines, told(e)+fmt.Sprint(s.calls[e.ToolExecutionID]))
+		case domain.ToolCallBlocked:
+			lines = append(lines, told(e)+fmt.Sprint(s.calls[e.ToolExecutionID]))
+		case domain.ToolCallCompleted:
+			at := s.calls[e.ToolExecutionID]
+			if s.unknown[at] {
+				e.Kind, e.Code = "", ""
+			}
+			ends = append(ends, fmt.Sprintf("%05d/%03d %s", at.step, at.position, told(e)))
+		case domain.AgentStepCompleted:
+			for at := range s.unknown {
+				if at.step == e.Step { // it makes it another type of step
+					e.StepType, e.Errors = "", 0
+				}
+			}
+			lines = append(lines, told(e))
+		default:
+			lines = append(lines, told(e))
 		}
-		lines = append(lines, strings.TrimSpace(line))
 	}
 	slices.Sort(ends)
 	return append(lines, ends...)
-}
-
-func (s story) reason(event domain.Event) string {
-	switch e := event.(type) {
-	case domain.AgentExecutionStarted:
-		return fmt.Sprintf("number %d, goes on: %t", e.Number, !e.Origin.IsZero())
-	case domain.InferenceRequestStarted:
-		return fmt.Sprintf("summary: %t", e.Summary)
-	case domain.InferenceResponseReceived:
-		return fmt.Sprintf("%s, %d calls %s", e.FinishReason, e.ToolCalls, e.Code)
-	case domain.ToolCallStarted:
-		return fmt.Sprintf("%s %v", e.Tool, s.calls[e.ToolExecutionID])
-	case domain.ToolCallCompleted:
-		if s.unknown[s.calls[e.ToolExecutionID]] {
-			return e.Tool
-		}
-		return fmt.Sprintf("%s %s", e.Tool, e.Code)
-	case domain.ToolCallBlocked:
-		return fmt.Sprintf("%s %v %s by %s", e.Tool, s.calls[e.ToolExecutionID], e.Code, e.Source)
-	case domain.AgentStepCompleted:
-		if s.unsure(e.Step) {
-			return fmt.Sprintf("%s, %d calls", e.FinishReason, e.ToolCalls)
-		}
-		return fmt.Sprintf("%s %s, %d calls, %d errors", e.StepType, e.FinishReason, e.ToolCalls, e.Errors)
-	case domain.ContinuationEvaluated:
-		return fmt.Sprintf("stops: %t %s, %d overridden", e.Stops, e.Reason, e.Overridden)
-	case domain.StopSignalReceived:
-		return fmt.Sprintf("%s by %s", e.Reason, e.Source)
-	case domain.AgentExecutionStopped:
-		return fmt.Sprintf("%s by %s", e.Reason, e.Source)
-	case domain.AgentExecutionCompleted:
-		return fmt.Sprintf("%s %s, %d steps", e.Status, e.StopReason, e.Steps)
-	case domain.AgentExecutionFailed:
-		return fmt.Sprintf("%s %s by %s, %d steps", e.StopReason, e.Code, e.Source, e.Steps)
-	case domain.SubagentSpawning:
-		return e.Subagent
-	case domain.SubagentCompleted:
-		return fmt.Sprintf("%s %s", e.Subagent, e.Status)
-	}
-	return ""
-}
-
-// unsure reports whether a call of the step is unknown, which makes it another
-// type of step.
-func (s story) unsure(step int) bool {
-	for at := range s.unknown {
-		if at.step == step {
-			return true
-		}
-	}
-	return false
 }
 
 func firstDifference(mine, theirs []string) string {
@@ -140,4 +103,26 @@ func firstDifference(mine, theirs []string) string {
 		}
 	}
 	return ""
+}
+
+// told is an event without what differs from run to run.
+func told(event domain.Event) string {
+	fields := make(map[string]any)
+	text, err := json.Marshal(domain.RecordedEvent{Event: event})
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	for _, key := range []string{
+		"sequence", "time", "agent_id", "parent_agent_id", "execution_id", "step_id", "tool_execution_id", "child_agent_id",
+		"attempts", "usage", "cost_nano_usd", "duration_ms",
+	} {
+		delete(fields, key)
+	}
+	if fields["origin"] != nil {
+		fields["origin"] = "another"
+	}
+	return fmt.Sprint(fields)
 }
