@@ -182,10 +182,7 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 // noteTools says of tools that are none of ours and look like one what was most
 // likely meant. It is no problem: a worker may have tools of its own.
 func (p *program) noteTools(path string, tools []string) {
-	var builtin []string
-	for _, spec := range local.BuiltinTools() {
-		builtin = append(builtin, spec.Name)
-	}
+	builtin := local.BuiltinNames()
 	for _, tool := range tools {
 		if slices.Contains(builtin, tool) {
 			continue

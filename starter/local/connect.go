@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,11 +90,8 @@ func (m *Machine) ConnectTo(ctx context.Context, id string) (*Server, error) {
 	if !errors.Is(err, errNoServer) {
 		return s, err
 	}
-	file := m.stateFile()
-	if file == "" {
-		file, _ = devserver.DefaultStateFile() // without one there is nothing to say
-	}
-	if _, missing := os.Stat(file); file == "" || missing != nil {
+	file, _ := m.knownStateFile() // without one there is nothing to say
+	if _, missing := os.Stat(file); missing != nil {
 		return nil, err
 	}
 	return nil, &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
@@ -108,12 +106,8 @@ func (m *Machine) DialDev(ctx context.Context, s devserver.Server, taskQueue str
 
 // dial connects to a server; local says that it is ours.
 func (m *Machine) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*Server, error) {
-	if connection.Address == "" {
-		connection.Address = sdk.DefaultHostPort
-	}
-	if connection.Namespace == "" {
-		connection.Namespace = sdk.DefaultNamespace
-	}
+	connection.Address = cmp.Or(connection.Address, sdk.DefaultHostPort)
+	connection.Namespace = cmp.Or(connection.Namespace, sdk.DefaultNamespace)
 	queue, err := m.Env.taskQueue(taskQueue)
 	if err != nil {
 		return nil, err
@@ -122,10 +116,7 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	s := &Server{
-		Temporal: temporal, address: connection.Address, namespace: connection.Namespace,
-		taskQueue: queue, local: local,
-	}
+	s := &Server{Temporal: temporal, address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
 	s.Agents, err = Client(temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
 	return s, err
 }

@@ -8,7 +8,7 @@
 //
 // Its one rule: nothing that is started here outlives the process that wanted it,
 // however that ends; what agents did is in the dev server's state file. All that
-// the commands read of the environment is in environment.go.
+// the commands read of the environment is in machine.go.
 //
 // Start reading with stack.go.
 package local

@@ -1,15 +1,20 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"everstep/domain/contract"
+	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
 )
@@ -53,6 +58,14 @@ func (m *Machine) Configured() (host.Connection, error) {
 // stateFile is the state file of the dev server; empty is the default one.
 func (m *Machine) stateFile() string { return m.Env.or(m.State, VariableState) }
 
+// knownStateFile is the state file of the dev server, also where it is the default.
+func (m *Machine) knownStateFile() (string, error) {
+	if file := m.stateFile(); file != "" {
+		return file, nil
+	}
+	return devserver.DefaultStateFile()
+}
+
 // Folder is the root of the file tools, absolute.
 func (m *Machine) Folder(flag string) (string, error) {
 	dir, named := m.Env.or(flag, VariableDir), "dir"
@@ -61,25 +74,22 @@ func (m *Machine) Folder(flag string) (string, error) {
 	}
 	dir, err := filepath.Abs(dir) // nothing is the current one
 	if err != nil {
-		return "", invalid(fmt.Sprintf("%s: %s; name another folder", named, err))
+		return "", invalid("%s: %s; name another folder", named, err)
 	}
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):
-		return "", invalid(fmt.Sprintf("%s: there is no folder %s; name one that exists", named, dir))
+		return "", invalid("%s: there is no folder %s; name one that exists", named, dir)
 	case err != nil:
-		return "", invalid(fmt.Sprintf("%s: %s; name another folder", named, err))
+		return "", invalid("%s: %s; name another folder", named, err)
 	case !info.IsDir():
-		return "", invalid(fmt.Sprintf("%s: %s is not a folder; name one", named, dir))
+		return "", invalid("%s: %s is not a folder; name one", named, dir)
 	}
 	return dir, nil
 }
 
 // storage is where workers of ours keep parts of long conversations.
 func (m *Machine) storage(stateFile string) string {
-	if named := m.Env.Value(variableStorage); named != "" {
-		return named
-	}
-	return devserver.StorageDir(stateFile)
+	return cmp.Or(m.Env.Value(variableStorage), devserver.StorageDir(stateFile))
 }
 
 // restartDelay is between two tries to bring a part of the stack back.
@@ -96,4 +106,97 @@ func (m *Machine) ownStack(f Flags) (server, worker bool, err error) {
 	queue, err := m.Env.taskQueue(f.TaskQueue)
 	own := err == nil && !connection.Configured
 	return own, own && queue == contract.DefaultTaskQueue, err
+}
+
+// What follows is all that the commands read of the environment, and all they hand
+// on of it. What names a Temporal server (TEMPORAL_…) and what configures a
+// worker is read by worker/host.
+const (
+	// VariableModel is the model of commands that get no --model.
+	VariableModel = "EVERSTEP_MODEL"
+	// VariableState is the state file of the dev server.
+	VariableState = "EVERSTEP_STATE"
+	// VariableTemporal is the temporal CLI to use as dev server.
+	VariableTemporal = "EVERSTEP_TEMPORAL"
+	// VariableTaskQueue is where new agents look for workers.
+	VariableTaskQueue = "EVERSTEP_TASK_QUEUE"
+	// VariableDir is the root of the file tools.
+	VariableDir = "EVERSTEP_DIR"
+	// variableStorage is where workers keep parts of long conversations.
+	variableStorage = "EVERSTEP_STORAGE"
+	// VariablePrices is a worker's file of prices.
+	VariablePrices = "EVERSTEP_PRICES"
+	// VariableAddress is Temporal's own.
+	VariableAddress = "TEMPORAL_ADDRESS"
+
+	VariableNoColor = "NO_COLOR"
+	variableColumns = "COLUMNS"
+)
+
+// An Environment is where variables are read from.
+type Environment struct{ host.Environment }
+
+// Value is a variable; an empty one counts as none.
+func (e Environment) Value(name string) string {
+	value, _ := e.LookupEnv(name)
+	return value
+}
+
+// or is what a flag said, else the variable.
+func (e Environment) or(flag, name string) string {
+	return cmp.Or(flag, e.Value(name))
+}
+
+func (e Environment) taskQueue(flag string) (string, error) {
+	queue := e.or(flag, VariableTaskQueue)
+	if queue == "" {
+		return contract.DefaultTaskQueue, nil
+	}
+	if err := host.CheckName(queue); err != nil {
+		return "", invalid("--task-queue (%s): %s", VariableTaskQueue, err)
+	}
+	return queue, nil
+}
+
+// Columns is the width that the user asked for, zero where there is none.
+func (e Environment) Columns() int {
+	columns, _ := strconv.Atoi(e.Value(variableColumns)) // what is no number is none
+	return columns
+}
+
+// file is the file that a variable names, absolute: a worker may work in
+// another directory.
+func (e Environment) file(name string) string {
+	file := e.Value(name)
+	if file == "" {
+		return ""
+	}
+	if absolute, err := filepath.Abs(file); err == nil {
+		return absolute
+	}
+	return file
+}
+
+// forWorker is what a worker for a dev server of ours gets: without what names
+// another server, and without what its flags say.
+func (e Environment) forWorker() []string {
+	keyFiles := host.KeyFileVariables()
+	var kept []string
+	for _, entry := range e.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		switch {
+		case strings.HasPrefix(name, "TEMPORAL_"):
+		case name == VariableTaskQueue || name == VariableDir || name == variableStorage:
+		case name == VariablePrices || slices.Contains(keyFiles, name):
+			kept = append(kept, name+"="+e.file(name))
+		default:
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// invalid is the error of flags and variables that are wrong.
+func invalid(format string, args ...any) error {
+	return &client.Error{Class: client.Invalid, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -22,13 +23,7 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	if err != nil || !own || d.Model.Provider == "" {
 		return err
 	}
-	if err := checkModel(ctx, d.Model); err != nil {
-		return err
-	}
-	if err := checkTools(d.Tools); err != nil {
-		return err
-	}
-	return checkOwnWorker(d)
+	return cmp.Or(checkModel(ctx, d.Model), checkTools(d.Tools), checkOwnWorker(d))
 }
 
 // checkWorker says what is wrong with the variables that configure the worker
@@ -70,22 +65,28 @@ func BuiltinTools() []domain.ToolSpec {
 	return specs
 }
 
+// BuiltinNames are the names of [BuiltinTools].
+func BuiltinNames() []string {
+	var names []string
+	for _, spec := range BuiltinTools() {
+		names = append(names, spec.Name)
+	}
+	return names
+}
+
 // checkTools says at once what a worker of this program would say of tools.
 func checkTools(tools []string) error {
-	var known []string
-	for _, spec := range BuiltinTools() {
-		known = append(known, spec.Name)
-	}
+	known := BuiltinNames()
 	for _, name := range tools {
 		if slices.Contains(known, name) {
 			continue
 		}
 		short := domain.Shorten(name, 100)
 		if near, ok := spelling.Nearest(name, known); ok {
-			return invalid(fmt.Sprintf("tool: there is no %q; did you mean %s?", short, near))
+			return invalid("tool: there is no %q; did you mean %s?", short, near)
 		}
-		return invalid(fmt.Sprintf("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",
-			short, strings.Join(known, ", ")))
+		return invalid("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",
+			short, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -95,10 +96,10 @@ func checkTools(tools []string) error {
 func checkOwnWorker(d domain.Definition) error {
 	const elsewhere = "; run a worker of your own that has it, and name its --task-queue"
 	if len(d.Hooks) > 0 {
-		return invalid(fmt.Sprintf("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere))
+		return invalid("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere)
 	}
 	if !d.Compiler.Builtin() {
-		return invalid(fmt.Sprintf("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere))
+		return invalid("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere)
 	}
 	return nil
 }
@@ -111,12 +112,12 @@ const ModelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5
 func ReadModel(named, text string) (domain.LLMConfig, error) {
 	provider, model, ok := strings.Cut(text, "/")
 	if !ok || provider == "" || model == "" {
-		return domain.LLMConfig{}, invalid(fmt.Sprintf("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm))
+		return domain.LLMConfig{}, invalid("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm)
 	}
 	if provider == scripted.Name {
 		path, err := filepath.Abs(model)
 		if err != nil {
-			return domain.LLMConfig{}, invalid(fmt.Sprintf("%s: %q: %s; give the script's full path", named, model, err))
+			return domain.LLMConfig{}, invalid("%s: %q: %s; give the script's full path", named, model, err)
 		}
 		model = path
 	}
@@ -128,7 +129,7 @@ func ReadModel(named, text string) (domain.LLMConfig, error) {
 func checkModel(ctx context.Context, model domain.LLMConfig) error {
 	if model.Provider == scripted.Name {
 		if err := scripted.New().Check(ctx, model); err != nil {
-			return invalid("model: " + err.Error())
+			return invalid("model: %s", err)
 		}
 		return nil
 	}

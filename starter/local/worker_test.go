@@ -88,7 +88,7 @@ func TestKeeperStartsAnotherWorker(t *testing.T) {
 	spec, said := part(t, "serve")
 	k, told := keep(t, spec)
 	saidSoon(t, said, "serves")
-	require.Eventually(t, k.Serving, testPatience, time.Millisecond)
+	require.Eventually(t, k.serving.Load, testPatience, time.Millisecond)
 	var pid int
 	_, err := fmt.Sscanf(said.String(), "process %d serves", &pid)
 	require.NoError(t, err)
@@ -142,10 +142,10 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 	spec.Dir = "/elsewhere"
 	k, told := keep(t, spec)
 	require.Contains(t, told.String(), "file tools work in /d")
-	require.False(t, k.Serving())
+	require.False(t, k.serving.Load())
 	require.NoError(t, lock.Close())
 	saidSoon(t, told, "this command runs one now, in /elsewhere")
-	require.Eventually(t, k.Serving, testPatience, time.Millisecond)
+	require.Eventually(t, k.serving.Load, testPatience, time.Millisecond)
 	_, other, err = takeQueue(spec)
 	require.ErrorIs(t, err, process.ErrLocked)
 	require.Equal(t, "/elsewhere", other.Dir)
