@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-
-	"everstep/starter/local"
-
 	_ "embed"
 	"fmt"
 	"os"
@@ -19,6 +16,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -56,6 +54,7 @@ type demo struct {
 	lease   *local.LeaseKeeper
 	server  *local.Server
 	scratch string
+	script  string
 	spec    local.WorkerSpec
 	worker  *local.WorkerProcess
 	agent   client.Execution
@@ -108,39 +107,23 @@ func (d *demo) bringUp(ctx context.Context) error {
 	if d.scratch, err = os.MkdirTemp("", "everstep-demo-"); err != nil {
 		return fmt.Errorf("make a folder for the script: %w", err)
 	}
-	if err := os.WriteFile(d.script(), demoScript, 0o600); err != nil {
+	d.script = filepath.Join(d.scratch, "demo.yaml")
+	if err := os.WriteFile(d.script, demoScript, 0o600); err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
 	if d.spec, err = p.machine.WorkerSpec(up, queue, d.dir); err != nil {
 		return err
 	}
-	d.worker, err = local.StartWorker(d.spec)
-	if err != nil {
+	if d.worker, err = local.StartWorker(d.spec); err != nil {
 		return fmt.Errorf("worker: cannot be started: %w", err)
 	}
 	d.say("a worker runs as process %d, in %s", d.worker.PID(), d.dir)
 	return nil
 }
 
-func (d *demo) script() string { return filepath.Join(d.scratch, "demo.yaml") }
-
 // demoPrompt is what the agent is asked.
 func demoPrompt(dir string) string {
 	return fmt.Sprintf("Look through the files in the folder %s and report what is there.", render.OneLine(filepath.Base(dir)))
-}
-
-// start starts the agent.
-func (d *demo) start(ctx context.Context) error {
-	var err error
-	d.agent, err = d.server.Agents.Start(ctx, client.Start{
-		Prompt: demoPrompt(d.dir),
-		Definition: domain.Definition{
-			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script()},
-			SystemPrompt: "You look through folders and report what you find. You read and change nothing.",
-			Tools:        []string{"list_files", "read_file", "search_files"},
-		},
-	})
-	return err
 }
 
 // say tells what the demo itself does.
@@ -213,7 +196,16 @@ type demoKill struct {
 // run starts the agent, follows it, kills its worker on the way, and returns
 // what came of it.
 func (d *demo) run(ctx context.Context) (demoReport, error) {
-	if err := d.start(ctx); err != nil {
+	var err error
+	d.agent, err = d.server.Agents.Start(ctx, client.Start{
+		Prompt: demoPrompt(d.dir),
+		Definition: domain.Definition{
+			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script},
+			SystemPrompt: "You look through folders and report what you find. You read and change nothing.",
+			Tools:        []string{"list_files", "read_file", "search_files"},
+		},
+	})
+	if err != nil {
 		return demoReport{}, err
 	}
 	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.server.UI(d.agent.ID, d.agent.RunID), StateFile: d.lease.Server().StateFile}
@@ -228,8 +220,9 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 			return told, causeOf(ctx, err)
 		}
 		v.Show(event)
-		told.Killed.noteRecovery(d, event)
-		if d.killsNow(event, &told.Killed) {
+		if told.Killed.PID != 0 {
+			d.noteRecovery(&told.Killed, event)
+		} else if told.Killed.falls(event) {
 			expected()
 			if err := d.replaceWorker(&told.Killed); err != nil {
 				return told, err
@@ -277,31 +270,32 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// killsNow reports whether the agent is in the middle of the step: the
-// model's answer comes in, or at the latest its tools are at work.
-func (d *demo) killsNow(e client.Event, k *demoKill) bool {
-	if k.PID != 0 {
-		return false
-	}
-	k.count(e)
-	if e.Step < demoKillStep {
-		return false
-	}
+// falls counts what is done before the kill, and reports whether the agent is in
+// the middle of its step: the model's answer comes in, or at the latest its tools
+// are at work.
+func (k *demoKill) falls(e client.Event) bool {
 	switch e.Type {
-	case client.EventText:
-		k.During, k.Requests = "while the model was answering", 1
-	case client.EventTool:
-		k.During = "while a tool was at work"
+	case client.EventStep:
+		k.StepsKept = e.Step - 1
+	case client.EventToolDone:
+		k.CallsKept++
+	case client.EventText, client.EventTool:
+		if e.Step < demoKillStep {
+			return false
+		}
+		k.Step, k.During = e.Step, "while a tool was at work"
+		if e.Type == client.EventText {
+			k.During, k.Requests = "while the model was answering", 1
+		}
+		return true
 	default:
-		return false
 	}
-	k.PID, k.Step = d.worker.PID(), e.Step
-	return true
+	return false
 }
 
 // replaceWorker kills the worker and starts another.
 func (d *demo) replaceWorker(k *demoKill) error {
-	k.at = time.Now()
+	k.PID, k.at = d.worker.PID(), time.Now()
 	d.worker.Kill()
 	if p := d.program; !p.flags.quiet {
 		p.err.Note(p.err.Theme.Bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During)))
@@ -315,26 +309,14 @@ func (d *demo) replaceWorker(k *demoKill) error {
 	return nil
 }
 
-// count notes what is done before the kill.
-func (k *demoKill) count(e client.Event) {
-	switch e.Type {
-	case client.EventStep:
-		k.StepsKept = e.Step - 1
-	case client.EventToolDone:
-		k.CallsKept++
-	default:
-	}
-}
-
 // noteRecovery notes the first thing that can only be the second worker's.
-func (k *demoKill) noteRecovery(d *demo, e client.Event) {
-	if k.PID == 0 || k.wentOn {
-		return
-	}
+func (d *demo) noteRecovery(k *demoKill, e client.Event) {
 	switch e.Type {
 	case client.EventWithdrawn, client.EventAnswered, client.EventTool, client.EventToolDone, client.EventStep:
-		k.wentOn, k.Seconds = true, inSeconds(time.Since(k.at))
-		d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
+		if !k.wentOn {
+			k.wentOn, k.Seconds = true, inSeconds(time.Since(k.at))
+			d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
+		}
 	default:
 	}
 }
@@ -347,24 +329,21 @@ func (d *demo) summarize(r demoReport) {
 	if p.flags.quiet {
 		return
 	}
+	repeated := "the one model request that was under way"
+	if k.Requests == 0 {
+		repeated = "the tool call under way, which may be repeated"
+	}
 	t := p.err.Theme
 	p.err.Printf("\n%s\n", t.Head("What you saw"))
 	p.err.Facts(12, [][2]string{
 		{"killed", fmt.Sprintf("worker process %d, with SIGKILL, in step %d, %s", k.PID, k.Step, k.During)},
 		{"went on", fmt.Sprintf("at step %d, with worker process %d, %.1f s after the kill", k.Step, k.TookOver, k.Seconds)},
 		{"not repeated", fmt.Sprintf("%s with %s: recorded, so they stand", render.Counted(int64(k.StepsKept), "completed step"), render.Counted(int64(k.CallsKept), "tool call"))},
-		{"repeated", repeated(k)},
+		{"repeated", repeated},
 		{"took", fmt.Sprintf("%.1f s in all for %s, once the server was up", r.Seconds, render.Counted(int64(r.Steps), "step"))},
 		{"look at it", r.UIURL},
 	})
 	if d.lease.Server().Started {
 		p.err.Printf("  %s\n", t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev"))))
 	}
-}
-
-func repeated(k demoKill) string {
-	if k.Requests == 0 {
-		return "the tool call under way, which may be repeated"
-	}
-	return "the one model request that was under way"
 }

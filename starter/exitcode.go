@@ -50,58 +50,38 @@ func exitCode(err error) int {
 		return e.code
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
-		return classExitCode(e.Class)
+		switch e.Class {
+		case client.Invalid:
+			return exitUsage
+		case client.NotFound:
+			return exitNotFound
+		case client.Unreachable:
+			return exitUnreachable
+		case client.Refused:
+			return exitRefused
+		case client.Cancelled:
+			return exitDetached
+		case client.Gone, client.Failed:
+			return exitOther
+		}
 	}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
-		return kindExitCode(e.Kind)
+		switch e.Kind {
+		case domain.Invalid, domain.TooLarge:
+			return exitUsage
+		case domain.Unavailable, domain.Throttled:
+			return exitUnreachable
+		case domain.Denied:
+			return exitRefused
+		case domain.Internal:
+			return exitOther
+		}
 	}
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, context.Canceled):
 		return exitDetached
-	}
-	return exitOther
-}
-
-func classExitCode(class client.Class) int {
-	switch class {
-	case client.Invalid:
-		return exitUsage
-	case client.NotFound:
-		return exitNotFound
-	case client.Unreachable:
-		return exitUnreachable
-	case client.Refused:
-		return exitRefused
-	case client.Cancelled:
-		return exitDetached
-	case client.Gone, client.Failed:
-	}
-	return exitOther
-}
-
-func kindExitCode(kind domain.Kind) int {
-	switch kind {
-	case domain.Invalid, domain.TooLarge:
-		return exitUsage
-	case domain.Unavailable, domain.Throttled:
-		return exitUnreachable
-	case domain.Denied:
-		return exitRefused
-	case domain.Internal:
-	}
-	return exitOther
-}
-
-// statusExitCode is the exit code of a command that waited for an execution's end.
-func statusExitCode(status domain.ExecutionStatus) int {
-	switch status {
-	case domain.StatusCompleted:
-		return exitDone
-	case domain.StatusStopped:
-		return exitStopped
-	case domain.StatusFailed, domain.StatusPending, domain.StatusInProgress:
 	}
 	return exitOther
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,8 +96,10 @@ func completeHelp(command *cobra.Command, args []string, prefix string) ([]strin
 		}
 	}
 	if above, rest, err := command.Root().Find(args); err == nil && len(rest) == 0 {
-		for _, below := range slices.DeleteFunc(slices.Clone(above.Commands()), func(c *cobra.Command) bool { return c.Hidden }) {
-			offer(below.Name(), below.Short)
+		for _, below := range above.Commands() {
+			if !below.Hidden {
+				offer(below.Name(), below.Short)
+			}
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp

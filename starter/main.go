@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/starter/local"
@@ -49,8 +48,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	ctx, stop := p.interrupts(ctx)
 	defer stop()
 	command, err := root.ExecuteContextC(ctx)
-	if _, told := errors.AsType[*exitError](err); err != nil && !told {
-		err = commandLineError(root, command, err, args)
+	// Cobra itself makes errors of the program as a whole alone.
+	if _, told := errors.AsType[*exitError](err); err != nil && !told && command == root && !errors.Is(err, context.Canceled) {
+		err = unknownCommand(root, args)
 	}
 	if err == nil {
 		err = p.out.Complete()
@@ -79,13 +79,4 @@ func sharedArguments(args []string) []string {
 		}
 	}
 	return shared
-}
-
-// commandLineError gives the errors that cobra itself makes a text of ours. Those
-// of commands stay as they are.
-func commandLineError(root, command *cobra.Command, err error, args []string) error {
-	if command != root || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return unknownCommand(root, args)
 }

@@ -43,26 +43,20 @@ type program struct {
 }
 
 // sharedFlags are those that every command takes.
-type sharedFlags struct {
-	json  bool
-	quiet bool
-}
+type sharedFlags struct{ json, quiet bool }
 
 // report prints an error, unless the user has seen it.
 func (p *program) report(err error) {
-	text := err.Error()
-	if text == "" {
-		return
+	if text := err.Error(); text != "" {
+		p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(strings.TrimSpace(text)))
 	}
-	p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(strings.TrimSpace(text)))
 }
 
 // say tells the user something that is not the answer, in one line.
 func (p *program) say(format string, args ...any) {
-	if p.flags.quiet {
-		return
+	if !p.flags.quiet {
+		p.err.Note(p.err.Theme.Faint(render.OneLine(fmt.Sprintf(format, args...))))
 	}
-	p.err.Note(p.err.Theme.Faint(render.OneLine(fmt.Sprintf(format, args...))))
 }
 
 // show writes an answer: the value in JSON where that was asked for, else the text.
@@ -89,8 +83,7 @@ func detached(hint string) error { return &exitError{code: exitDetached, text: h
 
 // left reports whether the user has left the command.
 func left(ctx context.Context, err error) bool {
-	cancelled := &client.Error{Class: client.Cancelled}
-	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cancelled))
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, &client.Error{Class: client.Cancelled}))
 }
 
 // errInterrupted is the cause of a context that a signal has ended.
@@ -185,13 +178,17 @@ func (p *program) again(words ...string) string {
 // outcomeOf is the error, or none, that an execution's end is to a command
 // that waited for it.
 func outcomeOf(r client.Result) error {
-	code := statusExitCode(r.Outcome.Status)
-	if code == exitDone {
+	ended := &exitError{code: exitOther}
+	switch r.Outcome.Status {
+	case domain.StatusCompleted:
 		return nil
-	}
-	ended := &exitError{code: code}
-	if r.Outcome.Status == domain.StatusFailed && r.Error != nil {
-		ended.text = render.Failure(r.Error)
+	case domain.StatusStopped:
+		ended.code = exitStopped
+	case domain.StatusFailed:
+		if r.Error != nil {
+			ended.text = render.Failure(r.Error)
+		}
+	case domain.StatusPending, domain.StatusInProgress:
 	}
 	return ended
 }

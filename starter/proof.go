@@ -20,17 +20,10 @@ import (
 	"everstep/starter/render"
 )
 
-// chaosFlags say what is to be killed, and where.
-type chaosFlags struct {
-	kills      int
-	boundaries []string
-	lanes      int
-	seed       uint64
-	plain      bool
-}
-
 func chaosCommand(p *program) *cobra.Command {
-	f := chaosFlags{kills: 80, lanes: proof.DefaultLanes}
+	config := proof.ChaosConfig{Kills: 80, Lanes: proof.DefaultLanes, Progress: p.machine.Progress}
+	var boundaries []string
+	var plain bool
 	command := &cobra.Command{
 		Use:   "chaos",
 		Short: "Kill workers at every boundary, and show what became of their agents",
@@ -59,15 +52,25 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
   starter chaos --kills 10 --boundary in_stream --boundary after_effect --seed 7`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return p.chaos(command.Context(), f, command.Flags().Changed("address"), command.Flags().Changed("seed"))
+			if !command.Flags().Changed("seed") {
+				config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
+			}
+			config.Agents = proof.Scripted()
+			if plain {
+				config.Agents = proof.Plain()
+			}
+			if err := chooseBoundaries(&config, boundaries); err != nil {
+				return err
+			}
+			return p.chaos(command.Context(), config, command.Flags().Changed("address"))
 		},
 	}
 	set := command.Flags()
-	set.Var(numberFlag(&f.kills, 1, 1_000_000), "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
-	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
-	set.Var(numberFlag(&f.lanes, 1, 64), "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
-	set.BoolVar(&f.plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
-	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
+	set.Var(numberFlag(&config.Kills, 1, 1_000_000), "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
+	set.StringSliceVar(&boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
+	set.Var(numberFlag(&config.Lanes, 1, 64), "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
+	set.BoolVar(&plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
+	set.Uint64Var(&config.Seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
 	return command
 }
 
@@ -81,16 +84,12 @@ func chaosWorkerCommand() *cobra.Command {
 	}
 }
 
-func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded bool) (err error) {
-	config := proof.ChaosConfig{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: p.machine.Progress}
-	config.Agents = proof.Scripted()
-	if f.plain {
-		config.Agents = proof.Plain()
-	}
+// chooseBoundaries takes those that the user named.
+func chooseBoundaries(config *proof.ChaosConfig, named []string) error {
 	reached := proof.Reached(config.Agents)
-	for _, name := range f.boundaries {
-		var b contract.Boundary
-		if err := b.UnmarshalText([]byte(name)); err != nil {
+	for _, name := range named {
+		b := contract.Boundary(name)
+		if !slices.Contains(contract.Boundaries(), b) {
 			return usage("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(contract.Boundaries()), ", "))
 		}
 		if !slices.Contains(reached, b) {
@@ -98,9 +97,10 @@ func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded boo
 		}
 		config.Boundaries = append(config.Boundaries, b)
 	}
-	if !seeded {
-		config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
-	}
+	return nil
+}
+
+func (p *program) chaos(ctx context.Context, config proof.ChaosConfig, elsewhere bool) (err error) {
 	if config.Dir, err = os.MkdirTemp("", "everstep-chaos-"); err != nil {
 		return fmt.Errorf("make a folder for the ledger: %w", err)
 	}

@@ -141,5 +141,5 @@ func checkModel(ctx context.Context, model domain.LLMConfig) error {
 	if near, ok := spelling.Nearest(model.Provider, known); ok {
 		text += fmt.Sprintf("; did you mean %s/%s?", near, model.Model)
 	}
-	return invalid(text)
+	return invalid("%s", text)
 }
