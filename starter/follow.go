@@ -102,7 +102,7 @@ func (p *program) follow(ctx context.Context, q followed, x client.Execution) er
 			return err
 		}
 	}
-	return p.reportEnding(ctx, q.stack.Server, result, endingNote{mute: q.events, shown: true})
+	return p.reportEnding(ctx, q.stack.Server, result, q.events, true)
 }
 
 // showToEnd follows and waits, unless the worker of ours cannot be kept up. It
@@ -130,7 +130,7 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 		result, err = q.stack.Agents.Wait(ctx, x.ID, x.Number)
 	}
 	cause := context.Cause(ctx)
-	if err != nil && cause != nil && !errors.Is(cause, errInterrupted) && !errors.Is(cause, context.Canceled) {
+	if err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		return result, fmt.Errorf("%w\n%s waits until a worker is up: see `%s`", cause, x.ID, p.again("doctor"))
 	}
 	return result, err

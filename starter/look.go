@@ -165,7 +165,7 @@ the agent answers in JSON, --json has the answer's value under output.`,
 		if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
 			return err
 		}
-		return p.reportEnding(ctx, s, result, endingNote{})
+		return p.reportEnding(ctx, s, result, false, false)
 	})
 	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")
 	executionFlag(command, &number)

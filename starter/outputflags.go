@@ -73,27 +73,35 @@ func (f *outputFlags) priced(definition, given *domain.Definition) error {
 // readFormat reads the response format that a file with a JSON Schema makes,
 // and checks it as a worker would.
 func readFormat(path string, mode domain.OutputMode) (domain.ResponseFormat, error) {
-	wrong := func(text string) error { return usage("--output: %s: %s", path, text) }
+	format, err := formatOf(path, mode)
+	if err != nil {
+		return domain.ResponseFormat{}, usage("--output: %s: %s", path, err)
+	}
+	return format, nil
+}
+
+func formatOf(path string, mode domain.OutputMode) (format domain.ResponseFormat, err error) {
 	text, err := readSchema(path)
 	if err != nil {
-		return domain.ResponseFormat{}, wrong(err.Error())
+		return format, err
 	}
 	if len(text) > answers.MaxSchema {
-		return domain.ResponseFormat{}, wrong(fmt.Sprintf("has more than %d bytes; give a smaller schema", answers.MaxSchema))
+		return format, fmt.Errorf("has more than %d bytes; give a smaller schema", answers.MaxSchema)
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return format, errors.New("is no JSON object; give a JSON Schema such as {\"type\": \"object\", …}")
 	}
 	var schema struct {
 		Title any `json:"title"`
 	}
-	if kind := bytes.TrimSpace(text); len(kind) == 0 || kind[0] != '{' {
-		return domain.ResponseFormat{}, wrong("is no JSON object; give a JSON Schema such as {\"type\": \"object\", …}")
+	var compact bytes.Buffer
+	if json.Unmarshal(text, &schema) == nil && json.Compact(&compact, text) == nil { // else what is wrong is said below
+		text = compact.Bytes()
 	}
-	_ = json.Unmarshal(text, &schema) // what is wrong with it is said below
 	title, _ := schema.Title.(string)
-	format := domain.ResponseFormat{
-		Type: domain.FormatSchema, Name: formatName(title, path), Schema: compacted(text), Mode: mode,
-	}
+	format = domain.ResponseFormat{Type: domain.FormatSchema, Name: formatName(title, path), Schema: text, Mode: mode}
 	if _, err := answers.Compile(format); err != nil {
-		return domain.ResponseFormat{}, wrong(strings.TrimPrefix(err.Error(), "response_format.schema: "))
+		return format, errors.New(strings.TrimPrefix(err.Error(), "response_format.schema: "))
 	}
 	return format, nil
 }
@@ -102,22 +110,13 @@ func readFormat(path string, mode domain.OutputMode) (domain.ResponseFormat, err
 func readSchema(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {
-		return nil, fmt.Errorf("there is no such file; check the path")
+		return nil, errors.New("there is no such file; check the path")
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, answers.MaxSchema+1))
-}
-
-// compacted is JSON without white space; what is no JSON stays as it is.
-func compacted(text []byte) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, text) != nil {
-		return text
-	}
-	return b.Bytes()
 }
 
 // maxFormatName is how long a provider lets the name of a format be.

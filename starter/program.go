@@ -86,33 +86,27 @@ func left(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, &client.Error{Class: client.Cancelled}))
 }
 
-// errInterrupted is the cause of a context that a signal has ended.
-var errInterrupted = errors.New("interrupted")
-
 // untilInterrupted returns a context that ends with the first SIGINT, SIGTERM
 // or SIGHUP. A second one ends the process at once.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	over := make(chan struct{})
 	go func() {
-		select {
-		case <-over:
-			return
-		case <-signals:
-			cancel(errInterrupted)
-		}
-		select {
-		case <-over:
-		case <-signals:
-			os.Exit(exitDetached)
+		for _, leave := range []func(){cancel, func() { os.Exit(exitDetached) }} {
+			select {
+			case <-over:
+				return
+			case <-signals:
+				leave()
+			}
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(over)
-		cancel(nil)
+		cancel()
 	}
 }
 
@@ -193,46 +187,36 @@ func outcomeOf(r client.Result) error {
 	return ended
 }
 
-// A endingNote says what of an ending is still to be told.
-type endingNote struct {
-	// mute leaves out all but errors.
-	mute bool
-	// shown means that a view has shown that it was stopped, and the reason.
-	shown bool
-}
-
 // reportEnding says how an execution ended that did not complete, and on a
 // terminal which commands go on from there. It returns the error that stands
-// for the outcome.
-func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, t endingNote) error {
+// for the outcome. mute leaves out all but errors; shown means that a view has
+// shown that it was stopped, and the reason.
+func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, mute, shown bool) error {
 	err := outcomeOf(r)
 	if err == nil {
 		return nil
 	}
 	p.report(err)
-	if t.mute || p.flags.quiet || p.flags.json {
+	if mute || p.flags.quiet || p.flags.json {
 		return reported(err)
 	}
-	if text := render.Stopped(r, t.shown); text != "" {
+	if text := render.Stopped(r, shown); text != "" {
 		p.err.Printf("%s\n", text)
 	}
 	if p.err.Terminal {
-		p.err.Hints(p.nextCommands(ctx, s.Agents, r))
+		p.err.Hints(p.nextCommands(ctx, s.Agents.Explain, r))
 	}
 	return reported(err)
 }
 
-// An explainer tells all about an execution.
-type explainer interface {
-	Explain(ctx context.Context, id string, number int) (client.ExplainView, error)
-}
-
 // nextCommands are the commands for what has not completed: what raises the limit
 // that was reached, as far as a worker tells, and what explains it.
-func (p *program) nextCommands(ctx context.Context, agents explainer, r client.Result) [][2]string {
+func (p *program) nextCommands(
+	ctx context.Context, explain func(context.Context, string, int) (client.ExplainView, error), r client.Result,
+) [][2]string {
 	var hints [][2]string
 	if r.Outcome.Status == domain.StatusStopped && r.Source == contract.FromWorkflow {
-		view, _ := agents.Explain(ctx, r.ID, r.Number) // without it there is one hint less
+		view, _ := explain(ctx, r.ID, r.Number) // without it there is one hint less
 		for _, advice := range view.Advice {
 			if strings.HasPrefix(advice.Command, "extend ") {
 				hints = append(hints, [2]string{p.again(render.OneLine(advice.Command)), "go on where it stopped"})

@@ -204,26 +204,19 @@ func (f *startFlags) request(p *program, argument string) (client.Start, error) 
 	if err == nil {
 		err = f.output.priced(&definition, &given)
 	}
+	if err == nil && f.id != "" {
+		err = checkID(f.id)
+	}
+	if err == nil && definition.Model.Provider != "" {
+		err = definition.Check()
+	}
 	if err != nil {
 		return client.Start{}, err
-	}
-	if f.id != "" {
-		if err := checkID(f.id); err != nil {
-			return client.Start{}, err
-		}
-	}
-	if definition.Model.Provider != "" {
-		if err := definition.Check(); err != nil {
-			return client.Start{}, err
-		}
 	}
 	prompt, err := p.prompt(argument)
-	if err != nil {
-		return client.Start{}, err
-	}
 	return client.Start{
 		ID: f.id, Prompt: prompt, Definition: definition, Given: &given, Budget: given.Budget.CappedBy(f.budget.budget),
-	}, nil
+	}, err
 }
 
 // begin starts the execution. Without a model it can only be the next one of a
@@ -274,13 +267,12 @@ const fromStdin = "-"
 // prompt is a prompt as it was given on the command line, or what standard
 // input holds in its place.
 func (p *program) prompt(argument string) (string, error) {
-	text := argument
 	if argument == fromStdin {
 		data, err := io.ReadAll(io.LimitReader(p.in, domain.MaxMessage+1))
 		if err != nil {
 			return "", fmt.Errorf("prompt: reading standard input: %w", err)
 		}
-		text = string(data)
+		argument = string(data)
 	}
-	return text, domain.CheckPrompt(text)
+	return argument, domain.CheckPrompt(argument)
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -56,7 +55,9 @@ type crowd struct {
 // Crowd runs the agents to their ends. The error is of what kept it from doing so;
 // broken promises are in the report.
 func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
-	c := &crowd{config: config, server: newQuotaServer(config)}
+	c := &crowd{config: config, server: &quotaServer{CrowdConfig: config, asked: make([]int, config.Agents)}, report: CrowdReport{
+		Agents: config.Agents, Workers: config.Workers, RequestsPerMinute: config.RequestsPerMinute, Limited: !config.Unlimited,
+	}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return CrowdReport{}, fmt.Errorf("listen for the model server: %w", err)
@@ -71,12 +72,17 @@ func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
 	}
 	defer temporal.Close()
 	queue := "crowd-" + uuid.NewString()
-	stop, err := c.work(ctx, temporal, queue, "http://"+listener.Addr().String()+"/v1")
-	if err != nil {
+	if c.agents, err = local.Client(temporal, config.Address, client.Config{Namespace: config.Namespace, TaskQueue: queue}); err != nil {
 		return CrowdReport{}, err
 	}
-	defer stop()
-	if err := c.begin(ctx, temporal, queue); err != nil {
+	for range config.Workers {
+		w, err := host.Start(ctx, temporal, config.worker(queue, "http://"+listener.Addr().String()+"/v1"))
+		if err != nil {
+			return CrowdReport{}, err
+		}
+		defer w.Stop()
+	}
+	if err := c.begin(ctx); err != nil {
 		return CrowdReport{}, err
 	}
 	if err := c.follow(ctx); err != nil {
@@ -86,45 +92,24 @@ func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
 	return c.result(), err
 }
 
-// work starts the workers.
-func (c *crowd) work(ctx context.Context, temporal sdk.Client, queue, model string) (stop func(), err error) {
-	var workers []*host.Worker
-	stop = func() {
-		for _, w := range workers {
-			w.Stop()
-		}
-	}
+// worker is one that serves a queue with the model at a URL.
+func (c CrowdConfig) worker(queue, model string) host.Config {
 	nothing := tool.New(crowdTool, "Does nothing.", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "done", nil })
-	for range c.config.Workers {
-		config := host.Config{
-			Connection: host.Connection{Address: c.config.Address, Namespace: c.config.Namespace},
-			TaskQueue:  queue, Dir: c.config.Dir, Storage: filepath.Join(c.config.Dir, "storage"),
-			Tools: []tool.Tool{nothing}, OpenAI: host.Access{BaseURL: model, Key: "none"},
-			Log: host.Log{Level: host.LevelError}, StopTimeout: time.Second,
-		}
-		if !c.config.Unlimited {
-			config.RateLimits = map[string]host.RateLimit{"openai": {RequestsPerMinute: int64(c.config.RequestsPerMinute)}}
-		}
-		w, err := host.Start(ctx, temporal, config)
-		if err != nil {
-			stop()
-			return nil, err
-		}
-		workers = append(workers, w)
+	config := host.Config{
+		Connection: host.Connection{Address: c.Address, Namespace: c.Namespace},
+		TaskQueue:  queue, Dir: c.Dir, Storage: filepath.Join(c.Dir, "storage"),
+		Tools: []tool.Tool{nothing}, OpenAI: host.Access{BaseURL: model, Key: "none"},
+		Log: host.Log{Level: host.LevelError}, StopTimeout: time.Second,
 	}
-	return stop, nil
+	if !c.Unlimited {
+		config.RateLimits = map[string]host.RateLimit{"openai": {RequestsPerMinute: int64(c.RequestsPerMinute)}}
+	}
+	return config
 }
 
 // begin starts all agents at once.
-func (c *crowd) begin(ctx context.Context, temporal sdk.Client, queue string) error {
-	var err error
-	if c.agents, err = local.Client(temporal, c.config.Address, client.Config{Namespace: c.config.Namespace, TaskQueue: queue}); err != nil {
-		return err
-	}
+func (c *crowd) begin(ctx context.Context) error {
 	c.began = time.Now()
-	c.report = CrowdReport{
-		Agents: c.config.Agents, Workers: c.config.Workers, RequestsPerMinute: c.config.RequestsPerMinute, Limited: !c.config.Unlimited,
-	}
 	for n := range c.config.Agents {
 		begun, err := c.agents.Start(ctx, client.Start{Prompt: crowdPrompt(n), Definition: domain.Definition{
 			Model: domain.LLMConfig{Provider: "openai-chat", Model: "crowd"}, Tools: []string{crowdTool}, Guards: domain.Guards{Repetition: &domain.Repetition{}},
@@ -140,20 +125,16 @@ func (c *crowd) begin(ctx context.Context, temporal sdk.Client, queue string) er
 
 // follow waits for all agents, and asks for their statuses meanwhile.
 func (c *crowd) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ends := make(chan error, len(c.ids))
-	for _, id := range c.ids {
-		go func() { ends <- c.await(ctx, id) }()
+	var waiting, looking sync.WaitGroup
+	failed := make([]error, len(c.ids))
+	for i, id := range c.ids {
+		waiting.Go(func() { failed[i] = c.await(ctx, id) })
 	}
-	var looking sync.WaitGroup
-	defer looking.Wait()
-	looking.Go(func() { c.look(ctx) })
-	defer cancel() // before the wait for look
-	var failed []error
-	for range c.ids {
-		failed = append(failed, <-ends)
-	}
+	beside, cancel := context.WithCancel(ctx)
+	looking.Go(func() { c.look(beside) })
+	waiting.Wait()
+	cancel()
+	looking.Wait()
 	return errors.Join(failed...)
 }
 

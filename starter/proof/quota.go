@@ -29,10 +29,6 @@ type quotaServer struct {
 	halfway []int
 }
 
-func newQuotaServer(c CrowdConfig) *quotaServer {
-	return &quotaServer{CrowdConfig: c, asked: make([]int, c.Agents)}
-}
-
 var agentNumber = regexp.MustCompile(`agent number (\d+)`)
 
 // crowdPrompt is what an agent is told, by which the provider knows it.
