@@ -64,16 +64,18 @@ func (x *sheet) why(v client.ExplainView) {
 		words += ", signalled by " + OneLine(s.Source)
 	}
 	if e := v.Ending.Error; e != nil {
-		words += ", error " + string(e.Kind)
-		if e.Code != "" {
-			words += " (" + string(e.Code) + ")"
-		}
-		if e.Source != "" {
-			words += " in " + OneLine(e.Source)
-		}
+		words += ", error " + string(e.Kind) + within(" (", string(e.Code), ")") + within(" in ", OneLine(e.Source), "")
 	}
 	x.fact("", x.theme.Faint(words))
 	x.signals(v.Ending.Others)
+}
+
+// within is a text with what comes before and after it; empty where it is.
+func within(before, text, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
 }
 
 // signals writes the signals that did not end the execution.
@@ -83,13 +85,7 @@ func (x *sheet) signals(signals []client.ExplainSignal) {
 			x.fact("", more(len(signals)-i, "signal"))
 			return
 		}
-		words := string(s.Reason)
-		if s.Source != "" {
-			words += " by " + OneLine(s.Source)
-		}
-		if s.Message != "" {
-			words += ": " + OneLine(s.Message)
-		}
+		words := string(s.Reason) + within(" by ", OneLine(s.Source), "") + within(": ", OneLine(s.Message), "")
 		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
 	}
 }
@@ -127,10 +123,7 @@ func wasted(w client.ExplainWaste) []string {
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
-		if money := costWords(w.CostNanoUSD); money != "" {
-			text += ", " + money
-		}
-		lines = append(lines, text)
+		lines = append(lines, text+within(", ", costWords(w.CostNanoUSD), ""))
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {

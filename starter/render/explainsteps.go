@@ -36,7 +36,7 @@ func (x *sheet) steps(v client.ExplainView) {
 			paint = x.theme.Warn
 		}
 		writeRow(&x.Builder, t.Rows[i], widths, paint)
-		x.within(s)
+		x.inside(s)
 	}
 }
 
@@ -64,18 +64,14 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	if s.Usage.Estimated {
 		in = "~" + in
 	}
-	money := costWords(s.CostNanoUSD)
-	if money == "" {
-		money = "?"
-	}
 	return []string{
 		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
-		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), money, finish,
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), cmp.Or(costWords(s.CostNanoUSD), "?"), finish,
 	}
 }
 
-// within writes what happened inside of a step.
-func (x *sheet) within(s client.ExplainStep) {
+// inside writes what happened inside of a step.
+func (x *sheet) inside(s client.ExplainStep) {
 	line := func(text string) { fmt.Fprintf(x, "        %s\n", text) }
 	if s.QueuedMilliseconds > 0 {
 		line(x.theme.Faint("waited " + millis(s.QueuedMilliseconds) + " for its turn (rate limit)"))
@@ -117,11 +113,8 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 }
 
 func retryWords(r client.ExplainRetry) string {
-	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated)
-	if money := costWords(r.CostNanoUSD); money != "" {
-		text += ", " + money
-	}
-	text += ": " + OneLine(r.Reason)
+	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
+		within(", ", costWords(r.CostNanoUSD), "") + ": " + OneLine(r.Reason)
 	if r.Code != nil {
 		text += " (" + string(*r.Code) + ")"
 	}

@@ -99,12 +99,11 @@ func (v *liveView) settle(l line) []string {
 func (v *liveView) going() []string {
 	t := v.out.Theme
 	var lines []string
-	for i, l := range v.open {
-		if i == liveCalls && len(v.open) > liveCalls {
-			lines = append(lines, v.fit("    "+t.Faint(fmt.Sprintf("⋯ and %d more", len(v.open)-i))))
-			break
-		}
+	for _, l := range v.open[:min(liveCalls, len(v.open))] {
 		lines = append(lines, v.fit("    "+t.Faint("⋯ "+l.text)))
+	}
+	if more := len(v.open) - liveCalls; more > 0 {
+		lines = append(lines, v.fit("    "+t.Faint(fmt.Sprintf("⋯ and %d more", more))))
 	}
 	if v.writing.step == 0 {
 		return lines

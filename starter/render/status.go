@@ -181,22 +181,16 @@ func Status(v contract.StatusView) StatusJSON {
 	if !v.Prior.IsZero() {
 		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
-	if s.StopSignals == nil {
-		s.StopSignals = []domain.StopSignal{}
-	}
-	if s.PendingApprovals == nil {
-		s.PendingApprovals = []string{}
-	}
-	if s.PendingQuestions == nil {
-		s.PendingQuestions = []string{}
-	}
+	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }
 
+// listed is empty in JSON, not null, where nothing is in it.
+func listed[T any](values []T) []T { return append([]T{}, values...) }
+
 // present is nil for the zero value.
 func present[T comparable](value T) *T {
-	var zero T
-	if value == zero {
+	if value == *new(T) {
 		return nil
 	}
 	return &value

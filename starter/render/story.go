@@ -185,13 +185,8 @@ func (s *story) ended(e client.Event) line {
 		return line{mark: markEnd, text: "ended"}
 	}
 	o := *e.Ended
-	words := []string{string(o.Status)}
-	if o.Status == domain.StatusFailed && o.Code != "" {
-		words[0] += " (" + string(o.Code) + ")"
-	} else if o.Status == domain.StatusStopped && o.StopReason != "" {
-		words[0] += " (" + string(o.StopReason) + ")"
-	}
-	words = append(words, Counted(int64(o.Steps), "step"))
+	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
+	words := []string{string(o.Status) + within(" (", why, ")"), Counted(int64(o.Steps), "step")}
 	if total := o.Usage.TotalTokens(); total > 0 {
 		words = append(words, Counted(total, "token"))
 	}
@@ -214,10 +209,7 @@ func callWords(tool, arguments string) string {
 
 // notice is an event that is told in one sentence.
 func notice(e client.Event) (mark, string) {
-	reason := ""
-	if e.Reason != "" {
-		reason = ": " + OneLine(e.Reason)
-	}
+	reason := within(": ", OneLine(e.Reason), "")
 	hook := fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
 	switch e.Type {
 	case client.EventRetry:
@@ -266,9 +258,5 @@ func notRun(e client.Event) string {
 	if e.Error == nil {
 		return words + ": not run; no worker tells why"
 	}
-	words += ": " + OneLine(e.Error.Message)
-	if e.Error.Source != "" {
-		words += " (" + OneLine(e.Error.Source) + ")"
-	}
-	return words
+	return words + ": " + OneLine(e.Error.Message) + within(" (", OneLine(e.Error.Source), ")")
 }

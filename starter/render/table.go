@@ -92,13 +92,10 @@ func List(agents []client.Listed, now time.Time) Table {
 		if !a.StartedAt.IsZero() {
 			age = Duration(now.Sub(a.StartedAt))
 		}
-		why := ""
-		switch {
-		case a.Foreign:
+		why := string(a.Code)
+		if a.Foreign {
 			why = "not started by Everstep"
-		case a.Code != "":
-			why = string(a.Code)
-		case a.StopReason != domain.Completed:
+		} else if why == "" && a.StopReason != domain.Completed {
 			why = string(a.StopReason)
 		}
 		t.Rows = append(t.Rows, []string{

@@ -140,17 +140,7 @@ func Stopped(r client.Result, shown bool) string {
 		message = OneLine(r.Signal.Message)
 	}
 	if shown {
-		if message == "" {
-			return ""
-		}
-		return "  " + message
+		return within("  ", message, "")
 	}
-	words := "stopped"
-	if r.Outcome.StopReason != "" {
-		words += " (" + string(r.Outcome.StopReason) + ")"
-	}
-	if message != "" {
-		words += ": " + message
-	}
-	return words
+	return "stopped" + within(" (", string(r.Outcome.StopReason), ")") + within(": ", message, "")
 }

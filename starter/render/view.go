@@ -46,8 +46,7 @@ func JSONView(out *Output) View { return ViewFunc(func(e client.Event) { _ = out
 type plainView struct {
 	out   *Output
 	story *story
-
-	text plainText
+	text  plainText
 }
 
 // A plainText is the text that the model is writing, as far as it has arrived.
@@ -147,20 +146,10 @@ func (v *plainView) finished(e client.Event) client.Event {
 
 // paint is a line of a terminal that cannot take anything back, or of a file.
 func (v *plainView) paint(l line, text string) string {
-	prefix := ""
+	before := map[mark]string{markCall: "calls ", markDone: "done ", markFailed: "failed ", markWarning: "-- ", markNotice: "-- "}
+	text = before[l.mark] + text
 	if l.step > 0 && l.mark != markStep {
-		prefix = "step " + grouped(int64(l.step)) + ": "
+		return "step " + grouped(int64(l.step)) + ": " + text
 	}
-	switch l.mark {
-	case markCall:
-		return prefix + "calls " + text
-	case markDone:
-		return prefix + "done " + text
-	case markFailed:
-		return prefix + "failed " + text
-	case markWarning, markNotice:
-		return prefix + "-- " + text
-	case markBegan, markLink, markStep, markText, markEnd:
-	}
-	return prefix + text
+	return text
 }
