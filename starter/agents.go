@@ -91,7 +91,6 @@ them.`,
 	return command
 }
 
-// listAgents lists the agents below a folder, which is the current one unless given.
 func (p *program) listAgents(dir string) ([]listedAgent, error) {
 	found, err := agentfile.List(cmp.Or(dir, p.here))
 	if err != nil {

@@ -100,7 +100,6 @@ did stays readable. It is refused while an execution is in progress.`,
 	})
 }
 
-// closedSession is what close says in JSON.
 type closedSession struct {
 	ID         string `json:"id"`
 	Executions int    `json:"executions"`

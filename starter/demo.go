@@ -121,12 +121,10 @@ func (d *demo) bringUp(ctx context.Context) error {
 	return nil
 }
 
-// demoPrompt is what the agent is asked.
 func demoPrompt(dir string) string {
 	return fmt.Sprintf("Look through the files in the folder %s and report what is there.", render.OneLine(filepath.Base(dir)))
 }
 
-// say tells what the demo itself does.
 func (d *demo) say(format string, args ...any) { d.program.say("demo: "+format, args...) }
 
 // abandon ends an agent that nobody would go on with: its queue is its own.
@@ -154,7 +152,6 @@ func (d *demo) close() {
 	}
 }
 
-// demoKillStep is the step in which the worker is killed.
 const demoKillStep = 3
 
 // A demoReport is what the demo showed. It is its answer in JSON.
@@ -293,7 +290,6 @@ func (k *demoKill) falls(e client.Event) bool {
 	return false
 }
 
-// replaceWorker kills the worker and starts another.
 func (d *demo) replaceWorker(k *demoKill) error {
 	k.PID, k.at = d.worker.PID(), time.Now()
 	d.worker.Kill()
@@ -323,7 +319,6 @@ func (d *demo) noteRecovery(k *demoKill, e client.Event) {
 
 func inSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }
 
-// summarize says what was shown.
 func (d *demo) summarize(r demoReport) {
 	p, k := d.program, r.Killed
 	if p.flags.quiet {

@@ -11,22 +11,14 @@ import (
 
 // The exit codes. Scripts rely on them: they must never change.
 const (
-	// exitDone: done; the execution completed.
-	exitDone = 0
-	// exitOther: any other error; the execution failed.
-	exitOther = 1
-	// exitUsage: the command line is wrong.
-	exitUsage = 2
-	// exitStopped: the execution was stopped.
-	exitStopped = 3
-	// exitNotFound: no such agent or execution.
-	exitNotFound = 4
-	// exitUnreachable: the server, or a worker where one is needed, does not answer.
-	exitUnreachable = 5
-	// exitRefused: the state the agent is in forbids it.
-	exitRefused = 6
-	// exitDetached: the user left; what was started goes on.
-	exitDetached = 130
+	exitDone        = 0   // done; the execution completed
+	exitOther       = 1   // any other error; the execution failed
+	exitUsage       = 2   // the command line is wrong
+	exitStopped     = 3   // the execution was stopped
+	exitNotFound    = 4   // no such agent or execution
+	exitUnreachable = 5   // the server, or a worker where one is needed, does not answer
+	exitRefused     = 6   // the state the agent is in forbids it
+	exitDetached    = 130 // the user left; what was started goes on
 )
 
 // An exitError ends the program with a code. An empty text prints nothing.

@@ -27,7 +27,6 @@ func (f flagValue) String() string        { return f.initial }
 func (f flagValue) Type() string          { return f.kind }
 func (f flagValue) Set(text string) error { return f.set(text) }
 
-// choiceFlag takes one of a few words.
 func choiceFlag[E ~string](target *E, among []E) flagValue {
 	return flagValue{strings.Join(names(among), "|"), string(*target), func(text string) error {
 		if !slices.Contains(among, E(text)) {
@@ -58,7 +57,6 @@ func textFlag(target *string) flagValue {
 	}}
 }
 
-// durationFlag takes a duration such as 30s that is not negative.
 func durationFlag(target *time.Duration) flagValue {
 	return flagValue{"duration", "", func(text string) error {
 		d, err := time.ParseDuration(text)
@@ -73,7 +71,6 @@ func durationFlag(target *time.Duration) flagValue {
 	}}
 }
 
-// numberFlag takes a whole number in a range.
 func numberFlag(target *int, least, most int) flagValue {
 	return flagValue{"number", "", func(text string) error {
 		n, err := strconv.Atoi(text)
@@ -90,7 +87,6 @@ func executionFlag(command *cobra.Command, number *int) {
 	command.Flags().Var(numberFlag(number, 1, 1<<31-1), "execution", "which execution; the newest unless given")
 }
 
-// budgetFlags are what the flags of the budget say.
 type budgetFlags struct {
 	budget domain.ExecutionBudget
 	// lift are the limits that are taken away.
@@ -138,7 +134,6 @@ func limitKind(unit domain.Unit) string {
 	return cmp.Or(kinds[unit], "count")
 }
 
-// limitHelp is what the help of a flag says of a limit.
 func limitHelp(rule domain.LimitRule, help string) string {
 	if rule.Unit == domain.UnitTime {
 		return help + ": a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"

@@ -136,7 +136,6 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 	return result, err
 }
 
-// showEvents shows what happens.
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
 	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
 		if err != nil {

@@ -40,7 +40,6 @@ pipe it is written as it is, in Markdown.`,
 	}
 }
 
-// page prints a topic.
 func (p *program) page(topic help.Topic) error {
 	text := topic.Text
 	if p.out.Terminal {

@@ -22,7 +22,6 @@ import (
 
 func main() { os.Exit(thisProgram().run(context.Background(), os.Args[1:])) }
 
-// thisProgram is the program of the process.
 func thisProgram() *program {
 	env := local.Environment{Environment: envconfig.EnvLookupOS}
 	p := &program{

@@ -17,7 +17,6 @@ import (
 	"everstep/domain"
 )
 
-// outputFlags are what the flags say about the answer and its price.
 type outputFlags struct {
 	price *domain.Price
 	// schema is the file that says what the answer must be.
@@ -144,7 +143,6 @@ func formatName(title, path string) string {
 
 const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"
 
-// priceFlag takes what a model costs, by kind.
 func priceFlag(target **domain.Price) flagValue {
 	return flagValue{"KIND=DOLLARS,…", "", func(text string) (err error) {
 		*target, err = readPrice(text)

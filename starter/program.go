@@ -236,7 +236,6 @@ func (p *program) withoutServer(why string) error {
 	return usage("address, namespace, profile: %s; leave them out", why)
 }
 
-// version is the program's, and that of Go.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

@@ -74,7 +74,6 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	return command
 }
 
-// chaosWorkerCommand is the worker that chaos starts and kills.
 func chaosWorkerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: proof.ChaosWorker, Hidden: true, DisableFlagParsing: true,

@@ -15,7 +15,6 @@ const (
 	groupLocal  = "local"
 )
 
-// newRoot returns the command line.
 func newRoot(p *program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   programName,

@@ -156,7 +156,6 @@ while one is in progress. The message - is read from standard input.`,
 	return command
 }
 
-// startFlags are those that say what is to be started.
 type startFlags struct {
 	id     string
 	agent  string

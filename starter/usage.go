@@ -107,7 +107,6 @@ func arguments(what []string, example string) cobra.PositionalArgs {
 	}
 }
 
-// noArguments checks that a command has no argument.
 func noArguments(command *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("%q: `%s` takes no argument", domain.Shorten(args[0], 100), command.CommandPath())

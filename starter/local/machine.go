@@ -196,7 +196,6 @@ func (e Environment) forWorker() []string {
 	return kept
 }
 
-// invalid is the error of flags and variables that are wrong.
 func invalid(format string, args ...any) error {
 	return &client.Error{Class: client.Invalid, Message: fmt.Sprintf(format, args...)}
 }

@@ -47,7 +47,6 @@ type Tool struct {
 	Effect domain.Effect
 }
 
-// check says what is wrong with an agent.
 func (a Agent) check() error {
 	switch {
 	case a.Name == "" || len(a.Name) > 100:
@@ -72,7 +71,6 @@ func (a Agent) goesOn() bool {
 	return slices.ContainsFunc(a.Executions, func(x Execution) bool { return x.GoesOn })
 }
 
-// uses reports whether the agent has a hook.
 func (a Agent) uses(name string) bool { return slices.Contains(a.Definition.Hooks, name) }
 
 // watched reports whether the agent has a hook that is an activity.
@@ -80,12 +78,10 @@ func (a Agent) watched() bool {
 	return slices.ContainsFunc(domain.Triggers(), func(t domain.Trigger) bool { return a.uses(WatchHook(t)) })
 }
 
-// formatted reports whether its answers have to fit a format.
 func (a Agent) formatted() bool {
 	return a.Definition.Format.Type == domain.FormatSchema || a.Definition.Format.Type == domain.FormatJSON
 }
 
-// reaches reports whether the agent can get to a boundary at all.
 func (a Agent) reaches(b contract.Boundary) bool {
 	switch b {
 	case contract.InSummary:

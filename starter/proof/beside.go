@@ -30,7 +30,6 @@ type statusWatch struct {
 	newest
 }
 
-// newest is the newest answer.
 type newest struct{ number, steps int }
 
 // follow asks from when the agent has begun.

@@ -122,7 +122,6 @@ func Chaos(ctx context.Context, config ChaosConfig) (ChaosReport, error) {
 	return p.report(time.Since(began)), err
 }
 
-// A chaos is one call of [Chaos].
 type chaos struct {
 	config   ChaosConfig
 	temporal sdk.Client
@@ -211,7 +210,6 @@ func (p *chaos) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work runs one agent after another on a lane while there are kills to make.
 func (p *chaos) work(ctx context.Context, l *lane) error {
 	for b := l.take(); b != ""; b = l.take() {
 		agent := p.next(b)
@@ -287,7 +285,6 @@ func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base played) erro
 	return nil
 }
 
-// newID is the id for another run of an agent.
 func (p *chaos) newID(a Agent) string {
 	if a.session() {
 		return a.Name + "-" + uuid.NewString()[:8]
@@ -295,5 +292,4 @@ func (p *chaos) newID(a Agent) string {
 	return uuid.NewString()
 }
 
-// script is the file that a model plays.
 func (p *chaos) script(a Agent) string { return filepath.Join(p.config.Dir, a.Name+".script.json") }

@@ -40,7 +40,6 @@ type CrowdConfig struct {
 	Progress func(string)
 }
 
-// crowd is a run in progress.
 type crowd struct {
 	config CrowdConfig
 	server *quotaServer
@@ -107,7 +106,6 @@ func (c CrowdConfig) worker(queue, model string) host.Config {
 	return config
 }
 
-// begin starts all agents at once.
 func (c *crowd) begin(ctx context.Context) error {
 	c.began = time.Now()
 	for n := range c.config.Agents {
@@ -138,7 +136,6 @@ func (c *crowd) follow(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// await waits for an agent's end.
 func (c *crowd) await(ctx context.Context, id string) error {
 	result, err := c.agents.Wait(ctx, id, 0)
 	if err != nil {

@@ -104,7 +104,6 @@ func vet(c hook.ToolUse) (hook.ToolUse, error) {
 	return c, nil
 }
 
-// abridge shortens a result.
 func abridge(c hook.ToolResult) (hook.ToolResult, error) {
 	if x := &c.At.Execution; x.Error == nil && strings.Contains(x.Value, wordLengthy) {
 		x.Value = domain.Shorten(x.Value, 60)
@@ -192,7 +191,6 @@ func hookKey(r contract.HookRequest) string {
 	return key
 }
 
-// watched is what a watcher wants done.
 func watched(r contract.HookRequest) contract.HookReply {
 	var reply contract.HookReply
 	switch r.Hook.Trigger {

@@ -69,7 +69,6 @@ func (p *chaos) hold(t *trial, got played, base played, inFlight map[domain.Tool
 	return v, nil
 }
 
-// judgeSteps compares steps and outcomes.
 func (p *chaos) judgeSteps(v *verdict, got played, base played) {
 	for i, want := range base.results {
 		result, steps := got.results[i], got.steps[i]

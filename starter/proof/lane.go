@@ -38,7 +38,6 @@ type lane struct {
 	aim *aim
 }
 
-// openLane starts a lane's first worker.
 func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
 	l := &lane{run: p, name: name, queue: p.prefix + "-" + name, fail: fail, trials: make(map[string]*trial)}
 	var err error
@@ -63,7 +62,6 @@ func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
 	return l, l.start()
 }
 
-// prepare writes the worker's plan.
 func (l *lane) prepare(socket string) error {
 	p := l.run
 	plan, err := json.Marshal(plan{
@@ -106,7 +104,6 @@ func (l *lane) start() error {
 	return nil
 }
 
-// begin gives the lane an agent.
 func (l *lane) begin(t *trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,7 +210,6 @@ func (l *lane) kill(t *trial, h hit, now time.Time) {
 	l.run.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", done, total, aim.boundary, worker.PID(), t.agent.Name, at))
 }
 
-// seen is how far the agent was seen to be.
 func (l *lane) seen(t *trial) standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()

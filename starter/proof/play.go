@@ -69,7 +69,6 @@ func (p *chaos) drive(ctx context.Context, agents *client.Client, t *trial, bega
 	return got, nil
 }
 
-// begin begins one of the agent's executions.
 func (p *chaos) begin(ctx context.Context, agents *client.Client, t *trial, i int, got *played) (err error) {
 	x := t.agent.Executions[i]
 	var budget domain.ExecutionBudget

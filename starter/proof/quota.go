@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// crowdTool is the tool that agents are asked to call.
 const crowdTool = "nothing"
 
 // A quotaServer plays the chat completions API under a quota. Each agent is asked
@@ -105,7 +104,6 @@ func (p *quotaServer) busiest(span time.Duration) int {
 	return most
 }
 
-// progress says how far it is.
 func (p *quotaServer) progress() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -84,7 +84,6 @@ func noteOf(text string, millis int, filler string) scriptCall {
 // filler is longer than what a request carries by value.
 func filler() string { return strings.Repeat("long ", domain.MaxInlineArguments/4) }
 
-// billsOf are the payments of a step.
 func billsOf(step int, word string) []scriptCall {
 	return callsOf(step, word, func(position, millis int, word string) scriptCall {
 		text := strings.TrimSpace(fmt.Sprintf("bill %d/%d %s", step+1, position+1, word))

@@ -151,7 +151,6 @@ func (t *trial) released(h hit) bool {
 	return true
 }
 
-// killed notes that the worker was killed at a hit.
 func (t *trial) killed(h hit, boundary contract.Boundary, now time.Time) {
 	k := &kill{boundary: boundary, pid: h.PID, at: now}
 	if !h.Call.IsZero() {

@@ -32,7 +32,6 @@ func Counted(n int64, noun string) string {
 	return grouped(n) + " " + noun + "s"
 }
 
-// grouped is a number with its thousands apart.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	sign := ""
@@ -45,7 +44,6 @@ func grouped(n int64) string {
 	return sign + text
 }
 
-// size is a number of bytes as people read it.
 func size(n int64) string {
 	const unit = 1024
 	if n < unit {
@@ -105,7 +103,6 @@ func costWords(nano *int64) string {
 	return "$" + domain.USD(*nano)
 }
 
-// limitNumber is an amount of a limit for people.
 func limitNumber(a domain.Amount) string {
 	switch a.Unit() {
 	case domain.UnitTime:
@@ -119,7 +116,6 @@ func limitNumber(a domain.Amount) string {
 	return grouped(a.Int())
 }
 
-// limitWords is a count of a unit for people.
 func limitWords(unit domain.Unit, n *int64) string {
 	switch {
 	case n == nil:

@@ -115,7 +115,6 @@ func (x *sheet) when(v client.ExplainView) {
 	x.fact("began", text)
 }
 
-// wasted are the lines of what was wasted.
 func wasted(w client.ExplainWaste) []string {
 	var lines []string
 	if w.FailedAttempts > 0 {
@@ -170,7 +169,6 @@ const (
 	keptEnds   = 20
 )
 
-// budget writes a line a limit.
 func (x *sheet) budget(v client.ExplainView) {
 	switch {
 	case v.Budget == nil:

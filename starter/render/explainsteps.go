@@ -70,7 +70,6 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	}
 }
 
-// inside writes what happened inside of a step.
 func (x *sheet) inside(s client.ExplainStep) {
 	line := func(text string) { fmt.Fprintf(x, "        %s\n", text) }
 	if s.QueuedMilliseconds > 0 {

@@ -127,7 +127,6 @@ func Budget(b, left domain.ExecutionBudget) string {
 	return strings.Join(parts, ", ")
 }
 
-// limitText is a limit in words.
 func limitText(rule domain.LimitRule, total domain.Amount) string {
 	switch rule.Unit {
 	case domain.UnitTime:
@@ -139,7 +138,6 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 	}
 }
 
-// source says who told a status.
 func source(s contract.StatusSource) string {
 	words := map[contract.StatusSource]string{
 		contract.FromWorkflow:  "the workflow",

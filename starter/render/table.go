@@ -65,7 +65,6 @@ func writeRow(b *strings.Builder, cells []string, widths []int, paint func(...st
 	b.WriteString(paint(strings.TrimRight(row.String(), " ")) + "\n")
 }
 
-// fitted cuts a text to a width, and shows that it did.
 func fitted(text string, width int) string {
 	if lipgloss.Width(text) <= width {
 		return text
