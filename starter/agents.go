@@ -45,11 +45,9 @@ runs is what the file said at the start: editing it changes no running agent.`,
 type listedAgent struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Model is provider/name; empty where the file names none.
-	Model string `json:"model"`
-	File  string `json:"file"`
-	// Problems counts what is wrong with the file.
-	Problems int `json:"problems"`
+	Model       string `json:"model"` // provider/name; empty where the file names none
+	File        string `json:"file"`
+	Problems    int    `json:"problems"` // counts what is wrong with the file
 }
 
 func agentsListCommand(p *program) *cobra.Command {

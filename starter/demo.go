@@ -162,29 +162,24 @@ type demoReport struct {
 	Report string                 `json:"report"`
 	Dir    string                 `json:"dir"`
 
-	Killed demoKill `json:"killed"`
-	// Seconds is how long it all took once the server was up.
-	Seconds   float64 `json:"seconds"`
-	UIURL     string  `json:"ui_url"`
-	StateFile string  `json:"state_file"`
+	Killed    demoKill `json:"killed"`
+	Seconds   float64  `json:"seconds"` // how long it all took once the server was up
+	UIURL     string   `json:"ui_url"`
+	StateFile string   `json:"state_file"`
 }
 
 // A demoKill is the death of the first worker and what came of it.
 type demoKill struct {
-	PID int `json:"pid"`
-	// TookOver is the second worker's process.
-	TookOver int `json:"took_over_pid"`
+	PID      int `json:"pid"`
+	TookOver int `json:"took_over_pid"` // the second worker's process
 	// Step is the one in which it was killed and which went on, and During what
 	// was under way.
-	Step   int    `json:"step"`
-	During string `json:"during"`
-	// StepsKept and CallsKept were done by then, and not done again.
-	StepsKept int `json:"steps_not_repeated"`
-	CallsKept int `json:"tool_calls_not_repeated"`
-	// Requests counts the model requests that were made again.
-	Requests int `json:"model_requests_repeated"`
-	// Seconds is the time from the kill until the agent went on.
-	Seconds float64 `json:"seconds"`
+	Step      int     `json:"step"`
+	During    string  `json:"during"`
+	StepsKept int     `json:"steps_not_repeated"` // as CallsKept: done by then, and not done again
+	CallsKept int     `json:"tool_calls_not_repeated"`
+	Requests  int     `json:"model_requests_repeated"` // counts the model requests that were made again
+	Seconds   float64 `json:"seconds"`                 // the time from the kill until the agent went on
 
 	at     time.Time
 	wentOn bool

@@ -89,9 +89,8 @@ func executionFlag(command *cobra.Command, number *int) {
 
 type budgetFlags struct {
 	budget domain.ExecutionBudget
-	// lift are the limits that are taken away.
-	lift []domain.Limit
-	now  func() time.Time
+	lift   []domain.Limit // the limits that are taken away
+	now    func() time.Time
 }
 
 // register adds a flag for each limit.

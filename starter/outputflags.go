@@ -18,12 +18,10 @@ import (
 )
 
 type outputFlags struct {
-	price *domain.Price
-	// schema is the file that says what the answer must be.
-	schema string
+	price  *domain.Price
+	schema string // the file that says what the answer must be
 	mode   domain.OutputMode
-	// final withholds the tools at the last step that --max-steps allows.
-	final bool
+	final  bool // withholds the tools at the last step that --max-steps allows
 }
 
 func (f *outputFlags) register(p *program, command *cobra.Command) {

@@ -25,11 +25,10 @@ import (
 // A program is one call of the command line: what it may read and write, and
 // what its shared flags said.
 type program struct {
-	in  io.Reader
-	out *render.Output
-	err *render.Output
-	// machine is where a server and workers are found or brought up.
-	machine *local.Machine
+	in      io.Reader
+	out     *render.Output
+	err     *render.Output
+	machine *local.Machine // where a server and workers are found or brought up
 	// interrupts tells when the user wants to leave.
 	interrupts func(context.Context) (context.Context, context.CancelFunc)
 	now        func() time.Time
@@ -37,9 +36,8 @@ type program struct {
 	// current one.
 	here string
 
-	flags sharedFlags
-	// shared are the arguments that name the server, as they were given.
-	shared []string
+	flags  sharedFlags
+	shared []string // the arguments that name the server, as they were given
 }
 
 // sharedFlags are those that every command takes.

@@ -10,12 +10,9 @@ var pages embed.FS
 
 // A Topic is a page of help.
 type Topic struct {
-	// Name is what it is asked for by, and the name of its file.
-	Name string
-	// Title says in a line what it is about.
-	Title string
-	// Text is the page, in Markdown, its heading included.
-	Text string
+	Name  string // what it is asked for by, and the name of its file
+	Title string // says in a line what it is about
+	Text  string // the page, in Markdown, its heading included
 }
 
 const extension = ".md"

@@ -28,8 +28,7 @@ type Server struct {
 	address   string
 	namespace string
 	taskQueue string
-	// local is the dev server, where it is ours.
-	local *devserver.Server
+	local     *devserver.Server // the dev server, where it is ours
 }
 
 // Close ends the connection. The server goes on.

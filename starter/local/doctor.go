@@ -230,11 +230,9 @@ type Check struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
 	Detail  string  `json:"detail"`
-	// Fix says what to do, where something is to be done.
-	Fix string `json:"fix,omitzero"`
+	Fix     string  `json:"fix,omitzero"` // says what to do, where something is to be done
 
-	// Unreachable says that it failed because nobody answers.
-	Unreachable bool `json:"-"`
+	Unreachable bool `json:"-"` // it failed because nobody answers
 }
 
 func ok(name, format string, args ...any) Check {

@@ -22,16 +22,13 @@ import (
 // A Machine is this machine as a command may use it: what flags and variables say
 // of servers, and how processes are started on it.
 type Machine struct {
-	Env Environment
-	// Connection and state are what the shared flags said.
-	Connection *host.Flags
+	Env        Environment
+	Connection *host.Flags // with State, what the shared flags said
 	State      string
-	// Executable starts this program again, as a worker or a supervisor.
-	Executable func() (string, error)
+	Executable func() (string, error) // starts this program again, as a worker or a supervisor
 	// Say tells the user something that is not the answer, in one line.
-	Say func(format string, args ...any)
-	// Again is a command line that reaches the same server as this one.
-	Again func(words ...string) string
+	Say   func(format string, args ...any)
+	Again func(words ...string) string // a command line that reaches the same server as this one
 }
 
 // Progress tells the user a line that was made elsewhere.

@@ -12,10 +12,8 @@ import (
 // An Agent is one that is run undisturbed once and then under kills.
 type Agent struct {
 	// Name tells it from others in reports, and begins the ids of its runs.
-	Name string
-	// Script is what its model says, in the form of the provider scripted.
-	Script []byte
-	// System is its system prompt.
+	Name   string
+	Script []byte // what its model says, in the form of the provider scripted
 	System string
 	Tools  []Tool
 	// Definition is what it is besides: its window, price, hooks, guards, format
@@ -171,8 +169,7 @@ func tools(agents []Agent) ([]Tool, error) {
 // A Kind is one of the agents that were run.
 type Kind struct {
 	Name string `json:"name"`
-	// Runs counts its runs under kills.
-	Runs int `json:"runs"`
+	Runs int    `json:"runs"` // counts its runs under kills
 	// On is what it has besides a model and tools; empty for a plain agent.
 	On []string `json:"on"`
 }

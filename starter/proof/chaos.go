@@ -30,15 +30,13 @@ type ChaosConfig struct {
 	// exist. The caller removes it.
 	Dir string
 
-	// Kills is how many SIGKILLs are made, evenly over Boundaries.
-	Kills int
+	Kills int // how many SIGKILLs are made, evenly over Boundaries
 	// Boundaries are where. Empty: all that one of the agents reaches.
 	Boundaries []contract.Boundary
 	// Lanes is how many agents run at a time, each with a worker of its own.
 	// Zero: DefaultLanes.
 	Lanes int
-	// Seed chooses which passes of a boundary are hit.
-	Seed uint64
+	Seed  uint64 // chooses which passes of a boundary are hit
 	// Agents are those that run, again and again until all kills are made.
 	// Empty: Scripted().
 	Agents []Agent
@@ -131,8 +129,7 @@ type chaos struct {
 	prefix  string
 	sockets string
 	ledger  string
-	// calm is where agents run undisturbed.
-	calm *lane
+	calm    *lane // where agents run undisturbed
 
 	mu        sync.Mutex
 	turn      int

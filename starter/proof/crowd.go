@@ -25,17 +25,13 @@ import (
 type CrowdConfig struct {
 	// Address and Namespace are the Temporal server's.
 	Address, Namespace string
-	// Dir is for what the workers keep.
-	Dir     string
-	Agents  int
-	Workers int
-	// Steps is how many inferences each agent makes.
-	Steps             int
-	RequestsPerMinute int
-	// Unlimited leaves the limit out, to see the difference.
-	Unlimited bool
-	// Thinks is how long the model takes for an answer.
-	Thinks time.Duration
+	Dir                string // for what the workers keep
+	Agents             int
+	Workers            int
+	Steps              int // how many inferences each agent makes
+	RequestsPerMinute  int
+	Unlimited          bool          // leaves the limit out, to see the difference
+	Thinks             time.Duration // how long the model takes for an answer
 	// Progress is told how far it is. Nil: nobody.
 	Progress func(string)
 }
@@ -223,11 +219,9 @@ type CrowdReport struct {
 	Workers           int  `json:"workers"`
 	RequestsPerMinute int  `json:"requests_per_minute"`
 	Limited           bool `json:"limited"`
-	// Completed counts the agents that ended as they should.
-	Completed int `json:"completed"`
-	// Requests were taken by the provider, Refused were too many.
-	Requests int `json:"requests"`
-	Refused  int `json:"refused"`
+	Completed         int  `json:"completed"` // counts the agents that ended as they should
+	Requests          int  `json:"requests"`  // those that the provider took; Refused were too many
+	Refused           int  `json:"refused"`
 	// BusiestMinute and BusiestSecond are the most that were taken within any
 	// such time.
 	BusiestMinute int `json:"busiest_minute"`
@@ -235,16 +229,14 @@ type CrowdReport struct {
 	// Fairness is Jain's index of the agents' requests when half of all were
 	// taken: 1 where each has had the same, 1/Agents where one has had all.
 	// (Jain, Chiu and Hawe, 1984: (Σx)² / (n·Σx²).)
-	Fairness float64 `json:"fairness"`
-	// First and Last are when agents ended.
-	FirstSeconds float64 `json:"first_end_seconds"`
+	Fairness     float64 `json:"fairness"`
+	FirstSeconds float64 `json:"first_end_seconds"` // First and Last are when agents ended
 	LastSeconds  float64 `json:"last_end_seconds"`
 	// Statuses were asked for while agents worked; Waiting of them said that the
 	// agent waits for its turn.
 	Statuses int `json:"statuses"`
 	Waiting  int `json:"statuses_waiting"`
-	// Retried counts inferences that took more than one attempt.
-	Retried int `json:"inferences_retried"`
+	Retried  int `json:"inferences_retried"` // counts inferences that took more than one attempt
 	// Broken says which promises were not kept; empty: all were.
 	Broken []string `json:"broken,omitempty"`
 }

@@ -55,9 +55,8 @@ func positions(steps []domain.StepExecution) map[domain.ToolExecutionID]place {
 
 // A story is an execution's events in words, ids, times and usage aside.
 type story struct {
-	calls map[domain.ToolExecutionID]place
-	// unknown are the places of calls of which it does not tell how they ended.
-	unknown map[place]bool
+	calls   map[domain.ToolExecutionID]place
+	unknown map[place]bool // the places of calls of which it does not tell how they ended
 }
 
 // of tells of the events in their order, and then of calls as they ended in

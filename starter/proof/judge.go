@@ -14,21 +14,17 @@ import (
 
 // A verdict is what a trial showed.
 type verdict struct {
-	trial *trial
-	// lost counts the steps of the undisturbed run that are missing.
-	lost int
-	// doubled counts the calls that may not be repeated and were.
-	doubled int
+	trial   *trial
+	lost    int // counts the steps of the undisturbed run that are missing
+	doubled int // counts the calls that may not be repeated and were
 	// unknown counts the outcomes that nobody knows, by the worker that was
 	// killed over them.
-	unknown map[int]int
-	// hooksAgain counts the effects of hooks that were made again.
-	hooksAgain int
+	unknown    map[int]int
+	hooksAgain int // counts the effects of hooks that were made again
 	// equal says that the transcript is the undisturbed one, and told that the
 	// events are.
 	equal, told bool
-	// summaries counts those of the conversation.
-	summaries int
+	summaries   int // counts those of the conversation
 }
 
 // judge holds a trial against the undisturbed run, the ledger and the server's

@@ -27,8 +27,7 @@ type lane struct {
 	plan     string
 	log      *os.File
 	listener net.Listener
-	// fail is told why the lane can do no more.
-	fail func(error)
+	fail     func(error) // told why the lane can do no more
 
 	mu     sync.Mutex
 	worker *process.Process

@@ -25,14 +25,12 @@ type played struct {
 	// runs are the first runs of its workflows: one, unless it went on in another.
 	runs     []string
 	messages []domain.Entry
-	// steps and events are the executions', in order.
-	steps  [][]domain.StepExecution
-	events [][]domain.Event
+	steps    [][]domain.StepExecution // as events: of the executions, in order
+	events   [][]domain.Event
 	// told are the differences between what history alone tells of the executions
 	// and what they have kept.
-	told []string
-	// hooks counts the effects of hooks that are activities, by key.
-	hooks map[string]int
+	told  []string
+	hooks map[string]int // counts the effects of hooks that are activities, by key
 }
 
 // play runs an agent to its end and reads all that it left. It tells when the

@@ -16,17 +16,14 @@ type pool struct {
 	left  map[contract.Boundary]int
 	total int
 	done  int
-	// lost are kills at boundaries that no agent reached.
-	lost map[contract.Boundary]int
+	lost  map[contract.Boundary]int // kills at boundaries that no agent reached
 }
 
 // An aim is a kill to come.
 type aim struct {
 	boundary contract.Boundary
-	// skip is how many times the agents may still pass the boundary.
-	skip int
-	// missed counts the agents that ended without reaching it.
-	missed int
+	skip     int // how many times the agents may still pass the boundary
+	missed   int // counts the agents that ended without reaching it
 }
 
 // newPool spreads kills evenly over boundaries.

@@ -63,20 +63,15 @@ func (b Broken) String() string {
 
 // A ChaosReport is what the kills did.
 type ChaosReport struct {
-	Seed  uint64 `json:"seed"`
-	Lanes int    `json:"lanes"`
-	// Agents counts the runs of agents under kills, Steps their steps.
-	Agents int `json:"agents"`
-	Steps  int `json:"steps"`
-	// Kinds are the agents, with what is on in each.
-	Kinds []Kind `json:"kinds"`
-	// Summaries counts those that conversations were made shorter by.
-	Summaries int `json:"summaries"`
-	// Seconds is how long it all took.
-	Seconds float64 `json:"seconds"`
-	// Rows are by boundary, in the order of a step; Total is all of them.
-	Rows  []Row `json:"boundaries"`
-	Total Row   `json:"total"`
+	Seed      uint64  `json:"seed"`
+	Lanes     int     `json:"lanes"`
+	Agents    int     `json:"agents"` // counts runs under kills, Steps their steps
+	Steps     int     `json:"steps"`
+	Kinds     []Kind  `json:"kinds"`      // the agents, with what is on in each
+	Summaries int     `json:"summaries"`  // counts those that conversations were made shorter by
+	Seconds   float64 `json:"seconds"`    // how long it all took
+	Rows      []Row   `json:"boundaries"` // by boundary, in the order of a step; Total is all of them
+	Total     Row     `json:"total"`
 	// Unreached counts the kills that were not made, by boundary, since no agent
 	// got there.
 	Unreached map[contract.Boundary]int `json:"unreached,omitempty"`
@@ -92,8 +87,7 @@ type Row struct {
 	// StepsLost and EffectsDoubled are of the agents that were killed there.
 	StepsLost      int `json:"steps_lost"`
 	EffectsDoubled int `json:"effects_doubled"`
-	// OutcomeUnknown counts the calls that were in flight at these kills.
-	OutcomeUnknown int `json:"outcome_unknown"`
+	OutcomeUnknown int `json:"outcome_unknown"` // counts the calls that were in flight at these kills
 	// TranscriptsEqual counts the kills after which the agent ended with the
 	// undisturbed transcript.
 	TranscriptsEqual int `json:"transcripts_equal"`
@@ -101,9 +95,8 @@ type Row struct {
 	EventsEqual int `json:"events_equal"`
 	// HooksAgain counts the effects of hooks that were made again, of the agents
 	// that were killed there.
-	HooksAgain int `json:"hooks_again"`
-	// ExtraRequests counts the model requests that were made again.
-	ExtraRequests int `json:"extra_requests"`
+	HooksAgain    int `json:"hooks_again"`
+	ExtraRequests int `json:"extra_requests"` // counts the model requests that were made again
 	// P50 and P99 are of the seconds from the kill to the agent's next request,
 	// effect or check.
 	P50 float64 `json:"p50_seconds"`

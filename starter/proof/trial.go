@@ -16,19 +16,16 @@ type trial struct {
 	agentID    domain.AgentID
 	workflowID string
 
-	// executions are the agent's, in the order in which they came up.
-	executions []domain.ExecutionID
+	executions []domain.ExecutionID // the agent's, in the order in which they came up
 	steps      map[stepKey]*stepSeen
 	// begun are the tool calls that were let at their work and not yet past it.
 	begun map[domain.ToolExecutionID]bool
 	// hook is the newest one that was let at its effect, until the workflow is
 	// seen past it. An agent's hooks run one after the other.
-	hook  string
-	kills []*kill
-	// toPause delivers the hit at which the agent is to be paused.
-	toPause chan hit
-	// down is the newest kill, until the agent has gone on.
-	down *kill
+	hook    string
+	kills   []*kill
+	toPause chan hit // delivers the hit at which the agent is to be paused
+	down    *kill    // the newest kill, until the agent has gone on
 }
 
 // A stepKey names a step's own inference, or the summaries that are made in it.
@@ -40,10 +37,8 @@ type stepKey struct {
 
 // A stepSeen is what was seen of one step.
 type stepSeen struct {
-	// requests counts the model requests that were let go.
-	requests int
-	// ended are the positions of calls that were let past their work.
-	ended []int
+	requests int   // counts the model requests that were let go
+	ended    []int // the positions of calls that were let past their work
 }
 
 // A kill is one SIGKILL of the worker that had the agent.
@@ -51,16 +46,14 @@ type kill struct {
 	boundary contract.Boundary
 	pid      int
 	at       time.Time
-	// inFlight are the tool calls that were surely under way.
-	inFlight []domain.ToolExecutionID
+	inFlight []domain.ToolExecutionID // the tool calls that were surely under way
 	// hook is the one whose effect was made, or being made, and perhaps not
 	// reported. Empty: there was none.
 	hook string
 	// wentOn is the time to the agent's next request, effect or check; zero: it
 	// never was.
 	wentOn time.Duration
-	// extra counts the model requests that were made again because of it.
-	extra int
+	extra  int // counts the model requests that were made again because of it
 }
 
 func newTrial(agent Agent, id string) *trial {

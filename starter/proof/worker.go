@@ -112,12 +112,9 @@ type hit struct {
 	WorkflowID  string             `json:"workflow_id"`
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	Step        int                `json:"step,omitzero"`
-	// AgentID stands for WorkflowID where that is not known.
-	AgentID domain.AgentID `json:"agent_id,omitzero"`
-	// Summary is set for an inference that sums up.
-	Summary bool `json:"summary,omitzero"`
-	// Hook is set for hooks that are activities; see hookKey.
-	Hook string `json:"hook,omitzero"`
+	AgentID     domain.AgentID     `json:"agent_id,omitzero"` // stands for WorkflowID where that is not known
+	Summary     bool               `json:"summary,omitzero"`  // set for an inference that sums up
+	Hook        string             `json:"hook,omitzero"`     // set for hooks that are activities; see hookKey
 	// Call and Position are set for tool calls.
 	Call     domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
 	Position int                    `json:"position,omitzero"`

@@ -18,12 +18,9 @@ type liveView struct {
 	out   *Output
 	story *story
 
-	// drawn is how many lines of the lower part are on the terminal.
-	drawn int
-	// writing is what the model is writing.
-	writing streamBuffer
-	// open are the tool calls under way, in the order in which they began.
-	open []line
+	drawn   int          // how many lines of the lower part are on the terminal
+	writing streamBuffer // what the model is writing
+	open    []line       // the tool calls under way, in the order in which they began
 }
 
 const (
@@ -185,20 +182,17 @@ func (v *liveView) hanging(sign, text string) []string {
 
 // A streamBuffer is what the model has written in an attempt, as far as it is known.
 type streamBuffer struct {
-	// step is that of the inference under way, zero for none.
-	step int
+	step int // that of the inference under way, zero for none
 	// attempt counts the tries of the inference from 1; zero: not known yet.
-	attempt int
-	text    tail
-	// reasoning is what the model thinks; empty once it goes on to answer.
-	reasoning tail
+	attempt   int
+	text      tail
+	reasoning tail // what the model thinks; empty once it goes on to answer
 }
 
 // A tail is the end of a text that arrives.
 type tail struct {
 	text string
-	// cut says that the beginning is not known, or not kept.
-	cut bool
+	cut  bool // the beginning is not known, or not kept
 }
 
 // tailBytes bounds what is kept of a text, in bytes.

@@ -19,18 +19,15 @@ import (
 // written must have been cleaned; colours that the reader cannot see are left
 // out on the way. Safe for concurrent use.
 type Output struct {
-	to io.Writer
-	// Terminal says that a person is likely to read it.
-	Terminal bool
-	// animated says that lines may be replaced.
-	animated bool
+	to       io.Writer
+	Terminal bool // a person is likely to read it
+	animated bool // lines may be replaced
 	Theme    Theme
 	// Width returns the columns of the terminal, zero where there is no limit.
 	Width func() int
 
-	mu sync.Mutex
-	// lost is why something could not be written, the first time.
-	lost error
+	mu   sync.Mutex
+	lost error // why something could not be written, the first time
 	// live draws notes above what it may take back; nil where nothing is drawn.
 	live interface{ above(note string) }
 }

@@ -154,15 +154,14 @@ func source(s contract.StatusSource) string {
 type StatusJSON struct {
 	contract.StatusView
 	ExecutionID *domain.ExecutionID `json:"execution_id"`
-	// CostUSD is null where nobody knows it.
-	CostUSD    *string             `json:"cost_usd"`
-	Since      *time.Time          `json:"since"`
-	StopReason *domain.StopReason  `json:"stop_reason"`
-	Paused     bool                `json:"paused"`
-	Origin     *domain.ExecutionID `json:"origin"`
-	Prior      *priorJSON          `json:"prior"`
-	Window     *int64              `json:"context_window"`
-	Context    *int64              `json:"context_tokens"`
+	CostUSD     *string             `json:"cost_usd"` // null where nobody knows it
+	Since       *time.Time          `json:"since"`
+	StopReason  *domain.StopReason  `json:"stop_reason"`
+	Paused      bool                `json:"paused"`
+	Origin      *domain.ExecutionID `json:"origin"`
+	Prior       *priorJSON          `json:"prior"`
+	Window      *int64              `json:"context_window"`
+	Context     *int64              `json:"context_tokens"`
 }
 
 // A priorJSON is what the executions before have spent of the budget.

@@ -29,14 +29,11 @@ const (
 
 // A line is a part of a story. Its text has been cleaned.
 type line struct {
-	mark mark
-	// step is zero for what is not of a step.
-	step int
-	text string
-	// call names a tool call, for markCall, markDone and markFailed.
-	call callKey
-	// status is the execution's, for markEnd.
-	status domain.ExecutionStatus
+	mark   mark
+	step   int // zero for what is not of a step
+	text   string
+	call   callKey                // names a tool call, for markCall, markDone and markFailed
+	status domain.ExecutionStatus // the execution's, for markEnd
 }
 
 type callKey struct{ step, position int }
@@ -44,8 +41,7 @@ type callKey struct{ step, position int }
 // A story puts events into words. What views have in common is here.
 type story struct {
 	id string
-	// ui is where a person looks at the execution; empty for nowhere.
-	ui string
+	ui string // where a person looks at the execution; empty for nowhere
 
 	calls map[callKey]call
 	began time.Time

@@ -106,8 +106,7 @@ func Message(t Theme, e domain.Entry) string {
 // A ResultJSON is a result with its cost in dollars.
 type ResultJSON struct {
 	client.Result
-	// CostUSD is null where nobody knows it.
-	CostUSD *string `json:"cost_usd"`
+	CostUSD *string `json:"cost_usd"` // null where nobody knows it
 }
 
 // Result adds what an execution cost. What the server ended has counted nothing.
