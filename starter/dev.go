@@ -161,13 +161,10 @@ func workerCommandOf(p *program) *cobra.Command {
 	return command
 }
 
-// supervisorCommand runs the dev server for as long as anybody uses it. It is
-// started by the commands that need one.
-func supervisorCommand() *cobra.Command {
+// hiddenCommand is one that this program calls itself with.
+func hiddenCommand(name string, run func(context.Context, []string) error) *cobra.Command {
 	return &cobra.Command{
-		Use: devserver.SupervisorCommand, Hidden: true, DisableFlagParsing: true,
-		RunE: func(command *cobra.Command, args []string) error {
-			return devserver.Supervise(command.Context(), args)
-		},
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(command *cobra.Command, args []string) error { return run(command.Context(), args) },
 	}
 }

@@ -74,15 +74,6 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	return command
 }
 
-func chaosWorkerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: proof.ChaosWorker, Hidden: true, DisableFlagParsing: true,
-		RunE: func(command *cobra.Command, args []string) error {
-			return proof.ChaosWork(command.Context(), args)
-		},
-	}
-}
-
 // chooseBoundaries takes those that the user named.
 func chooseBoundaries(config *proof.ChaosConfig, named []string) error {
 	reached := proof.Reached(config.Agents)

@@ -127,22 +127,16 @@ func (a Agent) toolNames() []string {
 
 // once reports whether calls of a tool may not be repeated.
 func (a Agent) once(tool string) bool {
-	at := slices.IndexFunc(a.Tools, func(t Tool) bool { return t.Name == tool })
-	return at >= 0 && !a.Tools[at].Effect.Repeatable()
-}
-
-// anyOnce reports whether the agent has a tool that may not be repeated.
-func (a Agent) anyOnce() bool {
-	return slices.ContainsFunc(a.Tools, func(t Tool) bool { return !t.Effect.Repeatable() })
+	return slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Name == tool && !t.Effect.Repeatable() })
 }
 
 // result is what a tool returns at a place, where the agent says so.
 func (a Agent) result(execution, step, position int) (string, bool) {
-	if execution < 1 || execution > len(a.Executions) {
+	if execution > len(a.Executions) {
 		return "", false
 	}
 	results := a.Executions[execution-1].Results
-	if step < 1 || step > len(results) || position < 0 || position >= len(results[step-1]) {
+	if step < 1 || step > len(results) || position >= len(results[step-1]) {
 		return "", false
 	}
 	return results[step-1][position], true

@@ -19,10 +19,10 @@ import (
 // there what a function can do, wherever one of certain words is met.
 const SteerHook = "steer"
 
+// fallHook fails before one step of an execution that goes on from none, after so
+// many steps.
 const (
-	// fallHook fails before one step of an execution that goes on from none.
-	fallHook = "fall"
-	// fallAfter is how many steps come before that.
+	fallHook  = "fall"
 	fallAfter = 6
 )
 
@@ -49,7 +49,7 @@ func (p plan) hooks() []hook.Hook {
 		hook.BeforeToolUse(SteerHook, vet),
 		hook.AfterToolUse(SteerHook, abridge),
 		hook.AfterStep(SteerHook, insist),
-		hook.OnError(SteerHook, remember),
+		hook.OnError(SteerHook, func(c hook.Error) (hook.Error, error) { return c.Note("failure", c.At.Error.Code) }),
 		hook.OnStop(SteerHook, signOff),
 		hook.AfterExecution(SteerHook, tally),
 		hook.BeforeStep(fallHook, fall),
@@ -126,10 +126,6 @@ func insist(c hook.Point) (hook.Point, error) {
 		return c, nil
 	}
 	return c.Say(domain.RoleUser, "You are not done.").Stop("it gives up").Continue(), nil
-}
-
-func remember(c hook.Error) (hook.Error, error) {
-	return c.Note("failure", c.At.Error.Code)
 }
 
 func signOff(c hook.Point) (hook.Point, error) {

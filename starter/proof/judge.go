@@ -30,12 +30,9 @@ type verdict struct {
 // judge holds a trial against the undisturbed run, the ledger and the server's
 // histories.
 func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base played) (verdict, error) {
-	var lost map[domain.ToolExecutionID]int
-	if t.agent.anyOnce() {
-		var err error
-		if lost, err = inFlight(ctx, l.agents, got); err != nil {
-			return verdict{}, err
-		}
+	lost, err := inFlight(ctx, l.agents, got)
+	if err != nil {
+		return verdict{}, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,14 +40,6 @@ const (
 	PromiseAccount Promise = "account"
 )
 
-// Promises lists every promise.
-func Promises() []Promise {
-	return []Promise{
-		PromiseGoesOn, PromiseSteps, PromiseEffects, PromiseUnknown, PromiseTranscript, PromiseEvents,
-		PromiseOutcome, PromiseRequests, PromiseStatus, PromiseAccount,
-	}
-}
-
 // A Broken promise.
 type Broken struct {
 	Promise Promise `json:"promise"`

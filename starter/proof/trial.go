@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -85,13 +86,11 @@ func (t *trial) step(h hit) *stepSeen {
 // boundary is where the hit really is: in a summary, where the inference is one;
 // among calls, where another call of the step has ended.
 func (t *trial) boundary(h hit) contract.Boundary {
+	another := func(position int) bool { return position != h.Position }
 	switch {
 	case h.Boundary == contract.InStream && h.Summary:
 		return contract.InSummary
-	case h.Boundary != contract.AfterEffect:
-		return h.Boundary
-	}
-	if slices.ContainsFunc(t.step(h).ended, func(position int) bool { return position != h.Position }) {
+	case h.Boundary == contract.AfterEffect && slices.ContainsFunc(t.step(h).ended, another):
 		return contract.AmongCalls
 	}
 	return h.Boundary
@@ -103,12 +102,8 @@ func (t *trial) reached(h hit, now time.Time) bool {
 	if !h.ExecutionID.IsZero() {
 		t.number(h.ExecutionID)
 	}
-	switch h.Boundary {
-	case contract.BeforeRequest, contract.BeforeEffect, contract.BeforeHook, contract.Checking:
-	default:
-		return false
-	}
-	if t.down == nil {
+	works := []contract.Boundary{contract.BeforeRequest, contract.BeforeEffect, contract.BeforeHook, contract.Checking}
+	if t.down == nil || !slices.Contains(works, h.Boundary) {
 		return false
 	}
 	t.down.wentOn = now.Sub(t.down.at)
@@ -149,9 +144,7 @@ func (t *trial) killed(h hit, boundary contract.Boundary, now time.Time) {
 	if !h.Call.IsZero() {
 		t.begun[h.Call] = true
 	}
-	for id := range t.begun {
-		k.inFlight = append(k.inFlight, id)
-	}
+	k.inFlight = slices.Collect(maps.Keys(t.begun))
 	clear(t.begun)
 	if h.Boundary != contract.BeforeHook {
 		k.hook = t.hook // another one begins when it has reported
