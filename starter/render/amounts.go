@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -145,4 +146,30 @@ func shortened(text string, n int) string {
 		return short + "…"
 	}
 	return text
+}
+
+// within is a text with what comes before and after it; empty where it is.
+func within(before, text, after string) string {
+	return where(text != "", before+text+after)
+}
+
+// where is a text under a condition, else empty.
+func where(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
+// joined are those of the texts that are not empty.
+func joined(separator string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
+}
+
+// some is a number with its noun; empty for none.
+func some(n int64, noun string) string { return where(n > 0, Counted(n, noun)) }
+
+// lasting says for how long something has gone on.
+func lasting(since, now time.Time) string {
+	return where(!since.IsZero() && now.After(since), ", for "+Duration(now.Sub(since)))
 }

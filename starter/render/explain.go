@@ -48,8 +48,8 @@ func (x *sheet) why(v client.ExplainView) {
 		case d.Paused:
 			text = x.theme.Warn("paused") + " · " + text
 		}
-		if d.Since != nil && x.now.After(*d.Since) {
-			text += ", for " + Duration(x.now.Sub(*d.Since))
+		if d.Since != nil {
+			text += lasting(*d.Since, x.now)
 		}
 		x.fact("doing", text)
 		x.signals(d.Signals)
@@ -60,22 +60,14 @@ func (x *sheet) why(v client.ExplainView) {
 	}
 	x.fact("why", OneLine(v.Ending.Summary))
 	words := "reason " + string(v.Ending.StopReason)
-	if s := v.Ending.Signal; s != nil && s.Source != "" {
-		words += ", signalled by " + OneLine(s.Source)
+	if s := v.Ending.Signal; s != nil {
+		words += within(", signalled by ", OneLine(s.Source), "")
 	}
 	if e := v.Ending.Error; e != nil {
 		words += ", error " + string(e.Kind) + within(" (", string(e.Code), ")") + within(" in ", OneLine(e.Source), "")
 	}
 	x.fact("", x.theme.Faint(words))
 	x.signals(v.Ending.Others)
-}
-
-// within is a text with what comes before and after it; empty where it is.
-func within(before, text, after string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text + after
 }
 
 // signals writes the signals that did not end the execution.

@@ -96,15 +96,12 @@ func (x *sheet) inside(s client.ExplainStep) {
 }
 
 func (x *sheet) toolLine(tool client.ExplainTool) string {
-	parts := []string{callWords(tool.Tool, tool.Arguments)}
+	took := ""
 	if tool.Milliseconds != nil {
-		parts = append(parts, millis(*tool.Milliseconds))
+		took = millis(*tool.Milliseconds)
 	}
-	if tool.Attempts > 1 {
-		parts = append(parts, Counted(int64(tool.Attempts), "attempt"))
-	}
-	parts = append(parts, strings.ReplaceAll(string(tool.Outcome), "_", " "))
-	text := strings.Join(parts, " · ")
+	text := joined(" · ", callWords(tool.Tool, tool.Arguments), took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")),
+		strings.ReplaceAll(string(tool.Outcome), "_", " "))
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(tool.Error.Message))
 	}
@@ -132,19 +129,12 @@ func errorWords(e domain.Error) string {
 }
 
 func totalWords(v client.ExplainView) string {
-	t := v.Totals
-	parts := []string{grouped(int64(t.Steps))}
-	if u := t.Usage; u.TotalTokens > 0 {
-		parts = append(parts, fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
-			grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens)))
-	}
+	t, u := v.Totals, v.Totals.Usage
+	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
+		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
+	cost := where(t.Steps > 0, costWords(t.CostNanoUSD))
 	if t.CostNanoUSD == nil {
-		parts = append(parts, "cost unknown")
-	} else if t.Steps > 0 {
-		parts = append(parts, costWords(t.CostNanoUSD))
+		cost = "cost unknown"
 	}
-	if t.ToolCalls > 0 {
-		parts = append(parts, Counted(t.ToolCalls, "tool call"))
-	}
-	return strings.Join(parts, " · ")
+	return joined(" · ", grouped(int64(t.Steps)), where(u.TotalTokens > 0, used), cost, some(t.ToolCalls, "tool call"))
 }

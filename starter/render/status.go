@@ -20,7 +20,9 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		status += ", paused"
 	}
 	x := newSheet(t, now, id, v.Number, v.Status, status)
-	x.fact("doing", doing(v, now))
+	if v.Doing != "" {
+		x.fact("doing", OneLine(v.Doing)+lasting(v.Since, now))
+	}
 	x.fact("why", why(v))
 	x.fact("steps", grouped(int64(v.StepCount)))
 	x.fact("model", OneLine(v.Model))
@@ -41,23 +43,12 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		x.fact("question", OneLine(question))
 	}
 	if v.History.Events > 0 {
-		history := fmt.Sprintf("%s, %s", Counted(v.History.Events, "event"), size(v.History.Bytes))
-		if v.History.Runs > 1 {
-			history += ", run " + grouped(int64(v.History.Runs))
-		}
-		x.fact("history", history)
+		x.fact("history", joined(", ", Counted(v.History.Events, "event"), size(v.History.Bytes),
+			where(v.History.Runs > 1, "run "+grouped(int64(v.History.Runs)))))
 	}
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
 	x.fact("told by", source(v.Source))
 	return x.String()
-}
-
-func doing(v contract.StatusView, now time.Time) string {
-	text := OneLine(v.Doing)
-	if text != "" && !v.Since.IsZero() && now.After(v.Since) {
-		text += ", for " + Duration(now.Sub(v.Since))
-	}
-	return text
 }
 
 func why(v contract.StatusView) string {
@@ -71,32 +62,14 @@ func why(v contract.StatusView) string {
 }
 
 func usageText(u domain.UsageView) string {
-	if u.TotalTokens == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens, "token"), grouped(u.InputTokens), grouped(u.OutputTokens))
-	if u.Estimated {
-		text += ", in part estimated"
-	}
-	return text
+	return where(u.TotalTokens > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens, "token"), grouped(u.InputTokens),
+		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
 }
 
 // spentText is what the executions before have taken of the budget.
 func spentText(s domain.Spent) string {
-	if s.IsZero() {
-		return ""
-	}
-	parts := []string{Counted(s.Steps, "step")}
-	if s.Tokens > 0 {
-		parts = append(parts, Counted(s.Tokens, "token"))
-	}
-	if cost := costText(domain.USD(s.CostNanoUSD)); cost != "" {
-		parts = append(parts, cost)
-	}
-	if s.ToolCalls > 0 {
-		parts = append(parts, Counted(s.ToolCalls, "tool call"))
-	}
-	return ", which has used " + strings.Join(parts, ", ")
+	return where(!s.IsZero(), ", which has used "+joined(", ",
+		Counted(s.Steps, "step"), some(s.Tokens, "token"), costText(domain.USD(s.CostNanoUSD)), some(s.ToolCalls, "tool call")))
 }
 
 // contextText says how full the model's window is.

@@ -182,17 +182,9 @@ func (s *story) ended(e client.Event) line {
 	}
 	o := *e.Ended
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
-	words := []string{string(o.Status) + within(" (", why, ")"), Counted(int64(o.Steps), "step")}
-	if total := o.Usage.TotalTokens(); total > 0 {
-		words = append(words, Counted(total, "token"))
-	}
-	if cost := costText(domain.USD(o.CostNanoUSD)); cost != "" {
-		words = append(words, cost)
-	}
-	if !s.began.IsZero() && e.Time.After(s.began) {
-		words = append(words, Duration(e.Time.Sub(s.began)))
-	}
-	return line{mark: markEnd, text: OneLine(strings.Join(words, " · ")), status: o.Status}
+	words := joined(" · ", string(o.Status)+within(" (", why, ")"), Counted(int64(o.Steps), "step"), some(o.Usage.TotalTokens(), "token"),
+		costText(domain.USD(o.CostNanoUSD)), where(!s.began.IsZero() && e.Time.After(s.began), Duration(e.Time.Sub(s.began))))
+	return line{mark: markEnd, text: OneLine(words), status: o.Status}
 }
 
 // maxWords bounds how much of a call's arguments is shown.

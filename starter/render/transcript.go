@@ -40,23 +40,12 @@ func (s StepLine) MarshalJSON() ([]byte, error) {
 
 // Text is the step in one line.
 func (s StepLine) Text(t Theme) string {
-	parts := []string{fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration()))}
-	parts = append(parts, tokens(s.Usage().TotalTokens(), s.Usage().Estimated))
-	switch cost := costFact(s.cost(), s.Usage().TotalTokens()); cost {
-	case "":
-	case unknownCost:
-		parts = append(parts, "cost "+cost)
-	default:
-		parts = append(parts, cost)
-	}
-	if s.Step.Tries > 1 {
-		parts = append(parts, fmt.Sprintf("%d tries", s.Step.Tries))
-	}
-	if finish, ok := s.Step.FinishReason(); ok {
-		parts = append(parts, string(finish))
-	}
-	if s.Step.Interrupted {
-		parts = append(parts, t.Warn("interrupted"))
+	finish, _ := s.Step.FinishReason()
+	cost, text := costFact(s.cost(), s.Usage().TotalTokens()), OneLine(s.Step.Text())
+	parts := []string{
+		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
+		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == unknownCost, "cost ") + cost,
+		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {
 		words := OneLine(call.Name())
@@ -65,10 +54,7 @@ func (s StepLine) Text(t Theme) string {
 		}
 		parts = append(parts, words)
 	}
-	if text := OneLine(s.Step.Text()); text != "" {
-		parts = append(parts, t.Faint(shortened(text, 80)))
-	}
-	return strings.Join(parts, "  ")
+	return joined("  ", append(parts, where(text != "", t.Faint(shortened(text, 80))))...)
 }
 
 // Message is a message under a line that says whose it is.
