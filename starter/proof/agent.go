@@ -16,30 +16,25 @@ type Agent struct {
 	Script []byte // what its model says, in the form of the provider scripted
 	System string
 	Tools  []Tool
-	// Definition is what it is besides: its window, price, hooks, guards, format
-	// and compaction. The zero value is a plain agent.
+	// Definition is what it is besides. The zero value is a plain agent.
 	Definition domain.Definition
-	// Executions are what it is asked, one after the other. More than one prompt
-	// makes it a session.
+	// Executions are what it is asked. More than one prompt makes it a session.
 	Executions []Execution
 }
 
 // An Execution is one prompt and what the tools return after it.
 type Execution struct {
 	Prompt string
-	// GoesOn stands in place of a prompt: the execution before, which stopped or
-	// failed, is extended, without a limit of steps.
+	// GoesOn, in place of a prompt, extends the one before without a limit of steps.
 	GoesOn bool
 	// MaxSteps ends the execution after so many steps. Zero: no limit.
 	MaxSteps int64
-	// Results are what tools return, by step and position, both from 0. Nil:
-	// the tools make up their own, which say the same for the same arguments.
+	// Results are what tools return, by step and position. Nil: they make up their own.
 	Results [][]string
 }
 
-// A Tool is one that writes each effect into the ledger. It takes any
-// arguments; among them a number millis is how long it works, and a number pages
-// makes its result longer.
+// A Tool is one that writes each effect into the ledger. It takes any arguments:
+// millis is how long it works, and pages makes its result longer.
 type Tool struct {
 	Name   string
 	Effect domain.Effect
@@ -142,8 +137,7 @@ func (a Agent) result(execution, step, position int) (string, bool) {
 	return results[step-1][position], true
 }
 
-// tools are those of several agents, each name once. Two agents that disagree
-// about a tool cannot share workers.
+// tools are those of agents, which have to agree on them to share workers.
 func tools(agents []Agent) ([]Tool, error) {
 	var all []Tool
 	for _, a := range agents {

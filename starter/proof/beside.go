@@ -56,8 +56,7 @@ func (w *statusWatch) poll(ctx context.Context) {
 	w.check(view, before, after)
 }
 
-// check holds an answer against what was seen before it was asked for and after
-// it came.
+// check holds an answer against what was seen before the question and after it.
 func (w *statusWatch) check(view contract.StatusView, before, after standing) {
 	w.holds(view.Number > w.number || view.Number == w.number && view.StepCount >= w.steps,
 		"it went back from step %d of execution %d to step %d of execution %d (told by %s)",
@@ -101,8 +100,7 @@ func (p *chaos) polled(source contract.StatusSource, took time.Duration) {
 // pausedDoing is what an execution does that is paused with nothing under way.
 const pausedDoing = "paused"
 
-// pauseWhenAsked pauses an agent, kills its worker when nothing is under way any
-// more, and has it resumed by the next one.
+// pauseWhenAsked kills the worker of an agent that is paused with nothing under way.
 func (l *lane) pauseWhenAsked(ctx context.Context, t *trial) {
 	for {
 		select {
@@ -146,8 +144,7 @@ func (l *lane) killPaused(ctx context.Context, t *trial, h hit) {
 	}
 }
 
-// quiet waits until the execution is paused with nothing under way. It reports
-// false where it ends instead.
+// quiet waits for a pause with nothing under way; false: the execution ends instead.
 func (l *lane) quiet(ctx context.Context, t *trial, number int) bool {
 	for {
 		view, err := l.agents.Status(ctx, t.id)

@@ -26,8 +26,7 @@ type ChaosConfig struct {
 	Address string
 	// Namespace is the one to run in. Empty: default.
 	Namespace string
-	// Dir keeps the ledger, the workers' logs and what they store; it must
-	// exist. The caller removes it.
+	// Dir keeps the ledger, the workers' logs and what they store; it must exist.
 	Dir string
 
 	Kills int // how many SIGKILLs are made, evenly over Boundaries
@@ -234,8 +233,7 @@ func (p *chaos) next(b contract.Boundary) Agent {
 	}
 }
 
-// baseline is what an agent does when nobody disturbs it. It is run once, when it
-// is first asked for.
+// baseline is what an agent does undisturbed. It is run when it is first asked for.
 func (p *chaos) baseline(ctx context.Context, a Agent) (played, error) {
 	p.mu.Lock()
 	once := p.baselines[a.Name]

@@ -47,8 +47,7 @@ type crowd struct {
 	report CrowdReport
 }
 
-// Crowd runs the agents to their ends. The error is of what kept it from doing so;
-// broken promises are in the report.
+// Crowd runs the agents to their ends. Broken promises are in the report.
 func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
 	c := &crowd{config: config, server: &quotaServer{CrowdConfig: config, asked: make([]int, config.Agents)}, report: CrowdReport{
 		Agents: config.Agents, Workers: config.Workers, RequestsPerMinute: config.RequestsPerMinute, Limited: !config.Unlimited,
@@ -166,10 +165,8 @@ func (c *crowd) countRetries(ctx context.Context) error {
 }
 
 const (
-	// lookEvery is how often a status is asked for, tellEvery how often it is
-	// told how far it is.
-	lookEvery = 200 * time.Millisecond
-	tellEvery = 10 * time.Second
+	lookEvery = 200 * time.Millisecond // between two questions for a status
+	tellEvery = 10 * time.Second       // between two words on how far it is
 )
 
 // look asks for one agent's status after the other's.
@@ -232,8 +229,7 @@ type CrowdReport struct {
 	Fairness     float64 `json:"fairness"`
 	FirstSeconds float64 `json:"first_end_seconds"` // First and Last are when agents ended
 	LastSeconds  float64 `json:"last_end_seconds"`
-	// Statuses were asked for while agents worked; Waiting of them said that the
-	// agent waits for its turn.
+	// Statuses were asked for meanwhile; Waiting of them said that the agent waits.
 	Statuses int `json:"statuses"`
 	Waiting  int `json:"statuses_waiting"`
 	Retried  int `json:"inferences_retried"` // counts inferences that took more than one attempt
@@ -270,11 +266,8 @@ func jain(shares []int) float64 {
 }
 
 const (
-	// leastFair is the index below which agents have not had their share.
-	leastFair = 0.95
-	// mostRefused is the share of requests above which refusals are a storm, in
-	// percent.
-	mostRefused = 1
+	leastFair   = 0.95 // the index below which agents have not had their share
+	mostRefused = 1    // percent of requests above which refusals are a storm
 )
 
 // judge says which promises were broken. Without a limit there are none but that

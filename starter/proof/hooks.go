@@ -15,8 +15,7 @@ import (
 	"everstep/domain/hook"
 )
 
-// SteerHook names the hook of the proof that stands at every trigger and does
-// there what a function can do, wherever one of certain words is met.
+// SteerHook names the hook that does at every trigger what a function can do.
 const SteerHook = "steer"
 
 // fallHook fails before one step of an execution that goes on from none, after so
@@ -111,8 +110,7 @@ func abridge(c hook.ToolResult) (hook.ToolResult, error) {
 	return c, nil
 }
 
-// insist has the agent go on where it says itself that it is not done, over its
-// own request to stop.
+// insist has an agent go on that says it is not done, over its own request to stop.
 func insist(c hook.Point) (hook.Point, error) {
 	step, ok := c.State.CurrentStepOrLast()
 	if !ok || step.Type() != domain.StepFinalResponse {
@@ -150,13 +148,11 @@ func fall(c hook.Point) (hook.Point, error) {
 // watcherAttempts is how many workers a hook may lose.
 const watcherAttempts = 12
 
-// WatchHook names the hook of the proof at a trigger that is an activity. It
-// writes its effect into the ledger.
+// WatchHook names the hook at a trigger that is an activity.
 func WatchHook(trigger domain.Trigger) string { return "watch_" + string(trigger) }
 
-// watcher is a hook that is an activity: it writes its effect into the ledger
-// and then says what it wants done. What it says follows from its request
-// alone, so that it says the same when it runs again.
+// watcher writes its effect into the ledger and then says what it wants done,
+// which follows from its request alone, so that it is the same again.
 func (p plan) watcher(trigger domain.Trigger) hook.Hook {
 	h := hook.IO(trigger, WatchHook(trigger), func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		at := placed(ctx)
@@ -173,9 +169,8 @@ func (p plan) watcher(trigger domain.Trigger) hook.Hook {
 	return h
 }
 
-// hookKey names one run of a hook in an agent's life, its attempts aside, and is
-// the same in every run of the agent. Where a model repeats the id of a call
-// within a step, as real ones do, several runs have one key.
+// hookKey names one run of a hook in an agent's life, attempts aside. Where a model
+// repeats the id of a call within a step, as real ones do, several have one key.
 func hookKey(r contract.HookRequest) string {
 	key := fmt.Sprintf("%d/%d/%s", r.Number, r.Steps, r.Hook.Trigger)
 	switch {

@@ -27,8 +27,7 @@ type verdict struct {
 	summaries   int // counts those of the conversation
 }
 
-// judge holds a trial against the undisturbed run, the ledger and the server's
-// histories.
+// judge holds a trial against the undisturbed run, the ledger and the histories.
 func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base played) (verdict, error) {
 	lost, err := inFlight(ctx, l.agents, got)
 	if err != nil {
@@ -82,9 +81,8 @@ func (p *chaos) judgeSteps(v *verdict, got played, base played) {
 	}
 }
 
-// judgeUnknown finds the calls whose outcome nobody knows, and holds them
-// against those that were in flight at a kill: by the server's word, which names
-// the process that had them, and by the controller's own.
+// judgeUnknown holds the calls whose outcome nobody knows against those that were
+// in flight at a kill, by the server's word and by the controller's own.
 func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExecutionID]int) map[domain.ToolExecutionID]bool {
 	unknown := make(map[domain.ToolExecutionID]bool)
 	for _, t := range executionsOf(got) {
@@ -111,8 +109,7 @@ func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExe
 	return unknown
 }
 
-// judgeTranscript compares the messages, ids and times aside, and results that
-// nobody knows.
+// judgeTranscript compares messages but for ids, times and results nobody knows.
 func (p *chaos) judgeTranscript(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
 	if !p.holds(len(got.messages) == len(base.messages), PromiseTranscript, v.trial,
 		"%d messages, undisturbed %d", len(got.messages), len(base.messages)) {
@@ -133,8 +130,7 @@ func (p *chaos) judgeTranscript(v *verdict, got played, base played, unknown map
 	v.equal, v.summaries = true, summaries
 }
 
-// judgeHooks holds the effects of hooks that are activities against the
-// undisturbed ones: each is made, and again only by a kill that met it.
+// judgeHooks: each effect of a hook is made, and again only by a kill that met it.
 func (p *chaos) judgeHooks(v *verdict, got played, base played) {
 	for key, n := range got.hooks {
 		may := base.hooks[key]
@@ -180,8 +176,7 @@ func executionsOf(got played) []domain.ToolExecution {
 	return all
 }
 
-// same compares two messages, ids and times aside. Of a result that nobody
-// knows only the call counts.
+// same compares two messages. Of a result that nobody knows only the call counts.
 func same(a, b domain.Message, unknown bool) bool {
 	if a.Role != b.Role || a.Name != b.Name || !slices.Equal(a.ToolCalls, b.ToolCalls) ||
 		!slices.EqualFunc(a.Parts, b.Parts, func(x, y domain.Part) bool { return x.Type == y.Type && x.Text == y.Text }) {
@@ -204,8 +199,8 @@ func excerpt(m domain.Message) string {
 	return string(m.Role) + " " + domain.Shorten(strings.Join(strings.Fields(text), " "), 120)
 }
 
-// inFlight reads from the histories of an agent's runs which calls that may not
-// be repeated a worker had when it was lost, and which process that was.
+// inFlight reads from histories which calls that may not be repeated were lost with
+// a worker, and which process that was.
 func inFlight(ctx context.Context, agents *client.Client, got played) (map[domain.ToolExecutionID]int, error) {
 	found := make(map[domain.ToolExecutionID]int)
 	for _, runID := range got.runs {

@@ -16,9 +16,8 @@ import (
 	"everstep/starter/process"
 )
 
-// A lane is a task queue, the one worker process that serves it, and the agents
-// that run on it at the time: one where workers are killed, any number where
-// they are not.
+// A lane is a task queue, its one worker process, and the agents that run on it:
+// one where workers are killed, any number where they are not.
 type lane struct {
 	run      *chaos
 	name     string
@@ -109,8 +108,7 @@ func (l *lane) begin(t *trial) {
 	l.trials[t.workflowID] = t
 }
 
-// end takes the agent away. An aim that it did not reach stays for the next
-// one, within reason.
+// end takes the agent away. An aim that it did not reach stays, within reason.
 func (l *lane) end(t *trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,8 +122,7 @@ func (l *lane) end(t *trial) {
 	}
 }
 
-// take has the lane aim at its next kill, and returns where that is; empty where
-// there is none.
+// take has the lane aim at its next kill. It is empty where there is none.
 func (l *lane) take() contract.Boundary {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,14 +27,12 @@ type played struct {
 	messages []domain.Entry
 	steps    [][]domain.StepExecution // as events: of the executions, in order
 	events   [][]domain.Event
-	// told are the differences between what history alone tells of the executions
-	// and what they have kept.
+	// told are the differences of what history tells from what executions have kept.
 	told  []string
 	hooks map[string]int // counts the effects of hooks that are activities, by key
 }
 
-// play runs an agent to its end and reads all that it left. It tells when the
-// agent has begun, and when it is over and only read.
+// play runs an agent to its end and reads what it left. began and over are told.
 func (p *chaos) play(ctx context.Context, agents *client.Client, t *trial, began, over func()) (played, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, playPatience, fmt.Errorf("it is not over after %s", playPatience))
 	defer cancel()
@@ -96,8 +94,7 @@ func (p *chaos) begin(ctx context.Context, agents *client.Client, t *trial, i in
 // askAgain is between two questions that no worker answered.
 const askAgain = 200 * time.Millisecond
 
-// patiently asks again for as long as no worker answers: one has just been
-// killed, and on a busy machine the next takes its time.
+// patiently asks again while no worker answers: one has just been killed.
 func patiently[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	for {
 		got, err := ask()

@@ -56,8 +56,8 @@ func (p *pool) next(reaches func(contract.Boundary) bool) *aim {
 	return &aim{boundary: b, skip: p.skip(b)}
 }
 
-// skip is how many passes to let by. Where each step passes it is at least one,
-// so that the call that was just killed gets to its end.
+// skip is how many passes to let by: at least one in every step, so that the call
+// that was just killed gets to its end.
 func (p *pool) skip(b contract.Boundary) int {
 	switch b {
 	case contract.GoingOn:
@@ -88,8 +88,7 @@ func (p *pool) unreachable(b contract.Boundary) {
 	p.left[b] = 0
 }
 
-// at reports whether a boundary is where the aim counts. The controller pauses
-// an agent while it asks its model.
+// at reports whether it aims here. An agent is paused while it asks its model.
 func (a *aim) at(b contract.Boundary) bool {
 	if a.boundary == contract.Paused {
 		return b == contract.BeforeRequest

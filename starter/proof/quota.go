@@ -14,18 +14,16 @@ import (
 
 const crowdTool = "nothing"
 
-// A quotaServer plays the chat completions API under a quota. Each agent is asked
-// to make a call until it has made as many as its steps need, then answers.
+// A quotaServer plays the chat completions API under a quota. Each agent makes
+// calls for as long as its steps need, then answers.
 type quotaServer struct {
 	CrowdConfig
 
 	mu      sync.Mutex
 	taken   []time.Time
 	refused int
-	// asked counts what was taken of each agent, halfway what it was when half of
-	// all was.
-	asked   []int
-	halfway []int
+	asked   []int // what was taken of each agent
+	halfway []int // the same when half of all was
 }
 
 var agentNumber = regexp.MustCompile(`agent number (\d+)`)
@@ -65,8 +63,7 @@ func (p *quotaServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":20,\"total_tokens\":120}}\n\ndata: [DONE]\n\n", delta, finish) // whoever left needs none
 }
 
-// secondShare is how much of a minute's requests may come within a second, as a
-// divisor: three times what the minute would give each second.
+// secondShare is the part of a minute's requests that may come within a second.
 const secondShare = 20
 
 // take counts a request in, or says after which time it may come again.

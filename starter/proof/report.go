@@ -76,21 +76,16 @@ type ChaosReport struct {
 type Row struct {
 	Boundary contract.Boundary `json:"boundary,omitzero"`
 	Kills    int               `json:"kills"`
-	// StepsLost and EffectsDoubled are of the agents that were killed there.
+	// StepsLost, EffectsDoubled and HooksAgain are of the agents that were killed there.
 	StepsLost      int `json:"steps_lost"`
 	EffectsDoubled int `json:"effects_doubled"`
 	OutcomeUnknown int `json:"outcome_unknown"` // counts the calls that were in flight at these kills
-	// TranscriptsEqual counts the kills after which the agent ended with the
-	// undisturbed transcript.
+	// After these kills transcript and events were the undisturbed ones.
 	TranscriptsEqual int `json:"transcripts_equal"`
-	// EventsEqual counts those after which the events were the undisturbed ones.
-	EventsEqual int `json:"events_equal"`
-	// HooksAgain counts the effects of hooks that were made again, of the agents
-	// that were killed there.
-	HooksAgain    int `json:"hooks_again"`
-	ExtraRequests int `json:"extra_requests"` // counts the model requests that were made again
-	// P50 and P99 are of the seconds from the kill to the agent's next request,
-	// effect or check.
+	EventsEqual      int `json:"events_equal"`
+	HooksAgain       int `json:"hooks_again"`
+	ExtraRequests    int `json:"extra_requests"` // counts the model requests that were made again
+	// P50 and P99 are seconds to the agent's next request, effect or check.
 	P50 float64 `json:"p50_seconds"`
 	P99 float64 `json:"p99_seconds"`
 

@@ -166,8 +166,8 @@ func Whole() []Agent {
 // wholeWindow is small enough to sum up several times.
 const wholeWindow = 4400
 
-// whole is the definition of an agent with all that one can have. The bound of
-// money is never reached; it has every call reserved for.
+// whole is the definition of an agent with all that one can have. Its bound of money
+// is never reached.
 func whole(mode domain.OutputMode, window int64, hooks ...string) domain.Definition {
 	const dollar = 1_000_000_000
 	return domain.Definition{
@@ -187,9 +187,8 @@ func whole(mode domain.OutputMode, window int64, hooks ...string) domain.Definit
 	}
 }
 
-// ending are the answers at the end: one over which a guard, a hook and a
-// request to go on disagree, one that does not fit the schema, and one that a
-// hook mends.
+// ending are the last answers: one over which a guard, a hook and a request to go on
+// disagree, one that does not fit the schema, and one that a hook mends.
 func ending() []scriptTurn {
 	disputed := answerOf(map[string]any{"done": false, "stage": "final"})
 	disputed.Finish = domain.FinishOther
@@ -222,8 +221,7 @@ func wholeNotesScript() []byte {
 	return encodeTurns(turns)
 }
 
-// wholePaymentsScript pays as the plain agent does, and some of its bills are
-// blocked or replaced by hooks.
+// wholePaymentsScript pays, and hooks block or replace some of the bills.
 func wholePaymentsScript() []byte {
 	words := map[int]string{1: wordForbidden, 3: wordPlanB, 8: wordPlanB, 9: wordForbidden}
 	var turns []scriptTurn

@@ -9,8 +9,7 @@ import (
 	"everstep/domain/contract"
 )
 
-// A trial is one run of an agent, as the controller has seen it. The lane's
-// lock guards it.
+// A trial is one run of an agent as the controller saw it. The lane's lock guards it.
 type trial struct {
 	agent      Agent
 	id         string
@@ -48,11 +47,9 @@ type kill struct {
 	pid      int
 	at       time.Time
 	inFlight []domain.ToolExecutionID // the tool calls that were surely under way
-	// hook is the one whose effect was made, or being made, and perhaps not
-	// reported. Empty: there was none.
+	// hook is the one whose effect was perhaps made and not reported.
 	hook string
-	// wentOn is the time to the agent's next request, effect or check; zero: it
-	// never was.
+	// wentOn is the time to the next request, effect or check; zero: none came.
 	wentOn time.Duration
 	extra  int // counts the model requests that were made again because of it
 }
@@ -83,8 +80,7 @@ func (t *trial) step(h hit) *stepSeen {
 	return t.steps[key]
 }
 
-// boundary is where the hit really is: in a summary, where the inference is one;
-// among calls, where another call of the step has ended.
+// boundary is where the hit really is: in a summary, or among calls of a step.
 func (t *trial) boundary(h hit) contract.Boundary {
 	another := func(position int) bool { return position != h.Position }
 	switch {
@@ -96,8 +92,7 @@ func (t *trial) boundary(h hit) contract.Boundary {
 	return h.Boundary
 }
 
-// reached notes that the agent goes on, if it does with this hit. It reports
-// whether it did.
+// reached notes, and reports, whether the agent goes on with this hit.
 func (t *trial) reached(h hit, now time.Time) bool {
 	if !h.ExecutionID.IsZero() {
 		t.number(h.ExecutionID)
@@ -111,9 +106,8 @@ func (t *trial) reached(h hit, now time.Time) bool {
 	return true
 }
 
-// released notes what the worker does once it has its answer. A request that
-// was made before is one more; it is the newest kill's. It reports false where
-// there was no kill to account for it.
+// released notes what the worker does once it has its answer. A repeated request is
+// the newest kill's; it reports false where there was none to account for it.
 func (t *trial) released(h hit) bool {
 	switch h.Boundary {
 	case contract.BeforeRequest:
@@ -155,9 +149,7 @@ func (t *trial) killed(h hit, boundary contract.Boundary, now time.Time) {
 
 // A standing is how far the trial was seen to be.
 type standing struct {
-	// execution is the newest one's number, requested the newest of its steps
-	// whose inference was seen.
-	execution, requested int
+	execution, requested int // the newest one's number, and its newest step with an inference
 }
 
 func (t *trial) standing() standing {
