@@ -176,8 +176,7 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 	return all
 }
 
-// noteTools says of tools that are none of ours and look like one what was most
-// likely meant. It is no problem: a worker may have tools of its own.
+// noteTools says what may be misspelt. A worker of the user's own may have such tools.
 func (p *program) noteTools(path string, tools []string) {
 	builtin := local.BuiltinNames()
 	for _, tool := range tools {
@@ -250,8 +249,7 @@ func registerFolder(command *cobra.Command, dir *string) {
 	command.Flags().StringVar(dir, "dir", "", "the `FOLDER` in which to look for agents and .everstep/agents; the current one unless given")
 }
 
-// loadAgent reads an agent that is named by its file or its name. Its error
-// holds all that is wrong with the file.
+// loadAgent reads an agent by file or name. Its error is all that is wrong.
 func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
 	path, err := agentfile.Find(cmp.Or(dir, p.here), named)
 	if err != nil {
@@ -264,8 +262,7 @@ func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
 	return file, nil
 }
 
-// completeAgents offers the names of agents in files; the shell offers files
-// where there is none.
+// completeAgents offers names of agents in files, else the shell offers files.
 func (p *program) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return p.agentNames(args), cobra.ShellCompDirectiveDefault
 }

@@ -96,13 +96,12 @@ did stays readable. It is refused while an execution is in progress.`,
 		if err != nil {
 			return err
 		}
-		return p.done(closedSession{ID: id, Executions: executions}, "closed %s after %s", id, render.Counted(int64(executions), "execution"))
+		closed := struct {
+			ID         string `json:"id"`
+			Executions int    `json:"executions"`
+		}{id, executions}
+		return p.done(closed, "closed %s after %s", id, render.Counted(int64(executions), "execution"))
 	})
-}
-
-type closedSession struct {
-	ID         string `json:"id"`
-	Executions int    `json:"executions"`
 }
 
 func extendCommand(p *program) *cobra.Command {

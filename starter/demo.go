@@ -48,11 +48,10 @@ It reads files and changes none. The report goes to standard output.`,
 
 // A demo is the server, the agent and the two workers of the command.
 type demo struct {
+	local.Stack
 	program *program
 	dir     string
 	began   time.Time
-	lease   *local.LeaseKeeper
-	server  *local.Server
 	scratch string
 	script  string
 	spec    local.WorkerSpec
@@ -64,8 +63,7 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
 		return err
 	}
-	// Only the flag names the folder: a variable for other commands should not
-	// choose what a demo shows.
+	// Only the flag names it: a variable for other commands should not choose a demo's.
 	dir, err := p.machine.Folder(cmp.Or(folder, "."))
 	if err != nil {
 		return err
@@ -95,13 +93,13 @@ func (p *program) demo(ctx context.Context, folder string) error {
 func (d *demo) bringUp(ctx context.Context) error {
 	p := d.program
 	var err error
-	if d.lease, err = p.machine.Lease(ctx, devserver.Config{}); err != nil {
+	if d.Lease, err = p.machine.Lease(ctx, devserver.Config{}); err != nil {
 		return err
 	}
 	d.began = time.Now()
-	up := d.lease.Server()
+	up := d.Lease.Server()
 	queue := "demo-" + uuid.NewString()
-	if d.server, err = p.machine.DialDev(ctx, up, queue); err != nil {
+	if d.Server, err = p.machine.DialDev(ctx, up, queue); err != nil {
 		return err
 	}
 	if d.scratch, err = os.MkdirTemp("", "everstep-demo-"); err != nil {
@@ -134,22 +132,15 @@ func (d *demo) abandon(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = d.server.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
+	_ = d.Server.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
 }
 
 func (d *demo) close() {
 	if d.worker != nil {
 		d.worker.Kill() // nothing is left to do for it
 	}
-	if d.server != nil {
-		d.server.Close()
-	}
-	if d.scratch != "" {
-		_ = os.RemoveAll(d.scratch) // a temporary one
-	}
-	if d.lease != nil {
-		d.lease.Close()
-	}
+	_ = os.RemoveAll(d.scratch) // a temporary one
+	d.Stack.Close()
 }
 
 const demoKillStep = 3
@@ -172,8 +163,7 @@ type demoReport struct {
 type demoKill struct {
 	PID      int `json:"pid"`
 	TookOver int `json:"took_over_pid"` // the second worker's process
-	// Step is the one in which it was killed and which went on, and During what
-	// was under way.
+	// Step is when it was killed and what went on; During is what was under way.
 	Step      int     `json:"step"`
 	During    string  `json:"during"`
 	StepsKept int     `json:"steps_not_repeated"` // as CallsKept: done by then, and not done again
@@ -185,11 +175,10 @@ type demoKill struct {
 	wentOn bool
 }
 
-// run starts the agent, follows it, kills its worker on the way, and returns
-// what came of it.
+// run starts the agent, follows it, and kills its worker on the way.
 func (d *demo) run(ctx context.Context) (demoReport, error) {
 	var err error
-	d.agent, err = d.server.Agents.Start(ctx, client.Start{
+	d.agent, err = d.Server.Agents.Start(ctx, client.Start{
 		Prompt: demoPrompt(d.dir),
 		Definition: domain.Definition{
 			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script},
@@ -200,14 +189,14 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err != nil {
 		return demoReport{}, err
 	}
-	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.server.UI(d.agent.ID, d.agent.RunID), StateFile: d.lease.Server().StateFile}
+	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.Server.UI(d.agent.ID, d.agent.RunID), StateFile: d.Lease.Server().StateFile}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	expected := d.guard(ctx, cancel)
 	defer func() { expected() }()
 	v := d.program.newView(d.agent.ID, told.UIURL)
 	defer v.Close()
-	for event, err := range d.server.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
+	for event, err := range d.Server.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
 		if err != nil {
 			return told, causeOf(ctx, err)
 		}
@@ -225,7 +214,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err := ctx.Err(); err != nil {
 		return told, causeOf(ctx, err)
 	}
-	result, err := d.server.Agents.Wait(ctx, d.agent.ID, 1)
+	result, err := d.Server.Agents.Wait(ctx, d.agent.ID, 1)
 	if err != nil {
 		return told, causeOf(ctx, err)
 	}
@@ -237,8 +226,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	return told, nil
 }
 
-// guard ends the demo when the worker ends by itself, until it is told to
-// expect that.
+// guard ends the demo when the worker ends by itself and nobody expects it.
 func (d *demo) guard(ctx context.Context, cancel context.CancelCauseFunc) (expected func()) {
 	ctx, expect := context.WithCancel(ctx)
 	worker := d.worker
@@ -262,9 +250,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// falls counts what is done before the kill, and reports whether the agent is in
-// the middle of its step: the model's answer comes in, or at the latest its tools
-// are at work.
+// falls counts what is done, and reports whether the agent is in the middle of its step.
 func (k *demoKill) falls(e client.Event) bool {
 	switch e.Type {
 	case client.EventStep:
@@ -333,7 +319,7 @@ func (d *demo) summarize(r demoReport) {
 		{"took", fmt.Sprintf("%.1f s in all for %s, once the server was up", r.Seconds, render.Counted(int64(r.Steps), "step"))},
 		{"look at it", r.UIURL},
 	})
-	if d.lease.Server().Started {
+	if d.Lease.Server().Started {
 		p.err.Printf("  %s\n", t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev"))))
 	}
 }

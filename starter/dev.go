@@ -112,8 +112,7 @@ func (p *program) announce(up devUp) error {
 	return nil
 }
 
-// logWriter passes on what a worker logs, made safe: tools and models have a
-// say in it.
+// logWriter makes safe what a worker logs: tools and models have a say in it.
 type logWriter struct{ p *program }
 
 func (w logWriter) Write(text []byte) (int, error) {
@@ -123,8 +122,7 @@ func (w logWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// serveCodec decodes payloads for pages of the UI, on loopback. Where it cannot,
-// the UI shows what it can without.
+// serveCodec decodes payloads for the UI, which shows what it can without.
 func serveCodec(listener net.Listener, uiURL string) (stop func()) {
 	decoder, err := codec.New()
 	if err != nil {

@@ -72,11 +72,9 @@ as run does.`,
 type followed struct {
 	stack *local.Stack
 	view  render.View
-	// events says that JSON goes to standard output as things happen, so that
-	// the answer is not written a second time.
+	// events: JSON has gone to standard output, so that the answer is not written again.
 	events bool
-	// exactly shows, in place of the view, each event that the execution itself
-	// has noted.
+	// exactly shows, in place of the view, what the execution itself has noted.
 	exactly bool
 }
 
@@ -105,8 +103,7 @@ func (p *program) follow(ctx context.Context, q followed, x client.Execution) er
 	return p.reportEnding(ctx, q.stack.Server, result, q.events, true)
 }
 
-// showToEnd follows and waits, unless the worker of ours cannot be kept up. It
-// fills in the number of the newest execution.
+// showToEnd follows while our worker can be kept up. It fills in the newest number.
 func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution) (client.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -149,8 +146,7 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 	return nil
 }
 
-// writeEvents writes each event of the execution as a line of JSON. What is gone
-// is said, and the rest follows.
+// writeEvents writes each event as a line of JSON. What is gone is said.
 func (p *program) writeEvents(ctx context.Context, q followed, x *client.Execution) error {
 	return each(p, q.stack.Agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
 		if started, ok := event.(domain.AgentExecutionStarted); ok {

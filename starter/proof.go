@@ -140,8 +140,7 @@ func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {
 	return nil
 }
 
-// chaosReport prints what the kills did, and returns the error that stands for
-// broken promises. whole says that the proof was carried to its end.
+// chaosReport prints what the kills did; whole: the proof was carried to its end.
 func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
 	if err := p.show(r, r.Table()); err != nil {
 		return err

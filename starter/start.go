@@ -218,8 +218,7 @@ func (f *startFlags) request(p *program, argument string) (client.Start, error) 
 	}, err
 }
 
-// begin starts the execution. Without a model it can only be the next one of a
-// session that is open.
+// begin starts the execution. Without a model it is the next one of an open session.
 func begin(ctx context.Context, agents *client.Client, request client.Start) (client.Execution, error) {
 	if request.Definition.Model.Provider != "" {
 		return agents.Start(ctx, request)
@@ -263,8 +262,7 @@ func (f *startFlags) definition(p *program) (domain.Definition, error) {
 // fromStdin is the prompt that stands for what standard input holds.
 const fromStdin = "-"
 
-// prompt is a prompt as it was given on the command line, or what standard
-// input holds in its place.
+// prompt is what the command line gave, or what standard input holds in its place.
 func (p *program) prompt(argument string) (string, error) {
 	if argument == fromStdin {
 		data, err := io.ReadAll(io.LimitReader(p.in, domain.MaxMessage+1))

@@ -34,8 +34,7 @@ type Server struct {
 // Close ends the connection. The server goes on.
 func (s *Server) Close() { s.Temporal.Close() }
 
-// UI is where a person looks at an agent, or at one run of it; empty where
-// that is not known.
+// UI is where a person looks at an agent or a run of it; empty where it is not known.
 func (s *Server) UI(id, runID string) string {
 	if s.local == nil || s.local.UIURL == "" {
 		return ""
@@ -59,8 +58,7 @@ func (m *Machine) running(ctx context.Context) (devserver.Server, bool, error) {
 	return found, up, err
 }
 
-// Connect reaches the configured server, or a dev server of ours that is up. It
-// starts nothing.
+// Connect reaches the configured server, or a dev server of ours. It starts nothing.
 func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Server, error) {
 	connection, err := m.Configured()
 	if err != nil {
@@ -82,8 +80,7 @@ func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Server, error
 // errNoServer says that no server is configured and none of ours is up.
 var errNoServer = errors.New("no server is up")
 
-// ConnectTo is connect for an agent: where the dev server is down, it says
-// where what began on it is kept, and what brings it back.
+// ConnectTo says where the dev server is down what brings an agent back.
 func (m *Machine) ConnectTo(ctx context.Context, id string) (*Server, error) {
 	s, err := m.Connect(ctx, "")
 	if !errors.Is(err, errNoServer) {
@@ -132,8 +129,7 @@ func Client(temporal sdk.Client, address string, config client.Config) (*client.
 	return client.New(temporal, config), nil
 }
 
-// notConnected gives the error of a connection its exit code: a server that
-// refuses to talk is as far away as one that is not there.
+// notConnected: a server that refuses to talk is as far away as one that is not there.
 func notConnected(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &client.Error{Class: client.Cancelled, Message: "interrupted", Err: ctx.Err()}

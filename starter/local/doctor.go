@@ -45,8 +45,7 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 const (
 	// askPatience bounds each question of doctor to the server.
 	askPatience = 5 * time.Second
-	// pollSpan is for how long a worker may have been silent: a poll lasts a
-	// minute where there is nothing to do.
+	// pollSpan is how long a worker may be silent: a poll lasts a minute.
 	pollSpan = 75 * time.Second
 )
 
@@ -93,8 +92,7 @@ func (m *Machine) checkBinary(ctx context.Context) Check {
 	return ok(name, "no temporal CLI on PATH or in the cache").warn(fix + "the temporal CLI")
 }
 
-// cachedServers are those that starter/devserver has fetched or built, the
-// newest name first.
+// cachedServers are those that starter/devserver has got, the newest name first.
 func cachedServers() []string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -216,13 +214,11 @@ func (s *Server) checkWorkers(ctx context.Context) Check {
 // A Verdict says how a check came out.
 type Verdict string
 
+// The verdicts.
 const (
-	// VerdictOK means that nothing is to be done.
-	VerdictOK Verdict = "ok"
-	// VerdictWarn means that something is missing that may be needed.
-	VerdictWarn Verdict = "warn"
-	// VerdictFail means that something is broken.
-	VerdictFail Verdict = "fail"
+	VerdictOK   Verdict = "ok"   // nothing is to be done
+	VerdictWarn Verdict = "warn" // something is missing that may be needed
+	VerdictFail Verdict = "fail" // something is broken
 )
 
 // A Check is one line of doctor's report.
@@ -292,8 +288,7 @@ func (m *Machine) checkModel(ctx context.Context) Check {
 	return ok(name, "%s unless another is named", model)
 }
 
-// checkPrices says which prices a worker with this environment would know, or
-// all that is wrong with their file.
+// checkPrices says which prices a worker would know, or what is wrong with their file.
 func (m *Machine) checkPrices() []Check {
 	const name = "prices"
 	file := m.Env.file(VariablePrices)
@@ -310,8 +305,7 @@ func (m *Machine) checkPrices() []Check {
 	return []Check{ok(name, "those in %s, and those built in for other models", file)}
 }
 
-// checkProviders says with which key, and where, a worker with this environment
-// would reach each provider. It never says what a key is, and reaches nobody.
+// checkProviders says with which key a worker would reach whom. It shows no key.
 func (m *Machine) checkProviders(f Flags) []Check {
 	reaches, err := host.Reaches(m.Env, m.Env.or(f.dir, VariableDir))
 	if err != nil {

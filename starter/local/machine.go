@@ -19,8 +19,7 @@ import (
 	"everstep/worker/host"
 )
 
-// A Machine is this machine as a command may use it: what flags and variables say
-// of servers, and how processes are started on it.
+// A Machine is what flags and variables say of servers, and how processes are started.
 type Machine struct {
 	Env        Environment
 	Connection *host.Flags // with State, what the shared flags said
@@ -46,8 +45,7 @@ func (f *Flags) Register(set *pflag.FlagSet) {
 	set.StringVar(&f.dir, "dir", "", "the `FOLDER` for file tools, where this command brings up the worker ("+VariableDir+"; the current one unless given)")
 }
 
-// Configured is the server that flags, variables or a profile name. Its field
-// Configured is false where none of them does.
+// Configured is the server that flags, variables or a profile name, if they do.
 func (m *Machine) Configured() (host.Connection, error) {
 	return host.ConnectionFromEnvironment(host.Connection{}, m.Env, m.Connection)
 }
@@ -109,25 +107,16 @@ func (m *Machine) ownStack(f Flags) (server, worker bool, err error) {
 // on of it. What names a Temporal server (TEMPORAL_…) and what configures a
 // worker is read by worker/host.
 const (
-	// VariableModel is the model of commands that get no --model.
-	VariableModel = "EVERSTEP_MODEL"
-	// VariableState is the state file of the dev server.
-	VariableState = "EVERSTEP_STATE"
-	// VariableTemporal is the temporal CLI to use as dev server.
-	VariableTemporal = "EVERSTEP_TEMPORAL"
-	// VariableTaskQueue is where new agents look for workers.
-	VariableTaskQueue = "EVERSTEP_TASK_QUEUE"
-	// VariableDir is the root of the file tools.
-	VariableDir = "EVERSTEP_DIR"
-	// variableStorage is where workers keep parts of long conversations.
-	variableStorage = "EVERSTEP_STORAGE"
-	// VariablePrices is a worker's file of prices.
-	VariablePrices = "EVERSTEP_PRICES"
-	// VariableAddress is Temporal's own.
-	VariableAddress = "TEMPORAL_ADDRESS"
-
-	VariableNoColor = "NO_COLOR"
-	variableColumns = "COLUMNS"
+	VariableModel     = "EVERSTEP_MODEL"      // the model of commands that get no --model
+	VariableState     = "EVERSTEP_STATE"      // the state file of the dev server
+	VariableTemporal  = "EVERSTEP_TEMPORAL"   // the temporal CLI to use as dev server
+	VariableTaskQueue = "EVERSTEP_TASK_QUEUE" // where new agents look for workers
+	VariableDir       = "EVERSTEP_DIR"        // the root of the file tools
+	variableStorage   = "EVERSTEP_STORAGE"    // where workers keep parts of long conversations
+	VariablePrices    = "EVERSTEP_PRICES"     // a worker's file of prices
+	VariableAddress   = "TEMPORAL_ADDRESS"    // Temporal's own
+	VariableNoColor   = "NO_COLOR"
+	variableColumns   = "COLUMNS"
 )
 
 // An Environment is where variables are read from.
@@ -161,8 +150,7 @@ func (e Environment) Columns() int {
 	return columns
 }
 
-// file is the file that a variable names, absolute: a worker may work in
-// another directory.
+// file is the file that a variable names, absolute: workers have other folders.
 func (e Environment) file(name string) string {
 	file := e.Value(name)
 	if file == "" {
@@ -174,8 +162,7 @@ func (e Environment) file(name string) string {
 	return file
 }
 
-// forWorker is what a worker for a dev server of ours gets: without what names
-// another server, and without what its flags say.
+// forWorker is without what names another server, and what a worker's flags say.
 func (e Environment) forWorker() []string {
 	keyFiles := host.KeyFileVariables()
 	var kept []string

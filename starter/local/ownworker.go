@@ -16,8 +16,7 @@ import (
 	"everstep/worker/host"
 )
 
-// CheckLocally says what the worker that commands like this one start would say
-// of model and tools, before anything is started.
+// CheckLocally says what our worker would of model and tools, before it is started.
 func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition) error {
 	_, own, err := m.ownStack(f)
 	if err != nil || !own || d.Model.Provider == "" {
@@ -26,8 +25,7 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	return cmp.Or(checkModel(ctx, d.Model), checkTools(d.Tools), checkOwnWorker(d))
 }
 
-// checkWorker says what is wrong with the variables that configure the worker
-// of this command.
+// checkWorker says what is wrong with the variables that configure our worker.
 func checkWorker(env Environment) error {
 	config, err := host.FromEnvironment(host.Config{}, withoutServer{env})
 	if err != nil {
@@ -36,8 +34,7 @@ func checkWorker(env Environment) error {
 	return host.CheckProviders(config)
 }
 
-// withoutServer is the environment less what names a server: the worker is told
-// which.
+// withoutServer is without what names a server: the worker is told which.
 type withoutServer struct{ Environment }
 
 const temporalPrefix = "TEMPORAL_"
@@ -91,8 +88,7 @@ func checkTools(tools []string) error {
 	return nil
 }
 
-// checkOwnWorker says at once what a worker of this program has not, whatever
-// a definition asks for.
+// checkOwnWorker says what our worker has not, whatever a definition asks for.
 func checkOwnWorker(d domain.Definition) error {
 	const elsewhere = "; run a worker of your own that has it, and name its --task-queue"
 	if len(d.Hooks) > 0 {
@@ -124,8 +120,7 @@ func ReadModel(named, text string) (domain.LLMConfig, error) {
 	return domain.LLMConfig{Provider: provider, Model: model}, nil
 }
 
-// checkModel says at once what a worker of this program would say of a model,
-// keys aside: a worker that is up may have others than this process.
+// checkModel is without keys: a worker that is up may have others than this process.
 func checkModel(ctx context.Context, model domain.LLMConfig) error {
 	if model.Provider == scripted.Name {
 		if err := scripted.New().Check(ctx, model); err != nil {

@@ -49,8 +49,7 @@ func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
 	return s, s.keepWorker(m, f, dir, s.taskQueue, nil)
 }
 
-// Serve joins or starts the dev server, and keeps a worker on it that says what
-// it logs. It connects to nothing.
+// Serve has the dev server and a worker that says what it logs. It connects to nothing.
 func (m *Machine) Serve(ctx context.Context, f Flags, cfg devserver.Config, log io.Writer) (*Stack, error) {
 	queue, err := m.Env.taskQueue(f.TaskQueue)
 	if err != nil {
@@ -63,8 +62,7 @@ func (m *Machine) Serve(ctx context.Context, f Flags, cfg devserver.Config, log 
 	return s, s.keepWorker(m, f, dir, queue, log)
 }
 
-// leased joins or starts the dev server once it is clear that a worker of ours
-// could work, where it gets one, and in which folder.
+// leased has the dev server once it is clear where a worker of ours could work.
 func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, worker bool) (*Stack, string, error) {
 	dir, err := m.Folder(f.dir)
 	if err == nil && worker {
@@ -92,8 +90,7 @@ func (s *Stack) keepWorker(m *Machine, f Flags, dir, queue string, log io.Writer
 // Spec is the worker that a stack of this machine keeps.
 func (s *Stack) Spec() WorkerSpec { return s.worker.spec }
 
-// Close lets work in progress finish or hands it back, then lets the server go.
-// It may be called twice.
+// Close lets work in progress finish, then the server go. It may be called twice.
 func (s *Stack) Close() {
 	if s.worker != nil {
 		s.worker.Close()
@@ -107,8 +104,7 @@ func (s *Stack) Close() {
 	s.worker, s.Server, s.Lease = nil, nil, nil
 }
 
-// Failed delivers why the stack is of no more use. It is nil, and so never
-// delivers, where the worker is not ours.
+// Failed delivers why the stack is of no more use: never where the worker is not ours.
 func (s *Stack) Failed() <-chan error {
 	if s.worker == nil {
 		return nil
@@ -128,16 +124,14 @@ func (s *Stack) Pauses() bool {
 	return !queueServed(s.Lease.Server().StateFile, s.taskQueue)
 }
 
-// A LeaseKeeper holds a lease on the dev server, and has it started again on
-// the same ports when it dies.
+// A LeaseKeeper has the dev server started again on the same ports when it dies.
 type LeaseKeeper struct {
 	server devserver.Server
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
 
-// Lease joins the dev server of ours, or starts it. Fields of cfg that say
-// where things are, are set here.
+// Lease joins the dev server of ours, or starts it, where the machine says.
 func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper, error) {
 	cfg.StateFile = m.stateFile()
 	cfg, err := m.ours(cfg)
@@ -167,8 +161,7 @@ func (m *Machine) ours(cfg devserver.Config) (devserver.Config, error) {
 	return cfg, err
 }
 
-// Throwaway is a dev server for one command alone, which nobody joins by
-// chance. It goes with this process at the latest.
+// Throwaway is a dev server for one command alone, which goes with it.
 func (m *Machine) Throwaway(ctx context.Context, stateFile string, dynamic map[string]string) (*devserver.Lease, error) {
 	cfg, err := m.ours(devserver.Config{StateFile: stateFile, Dynamic: dynamic})
 	if err != nil {

@@ -22,8 +22,7 @@ import (
 	"everstep/worker/host"
 )
 
-// A workerKeeper sees to it that a task queue of the dev server has a worker
-// for as long as a command lasts.
+// A workerKeeper sees to it that a task queue has a worker while a command lasts.
 //
 // One process of ours serves a queue at a time, since the root of the file
 // tools is the worker's: that process holds the queue's lock. The others wait
@@ -160,8 +159,7 @@ func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (Worker
 	}, err
 }
 
-// A WorkerProcess is a worker in a process of its own: this program again. It
-// dies with this process, however this process ends.
+// A WorkerProcess is this program again, as a worker that dies with this process.
 type WorkerProcess struct {
 	*process.Process
 	tail *logTail
@@ -188,12 +186,10 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 	return w, nil
 }
 
-// Stop lets the worker finish or hand back what it is at, and returns when the
-// process has ended.
+// Stop lets the worker finish or hand back what it is at, and returns when it is gone.
 func (w *WorkerProcess) Stop() { w.Process.Stop(os.Interrupt, stopPatience) }
 
-// Refused reports whether the worker has ended because its configuration is
-// wrong, so that another one would end the same way. Call it after Done.
+// Refused reports whether another worker would end the same way. Call it after Done.
 func (w *WorkerProcess) Refused() bool { return w.State().ExitCode() == refusedCode }
 
 // End says how the process ended. Call it after Done.
@@ -278,8 +274,7 @@ func queueServed(stateFile, taskQueue string) bool {
 	return errors.Is(process.Lock(file), process.ErrLocked)
 }
 
-// lockOf is the file that stands for a task queue of a state file's server. A
-// queue may have any name, so its digest is taken.
+// lockOf stands for a task queue, which may have any name: so its digest is taken.
 func lockOf(stateFile, taskQueue string) string {
 	digest := sha256.Sum256([]byte(taskQueue))
 	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".lock"

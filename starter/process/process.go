@@ -19,8 +19,7 @@ type Process struct {
 	done  chan struct{}
 }
 
-// Start starts a program, out of reach of the terminal's Ctrl-C. That it runs
-// says nothing of what it does.
+// Start starts a program, out of reach of Ctrl-C. That it runs says nothing more.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	input, err := cmd.StdinPipe()
 	if err != nil {

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,12 +55,7 @@ func (c ChaosConfig) checked() (ChaosConfig, error) {
 	if c.Lanes < 0 || c.Lanes > 64 {
 		return c, domain.Errorf(domain.Invalid, "lanes: is %d; give a number from 1 to 64", c.Lanes)
 	}
-	if c.Lanes == 0 {
-		c.Lanes = DefaultLanes
-	}
-	if c.Namespace == "" {
-		c.Namespace = "default"
-	}
+	c.Lanes, c.Namespace = cmp.Or(c.Lanes, DefaultLanes), cmp.Or(c.Namespace, "default")
 	if len(c.Agents) == 0 {
 		c.Agents = Scripted()
 	}

@@ -14,30 +14,18 @@ import (
 // A Promise is what must hold whenever a worker dies.
 type Promise string
 
+// What is promised.
 const (
-	// PromiseGoesOn: the agent goes on with another worker.
-	PromiseGoesOn Promise = "goes_on"
-	// PromiseSteps: no step is lost.
-	PromiseSteps Promise = "steps"
-	// PromiseEffects: no effect that may not be repeated is, and none is missing.
-	// A hook's is made again at most once for each kill that met it.
-	PromiseEffects Promise = "effects"
-	// PromiseUnknown: the outcomes that are unknown are those of calls that may
-	// not be repeated and were in flight at a kill, no more and no fewer.
-	PromiseUnknown Promise = "outcome_unknown"
-	// PromiseTranscript: the transcript is the undisturbed one.
-	PromiseTranscript Promise = "transcript"
-	// PromiseEvents: the events are the undisturbed ones, by type, step and
-	// reason, counted from 1 without a gap.
-	PromiseEvents Promise = "events"
-	// PromiseOutcome: status, reason and answer are the undisturbed ones.
-	PromiseOutcome Promise = "outcome"
-	// PromiseRequests: a kill costs at most one model request.
-	PromiseRequests Promise = "requests"
-	// PromiseStatus: status and step count are right throughout.
-	PromiseStatus Promise = "status"
-	// PromiseAccount: history alone tells of the steps what the execution has kept.
-	PromiseAccount Promise = "account"
+	PromiseGoesOn     Promise = "goes_on"         // the agent goes on with another worker
+	PromiseSteps      Promise = "steps"           // no step is lost
+	PromiseEffects    Promise = "effects"         // none is missing, none made again that may not be, of hooks but by a kill
+	PromiseUnknown    Promise = "outcome_unknown" // those of calls in flight at a kill that may not be repeated, and no others
+	PromiseTranscript Promise = "transcript"      // it is the undisturbed one
+	PromiseEvents     Promise = "events"          // they are the undisturbed ones, counted from 1 without a gap
+	PromiseOutcome    Promise = "outcome"         // status, reason and answer are the undisturbed ones
+	PromiseRequests   Promise = "requests"        // a kill costs at most one model request
+	PromiseStatus     Promise = "status"          // status and step count are right throughout
+	PromiseAccount    Promise = "account"         // history alone tells of the steps what the execution has kept
 )
 
 // A Broken promise.

@@ -120,8 +120,7 @@ func (v *liveView) going() []string {
 	return append(lines, thoughts...)
 }
 
-// lastLines are the last lines of a text, faint, each of which takes one line of
-// the terminal.
+// lastLines are the last lines of a text, faint, each of one line of the terminal.
 func (v *liveView) lastLines(indent string, t tail, most int) []string {
 	text := strings.TrimSpace(Clean(whole(t.text)))
 	if text == "" {
@@ -140,8 +139,7 @@ func (v *liveView) lastLines(indent string, t tail, most int) []string {
 	return lines
 }
 
-// redraw replaces the lower part, with settled lines above it. The caller holds
-// the output.
+// redraw replaces the lower part below settled lines. The caller holds the output.
 func (v *liveView) redraw(settled, going []string) {
 	var b strings.Builder
 	if v.drawn > 0 {
@@ -156,8 +154,7 @@ func (v *liveView) redraw(settled, going []string) {
 	}
 }
 
-// fit cuts a painted line so that it takes one line of the terminal: the lower
-// part could not be taken back otherwise.
+// fit cuts a painted line to one of the terminal: it could not be taken back otherwise.
 func (v *liveView) fit(text string) string {
 	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.Width() - 1).Render(text)
 }

@@ -18,16 +18,14 @@ func Clean(text string) string {
 	return strings.Map(shown, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// OneLine is clean for a place where there is only one line: line breaks and
-// tabs become spaces.
+// OneLine is clean for one line: line breaks and tabs become spaces.
 func OneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(Clean(text), func(r rune) bool {
 		return r == '\n' || r == '\t' || r == ' '
 	}), " ")
 }
 
-// shown is the character that stands for r on a terminal: r itself where it
-// does no harm.
+// shown stands for r on a terminal: r itself where it does no harm.
 func shown(r rune) rune {
 	switch {
 	case r == '\n', r == '\t':
@@ -42,8 +40,7 @@ func shown(r rune) rune {
 	return r
 }
 
-// harmful reports whether a character beyond ASCII controls a terminal, or
-// changes the order in which it shows others.
+// harmful characters beyond ASCII control a terminal, or the order of others.
 func harmful(r rune) bool {
 	switch {
 	case r >= 0x80 && r <= 0x9f: // C1: a terminal may take U+009B for ESC [
@@ -70,8 +67,7 @@ func whole(text string) string {
 	return text
 }
 
-// encode returns JSON that is safe on a terminal: what clean would replace is
-// escaped, so that its value stays the same.
+// encode escapes what clean would replace, so that JSON's values stay the same.
 func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -122,8 +122,7 @@ func source(s contract.StatusSource) string {
 	return cmp.Or(words[s], string(s))
 }
 
-// A StatusJSON is a status with all its keys: what is absent is null or empty,
-// never left out, so that scripts can rely on the keys.
+// A StatusJSON is a status with all its keys, for scripts: what is absent is null or empty.
 type StatusJSON struct {
 	contract.StatusView
 	ExecutionID *domain.ExecutionID `json:"execution_id"`
@@ -166,8 +165,7 @@ func present[T comparable](value T) *T {
 	return &value
 }
 
-// costOfStatus is what the execution has cost so far. Only the workflow, and
-// what was noted at the end, tell it.
+// costOfStatus is known to the workflow, and from what was noted at the end.
 func costOfStatus(v contract.StatusView) *string {
 	switch {
 	case v.Source != "" && v.Source != contract.FromWorkflow && v.Source != contract.FromMemo:

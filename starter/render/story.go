@@ -45,11 +45,9 @@ type story struct {
 
 	calls map[callKey]call
 	began time.Time
-	// thinks is since when the model thinks, zero where it does not or nobody
-	// knows.
+	// thinks is since when the model thinks; zero: it does not, or nobody knows.
 	thinks time.Time
-	// held is the newest text, which may be the answer. It becomes a line only
-	// where the story goes on: the answer has a place of its own.
+	// held is the newest text, a line only if the story goes on: the answer is elsewhere.
 	held *line
 }
 
@@ -72,8 +70,7 @@ func (s *story) Tell(e client.Event) []line {
 	return append(append(lines, s.thought(e)...), s.tell(e)...)
 }
 
-// thought says how long the model has thought, once it goes on to something
-// else. What it thought does not stay.
+// thought says how long the model has thought, once it goes on to something else.
 func (s *story) thought(e client.Event) []line {
 	switch e.Type {
 	case client.EventReasoning:
@@ -239,8 +236,7 @@ func notice(e client.Event) (mark, string) {
 	}
 }
 
-// notRun says that a call was not run, and why. The reason, which the model got
-// to read too, says whether it was blocked.
+// notRun says why a call was not run, in the words that the model got too.
 func notRun(e client.Event) string {
 	words := callWords(e.Tool, e.Arguments)
 	if e.Error == nil {

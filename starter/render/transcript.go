@@ -114,8 +114,7 @@ func Failure(e *domain.Error) string {
 	return text
 }
 
-// Stopped says what stopped an execution, in the words of what did; empty
-// where there is no more to say.
+// Stopped says what stopped an execution; empty where there is no more to say.
 func Stopped(r client.Result, shown bool) string {
 	if r.Outcome.Status != domain.StatusStopped {
 		return ""

@@ -14,8 +14,7 @@ type View interface {
 	Close()
 }
 
-// NewView is a live view on a terminal, else one of plain lines. ui is where a
-// person looks at the execution; empty for nowhere.
+// NewView is live on a terminal, else of plain lines. ui is where it can be looked at.
 func NewView(out *Output, id, ui string) View {
 	s := newStory(id, ui)
 	if out.animated {
@@ -36,8 +35,7 @@ func (ViewFunc) Close() {}
 // Blind shows nothing.
 func Blind() View { return ViewFunc(func(client.Event) {}) }
 
-// JSONView writes each event as a line of JSON. That it could not is told by the
-// output.
+// JSONView writes events as lines of JSON. That it could not is told by the output.
 func JSONView(out *Output) View { return ViewFunc(func(e client.Event) { _ = out.JSON(e) }) }
 
 // plainView writes lines that also make sense in a file, each with its step.
@@ -51,15 +49,13 @@ type plainView struct {
 
 // A plainText is the text that the model is writing, as far as it has arrived.
 type plainText struct {
-	// rest makes no line yet. written is how many bytes came before it, and
-	// missed says that not all of those were written.
+	// rest makes no line yet; written bytes came before it, of which some were missed.
 	rest    string
 	written int
 	missed  bool
 }
 
-// usualLine is from how many bytes on a line of the model's is broken at a
-// space before its end has arrived.
+// usualLine is from when on a line of the model's is broken before its end arrived.
 const usualLine = 100
 
 // Show shows an event.
@@ -116,8 +112,7 @@ func (v *plainView) add(e client.Event) {
 	}
 }
 
-// lineEnd is how many bytes of a text make a line, with what ends it; zero where
-// more must arrive first.
+// lineEnd is how many bytes make a line with its end; zero: more must arrive first.
 func lineEnd(text string) int {
 	if n := strings.IndexByte(text, '\n'); n >= 0 && n <= usualLine {
 		return n + 1
@@ -131,8 +126,7 @@ func lineEnd(text string) int {
 	return strings.IndexAny(text, " \n") + 1
 }
 
-// finished writes what is missing of a text that is whole now, and takes it out
-// of the event. Where parts of it were missed it is told once more.
+// finished writes what is missing of a text and takes it out of the event.
 func (v *plainView) finished(e client.Event) client.Event {
 	if t := v.text; t.written > 0 && !t.missed && t.written <= min(e.Shown, len(e.Text)) {
 		if rest := strings.TrimRight(Clean(e.Text[t.written:]), " \n"); rest != "" {
