@@ -210,7 +210,7 @@ out, as YAML that is an agent's file itself. What only a worker knows is not
 there, such as the price of a model that the file gives none.`,
 		Example: `  starter agents show reviewer
   starter agents show agents/reviewer.md --json | jq .budget`,
-		Args:              argument("agent", "starter agents show agents/reviewer.md"),
+		Args:              arguments("starter agents show agents/reviewer.md", "agent"),
 		ValidArgsFunction: p.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			file, err := p.loadAgent(dir, args[0])

@@ -24,7 +24,7 @@ agents where a server is up. Shells: bash, zsh, fish, powershell.`,
 		Example: `  source <(starter completion bash)
   starter completion zsh > "${fpath[1]}/_starter"
   starter completion fish | source`,
-		Args:      argument("shell", "starter completion bash"),
+		Args:      arguments("starter completion bash", "shell"),
 		ValidArgs: shells,
 		RunE: func(command *cobra.Command, args []string) error {
 			root := command.Root()

@@ -40,7 +40,7 @@ as run does.`,
   starter watch notes --json | jq -r .type
   starter watch notes --json | jq -j 'select(.type == "text").text'
   starter watch notes --events | jq -r 'select(.type == "AgentStepCompleted").usage'`,
-		Args:              argument("id", "starter watch notes"),
+		Args:              arguments("starter watch notes", "id"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()

@@ -177,7 +177,7 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 func (p *program) withAgent(
 	command *cobra.Command, like string, run func(ctx context.Context, s *local.Server, id string) error,
 ) *cobra.Command {
-	command.Args, command.ValidArgsFunction = argument("id", like), p.completeIDs
+	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := checkID(args[0]); err != nil {
 			return err

@@ -26,7 +26,7 @@ a worker may come later. The prompt - is read from standard input.`,
   starter start --id notes --json "What is new?"
   starter start --agent reviewer "Review the newest file"
   starter result "$id"`,
-		Args: argument("prompt", `starter start "Write a haiku"`),
+		Args: arguments(`starter start "Write a haiku"`, "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			request, err := asked.request(p, args[0])
@@ -74,7 +74,7 @@ The prompt - is read from standard input.`,
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"
   starter run --agent agents/reviewer.md --max-cost 0.25 "Review the newest file"
   git diff | starter run --system "You review Go code." - > review.txt`,
-		Args: argument("prompt", `starter run "What is in this folder?"`),
+		Args: arguments(`starter run "What is in this folder?"`, "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			request, err := asked.request(p, args[0])
@@ -112,7 +112,7 @@ func sendCommand(p *program) *cobra.Command {
 while one is in progress. The message - is read from standard input.`,
 		Example: `  starter send notes "And which file is the newest?" --wait
   starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
-		Args: arguments([]string{"id", "message"}, `starter send notes "And then?"`),
+		Args: arguments(`starter send notes "And then?"`, "id", "message"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			options := client.SendOptions{Budget: l.budget}

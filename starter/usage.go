@@ -89,13 +89,8 @@ func firstWord(flags *pflag.FlagSet, args []string) string {
 	return ""
 }
 
-// argument checks that a command has one argument, and says what it is for.
-func argument(what, example string) cobra.PositionalArgs {
-	return arguments([]string{what}, example)
-}
-
 // arguments checks that a command has just these arguments.
-func arguments(what []string, example string) cobra.PositionalArgs {
+func arguments(example string, what ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) < len(what) {
 			return usage("%s: is missing; write it as in: %s", what[len(args)], example)

@@ -51,9 +51,8 @@ func Named(name string) (Topic, bool) {
 	return Topic{}, false
 }
 
-// Render returns the page as it looks on a terminal of so many columns. It has
-// colours, of the terminal's own sixteen; who writes it where they cannot be
-// seen takes them out. Lines of code that are too long are broken, too.
+// Render returns the page for a terminal of so many columns, in its own sixteen
+// colours; who writes it where they cannot be seen takes them out.
 func (t Topic) Render(width int) (string, error) {
 	renderer, err := glamour.NewTermRenderer(glamour.WithStyles(style()), glamour.WithWordWrap(width))
 	if err != nil {
@@ -70,10 +69,9 @@ func (t Topic) Render(width int) (string, error) {
 	return b.String(), nil
 }
 
-// A line may be broken after any of these marks, which would tear flags, names
-// and paths apart. So those of a word are hidden, as characters of no meaning,
-// until the lines are made. What is a mark to Markdown stands in no word, but
-// for the numbers of a list.
+// A line may be broken after any of these marks, which would tear flags, names and
+// paths apart. So those of a word are hidden until the lines are made, but for the
+// numbers of a list.
 var (
 	words  = regexp.MustCompile(`\S*[0-9A-Za-z]\S*`)
 	number = regexp.MustCompile(`^[0-9]+\.$`)
@@ -86,9 +84,8 @@ const fence = "```"
 // goesOn is where an item of a list goes on in the next line.
 var goesOn = regexp.MustCompile(`\n {2,}`)
 
-// prepared is a page that the renderer makes good lines of: those of the items
-// of a list are joined, since they would stay as they are in the file, and code
-// is indented by spaces, since nobody knows how wide a tab is.
+// prepared is a page that the renderer makes good lines of: the lines of an item are
+// joined, and code is indented by spaces, since nobody knows how wide a tab is.
 func prepared(page string) string {
 	parts := strings.Split(page, fence)
 	for i := range parts {

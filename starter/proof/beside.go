@@ -97,9 +97,6 @@ func (p *chaos) polled(source contract.StatusSource, took time.Duration) {
 	s.SlowestSeconds = max(s.SlowestSeconds, round(took))
 }
 
-// pausedDoing is what an execution does that is paused with nothing under way.
-const pausedDoing = "paused"
-
 // pauseWhenAsked kills the worker of an agent that is paused with nothing under way.
 func (l *lane) pauseWhenAsked(ctx context.Context, t *trial) {
 	for {
@@ -154,7 +151,7 @@ func (l *lane) quiet(ctx context.Context, t *trial, number int) bool {
 			return false
 		case view.Number != number || view.Status.Terminal():
 			return false
-		case view.Paused && view.Doing == pausedDoing:
+		case view.Paused && view.Doing == "paused":
 			return true
 		}
 		if process.Pause(ctx, pausePoll) != nil {

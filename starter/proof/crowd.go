@@ -36,7 +36,7 @@ type CrowdConfig struct {
 	RequestsPerMinute  int
 	Unlimited          bool          // leaves the limit out, to see the difference
 	Thinks             time.Duration // how long the model takes for an answer
-	// Progress is told how far it is. Nil: nobody.
+	// Progress is told how far it is.
 	Progress func(string)
 }
 
@@ -209,9 +209,7 @@ func (c *crowd) result() CrowdReport {
 }
 
 func (c *crowd) say(format string, values ...any) {
-	if c.config.Progress != nil {
-		c.config.Progress(fmt.Sprintf(format, values...))
-	}
+	c.config.Progress(fmt.Sprintf(format, values...))
 }
 
 // A CrowdReport is what a crowd did.

@@ -43,14 +43,22 @@ func (p plan) hooks() []hook.Hook {
 	all := []hook.Hook{
 		hook.BeforeExecution(SteerHook, p.announce),
 		hook.BeforeStep(SteerHook, pace),
-		hook.BeforeInference(SteerHook, frugal),
+		hook.BeforeInference(SteerHook, func(c hook.Inference) (hook.Inference, error) {
+			c.At.MaxOutputTokens = 2000
+			return c, nil
+		}),
 		hook.AfterInference(SteerHook, polish),
 		hook.BeforeToolUse(SteerHook, vet),
 		hook.AfterToolUse(SteerHook, abridge),
 		hook.AfterStep(SteerHook, insist),
 		hook.OnError(SteerHook, func(c hook.Error) (hook.Error, error) { return c.Note("failure", c.At.Error.Code) }),
-		hook.OnStop(SteerHook, signOff),
-		hook.AfterExecution(SteerHook, tally),
+		hook.OnStop(SteerHook, func(c hook.Point) (hook.Point, error) {
+			reason, _ := c.State.StopReason()
+			return c.Say(domain.RoleUser, fmt.Sprintf("(%d steps; %s)", c.State.StepCount(), reason)), nil
+		}),
+		hook.AfterExecution(SteerHook, func(c hook.Point) (hook.Point, error) {
+			return c.Note(fmt.Sprintf("tally_%d", c.State.ExecutionCount()), c.State.StepCount())
+		}),
 		hook.BeforeStep(fallHook, fall),
 	}
 	for _, trigger := range domain.Triggers() {
@@ -78,11 +86,6 @@ func pace(c hook.Point) (hook.Point, error) {
 		c = c.Say(domain.RoleUser, fmt.Sprintf("%d steps are done.", steps))
 	}
 	return c.Note("steps", steps)
-}
-
-func frugal(c hook.Inference) (hook.Inference, error) {
-	c.At.MaxOutputTokens = 2000
-	return c, nil
 }
 
 // polish replaces what an answer must not or need not say.
@@ -126,21 +129,10 @@ func insist(c hook.Point) (hook.Point, error) {
 	return c.Say(domain.RoleUser, "You are not done.").Stop("it gives up").Continue(), nil
 }
 
-func signOff(c hook.Point) (hook.Point, error) {
-	reason, _ := c.State.StopReason()
-	return c.Say(domain.RoleUser, fmt.Sprintf("(%d steps; %s)", c.State.StepCount(), reason)), nil
-}
-
-func tally(c hook.Point) (hook.Point, error) {
-	return c.Note(fmt.Sprintf("tally_%d", c.State.ExecutionCount()), c.State.StepCount())
-}
-
-var errFall = errors.New("it falls, once")
-
 func fall(c hook.Point) (hook.Point, error) {
 	execution, _ := c.State.Execution()
 	if _, goesOn := execution.Origin(); !goesOn && c.State.StepCount() == fallAfter {
-		return c, errFall
+		return c, errors.New("it falls, once")
 	}
 	return c, nil
 }

@@ -22,10 +22,8 @@ func Scripted() []Agent {
 	return []Agent{plain[0], whole[0], plain[1], whole[1]}
 }
 
-// Plain are agents with a model and tools alone: one that takes notes, whose
-// tool may be repeated, over two executions; and one that pays, whose tool may
-// not. Both call several tools at once in some steps and are long enough to
-// continue as new a few times, where the server suggests that early.
+// Plain are agents with a model and tools alone: one whose tool may be repeated, and
+// one whose may not. Both make parallel calls and are long enough to continue as new.
 func Plain() []Agent {
 	return []Agent{
 		{
@@ -136,14 +134,10 @@ func encodeTurns(turns []scriptTurn) []byte {
 	return encoded
 }
 
-// Whole are agents with all that an agent can have: hooks at every trigger,
-// guards, answers that have to fit a schema, a bound of money, a small window,
-// and executions that go on from one that stopped or failed.
-//
-// The one that takes notes is in an open session and stops at its steps first;
-// its conversation is summed up several times. The one that pays falls first and
-// goes on in another workflow. It is never summed up: how much an unknown
-// outcome takes of the window is another thing than what its result would.
+// Whole are agents with all that an agent can have, in executions that go on from
+// one that stopped or failed. The one that takes notes is in an open session, and is
+// summed up several times. The one that pays goes on in another workflow, and is
+// never summed up: an unknown outcome takes more or less of the window than a result.
 func Whole() []Agent {
 	return []Agent{
 		{
