@@ -158,28 +158,24 @@ func (p *program) writeEvents(ctx context.Context, q followed, x *client.Executi
 
 // sayDetached says how to come back to an execution that goes on.
 func (p *program) sayDetached(s *local.Stack, x client.Execution) {
-	words := "it goes on"
-	if s.Pauses() {
-		words = "what runs it ends with this command, so it pauses until one of these runs:"
-	}
-	id := render.OneLine(x.ID)
-	which := ""
-	if x.Number > 0 {
-		which = fmt.Sprintf(", execution %d", x.Number)
-	}
-	p.err.Printf("\nleft %s%s: %s\n", id, which, words)
+	id, which, words := render.OneLine(x.ID), "", "it goes on"
 	hints := [][2]string{
 		{p.again("watch", id), "follow it again"},
 		{p.again("result", id), "wait for its answer"},
 		{p.again("stop", id), "end it"},
 	}
 	if s.Pauses() {
+		words = "what runs it ends with this command, so it pauses until one of these runs:"
 		hints = [][2]string{
 			{p.again("watch", id), "go on with it, and follow it"},
 			{p.again("dev"), "go on with it in the background"},
 			{p.again("result", id), "wait for its answer, while one of these runs"},
 		}
 	}
+	if x.Number > 0 {
+		which = fmt.Sprintf(", execution %d", x.Number)
+	}
+	p.err.Printf("\nleft %s%s: %s\n", id, which, words)
 	p.err.Hints(hints)
 }
 

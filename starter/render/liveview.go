@@ -75,17 +75,10 @@ func (v *liveView) settle(l line) []string {
 	case markCall:
 		v.open = append(v.open, l)
 		return nil
-	case markDone, markFailed:
+	case markDone, markFailed, markNotice, markWarning: // a notice is of no call
 		v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
-		sign := t.Good("✓")
-		if l.mark == markFailed {
-			sign = t.Bad("✗")
-		}
-		return v.hanging("    "+sign+" ", l.text)
-	case markNotice:
-		return v.hanging("    "+t.Faint("·")+" ", l.text)
-	case markWarning:
-		return v.hanging("    "+t.Warn("!")+" ", l.text)
+		signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markNotice: t.Faint("·"), markWarning: t.Warn("!")}
+		return v.hanging("    "+signs[l.mark]+" ", l.text)
 	case markEnd:
 		return []string{"", t.glyph(l.status) + " " + l.text}
 	}

@@ -42,26 +42,17 @@ func shown(r rune) rune {
 
 // harmful characters beyond ASCII control a terminal, or the order of others.
 func harmful(r rune) bool {
-	switch {
-	case r >= 0x80 && r <= 0x9f: // C1: a terminal may take U+009B for ESC [
-		return true
-	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotation
-		return true
-	case r >= 0xe0000 && r <= 0xe007f: // tags, which show as nothing
-		return true
-	}
-	return unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
+	return r >= 0x80 && r <= 0x9f || // C1: a terminal may take U+009B for ESC [
+		r >= 0xfff9 && r <= 0xfffb || // interlinear annotation
+		r >= 0xe0000 && r <= 0xe007f || // tags, which show as nothing
+		unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
 }
 
 // whole cuts off a character that has not yet arrived completely.
 func whole(text string) string {
 	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
-		tail := text[len(text)-n:]
-		if utf8.RuneStart(tail[0]) {
-			if utf8.FullRuneInString(tail) {
-				return text
-			}
-			return text[:len(text)-n]
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			return text[:len(text)-n] + where(utf8.FullRuneInString(end), end)
 		}
 	}
 	return text

@@ -20,7 +20,7 @@ func NewView(out *Output, id, ui string) View {
 	if out.animated {
 		return &liveView{out: out, story: s}
 	}
-	return &plainView{out: out, story: s}
+	return ViewFunc((&plainView{out: out, story: s}).show)
 }
 
 // A ViewFunc shows events, and has nothing to take back.
@@ -58,8 +58,7 @@ type plainText struct {
 // usualLine is from when on a line of the model's is broken before its end arrived.
 const usualLine = 100
 
-// Show shows an event.
-func (v *plainView) Show(e client.Event) {
+func (v *plainView) show(e client.Event) {
 	unseen := e.Type == client.EventWithdrawn && v.text.written == 0
 	switch e.Type {
 	case client.EventAnswered, client.EventCut:
@@ -76,12 +75,9 @@ func (v *plainView) Show(e client.Event) {
 	}
 }
 
-// Close has nothing to take back.
-func (v *plainView) Close() {}
-
 func (v *plainView) write(lines []line) {
 	for _, l := range lines {
-		for _, text := range strings.Split(l.text, "\n") {
+		for text := range strings.SplitSeq(l.text, "\n") {
 			v.out.Printf("%s\n", v.paint(l, text))
 		}
 	}
