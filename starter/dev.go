@@ -52,7 +52,7 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 	if err != nil {
 		return fmt.Errorf("codec endpoint: %w", err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }() // serveCodec has closed it, if it got there
 	cfg.CodecEndpoint = "http://" + listener.Addr().String()
 	s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
 	if err != nil {
