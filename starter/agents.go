@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,11 +33,7 @@ runs is what the file said at the start: editing it changes no running agent.`,
 			if len(args) == 0 {
 				return nil
 			}
-			word := domain.Shorten(args[0], 100)
-			if near, ok := spelling.Nearest(args[0], commandNames(command)); ok {
-				return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, command.CommandPath(), near))
-			}
-			return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, command.CommandPath()))
+			return notACommand(command, domain.Shorten(args[0], 100))
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -48,11 +45,9 @@ runs is what the file said at the start: editing it changes no running agent.`,
 type listedAgent struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Model is provider/name; empty where the file names none.
-	Model string `json:"model"`
-	File  string `json:"file"`
-	// Problems counts what is wrong with the file.
-	Problems int `json:"problems"`
+	Model       string `json:"model"` // provider/name; empty where the file names none
+	File        string `json:"file"`
+	Problems    int    `json:"problems"` // counts what is wrong with the file
 }
 
 func agentsListCommand(p *program) *cobra.Command {
@@ -84,7 +79,7 @@ them.`,
 				if a.Problems > 0 {
 					description = "broken: " + render.Counted(int64(a.Problems), "problem")
 				}
-				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(orDash(a.Model)), render.OneLine(a.File), render.OneLine(description)})
+				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(cmp.Or(a.Model, "-")), render.OneLine(a.File), render.OneLine(description)})
 			}
 			p.out.Printf("%s", t.Render(p.out))
 			return nil
@@ -94,16 +89,8 @@ them.`,
 	return command
 }
 
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-// listAgents lists the agents below a folder, which is the current one unless given.
 func (p *program) listAgents(dir string) ([]listedAgent, error) {
-	found, err := agentfile.List(p.agentsIn(dir))
+	found, err := agentfile.List(cmp.Or(dir, p.here))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +160,7 @@ model is known to the worker alone.`,
 func (p *program) checkAgents(dir string, named []string) document.Problems {
 	all := document.Problems{}
 	for _, text := range named {
-		path, err := agentfile.Find(p.agentsIn(dir), text)
+		path, err := agentfile.Find(cmp.Or(dir, p.here), text)
 		if err != nil {
 			all = append(all, document.Problem{File: text, Message: err.Error()})
 			continue
@@ -189,13 +176,9 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 	return all
 }
 
-// noteTools says of tools that are none of ours and look like one what was most
-// likely meant. It is no problem: a worker may have tools of its own.
+// noteTools says what may be misspelt. A worker of the user's own may have such tools.
 func (p *program) noteTools(path string, tools []string) {
-	var builtin []string
-	for _, spec := range local.BuiltinTools() {
-		builtin = append(builtin, spec.Name)
-	}
+	builtin := local.BuiltinNames()
 	for _, tool := range tools {
 		if slices.Contains(builtin, tool) {
 			continue
@@ -227,7 +210,7 @@ out, as YAML that is an agent's file itself. What only a worker knows is not
 there, such as the price of a model that the file gives none.`,
 		Example: `  starter agents show reviewer
   starter agents show agents/reviewer.md --json | jq .budget`,
-		Args:              argument("agent", "starter agents show agents/reviewer.md"),
+		Args:              arguments("starter agents show agents/reviewer.md", "agent"),
 		ValidArgsFunction: p.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			file, err := p.loadAgent(dir, args[0])
@@ -266,20 +249,11 @@ func registerFolder(command *cobra.Command, dir *string) {
 	command.Flags().StringVar(dir, "dir", "", "the `FOLDER` in which to look for agents and .everstep/agents; the current one unless given")
 }
 
-// agentsIn is the folder in which agents are looked for by name.
-func (p *program) agentsIn(dir string) string {
-	if dir != "" {
-		return dir
-	}
-	return p.here
-}
-
-// loadAgent reads an agent that is named by its file or its name. Its error
-// holds all that is wrong with the file.
+// loadAgent reads an agent by file or name. Its error is all that is wrong.
 func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
-	path, err := agentfile.Find(p.agentsIn(dir), named)
+	path, err := agentfile.Find(cmp.Or(dir, p.here), named)
 	if err != nil {
-		return agentfile.File{}, usage("agent: " + err.Error())
+		return agentfile.File{}, usage("agent: %s", err)
 	}
 	file, err := agentfile.Load(path)
 	if err != nil {
@@ -288,8 +262,7 @@ func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
 	return file, nil
 }
 
-// completeAgents offers the names of agents in files; the shell offers files
-// where there is none.
+// completeAgents offers names of agents in files, else the shell offers files.
 func (p *program) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return p.agentNames(args), cobra.ShellCompDirectiveDefault
 }

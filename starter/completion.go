@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -26,7 +24,7 @@ agents where a server is up. Shells: bash, zsh, fish, powershell.`,
 		Example: `  source <(starter completion bash)
   starter completion zsh > "${fpath[1]}/_starter"
   starter completion fish | source`,
-		Args:      argument("shell", "starter completion bash"),
+		Args:      arguments("starter completion bash", "shell"),
 		ValidArgs: shells,
 		RunE: func(command *cobra.Command, args []string) error {
 			root := command.Root()
@@ -40,7 +38,7 @@ agents where a server is up. Shells: bash, zsh, fish, powershell.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.out)
 			}
-			return usage(fmt.Sprintf("shell: %q is none of %s", domain.Shorten(args[0], 100), strings.Join(shells, ", ")))
+			return usage("shell: %q is none of %s", domain.Shorten(args[0], 100), strings.Join(shells, ", "))
 		},
 	}
 }
@@ -82,14 +80,6 @@ func (p *program) completeWith(command *cobra.Command, flag string, complete cob
 	if err := command.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // the flag is not this command's: a mistake of ours
 	}
-}
-
-func completeModes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{
-		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
-		cobra.CompletionWithDesc(string(contract.AfterInference), "the inference finishes, no tool call starts"),
-		cobra.CompletionWithDesc(string(contract.StopNow), "all that is in flight is cancelled"),
-	}, cobra.ShellCompDirectiveNoFileComp
 }
 
 func completeTools(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

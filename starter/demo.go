@@ -1,10 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-
-	"everstep/starter/local"
-
 	_ "embed"
 	"fmt"
 	"os"
@@ -18,6 +16,7 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/devserver"
+	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
@@ -49,22 +48,23 @@ It reads files and changes none. The report goes to standard output.`,
 
 // A demo is the server, the agent and the two workers of the command.
 type demo struct {
+	local.Stack
 	program *program
 	dir     string
 	began   time.Time
-	lease   *local.LeaseKeeper
-	server  *local.Server
 	scratch string
+	script  string
 	spec    local.WorkerSpec
 	worker  *local.WorkerProcess
 	agent   client.Execution
 }
 
 func (p *program) demo(ctx context.Context, folder string) error {
-	if len(p.shared) > 0 && !onlyState(p.shared) {
-		return usage("address, namespace, profile: demo runs on a dev server of its own; leave them out")
+	if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
+		return err
 	}
-	dir, err := p.demoFolder(folder)
+	// Only the flag names it: a variable for other commands should not choose a demo's.
+	dir, err := p.machine.Folder(cmp.Or(folder, "."))
 	if err != nil {
 		return err
 	}
@@ -89,67 +89,40 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	return nil
 }
 
-// demoFolder is the folder to look through. Only the flag names it: a variable
-// for other commands should not choose what a demo shows.
-func (p *program) demoFolder(flag string) (string, error) {
-	if flag == "" {
-		flag = "."
-	}
-	return p.machine.Folder(flag)
-}
-
 // bringUp gets a server and starts the first worker.
 func (d *demo) bringUp(ctx context.Context) error {
 	p := d.program
 	var err error
-	if d.lease, err = p.machine.Lease(ctx, devserver.Config{}); err != nil {
+	if d.Lease, err = p.machine.Lease(ctx, devserver.Config{}); err != nil {
 		return err
 	}
 	d.began = time.Now()
-	up := d.lease.Server()
+	up := d.Lease.Server()
 	queue := "demo-" + uuid.NewString()
-	if d.server, err = p.machine.DialDev(ctx, up, queue); err != nil {
+	if d.Server, err = p.machine.DialDev(ctx, up, queue); err != nil {
 		return err
 	}
 	if d.scratch, err = os.MkdirTemp("", "everstep-demo-"); err != nil {
 		return fmt.Errorf("make a folder for the script: %w", err)
 	}
-	if err := os.WriteFile(d.script(), demoScript, 0o600); err != nil {
+	d.script = filepath.Join(d.scratch, "demo.yaml")
+	if err := os.WriteFile(d.script, demoScript, 0o600); err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
 	if d.spec, err = p.machine.WorkerSpec(up, queue, d.dir); err != nil {
 		return err
 	}
-	d.worker, err = local.StartWorker(d.spec)
-	if err != nil {
+	if d.worker, err = local.StartWorker(d.spec); err != nil {
 		return fmt.Errorf("worker: cannot be started: %w", err)
 	}
 	d.say("a worker runs as process %d, in %s", d.worker.PID(), d.dir)
 	return nil
 }
 
-func (d *demo) script() string { return filepath.Join(d.scratch, "demo.yaml") }
-
-// demoPrompt is what the agent is asked.
 func demoPrompt(dir string) string {
 	return fmt.Sprintf("Look through the files in the folder %s and report what is there.", render.OneLine(filepath.Base(dir)))
 }
 
-// start starts the agent.
-func (d *demo) start(ctx context.Context) error {
-	var err error
-	d.agent, err = d.server.Agents.Start(ctx, client.Start{
-		Prompt: demoPrompt(d.dir),
-		Definition: domain.Definition{
-			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script()},
-			SystemPrompt: "You look through folders and report what you find. You read and change nothing.",
-			Tools:        []string{"list_files", "read_file", "search_files"},
-		},
-	})
-	return err
-}
-
-// say tells what the demo itself does.
 func (d *demo) say(format string, args ...any) { d.program.say("demo: "+format, args...) }
 
 // abandon ends an agent that nobody would go on with: its queue is its own.
@@ -159,25 +132,17 @@ func (d *demo) abandon(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = d.server.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
+	_ = d.Server.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
 }
 
 func (d *demo) close() {
 	if d.worker != nil {
 		d.worker.Kill() // nothing is left to do for it
 	}
-	if d.server != nil {
-		d.server.Close()
-	}
-	if d.scratch != "" {
-		_ = os.RemoveAll(d.scratch) // a temporary one
-	}
-	if d.lease != nil {
-		d.lease.Close()
-	}
+	_ = os.RemoveAll(d.scratch) // a temporary one
+	d.Stack.Close()
 }
 
-// demoKillStep is the step in which the worker is killed.
 const demoKillStep = 3
 
 // A demoReport is what the demo showed. It is its answer in JSON.
@@ -188,54 +153,57 @@ type demoReport struct {
 	Report string                 `json:"report"`
 	Dir    string                 `json:"dir"`
 
-	Killed demoKill `json:"killed"`
-	// Seconds is how long it all took once the server was up.
-	Seconds   float64 `json:"seconds"`
-	UIURL     string  `json:"ui_url"`
-	StateFile string  `json:"state_file"`
+	Killed    demoKill `json:"killed"`
+	Seconds   float64  `json:"seconds"` // how long it all took once the server was up
+	UIURL     string   `json:"ui_url"`
+	StateFile string   `json:"state_file"`
 }
 
 // A demoKill is the death of the first worker and what came of it.
 type demoKill struct {
-	PID int `json:"pid"`
-	// TookOver is the second worker's process.
-	TookOver int `json:"took_over_pid"`
-	// Step is the one in which it was killed and which went on, and During what
-	// was under way.
-	Step   int    `json:"step"`
-	During string `json:"during"`
-	// StepsKept and CallsKept were done by then, and not done again.
-	StepsKept int `json:"steps_not_repeated"`
-	CallsKept int `json:"tool_calls_not_repeated"`
-	// Requests counts the model requests that were made again.
-	Requests int `json:"model_requests_repeated"`
-	// Seconds is the time from the kill until the agent went on.
-	Seconds float64 `json:"seconds"`
+	PID      int `json:"pid"`
+	TookOver int `json:"took_over_pid"` // the second worker's process
+	// Step is when it was killed and what went on; During is what was under way.
+	Step      int     `json:"step"`
+	During    string  `json:"during"`
+	StepsKept int     `json:"steps_not_repeated"` // as CallsKept: done by then, and not done again
+	CallsKept int     `json:"tool_calls_not_repeated"`
+	Requests  int     `json:"model_requests_repeated"` // counts the model requests that were made again
+	Seconds   float64 `json:"seconds"`                 // the time from the kill until the agent went on
 
 	at     time.Time
 	wentOn bool
 }
 
-// run starts the agent, follows it, kills its worker on the way, and returns
-// what came of it.
+// run starts the agent, follows it, and kills its worker on the way.
 func (d *demo) run(ctx context.Context) (demoReport, error) {
-	if err := d.start(ctx); err != nil {
+	var err error
+	d.agent, err = d.Server.Agents.Start(ctx, client.Start{
+		Prompt: demoPrompt(d.dir),
+		Definition: domain.Definition{
+			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script},
+			SystemPrompt: "You look through folders and report what you find. You read and change nothing.",
+			Tools:        []string{"list_files", "read_file", "search_files"},
+		},
+	})
+	if err != nil {
 		return demoReport{}, err
 	}
-	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.server.UI(d.agent.ID, d.agent.RunID), StateFile: d.lease.Server().StateFile}
+	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.Server.UI(d.agent.ID, d.agent.RunID), StateFile: d.Lease.Server().StateFile}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	expected := d.guard(ctx, cancel)
 	defer func() { expected() }()
 	v := d.program.newView(d.agent.ID, told.UIURL)
 	defer v.Close()
-	for event, err := range d.server.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
+	for event, err := range d.Server.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
 		if err != nil {
 			return told, causeOf(ctx, err)
 		}
 		v.Show(event)
-		told.Killed.noteRecovery(d, event)
-		if d.killsNow(event, &told.Killed) {
+		if told.Killed.PID != 0 {
+			d.noteRecovery(&told.Killed, event)
+		} else if told.Killed.falls(event) {
 			expected()
 			if err := d.replaceWorker(&told.Killed); err != nil {
 				return told, err
@@ -246,7 +214,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err := ctx.Err(); err != nil {
 		return told, causeOf(ctx, err)
 	}
-	result, err := d.server.Agents.Wait(ctx, d.agent.ID, 1)
+	result, err := d.Server.Agents.Wait(ctx, d.agent.ID, 1)
 	if err != nil {
 		return told, causeOf(ctx, err)
 	}
@@ -258,8 +226,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	return told, nil
 }
 
-// guard ends the demo when the worker ends by itself, until it is told to
-// expect that.
+// guard ends the demo when the worker ends by itself and nobody expects it.
 func (d *demo) guard(ctx context.Context, cancel context.CancelCauseFunc) (expected func()) {
 	ctx, expect := context.WithCancel(ctx)
 	worker := d.worker
@@ -283,31 +250,29 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// killsNow reports whether the agent is in the middle of the step: the
-// model's answer comes in, or at the latest its tools are at work.
-func (d *demo) killsNow(e client.Event, k *demoKill) bool {
-	if k.PID != 0 {
-		return false
-	}
-	k.count(e)
-	if e.Step < demoKillStep {
-		return false
-	}
+// falls counts what is done, and reports whether the agent is in the middle of its step.
+func (k *demoKill) falls(e client.Event) bool {
 	switch e.Type {
-	case client.EventText:
-		k.During, k.Requests = "while the model was answering", 1
-	case client.EventTool:
-		k.During = "while a tool was at work"
+	case client.EventStep:
+		k.StepsKept = e.Step - 1
+	case client.EventToolDone:
+		k.CallsKept++
+	case client.EventText, client.EventTool:
+		if e.Step < demoKillStep {
+			return false
+		}
+		k.Step, k.During = e.Step, "while a tool was at work"
+		if e.Type == client.EventText {
+			k.During, k.Requests = "while the model was answering", 1
+		}
+		return true
 	default:
-		return false
 	}
-	k.PID, k.Step = d.worker.PID(), e.Step
-	return true
+	return false
 }
 
-// replaceWorker kills the worker and starts another.
 func (d *demo) replaceWorker(k *demoKill) error {
-	k.at = time.Now()
+	k.PID, k.at = d.worker.PID(), time.Now()
 	d.worker.Kill()
 	if p := d.program; !p.flags.quiet {
 		p.err.Note(p.err.Theme.Bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During)))
@@ -321,37 +286,28 @@ func (d *demo) replaceWorker(k *demoKill) error {
 	return nil
 }
 
-// count notes what is done before the kill.
-func (k *demoKill) count(e client.Event) {
-	switch e.Type {
-	case client.EventStep:
-		k.StepsKept = e.Step - 1
-	case client.EventToolDone:
-		k.CallsKept++
-	default:
-	}
-}
-
 // noteRecovery notes the first thing that can only be the second worker's.
-func (k *demoKill) noteRecovery(d *demo, e client.Event) {
-	if k.PID == 0 || k.wentOn {
-		return
-	}
+func (d *demo) noteRecovery(k *demoKill, e client.Event) {
 	switch e.Type {
 	case client.EventWithdrawn, client.EventAnswered, client.EventTool, client.EventToolDone, client.EventStep:
-		k.wentOn, k.Seconds = true, inSeconds(time.Since(k.at))
-		d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
+		if !k.wentOn {
+			k.wentOn, k.Seconds = true, inSeconds(time.Since(k.at))
+			d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
+		}
 	default:
 	}
 }
 
 func inSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }
 
-// summarize says what was shown.
 func (d *demo) summarize(r demoReport) {
 	p, k := d.program, r.Killed
 	if p.flags.quiet {
 		return
+	}
+	repeated := "the one model request that was under way"
+	if k.Requests == 0 {
+		repeated = "the tool call under way, which may be repeated"
 	}
 	t := p.err.Theme
 	p.err.Printf("\n%s\n", t.Head("What you saw"))
@@ -359,18 +315,11 @@ func (d *demo) summarize(r demoReport) {
 		{"killed", fmt.Sprintf("worker process %d, with SIGKILL, in step %d, %s", k.PID, k.Step, k.During)},
 		{"went on", fmt.Sprintf("at step %d, with worker process %d, %.1f s after the kill", k.Step, k.TookOver, k.Seconds)},
 		{"not repeated", fmt.Sprintf("%s with %s: recorded, so they stand", render.Counted(int64(k.StepsKept), "completed step"), render.Counted(int64(k.CallsKept), "tool call"))},
-		{"repeated", repeated(k)},
+		{"repeated", repeated},
 		{"took", fmt.Sprintf("%.1f s in all for %s, once the server was up", r.Seconds, render.Counted(int64(r.Steps), "step"))},
 		{"look at it", r.UIURL},
 	})
-	if d.lease.Server().Started {
+	if d.Lease.Server().Started {
 		p.err.Printf("  %s\n", t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev"))))
 	}
-}
-
-func repeated(k demoKill) string {
-	if k.Requests == 0 {
-		return "the tool call under way, which may be repeated"
-	}
-	return "the one model request that was under way"
 }

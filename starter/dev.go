@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,6 +14,7 @@ import (
 	"everstep/starter/devserver"
 	"everstep/starter/local"
 	"everstep/starter/render"
+	"everstep/worker/host"
 	"everstep/worker/host/codec"
 	"everstep/worker/host/door"
 )
@@ -37,29 +38,29 @@ UI itself.`,
 			return p.dev(command.Context(), f, cfg)
 		},
 	}
-	command.Flags().Var(numberFlag{&cfg.Port, 1, 65535}, "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
-	command.Flags().Var(numberFlag{&cfg.UIPort, 1, 65535}, "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
+	command.Flags().Var(numberFlag(&cfg.Port, 1, 65535), "port", "the server's; 7233 unless given, any free one where that is taken or the state file is another")
+	command.Flags().Var(numberFlag(&cfg.UIPort, 1, 65535), "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())
 	return command
 }
 
 func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) error {
-	if len(p.shared) > 0 && !onlyState(p.shared) {
-		return usage("address, namespace, profile: dev runs a server of its own; leave them out")
-	}
-	endpoint, err := listenCodec()
-	if err != nil {
+	if err := p.withoutServer("dev runs a server of its own"); err != nil {
 		return err
 	}
-	defer endpoint.Close()
-	cfg.CodecEndpoint = endpoint.URL()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("codec endpoint: %w", err)
+	}
+	defer func() { _ = listener.Close() }() // serveCodec has closed it, if it got there
+	cfg.CodecEndpoint = "http://" + listener.Addr().String()
 	s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	server, worker := s.Lease.Server(), s.Spec()
-	endpoint.Serve(server.UIURL)
+	defer serveCodec(listener, server.UIURL)()
 	up := devUp{
 		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: worker.Dir,
 		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version,
@@ -111,8 +112,7 @@ func (p *program) announce(up devUp) error {
 	return nil
 }
 
-// logWriter passes on what a worker logs, made safe: tools and models have a
-// say in it.
+// logWriter makes safe what a worker logs: tools and models have a say in it.
 type logWriter struct{ p *program }
 
 func (w logWriter) Write(text []byte) (int, error) {
@@ -122,45 +122,47 @@ func (w logWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// A codecEndpoint decodes payloads for the UI, on loopback.
-type codecEndpoint struct {
-	listener net.Listener
-	server   *http.Server
-}
-
-func listenCodec() (*codecEndpoint, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("codec endpoint: %w", err)
-	}
-	return &codecEndpoint{listener: listener}, nil
-}
-
-// URL is where the UI finds it.
-func (e *codecEndpoint) URL() string { return "http://" + e.listener.Addr().String() }
-
-// Serve begins to answer pages of the UI.
-func (e *codecEndpoint) Serve(uiURL string) {
+// serveCodec decodes payloads for the UI, which shows what it can without.
+func serveCodec(listener net.Listener, uiURL string) (stop func()) {
 	decoder, err := codec.New()
 	if err != nil {
-		return // the UI shows what it can without
+		return func() {}
 	}
 	origins := []string{uiURL}
 	if u, err := url.Parse(uiURL); err == nil {
 		origins = append(origins, "http://localhost:"+u.Port())
 	}
-	e.server = &http.Server{Handler: decoder.Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
-			_ = e.listener.Close() // the UI shows what it can without
-		}
-	}()
+	server := &http.Server{Handler: decoder.Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close, which closes the listener
+	return func() { _ = server.Close() }
 }
 
-// Close ends it.
-func (e *codecEndpoint) Close() {
-	if e.server != nil {
-		_ = e.server.Close()
+// workerCommandOf is the worker that other commands start, as the same program
+// again. Whoever runs workers of their own takes everstep/worker.
+func workerCommandOf(p *program) *cobra.Command {
+	command := host.Command(host.Config{})
+	command.Use, command.Hidden = local.WorkerCommand, true
+	serve := command.RunE
+	bound := command.Flags().Bool(local.FlagUntilStdinEnds, false, "stop when standard input ends")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		ctx, cancel := context.WithCancel(command.Context())
+		defer cancel()
+		if *bound {
+			go func() {
+				_, _ = io.Copy(io.Discard, p.in) // nothing is sent: it returns when the other side is gone
+				cancel()
+			}()
+		}
+		command.SetContext(ctx)
+		return serve(command, args)
 	}
-	_ = e.listener.Close()
+	return command
+}
+
+// hiddenCommand is one that this program calls itself with.
+func hiddenCommand(name string, run func(context.Context, []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(command *cobra.Command, args []string) error { return run(command.Context(), args) },
+	}
 }

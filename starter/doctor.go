@@ -53,18 +53,15 @@ func (p *program) showChecks(checks []local.Check) error {
 
 // worst is the error that stands for what failed.
 func worst(checks []local.Check) error {
-	code := exitDone
+	var failed error
 	for _, c := range checks {
 		switch {
 		case c.Verdict != local.VerdictFail:
 		case c.Unreachable:
 			return &exitError{code: exitUnreachable}
 		default:
-			code = exitOther
+			failed = &exitError{code: exitOther}
 		}
 	}
-	if code == exitDone {
-		return nil
-	}
-	return &exitError{code: code}
+	return failed
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -10,22 +11,14 @@ import (
 
 // The exit codes. Scripts rely on them: they must never change.
 const (
-	// exitDone: done; the execution completed.
-	exitDone = 0
-	// exitOther: any other error; the execution failed.
-	exitOther = 1
-	// exitUsage: the command line is wrong.
-	exitUsage = 2
-	// exitStopped: the execution was stopped.
-	exitStopped = 3
-	// exitNotFound: no such agent or execution.
-	exitNotFound = 4
-	// exitUnreachable: the server, or a worker where one is needed, does not answer.
-	exitUnreachable = 5
-	// exitRefused: the state the agent is in forbids it.
-	exitRefused = 6
-	// exitDetached: the user left; what was started goes on.
-	exitDetached = 130
+	exitDone        = 0   // done; the execution completed
+	exitOther       = 1   // any other error; the execution failed
+	exitUsage       = 2   // the command line is wrong
+	exitStopped     = 3   // the execution was stopped
+	exitNotFound    = 4   // no such agent or execution
+	exitUnreachable = 5   // the server, or a worker where one is needed, does not answer
+	exitRefused     = 6   // the state the agent is in forbids it
+	exitDetached    = 130 // the user left; what was started goes on
 )
 
 // An exitError ends the program with a code. An empty text prints nothing.
@@ -39,7 +32,9 @@ func (e *exitError) Error() string { return e.text }
 func (e *exitError) Unwrap() error { return e.cause }
 
 // usage is the error of a command line that is wrong.
-func usage(text string) error { return &exitError{code: exitUsage, text: text} }
+func usage(format string, args ...any) error {
+	return &exitError{code: exitUsage, text: fmt.Sprintf(format, args...)}
+}
 
 // exitCode is the one table from errors to exit codes.
 func exitCode(err error) int {
@@ -47,58 +42,38 @@ func exitCode(err error) int {
 		return e.code
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
-		return classExitCode(e.Class)
+		switch e.Class {
+		case client.Invalid:
+			return exitUsage
+		case client.NotFound:
+			return exitNotFound
+		case client.Unreachable:
+			return exitUnreachable
+		case client.Refused:
+			return exitRefused
+		case client.Cancelled:
+			return exitDetached
+		case client.Gone, client.Failed:
+			return exitOther
+		}
 	}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
-		return kindExitCode(e.Kind)
+		switch e.Kind {
+		case domain.Invalid, domain.TooLarge:
+			return exitUsage
+		case domain.Unavailable, domain.Throttled:
+			return exitUnreachable
+		case domain.Denied:
+			return exitRefused
+		case domain.Internal:
+			return exitOther
+		}
 	}
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, context.Canceled):
 		return exitDetached
-	}
-	return exitOther
-}
-
-func classExitCode(class client.Class) int {
-	switch class {
-	case client.Invalid:
-		return exitUsage
-	case client.NotFound:
-		return exitNotFound
-	case client.Unreachable:
-		return exitUnreachable
-	case client.Refused:
-		return exitRefused
-	case client.Cancelled:
-		return exitDetached
-	case client.Gone, client.Failed:
-	}
-	return exitOther
-}
-
-func kindExitCode(kind domain.Kind) int {
-	switch kind {
-	case domain.Invalid, domain.TooLarge:
-		return exitUsage
-	case domain.Unavailable, domain.Throttled:
-		return exitUnreachable
-	case domain.Denied:
-		return exitRefused
-	case domain.Internal:
-	}
-	return exitOther
-}
-
-// statusExitCode is the exit code of a command that waited for an execution's end.
-func statusExitCode(status domain.ExecutionStatus) int {
-	switch status {
-	case domain.StatusCompleted:
-		return exitDone
-	case domain.StatusStopped:
-		return exitStopped
-	case domain.StatusFailed, domain.StatusPending, domain.StatusInProgress:
 	}
 	return exitOther
 }

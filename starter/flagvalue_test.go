@@ -24,9 +24,9 @@ func TestDollars(t *testing.T) {
 func TestPriceTag(t *testing.T) {
 	t.Parallel()
 	var price *domain.Price
-	require.NoError(t, priceFlag{&price}.Set("input=1.25, output=10,cache_read=0.125"))
+	require.NoError(t, priceFlag(&price).Set("input=1.25, output=10,cache_read=0.125"))
 	require.Equal(t, &domain.Price{Input: 1_250_000_000, Output: 10_000_000_000, CacheRead: new(int64(125_000_000))}, price)
-	require.NoError(t, priceFlag{&price}.Set("input=0,output=0"), "what costs nothing has a price too")
+	require.NoError(t, priceFlag(&price).Set("input=0,output=0"), "what costs nothing has a price too")
 	require.Equal(t, &domain.Price{}, price)
 }
 
@@ -62,14 +62,14 @@ func TestSchemaFiles(t *testing.T) {
 // TestTotals takes a limit away and sets it; the last word counts.
 func TestTotals(t *testing.T) {
 	t.Parallel()
-	var got extendFlags
+	var got budgetFlags
 	set := pflag.NewFlagSet("extend", pflag.ContinueOnError)
-	got.register(set, func() time.Time { return today })
+	got.registerTotals(set, func() time.Time { return today })
 	require.NoError(t, set.Parse([]string{
 		"--max-steps", "none", "--max-steps", "7", "--max-tokens", "5", "--max-tokens", "none", "--max-cost", "$0.50", "--deadline", "90s",
 	}))
-	require.Equal(t, []domain.Limit{domain.LimitTokens}, got.options().Lift)
+	require.Equal(t, []domain.Limit{domain.LimitTokens}, got.lift)
 	require.Equal(t, domain.ExecutionBudget{
 		MaxSteps: new(int64(7)), MaxCostNanoUSD: new(int64(500_000_000)), Deadline: new(today.Add(90 * time.Second)),
-	}, got.options().Budget)
+	}, got.budget)
 }

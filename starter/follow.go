@@ -5,22 +5,82 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
+func watchCommand(p *program) *cobra.Command {
+	var f local.Flags
+	var number int
+	var exactly bool
+	command := &cobra.Command{
+		Use:   "watch ID",
+		Short: "Follow an execution to its end",
+		Long: `Follows an execution from its beginning to its end, as run does. It can be
+started at any time and any number of times, and costs the execution nothing.
+
+What the model writes is shown as it arrives; what it thinks as well, on a
+terminal and with --json. Whoever comes in the middle gets the last 8 KiB of it.
+Where an attempt failed, its text is withdrawn and that of the next one follows.
+None of it is shown where a hook may rewrite answers.
+
+With --json each event is a line; text, reasoning and text_withdrawn say of which
+attempt they are. With --events each event that the execution
+itself has noted is a line of JSON instead: each once, in order, the same at any
+time, and without any text of users, models or tools.
+
+Where no server is configured, what the execution needs to go on is brought up,
+as run does.`,
+		Example: `  starter watch notes
+  starter watch notes --execution 2
+  starter watch notes --json | jq -r .type
+  starter watch notes --json | jq -j 'select(.type == "text").text'
+  starter watch notes --events | jq -r 'select(.type == "AgentStepCompleted").usage'`,
+		Args:              arguments("starter watch notes", "id"),
+		ValidArgsFunction: p.completeIDs,
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			s, err := p.machine.BringUp(ctx, f)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0], ""))}
+			switch {
+			case exactly:
+				q.view, q.events, q.exactly = render.Blind(), true, true
+			case p.flags.json:
+				q.view, q.events = render.JSONView(p.out), true
+			}
+			return p.follow(ctx, q, client.Execution{ID: args[0], Number: number})
+		},
+	}
+	executionFlag(command, &number)
+	command.Flags().BoolVar(&exactly, "events", false, "write the events that the execution itself has noted, one a line, in JSON")
+	f.Register(command.Flags())
+	return command
+}
+
 // A followed is how an execution is followed to its end.
 type followed struct {
 	stack *local.Stack
 	view  render.View
-	// events says that JSON goes to standard output as things happen, so that
-	// the answer is not written a second time.
+	// events: JSON has gone to standard output, so that the answer is not written again.
 	events bool
-	// exactly shows, in place of the view, each event that the execution itself
-	// has noted.
+	// exactly shows, in place of the view, what the execution itself has noted.
 	exactly bool
+}
+
+// followNew follows an execution that this command has begun.
+func (p *program) followNew(ctx context.Context, stack *local.Stack, x client.Execution) error {
+	return p.follow(ctx, followed{stack: stack, view: p.newView(x.ID, stack.UI(x.ID, x.RunID))}, x)
 }
 
 // follow shows an execution until it ends, prints its answer, and returns the
@@ -40,11 +100,10 @@ func (p *program) follow(ctx context.Context, q followed, x client.Execution) er
 			return err
 		}
 	}
-	return p.reportEnding(ctx, q.stack.Server, result, endingNote{mute: q.events, shown: true})
+	return p.reportEnding(ctx, q.stack.Server, result, q.events, true)
 }
 
-// showToEnd follows and waits, unless the worker of ours cannot be kept up. It
-// fills in the number of the newest execution.
+// showToEnd follows while our worker can be kept up. It fills in the newest number.
 func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution) (client.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,13 +127,12 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 		result, err = q.stack.Agents.Wait(ctx, x.ID, x.Number)
 	}
 	cause := context.Cause(ctx)
-	if err != nil && cause != nil && !errors.Is(cause, errInterrupted) && !errors.Is(cause, context.Canceled) {
+	if err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		return result, fmt.Errorf("%w\n%s waits until a worker is up: see `%s`", cause, x.ID, p.again("doctor"))
 	}
 	return result, err
 }
 
-// showEvents shows what happens.
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
 	for event, err := range q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number}) {
 		if err != nil {
@@ -88,8 +146,7 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 	return nil
 }
 
-// writeEvents writes each event of the execution as a line of JSON. What is gone
-// is said, and the rest follows.
+// writeEvents writes each event as a line of JSON. What is gone is said.
 func (p *program) writeEvents(ctx context.Context, q followed, x *client.Execution) error {
 	return each(p, q.stack.Agents.Events(ctx, x.ID, client.EventsOptions{Number: x.Number}), func(event domain.Event) error {
 		if started, ok := event.(domain.AgentExecutionStarted); ok {
@@ -101,35 +158,31 @@ func (p *program) writeEvents(ctx context.Context, q followed, x *client.Executi
 
 // sayDetached says how to come back to an execution that goes on.
 func (p *program) sayDetached(s *local.Stack, x client.Execution) {
-	words := "it goes on"
-	if s.Pauses() {
-		words = "what runs it ends with this command, so it pauses until one of these runs:"
-	}
-	id := render.OneLine(x.ID)
-	which := ""
-	if x.Number > 0 {
-		which = fmt.Sprintf(", execution %d", x.Number)
-	}
-	p.err.Printf("\nleft %s%s: %s\n", id, which, words)
+	id, which, words := render.OneLine(x.ID), "", "it goes on"
 	hints := [][2]string{
 		{p.again("watch", id), "follow it again"},
 		{p.again("result", id), "wait for its answer"},
 		{p.again("stop", id), "end it"},
 	}
 	if s.Pauses() {
+		words = "what runs it ends with this command, so it pauses until one of these runs:"
 		hints = [][2]string{
 			{p.again("watch", id), "go on with it, and follow it"},
 			{p.again("dev"), "go on with it in the background"},
 			{p.again("result", id), "wait for its answer, while one of these runs"},
 		}
 	}
+	if x.Number > 0 {
+		which = fmt.Sprintf(", execution %d", x.Number)
+	}
+	p.err.Printf("\nleft %s%s: %s\n", id, which, words)
 	p.err.Hints(hints)
 }
 
 // newView is a view for whoever reads the notes: none when quiet.
 func (p *program) newView(id, ui string) render.View {
 	if p.flags.quiet {
-		return render.Blind{}
+		return render.Blind()
 	}
 	return render.NewView(p.err, id, ui)
 }

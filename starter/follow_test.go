@@ -36,18 +36,17 @@ func TestCommandsToGoOnWith(t *testing.T) {
 	advice := advising{{Text: "raise the limit", Command: "extend notes --max-steps 4"}}
 	explain := [2]string{"starter explain notes --state x.db", "why, and what it cost"}
 	r := stoppedResult()
-	require.Equal(t, [][2]string{{"starter extend notes --max-steps 4 --state x.db", "go on where it stopped"}, explain}, p.nextCommands(t.Context(), advice, r))
+	require.Equal(t, [][2]string{{"starter extend notes --max-steps 4 --state x.db", "go on where it stopped"}, explain}, p.nextCommands(t.Context(), advice.Explain, r))
 	r.Source = contract.FromHistory
-	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice, r), "nobody is waited for")
+	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice.Explain, r), "nobody is waited for")
 	r.Source, r.Outcome.Status = contract.FromWorkflow, domain.StatusFailed
-	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice, r))
+	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice.Explain, r))
 }
 
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	p := &program{shared: []string{"--address", "x:1"}}
-	require.Equal(t, "starter extend a --address x:1", p.commandLine("extend a"))
-	require.Empty(t, p.commandLine(""))
+	require.Equal(t, "starter extend a --address x:1", p.again("extend a"))
 }
 
 // TestAfterwardsIsSaidToPeople alone: never to scripts, and hints never to files.
@@ -72,7 +71,7 @@ func TestAfterwardsIsSaidToPeople(t *testing.T) {
 			var out locked
 			p := &program{err: render.Plain(&out), flags: c.flags}
 			p.err.Terminal = c.terminal
-			err := p.reportEnding(t.Context(), &local.Server{}, r, endingNote{mute: c.mute, shown: true})
+			err := p.reportEnding(t.Context(), &local.Server{}, r, c.mute, true)
 			require.Equal(t, exitStopped, exitCode(err))
 			require.Empty(t, err.Error(), "it has been said")
 			require.Equal(t, c.says, out.String())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +40,6 @@ pipe it is written as it is, in Markdown.`,
 	}
 }
 
-// page prints a topic.
 func (p *program) page(topic help.Topic) error {
 	text := topic.Text
 	if p.out.Terminal {
@@ -78,9 +76,9 @@ func unknownTopic(root *cobra.Command, args []string) error {
 	}
 	names = append(names, commandNames(root)...)
 	if near, ok := spelling.Nearest(asked, names); ok {
-		return usage(fmt.Sprintf("%q is neither a topic nor a command; did you mean `%s help %s`?", asked, root.Name(), near))
+		return usage("%q is neither a topic nor a command; did you mean `%s help %s`?", asked, root.Name(), near)
 	}
-	return usage(fmt.Sprintf("%q is neither a topic nor a command; `%s help` lists both", asked, root.Name()))
+	return usage("%q is neither a topic nor a command; `%s help` lists both", asked, root.Name())
 }
 
 // completeHelp offers topics, then commands, then what is below them.
@@ -97,8 +95,10 @@ func completeHelp(command *cobra.Command, args []string, prefix string) ([]strin
 		}
 	}
 	if above, rest, err := command.Root().Find(args); err == nil && len(rest) == 0 {
-		for _, below := range slices.DeleteFunc(slices.Clone(above.Commands()), func(c *cobra.Command) bool { return c.Hidden }) {
-			offer(below.Name(), below.Short)
+		for _, below := range above.Commands() {
+			if !below.Hidden {
+				offer(below.Name(), below.Short)
+			}
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp

@@ -1,29 +1,37 @@
 // Command starter starts Everstep's agents, follows, asks and stops them, and
 // brings up on this machine whatever is needed for that.
 //
-// What a command does is in the file of its name. What it does with agents goes
-// through everstep/starter/client alone, as in any Go program; what people read is
-// made in starter/render, and what is brought up on this machine in starter/local.
-// Start reading with root.go, then run.go.
+// A file holds the commands that are for the same: start, look, control, follow.
+// What they do with agents goes through everstep/starter/client alone, as in any Go
+// program; what people read is made in starter/render, and what is brought up on
+// this machine in starter/local. Start reading with root.go, then start.go.
 package main
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"iter"
 	"os"
+	"os/signal"
+	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
 func main() { os.Exit(thisProgram().run(context.Background(), os.Args[1:])) }
 
-// thisProgram is the program of the process.
 func thisProgram() *program {
 	env := local.Environment{Environment: envconfig.EnvLookupOS}
 	p := &program{
@@ -49,8 +57,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	ctx, stop := p.interrupts(ctx)
 	defer stop()
 	command, err := root.ExecuteContextC(ctx)
-	if _, told := errors.AsType[*exitError](err); err != nil && !told {
-		err = commandLineError(root, command, err, args)
+	// Cobra itself makes errors of the program as a whole alone.
+	if _, told := errors.AsType[*exitError](err); err != nil && !told && command == root && !errors.Is(err, context.Canceled) {
+		err = unknownCommand(root, args)
 	}
 	if err == nil {
 		err = p.out.Complete()
@@ -62,8 +71,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// sharedArguments are the arguments that name the server, to be repeated in
-// hints.
+// sharedArguments name the server, to be repeated in hints.
 func sharedArguments(args []string) []string {
 	var shared []string
 	for i, arg := range args {
@@ -81,11 +89,215 @@ func sharedArguments(args []string) []string {
 	return shared
 }
 
-// commandLineError gives the errors that cobra itself makes a text of ours. Those
-// of commands stay as they are.
-func commandLineError(root, command *cobra.Command, err error, args []string) error {
-	if command != root || errors.Is(err, context.Canceled) {
-		return err
+// A program is one call of the command line.
+type program struct {
+	in      io.Reader
+	out     *render.Output
+	err     *render.Output
+	machine *local.Machine // where a server and workers are found or brought up
+	// interrupts tells when the user wants to leave.
+	interrupts func(context.Context) (context.Context, context.CancelFunc)
+	now        func() time.Time
+	// here is where agents are looked for by name; empty is the current folder.
+	here string
+
+	flags  sharedFlags
+	shared []string // the arguments that name the server, as they were given
+}
+
+// sharedFlags are those that every command takes.
+type sharedFlags struct{ json, quiet bool }
+
+// report prints an error, unless the user has seen it.
+func (p *program) report(err error) {
+	if text := err.Error(); text != "" {
+		p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(strings.TrimSpace(text)))
 	}
-	return unknownCommand(root, args)
+}
+
+// say tells the user something that is not the answer, in one line.
+func (p *program) say(format string, args ...any) {
+	if !p.flags.quiet {
+		p.err.Note(p.err.Theme.Faint(render.OneLine(fmt.Sprintf(format, args...))))
+	}
+}
+
+// show writes an answer: the value in JSON where that was asked for, else the text.
+func (p *program) show(value any, text string) error {
+	if p.flags.json {
+		return p.out.JSON(value)
+	}
+	p.out.Printf("%s", text)
+	return nil
+}
+
+// done answers a command that changed something, in JSON or with a note.
+func (p *program) done(value any, format string, args ...any) error {
+	if p.flags.json {
+		return p.out.JSON(value)
+	}
+	p.say(format, args...)
+	return nil
+}
+
+// detached is the error of a command that was left while what it follows goes on.
+func detached(hint string) error { return &exitError{code: exitDetached, text: hint} }
+
+// left reports whether the user has left the command.
+func left(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, &client.Error{Class: client.Cancelled}))
+}
+
+// untilInterrupted returns a context that ends with the first SIGINT, SIGTERM
+// or SIGHUP. A second one ends the process at once.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	over := make(chan struct{})
+	go func() {
+		for _, leave := range []func(){cancel, func() { os.Exit(exitDetached) }} {
+			select {
+			case <-over:
+				return
+			case <-signals:
+				leave()
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(over)
+		cancel()
+	}
+}
+
+// withAgent completes a command by what it does with the agent that its argument
+// names, on a server that is up. like is an example.
+func (p *program) withAgent(
+	command *cobra.Command, like string, run func(ctx context.Context, s *local.Server, id string) error,
+) *cobra.Command {
+	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := checkID(args[0]); err != nil {
+			return err
+		}
+		s, err := p.machine.ConnectTo(command.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(command.Context(), s, args[0])
+	}
+	return command
+}
+
+// checkID says what is wrong with the id of an agent.
+func checkID(id string) error {
+	_, err := domain.AgentIDOf(id)
+	return err
+}
+
+// each does something with all that can be read. What is gone is the error in the end.
+func each[T any](p *program, all iter.Seq2[T, error], do func(T) error) error {
+	var gone error
+	for one, err := range all {
+		switch {
+		case errors.Is(err, &client.Error{Class: client.Gone}):
+			gone = err
+			p.report(err)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := do(one); err != nil {
+			return err
+		}
+	}
+	return reported(gone)
+}
+
+// reported turns an error that the user has seen into its exit code alone.
+func reported(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: exitCode(err), cause: err}
+}
+
+// again is a command line that reaches the same server as this one.
+func (p *program) again(words ...string) string {
+	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
+}
+
+// outcomeOf is the error, or none, of an end to a command that waited for it.
+func outcomeOf(r client.Result) error {
+	ended := &exitError{code: exitOther}
+	switch r.Outcome.Status {
+	case domain.StatusCompleted:
+		return nil
+	case domain.StatusStopped:
+		ended.code = exitStopped
+	case domain.StatusFailed:
+		if r.Error != nil {
+			ended.text = render.Failure(r.Error)
+		}
+	case domain.StatusPending, domain.StatusInProgress:
+	}
+	return ended
+}
+
+// reportEnding says how an execution ended that did not complete, and on a
+// terminal which commands go on from there. It returns the error that stands
+// for the outcome. mute leaves out all but errors; shown means that a view has
+// shown that it was stopped, and the reason.
+func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, mute, shown bool) error {
+	err := outcomeOf(r)
+	if err == nil {
+		return nil
+	}
+	p.report(err)
+	if mute || p.flags.quiet || p.flags.json {
+		return reported(err)
+	}
+	if text := render.Stopped(r, shown); text != "" {
+		p.err.Printf("%s\n", text)
+	}
+	if p.err.Terminal {
+		p.err.Hints(p.nextCommands(ctx, s.Agents.Explain, r))
+	}
+	return reported(err)
+}
+
+// nextCommands raise the limit that was reached, as far as a worker tells, and explain.
+func (p *program) nextCommands(
+	ctx context.Context, explain func(context.Context, string, int) (client.ExplainView, error), r client.Result,
+) [][2]string {
+	var hints [][2]string
+	if r.Outcome.Status == domain.StatusStopped && r.Source == contract.FromWorkflow {
+		view, _ := explain(ctx, r.ID, r.Number) // without it there is one hint less
+		for _, advice := range view.Advice {
+			if strings.HasPrefix(advice.Command, "extend ") {
+				hints = append(hints, [2]string{p.again(render.OneLine(advice.Command)), "go on where it stopped"})
+			}
+		}
+	}
+	return append(hints, [2]string{p.again("explain", render.OneLine(r.ID)), "why, and what it cost"})
+}
+
+// withoutServer refuses arguments that name a server, for commands with their own.
+func (p *program) withoutServer(why string) error {
+	n := len(p.shared)
+	if n == 0 || n == 2 && p.shared[0] == "--state" || n == 1 && strings.HasPrefix(p.shared[0], "--state=") {
+		return nil
+	}
+	return usage("address, namespace, profile: %s; leave them out", why)
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return fmt.Sprintf("%s (%s)", info.Main.Version, strings.TrimPrefix(info.GoVersion, "go"))
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"everstep/starter/devserver"
 	"everstep/starter/local"
+	"everstep/starter/proof"
 	"everstep/worker/host"
 )
 
@@ -15,7 +17,6 @@ const (
 	groupLocal  = "local"
 )
 
-// newRoot returns the command line.
 func newRoot(p *program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   programName,
@@ -63,7 +64,9 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	add(root, groupLocal,
 		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), doctorCommand(p), completionCommand(p),
 	)
-	root.AddCommand(workerCommandOf(p), supervisorCommand(), chaosWorkerCommand())
+	root.AddCommand(
+		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise), hiddenCommand(proof.ChaosWorker, proof.ChaosWork),
+	)
 	return root
 }
 

@@ -1,8 +1,15 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+
 	"github.com/spf13/cobra"
 
+	"everstep/domain"
+	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
 )
@@ -19,7 +26,7 @@ a worker may come later. The prompt - is read from standard input.`,
   starter start --id notes --json "What is new?"
   starter start --agent reviewer "Review the newest file"
   starter result "$id"`,
-		Args: argument("prompt", `starter start "Write a haiku"`),
+		Args: arguments(`starter start "Write a haiku"`, "prompt"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
 			request, err := asked.request(p, args[0])
@@ -44,4 +51,225 @@ a worker may come later. The prompt - is read from standard input.`,
 	asked.register(p, command)
 	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
 	return command
+}
+
+func runCommand(p *program) *cobra.Command {
+	var asked startFlags
+	var f local.Flags
+	command := &cobra.Command{
+		Use:   `run [flags] "prompt"`,
+		Short: "Start an execution and follow it to the end",
+		Long: `Starts an execution and follows it to the end: the answer goes to standard
+output, everything else to standard error.
+
+Where no server is configured, a dev server is joined or started, and a worker
+runs for as long as this command does. An execution that is left in the middle
+goes on when a worker runs again: watch, run and dev bring one up.
+
+Ctrl-C leaves the execution as it is; stop ends it. extend raises a limit at which
+it stopped, and goes on from there; explain says why it ended, and what it cost.
+The prompt - is read from standard input.`,
+		Example: `  starter run --model scripted/hello.yaml "Say hello"
+  starter run --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
+  starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"
+  starter run --agent agents/reviewer.md --max-cost 0.25 "Review the newest file"
+  git diff | starter run --system "You review Go code." - > review.txt`,
+		Args: arguments(`starter run "What is in this folder?"`, "prompt"),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			request, err := asked.request(p, args[0])
+			if err != nil {
+				return err
+			}
+			if err := p.machine.CheckLocally(ctx, f, request.Definition); err != nil {
+				return err
+			}
+			s, err := p.machine.BringUp(ctx, f)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			execution, err := begin(ctx, s.Agents, request)
+			if err != nil {
+				return err
+			}
+			return p.followNew(ctx, s, execution)
+		},
+	}
+	asked.register(p, command)
+	f.Register(command.Flags())
+	return command
+}
+
+func sendCommand(p *program) *cobra.Command {
+	var model string
+	var wait bool
+	var l budgetFlags
+	command := &cobra.Command{
+		Use:   `send ID "message"`,
+		Short: "Give an idle agent its next message",
+		Long: `Gives a named agent a message, which begins its next execution. It is refused
+while one is in progress. The message - is read from standard input.`,
+		Example: `  starter send notes "And which file is the newest?" --wait
+  starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
+		Args: arguments(`starter send notes "And then?"`, "id", "message"),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			options := client.SendOptions{Budget: l.budget}
+			if err := checkID(args[0]); err != nil {
+				return err
+			}
+			if model != "" {
+				chosen, err := local.ReadModel("model", model)
+				if err != nil {
+					return err
+				}
+				options.Model = &chosen
+				if err := p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen}); err != nil {
+					return err
+				}
+			}
+			var err error
+			if options.Prompt, err = p.prompt(args[1]); err != nil {
+				return err
+			}
+			s, err := p.machine.ConnectTo(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			execution, err := s.Agents.Send(ctx, args[0], options)
+			switch {
+			case err != nil:
+				return err
+			case wait:
+				return p.followNew(ctx, &local.Stack{Server: s}, execution)
+			}
+			return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
+		},
+	}
+	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
+	l.register(command.Flags(), p.now)
+	command.ValidArgsFunction = p.completeIDs
+	p.completeWith(command, "model", completeModels)
+	return command
+}
+
+type startFlags struct {
+	id     string
+	agent  string
+	model  string
+	system string
+	tools  []string
+	output outputFlags
+	budget budgetFlags
+}
+
+func (f *startFlags) register(p *program, command *cobra.Command) {
+	set := command.Flags()
+	set.Var(textFlag(&f.agent), "agent", "the `FILE` that defines the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
+	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: who answers ("+local.VariableModel+")")
+	set.StringVar(&f.system, "system", "", "system prompt")
+	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
+	set.Var(textFlag(&f.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
+	f.budget.register(set, p.now)
+	f.output.register(p, command)
+	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
+	})
+	p.completeWith(command, "model", completeModels)
+	p.completeWith(command, "tool", completeTools)
+}
+
+// request reads and checks all that can be told without a server.
+func (f *startFlags) request(p *program, argument string) (client.Start, error) {
+	given, err := f.definition(p)
+	// The file's time-outs hold for whatever model is named instead of its own.
+	definition, timeouts := given, given.Model.Timeouts
+	switch {
+	case err != nil:
+	case f.model != "":
+		given.Model, err = local.ReadModel("model", f.model)
+		given.Model.Timeouts = timeouts
+		definition.Model = given.Model
+	case given.Model.Provider != "": // the file names it
+	case p.machine.Env.Value(local.VariableModel) != "":
+		definition.Model, err = local.ReadModel(local.VariableModel, p.machine.Env.Value(local.VariableModel))
+		definition.Model.Timeouts = timeouts
+	case f.id == "":
+		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
+	}
+	if err == nil {
+		err = f.output.priced(&definition, &given)
+	}
+	if err == nil && f.id != "" {
+		err = checkID(f.id)
+	}
+	if err == nil && definition.Model.Provider != "" {
+		err = definition.Check()
+	}
+	if err != nil {
+		return client.Start{}, err
+	}
+	prompt, err := p.prompt(argument)
+	return client.Start{
+		ID: f.id, Prompt: prompt, Definition: definition, Given: &given, Budget: given.Budget.CappedBy(f.budget.budget),
+	}, err
+}
+
+// begin starts the execution. Without a model it is the next one of an open session.
+func begin(ctx context.Context, agents *client.Client, request client.Start) (client.Execution, error) {
+	if request.Definition.Model.Provider != "" {
+		return agents.Start(ctx, request)
+	}
+	missing := usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
+	if !reflect.ValueOf(*request.Given).IsZero() {
+		return client.Execution{}, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
+	}
+	execution, err := agents.Send(ctx, request.ID, client.SendOptions{Prompt: request.Prompt, Budget: request.Budget})
+	if exitCode(err) == exitNotFound {
+		return client.Execution{}, missing
+	}
+	if exitCode(err) == exitRefused {
+		if status, statusErr := agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
+			return client.Execution{}, missing
+		}
+	}
+	return execution, err
+}
+
+// definition is what the agent's file says, with the flags over it. A model that
+// a flag names replaces all that the file says of its model.
+func (f *startFlags) definition(p *program) (domain.Definition, error) {
+	var d domain.Definition
+	if f.agent != "" {
+		file, err := p.loadAgent("", f.agent)
+		if err != nil {
+			return domain.Definition{}, err
+		}
+		d = file.Definition
+	}
+	if f.system != "" {
+		d.SystemPrompt = f.system
+	}
+	if f.tools != nil {
+		d.Tools = f.tools
+	}
+	return d, f.output.apply(&d)
+}
+
+// fromStdin is the prompt that stands for what standard input holds.
+const fromStdin = "-"
+
+// prompt is what the command line gave, or what standard input holds in its place.
+func (p *program) prompt(argument string) (string, error) {
+	if argument == fromStdin {
+		data, err := io.ReadAll(io.LimitReader(p.in, domain.MaxMessage+1))
+		if err != nil {
+			return "", fmt.Errorf("prompt: reading standard input: %w", err)
+		}
+		argument = string(data)
+	}
+	return argument, domain.CheckPrompt(argument)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,21 +18,21 @@ func flagError(command *cobra.Command, err error) error {
 		return unknownFlag(command, unknown)
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return usage(fmt.Sprintf("--%s: needs a value; `%s --help` says which", missing.GetFlag().Name, command.CommandPath()))
+		return usage("--%s: needs a value; `%s --help` says which", missing.GetFlag().Name, command.CommandPath())
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag, cause := invalid.GetFlag(), invalid.Unwrap().Error()
 		if flag.Value.Type() == "bool" {
 			cause = "is neither true nor false"
 		}
-		return usage(fmt.Sprintf("--%s: %q %s", flag.Name, domain.Shorten(invalid.GetValue(), 100), cause))
+		return usage("--%s: %q %s", flag.Name, domain.Shorten(invalid.GetValue(), 100), cause)
 	}
-	return usage(fmt.Sprintf("%s; see `%s --help`", err, command.CommandPath()))
+	return usage("%s; see `%s --help`", err, command.CommandPath())
 }
 
 func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 	if group := unknown.GetSpecifiedShortnames(); group != "" {
-		return usage(fmt.Sprintf("-%s: there is no such flag; `%s --help` lists those that there are, and a prompt that begins with a dash goes after --", group, command.CommandPath()))
+		return usage("-%s: there is no such flag; `%s --help` lists those that there are, and a prompt that begins with a dash goes after --", group, command.CommandPath())
 	}
 	var names []string
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -43,21 +42,26 @@ func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 	})
 	name := unknown.GetSpecifiedName()
 	if near, ok := spelling.Nearest(name, names); ok {
-		return usage(fmt.Sprintf("--%s: there is no such flag; did you mean --%s?", name, near))
+		return usage("--%s: there is no such flag; did you mean --%s?", name, near)
 	}
-	return usage(fmt.Sprintf("--%s: there is no such flag; `%s --help` lists those that there are", name, command.CommandPath()))
+	return usage("--%s: there is no such flag; `%s --help` lists those that there are", name, command.CommandPath())
 }
 
 // unknownCommand says which command the first word of args may have meant.
 func unknownCommand(root *cobra.Command, args []string) error {
 	word := firstWord(root.PersistentFlags(), args)
 	if topic, ok := help.Named(word); ok {
-		return usage(fmt.Sprintf("%q is not a command; did you mean `%s help %s`?", word, root.Name(), topic.Name))
+		return usage("%q is not a command; did you mean `%s help %s`?", word, root.Name(), topic.Name)
 	}
-	if near, ok := spelling.Nearest(word, commandNames(root)); ok {
-		return usage(fmt.Sprintf("%q is not a command; did you mean `%s %s`?", word, root.Name(), near))
+	return notACommand(root, word)
+}
+
+// notACommand says which command below one may have been meant.
+func notACommand(above *cobra.Command, word string) error {
+	if near, ok := spelling.Nearest(word, commandNames(above)); ok {
+		return usage("%q is not a command; did you mean `%s %s`?", word, above.CommandPath(), near)
 	}
-	return usage(fmt.Sprintf("%q is not a command; `%s --help` lists those that there are", word, root.Name()))
+	return usage("%q is not a command; `%s --help` lists those that there are", word, above.CommandPath())
 }
 
 // commandNames are those of the commands below one that help lists.
@@ -85,28 +89,22 @@ func firstWord(flags *pflag.FlagSet, args []string) string {
 	return ""
 }
 
-// argument checks that a command has one argument, and says what it is for.
-func argument(what, example string) cobra.PositionalArgs {
-	return arguments([]string{what}, example)
-}
-
 // arguments checks that a command has just these arguments.
-func arguments(what []string, example string) cobra.PositionalArgs {
+func arguments(example string, what ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) < len(what) {
-			return usage(fmt.Sprintf("%s: is missing; write it as in: %s", what[len(args)], example))
+			return usage("%s: is missing; write it as in: %s", what[len(args)], example)
 		}
 		if len(args) > len(what) {
-			return usage(fmt.Sprintf("%q: is one argument too many; put texts in quotes, as in: %s", domain.Shorten(args[len(what)], 100), example))
+			return usage("%q: is one argument too many; put texts in quotes, as in: %s", domain.Shorten(args[len(what)], 100), example)
 		}
 		return nil
 	}
 }
 
-// noArguments checks that a command has no argument.
 func noArguments(command *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage(fmt.Sprintf("%q: `%s` takes no argument", domain.Shorten(args[0], 100), command.CommandPath()))
+		return usage("%q: `%s` takes no argument", domain.Shorten(args[0], 100), command.CommandPath())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,15 +28,13 @@ type Server struct {
 	address   string
 	namespace string
 	taskQueue string
-	// local is the dev server, where it is ours.
-	local *devserver.Server
+	local     *devserver.Server // the dev server, where it is ours
 }
 
 // Close ends the connection. The server goes on.
 func (s *Server) Close() { s.Temporal.Close() }
 
-// UI is where a person looks at an agent, or at one run of it; empty where
-// that is not known.
+// UI is where a person looks at an agent or a run of it; empty where it is not known.
 func (s *Server) UI(id, runID string) string {
 	if s.local == nil || s.local.UIURL == "" {
 		return ""
@@ -59,8 +58,7 @@ func (m *Machine) running(ctx context.Context) (devserver.Server, bool, error) {
 	return found, up, err
 }
 
-// Connect reaches the configured server, or a dev server of ours that is up. It
-// starts nothing.
+// Connect reaches the configured server, or a dev server of ours. It starts nothing.
 func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Server, error) {
 	connection, err := m.Configured()
 	if err != nil {
@@ -82,18 +80,14 @@ func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Server, error
 // errNoServer says that no server is configured and none of ours is up.
 var errNoServer = errors.New("no server is up")
 
-// ConnectTo is connect for an agent: where the dev server is down, it says
-// where what began on it is kept, and what brings it back.
+// ConnectTo says where the dev server is down what brings an agent back.
 func (m *Machine) ConnectTo(ctx context.Context, id string) (*Server, error) {
 	s, err := m.Connect(ctx, "")
 	if !errors.Is(err, errNoServer) {
 		return s, err
 	}
-	file := m.stateFile()
-	if file == "" {
-		file, _ = devserver.DefaultStateFile() // without one there is nothing to say
-	}
-	if _, missing := os.Stat(file); file == "" || missing != nil {
+	file, _ := m.knownStateFile() // without one there is nothing to say
+	if _, missing := os.Stat(file); missing != nil {
 		return nil, err
 	}
 	return nil, &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
@@ -108,12 +102,8 @@ func (m *Machine) DialDev(ctx context.Context, s devserver.Server, taskQueue str
 
 // dial connects to a server; local says that it is ours.
 func (m *Machine) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*Server, error) {
-	if connection.Address == "" {
-		connection.Address = sdk.DefaultHostPort
-	}
-	if connection.Namespace == "" {
-		connection.Namespace = sdk.DefaultNamespace
-	}
+	connection.Address = cmp.Or(connection.Address, sdk.DefaultHostPort)
+	connection.Namespace = cmp.Or(connection.Namespace, sdk.DefaultNamespace)
 	queue, err := m.Env.taskQueue(taskQueue)
 	if err != nil {
 		return nil, err
@@ -122,10 +112,7 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	s := &Server{
-		Temporal: temporal, address: connection.Address, namespace: connection.Namespace,
-		taskQueue: queue, local: local,
-	}
+	s := &Server{Temporal: temporal, address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
 	s.Agents, err = Client(temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
 	return s, err
 }
@@ -142,8 +129,7 @@ func Client(temporal sdk.Client, address string, config client.Config) (*client.
 	return client.New(temporal, config), nil
 }
 
-// notConnected gives the error of a connection its exit code: a server that
-// refuses to talk is as far away as one that is not there.
+// notConnected: a server that refuses to talk is as far away as one that is not there.
 func notConnected(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &client.Error{Class: client.Cancelled, Message: "interrupted", Err: ctx.Err()}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"everstep/activities/modelfacts"
 	"everstep/domain/contract"
 	"everstep/starter/devserver"
 	"everstep/starter/render"
@@ -43,30 +45,22 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 const (
 	// askPatience bounds each question of doctor to the server.
 	askPatience = 5 * time.Second
-	// pollSpan is for how long a worker may have been silent: a poll lasts a
-	// minute where there is nothing to do.
+	// pollSpan is how long a worker may be silent: a poll lasts a minute.
 	pollSpan = 75 * time.Second
 )
 
 func (m *Machine) checkConfiguration() (Check, host.Connection) {
+	const name = "configuration"
 	connection, err := m.Configured()
 	switch {
 	case err != nil:
-		return ok("configuration", "%s", err).fail("mend the flag, variable or profile that it names"), connection
-	case connection.Configured:
-		if connection.Address == "" {
-			return ok("configuration", "a profile without an address: the local server"), connection
-		}
-		return ok("configuration", "the server at %s, namespace %s", connection.Address, namespaceOf(connection)), connection
+		return ok(name, "%s", err).fail("mend the flag, variable or profile that it names"), connection
+	case !connection.Configured:
+		return ok(name, "no server is named: a dev server on this machine is used"), connection
+	case connection.Address == "":
+		return ok(name, "a profile without an address: the local server"), connection
 	}
-	return ok("configuration", "no server is named: a dev server on this machine is used"), connection
-}
-
-func namespaceOf(c host.Connection) string {
-	if c.Namespace == "" {
-		return "default"
-	}
-	return c.Namespace
+	return ok(name, "the server at %s, namespace %s", connection.Address, cmp.Or(connection.Namespace, "default")), connection
 }
 
 // checkBinary says which dev server would be started, without getting one.
@@ -88,26 +82,23 @@ func (m *Machine) checkBinary(ctx context.Context) Check {
 		}
 		wrong = append(wrong, err.Error())
 	}
-	switch {
-	case configured != "":
+	if configured != "" {
 		return ok(name, "%s", strings.Join(wrong, "; ")).fail("set " + VariableTemporal + " to a temporal CLI that works, or unset it to have one found")
-	case len(wrong) > 0:
-		return ok(name, "%s", strings.Join(wrong, "; ")).warn("run and dev fetch or build one, once; or install a newer temporal CLI")
 	}
-	return ok(name, "no temporal CLI on PATH or in the cache").warn("run and dev fetch or build one, once; or install the temporal CLI")
+	const fix = "run and dev fetch or build one, once; or install "
+	if len(wrong) > 0 {
+		return ok(name, "%s", strings.Join(wrong, "; ")).warn(fix + "a newer temporal CLI")
+	}
+	return ok(name, "no temporal CLI on PATH or in the cache").warn(fix + "the temporal CLI")
 }
 
-// cachedServers are those that starter/devserver has fetched or built, the
-// newest name first.
+// cachedServers are those that starter/devserver has got, the newest name first.
 func cachedServers() []string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil
 	}
-	found, err := filepath.Glob(filepath.Join(cache, "everstep", "temporal", "*", "temporal"))
-	if err != nil {
-		return nil
-	}
+	found, _ := filepath.Glob(filepath.Join(cache, "everstep", "temporal", "*", "temporal")) // none where it cannot be
 	slices.Reverse(found)
 	return found
 }
@@ -218,4 +209,136 @@ func (s *Server) checkWorkers(ctx context.Context) Check {
 	}
 	slices.Sort(seen)
 	return ok(name, "%s on task queue %s: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
+}
+
+// A Verdict says how a check came out.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictOK   Verdict = "ok"   // nothing is to be done
+	VerdictWarn Verdict = "warn" // something is missing that may be needed
+	VerdictFail Verdict = "fail" // something is broken
+)
+
+// A Check is one line of doctor's report.
+type Check struct {
+	Name    string  `json:"name"`
+	Verdict Verdict `json:"verdict"`
+	Detail  string  `json:"detail"`
+	Fix     string  `json:"fix,omitzero"` // says what to do, where something is to be done
+
+	Unreachable bool `json:"-"` // it failed because nobody answers
+}
+
+func ok(name, format string, args ...any) Check {
+	return Check{Name: name, Verdict: VerdictOK, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (c Check) warn(fix string) Check { c.Verdict, c.Fix = VerdictWarn, fix; return c }
+func (c Check) fail(fix string) Check { c.Verdict, c.Fix = VerdictFail, fix; return c }
+
+func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Server) Check {
+	const name = "storage"
+	if named := m.Env.Value(variableStorage); named != "" {
+		if _, err := os.Stat(named); os.IsNotExist(err) && !strings.Contains(named, "://") {
+			return ok(name, "%s does not exist yet; a worker makes it", named)
+		}
+		bucket, err := host.OpenStorage(ctx, named)
+		if err != nil {
+			return ok(name, "%s", err).fail("")
+		}
+		_ = bucket.Close() // it was only tried
+		return ok(name, "%s can be written and read", named)
+	}
+	if configured {
+		return ok(name, "not known: it is configured on the workers").warn("give each worker of a task queue the same " + variableStorage)
+	}
+	stateFile, err := m.knownStateFile()
+	if s != nil {
+		stateFile, err = s.local.StateFile, nil
+	}
+	if err != nil {
+		return ok(name, "%s", err).fail("")
+	}
+	return ok(name, "%s, beside the dev server's state", devserver.StorageDir(stateFile))
+}
+
+func (m *Machine) checkFolder(f Flags) Check {
+	dir, err := m.Folder(f.dir)
+	if err != nil {
+		return ok("folder", "%s", err).fail("")
+	}
+	return ok("folder", "file tools would work in %s", dir)
+}
+
+func (m *Machine) checkModel(ctx context.Context) Check {
+	const name = "model"
+	text := m.Env.Value(VariableModel)
+	if text == "" {
+		return ok(name, "no default; each start names one (providers: %s)", strings.Join(host.ProviderNames(), ", "))
+	}
+	model, err := ReadModel(VariableModel, text)
+	if err == nil {
+		err = checkModel(ctx, model)
+	}
+	if err != nil {
+		return ok(name, "%s", err).fail("mend " + VariableModel)
+	}
+	return ok(name, "%s unless another is named", model)
+}
+
+// checkPrices says which prices a worker would know, or what is wrong with their file.
+func (m *Machine) checkPrices() []Check {
+	const name = "prices"
+	file := m.Env.file(VariablePrices)
+	if file == "" {
+		return []Check{ok(name, "those built in; %s names a file of others", VariablePrices)}
+	}
+	if _, err := modelfacts.Load(file); err != nil {
+		var checks []Check
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			checks = append(checks, ok(name, "%s: %s", VariablePrices, line).fail(""))
+		}
+		return checks
+	}
+	return []Check{ok(name, "those in %s, and those built in for other models", file)}
+}
+
+// checkProviders says with which key a worker would reach whom. It shows no key.
+func (m *Machine) checkProviders(f Flags) []Check {
+	reaches, err := host.Reaches(m.Env, m.Env.or(f.dir, VariableDir))
+	if err != nil {
+		return []Check{ok("providers", "%s", err).fail("")}
+	}
+	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Err == nil && (r.Key != "" || !r.Own) })
+	chosen, _, _ := strings.Cut(m.Env.Value(VariableModel), "/")
+	var checks []Check
+	for _, r := range reaches {
+		c := checkReach(r)
+		if r.RateLimit != nil && r.Err == nil {
+			c.Detail += "; at most " + r.RateLimit.String()
+		}
+		// A key that nobody misses is nothing to see to.
+		if c.Verdict == VerdictWarn && usable && r.Provider != chosen {
+			c.Verdict, c.Fix = VerdictOK, ""
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+func checkReach(r host.Reach) Check {
+	wants := strings.Join(r.Wants, " or ")
+	switch {
+	case r.Err != nil:
+		return ok(r.Provider, "%s", r.Err).fail("")
+	case r.KeyFile != "":
+		return ok(r.Provider, "%s, with the key in %s (%s)", r.Server, r.KeyFile, r.Key)
+	case r.Key != "":
+		return ok(r.Provider, "%s, with the key in %s", r.Server, r.Key)
+	case !r.Own:
+		return ok(r.Provider, "%s, with no key; it may need none", r.Server)
+	}
+	return ok(r.Provider, "%s, with no key", r.Server).warn("set " + wants + " on the worker")
 }

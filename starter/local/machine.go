@@ -1,32 +1,33 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"everstep/domain/contract"
+	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
 )
 
-// A Machine is this machine as a command may use it: what flags and variables say
-// of servers, and how processes are started on it.
+// A Machine is what flags and variables say of servers, and how processes are started.
 type Machine struct {
-	Env Environment
-	// Connection and state are what the shared flags said.
-	Connection *host.Flags
+	Env        Environment
+	Connection *host.Flags // with State, what the shared flags said
 	State      string
-	// Executable starts this program again, as a worker or a supervisor.
-	Executable func() (string, error)
+	Executable func() (string, error) // starts this program again, as a worker or a supervisor
 	// Say tells the user something that is not the answer, in one line.
-	Say func(format string, args ...any)
-	// Again is a command line that reaches the same server as this one.
-	Again func(words ...string) string
+	Say   func(format string, args ...any)
+	Again func(words ...string) string // a command line that reaches the same server as this one
 }
 
 // Progress tells the user a line that was made elsewhere.
@@ -44,14 +45,21 @@ func (f *Flags) Register(set *pflag.FlagSet) {
 	set.StringVar(&f.dir, "dir", "", "the `FOLDER` for file tools, where this command brings up the worker ("+VariableDir+"; the current one unless given)")
 }
 
-// Configured is the server that flags, variables or a profile name. Its field
-// Configured is false where none of them does.
+// Configured is the server that flags, variables or a profile name, if they do.
 func (m *Machine) Configured() (host.Connection, error) {
 	return host.ConnectionFromEnvironment(host.Connection{}, m.Env, m.Connection)
 }
 
 // stateFile is the state file of the dev server; empty is the default one.
 func (m *Machine) stateFile() string { return m.Env.or(m.State, VariableState) }
+
+// knownStateFile is the state file of the dev server, also where it is the default.
+func (m *Machine) knownStateFile() (string, error) {
+	if file := m.stateFile(); file != "" {
+		return file, nil
+	}
+	return devserver.DefaultStateFile()
+}
 
 // Folder is the root of the file tools, absolute.
 func (m *Machine) Folder(flag string) (string, error) {
@@ -61,25 +69,22 @@ func (m *Machine) Folder(flag string) (string, error) {
 	}
 	dir, err := filepath.Abs(dir) // nothing is the current one
 	if err != nil {
-		return "", invalid(fmt.Sprintf("%s: %s; name another folder", named, err))
+		return "", invalid("%s: %s; name another folder", named, err)
 	}
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):
-		return "", invalid(fmt.Sprintf("%s: there is no folder %s; name one that exists", named, dir))
+		return "", invalid("%s: there is no folder %s; name one that exists", named, dir)
 	case err != nil:
-		return "", invalid(fmt.Sprintf("%s: %s; name another folder", named, err))
+		return "", invalid("%s: %s; name another folder", named, err)
 	case !info.IsDir():
-		return "", invalid(fmt.Sprintf("%s: %s is not a folder; name one", named, dir))
+		return "", invalid("%s: %s is not a folder; name one", named, dir)
 	}
 	return dir, nil
 }
 
 // storage is where workers of ours keep parts of long conversations.
 func (m *Machine) storage(stateFile string) string {
-	if named := m.Env.Value(variableStorage); named != "" {
-		return named
-	}
-	return devserver.StorageDir(stateFile)
+	return cmp.Or(m.Env.Value(variableStorage), devserver.StorageDir(stateFile))
 }
 
 // restartDelay is between two tries to bring a part of the stack back.
@@ -96,4 +101,85 @@ func (m *Machine) ownStack(f Flags) (server, worker bool, err error) {
 	queue, err := m.Env.taskQueue(f.TaskQueue)
 	own := err == nil && !connection.Configured
 	return own, own && queue == contract.DefaultTaskQueue, err
+}
+
+// What follows is all that the commands read of the environment, and all they hand
+// on of it. What names a Temporal server (TEMPORAL_…) and what configures a
+// worker is read by worker/host.
+const (
+	VariableModel     = "EVERSTEP_MODEL"      // the model of commands that get no --model
+	VariableState     = "EVERSTEP_STATE"      // the state file of the dev server
+	VariableTemporal  = "EVERSTEP_TEMPORAL"   // the temporal CLI to use as dev server
+	VariableTaskQueue = "EVERSTEP_TASK_QUEUE" // where new agents look for workers
+	VariableDir       = "EVERSTEP_DIR"        // the root of the file tools
+	variableStorage   = "EVERSTEP_STORAGE"    // where workers keep parts of long conversations
+	VariablePrices    = "EVERSTEP_PRICES"     // a worker's file of prices
+	VariableAddress   = "TEMPORAL_ADDRESS"    // Temporal's own
+	VariableNoColor   = "NO_COLOR"
+	variableColumns   = "COLUMNS"
+)
+
+// An Environment is where variables are read from.
+type Environment struct{ host.Environment }
+
+// Value is a variable; an empty one counts as none.
+func (e Environment) Value(name string) string {
+	value, _ := e.LookupEnv(name)
+	return value
+}
+
+// or is what a flag said, else the variable.
+func (e Environment) or(flag, name string) string {
+	return cmp.Or(flag, e.Value(name))
+}
+
+func (e Environment) taskQueue(flag string) (string, error) {
+	queue := e.or(flag, VariableTaskQueue)
+	if queue == "" {
+		return contract.DefaultTaskQueue, nil
+	}
+	if err := host.CheckName(queue); err != nil {
+		return "", invalid("--task-queue (%s): %s", VariableTaskQueue, err)
+	}
+	return queue, nil
+}
+
+// Columns is the width that the user asked for, zero where there is none.
+func (e Environment) Columns() int {
+	columns, _ := strconv.Atoi(e.Value(variableColumns)) // what is no number is none
+	return columns
+}
+
+// file is the file that a variable names, absolute: workers have other folders.
+func (e Environment) file(name string) string {
+	file := e.Value(name)
+	if file == "" {
+		return ""
+	}
+	if absolute, err := filepath.Abs(file); err == nil {
+		return absolute
+	}
+	return file
+}
+
+// forWorker is without what names another server, and what a worker's flags say.
+func (e Environment) forWorker() []string {
+	keyFiles := host.KeyFileVariables()
+	var kept []string
+	for _, entry := range e.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		switch {
+		case strings.HasPrefix(name, "TEMPORAL_"):
+		case name == VariableTaskQueue || name == VariableDir || name == variableStorage:
+		case name == VariablePrices || slices.Contains(keyFiles, name):
+			kept = append(kept, name+"="+e.file(name))
+		default:
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+func invalid(format string, args ...any) error {
+	return &client.Error{Class: client.Invalid, Message: fmt.Sprintf(format, args...)}
 }

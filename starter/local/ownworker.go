@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -15,24 +16,16 @@ import (
 	"everstep/worker/host"
 )
 
-// CheckLocally says what the worker that commands like this one start would say
-// of model and tools, before anything is started.
+// CheckLocally says what our worker would of model and tools, before it is started.
 func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition) error {
 	_, own, err := m.ownStack(f)
 	if err != nil || !own || d.Model.Provider == "" {
 		return err
 	}
-	if err := checkModel(ctx, d.Model); err != nil {
-		return err
-	}
-	if err := checkTools(d.Tools); err != nil {
-		return err
-	}
-	return checkOwnWorker(d)
+	return cmp.Or(checkModel(ctx, d.Model), checkTools(d.Tools), checkOwnWorker(d))
 }
 
-// checkWorker says what is wrong with the variables that configure the worker
-// of this command.
+// checkWorker says what is wrong with the variables that configure our worker.
 func checkWorker(env Environment) error {
 	config, err := host.FromEnvironment(host.Config{}, withoutServer{env})
 	if err != nil {
@@ -41,8 +34,7 @@ func checkWorker(env Environment) error {
 	return host.CheckProviders(config)
 }
 
-// withoutServer is the environment less what names a server: the worker is told
-// which.
+// withoutServer is without what names a server: the worker is told which.
 type withoutServer struct{ Environment }
 
 const temporalPrefix = "TEMPORAL_"
@@ -70,35 +62,40 @@ func BuiltinTools() []domain.ToolSpec {
 	return specs
 }
 
+// BuiltinNames are the names of [BuiltinTools].
+func BuiltinNames() []string {
+	var names []string
+	for _, spec := range BuiltinTools() {
+		names = append(names, spec.Name)
+	}
+	return names
+}
+
 // checkTools says at once what a worker of this program would say of tools.
 func checkTools(tools []string) error {
-	var known []string
-	for _, spec := range BuiltinTools() {
-		known = append(known, spec.Name)
-	}
+	known := BuiltinNames()
 	for _, name := range tools {
 		if slices.Contains(known, name) {
 			continue
 		}
 		short := domain.Shorten(name, 100)
 		if near, ok := spelling.Nearest(name, known); ok {
-			return invalid(fmt.Sprintf("tool: there is no %q; did you mean %s?", short, near))
+			return invalid("tool: there is no %q; did you mean %s?", short, near)
 		}
-		return invalid(fmt.Sprintf("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",
-			short, strings.Join(known, ", ")))
+		return invalid("tool: there is no %q; there are %s, and others on workers of your own: name their --task-queue",
+			short, strings.Join(known, ", "))
 	}
 	return nil
 }
 
-// checkOwnWorker says at once what a worker of this program has not, whatever
-// a definition asks for.
+// checkOwnWorker says what our worker has not, whatever a definition asks for.
 func checkOwnWorker(d domain.Definition) error {
 	const elsewhere = "; run a worker of your own that has it, and name its --task-queue"
 	if len(d.Hooks) > 0 {
-		return invalid(fmt.Sprintf("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere))
+		return invalid("hooks: the worker that this command starts has none, and the agent uses %q%s", domain.Shorten(d.Hooks[0], 100), elsewhere)
 	}
 	if !d.Compiler.Builtin() {
-		return invalid(fmt.Sprintf("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere))
+		return invalid("compiler: the worker that this command starts has no %q%s", d.Compiler, elsewhere)
 	}
 	return nil
 }
@@ -111,24 +108,23 @@ const ModelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5
 func ReadModel(named, text string) (domain.LLMConfig, error) {
 	provider, model, ok := strings.Cut(text, "/")
 	if !ok || provider == "" || model == "" {
-		return domain.LLMConfig{}, invalid(fmt.Sprintf("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm))
+		return domain.LLMConfig{}, invalid("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm)
 	}
 	if provider == scripted.Name {
 		path, err := filepath.Abs(model)
 		if err != nil {
-			return domain.LLMConfig{}, invalid(fmt.Sprintf("%s: %q: %s; give the script's full path", named, model, err))
+			return domain.LLMConfig{}, invalid("%s: %q: %s; give the script's full path", named, model, err)
 		}
 		model = path
 	}
 	return domain.LLMConfig{Provider: provider, Model: model}, nil
 }
 
-// checkModel says at once what a worker of this program would say of a model,
-// keys aside: a worker that is up may have others than this process.
+// checkModel is without keys: a worker that is up may have others than this process.
 func checkModel(ctx context.Context, model domain.LLMConfig) error {
 	if model.Provider == scripted.Name {
 		if err := scripted.New().Check(ctx, model); err != nil {
-			return invalid("model: " + err.Error())
+			return invalid("model: %s", err)
 		}
 		return nil
 	}
@@ -140,5 +136,5 @@ func checkModel(ctx context.Context, model domain.LLMConfig) error {
 	if near, ok := spelling.Nearest(model.Provider, known); ok {
 		text += fmt.Sprintf("; did you mean %s/%s?", near, model.Model)
 	}
-	return invalid(text)
+	return invalid("%s", text)
 }

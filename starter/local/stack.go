@@ -3,8 +3,14 @@ package local
 import (
 	"context"
 	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
 
+	"everstep/starter/client"
 	"everstep/starter/devserver"
+	"everstep/starter/process"
 )
 
 // A Stack is a server and, where they are ours, the lease on the dev server and
@@ -29,21 +35,11 @@ func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
 		}
 		return &Stack{Server: s}, nil
 	}
-	dir, err := m.Folder(f.dir)
+	s, dir, err := m.leased(ctx, f, devserver.Config{}, ownWorker)
 	if err != nil {
 		return nil, err
 	}
-	if ownWorker {
-		if err := checkWorker(m.Env); err != nil {
-			return nil, err
-		}
-	}
-	lease, err := m.Lease(ctx, devserver.Config{})
-	if err != nil {
-		return nil, err
-	}
-	s := &Stack{Lease: lease}
-	if s.Server, err = m.DialDev(ctx, lease.Server(), f.TaskQueue); err != nil {
+	if s.Server, err = m.DialDev(ctx, s.Lease.Server(), f.TaskQueue); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -53,26 +49,30 @@ func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
 	return s, s.keepWorker(m, f, dir, s.taskQueue, nil)
 }
 
-// Serve joins or starts the dev server, and keeps a worker on it that says what
-// it logs. It connects to nothing.
+// Serve has the dev server and a worker that says what it logs. It connects to nothing.
 func (m *Machine) Serve(ctx context.Context, f Flags, cfg devserver.Config, log io.Writer) (*Stack, error) {
-	dir, err := m.Folder(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkWorker(m.Env); err != nil {
-		return nil, err
-	}
 	queue, err := m.Env.taskQueue(f.TaskQueue)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := m.Lease(ctx, cfg)
+	s, dir, err := m.leased(ctx, f, cfg, true)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{Lease: lease}
 	return s, s.keepWorker(m, f, dir, queue, log)
+}
+
+// leased has the dev server once it is clear where a worker of ours could work.
+func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, worker bool) (*Stack, string, error) {
+	dir, err := m.Folder(f.dir)
+	if err == nil && worker {
+		err = checkWorker(m.Env)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	lease, err := m.Lease(ctx, cfg)
+	return &Stack{Lease: lease}, dir, err
 }
 
 // keepWorker has the stack keep a worker, or closes it.
@@ -90,8 +90,7 @@ func (s *Stack) keepWorker(m *Machine, f Flags, dir, queue string, log io.Writer
 // Spec is the worker that a stack of this machine keeps.
 func (s *Stack) Spec() WorkerSpec { return s.worker.spec }
 
-// Close lets work in progress finish or hands it back, then lets the server go.
-// It may be called twice.
+// Close lets work in progress finish, then the server go. It may be called twice.
 func (s *Stack) Close() {
 	if s.worker != nil {
 		s.worker.Close()
@@ -105,8 +104,7 @@ func (s *Stack) Close() {
 	s.worker, s.Server, s.Lease = nil, nil, nil
 }
 
-// Failed delivers why the stack is of no more use. It is nil, and so never
-// delivers, where the worker is not ours.
+// Failed delivers why the stack is of no more use: never where the worker is not ours.
 func (s *Stack) Failed() <-chan error {
 	if s.worker == nil {
 		return nil
@@ -121,7 +119,94 @@ func (s *Stack) Pauses() bool {
 		return false
 	}
 	if s.worker != nil {
-		return s.worker.Serving()
+		return s.worker.serving.Load()
 	}
 	return !queueServed(s.Lease.Server().StateFile, s.taskQueue)
+}
+
+// A LeaseKeeper has the dev server started again on the same ports when it dies.
+type LeaseKeeper struct {
+	server devserver.Server
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// Lease joins the dev server of ours, or starts it, where the machine says.
+func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper, error) {
+	cfg.StateFile = m.stateFile()
+	cfg, err := m.ours(cfg)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := devserver.Acquire(ctx, cfg)
+	if err != nil && ctx.Err() != nil {
+		return nil, &client.Error{Class: client.Cancelled, Message: "interrupted; nothing was started", Err: ctx.Err()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	background, cancel := context.WithCancel(context.Background())
+	k := &LeaseKeeper{server: lease.Server(), cancel: cancel}
+	cfg.StateFile = k.server.StateFile
+	cfg.Port, cfg.UIPort = portOf(k.server.Address), portOf(k.server.UIURL)
+	k.ended.Go(func() { k.keep(background, m, lease, cfg) })
+	return k, nil
+}
+
+// ours says how a dev server is started from this program.
+func (m *Machine) ours(cfg devserver.Config) (devserver.Config, error) {
+	executable, err := m.Executable()
+	cfg.Binary, cfg.Progress = m.Env.Value(VariableTemporal), m.Progress
+	cfg.Supervisor = []string{executable, devserver.SupervisorCommand}
+	return cfg, err
+}
+
+// Throwaway is a dev server for one command alone, which goes with it.
+func (m *Machine) Throwaway(ctx context.Context, stateFile string, dynamic map[string]string) (*devserver.Lease, error) {
+	cfg, err := m.ours(devserver.Config{StateFile: stateFile, Dynamic: dynamic})
+	if err != nil {
+		return nil, err
+	}
+	return devserver.Acquire(ctx, cfg)
+}
+
+// Server is the server as it was first met; its ports stay the same.
+func (k *LeaseKeeper) Server() devserver.Server { return k.server }
+
+// Close gives the lease up.
+func (k *LeaseKeeper) Close() {
+	k.cancel()
+	k.ended.Wait()
+}
+
+func (k *LeaseKeeper) keep(ctx context.Context, m *Machine, lease *devserver.Lease, cfg devserver.Config) {
+	for {
+		select {
+		case <-ctx.Done():
+			_ = lease.Close() // nothing is left to do with it
+			return
+		case <-lease.Done():
+		}
+		m.Say("the dev server is gone; starting it again")
+		for {
+			again, err := devserver.Acquire(ctx, cfg)
+			if err == nil {
+				lease = again
+				break
+			}
+			if process.Pause(ctx, restartDelay) != nil {
+				return
+			}
+			m.Say("the dev server does not come back: %s; trying again", err)
+			if process.Pause(ctx, 5*time.Second) != nil {
+				return
+			}
+		}
+	}
+}
+
+// portOf is the port of an address or a URL; zero, any, where it has none.
+func portOf(address string) int {
+	port, _ := strconv.Atoi(address[strings.LastIndexByte(address, ':')+1:])
+	return port
 }

@@ -3,6 +3,9 @@ package local
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +22,7 @@ import (
 	"everstep/worker/host"
 )
 
-// A workerKeeper sees to it that a task queue of the dev server has a worker
-// for as long as a command lasts.
+// A workerKeeper sees to it that a task queue has a worker while a command lasts.
 //
 // One process of ours serves a queue at a time, since the root of the file
 // tools is the worker's: that process holds the queue's lock. The others wait
@@ -30,7 +32,7 @@ type workerKeeper struct {
 	failed chan error
 
 	spec    WorkerSpec
-	serving atomic.Bool
+	serving atomic.Bool // the worker of the queue is this process's
 	say     func(string, ...any)
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
@@ -69,9 +71,6 @@ func (m *Machine) keepWorker(spec WorkerSpec, folderAsked bool, log io.Writer) (
 	k.ended.Go(func() { k.keep(ctx, lock) })
 	return k, nil
 }
-
-// Serving reports whether the worker of the queue is this process's.
-func (k *workerKeeper) Serving() bool { return k.serving.Load() }
 
 // Close stops the worker gracefully, and returns when it has ended.
 func (k *workerKeeper) Close() {
@@ -160,11 +159,9 @@ func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (Worker
 	}, err
 }
 
-// A WorkerProcess is a worker in a process of its own: this program again. It
-// dies with this process, however this process ends.
+// A WorkerProcess is this program again, as a worker that dies with this process.
 type WorkerProcess struct {
 	*process.Process
-	life io.Closer // the worker stops when this is closed
 	tail *logTail
 }
 
@@ -183,24 +180,16 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 		cmd.Stderr = io.MultiWriter(spec.log, w.tail)
 	}
 	var err error
-	if w.life, err = cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
 	if w.Process, err = process.Start(cmd); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// Stop lets the worker finish or hand back what it is at, and returns when the
-// process has ended.
-func (w *WorkerProcess) Stop() {
-	_ = w.life.Close()
-	w.Process.Stop(os.Interrupt, stopPatience)
-}
+// Stop lets the worker finish or hand back what it is at, and returns when it is gone.
+func (w *WorkerProcess) Stop() { w.Process.Stop(os.Interrupt, stopPatience) }
 
-// Refused reports whether the worker has ended because its configuration is
-// wrong, so that another one would end the same way. Call it after Done.
+// Refused reports whether another worker would end the same way. Call it after Done.
 func (w *WorkerProcess) Refused() bool { return w.State().ExitCode() == refusedCode }
 
 // End says how the process ended. Call it after Done.
@@ -208,11 +197,10 @@ func (w *WorkerProcess) End() string { return w.State().String() }
 
 // Tail is the last that the worker said, for an error message.
 func (w *WorkerProcess) Tail() string {
-	text := w.tail.String()
-	if text == "" {
-		return ""
+	if text := w.tail.String(); text != "" {
+		return "; it said:\n" + text
 	}
-	return fmt.Sprintf("; it said:\n%s", text)
+	return ""
 }
 
 // A logTail keeps the end of what is written to it.
@@ -232,7 +220,7 @@ func (t *logTail) Write(text []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.text = append(t.text, text...)
 	if excess := len(t.text) - tailBytes; excess > 0 {
-		t.text = append([]byte(nil), t.text[excess:]...)
+		t.text = bytes.Clone(t.text[excess:])
 	}
 	return len(text), nil
 }
@@ -243,4 +231,51 @@ func (t *logTail) String() string {
 	defer t.mu.Unlock()
 	lines := strings.Split(string(bytes.TrimSpace(t.text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}
+
+// A holder is the process that runs the worker of a task queue.
+type holder struct {
+	PID int    `json:"pid"`
+	Dir string `json:"dir"`
+}
+
+// takeQueue takes the lock of a task queue, which ends with this process
+// however it ends. Where another process has it the error is process.ErrLocked, and the
+// holder says which.
+func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
+	file, err := os.OpenFile(lockOf(spec.state, spec.TaskQueue), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
+	}
+	err = process.Lock(file)
+	if errors.Is(err, process.ErrLocked) {
+		defer file.Close()
+		var other holder // who cannot be read is nobody: it is only told to users
+		_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&other)
+		return nil, other, err
+	}
+	if err == nil {
+		err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(holder{PID: os.Getpid(), Dir: spec.Dir}))
+	}
+	if err != nil {
+		_ = file.Close() // it only holds the lock
+		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
+	}
+	return file, holder{}, nil
+}
+
+// queueServed reports whether a process of ours runs a worker for a task queue.
+func queueServed(stateFile, taskQueue string) bool {
+	file, err := os.Open(lockOf(stateFile, taskQueue))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(process.Lock(file), process.ErrLocked)
+}
+
+// lockOf stands for a task queue, which may have any name: so its digest is taken.
+func lockOf(stateFile, taskQueue string) string {
+	digest := sha256.Sum256([]byte(taskQueue))
+	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".lock"
 }

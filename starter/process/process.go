@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -11,16 +12,20 @@ import (
 
 // A Process is a program that this one has started and that ends with it,
 // however this one ends: at once on Linux; elsewhere it has to notice by its
-// standard input.
+// standard input, to which nothing is written and which ends with this process.
 type Process struct {
-	cmd  *exec.Cmd
-	done chan struct{}
+	Input io.Closer
+	cmd   *exec.Cmd
+	done  chan struct{}
 }
 
-// Start starts a program, out of reach of the terminal's Ctrl-C. That it runs
-// says nothing of what it does.
+// Start starts a program, out of reach of Ctrl-C. That it runs says nothing more.
 func Start(cmd *exec.Cmd) (*Process, error) {
-	p := &Process{cmd: cmd, done: make(chan struct{})}
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: cmd, Input: input, done: make(chan struct{})}
 	cmd.SysProcAttr = boundToParent()
 	started := make(chan error, 1)
 	go func() {
@@ -55,9 +60,10 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Stop asks the process to end, kills it after so long, and returns when it is
-// gone.
+// Stop asks the process to end, also by the end of its input, kills it after so
+// long, and returns when it is gone.
 func (p *Process) Stop(signal os.Signal, patience time.Duration) {
+	_ = p.Input.Close()
 	_ = p.cmd.Process.Signal(signal) // fails only if it is gone
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -4,6 +4,5 @@ package process
 
 import "syscall"
 
-// boundToParent makes a child that no Ctrl-C reaches. One that does not read its
-// standard input goes on when this process is killed.
+// boundToParent keeps Ctrl-C away. Who does not read its input outlives this process.
 func boundToParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,42 +13,34 @@ import (
 // An Agent is one that is run undisturbed once and then under kills.
 type Agent struct {
 	// Name tells it from others in reports, and begins the ids of its runs.
-	Name string
-	// Script is what its model says, in the form of the provider scripted.
-	Script []byte
-	// System is its system prompt.
+	Name   string
+	Script []byte // what its model says, in the form of the provider scripted
 	System string
 	Tools  []Tool
-	// Definition is what it is besides: its window, price, hooks, guards, format
-	// and compaction. The zero value is a plain agent.
+	// Definition is what it is besides. The zero value is a plain agent.
 	Definition domain.Definition
-	// Executions are what it is asked, one after the other. More than one prompt
-	// makes it a session.
+	// Executions are what it is asked. More than one prompt makes it a session.
 	Executions []Execution
 }
 
 // An Execution is one prompt and what the tools return after it.
 type Execution struct {
 	Prompt string
-	// GoesOn stands in place of a prompt: the execution before, which stopped or
-	// failed, is extended, without a limit of steps.
+	// GoesOn, in place of a prompt, extends the one before without a limit of steps.
 	GoesOn bool
 	// MaxSteps ends the execution after so many steps. Zero: no limit.
 	MaxSteps int64
-	// Results are what tools return, by step and position, both from 0. Nil:
-	// the tools make up their own, which say the same for the same arguments.
+	// Results are what tools return, by step and position. Nil: they make up their own.
 	Results [][]string
 }
 
-// A Tool is one that writes each effect into the ledger. It takes any
-// arguments; among them a number millis is how long it works, and a number pages
-// makes its result longer.
+// A Tool is one that writes each effect into the ledger. It takes any arguments:
+// millis is how long it works, and pages makes its result longer.
 type Tool struct {
 	Name   string
 	Effect domain.Effect
 }
 
-// check says what is wrong with an agent.
 func (a Agent) check() error {
 	switch {
 	case a.Name == "" || len(a.Name) > 100:
@@ -72,7 +65,6 @@ func (a Agent) goesOn() bool {
 	return slices.ContainsFunc(a.Executions, func(x Execution) bool { return x.GoesOn })
 }
 
-// uses reports whether the agent has a hook.
 func (a Agent) uses(name string) bool { return slices.Contains(a.Definition.Hooks, name) }
 
 // watched reports whether the agent has a hook that is an activity.
@@ -80,12 +72,10 @@ func (a Agent) watched() bool {
 	return slices.ContainsFunc(domain.Triggers(), func(t domain.Trigger) bool { return a.uses(WatchHook(t)) })
 }
 
-// formatted reports whether its answers have to fit a format.
 func (a Agent) formatted() bool {
 	return a.Definition.Format.Type == domain.FormatSchema || a.Definition.Format.Type == domain.FormatJSON
 }
 
-// reaches reports whether the agent can get to a boundary at all.
 func (a Agent) reaches(b contract.Boundary) bool {
 	switch b {
 	case contract.InSummary:
@@ -98,10 +88,9 @@ func (a Agent) reaches(b contract.Boundary) bool {
 		return a.goesOn() && a.uses(SteerHook)
 	case contract.Paused:
 		return len(a.Definition.Hooks) > 0
-	case contract.BeforeRequest, contract.InStream, contract.AfterRequest, contract.BeforeEffect, contract.AfterEffect,
-		contract.AmongCalls, contract.BetweenSteps, contract.Continuing:
+	default:
+		return true
 	}
-	return true
 }
 
 // String says in one line what the agent is.
@@ -134,29 +123,22 @@ func (a Agent) toolNames() []string {
 
 // once reports whether calls of a tool may not be repeated.
 func (a Agent) once(tool string) bool {
-	at := slices.IndexFunc(a.Tools, func(t Tool) bool { return t.Name == tool })
-	return at >= 0 && !a.Tools[at].Effect.Repeatable()
-}
-
-// anyOnce reports whether the agent has a tool that may not be repeated.
-func (a Agent) anyOnce() bool {
-	return slices.ContainsFunc(a.Tools, func(t Tool) bool { return !t.Effect.Repeatable() })
+	return slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Name == tool && !t.Effect.Repeatable() })
 }
 
 // result is what a tool returns at a place, where the agent says so.
 func (a Agent) result(execution, step, position int) (string, bool) {
-	if execution < 1 || execution > len(a.Executions) {
+	if execution > len(a.Executions) {
 		return "", false
 	}
 	results := a.Executions[execution-1].Results
-	if step < 1 || step > len(results) || position < 0 || position >= len(results[step-1]) {
+	if step < 1 || step > len(results) || position >= len(results[step-1]) {
 		return "", false
 	}
 	return results[step-1][position], true
 }
 
-// tools are those of several agents, each name once. Two agents that disagree
-// about a tool cannot share workers.
+// tools are those of agents, which have to agree on them to share workers.
 func tools(agents []Agent) ([]Tool, error) {
 	var all []Tool
 	for _, a := range agents {
@@ -176,8 +158,7 @@ func tools(agents []Agent) ([]Tool, error) {
 // A Kind is one of the agents that were run.
 type Kind struct {
 	Name string `json:"name"`
-	// Runs counts its runs under kills.
-	Runs int `json:"runs"`
+	Runs int    `json:"runs"` // counts its runs under kills
 	// On is what it has besides a model and tools; empty for a plain agent.
 	On []string `json:"on"`
 }
@@ -189,4 +170,225 @@ func (k Kind) String() string {
 		on = strings.Join(k.On, ", ")
 	}
 	return fmt.Sprintf("%s: %s", k.Name, on)
+}
+
+const (
+	noteTool = "note"
+	payTool  = "pay"
+)
+
+func noteTools() []Tool { return []Tool{{noteTool, domain.Idempotent}} }
+func payTools() []Tool  { return []Tool{{payTool, domain.AtMostOnce}, {noteTool, domain.Idempotent}} }
+
+// Scripted are the agents of the proof: the plain and the whole ones in turn.
+func Scripted() []Agent {
+	plain, whole := Plain(), Whole()
+	return []Agent{plain[0], whole[0], plain[1], whole[1]}
+}
+
+// Plain are agents with a model and tools alone: one whose tool may be repeated, and
+// one whose may not. Both make parallel calls and are long enough to continue as new.
+func Plain() []Agent {
+	return []Agent{
+		{
+			Name: "notes", Script: notesScript(), Tools: noteTools(), System: "You take notes.",
+			Executions: []Execution{{Prompt: "Take notes."}, {Prompt: "And take some more."}},
+		},
+		{
+			Name: "payments", Script: paymentsScript(), Tools: payTools(), System: "You pay bills.",
+			Executions: []Execution{{Prompt: "Pay the bills."}},
+		},
+	}
+}
+
+// The parts of a script that are written here. JSON is YAML.
+type (
+	scriptTurn struct {
+		Text  string         `json:"text,omitzero"`
+		JSON  map[string]any `json:"json,omitempty"`
+		Calls []scriptCall   `json:"tool_calls,omitempty"`
+		Delay string         `json:"delay"`
+		Usage map[string]int `json:"usage"`
+		// Finish is why the model ends, where that does not follow.
+		Finish domain.FinishReason `json:"finish_reason,omitempty"`
+	}
+	scriptCall struct {
+		Name      string         `json:"name"`
+		Arguments map[string]any `json:"arguments"`
+	}
+)
+
+func turnOf(text string, calls ...scriptCall) scriptTurn {
+	return scriptTurn{Text: text, Calls: calls, Delay: "80ms", Usage: map[string]int{"input_tokens": 200, "output_tokens": 40}}
+}
+
+func answerOf(value map[string]any) scriptTurn {
+	turn := turnOf("")
+	turn.JSON = value
+	return turn
+}
+
+// callsOf are the calls of a step: one, or three in every other step, which take
+// longer one by one. The first has a word at which a hook acts.
+func callsOf(step int, word string, call func(position, millis int, word string) scriptCall) []scriptCall {
+	var calls []scriptCall
+	for position := range []int{1, 3}[step%2] {
+		calls = append(calls, call(position, 20+50*position, word))
+		word = ""
+	}
+	return calls
+}
+
+func noteOf(text string, millis int, filler string) scriptCall {
+	return scriptCall{noteTool, map[string]any{"text": text, "millis": millis, "filler": filler}}
+}
+
+// filler is longer than what a request carries by value.
+func filler() string { return strings.Repeat("long ", domain.MaxInlineArguments/4) }
+
+func billsOf(step int, word string) []scriptCall {
+	return callsOf(step, word, func(position, millis int, word string) scriptCall {
+		text := strings.TrimSpace(fmt.Sprintf("bill %d/%d %s", step+1, position+1, word))
+		return scriptCall{payTool, map[string]any{"text": text, "amount": 10*step + position, "millis": millis}}
+	})
+}
+
+// notesScript is an agent's whose tool may be repeated: each turn quotes what
+// the one before found, so that a lost or changed result would show.
+func notesScript() []byte {
+	var turns []scriptTurn
+	for part, steps := range []int{18, 9} {
+		for k := range steps {
+			text := fmt.Sprintf("Step %d of part %d. ", k+1, part+1)
+			if k > 0 {
+				text += `The last note said: {{ result "note" }}. `
+			}
+			calls := callsOf(k, "", func(position, millis int, _ string) scriptCall {
+				note := noteOf(fmt.Sprintf("part %d, step %d, note %d", part+1, k+1, position+1), millis, "")
+				if (k+position)%7 == 3 {
+					note.Arguments["filler"] = filler()
+				}
+				return note
+			})
+			turns = append(turns, turnOf(text+strings.Repeat("A thought. ", 20), calls...))
+		}
+		turns = append(turns, turnOf(`Part done with {{ len (results "note") }} notes in sight: {{ result "note" }}`))
+	}
+	return encodeTurns(turns)
+}
+
+// paymentsScript is an agent's whose payments may be unknown, so it quotes none.
+func paymentsScript() []byte {
+	var turns []scriptTurn
+	for k := range 18 {
+		calls := billsOf(k, "")
+		if k%5 == 4 {
+			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d", k+1), 10, ""))
+		}
+		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d. %s", k+1, strings.Repeat("A thought. ", 20)), calls...))
+	}
+	return encodeTurns(append(turns, turnOf("All bills are dealt with.")))
+}
+
+func encodeTurns(turns []scriptTurn) []byte {
+	encoded, err := json.Marshal(map[string]any{"turns": turns})
+	if err != nil {
+		panic(err) // texts and numbers only
+	}
+	return encoded
+}
+
+// Whole are agents with all that an agent can have, in executions that go on from
+// one that stopped or failed. The one that takes notes is in an open session, and is
+// summed up several times. The one that pays goes on in another workflow, and is
+// never summed up: an unknown outcome takes more or less of the window than a result.
+func Whole() []Agent {
+	return []Agent{
+		{
+			Name: "whole-notes", Script: wholeNotesScript(), Tools: noteTools(), System: "You take notes.",
+			Definition: whole(domain.OutputNative, wholeWindow, SteerHook,
+				WatchHook(domain.TriggerBeforeStep), WatchHook(domain.TriggerAfterInference), WatchHook(domain.TriggerBeforeToolUse)),
+			Executions: []Execution{{Prompt: "Take notes.", MaxSteps: 9}, {GoesOn: true}, {Prompt: "And take some more."}},
+		},
+		{
+			Name: "whole-payments", Script: wholePaymentsScript(), Tools: payTools(), System: "You pay bills.",
+			Definition: whole(domain.OutputTool, 0, SteerHook, fallHook,
+				WatchHook(domain.TriggerBeforeExecution), WatchHook(domain.TriggerBeforeInference), WatchHook(domain.TriggerAfterToolUse),
+				WatchHook(domain.TriggerAfterStep), WatchHook(domain.TriggerOnError), WatchHook(domain.TriggerOnStop),
+				WatchHook(domain.TriggerAfterExecution)),
+			Executions: []Execution{{Prompt: "Pay the bills."}, {GoesOn: true}},
+		},
+	}
+}
+
+// wholeWindow is small enough to sum up several times.
+const wholeWindow = 4400
+
+// whole is the definition of an agent with all that one can have. Its bound of money
+// is never reached.
+func whole(mode domain.OutputMode, window int64, hooks ...string) domain.Definition {
+	const dollar = 1_000_000_000
+	return domain.Definition{
+		Model: domain.LLMConfig{ContextWindow: window, Price: &domain.Price{Input: dollar, Output: 4 * dollar}},
+		Hooks: hooks,
+		Guards: domain.Guards{
+			FinishReasons: []domain.FinishReason{domain.FinishOther},
+			Repetition:    &domain.Repetition{Nudge: 2, Stop: 4},
+			OutputRetries: new(2),
+		},
+		Budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(5 * dollar))},
+		Format: domain.ResponseFormat{
+			Type: domain.FormatSchema, Name: "report", Mode: mode,
+			Schema: json.RawMessage(`{"type":"object","properties":{"done":{"type":"boolean"},"stage":{"type":"string","enum":["final"]}},"required":["done","stage"],"additionalProperties":false}`),
+		},
+		Compaction: domain.Compaction{Off: window == 0},
+	}
+}
+
+// ending are the last answers: one over which a guard, a hook and a request to go on
+// disagree, one that does not fit the schema, and one that a hook mends.
+func ending() []scriptTurn {
+	disputed := answerOf(map[string]any{"done": false, "stage": "final"})
+	disputed.Finish = domain.FinishOther
+	return []scriptTurn{
+		disputed, answerOf(map[string]any{"done": "nearly"}), answerOf(map[string]any{"done": true, "stage": wordDraft}),
+	}
+}
+
+// wholeNotesScript has its notes fill the window, meets every word at which a
+// hook acts, and makes the same call twice.
+func wholeNotesScript() []byte {
+	words := map[int]string{1: wordLengthy, 2: wordForbidden, 4: wordPlanB, 6: wordRefused, 9: wordForbidden, 11: wordLengthy}
+	var turns []scriptTurn
+	for part, steps := range []int{14, 8} {
+		for k := range steps {
+			calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
+				text := fmt.Sprintf("part %d, step %d, note %d %s", part+1, k+1, position+1, word)
+				note := noteOf(strings.TrimSpace(text), millis, "")
+				if note.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
+					note.Arguments["filler"] = filler()
+				}
+				return note
+			})
+			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}Notes in sight: from {{ printf "%%.40s" (first .) }} to {{ last . | printf "%%.40s" }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
+			turns = append(turns, turnOf(text, calls...))
+		}
+		again := noteOf("the same again", 10, "")
+		turns = append(append(turns, turnOf("Once.", again), turnOf("Twice.", again)), ending()...)
+	}
+	return encodeTurns(turns)
+}
+
+// wholePaymentsScript pays, and hooks block or replace some of the bills.
+func wholePaymentsScript() []byte {
+	words := map[int]string{1: wordForbidden, 3: wordPlanB, 8: wordPlanB, 9: wordForbidden}
+	var turns []scriptTurn
+	for k := range 12 {
+		calls := billsOf(k, words[k])
+		if k%4 == 2 {
+			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d, %s", k+1, strings.Repeat(wordVerbose+" ", 20)), 10, ""))
+		}
+		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d with %s.", k+1, wordSecret), calls...))
+	}
+	return encodeTurns(append(turns, ending()...))
 }

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,28 +27,19 @@ type ChaosConfig struct {
 	Address string
 	// Namespace is the one to run in. Empty: default.
 	Namespace string
-	// Worker is the command line that runs [ChaosWork]; one argument is added to
-	// it. Default: this program with [ChaosWorker].
-	Worker []string
-	// Dir keeps the ledger, the workers' logs and what they store; it must
-	// exist. The caller removes it.
+	// Dir keeps the ledger, the workers' logs and what they store; it must exist.
 	Dir string
 
-	// Kills is how many SIGKILLs are made, evenly over Boundaries.
-	Kills int
+	Kills int // how many SIGKILLs are made, evenly over Boundaries
 	// Boundaries are where. Empty: all that one of the agents reaches.
 	Boundaries []contract.Boundary
 	// Lanes is how many agents run at a time, each with a worker of its own.
 	// Zero: DefaultLanes.
 	Lanes int
-	// Seed chooses which passes of a boundary are hit.
-	Seed uint64
+	Seed  uint64 // chooses which passes of a boundary are hit
 	// Agents are those that run, again and again until all kills are made.
 	// Empty: Scripted().
 	Agents []Agent
-	// Patience is after how many agents that did not reach a boundary it is
-	// given up. Zero: ten, or twice as many as there are agents.
-	Patience int
 
 	// Progress gets one line at a time. Nil is silent.
 	Progress func(line string)
@@ -63,12 +55,7 @@ func (c ChaosConfig) checked() (ChaosConfig, error) {
 	if c.Lanes < 0 || c.Lanes > 64 {
 		return c, domain.Errorf(domain.Invalid, "lanes: is %d; give a number from 1 to 64", c.Lanes)
 	}
-	if c.Lanes == 0 {
-		c.Lanes = DefaultLanes
-	}
-	if c.Namespace == "" {
-		c.Namespace = "default"
-	}
+	c.Lanes, c.Namespace = cmp.Or(c.Lanes, DefaultLanes), cmp.Or(c.Namespace, "default")
 	if len(c.Agents) == 0 {
 		c.Agents = Scripted()
 	}
@@ -82,16 +69,6 @@ func (c ChaosConfig) checked() (ChaosConfig, error) {
 	}
 	if len(c.Boundaries) == 0 {
 		c.Boundaries = Reached(c.Agents)
-	}
-	if c.Patience == 0 {
-		c.Patience = max(10, 2*len(c.Agents))
-	}
-	if len(c.Worker) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return c, fmt.Errorf("find this program to run workers: %w", err)
-		}
-		c.Worker = []string{self, ChaosWorker}
 	}
 	if c.Progress == nil {
 		c.Progress = func(string) {}
@@ -138,60 +115,65 @@ func Chaos(ctx context.Context, config ChaosConfig) (ChaosReport, error) {
 	return p.report(time.Since(began)), err
 }
 
-// A chaos is one call of Run.
 type chaos struct {
 	config   ChaosConfig
 	temporal sdk.Client
 	pool     *pool
 	tools    []Tool
-	patience int
 	// prefix makes task queues and agents of this proof unlike those of others.
 	prefix  string
-	dir     string
 	sockets string
 	ledger  string
+	calm    *lane // where agents run undisturbed
 
-	baselines *baselines
-
-	mu     sync.Mutex
-	turn   int
-	trials []verdict
-	broken []Broken
-	polls  polls
+	mu        sync.Mutex
+	turn      int
+	baselines map[string]func() (played, error)
+	trials    []verdict
+	broken    []Broken
+	status    StatusReport
 }
 
 // begin connects and makes the places that workers share.
 func begin(ctx context.Context, config ChaosConfig) (*chaos, error) {
 	p := &chaos{
-		config: config, dir: config.Dir, ledger: filepath.Join(config.Dir, "ledger.jsonl"), patience: config.Patience,
+		config: config, ledger: filepath.Join(config.Dir, "ledger.jsonl"), baselines: make(map[string]func() (played, error)),
 		prefix: "chaos-" + uuid.NewString()[:8], pool: newPool(config.Kills, config.Boundaries, config.Seed),
 	}
-	p.baselines = &baselines{run: p, known: make(map[string]*baseline)}
-	var err error
-	if p.tools, err = tools(config.Agents); err != nil {
-		return nil, err
+	err := p.prepare(ctx)
+	if err != nil {
+		p.close()
 	}
-	if err := os.MkdirAll(filepath.Join(p.dir, "storage"), 0o700); err != nil {
-		return nil, fmt.Errorf("make the workers' storage: %w", err)
+	return p, err
+}
+
+func (p *chaos) prepare(ctx context.Context) (err error) {
+	if p.tools, err = tools(p.config.Agents); err != nil {
+		return err
 	}
-	for _, a := range config.Agents {
+	if err := os.MkdirAll(filepath.Join(p.config.Dir, "storage"), 0o700); err != nil {
+		return fmt.Errorf("make the workers' storage: %w", err)
+	}
+	for _, a := range p.config.Agents {
 		if err := os.WriteFile(p.script(a), a.Script, 0o600); err != nil {
-			return nil, fmt.Errorf("write the script of %s: %w", a.Name, err)
+			return fmt.Errorf("write the script of %s: %w", a.Name, err)
 		}
 	}
 	// A socket's path must be short.
 	if p.sockets, err = os.MkdirTemp("", "chaos-"); err != nil {
-		return nil, fmt.Errorf("make a folder for sockets: %w", err)
+		return fmt.Errorf("make a folder for sockets: %w", err)
 	}
-	if p.temporal, err = host.Dial(ctx, host.Connection{Address: config.Address, Namespace: config.Namespace}); err != nil {
-		p.close()
-		return nil, err
+	if p.temporal, err = host.Dial(ctx, host.Connection{Address: p.config.Address, Namespace: p.config.Namespace}); err != nil {
+		return err
 	}
-	return p, nil
+	p.calm, err = p.openLane("undisturbed", func(error) {})
+	return err
 }
 
 func (p *chaos) close() {
-	p.baselines.close()
+	if p.calm != nil {
+		p.calm.close()
+	}
 	if p.temporal != nil {
 		p.temporal.Close()
 	}
@@ -203,20 +185,13 @@ func (p *chaos) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range p.config.Lanes {
 		group.Go(func() error {
-			l, err := p.openLane(fmt.Sprintf("lane%d", i+1))
+			ctx, fail := context.WithCancelCause(ctx)
+			defer fail(nil)
+			l, err := p.openLane(fmt.Sprintf("lane%d", i+1), fail)
 			if err != nil {
 				return err
 			}
 			defer l.close()
-			ctx, cancel := context.WithCancelCause(ctx)
-			defer cancel(nil)
-			go func() {
-				select {
-				case err := <-l.broken:
-					cancel(err)
-				case <-ctx.Done():
-				}
-			}()
 			err = p.work(ctx, l)
 			if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
 				return cause
@@ -227,11 +202,10 @@ func (p *chaos) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work runs one agent after another on a lane while there are kills to make.
 func (p *chaos) work(ctx context.Context, l *lane) error {
-	for l.take() {
-		agent := p.next(l.wants())
-		base, err := p.baselines.of(ctx, agent)
+	for b := l.take(); b != ""; b = l.take() {
+		agent := p.next(b)
+		base, err := p.baseline(ctx, agent)
 		if err != nil {
 			return fmt.Errorf("run %s undisturbed: %w", agent.Name, err)
 		}
@@ -255,14 +229,35 @@ func (p *chaos) next(b contract.Boundary) Agent {
 	}
 }
 
+// baseline is what an agent does undisturbed. It is run when it is first asked for.
+func (p *chaos) baseline(ctx context.Context, a Agent) (played, error) {
+	p.mu.Lock()
+	once := p.baselines[a.Name]
+	if once == nil {
+		once = sync.OnceValues(func() (played, error) {
+			t := newTrial(a, p.newID(a))
+			p.calm.begin(t)
+			return p.play(ctx, p.calm.agents, t, func() {}, func() { p.calm.end(t) })
+		})
+		p.baselines[a.Name] = once
+	}
+	p.mu.Unlock()
+	return once()
+}
+
 // try runs an agent under kills and judges it.
-func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base *baseline) error {
+func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base played) error {
 	t := newTrial(agent, p.newID(agent))
 	l.begin(t)
-	watch, pauses := p.watchStatus(ctx, l, t, base), l.pauses(ctx, t)
-	got, err := p.play(ctx, l.agents, t.agent, t.id, watch.begin, func() {
-		pauses.stop()
-		watch.stop()
+	beside, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var helpers sync.WaitGroup
+	begun := make(chan struct{})
+	helpers.Go(func() { (&statusWatch{run: p, lane: l, trial: t, base: base}).follow(beside, begun) })
+	helpers.Go(func() { l.pauseWhenAsked(beside, t) })
+	got, err := p.play(ctx, l.agents, t, func() { close(begun) }, func() {
+		cancel()
+		helpers.Wait()
 		l.end(t)
 	})
 	if err != nil && ctx.Err() == nil {
@@ -280,3 +275,12 @@ func (p *chaos) try(ctx context.Context, l *lane, agent Agent, base *baseline) e
 	p.trials = append(p.trials, v)
 	return nil
 }
+
+func (p *chaos) newID(a Agent) string {
+	if a.session() {
+		return a.Name + "-" + uuid.NewString()[:8]
+	}
+	return uuid.NewString()
+}
+
+func (p *chaos) script(a Agent) string { return filepath.Join(p.config.Dir, a.Name+".script.json") }

@@ -24,16 +24,16 @@ func TestWhereRunsContinueDoesNotShow(t *testing.T) {
 		p := &chaos{config: ChaosConfig{Progress: func(string) {}}}
 		v := &verdict{trial: newTrial(a, "sample")}
 		none := map[domain.ToolExecutionID]bool{}
-		p.judgeSteps(v, early[i].played, never[i])
-		p.judgeTranscript(v, early[i].played, never[i], none)
-		p.judgeEvents(v, early[i].played, never[i], none)
+		p.judgeSteps(v, early[i], never[i])
+		p.judgeTranscript(v, early[i], never[i], none)
+		p.judgeEvents(v, early[i], never[i], none)
 		require.Empty(t, p.broken)
 	}
 }
 
 // undisturbed plays the whole agents on a server that suggests to continue as
 // new after so many events.
-func undisturbed(t *testing.T, suggest string) []*baseline {
+func undisturbed(t *testing.T, suggest string) []played {
 	t.Helper()
 	dir := t.TempDir()
 	lease, err := devserver.Acquire(t.Context(), devserver.Config{
@@ -47,9 +47,9 @@ func undisturbed(t *testing.T, suggest string) []*baseline {
 	p, err := begin(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(p.close)
-	var all []*baseline
+	var all []played
 	for _, a := range config.Agents {
-		base, err := p.baselines.of(t.Context(), a)
+		base, err := p.baseline(t.Context(), a)
 		require.NoError(t, err)
 		all = append(all, base)
 	}

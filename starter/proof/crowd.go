@@ -1,19 +1,21 @@
 package proof
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"slices"
+	"strconv"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
-	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -27,22 +29,17 @@ import (
 type CrowdConfig struct {
 	// Address and Namespace are the Temporal server's.
 	Address, Namespace string
-	// Dir is for what the workers keep.
-	Dir     string
-	Agents  int
-	Workers int
-	// Steps is how many inferences each agent makes.
-	Steps             int
-	RequestsPerMinute int
-	// Unlimited leaves the limit out, to see the difference.
-	Unlimited bool
-	// Thinks is how long the model takes for an answer.
-	Thinks time.Duration
-	// Progress is told how far it is. Nil: nobody.
+	Dir                string // for what the workers keep
+	Agents             int
+	Workers            int
+	Steps              int // how many inferences each agent makes
+	RequestsPerMinute  int
+	Unlimited          bool          // leaves the limit out, to see the difference
+	Thinks             time.Duration // how long the model takes for an answer
+	// Progress is told how far it is.
 	Progress func(string)
 }
 
-// crowd is a run in progress.
 type crowd struct {
 	config CrowdConfig
 	server *quotaServer
@@ -54,10 +51,11 @@ type crowd struct {
 	report CrowdReport
 }
 
-// Crowd runs the agents to their ends. The error is of what kept it from doing so;
-// broken promises are in the report.
+// Crowd runs the agents to their ends. Broken promises are in the report.
 func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
-	c := &crowd{config: config, server: newQuotaServer(config)}
+	c := &crowd{config: config, server: &quotaServer{CrowdConfig: config, asked: make([]int, config.Agents)}, report: CrowdReport{
+		Agents: config.Agents, Workers: config.Workers, RequestsPerMinute: config.RequestsPerMinute, Limited: !config.Unlimited,
+	}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return CrowdReport{}, fmt.Errorf("listen for the model server: %w", err)
@@ -72,12 +70,17 @@ func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
 	}
 	defer temporal.Close()
 	queue := "crowd-" + uuid.NewString()
-	stop, err := c.work(ctx, temporal, queue, "http://"+listener.Addr().String()+"/v1")
-	if err != nil {
+	if c.agents, err = local.Client(temporal, config.Address, client.Config{Namespace: config.Namespace, TaskQueue: queue}); err != nil {
 		return CrowdReport{}, err
 	}
-	defer stop()
-	if err := c.begin(ctx, temporal, queue); err != nil {
+	for range config.Workers {
+		w, err := host.Start(ctx, temporal, config.worker(queue, "http://"+listener.Addr().String()+"/v1"))
+		if err != nil {
+			return CrowdReport{}, err
+		}
+		defer w.Stop()
+	}
+	if err := c.begin(ctx); err != nil {
 		return CrowdReport{}, err
 	}
 	if err := c.follow(ctx); err != nil {
@@ -87,45 +90,23 @@ func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
 	return c.result(), err
 }
 
-// work starts the workers.
-func (c *crowd) work(ctx context.Context, temporal sdk.Client, queue, model string) (stop func(), err error) {
-	var workers []*host.Worker
-	stop = func() {
-		for _, w := range workers {
-			w.Stop()
-		}
-	}
+// worker is one that serves a queue with the model at a URL.
+func (c CrowdConfig) worker(queue, model string) host.Config {
 	nothing := tool.New(crowdTool, "Does nothing.", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "done", nil })
-	for range c.config.Workers {
-		config := host.Config{
-			Connection: host.Connection{Address: c.config.Address, Namespace: c.config.Namespace},
-			TaskQueue:  queue, Dir: c.config.Dir, Storage: filepath.Join(c.config.Dir, "storage"),
-			Tools: []tool.Tool{nothing}, OpenAI: host.Access{BaseURL: model, Key: "none"},
-			Log: host.Log{Level: host.LevelError}, StopTimeout: time.Second,
-		}
-		if !c.config.Unlimited {
-			config.RateLimits = map[string]host.RateLimit{"openai": {RequestsPerMinute: int64(c.config.RequestsPerMinute)}}
-		}
-		w, err := host.Start(ctx, temporal, config)
-		if err != nil {
-			stop()
-			return nil, err
-		}
-		workers = append(workers, w)
+	config := host.Config{
+		Connection: host.Connection{Address: c.Address, Namespace: c.Namespace},
+		TaskQueue:  queue, Dir: c.Dir, Storage: filepath.Join(c.Dir, "storage"),
+		Tools: []tool.Tool{nothing}, OpenAI: host.Access{BaseURL: model, Key: "none"},
+		Log: host.Log{Level: host.LevelError}, StopTimeout: time.Second,
 	}
-	return stop, nil
+	if !c.Unlimited {
+		config.RateLimits = map[string]host.RateLimit{"openai": {RequestsPerMinute: int64(c.RequestsPerMinute)}}
+	}
+	return config
 }
 
-// begin starts all agents at once.
-func (c *crowd) begin(ctx context.Context, temporal sdk.Client, queue string) error {
-	var err error
-	if c.agents, err = local.Client(temporal, c.config.Address, client.Config{Namespace: c.config.Namespace, TaskQueue: queue}); err != nil {
-		return err
-	}
+func (c *crowd) begin(ctx context.Context) error {
 	c.began = time.Now()
-	c.report = CrowdReport{
-		Agents: c.config.Agents, Workers: c.config.Workers, RequestsPerMinute: c.config.RequestsPerMinute, Limited: !c.config.Unlimited,
-	}
 	for n := range c.config.Agents {
 		begun, err := c.agents.Start(ctx, client.Start{Prompt: crowdPrompt(n), Definition: domain.Definition{
 			Model: domain.LLMConfig{Provider: "openai-chat", Model: "crowd"}, Tools: []string{crowdTool}, Guards: domain.Guards{Repetition: &domain.Repetition{}},
@@ -141,24 +122,19 @@ func (c *crowd) begin(ctx context.Context, temporal sdk.Client, queue string) er
 
 // follow waits for all agents, and asks for their statuses meanwhile.
 func (c *crowd) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ends := make(chan error, len(c.ids))
-	for _, id := range c.ids {
-		go func() { ends <- c.await(ctx, id) }()
+	var waiting, looking sync.WaitGroup
+	failed := make([]error, len(c.ids))
+	for i, id := range c.ids {
+		waiting.Go(func() { failed[i] = c.await(ctx, id) })
 	}
-	var looking sync.WaitGroup
-	defer looking.Wait()
-	looking.Go(func() { c.look(ctx) })
-	defer cancel() // before the wait for look
-	var failed []error
-	for range c.ids {
-		failed = append(failed, <-ends)
-	}
+	beside, cancel := context.WithCancel(ctx)
+	looking.Go(func() { c.look(beside) })
+	waiting.Wait()
+	cancel()
+	looking.Wait()
 	return errors.Join(failed...)
 }
 
-// await waits for an agent's end.
 func (c *crowd) await(ctx context.Context, id string) error {
 	result, err := c.agents.Wait(ctx, id, 0)
 	if err != nil {
@@ -193,10 +169,8 @@ func (c *crowd) countRetries(ctx context.Context) error {
 }
 
 const (
-	// lookEvery is how often a status is asked for, tellEvery how often it is
-	// told how far it is.
-	lookEvery = 200 * time.Millisecond
-	tellEvery = 10 * time.Second
+	lookEvery = 200 * time.Millisecond // between two questions for a status
+	tellEvery = 10 * time.Second       // between two words on how far it is
 )
 
 // look asks for one agent's status after the other's.
@@ -235,9 +209,7 @@ func (c *crowd) result() CrowdReport {
 }
 
 func (c *crowd) say(format string, values ...any) {
-	if c.config.Progress != nil {
-		c.config.Progress(fmt.Sprintf(format, values...))
-	}
+	c.config.Progress(fmt.Sprintf(format, values...))
 }
 
 // A CrowdReport is what a crowd did.
@@ -246,11 +218,9 @@ type CrowdReport struct {
 	Workers           int  `json:"workers"`
 	RequestsPerMinute int  `json:"requests_per_minute"`
 	Limited           bool `json:"limited"`
-	// Completed counts the agents that ended as they should.
-	Completed int `json:"completed"`
-	// Requests were taken by the provider, Refused were too many.
-	Requests int `json:"requests"`
-	Refused  int `json:"refused"`
+	Completed         int  `json:"completed"` // counts the agents that ended as they should
+	Requests          int  `json:"requests"`  // those that the provider took; Refused were too many
+	Refused           int  `json:"refused"`
 	// BusiestMinute and BusiestSecond are the most that were taken within any
 	// such time.
 	BusiestMinute int `json:"busiest_minute"`
@@ -258,38 +228,30 @@ type CrowdReport struct {
 	// Fairness is Jain's index of the agents' requests when half of all were
 	// taken: 1 where each has had the same, 1/Agents where one has had all.
 	// (Jain, Chiu and Hawe, 1984: (Σx)² / (n·Σx²).)
-	Fairness float64 `json:"fairness"`
-	// First and Last are when agents ended.
-	FirstSeconds float64 `json:"first_end_seconds"`
+	Fairness     float64 `json:"fairness"`
+	FirstSeconds float64 `json:"first_end_seconds"` // First and Last are when agents ended
 	LastSeconds  float64 `json:"last_end_seconds"`
-	// Statuses were asked for while agents worked; Waiting of them said that the
-	// agent waits for its turn.
+	// Statuses were asked for meanwhile; Waiting of them said that the agent waits.
 	Statuses int `json:"statuses"`
 	Waiting  int `json:"statuses_waiting"`
-	// Retried counts inferences that took more than one attempt.
-	Retried int `json:"inferences_retried"`
+	Retried  int `json:"inferences_retried"` // counts inferences that took more than one attempt
 	// Broken says which promises were not kept; empty: all were.
 	Broken []string `json:"broken,omitempty"`
 }
 
 // Table is the report as people read it.
 func (r CrowdReport) Table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, values ...any) {
-		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, values...)) // a builder takes all
-	}
-	row("agents completed", "%d of %d, on %d workers", r.Completed, r.Agents, r.Workers)
-	row("requests taken", "%d", r.Requests)
-	row("requests refused (429)", "%d", r.Refused)
-	row("busiest minute", "%d requests; the quota is %d", r.BusiestMinute, r.RequestsPerMinute)
-	row("busiest second", "%d requests", r.BusiestSecond)
-	row("fairness at half time", "%.3f of 1", r.Fairness)
-	row("agents ended", "after %.1f to %.1f s", r.FirstSeconds, r.LastSeconds)
-	row("statuses that said waiting", "%d of %d", r.Waiting, r.Statuses)
-	row("inferences retried", "%d", r.Retried)
-	_ = w.Flush() // a builder takes all
-	return b.String()
+	return table([][]string{
+		{"agents completed", fmt.Sprintf("%d of %d, on %d workers", r.Completed, r.Agents, r.Workers)},
+		{"requests taken", strconv.Itoa(r.Requests)},
+		{"requests refused (429)", strconv.Itoa(r.Refused)},
+		{"busiest minute", fmt.Sprintf("%d requests; the quota is %d", r.BusiestMinute, r.RequestsPerMinute)},
+		{"busiest second", fmt.Sprintf("%d requests", r.BusiestSecond)},
+		{"fairness at half time", fmt.Sprintf("%.3f of 1", r.Fairness)},
+		{"agents ended", fmt.Sprintf("after %.1f to %.1f s", r.FirstSeconds, r.LastSeconds)},
+		{"statuses that said waiting", fmt.Sprintf("%d of %d", r.Waiting, r.Statuses)},
+		{"inferences retried", strconv.Itoa(r.Retried)},
+	}, 0)
 }
 
 // jain is Jain's index of fairness.
@@ -306,30 +268,117 @@ func jain(shares []int) float64 {
 }
 
 const (
-	// leastFair is the index below which agents have not had their share.
-	leastFair = 0.95
-	// mostRefused is the share of requests above which refusals are a storm, in
-	// percent.
-	mostRefused = 1
+	leastFair   = 0.95 // the index below which agents have not had their share
+	mostRefused = 1    // percent of requests above which refusals are a storm
 )
 
-// judge says which promises were broken. Without a limit there are none.
+// judge says which promises were broken. Without a limit there are none but that
+// all complete.
 func (r CrowdReport) judge() []string {
 	var broken []string
-	if r.Completed < r.Agents {
-		broken = append(broken, fmt.Sprintf("%d of %d agents did not complete", r.Agents-r.Completed, r.Agents))
+	hold := func(kept bool, format string, values ...any) {
+		if !kept {
+			broken = append(broken, fmt.Sprintf(format, values...))
+		}
 	}
-	if !r.Limited {
-		return broken
-	}
-	if r.Refused*100 > r.Requests*mostRefused {
-		broken = append(broken, fmt.Sprintf("the provider refused %d requests beside the %d it took", r.Refused, r.Requests))
-	}
-	if r.Fairness < leastFair {
-		broken = append(broken, fmt.Sprintf("at half time the agents had not had the same: %.3f of 1", r.Fairness))
-	}
-	if r.Waiting == 0 {
-		broken = append(broken, "no status said that an agent waits for its turn")
+	hold(r.Completed >= r.Agents, "%d of %d agents did not complete", r.Agents-r.Completed, r.Agents)
+	if r.Limited {
+		hold(r.Refused*100 <= r.Requests*mostRefused, "the provider refused %d requests beside the %d it took", r.Refused, r.Requests)
+		hold(r.Fairness >= leastFair, "at half time the agents had not had the same: %.3f of 1", r.Fairness)
+		hold(r.Waiting > 0, "no status said that an agent waits for its turn")
 	}
 	return broken
+}
+
+const crowdTool = "nothing"
+
+// A quotaServer plays the chat completions API under a quota. Each agent makes
+// calls for as long as its steps need, then answers.
+type quotaServer struct {
+	CrowdConfig
+
+	mu      sync.Mutex
+	taken   []time.Time
+	refused int
+	asked   []int // what was taken of each agent
+	halfway []int // the same when half of all was
+}
+
+var agentNumber = regexp.MustCompile(`agent number (\d+)`)
+
+// crowdPrompt is what an agent is told, by which the provider knows it.
+func crowdPrompt(agent int) string { return fmt.Sprintf("You are agent number %d.", agent) }
+
+// ServeHTTP takes a request, or refuses it.
+func (p *quotaServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	agent := -1
+	if found := agentNumber.FindSubmatch(body); err == nil && found != nil {
+		agent, err = strconv.Atoi(string(found[1]))
+	}
+	if err != nil || agent < 0 || agent >= p.Agents {
+		http.Error(w, `{"error":{"message":"which agent is this?"}}`, http.StatusBadRequest)
+		return
+	}
+	if wait := p.take(agent, time.Now()); wait > 0 {
+		w.Header().Set("Retry-After-Ms", strconv.FormatInt(wait.Milliseconds()+1, 10))
+		http.Error(w, `{"error":{"message":"rate limit reached for requests","type":"requests","code":"rate_limit_exceeded"}}`, http.StatusTooManyRequests)
+		return
+	}
+	select {
+	case <-r.Context().Done():
+		return
+	case <-time.After(p.Thinks):
+	}
+	delta, finish := `{"content":"done"}`, "stop"
+	if done := bytes.Count(body, []byte(`"role":"tool"`)); done < p.Steps-1 {
+		delta, finish = fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":%q,"arguments":"{}"}}]}`, done, crowdTool), "tool_calls"
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"model\":\"crowd\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%q}],"+
+		"\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":20,\"total_tokens\":120}}\n\ndata: [DONE]\n\n", delta, finish) // whoever left needs none
+}
+
+// secondShare is the part of a minute's requests that may come within a second.
+const secondShare = 20
+
+// take counts a request in, or says after which time it may come again.
+func (p *quotaServer) take(agent int, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, window := range []struct {
+		span time.Duration
+		most int
+	}{{time.Minute, p.RequestsPerMinute}, {time.Second, max(p.RequestsPerMinute/secondShare, 1)}} {
+		if n := len(p.taken); n >= window.most {
+			if free := p.taken[n-window.most].Add(window.span); free.After(now) {
+				p.refused++
+				return free.Sub(now)
+			}
+		}
+	}
+	p.taken = append(p.taken, now)
+	p.asked[agent]++
+	if len(p.taken) == p.Agents*p.Steps/2 {
+		p.halfway = slices.Clone(p.asked)
+	}
+	return 0
+}
+
+// busiest is how many requests were taken at most within a time.
+func (p *quotaServer) busiest(span time.Duration) int {
+	most, from := 0, 0
+	for i, at := range p.taken {
+		for at.Sub(p.taken[from]) >= span {
+			from++
+		}
+		most = max(most, i-from+1)
+	}
+	return most
+}
+
+func (p *quotaServer) progress() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("%d of %d requests taken, %d refused", len(p.taken), p.Agents*p.Steps, p.refused)
 }

@@ -11,7 +11,7 @@ import (
 // second, and says when the next may come.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	p := newQuotaServer(CrowdConfig{Agents: 2, Steps: 30, RequestsPerMinute: 40})
+	p := &quotaServer{CrowdConfig: CrowdConfig{Agents: 2, Steps: 30, RequestsPerMinute: 40}, asked: make([]int, 2)}
 	now := time.Unix(0, 0)
 	require.Zero(t, p.take(0, now))
 	require.Zero(t, p.take(1, now))

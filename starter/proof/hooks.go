@@ -15,14 +15,13 @@ import (
 	"everstep/domain/hook"
 )
 
-// SteerHook names the hook of the proof that stands at every trigger and does
-// there what a function can do, wherever one of certain words is met.
+// SteerHook names the hook that does at every trigger what a function can do.
 const SteerHook = "steer"
 
+// fallHook fails before one step of an execution that goes on from none, after so
+// many steps.
 const (
-	// fallHook fails before one step of an execution that goes on from none.
-	fallHook = "fall"
-	// fallAfter is how many steps come before that.
+	fallHook  = "fall"
 	fallAfter = 6
 )
 
@@ -44,14 +43,22 @@ func (p plan) hooks() []hook.Hook {
 	all := []hook.Hook{
 		hook.BeforeExecution(SteerHook, p.announce),
 		hook.BeforeStep(SteerHook, pace),
-		hook.BeforeInference(SteerHook, frugal),
+		hook.BeforeInference(SteerHook, func(c hook.Inference) (hook.Inference, error) {
+			c.At.MaxOutputTokens = 2000
+			return c, nil
+		}),
 		hook.AfterInference(SteerHook, polish),
 		hook.BeforeToolUse(SteerHook, vet),
 		hook.AfterToolUse(SteerHook, abridge),
 		hook.AfterStep(SteerHook, insist),
-		hook.OnError(SteerHook, remember),
-		hook.OnStop(SteerHook, signOff),
-		hook.AfterExecution(SteerHook, tally),
+		hook.OnError(SteerHook, func(c hook.Error) (hook.Error, error) { return c.Note("failure", c.At.Error.Code) }),
+		hook.OnStop(SteerHook, func(c hook.Point) (hook.Point, error) {
+			reason, _ := c.State.StopReason()
+			return c.Say(domain.RoleUser, fmt.Sprintf("(%d steps; %s)", c.State.StepCount(), reason)), nil
+		}),
+		hook.AfterExecution(SteerHook, func(c hook.Point) (hook.Point, error) {
+			return c.Note(fmt.Sprintf("tally_%d", c.State.ExecutionCount()), c.State.StepCount())
+		}),
 		hook.BeforeStep(fallHook, fall),
 	}
 	for _, trigger := range domain.Triggers() {
@@ -81,11 +88,6 @@ func pace(c hook.Point) (hook.Point, error) {
 	return c.Note("steps", steps)
 }
 
-func frugal(c hook.Inference) (hook.Inference, error) {
-	c.At.MaxOutputTokens = 2000
-	return c, nil
-}
-
 // polish replaces what an answer must not or need not say.
 func polish(c hook.Reply) (hook.Reply, error) {
 	c.At.Message.Parts = slices.Clone(c.At.Message.Parts)
@@ -104,7 +106,6 @@ func vet(c hook.ToolUse) (hook.ToolUse, error) {
 	return c, nil
 }
 
-// abridge shortens a result.
 func abridge(c hook.ToolResult) (hook.ToolResult, error) {
 	if x := &c.At.Execution; x.Error == nil && strings.Contains(x.Value, wordLengthy) {
 		x.Value = domain.Shorten(x.Value, 60)
@@ -112,8 +113,7 @@ func abridge(c hook.ToolResult) (hook.ToolResult, error) {
 	return c, nil
 }
 
-// insist has the agent go on where it says itself that it is not done, over its
-// own request to stop.
+// insist has an agent go on that says it is not done, over its own request to stop.
 func insist(c hook.Point) (hook.Point, error) {
 	step, ok := c.State.CurrentStepOrLast()
 	if !ok || step.Type() != domain.StepFinalResponse {
@@ -129,25 +129,10 @@ func insist(c hook.Point) (hook.Point, error) {
 	return c.Say(domain.RoleUser, "You are not done.").Stop("it gives up").Continue(), nil
 }
 
-func remember(c hook.Error) (hook.Error, error) {
-	return c.Note("failure", c.At.Error.Code)
-}
-
-func signOff(c hook.Point) (hook.Point, error) {
-	reason, _ := c.State.StopReason()
-	return c.Say(domain.RoleUser, fmt.Sprintf("(%d steps; %s)", c.State.StepCount(), reason)), nil
-}
-
-func tally(c hook.Point) (hook.Point, error) {
-	return c.Note(fmt.Sprintf("tally_%d", c.State.ExecutionCount()), c.State.StepCount())
-}
-
-var errFall = errors.New("it falls, once")
-
 func fall(c hook.Point) (hook.Point, error) {
 	execution, _ := c.State.Execution()
 	if _, goesOn := execution.Origin(); !goesOn && c.State.StepCount() == fallAfter {
-		return c, errFall
+		return c, errors.New("it falls, once")
 	}
 	return c, nil
 }
@@ -155,13 +140,11 @@ func fall(c hook.Point) (hook.Point, error) {
 // watcherAttempts is how many workers a hook may lose.
 const watcherAttempts = 12
 
-// WatchHook names the hook of the proof at a trigger that is an activity. It
-// writes its effect into the ledger.
+// WatchHook names the hook at a trigger that is an activity.
 func WatchHook(trigger domain.Trigger) string { return "watch_" + string(trigger) }
 
-// watcher is a hook that is an activity: it writes its effect into the ledger
-// and then says what it wants done. What it says follows from its request
-// alone, so that it says the same when it runs again.
+// watcher writes its effect into the ledger and then says what it wants done,
+// which follows from its request alone, so that it is the same again.
 func (p plan) watcher(trigger domain.Trigger) hook.Hook {
 	h := hook.IO(trigger, WatchHook(trigger), func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		at := placed(ctx)
@@ -178,9 +161,8 @@ func (p plan) watcher(trigger domain.Trigger) hook.Hook {
 	return h
 }
 
-// hookKey names one run of a hook in an agent's life, its attempts aside, and is
-// the same in every run of the agent. Where a model repeats the id of a call
-// within a step, as real ones do, several runs have one key.
+// hookKey names one run of a hook in an agent's life, attempts aside. Where a model
+// repeats the id of a call within a step, as real ones do, several have one key.
 func hookKey(r contract.HookRequest) string {
 	key := fmt.Sprintf("%d/%d/%s", r.Number, r.Steps, r.Hook.Trigger)
 	switch {
@@ -192,7 +174,6 @@ func hookKey(r contract.HookRequest) string {
 	return key
 }
 
-// watched is what a watcher wants done.
 func watched(r contract.HookRequest) contract.HookReply {
 	var reply contract.HookReply
 	switch r.Hook.Trigger {

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,32 +15,24 @@ import (
 
 // A verdict is what a trial showed.
 type verdict struct {
-	trial *trial
-	// lost counts the steps of the undisturbed run that are missing.
-	lost int
-	// doubled counts the calls that may not be repeated and were.
-	doubled int
+	trial   *trial
+	lost    int // counts the steps of the undisturbed run that are missing
+	doubled int // counts the calls that may not be repeated and were
 	// unknown counts the outcomes that nobody knows, by the worker that was
 	// killed over them.
-	unknown map[int]int
-	// hooksAgain counts the effects of hooks that were made again.
-	hooksAgain int
+	unknown    map[int]int
+	hooksAgain int // counts the effects of hooks that were made again
 	// equal says that the transcript is the undisturbed one, and told that the
 	// events are.
 	equal, told bool
-	// summaries counts those of the conversation.
-	summaries int
+	summaries   int // counts those of the conversation
 }
 
-// judge holds a trial against the undisturbed run, the ledger and the server's
-// histories.
-func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base *baseline) (verdict, error) {
-	var lost map[domain.ToolExecutionID]int
-	if t.agent.anyOnce() {
-		var err error
-		if lost, err = inFlight(ctx, l.agents, got); err != nil {
-			return verdict{}, err
-		}
+// judge holds a trial against the undisturbed run, the ledger and the histories.
+func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base played) (verdict, error) {
+	lost, err := inFlight(ctx, l.agents, got)
+	if err != nil {
+		return verdict{}, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +40,7 @@ func (p *chaos) judge(ctx context.Context, l *lane, t *trial, got played, base *
 }
 
 // hold is judge with what the histories say of calls that were lost.
-func (p *chaos) hold(t *trial, got played, base *baseline, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
+func (p *chaos) hold(t *trial, got played, base played, inFlight map[domain.ToolExecutionID]int) (verdict, error) {
 	v := verdict{trial: t, unknown: make(map[int]int)}
 	p.judgeSteps(&v, got, base)
 	for _, difference := range got.told {
@@ -61,9 +54,7 @@ func (p *chaos) hold(t *trial, got played, base *baseline, inFlight map[domain.T
 		return v, err
 	}
 	for _, k := range t.kills {
-		if k.extra > 1 {
-			p.broke(PromiseRequests, t, "%d model requests more after one kill %s", k.extra, k.boundary)
-		}
+		p.holds(k.extra <= 1, PromiseRequests, t, "%d model requests more after one kill %s", k.extra, k.boundary)
 	}
 	if t.down != nil {
 		p.broke(PromiseGoesOn, t, "after the kill %s it never asked or called anything again", t.down.boundary)
@@ -71,34 +62,28 @@ func (p *chaos) hold(t *trial, got played, base *baseline, inFlight map[domain.T
 	return v, nil
 }
 
-// judgeSteps compares steps and outcomes.
-func (p *chaos) judgeSteps(v *verdict, got played, base *baseline) {
+func (p *chaos) judgeSteps(v *verdict, got played, base played) {
 	for i, want := range base.results {
 		result, steps := got.results[i], got.steps[i]
-		if o := result.Outcome; o.Status != want.Outcome.Status || o.StopReason != want.Outcome.StopReason {
-			p.broke(PromiseOutcome, v.trial, "execution %d ended %s (%s), undisturbed %s (%s): %v",
-				i+1, o.Status, o.StopReason, want.Outcome.Status, want.Outcome.StopReason, result.Error)
-		}
-		if result.Answer != want.Answer {
-			p.broke(PromiseOutcome, v.trial, "execution %d answered %q, undisturbed %q", i+1,
-				domain.Shorten(result.Answer, 100), domain.Shorten(want.Answer, 100))
-		}
-		lost := want.Outcome.Steps
+		o, undisturbed := result.Outcome, want.Outcome
+		p.holds(o.Status == undisturbed.Status && o.StopReason == undisturbed.StopReason, PromiseOutcome, v.trial,
+			"execution %d ended %s (%s), undisturbed %s (%s): %v", i+1, o.Status, o.StopReason, undisturbed.Status, undisturbed.StopReason, result.Error)
+		p.holds(result.Answer == want.Answer, PromiseOutcome, v.trial, "execution %d answered %q, undisturbed %q", i+1,
+			domain.Shorten(result.Answer, 100), domain.Shorten(want.Answer, 100))
+		lost := undisturbed.Steps
 		for k, step := range steps {
 			if step.Step.Number == k+1 {
 				lost--
 			}
 		}
-		if lost != 0 || result.Outcome.Steps != want.Outcome.Steps {
-			p.broke(PromiseSteps, v.trial, "execution %d has %d steps and says %d, undisturbed %d", i+1, len(steps), result.Outcome.Steps, want.Outcome.Steps)
-		}
+		p.holds(lost == 0 && o.Steps == undisturbed.Steps, PromiseSteps, v.trial,
+			"execution %d has %d steps and says %d, undisturbed %d", i+1, len(steps), o.Steps, undisturbed.Steps)
 		v.lost += max(lost, 0)
 	}
 }
 
-// judgeUnknown finds the calls whose outcome nobody knows, and holds them
-// against those that were in flight at a kill: by the server's word, which names
-// the process that had them, and by the controller's own.
+// judgeUnknown holds the calls whose outcome nobody knows against those that were
+// in flight at a kill, by the server's word and by the controller's own.
 func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExecutionID]int) map[domain.ToolExecutionID]bool {
 	unknown := make(map[domain.ToolExecutionID]bool)
 	for _, t := range executionsOf(got) {
@@ -107,57 +92,47 @@ func (p *chaos) judgeUnknown(v *verdict, got played, inFlight map[domain.ToolExe
 		}
 	}
 	for id, pid := range inFlight {
-		if !unknown[id] {
-			p.broke(PromiseUnknown, v.trial, "call %s was in flight when worker %d was killed, and is not unknown", id, pid)
-		}
+		p.holds(unknown[id], PromiseUnknown, v.trial, "call %s was in flight when worker %d was killed, and is not unknown", id, pid)
 	}
 	for id := range unknown {
 		pid, was := inFlight[id]
 		byKill := slices.ContainsFunc(v.trial.kills, func(k *kill) bool { return k.pid == pid })
-		if !was || !byKill {
-			p.broke(PromiseUnknown, v.trial, "the outcome of call %s is unknown, and no kill accounts for it", id)
-			continue
+		if p.holds(was && byKill, PromiseUnknown, v.trial, "the outcome of call %s is unknown, and no kill accounts for it", id) {
+			v.unknown[pid]++
 		}
-		v.unknown[pid]++
 	}
 	for _, t := range executionsOf(got) {
 		for _, k := range v.trial.kills {
-			if v.trial.agent.once(t.Name()) && slices.Contains(k.inFlight, t.ID) && !unknown[t.ID] {
-				p.broke(PromiseUnknown, v.trial, "call %s was at work at the kill %s, and is not unknown", t.ID, k.boundary)
-			}
+			p.holds(unknown[t.ID] || !v.trial.agent.once(t.Name()) || !slices.Contains(k.inFlight, t.ID), PromiseUnknown, v.trial,
+				"call %s was at work at the kill %s, and is not unknown", t.ID, k.boundary)
 		}
 	}
 	return unknown
 }
 
-// judgeTranscript compares the messages, ids and times aside, and results that
-// nobody knows.
-func (p *chaos) judgeTranscript(v *verdict, got played, base *baseline, unknown map[domain.ToolExecutionID]bool) {
-	if len(got.messages) != len(base.messages) {
-		p.broke(PromiseTranscript, v.trial, "%d messages, undisturbed %d", len(got.messages), len(base.messages))
+// judgeTranscript compares messages but for ids, times and results nobody knows.
+func (p *chaos) judgeTranscript(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
+	if !p.holds(len(got.messages) == len(base.messages), PromiseTranscript, v.trial,
+		"%d messages, undisturbed %d", len(got.messages), len(base.messages)) {
 		return
 	}
+	summaries := 0
 	for i, entry := range got.messages {
-		if entry.Index != i {
-			p.broke(PromiseTranscript, v.trial, "message %d has index %d", i, entry.Index)
+		mine, theirs := entry.Message, base.messages[i].Message
+		if !p.holds(entry.Index == i, PromiseTranscript, v.trial, "message %d has index %d", i, entry.Index) ||
+			!p.holds(same(mine, theirs, unknown[domain.TagOf(mine).ToolExecutionID]), PromiseTranscript, v.trial,
+				"message %d is not the undisturbed one: %s; %s", i, excerpt(mine), excerpt(theirs)) {
 			return
 		}
-		if !same(entry.Message, base.messages[i].Message, unknown[domain.TagOf(entry.Message).ToolExecutionID]) {
-			p.broke(PromiseTranscript, v.trial, "message %d is not the undisturbed one: %s; %s", i, excerpt(entry.Message), excerpt(base.messages[i].Message))
-			return
-		}
-	}
-	v.equal = true
-	for _, entry := range got.messages {
 		if entry.Section == domain.SectionSummary {
-			v.summaries++
+			summaries++
 		}
 	}
+	v.equal, v.summaries = true, summaries
 }
 
-// judgeHooks holds the effects of hooks that are activities against the
-// undisturbed ones: each is made, and again only by a kill that met it.
-func (p *chaos) judgeHooks(v *verdict, got played, base *baseline) {
+// judgeHooks: each effect of a hook is made, and again only by a kill that met it.
+func (p *chaos) judgeHooks(v *verdict, got played, base played) {
 	for key, n := range got.hooks {
 		may := base.hooks[key]
 		for _, k := range v.trial.kills {
@@ -165,15 +140,11 @@ func (p *chaos) judgeHooks(v *verdict, got played, base *baseline) {
 				may++
 			}
 		}
-		if n > may {
-			p.broke(PromiseEffects, v.trial, "hook %s took effect %d times; undisturbed and with the kills that met it, it may %d times", key, n, may)
-		}
+		p.holds(n <= may, PromiseEffects, v.trial, "hook %s took effect %d times; undisturbed and with the kills that met it, it may %d times", key, n, may)
 		v.hooksAgain += n - base.hooks[key]
 	}
 	for key, n := range base.hooks {
-		if got.hooks[key] < n {
-			p.broke(PromiseEffects, v.trial, "hook %s took effect %d times, undisturbed %d", key, got.hooks[key], n)
-		}
+		p.holds(got.hooks[key] >= n, PromiseEffects, v.trial, "hook %s took effect %d times, undisturbed %d", key, got.hooks[key], n)
 	}
 }
 
@@ -206,8 +177,7 @@ func executionsOf(got played) []domain.ToolExecution {
 	return all
 }
 
-// same compares two messages, ids and times aside. Of a result that nobody
-// knows only the call counts.
+// same compares two messages. Of a result that nobody knows only the call counts.
 func same(a, b domain.Message, unknown bool) bool {
 	if a.Role != b.Role || a.Name != b.Name || !slices.Equal(a.ToolCalls, b.ToolCalls) ||
 		!slices.EqualFunc(a.Parts, b.Parts, func(x, y domain.Part) bool { return x.Type == y.Type && x.Text == y.Text }) {
@@ -230,8 +200,8 @@ func excerpt(m domain.Message) string {
 	return string(m.Role) + " " + domain.Shorten(strings.Join(strings.Fields(text), " "), 120)
 }
 
-// inFlight reads from the histories of an agent's runs which calls that may not
-// be repeated a worker had when it was lost, and which process that was.
+// inFlight reads from histories which calls that may not be repeated were lost with
+// a worker, and which process that was.
 func inFlight(ctx context.Context, agents *client.Client, got played) (map[domain.ToolExecutionID]int, error) {
 	found := make(map[domain.ToolExecutionID]int)
 	for _, runID := range got.runs {
@@ -248,4 +218,122 @@ func inFlight(ctx context.Context, agents *client.Client, got played) (map[domai
 		}
 	}
 	return found, nil
+}
+
+// judgeEvents compares the events by type, step and reason, and counts them.
+func (p *chaos) judgeEvents(v *verdict, got played, base played, unknown map[domain.ToolExecutionID]bool) {
+	v.told = true
+	for i := range base.events {
+		wrong := wrongCount(got.events[i])
+		if wrong == "" {
+			mine := story{calls: positions(got.steps[i]), unknown: make(map[place]bool)}
+			for id := range unknown {
+				if at, here := mine.calls[id]; here {
+					mine.unknown[at] = true
+				}
+			}
+			theirs := story{calls: positions(base.steps[i]), unknown: mine.unknown}
+			wrong = firstDifference(mine.of(got.events[i]), theirs.of(base.events[i]))
+		}
+		if wrong != "" {
+			v.told = false
+			p.broke(PromiseEvents, v.trial, "execution %d: %s", i+1, wrong)
+		}
+	}
+}
+
+// wrongCount says where the numbers of events do not follow one another from 1.
+func wrongCount(events []domain.Event) string {
+	for i, event := range events {
+		if n := event.Head().Sequence; n != int64(i+1) {
+			return fmt.Sprintf("event %d has number %d", i+1, n)
+		}
+	}
+	return ""
+}
+
+// A place is where a tool call stands in its execution.
+type place struct{ step, position int }
+
+func positions(steps []domain.StepExecution) map[domain.ToolExecutionID]place {
+	calls := make(map[domain.ToolExecutionID]place)
+	for _, step := range steps {
+		for position, call := range step.Step.ToolExecutions {
+			calls[call.ID] = place{step.Step.Number, position}
+		}
+	}
+	return calls
+}
+
+// A story is an execution's events in words, ids, times and usage aside.
+type story struct {
+	calls   map[domain.ToolExecutionID]place
+	unknown map[place]bool // the places of calls of which it does not tell how they ended
+}
+
+// of tells of the events in their order, and then of calls as they ended in
+// call order: which of several ends first is nobody's promise.
+func (s story) of(events []domain.Event) []string {
+	var lines, ends []string
+	for _, event := range events {
+		switch e := event.(type) {
+		case domain.ToolCallStarted:
+			lines = append(lines, told(e)+fmt.Sprint(s.calls[e.ToolExecutionID]))
+		case domain.ToolCallBlocked:
+			lines = append(lines, told(e)+fmt.Sprint(s.calls[e.ToolExecutionID]))
+		case domain.ToolCallCompleted:
+			at := s.calls[e.ToolExecutionID]
+			if s.unknown[at] {
+				e.Kind, e.Code = "", ""
+			}
+			ends = append(ends, fmt.Sprintf("%05d/%03d %s", at.step, at.position, told(e)))
+		case domain.AgentStepCompleted:
+			for at := range s.unknown {
+				if at.step == e.Step { // it makes it another type of step
+					e.StepType, e.Errors = "", 0
+				}
+			}
+			lines = append(lines, told(e))
+		default:
+			lines = append(lines, told(e))
+		}
+	}
+	slices.Sort(ends)
+	return append(lines, ends...)
+}
+
+func firstDifference(mine, theirs []string) string {
+	for i := range max(len(mine), len(theirs)) {
+		switch {
+		case i >= len(mine):
+			return fmt.Sprintf("the events end where undisturbed there is %q", theirs[i])
+		case i >= len(theirs):
+			return fmt.Sprintf("there is %q more than undisturbed", mine[i])
+		case mine[i] != theirs[i]:
+			return fmt.Sprintf("there is %q where undisturbed there is %q", mine[i], theirs[i])
+		}
+	}
+	return ""
+}
+
+// told is an event without what differs from run to run.
+func told(event domain.Event) string {
+	fields := make(map[string]any)
+	text, err := json.Marshal(domain.RecordedEvent{Event: event})
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	for _, key := range []string{
+		"sequence", "time", "agent_id", "parent_agent_id", "execution_id", "step_id", "tool_execution_id", "child_agent_id",
+		"attempts", "usage", "cost_nano_usd", "duration_ms",
+	} {
+		delete(fields, key)
+	}
+	if fields["origin"] != nil {
+		fields["origin"] = "another"
+	}
+	return fmt.Sprint(fields)
 }

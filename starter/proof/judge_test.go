@@ -197,7 +197,7 @@ func TestJudge(t *testing.T) {
 				require.NoError(t, enter(p.ledger, effect{Tool: payTool, Call: call(position), WorkflowID: trial.workflowID}))
 				require.NoError(t, enter(p.ledger, effect{Tool: payTool, Call: call(position), WorkflowID: "another"}))
 			}
-			v, err := p.hold(trial, got, &baseline{played: base}, test.inFlight)
+			v, err := p.hold(trial, got, base, test.inFlight)
 			require.NoError(t, err)
 			var broken []Promise
 			for _, b := range p.broken {
@@ -237,7 +237,7 @@ func TestStatusIsHeldAgainstWhatWasSeen(t *testing.T) {
 			t.Parallel()
 			agent, base := sample()
 			p := &chaos{config: ChaosConfig{Progress: func(string) {}}}
-			w := statusWatch{run: p, trial: newTrial(agent, "sample"), base: &baseline{played: base}, newest: test.earlier}
+			w := statusWatch{run: p, trial: newTrial(agent, "sample"), base: base, newest: test.earlier}
 			w.check(test.view, test.before, test.after)
 			require.Equal(t, test.broken, len(p.broken) > 0, p.broken)
 		})

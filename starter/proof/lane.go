@@ -1,10 +1,8 @@
 package proof
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -18,33 +16,28 @@ import (
 	"everstep/starter/process"
 )
 
-// A lane is a task queue, the one worker process that serves it, and the agents
-// that run on it at the time: one where workers are killed, any number where
-// they are not.
+// A lane is a task queue, its one worker process, and the agents that run on it:
+// one where workers are killed, any number where they are not.
 type lane struct {
 	run      *chaos
 	name     string
 	queue    string
 	agents   *client.Client
-	command  []string
+	plan     string
 	log      *os.File
 	listener net.Listener
-	// broken delivers why the lane can do no more.
-	broken chan error
+	fail     func(error) // told why the lane can do no more
 
 	mu     sync.Mutex
-	worker *workerProcess
+	worker *process.Process
 	// trials are the runs under way, by workflow id: one where the lane kills.
 	trials map[string]*trial
 	// aim is the kill to come; nil: the lane kills nothing.
 	aim *aim
-	// pausing is a kill that waits for the agent to be paused.
-	pausing *pausing
 }
 
-// openLane starts a lane's first worker.
-func (p *chaos) openLane(name string) (*lane, error) {
-	l := &lane{run: p, name: name, queue: p.prefix + "-" + name, broken: make(chan error, 1), trials: make(map[string]*trial)}
+func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
+	l := &lane{run: p, name: name, queue: p.prefix + "-" + name, fail: fail, trials: make(map[string]*trial)}
 	var err error
 	if l.agents, err = local.Client(p.temporal, p.config.Address, client.Config{Namespace: p.config.Namespace, TaskQueue: l.queue}); err != nil {
 		return nil, err
@@ -67,30 +60,35 @@ func (p *chaos) openLane(name string) (*lane, error) {
 	return l, l.start()
 }
 
-// prepare writes the worker's plan.
 func (l *lane) prepare(socket string) error {
 	p := l.run
 	plan, err := json.Marshal(plan{
-		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.dir,
-		Storage: filepath.Join(p.dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
+		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.config.Dir,
+		Storage: filepath.Join(p.config.Dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
 	})
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(p.dir, l.name+".json")
-	if err := os.WriteFile(file, plan, 0o600); err != nil {
+	l.plan = filepath.Join(p.config.Dir, l.name+".json")
+	if err := os.WriteFile(l.plan, plan, 0o600); err != nil {
 		return err
 	}
-	l.command = append(append([]string{}, p.config.Worker...), file)
-	l.log, err = os.OpenFile(filepath.Join(p.dir, l.name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	l.log, err = os.OpenFile(filepath.Join(p.config.Dir, l.name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	return err
 }
 
-// start starts a worker. The lock is the caller's.
+// start starts a worker that dies with this process. That it runs says nothing of
+// whether it serves. The lock is the caller's.
 func (l *lane) start() error {
-	worker, err := startWorker(l.command, l.log)
+	self, err := os.Executable()
 	if err != nil {
-		return err
+		return fmt.Errorf("find this program to run workers: %w", err)
+	}
+	cmd := exec.Command(self, ChaosWorker, l.plan)
+	cmd.Stdout, cmd.Stderr = l.log, l.log
+	worker, err := process.Start(cmd)
+	if err != nil {
+		return fmt.Errorf("start a worker: %w", err)
 	}
 	l.worker = worker
 	go func() {
@@ -104,44 +102,13 @@ func (l *lane) start() error {
 	return nil
 }
 
-// A workerProcess is a worker in a process of its own.
-type workerProcess struct {
-	*process.Process
-	life io.Closer // the worker ends when this is closed
-}
-
-// startWorker starts a worker that dies with this process. That it runs says
-// nothing of whether it serves.
-func startWorker(command []string, log *os.File) (*workerProcess, error) {
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stdout, cmd.Stderr = log, log
-	life, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start a worker: %w", err)
-	}
-	started, err := process.Start(cmd)
-	if err != nil {
-		return nil, fmt.Errorf("start a worker: %w", err)
-	}
-	return &workerProcess{started, life}, nil
-}
-
-func (l *lane) fail(err error) {
-	select {
-	case l.broken <- err:
-	default: // one reason is enough
-	}
-}
-
-// begin gives the lane an agent.
 func (l *lane) begin(t *trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trials[t.workflowID] = t
 }
 
-// end takes the agent away. An aim that it did not reach stays for the next
-// one, within reason.
+// end takes the agent away. An aim that it did not reach stays, within reason.
 func (l *lane) end(t *trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,26 +116,22 @@ func (l *lane) end(t *trial) {
 	if l.aim == nil {
 		return
 	}
-	if l.aim.missed++; l.aim.missed >= l.run.patience {
+	if l.aim.missed++; l.aim.missed >= max(10, 2*len(l.run.config.Agents)) {
 		l.run.pool.unreachable(l.aim.boundary)
 		l.aim = nil
 	}
 }
 
-// take has the lane aim at its next kill. It reports false where there is none.
-func (l *lane) take() bool {
+// take has the lane aim at its next kill. It is empty where there is none.
+func (l *lane) take() contract.Boundary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.aim == nil {
 		l.aim = l.run.pool.next(func(contract.Boundary) bool { return true })
 	}
-	return l.aim != nil
-}
-
-// wants is the boundary of the kill to come.
-func (l *lane) wants() contract.Boundary {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if l.aim == nil {
+		return ""
+	}
 	return l.aim.boundary
 }
 
@@ -195,7 +158,10 @@ func (l *lane) decide(h hit) (answer, bool) {
 		case l.aim.skip > 0:
 			l.aim.skip--
 		case l.aim.boundary == contract.Paused:
-			l.pausing.ask(h)
+			select {
+			case t.toPause <- h:
+			default: // it is under way
+			}
 		default:
 			l.kill(t, h, now)
 			return answer{}, false
@@ -229,14 +195,17 @@ func (l *lane) kill(t *trial, h hit, now time.Time) {
 	if err := l.start(); err != nil {
 		l.fail(err)
 	}
+	at := "between steps"
+	switch {
+	case h.Step > 0:
+		at = fmt.Sprintf("at step %d", h.Step)
+	case aim.boundary == contract.Continuing:
+		at = "while it continued as new"
+	}
 	done, total := l.run.pool.made()
-	l.run.tell(killed{
-		done: done, total: total, boundary: aim.boundary, pid: worker.PID(), agent: t.agent.Name,
-		execution: len(t.executions), step: h.Step,
-	})
+	l.run.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", done, total, aim.boundary, worker.PID(), t.agent.Name, at))
 }
 
-// seen is how far the agent was seen to be.
 func (l *lane) seen(t *trial) standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -254,24 +223,5 @@ func (l *lane) close() {
 	}
 	if l.log != nil {
 		_ = l.log.Close()
-	}
-}
-
-// A pausing waits to pause an agent, to kill its worker when nothing is under
-// way any more, and to have it resumed by the next one.
-type pausing struct {
-	lane  *lane
-	trial *trial
-	// asked delivers the hit at which the agent is to be paused.
-	asked  chan hit
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-}
-
-// ask has the agent paused, unless that is under way.
-func (p *pausing) ask(h hit) {
-	select {
-	case p.asked <- h:
-	default:
 	}
 }

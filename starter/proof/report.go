@@ -14,39 +14,19 @@ import (
 // A Promise is what must hold whenever a worker dies.
 type Promise string
 
+// What is promised.
 const (
-	// PromiseGoesOn: the agent goes on with another worker.
-	PromiseGoesOn Promise = "goes_on"
-	// PromiseSteps: no step is lost.
-	PromiseSteps Promise = "steps"
-	// PromiseEffects: no effect that may not be repeated is, and none is missing.
-	// A hook's is made again at most once for each kill that met it.
-	PromiseEffects Promise = "effects"
-	// PromiseUnknown: the outcomes that are unknown are those of calls that may
-	// not be repeated and were in flight at a kill, no more and no fewer.
-	PromiseUnknown Promise = "outcome_unknown"
-	// PromiseTranscript: the transcript is the undisturbed one.
-	PromiseTranscript Promise = "transcript"
-	// PromiseEvents: the events are the undisturbed ones, by type, step and
-	// reason, counted from 1 without a gap.
-	PromiseEvents Promise = "events"
-	// PromiseOutcome: status, reason and answer are the undisturbed ones.
-	PromiseOutcome Promise = "outcome"
-	// PromiseRequests: a kill costs at most one model request.
-	PromiseRequests Promise = "requests"
-	// PromiseStatus: status and step count are right throughout.
-	PromiseStatus Promise = "status"
-	// PromiseAccount: history alone tells of the steps what the execution has kept.
-	PromiseAccount Promise = "account"
+	PromiseGoesOn     Promise = "goes_on"         // the agent goes on with another worker
+	PromiseSteps      Promise = "steps"           // no step is lost
+	PromiseEffects    Promise = "effects"         // none is missing, none made again that may not be, of hooks but by a kill
+	PromiseUnknown    Promise = "outcome_unknown" // those of calls in flight at a kill that may not be repeated, and no others
+	PromiseTranscript Promise = "transcript"      // it is the undisturbed one
+	PromiseEvents     Promise = "events"          // they are the undisturbed ones, counted from 1 without a gap
+	PromiseOutcome    Promise = "outcome"         // status, reason and answer are the undisturbed ones
+	PromiseRequests   Promise = "requests"        // a kill costs at most one model request
+	PromiseStatus     Promise = "status"          // status and step count are right throughout
+	PromiseAccount    Promise = "account"         // history alone tells of the steps what the execution has kept
 )
-
-// Promises lists every promise.
-func Promises() []Promise {
-	return []Promise{
-		PromiseGoesOn, PromiseSteps, PromiseEffects, PromiseUnknown, PromiseTranscript, PromiseEvents,
-		PromiseOutcome, PromiseRequests, PromiseStatus, PromiseAccount,
-	}
-}
 
 // A Broken promise.
 type Broken struct {
@@ -63,20 +43,15 @@ func (b Broken) String() string {
 
 // A ChaosReport is what the kills did.
 type ChaosReport struct {
-	Seed  uint64 `json:"seed"`
-	Lanes int    `json:"lanes"`
-	// Agents counts the runs of agents under kills, Steps their steps.
-	Agents int `json:"agents"`
-	Steps  int `json:"steps"`
-	// Kinds are the agents, with what is on in each.
-	Kinds []Kind `json:"kinds"`
-	// Summaries counts those that conversations were made shorter by.
-	Summaries int `json:"summaries"`
-	// Seconds is how long it all took.
-	Seconds float64 `json:"seconds"`
-	// Rows are by boundary, in the order of a step; Total is all of them.
-	Rows  []Row `json:"boundaries"`
-	Total Row   `json:"total"`
+	Seed      uint64  `json:"seed"`
+	Lanes     int     `json:"lanes"`
+	Agents    int     `json:"agents"` // counts runs under kills, Steps their steps
+	Steps     int     `json:"steps"`
+	Kinds     []Kind  `json:"kinds"`      // the agents, with what is on in each
+	Summaries int     `json:"summaries"`  // counts those that conversations were made shorter by
+	Seconds   float64 `json:"seconds"`    // how long it all took
+	Rows      []Row   `json:"boundaries"` // by boundary, in the order of a step; Total is all of them
+	Total     Row     `json:"total"`
 	// Unreached counts the kills that were not made, by boundary, since no agent
 	// got there.
 	Unreached map[contract.Boundary]int `json:"unreached,omitempty"`
@@ -89,23 +64,16 @@ type ChaosReport struct {
 type Row struct {
 	Boundary contract.Boundary `json:"boundary,omitzero"`
 	Kills    int               `json:"kills"`
-	// StepsLost and EffectsDoubled are of the agents that were killed there.
+	// StepsLost, EffectsDoubled and HooksAgain are of the agents that were killed there.
 	StepsLost      int `json:"steps_lost"`
 	EffectsDoubled int `json:"effects_doubled"`
-	// OutcomeUnknown counts the calls that were in flight at these kills.
-	OutcomeUnknown int `json:"outcome_unknown"`
-	// TranscriptsEqual counts the kills after which the agent ended with the
-	// undisturbed transcript.
+	OutcomeUnknown int `json:"outcome_unknown"` // counts the calls that were in flight at these kills
+	// After these kills transcript and events were the undisturbed ones.
 	TranscriptsEqual int `json:"transcripts_equal"`
-	// EventsEqual counts those after which the events were the undisturbed ones.
-	EventsEqual int `json:"events_equal"`
-	// HooksAgain counts the effects of hooks that were made again, of the agents
-	// that were killed there.
-	HooksAgain int `json:"hooks_again"`
-	// ExtraRequests counts the model requests that were made again.
-	ExtraRequests int `json:"extra_requests"`
-	// P50 and P99 are of the seconds from the kill to the agent's next request,
-	// effect or check.
+	EventsEqual      int `json:"events_equal"`
+	HooksAgain       int `json:"hooks_again"`
+	ExtraRequests    int `json:"extra_requests"` // counts the model requests that were made again
+	// P50 and P99 are seconds to the agent's next request, effect or check.
 	P50 float64 `json:"p50_seconds"`
 	P99 float64 `json:"p99_seconds"`
 
@@ -129,8 +97,7 @@ func (p *chaos) report(took time.Duration) ChaosReport {
 	defer p.mu.Unlock()
 	r := ChaosReport{
 		Seed: p.config.Seed, Lanes: p.config.Lanes, Agents: len(p.trials), Seconds: round(took),
-		Broken: append([]Broken{}, p.broken...),
-		Status: StatusReport{Answers: p.polls.count, Sources: p.polls.sources, SlowestSeconds: round(p.polls.slowest)},
+		Broken: append([]Broken{}, p.broken...), Status: p.status,
 	}
 	p.pool.mu.Lock()
 	if len(p.pool.lost) > 0 {
@@ -140,10 +107,10 @@ func (p *chaos) report(took time.Duration) ChaosReport {
 	for _, b := range p.config.Boundaries {
 		r.Rows = append(r.Rows, p.row(b))
 	}
+	r.Total = p.row("")
+	runs := make(map[string]int)
 	for _, v := range p.trials {
-		r.Total.StepsLost += v.lost
-		r.Total.EffectsDoubled += v.doubled
-		r.Total.HooksAgain += v.hooksAgain
+		runs[v.trial.agent.Name]++
 		r.Summaries += v.summaries
 		for key, seen := range v.trial.steps {
 			if seen.requests > 0 && !key.summary {
@@ -152,37 +119,18 @@ func (p *chaos) report(took time.Duration) ChaosReport {
 		}
 	}
 	for _, a := range p.config.Agents {
-		r.Kinds = append(r.Kinds, Kind{Name: a.Name, Runs: p.runs(a), On: a.on()})
+		r.Kinds = append(r.Kinds, Kind{Name: a.Name, Runs: runs[a.Name], On: a.on()})
 	}
-	for _, row := range r.Rows {
-		r.Total.Kills += row.Kills
-		r.Total.OutcomeUnknown += row.OutcomeUnknown
-		r.Total.TranscriptsEqual += row.TranscriptsEqual
-		r.Total.EventsEqual += row.EventsEqual
-		r.Total.ExtraRequests += row.ExtraRequests
-		r.Total.times = append(r.Total.times, row.times...)
-	}
-	r.Total = r.Total.timed()
 	return r
 }
 
-// runs counts the runs of an agent under kills.
-func (p *chaos) runs(a Agent) int {
-	n := 0
-	for _, v := range p.trials {
-		if v.trial.agent.Name == a.Name {
-			n++
-		}
-	}
-	return n
-}
-
+// row is what the kills at a boundary did; empty: all kills, over all agents.
 func (p *chaos) row(b contract.Boundary) Row {
 	row := Row{Boundary: b}
 	for _, v := range p.trials {
-		hit := false
+		hit := b == ""
 		for _, k := range v.trial.kills {
-			if k.boundary != b {
+			if b != "" && k.boundary != b {
 				continue
 			}
 			hit = true
@@ -205,13 +153,8 @@ func (p *chaos) row(b contract.Boundary) Row {
 			row.HooksAgain += v.hooksAgain
 		}
 	}
-	return row.timed()
-}
-
-// timed fills in the percentiles.
-func (r Row) timed() Row {
-	r.P50, r.P99 = round(percentile(r.times, 50)), round(percentile(r.times, 99))
-	return r
+	row.P50, row.P99 = round(percentile(row.times, 50)), round(percentile(row.times, 99))
+	return row
 }
 
 // percentile is the smallest time that so many of a hundred do not exceed.
@@ -227,15 +170,24 @@ func round(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds()
 
 // Table is the report as people read it.
 func (r ChaosReport) Table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	write := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") } // a builder takes all
-	write("boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "events equal", "hooks again", "extra requests", "go on p50", "p99")
+	rows := [][]string{{
+		"boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "events equal",
+		"hooks again", "extra requests", "go on p50", "p99", "",
+	}}
 	for _, row := range r.Rows {
-		write(row.cells(string(row.Boundary))...)
+		rows = append(rows, row.cells(string(row.Boundary)))
 	}
-	write(r.Total.cells("all")...)
-	_ = w.Flush() // a builder takes all
+	return table(append(rows, r.Total.cells("all")), tabwriter.AlignRight)
+}
+
+// table aligns the cells of rows.
+func table(rows [][]string, flags uint) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', flags)
+	for _, cells := range rows {
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // a builder takes all
+	}
+	_ = w.Flush()
 	return b.String()
 }
 
@@ -244,7 +196,7 @@ func (r Row) cells(name string) []string {
 		name, strconv.Itoa(r.Kills), strconv.Itoa(r.StepsLost), strconv.Itoa(r.EffectsDoubled), strconv.Itoa(r.OutcomeUnknown),
 		fmt.Sprintf("%d of %d", r.TranscriptsEqual, r.Kills), fmt.Sprintf("%d of %d", r.EventsEqual, r.Kills),
 		strconv.Itoa(r.HooksAgain), strconv.Itoa(r.ExtraRequests),
-		r.time(r.P50), r.time(r.P99),
+		r.time(r.P50), r.time(r.P99), "",
 	}
 }
 
@@ -255,6 +207,14 @@ func (r Row) time(seconds float64) string {
 	return fmt.Sprintf("%.2f s", seconds)
 }
 
+// holds notes that a promise was broken unless it was kept, and reports which.
+func (p *chaos) holds(kept bool, promise Promise, t *trial, format string, args ...any) bool {
+	if !kept {
+		p.broke(promise, t, format, args...)
+	}
+	return kept
+}
+
 // broke notes that a promise was broken.
 func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
 	b := Broken{Promise: promise, Agent: t.agent.Name, ID: t.id, Detail: fmt.Sprintf(format, args...)}
@@ -262,24 +222,4 @@ func (p *chaos) broke(promise Promise, t *trial, format string, args ...any) {
 	p.broken = append(p.broken, b)
 	p.mu.Unlock()
 	p.config.Progress("BROKEN " + b.String())
-}
-
-// A killed is a kill as it is told.
-type killed struct {
-	done, total     int
-	boundary        contract.Boundary
-	pid             int
-	agent           string
-	execution, step int
-}
-
-func (p *chaos) tell(k killed) {
-	at := "between steps"
-	switch {
-	case k.step > 0:
-		at = fmt.Sprintf("at step %d", k.step)
-	case k.boundary == contract.Continuing:
-		at = "while it continued as new"
-	}
-	p.config.Progress(fmt.Sprintf("kill %d of %d: %s, worker process %d, %s %s", k.done, k.total, k.boundary, k.pid, k.agent, at))
 }

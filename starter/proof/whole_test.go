@@ -48,7 +48,7 @@ func TestWholeAgents(t *testing.T) {
 	require.Equal(t, 3*2, overridden, "a stop by a hook and one by a guard, three times")
 
 	met := make(map[string]bool)
-	for _, b := range []*baseline{notes, payments} {
+	for _, b := range []played{notes, payments} {
 		for key, n := range b.hooks {
 			require.Equal(t, 1, n, key)
 			met[strings.Split(key, "/")[2]] = true
@@ -57,7 +57,7 @@ func TestWholeAgents(t *testing.T) {
 	require.Len(t, met, len(domain.Triggers()), "an activity at every trigger: %v", met)
 }
 
-func endings(b *baseline) []string {
+func endings(b played) []string {
 	var all []string
 	for _, r := range b.results {
 		all = append(all, string(r.Outcome.Status)+" "+string(r.Outcome.StopReason))
@@ -66,7 +66,7 @@ func endings(b *baseline) []string {
 }
 
 // spoken is all that was said, results included.
-func spoken(b *baseline) string {
+func spoken(b played) string {
 	var all strings.Builder
 	for _, e := range b.messages {
 		all.WriteString(e.Message.Text() + "\n")
@@ -77,7 +77,7 @@ func spoken(b *baseline) string {
 	return all.String()
 }
 
-func count(b *baseline, is func(domain.Entry) bool) (n int) {
+func count(b played, is func(domain.Entry) bool) (n int) {
 	for _, e := range b.messages {
 		if is(e) {
 			n++
@@ -88,7 +88,7 @@ func count(b *baseline, is func(domain.Entry) bool) (n int) {
 
 // requireShort fails unless the results with a word were shortened, and there
 // are some.
-func requireShort(t *testing.T, b *baseline, word string) {
+func requireShort(t *testing.T, b played, word string) {
 	t.Helper()
 	require.Positive(t, count(b, func(e domain.Entry) bool {
 		r := e.Message.ToolResult

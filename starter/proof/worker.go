@@ -1,10 +1,13 @@
 package proof
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/process"
 	"everstep/worker/host"
 )
@@ -40,12 +44,12 @@ func ChaosWork(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s is started by chaos, not by hand", ChaosWorker)
 	}
-	data, err := os.ReadFile(args[0])
-	if err != nil {
-		return fmt.Errorf("read the plan: %w", err)
-	}
 	var p plan
-	if err := json.Unmarshal(data, &p); err != nil {
+	data, err := os.ReadFile(args[0])
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -57,11 +61,8 @@ func ChaosWork(ctx context.Context, args []string) error {
 	return host.Run(ctx, host.Config{
 		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace},
 		TaskQueue:  p.TaskQueue, Dir: p.Dir, Storage: p.Storage,
-		Tools:       p.tools(),
-		Hooks:       p.hooks(),
-		Log:         host.Log{Level: host.LevelWarn},
-		StopTimeout: time.Second,
-		At:          p.at,
+		Tools: p.tools(), Hooks: p.hooks(), At: p.at,
+		Log: host.Log{Level: host.LevelWarn}, StopTimeout: time.Second,
 	})
 }
 
@@ -101,4 +102,153 @@ func (p plan) effect(ctx context.Context, t Tool, arguments json.RawMessage) (to
 		return tool.Result{Content: a.Result}, nil
 	}
 	return tool.Result{Content: t.Name + " done: " + asked.Text + strings.Repeat(", and so on", min(asked.Pages, 100))}, nil
+}
+
+// A hit says that a worker has reached a boundary, or asks what a tool is to
+// return.
+type hit struct {
+	PID         int                `json:"pid"`
+	Boundary    contract.Boundary  `json:"boundary,omitzero"`
+	WorkflowID  string             `json:"workflow_id"`
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+	Step        int                `json:"step,omitzero"`
+	AgentID     domain.AgentID     `json:"agent_id,omitzero"` // stands for WorkflowID where that is not known
+	Summary     bool               `json:"summary,omitzero"`  // set for an inference that sums up
+	Hook        string             `json:"hook,omitzero"`     // set for hooks that are activities; see hookKey
+	// Call and Position are set for tool calls.
+	Call     domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	Position int                    `json:"position,omitzero"`
+}
+
+// An answer lets the worker go on. Result is what the tool is to return, where Known.
+type answer struct {
+	Result string `json:"result,omitzero"`
+	Known  bool   `json:"known,omitzero"`
+}
+
+// at tells the controller where the worker is, and returns when it may go on.
+func (p plan) at(ctx context.Context, boundary contract.Boundary) {
+	h := placed(ctx)
+	h.Boundary = boundary
+	p.ask(h)
+}
+
+// placed is a hit of this process, as far as the context tells.
+func placed(ctx context.Context) hit {
+	place := contract.PlaceOf(ctx)
+	h := hit{PID: os.Getpid(), WorkflowID: place.WorkflowID, ExecutionID: place.ExecutionID, Step: place.Step, Summary: place.Summary}
+	if call, ok := tool.ExecutionOf(ctx); ok {
+		h.Call, h.Position = call.ID, call.Position
+	}
+	return h
+}
+
+// ask returns the controller's answer. Where there is none, this process is
+// about to be killed: it waits for that.
+func (p plan) ask(h hit) answer {
+	a, err := question(p.Socket, h)
+	if err == nil {
+		return a
+	}
+	const patience = 10 * time.Second
+	time.Sleep(patience)
+	fmt.Fprintln(os.Stderr, "the controller neither answers nor kills:", err)
+	os.Exit(1)
+	return answer{}
+}
+
+// question puts a question to the controller, on a connection of its own.
+func question(socket string, h hit) (a answer, err error) {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return a, err
+	}
+	defer conn.Close()
+	if err = json.NewEncoder(conn).Encode(h); err == nil {
+		err = json.NewDecoder(conn).Decode(&a)
+	}
+	return a, err
+}
+
+// listen answers questions until the listener is closed. decide reports false
+// where the worker gets no answer, since it is being killed.
+func listen(listener net.Listener, decide func(hit) (answer, bool)) error {
+	for {
+		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listen to workers: %w", err)
+		}
+		go func() {
+			defer conn.Close()
+			var h hit
+			if json.NewDecoder(conn).Decode(&h) != nil {
+				return // it was killed while it spoke
+			}
+			if a, goOn := decide(h); goOn {
+				_ = json.NewEncoder(conn).Encode(a) // it may be gone
+			}
+		}()
+	}
+}
+
+// An effect is one line of the ledger: a tool, or a hook that is an activity,
+// really did its work.
+type effect struct {
+	Tool       string                 `json:"tool,omitzero"`
+	Call       domain.ToolExecutionID `json:"tool_execution_id,omitzero"`
+	Hook       string                 `json:"hook,omitzero"`
+	WorkflowID string                 `json:"workflow"`
+	Step       int                    `json:"step"`
+	Position   int                    `json:"position"`
+	Attempt    int                    `json:"attempt"`
+}
+
+// enter appends an effect. One write of an open file in append mode is whole or
+// not there, whenever the process dies.
+func enter(ledger string, e effect) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	file, err := os.OpenFile(ledger, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err == nil {
+		_, err = file.Write(append(text, '\n'))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return nil
+}
+
+// entries counts the lines of the ledger that an agent's run has left: of tool
+// calls, and of hooks by their keys.
+type entries struct {
+	calls map[domain.ToolExecutionID]int
+	hooks map[string]int
+}
+
+func effects(ledger, workflowID string) (entries, error) {
+	counts := entries{calls: make(map[domain.ToolExecutionID]int), hooks: make(map[string]int)}
+	data, err := os.ReadFile(ledger)
+	if err != nil && !os.IsNotExist(err) {
+		return counts, fmt.Errorf("ledger: %w", err)
+	}
+	for line := range bytes.Lines(data) {
+		var e effect
+		if err := json.Unmarshal(line, &e); err != nil {
+			return counts, fmt.Errorf("ledger: %w", err)
+		}
+		switch {
+		case e.WorkflowID != workflowID:
+		case e.Hook != "":
+			counts.hooks[e.Hook]++
+		default:
+			counts.calls[e.Call]++
+		}
+	}
+	return counts, nil
 }

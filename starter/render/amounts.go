@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +33,6 @@ func Counted(n int64, noun string) string {
 	return grouped(n) + " " + noun + "s"
 }
 
-// grouped is a number with its thousands apart.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	sign := ""
@@ -45,7 +45,6 @@ func grouped(n int64) string {
 	return sign + text
 }
 
-// size is a number of bytes as people read it.
 func size(n int64) string {
 	const unit = 1024
 	if n < unit {
@@ -105,13 +104,12 @@ func costWords(nano *int64) string {
 	return "$" + domain.USD(*nano)
 }
 
-// limitNumber is an amount of a limit for people.
 func limitNumber(a domain.Amount) string {
 	switch a.Unit() {
 	case domain.UnitTime:
 		return moment(a.Time())
 	case domain.UnitMilliseconds:
-		return secondsInWords(a.Seconds())
+		return Duration(time.Duration(a.Seconds() * float64(time.Second)))
 	case domain.UnitNanoUSD:
 		return a.String()
 	default:
@@ -119,23 +117,14 @@ func limitNumber(a domain.Amount) string {
 	return grouped(a.Int())
 }
 
-func secondsInWords(s float64) string {
-	return Duration(time.Duration(s * float64(time.Second)))
-}
-
-// limitWords is a count of a unit for people.
 func limitWords(unit domain.Unit, n *int64) string {
-	if n == nil {
+	switch {
+	case n == nil:
 		return "an unknown amount"
+	case unit == domain.UnitMilliseconds:
+		return millis(*n)
 	}
-	switch unit {
-	case domain.UnitMilliseconds:
-		return Duration(time.Duration(*n) * time.Millisecond)
-	case domain.UnitNanoUSD:
-		return "$" + domain.USD(*n)
-	default:
-	}
-	return grouped(*n)
+	return limitNumber(domain.Count(unit, *n))
 }
 
 func more(n int, noun string) string { return "… and " + Counted(int64(n), "more "+noun) }
@@ -157,4 +146,30 @@ func shortened(text string, n int) string {
 		return short + "…"
 	}
 	return text
+}
+
+// within is a text with what comes before and after it; empty where it is.
+func within(before, text, after string) string {
+	return where(text != "", before+text+after)
+}
+
+// where is a text under a condition, else empty.
+func where(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
+}
+
+// joined are those of the texts that are not empty.
+func joined(separator string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
+}
+
+// some is a number with its noun; empty for none.
+func some(n int64, noun string) string { return where(n > 0, Counted(n, noun)) }
+
+// lasting says for how long something has gone on.
+func lasting(since, now time.Time) string {
+	return where(!since.IsZero() && now.After(since), ", for "+Duration(now.Sub(since)))
 }

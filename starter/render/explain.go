@@ -1,24 +1,18 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"everstep/domain"
 	"everstep/starter/client"
 )
 
-// An explainer writes an explanation for people, each fact under its name.
-type explainer struct {
-	b     strings.Builder
-	theme Theme
-	now   time.Time
-}
-
 // Explanation is an explanation for people.
 func Explanation(t Theme, v client.ExplainView, now time.Time) string {
-	x := &explainer{theme: t, now: now}
-	fmt.Fprintf(&x.b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.Head(OneLine(v.ID)), v.Number, v.Status)
+	x := newSheet(t, now, v.ID, v.Number, v.Status, string(v.Status))
 	x.why(v)
 	x.when(v)
 	if v.Model != nil {
@@ -29,7 +23,7 @@ func Explanation(t Theme, v client.ExplainView, now time.Time) string {
 	}
 	x.fact("steps", totalWords(v))
 	x.steps(v)
-	x.waste(v.Waste)
+	x.fact("waste", wasted(v.Waste)...)
 	x.budget(v)
 	x.history(v)
 	for _, advice := range v.Advice {
@@ -38,24 +32,15 @@ func Explanation(t Theme, v client.ExplainView, now time.Time) string {
 			x.fact("", t.name(OneLine(advice.Command)))
 		}
 	}
-	for i, missing := range v.Missing {
-		name := ""
-		if i == 0 {
-			name = "not told"
-		}
-		x.fact(name, t.Warn(OneLine(missing)))
+	var missing []string
+	for _, text := range v.Missing {
+		missing = append(missing, t.Warn(OneLine(text)))
 	}
-	return x.b.String()
+	x.fact("not told", missing...)
+	return x.String()
 }
 
-// fact writes a line under a name; lines after the first have none.
-func (x *explainer) fact(name, text string) {
-	if text != "" {
-		x.b.WriteString(x.theme.fact(factWidth, name, text))
-	}
-}
-
-func (x *explainer) why(v client.ExplainView) {
+func (x *sheet) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
 		text := OneLine(d.Text)
 		switch {
@@ -64,8 +49,8 @@ func (x *explainer) why(v client.ExplainView) {
 		case d.Paused:
 			text = x.theme.Warn("paused") + " · " + text
 		}
-		if d.Since != nil && x.now.After(*d.Since) {
-			text += ", for " + Duration(x.now.Sub(*d.Since))
+		if d.Since != nil {
+			text += lasting(*d.Since, x.now)
 		}
 		x.fact("doing", text)
 		x.signals(d.Signals)
@@ -76,57 +61,40 @@ func (x *explainer) why(v client.ExplainView) {
 	}
 	x.fact("why", OneLine(v.Ending.Summary))
 	words := "reason " + string(v.Ending.StopReason)
-	if s := v.Ending.Signal; s != nil && s.Source != "" {
-		words += ", signalled by " + OneLine(s.Source)
+	if s := v.Ending.Signal; s != nil {
+		words += within(", signalled by ", OneLine(s.Source), "")
 	}
 	if e := v.Ending.Error; e != nil {
-		words += ", error " + string(e.Kind)
-		if e.Code != "" {
-			words += " (" + string(e.Code) + ")"
-		}
-		if e.Source != "" {
-			words += " in " + OneLine(e.Source)
-		}
+		words += ", error " + string(e.Kind) + within(" (", string(e.Code), ")") + within(" in ", OneLine(e.Source), "")
 	}
 	x.fact("", x.theme.Faint(words))
 	x.signals(v.Ending.Others)
 }
 
 // signals writes the signals that did not end the execution.
-func (x *explainer) signals(signals []client.ExplainSignal) {
+func (x *sheet) signals(signals []client.ExplainSignal) {
 	for i, s := range signals {
 		if i == shownSignals {
 			x.fact("", more(len(signals)-i, "signal"))
 			return
 		}
-		words := string(s.Reason)
-		if s.Source != "" {
-			words += " by " + OneLine(s.Source)
-		}
-		if s.Message != "" {
-			words += ": " + OneLine(s.Message)
-		}
+		words := string(s.Reason) + within(" by ", OneLine(s.Source), "") + within(": ", OneLine(s.Message), "")
 		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
 	}
 }
 
 func fateWords(fate client.SignalFate) string {
-	switch fate {
-	case client.SignalCounted:
-		return "it counted"
-	case client.SignalOutranked:
-		return "did not count: another one ranks higher, or came first"
-	case client.SignalOverridden:
-		return "overridden by a request to continue"
-	case client.SignalLate:
-		return "came too late to count"
-	case client.SignalPending:
-		return "will end it"
+	words := map[client.SignalFate]string{
+		client.SignalCounted:    "it counted",
+		client.SignalOutranked:  "did not count: another one ranks higher, or came first",
+		client.SignalOverridden: "overridden by a request to continue",
+		client.SignalLate:       "came too late to count",
+		client.SignalPending:    "will end it",
 	}
-	return string(fate)
+	return cmp.Or(words[fate], string(fate))
 }
 
-func (x *explainer) when(v client.ExplainView) {
+func (x *sheet) when(v client.ExplainView) {
 	if v.StartedAt == nil {
 		return
 	}
@@ -140,36 +108,30 @@ func (x *explainer) when(v client.ExplainView) {
 	x.fact("began", text)
 }
 
-func (x *explainer) waste(w client.ExplainWaste) {
-	name := "waste"
-	add := func(text string) {
-		x.fact(name, text)
-		name = ""
-	}
+func wasted(w client.ExplainWaste) []string {
+	var lines []string
 	if w.FailedAttempts > 0 {
 		text := Counted(int64(w.FailedAttempts), "failed attempt") + ": " + tokens(w.Usage.TotalTokens, w.Usage.Estimated)
 		if w.Share != nil {
 			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
 		}
-		if money := costWords(w.CostNanoUSD); money != "" {
-			text += ", " + money
-		}
-		add(text)
+		lines = append(lines, text+within(", ", costWords(w.CostNanoUSD), ""))
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {
-			add(more(len(w.Repeated)-i, "repeated call"))
+			lines = append(lines, more(len(w.Repeated)-i, "repeated call"))
 			break
 		}
-		add(fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", OneLine(r.Tool),
+		lines = append(lines, fmt.Sprintf("%s %s: %d times with the same result, about %s again · %s", OneLine(r.Tool),
 			shortened(OneLine(r.Arguments), maxWords), r.Times, Counted(r.ResultTokens, "token"), inSteps(r.Steps)))
 	}
 	if len(w.ErrorSteps) > 0 {
-		add("errors " + inSteps(w.ErrorSteps))
+		lines = append(lines, "errors "+inSteps(w.ErrorSteps))
 	}
-	if name != "" {
-		add("none")
+	if len(lines) == 0 {
+		return []string{"none"}
 	}
+	return lines
 }
 
 // inSteps names steps, the first of many.
@@ -200,8 +162,7 @@ const (
 	keptEnds   = 20
 )
 
-// budget writes a line a limit.
-func (x *explainer) budget(v client.ExplainView) {
+func (x *sheet) budget(v client.ExplainView) {
 	switch {
 	case v.Budget == nil:
 		x.fact("budget", "unknown")
@@ -210,18 +171,18 @@ func (x *explainer) budget(v client.ExplainView) {
 		x.fact("budget", "no limit is set")
 		return
 	}
-	name := "budget"
+	var lines []string
 	for _, l := range v.Budget {
 		text := x.limit(l)
 		if l.Reached {
 			text = x.theme.Warn(text + " · reached")
 		}
-		x.fact(name, text)
-		name = ""
+		lines = append(lines, text)
 	}
+	x.fact("budget", lines...)
 }
 
-func (x *explainer) limit(l client.ExplainLimit) string {
+func (x *sheet) limit(l client.ExplainLimit) string {
 	if l.Deadline != nil {
 		text := "deadline: " + moment(*l.Deadline)
 		if left := l.Deadline.Sub(x.now); left > 0 {
@@ -229,8 +190,7 @@ func (x *explainer) limit(l client.ExplainLimit) string {
 		}
 		return text + ", passed"
 	}
-	text := fmt.Sprintf("%s %s: ", l.Limit, limitWords(l.Unit, l.Total))
-	text += limitWords(l.Unit, l.Used) + " used"
+	text := fmt.Sprintf("%s %s: %s used", l.Limit, limitWords(l.Unit, l.Total), limitWords(l.Unit, l.Used))
 	if l.Prior != nil && *l.Prior > 0 {
 		text += ", " + limitWords(l.Unit, l.Prior) + " before it"
 	}
@@ -238,7 +198,7 @@ func (x *explainer) limit(l client.ExplainLimit) string {
 }
 
 // history writes how long the history is, and how full the window.
-func (x *explainer) history(v client.ExplainView) {
+func (x *sheet) history(v client.ExplainView) {
 	h := v.History
 	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
 	if h.Runs > 1 {
@@ -265,4 +225,133 @@ func (x *explainer) history(v client.ExplainView) {
 		}
 		x.fact("context", text)
 	}
+}
+
+// steps writes a line a step under a head, with what happened in it below.
+func (x *sheet) steps(v client.ExplainView) {
+	if len(v.Steps) == 0 {
+		return
+	}
+	t := Table{Head: []string{"", "step", "type", "at", "took", "in", "cached", "out", "reasoning", "cost", "finish"}}
+	for _, s := range v.Steps {
+		t.Rows = append(t.Rows, stepCells(s, v.StartedAt))
+	}
+	widths := t.widths(0)
+	writeRow(&x.Builder, t.Head, widths, x.theme.Faint)
+	for i, s := range v.Steps {
+		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
+			if i == keptEnds {
+				fmt.Fprintf(x, "    %s\n", x.theme.Faint(more(hidden, "step")+"; --json has them all"))
+			}
+			continue
+		}
+		paint := plain
+		switch {
+		case s.InProgress:
+			paint = x.theme.name
+		case s.Type != nil && *s.Type == domain.StepError:
+			paint = x.theme.Warn
+		}
+		writeRow(&x.Builder, t.Rows[i], widths, paint)
+		x.inside(s)
+	}
+}
+
+func stepCells(s client.ExplainStep, began *time.Time) []string {
+	kind := "in progress"
+	if s.Type != nil {
+		kind = string(*s.Type)
+	}
+	if s.Interrupted {
+		kind += ", cut off"
+	}
+	at, took, finish := "", "?", ""
+	if began != nil && s.StartedAt != nil {
+		at = "+" + Duration(s.StartedAt.Sub(*began))
+	}
+	if s.Milliseconds != nil {
+		took = millis(*s.Milliseconds)
+	} else if s.InProgress {
+		took = "…"
+	}
+	if s.FinishReason != nil {
+		finish = string(*s.FinishReason)
+	}
+	in := grouped(s.Usage.InputTokens)
+	if s.Usage.Estimated {
+		in = "~" + in
+	}
+	return []string{
+		"", grouped(int64(s.Number)), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), cmp.Or(costWords(s.CostNanoUSD), "?"), finish,
+	}
+}
+
+func (x *sheet) inside(s client.ExplainStep) {
+	line := func(text string) { fmt.Fprintf(x, "        %s\n", text) }
+	if s.QueuedMilliseconds > 0 {
+		line(x.theme.Faint("waited " + millis(s.QueuedMilliseconds) + " for its turn (rate limit)"))
+	}
+	for _, r := range s.Retries {
+		line(x.theme.Warn(retryWords(r)))
+	}
+	for _, c := range s.Compactions {
+		line(x.theme.Faint(compactionWords(c)))
+	}
+	for i, tool := range s.Tools {
+		folded := i >= shownTools && len(s.Tools) > shownTools+1
+		if folded && i == shownTools {
+			line(more(len(s.Tools)-i, "call"))
+		}
+		if !folded || tool.Error != nil { // what did not go well is told
+			line(x.toolLine(tool))
+		}
+	}
+	for _, e := range s.Errors {
+		line(x.theme.Bad("error " + errorWords(e)))
+	}
+}
+
+func (x *sheet) toolLine(tool client.ExplainTool) string {
+	took := ""
+	if tool.Milliseconds != nil {
+		took = millis(*tool.Milliseconds)
+	}
+	text := joined(" · ", callWords(tool.Tool, tool.Arguments), took, where(tool.Attempts > 1, Counted(int64(tool.Attempts), "attempt")),
+		strings.ReplaceAll(string(tool.Outcome), "_", " "))
+	if tool.Error != nil {
+		return x.theme.Bad(text + ": " + OneLine(tool.Error.Message))
+	}
+	return text
+}
+
+func retryWords(r client.ExplainRetry) string {
+	text := Counted(int64(r.Attempts), "failed attempt") + " · " + tokens(r.Usage.TotalTokens, r.Usage.Estimated) +
+		within(", ", costWords(r.CostNanoUSD), "") + ": " + OneLine(r.Reason)
+	if r.Code != nil {
+		text += " (" + string(*r.Code) + ")"
+	}
+	return text
+}
+
+func compactionWords(c client.ExplainCompaction) string {
+	if c.Kind == client.CompactionCleared {
+		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(int64(c.Before)))
+	}
+	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(int64(c.Before)), tokens(c.Usage.TotalTokens, c.Usage.Estimated))
+}
+
+func errorWords(e domain.Error) string {
+	return cmp.Or(string(e.Code), string(e.Kind)) + ": " + OneLine(e.Message)
+}
+
+func totalWords(v client.ExplainView) string {
+	t, u := v.Totals, v.Totals.Usage
+	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens, u.Estimated),
+		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
+	cost := where(t.Steps > 0, costWords(t.CostNanoUSD))
+	if t.CostNanoUSD == nil {
+		cost = "cost unknown"
+	}
+	return joined(" · ", grouped(int64(t.Steps)), where(u.TotalTokens > 0, used), cost, some(t.ToolCalls, "tool call"))
 }

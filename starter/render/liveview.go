@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -17,12 +18,9 @@ type liveView struct {
 	out   *Output
 	story *story
 
-	// drawn is how many lines of the lower part are on the terminal.
-	drawn int
-	// writing is what the model is writing.
-	writing streamBuffer
-	// open are the tool calls under way, in the order in which they began.
-	open []line
+	drawn   int          // how many lines of the lower part are on the terminal
+	writing streamBuffer // what the model is writing
+	open    []line       // the tool calls under way, in the order in which they began
 }
 
 const (
@@ -77,42 +75,25 @@ func (v *liveView) settle(l line) []string {
 	case markCall:
 		v.open = append(v.open, l)
 		return nil
-	case markDone, markFailed:
-		v.closeCall(l.call)
-		sign := t.Good("✓")
-		if l.mark == markFailed {
-			sign = t.Bad("✗")
-		}
-		return v.hanging("    "+sign+" ", l.text)
-	case markNotice:
-		return v.hanging("    "+t.Faint("·")+" ", l.text)
-	case markWarning:
-		return v.hanging("    "+t.Warn("!")+" ", l.text)
+	case markDone, markFailed, markNotice, markWarning: // a notice is of no call
+		v.open = slices.DeleteFunc(v.open, func(open line) bool { return open.call == l.call })
+		signs := map[mark]string{markDone: t.Good("✓"), markFailed: t.Bad("✗"), markNotice: t.Faint("·"), markWarning: t.Warn("!")}
+		return v.hanging("    "+signs[l.mark]+" ", l.text)
 	case markEnd:
 		return []string{"", t.glyph(l.status) + " " + l.text}
 	}
 	return []string{l.text}
 }
 
-func (v *liveView) closeCall(call callKey) {
-	for i, l := range v.open {
-		if l.call == call {
-			v.open = append(v.open[:i:i], v.open[i+1:]...)
-			return
-		}
-	}
-}
-
 // going are the lines of what is under way now.
 func (v *liveView) going() []string {
 	t := v.out.Theme
 	var lines []string
-	for i, l := range v.open {
-		if i == liveCalls && len(v.open) > liveCalls {
-			lines = append(lines, v.fit("    "+t.Faint(fmt.Sprintf("⋯ and %d more", len(v.open)-i))))
-			break
-		}
+	for _, l := range v.open[:min(liveCalls, len(v.open))] {
 		lines = append(lines, v.fit("    "+t.Faint("⋯ "+l.text)))
+	}
+	if more := len(v.open) - liveCalls; more > 0 {
+		lines = append(lines, v.fit("    "+t.Faint(fmt.Sprintf("⋯ and %d more", more))))
 	}
 	if v.writing.step == 0 {
 		return lines
@@ -132,8 +113,7 @@ func (v *liveView) going() []string {
 	return append(lines, thoughts...)
 }
 
-// lastLines are the last lines of a text, faint, each of which takes one line of
-// the terminal.
+// lastLines are the last lines of a text, faint, each of one line of the terminal.
 func (v *liveView) lastLines(indent string, t tail, most int) []string {
 	text := strings.TrimSpace(Clean(whole(t.text)))
 	if text == "" {
@@ -152,8 +132,7 @@ func (v *liveView) lastLines(indent string, t tail, most int) []string {
 	return lines
 }
 
-// redraw replaces the lower part, with settled lines above it. The caller holds
-// the output.
+// redraw replaces the lower part below settled lines. The caller holds the output.
 func (v *liveView) redraw(settled, going []string) {
 	var b strings.Builder
 	if v.drawn > 0 {
@@ -168,8 +147,7 @@ func (v *liveView) redraw(settled, going []string) {
 	}
 }
 
-// fit cuts a painted line so that it takes one line of the terminal: the lower
-// part could not be taken back otherwise.
+// fit cuts a painted line to one of the terminal: it could not be taken back otherwise.
 func (v *liveView) fit(text string) string {
 	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.Width() - 1).Render(text)
 }
@@ -194,20 +172,17 @@ func (v *liveView) hanging(sign, text string) []string {
 
 // A streamBuffer is what the model has written in an attempt, as far as it is known.
 type streamBuffer struct {
-	// step is that of the inference under way, zero for none.
-	step int
+	step int // that of the inference under way, zero for none
 	// attempt counts the tries of the inference from 1; zero: not known yet.
-	attempt int
-	text    tail
-	// reasoning is what the model thinks; empty once it goes on to answer.
-	reasoning tail
+	attempt   int
+	text      tail
+	reasoning tail // what the model thinks; empty once it goes on to answer
 }
 
 // A tail is the end of a text that arrives.
 type tail struct {
 	text string
-	// cut says that the beginning is not known, or not kept.
-	cut bool
+	cut  bool // the beginning is not known, or not kept
 }
 
 // tailBytes bounds what is kept of a text, in bytes.
@@ -243,8 +218,6 @@ func (w *streamBuffer) follow(e client.Event) {
 		}
 	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
 		*w = streamBuffer{}
-	case client.EventBegan, client.EventTool, client.EventToolDone, client.EventNotRun, client.EventHook, client.EventHookFailed,
-		client.EventSummary, client.EventNoWorker, client.EventRateLimited, client.EventWithheld,
-		client.EventTrouble, client.EventStopAsked, client.EventContinued, client.EventReconnecting, client.EventReconnected:
+	default:
 	}
 }

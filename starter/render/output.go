@@ -6,30 +6,29 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
 
 	"everstep/domain"
+	"everstep/starter/client"
 )
 
 // An Output is where text goes, with what is known of who reads it. What is
 // written must have been cleaned; colours that the reader cannot see are left
 // out on the way. Safe for concurrent use.
 type Output struct {
-	to io.Writer
-	// Terminal says that a person is likely to read it.
-	Terminal bool
-	// animated says that lines may be replaced.
-	animated bool
+	to       io.Writer
+	Terminal bool // a person is likely to read it
+	animated bool // lines may be replaced
 	Theme    Theme
 	// Width returns the columns of the terminal, zero where there is no limit.
 	Width func() int
 
-	mu sync.Mutex
-	// lost is why something could not be written, the first time.
-	lost error
+	mu   sync.Mutex
+	lost error // why something could not be written, the first time
 	// live draws notes above what it may take back; nil where nothing is drawn.
 	live interface{ above(note string) }
 }
@@ -144,38 +143,60 @@ func (o *Output) Note(text string) {
 	_, _ = io.WriteString(o.to, text+"\n") // there is nobody to tell
 }
 
-// A Theme paints words. It uses the terminal's own sixteen colours, which are
-// legible on light and dark grounds alike.
+// A Theme paints words in the terminal's own colours, legible on light and dark.
 type Theme struct {
-	name  func(...string) string
-	Good  func(...string) string
-	Bad   func(...string) string
-	Warn  func(...string) string
-	Faint func(...string) string
-	Head  func(...string) string
+	name, Good, Bad, Warn, Faint, Head func(...string) string
 }
 
 func newTheme() Theme {
-	style := lipgloss.NewStyle
+	style := lipgloss.NewStyle()
 	return Theme{
-		name:  style().Foreground(lipgloss.Cyan).Render,
-		Good:  style().Foreground(lipgloss.Green).Render,
-		Bad:   style().Foreground(lipgloss.Red).Render,
-		Warn:  style().Foreground(lipgloss.Yellow).Render,
-		Faint: style().Faint(true).Render,
-		Head:  style().Bold(true).Render,
+		name:  style.Foreground(lipgloss.Cyan).Render,
+		Good:  style.Foreground(lipgloss.Green).Render,
+		Bad:   style.Foreground(lipgloss.Red).Render,
+		Warn:  style.Foreground(lipgloss.Yellow).Render,
+		Faint: style.Faint(true).Render,
+		Head:  style.Bold(true).Render,
 	}
 }
 
 // noTheme paints nothing.
 func noTheme() Theme {
-	plain := func(words ...string) string { return strings.Join(words, " ") }
 	return Theme{name: plain, Good: plain, Bad: plain, Warn: plain, Faint: plain, Head: plain}
 }
+
+func plain(words ...string) string { return strings.Join(words, " ") }
 
 // fact is a line of a name, which takes width columns, and a cleaned text.
 func (t Theme) fact(width int, name, text string) string {
 	return fmt.Sprintf("  %s %s\n", t.Faint(fmt.Sprintf("%-*s", width, name)), text)
+}
+
+// A sheet is facts for people, each under its name.
+type sheet struct {
+	strings.Builder
+	theme Theme
+	now   time.Time
+}
+
+// factWidth is how wide the names of facts are.
+const factWidth = 9
+
+// newSheet begins with whose facts they are.
+func newSheet(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *sheet {
+	x := &sheet{theme: t, now: now}
+	fmt.Fprintf(x, "%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)
+	return x
+}
+
+// fact writes lines under a name; those after the first have none.
+func (x *sheet) fact(name string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			x.WriteString(x.theme.fact(factWidth, name, text))
+			name = ""
+		}
+	}
 }
 
 // glyph is the sign of an execution's end.
@@ -187,7 +208,99 @@ func (t Theme) glyph(status domain.ExecutionStatus) string {
 		return t.Bad("✗")
 	case domain.StatusStopped:
 		return t.Warn("■")
-	case domain.StatusPending, domain.StatusInProgress:
+	default:
+		return t.Faint("·")
 	}
-	return t.Faint("·")
+}
+
+// A Table is rows of cleaned, single-line cells under a head.
+type Table struct {
+	Head []string
+	Rows [][]string
+}
+
+const columnGap = "  "
+
+// Render aligns the columns. Of those that do not fit the last are left out, but for two.
+func (t Table) Render(out *Output) string {
+	widths := t.widths(out.Width())
+	var b strings.Builder
+	writeRow(&b, t.Head, widths, out.Theme.Faint)
+	for _, row := range t.Rows {
+		writeRow(&b, row, widths, plain)
+	}
+	return b.String()
+}
+
+// widths are those of the columns that are shown; limit is the terminal's, or zero.
+func (t Table) widths(limit int) []int {
+	const least = 2
+	widths := make([]int, len(t.Head))
+	total := -len(columnGap)
+	for i := range widths {
+		widths[i] = lipgloss.Width(t.Head[i])
+		for _, row := range t.Rows {
+			widths[i] = max(widths[i], lipgloss.Width(row[i]))
+		}
+		total += widths[i] + len(columnGap)
+	}
+	for limit > 0 && total > limit && len(widths) > least {
+		total -= widths[len(widths)-1] + len(columnGap)
+		widths = widths[:len(widths)-1]
+	}
+	if excess := total - limit; limit > 0 && excess > 0 {
+		widths[0] = max(widths[0]-excess, lipgloss.Width(t.Head[0]))
+	}
+	return widths
+}
+
+func writeRow(b *strings.Builder, cells []string, widths []int, paint func(...string) string) {
+	var row strings.Builder
+	for i, cell := range cells[:len(widths)] {
+		if i > 0 {
+			row.WriteString(columnGap)
+		}
+		cell = fitted(cell, widths[i])
+		row.WriteString(cell + strings.Repeat(" ", max(widths[i]-lipgloss.Width(cell), 0)))
+	}
+	b.WriteString(paint(strings.TrimRight(row.String(), " ")) + "\n")
+}
+
+func fitted(text string, width int) string {
+	if lipgloss.Width(text) <= width {
+		return text
+	}
+	return lipgloss.NewStyle().Inline(true).MaxWidth(width-1).Render(text) + "…"
+}
+
+// List is the table of a list, what matters least on the right.
+func List(agents []client.Listed, now time.Time) Table {
+	t := Table{Head: []string{"ID", "STATUS", "SESSION", "STEPS", "AGE", "EXECUTION", "WHY"}}
+	for _, a := range agents {
+		steps, session, age := "-", "ended", "-"
+		if a.Steps != nil {
+			steps = grouped(int64(*a.Steps))
+		}
+		switch {
+		case a.Foreign:
+			session = "foreign"
+		case a.Open && a.Status.Terminal():
+			session = "idle"
+		case a.Open:
+			session = "running"
+		}
+		if !a.StartedAt.IsZero() {
+			age = Duration(now.Sub(a.StartedAt))
+		}
+		why := string(a.Code)
+		if a.Foreign {
+			why = "not started by Everstep"
+		} else if why == "" && a.StopReason != domain.Completed {
+			why = string(a.StopReason)
+		}
+		t.Rows = append(t.Rows, []string{
+			OneLine(a.ID), string(a.Status), session, steps, age, grouped(int64(a.Number)), OneLine(why),
+		})
+	}
+	return t
 }

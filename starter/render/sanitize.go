@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -13,48 +14,18 @@ import (
 // and tabs stay; every other control character, whatever changes the direction
 // of writing, and what is not UTF-8 is replaced by a visible character.
 func Clean(text string) string {
-	if !dirty(text) {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == '\r' && strings.HasPrefix(text[i+1:], "\n"):
-			// A line break as some systems write it: the \n that follows does.
-		case r == utf8.RuneError && size == 1:
-			b.WriteRune(utf8.RuneError)
-		default:
-			b.WriteRune(shown(r))
-		}
-		i += size
-	}
-	return b.String()
+	// A line break as some systems write it is one.
+	return strings.Map(shown, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// OneLine is clean for a place where there is only one line: line breaks and
-// tabs become spaces.
+// OneLine is clean for one line: line breaks and tabs become spaces.
 func OneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(Clean(text), func(r rune) bool {
 		return r == '\n' || r == '\t' || r == ' '
 	}), " ")
 }
 
-func dirty(text string) bool {
-	for i, r := range text {
-		if shown(r) != r {
-			return true
-		}
-		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
-			return true
-		}
-	}
-	return false
-}
-
-// shown is the character that stands for r on a terminal: r itself where it
-// does no harm.
+// shown stands for r on a terminal: r itself where it does no harm.
 func shown(r rune) rune {
 	switch {
 	case r == '\n', r == '\t':
@@ -69,42 +40,25 @@ func shown(r rune) rune {
 	return r
 }
 
-// harmful reports whether a character beyond ASCII controls a terminal, or
-// changes the order in which it shows others.
+// harmful characters beyond ASCII control a terminal, or the order of others.
 func harmful(r rune) bool {
-	switch {
-	case r >= 0x80 && r <= 0x9f: // C1: a terminal may take U+009B for ESC [
-		return true
-	case r == 0x061c, r == 0x200e, r == 0x200f: // marks of direction
-		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // overrides and isolates
-		return true
-	case r == 0x2028, r == 0x2029: // line and paragraph separators
-		return true
-	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotation
-		return true
-	case r >= 0xe0000 && r <= 0xe007f: // tags, which show as nothing
-		return true
-	}
-	return false
+	return r >= 0x80 && r <= 0x9f || // C1: a terminal may take U+009B for ESC [
+		r >= 0xfff9 && r <= 0xfffb || // interlinear annotation
+		r >= 0xe0000 && r <= 0xe007f || // tags, which show as nothing
+		unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
 }
 
 // whole cuts off a character that has not yet arrived completely.
 func whole(text string) string {
 	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
-		tail := text[len(text)-n:]
-		if utf8.RuneStart(tail[0]) {
-			if utf8.FullRuneInString(tail) {
-				return text
-			}
-			return text[:len(text)-n]
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			return text[:len(text)-n] + where(utf8.FullRuneInString(end), end)
 		}
 	}
 	return text
 }
 
-// encode returns JSON that is safe on a terminal: what clean would replace is
-// escaped, so that its value stays the same.
+// encode escapes what clean would replace, so that JSON's values stay the same.
 func encode(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,12 +10,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// factWidth is how wide the names of facts are.
-const factWidth = 9
-
 // StatusText is a status for people, each fact under its name.
 func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string {
-	var b strings.Builder
 	status := string(v.Status)
 	switch {
 	case v.Open && v.Status.Terminal():
@@ -22,50 +19,36 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	case v.Paused:
 		status += ", paused"
 	}
-	fmt.Fprintf(&b, "%s %s · execution %d · %s\n", t.glyph(v.Status), t.Head(OneLine(id)), v.Number, status)
-	fact := func(name, text string) {
-		if text != "" {
-			b.WriteString(t.fact(factWidth, name, text))
-		}
+	x := newSheet(t, now, id, v.Number, v.Status, status)
+	if v.Doing != "" {
+		x.fact("doing", OneLine(v.Doing)+lasting(v.Since, now))
 	}
-	fact("doing", doing(v, now))
-	fact("why", why(v))
-	fact("steps", grouped(int64(v.StepCount)))
-	fact("model", OneLine(v.Model))
-	fact("usage", usageText(v.Usage))
-	fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
-	fact("budget", Budget(v.Budget, v.BudgetLeft))
+	x.fact("why", why(v))
+	x.fact("steps", grouped(int64(v.StepCount)))
+	x.fact("model", OneLine(v.Model))
+	x.fact("usage", usageText(v.Usage))
+	x.fact("cost", costFact(costOfStatus(v), v.Usage.TotalTokens))
+	x.fact("budget", Budget(v.Budget, v.BudgetLeft))
 	if !v.Origin.IsZero() {
-		fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
+		x.fact("goes on", strings.TrimSpace("from "+v.Origin.String()+spentText(v.Prior)))
 	}
-	fact("context", contextText(v.Context, v.Window))
+	x.fact("context", contextText(v.Context, v.Window))
 	for _, signal := range v.StopSignals {
-		fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
+		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
 	}
 	for _, approval := range v.PendingApprovals {
-		fact("approval", OneLine(approval))
+		x.fact("approval", OneLine(approval))
 	}
 	for _, question := range v.PendingQuestions {
-		fact("question", OneLine(question))
+		x.fact("question", OneLine(question))
 	}
 	if v.History.Events > 0 {
-		history := fmt.Sprintf("%s, %s", Counted(v.History.Events, "event"), size(v.History.Bytes))
-		if v.History.Runs > 1 {
-			history += ", run " + grouped(int64(v.History.Runs))
-		}
-		fact("history", history)
+		x.fact("history", joined(", ", Counted(v.History.Events, "event"), size(v.History.Bytes),
+			where(v.History.Runs > 1, "run "+grouped(int64(v.History.Runs)))))
 	}
-	fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
-	fact("told by", source(v.Source))
-	return b.String()
-}
-
-func doing(v contract.StatusView, now time.Time) string {
-	text := OneLine(v.Doing)
-	if text != "" && !v.Since.IsZero() && now.After(v.Since) {
-		text += ", for " + Duration(now.Sub(v.Since))
-	}
-	return text
+	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
+	x.fact("told by", source(v.Source))
+	return x.String()
 }
 
 func why(v contract.StatusView) string {
@@ -79,32 +62,14 @@ func why(v contract.StatusView) string {
 }
 
 func usageText(u domain.UsageView) string {
-	if u.TotalTokens == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens, "token"), grouped(u.InputTokens), grouped(u.OutputTokens))
-	if u.Estimated {
-		text += ", in part estimated"
-	}
-	return text
+	return where(u.TotalTokens > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens, "token"), grouped(u.InputTokens),
+		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
 }
 
 // spentText is what the executions before have taken of the budget.
 func spentText(s domain.Spent) string {
-	if s.IsZero() {
-		return ""
-	}
-	parts := []string{Counted(s.Steps, "step")}
-	if s.Tokens > 0 {
-		parts = append(parts, Counted(s.Tokens, "token"))
-	}
-	if cost := costText(domain.USD(s.CostNanoUSD)); cost != "" {
-		parts = append(parts, cost)
-	}
-	if s.ToolCalls > 0 {
-		parts = append(parts, Counted(s.ToolCalls, "tool call"))
-	}
-	return ", which has used " + strings.Join(parts, ", ")
+	return where(!s.IsZero(), ", which has used "+joined(", ",
+		Counted(s.Steps, "step"), some(s.Tokens, "token"), costText(domain.USD(s.CostNanoUSD)), some(s.ToolCalls, "tool call")))
 }
 
 // contextText says how full the model's window is.
@@ -135,7 +100,6 @@ func Budget(b, left domain.ExecutionBudget) string {
 	return strings.Join(parts, ", ")
 }
 
-// limitText is a limit in words.
 func limitText(rule domain.LimitRule, total domain.Amount) string {
 	switch rule.Unit {
 	case domain.UnitTime:
@@ -147,37 +111,29 @@ func limitText(rule domain.LimitRule, total domain.Amount) string {
 	}
 }
 
-// source says who told a status.
 func source(s contract.StatusSource) string {
-	switch s {
-	case contract.FromWorkflow:
-		return "the workflow"
-	case contract.FromHeartbeat:
-		return "the heartbeat of what is under way; no worker answers"
-	case contract.FromHistory:
-		return "the history; no worker answers"
-	case contract.FromMemo:
-		return "what was noted at the end; no worker answers"
-	case contract.FromServer:
-		return "the server, which ended it"
+	words := map[contract.StatusSource]string{
+		contract.FromWorkflow:  "the workflow",
+		contract.FromHeartbeat: "the heartbeat of what is under way; no worker answers",
+		contract.FromHistory:   "the history; no worker answers",
+		contract.FromMemo:      "what was noted at the end; no worker answers",
+		contract.FromServer:    "the server, which ended it",
 	}
-	return string(s)
+	return cmp.Or(words[s], string(s))
 }
 
-// A StatusJSON is a status with all its keys: what is absent is null or empty,
-// never left out, so that scripts can rely on the keys.
+// A StatusJSON is a status with all its keys, for scripts: what is absent is null or empty.
 type StatusJSON struct {
 	contract.StatusView
 	ExecutionID *domain.ExecutionID `json:"execution_id"`
-	// CostUSD is null where nobody knows it.
-	CostUSD    *string             `json:"cost_usd"`
-	Since      *time.Time          `json:"since"`
-	StopReason *domain.StopReason  `json:"stop_reason"`
-	Paused     bool                `json:"paused"`
-	Origin     *domain.ExecutionID `json:"origin"`
-	Prior      *priorJSON          `json:"prior"`
-	Window     *int64              `json:"context_window"`
-	Context    *int64              `json:"context_tokens"`
+	CostUSD     *string             `json:"cost_usd"` // null where nobody knows it
+	Since       *time.Time          `json:"since"`
+	StopReason  *domain.StopReason  `json:"stop_reason"`
+	Paused      bool                `json:"paused"`
+	Origin      *domain.ExecutionID `json:"origin"`
+	Prior       *priorJSON          `json:"prior"`
+	Window      *int64              `json:"context_window"`
+	Context     *int64              `json:"context_tokens"`
 }
 
 // A priorJSON is what the executions before have spent of the budget.
@@ -194,29 +150,22 @@ func Status(v contract.StatusView) StatusJSON {
 	if !v.Prior.IsZero() {
 		s.Prior = &priorJSON{Spent: v.Prior, CostUSD: knownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
-	if s.StopSignals == nil {
-		s.StopSignals = []domain.StopSignal{}
-	}
-	if s.PendingApprovals == nil {
-		s.PendingApprovals = []string{}
-	}
-	if s.PendingQuestions == nil {
-		s.PendingQuestions = []string{}
-	}
+	s.StopSignals, s.PendingApprovals, s.PendingQuestions = listed(v.StopSignals), listed(v.PendingApprovals), listed(v.PendingQuestions)
 	return s
 }
 
+// listed is empty in JSON, not null, where nothing is in it.
+func listed[T any](values []T) []T { return append([]T{}, values...) }
+
 // present is nil for the zero value.
 func present[T comparable](value T) *T {
-	var zero T
-	if value == zero {
+	if value == *new(T) {
 		return nil
 	}
 	return &value
 }
 
-// costOfStatus is what the execution has cost so far. Only the workflow, and
-// what was noted at the end, tell it.
+// costOfStatus is known to the workflow, and from what was noted at the end.
 func costOfStatus(v contract.StatusView) *string {
 	switch {
 	case v.Source != "" && v.Source != contract.FromWorkflow && v.Source != contract.FromMemo:

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -28,14 +29,11 @@ const (
 
 // A line is a part of a story. Its text has been cleaned.
 type line struct {
-	mark mark
-	// step is zero for what is not of a step.
-	step int
-	text string
-	// call names a tool call, for markCall, markDone and markFailed.
-	call callKey
-	// status is the execution's, for markEnd.
-	status domain.ExecutionStatus
+	mark   mark
+	step   int // zero for what is not of a step
+	text   string
+	call   callKey                // names a tool call, for markCall, markDone and markFailed
+	status domain.ExecutionStatus // the execution's, for markEnd
 }
 
 type callKey struct{ step, position int }
@@ -43,16 +41,13 @@ type callKey struct{ step, position int }
 // A story puts events into words. What views have in common is here.
 type story struct {
 	id string
-	// ui is where a person looks at the execution; empty for nowhere.
-	ui string
+	ui string // where a person looks at the execution; empty for nowhere
 
 	calls map[callKey]call
 	began time.Time
-	// thinks is since when the model thinks, zero where it does not or nobody
-	// knows.
+	// thinks is since when the model thinks; zero: it does not, or nobody knows.
 	thinks time.Time
-	// held is the newest text, which may be the answer. It becomes a line only
-	// where the story goes on: the answer has a place of its own.
+	// held is the newest text, a line only if the story goes on: the answer is elsewhere.
 	held *line
 }
 
@@ -75,8 +70,7 @@ func (s *story) Tell(e client.Event) []line {
 	return append(append(lines, s.thought(e)...), s.tell(e)...)
 }
 
-// thought says how long the model has thought, once it goes on to something
-// else. What it thought does not stay.
+// thought says how long the model has thought, once it goes on to something else.
 func (s *story) thought(e client.Event) []line {
 	switch e.Type {
 	case client.EventReasoning:
@@ -123,11 +117,10 @@ func (s *story) tell(e client.Event) []line {
 		return []line{s.ended(e)}
 	case client.EventText, client.EventReasoning:
 		return nil // each view shows in its own way what arrives
-	case client.EventNotRun, client.EventHook, client.EventHookFailed, client.EventSummary, client.EventWithdrawn, client.EventWithheld,
-		client.EventRetry, client.EventNoWorker, client.EventRateLimited, client.EventTrouble, client.EventStopAsked, client.EventContinued,
-		client.EventReconnecting, client.EventReconnected, client.EventClosed:
+	default:
+		m, text := notice(e)
+		return []line{{mark: m, step: e.Step, text: OneLine(text)}}
 	}
-	return []line{{mark: noticeMark(e.Type), step: e.Step, text: OneLine(notice(e))}}
 }
 
 func (s *story) answered(e client.Event) []line {
@@ -185,23 +178,10 @@ func (s *story) ended(e client.Event) line {
 		return line{mark: markEnd, text: "ended"}
 	}
 	o := *e.Ended
-	words := []string{string(o.Status)}
-	if o.Status == domain.StatusFailed && o.Code != "" {
-		words[0] += " (" + string(o.Code) + ")"
-	} else if o.Status == domain.StatusStopped && o.StopReason != "" {
-		words[0] += " (" + string(o.StopReason) + ")"
-	}
-	words = append(words, Counted(int64(o.Steps), "step"))
-	if total := o.Usage.TotalTokens(); total > 0 {
-		words = append(words, Counted(total, "token"))
-	}
-	if cost := costText(domain.USD(o.CostNanoUSD)); cost != "" {
-		words = append(words, cost)
-	}
-	if !s.began.IsZero() && e.Time.After(s.began) {
-		words = append(words, Duration(e.Time.Sub(s.began)))
-	}
-	return line{mark: markEnd, text: OneLine(strings.Join(words, " · ")), status: o.Status}
+	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
+	words := joined(" · ", string(o.Status)+within(" (", why, ")"), Counted(int64(o.Steps), "step"), some(o.Usage.TotalTokens(), "token"),
+		costText(domain.USD(o.CostNanoUSD)), where(!s.began.IsZero() && e.Time.After(s.began), Duration(e.Time.Sub(s.began))))
+	return line{mark: markEnd, text: OneLine(words), status: o.Status}
 }
 
 // maxWords bounds how much of a call's arguments is shown.
@@ -212,80 +192,55 @@ func callWords(tool, arguments string) string {
 	return strings.TrimSpace(OneLine(tool) + " " + shortened(OneLine(arguments), maxWords))
 }
 
-func noticeMark(t client.EventType) mark {
-	switch t {
-	case client.EventContinued, client.EventReconnected, client.EventClosed, client.EventHook, client.EventSummary,
-		client.EventWithdrawn, client.EventWithheld, client.EventRateLimited:
-		return markNotice
-	default:
-		return markWarning
-	}
-}
-
 // notice is an event that is told in one sentence.
-func notice(e client.Event) string {
-	reason := ""
-	if e.Reason != "" {
-		reason = ": " + OneLine(e.Reason)
-	}
+func notice(e client.Event) (mark, string) {
+	reason := within(": ", OneLine(e.Reason), "")
+	hook := fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
 	switch e.Type {
 	case client.EventRetry:
-		what := "the inference"
-		if e.Tool != "" {
-			what = OneLine(e.Tool)
-		}
-		return fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
+		what := cmp.Or(OneLine(e.Tool), "the inference")
+		return markWarning, fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
 	case client.EventNotRun:
-		return notRun(e)
+		return markWarning, notRun(e)
 	case client.EventHook:
-		return hookWords(e)
+		return markNotice, hook
 	case client.EventHookFailed:
-		words := hookWords(e) + " failed"
 		if e.Error != nil {
-			words += ": " + OneLine(e.Error.Message)
+			return markWarning, hook + " failed: " + OneLine(e.Error.Message)
 		}
-		return words
+		return markWarning, hook + " failed"
 	case client.EventWithdrawn:
-		return fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
+		return markNotice, fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1))
 	case client.EventWithheld:
-		return fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook))
+		return markNotice, fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook))
 	case client.EventSummary:
-		return "making the conversation shorter"
+		return markNotice, "making the conversation shorter"
 	case client.EventNoWorker:
-		return "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
+		return markWarning, "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
 	case client.EventRateLimited:
-		return "the model has a rate limit; the inference has to wait for its turn" + reason
+		return markNotice, "the model has a rate limit; the inference has to wait for its turn" + reason
 	case client.EventTrouble:
-		return "a worker cannot carry this on, and tries again" + reason
+		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case client.EventStopAsked:
-		return fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
+		return markWarning, fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
 	case client.EventContinued:
-		return "the history goes on in a new run"
+		return markNotice, "the history goes on in a new run"
 	case client.EventReconnecting:
-		return "the server is away; reconnecting" + reason
+		return markWarning, "the server is away; reconnecting" + reason
 	case client.EventReconnected:
-		return "the server is back"
+		return markNotice, "the server is back"
 	case client.EventClosed:
-		return "the session was closed"
+		return markNotice, "the session was closed"
 	default:
-		return OneLine(string(e.Type)) + reason
+		return markWarning, OneLine(string(e.Type)) + reason
 	}
 }
 
-func hookWords(e client.Event) string {
-	return fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
-}
-
-// notRun says that a call was not run, and why. The reason, which the model got
-// to read too, says whether it was blocked.
+// notRun says why a call was not run, in the words that the model got too.
 func notRun(e client.Event) string {
 	words := callWords(e.Tool, e.Arguments)
 	if e.Error == nil {
 		return words + ": not run; no worker tells why"
 	}
-	words += ": " + OneLine(e.Error.Message)
-	if e.Error.Source != "" {
-		words += " (" + OneLine(e.Error.Source) + ")"
-	}
-	return words
+	return words + ": " + OneLine(e.Error.Message) + within(" (", OneLine(e.Error.Source), ")")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"everstep/domain"
+	"everstep/starter/client"
 )
 
 // A StepLine is a step with its cost in dollars, as text and as JSON.
@@ -39,23 +40,12 @@ func (s StepLine) MarshalJSON() ([]byte, error) {
 
 // Text is the step in one line.
 func (s StepLine) Text(t Theme) string {
-	parts := []string{fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration()))}
-	parts = append(parts, tokens(s.Usage().TotalTokens(), s.Usage().Estimated))
-	switch cost := costFact(s.cost(), s.Usage().TotalTokens()); cost {
-	case "":
-	case unknownCost:
-		parts = append(parts, "cost "+cost)
-	default:
-		parts = append(parts, cost)
-	}
-	if s.Step.Tries > 1 {
-		parts = append(parts, fmt.Sprintf("%d tries", s.Step.Tries))
-	}
-	if finish, ok := s.Step.FinishReason(); ok {
-		parts = append(parts, string(finish))
-	}
-	if s.Step.Interrupted {
-		parts = append(parts, t.Warn("interrupted"))
+	finish, _ := s.Step.FinishReason()
+	cost, text := costFact(s.cost(), s.Usage().TotalTokens()), OneLine(s.Step.Text())
+	parts := []string{
+		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
+		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == unknownCost, "cost ") + cost,
+		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {
 		words := OneLine(call.Name())
@@ -64,10 +54,7 @@ func (s StepLine) Text(t Theme) string {
 		}
 		parts = append(parts, words)
 	}
-	if text := OneLine(s.Step.Text()); text != "" {
-		parts = append(parts, t.Faint(shortened(text, 80)))
-	}
-	return strings.Join(parts, "  ")
+	return joined("  ", append(parts, where(text != "", t.Faint(shortened(text, 80))))...)
 }
 
 // Message is a message under a line that says whose it is.
@@ -100,4 +87,44 @@ func Message(t Theme, e domain.Entry) string {
 		body(result.Content)
 	}
 	return b.String()
+}
+
+// A ResultJSON is a result with its cost in dollars.
+type ResultJSON struct {
+	client.Result
+	CostUSD *string `json:"cost_usd"` // null where nobody knows it
+}
+
+// Result adds what an execution cost. What the server ended has counted nothing.
+func Result(r client.Result) ResultJSON {
+	o := r.Outcome
+	if o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut {
+		return ResultJSON{Result: r}
+	}
+	return ResultJSON{Result: r, CostUSD: knownCost(o.CostNanoUSD, o.Usage.TotalTokens(), o.Priced)}
+}
+
+// Failure is an error for people, with who it came from.
+func Failure(e *domain.Error) string {
+	text := OneLine(e.Message)
+	// Providers begin their words with their names.
+	if source := OneLine(e.Source); source != "" && !strings.HasPrefix(text, source+":") {
+		text = source + ": " + text
+	}
+	return text
+}
+
+// Stopped says what stopped an execution; empty where there is no more to say.
+func Stopped(r client.Result, shown bool) string {
+	if r.Outcome.Status != domain.StatusStopped {
+		return ""
+	}
+	message := ""
+	if r.Signal != nil {
+		message = OneLine(r.Signal.Message)
+	}
+	if shown {
+		return within("  ", message, "")
+	}
+	return "stopped" + within(" (", string(r.Outcome.StopReason), ")") + within(": ", message, "")
 }

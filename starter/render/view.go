@@ -14,33 +14,29 @@ type View interface {
 	Close()
 }
 
-// NewView is a live view on a terminal, else one of plain lines. ui is where a
-// person looks at the execution; empty for nowhere.
+// NewView is live on a terminal, else of plain lines. ui is where it can be looked at.
 func NewView(out *Output, id, ui string) View {
 	s := newStory(id, ui)
 	if out.animated {
 		return &liveView{out: out, story: s}
 	}
-	return &plainView{out: out, story: s}
+	return ViewFunc((&plainView{out: out, story: s}).show)
 }
 
+// A ViewFunc shows events, and has nothing to take back.
+type ViewFunc func(client.Event)
+
+// Show shows an event.
+func (f ViewFunc) Show(e client.Event) { f(e) }
+
+// Close has nothing to take back.
+func (ViewFunc) Close() {}
+
 // Blind shows nothing.
-type Blind struct{}
+func Blind() View { return ViewFunc(func(client.Event) {}) }
 
-// Show shows nothing.
-func (Blind) Show(client.Event) {}
-
-// Close has nothing to take back.
-func (Blind) Close() {}
-
-// JSONView writes each event as a line of JSON.
-type JSONView struct{ Out *Output }
-
-// Show writes an event. That it could not is told by the output.
-func (v JSONView) Show(e client.Event) { _ = v.Out.JSON(e) }
-
-// Close has nothing to take back.
-func (JSONView) Close() {}
+// JSONView writes events as lines of JSON. That it could not is told by the output.
+func JSONView(out *Output) View { return ViewFunc(func(e client.Event) { _ = out.JSON(e) }) }
 
 // plainView writes lines that also make sense in a file, each with its step.
 // What the model writes comes by the line as it arrives, and what it thinks not
@@ -48,25 +44,21 @@ func (JSONView) Close() {}
 type plainView struct {
 	out   *Output
 	story *story
-
-	text plainText
+	text  plainText
 }
 
 // A plainText is the text that the model is writing, as far as it has arrived.
 type plainText struct {
-	// rest makes no line yet. written is how many bytes came before it, and
-	// missed says that not all of those were written.
+	// rest makes no line yet; written bytes came before it, of which some were missed.
 	rest    string
 	written int
 	missed  bool
 }
 
-// usualLine is from how many bytes on a line of the model's is broken at a
-// space before its end has arrived.
+// usualLine is from when on a line of the model's is broken before its end arrived.
 const usualLine = 100
 
-// Show shows an event.
-func (v *plainView) Show(e client.Event) {
+func (v *plainView) show(e client.Event) {
 	unseen := e.Type == client.EventWithdrawn && v.text.written == 0
 	switch e.Type {
 	case client.EventAnswered, client.EventCut:
@@ -83,12 +75,9 @@ func (v *plainView) Show(e client.Event) {
 	}
 }
 
-// Close has nothing to take back.
-func (v *plainView) Close() {}
-
 func (v *plainView) write(lines []line) {
 	for _, l := range lines {
-		for _, text := range strings.Split(l.text, "\n") {
+		for text := range strings.SplitSeq(l.text, "\n") {
 			v.out.Printf("%s\n", v.paint(l, text))
 		}
 	}
@@ -119,8 +108,7 @@ func (v *plainView) add(e client.Event) {
 	}
 }
 
-// lineEnd is how many bytes of a text make a line, with what ends it; zero where
-// more must arrive first.
+// lineEnd is how many bytes make a line with its end; zero: more must arrive first.
 func lineEnd(text string) int {
 	if n := strings.IndexByte(text, '\n'); n >= 0 && n <= usualLine {
 		return n + 1
@@ -134,8 +122,7 @@ func lineEnd(text string) int {
 	return strings.IndexAny(text, " \n") + 1
 }
 
-// finished writes what is missing of a text that is whole now, and takes it out
-// of the event. Where parts of it were missed it is told once more.
+// finished writes what is missing of a text and takes it out of the event.
 func (v *plainView) finished(e client.Event) client.Event {
 	if t := v.text; t.written > 0 && !t.missed && t.written <= min(e.Shown, len(e.Text)) {
 		if rest := strings.TrimRight(Clean(e.Text[t.written:]), " \n"); rest != "" {
@@ -149,20 +136,10 @@ func (v *plainView) finished(e client.Event) client.Event {
 
 // paint is a line of a terminal that cannot take anything back, or of a file.
 func (v *plainView) paint(l line, text string) string {
-	prefix := ""
+	before := map[mark]string{markCall: "calls ", markDone: "done ", markFailed: "failed ", markWarning: "-- ", markNotice: "-- "}
+	text = before[l.mark] + text
 	if l.step > 0 && l.mark != markStep {
-		prefix = "step " + grouped(int64(l.step)) + ": "
+		return "step " + grouped(int64(l.step)) + ": " + text
 	}
-	switch l.mark {
-	case markCall:
-		return prefix + "calls " + text
-	case markDone:
-		return prefix + "done " + text
-	case markFailed:
-		return prefix + "failed " + text
-	case markWarning, markNotice:
-		return prefix + "-- " + text
-	case markBegan, markLink, markStep, markText, markEnd:
-	}
-	return prefix + text
+	return text
 }

@@ -20,17 +20,10 @@ import (
 	"everstep/starter/render"
 )
 
-// chaosFlags say what is to be killed, and where.
-type chaosFlags struct {
-	kills      int
-	boundaries []string
-	lanes      int
-	seed       uint64
-	plain      bool
-}
-
 func chaosCommand(p *program) *cobra.Command {
-	f := chaosFlags{kills: 80, lanes: proof.DefaultLanes}
+	config := proof.ChaosConfig{Kills: 80, Lanes: proof.DefaultLanes, Progress: p.machine.Progress}
+	var boundaries []string
+	var plain bool
 	command := &cobra.Command{
 		Use:   "chaos",
 		Short: "Kill workers at every boundary, and show what became of their agents",
@@ -59,53 +52,45 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
   starter chaos --kills 10 --boundary in_stream --boundary after_effect --seed 7`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return p.chaos(command.Context(), f, command.Flags().Changed("address"), command.Flags().Changed("seed"))
+			if !command.Flags().Changed("seed") {
+				config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
+			}
+			config.Agents = proof.Scripted()
+			if plain {
+				config.Agents = proof.Plain()
+			}
+			if err := chooseBoundaries(&config, boundaries); err != nil {
+				return err
+			}
+			return p.chaos(command.Context(), config, command.Flags().Changed("address"))
 		},
 	}
 	set := command.Flags()
-	set.Var(numberFlag{&f.kills, 1, 1_000_000}, "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
-	set.StringSliceVar(&f.boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
-	set.Var(numberFlag{&f.lanes, 1, 64}, "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
-	set.BoolVar(&f.plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
-	set.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
+	set.Var(numberFlag(&config.Kills, 1, 1_000_000), "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
+	set.StringSliceVar(&boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
+	set.Var(numberFlag(&config.Lanes, 1, 64), "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
+	set.BoolVar(&plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
+	set.Uint64Var(&config.Seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
 	return command
 }
 
-// chaosWorkerCommand is the worker that chaos starts and kills.
-func chaosWorkerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: proof.ChaosWorker, Hidden: true, DisableFlagParsing: true,
-		RunE: func(command *cobra.Command, args []string) error {
-			return proof.ChaosWork(command.Context(), args)
-		},
-	}
-}
-
-func (p *program) chaos(ctx context.Context, f chaosFlags, elsewhere, seeded bool) (err error) {
-	config := proof.ChaosConfig{Kills: f.kills, Lanes: f.lanes, Seed: f.seed, Progress: p.machine.Progress}
-	config.Agents = proof.Scripted()
-	if f.plain {
-		config.Agents = proof.Plain()
-	}
+// chooseBoundaries takes those that the user named.
+func chooseBoundaries(config *proof.ChaosConfig, named []string) error {
 	reached := proof.Reached(config.Agents)
-	for _, name := range f.boundaries {
-		var b contract.Boundary
-		if err := b.UnmarshalText([]byte(name)); err != nil {
-			return usage(fmt.Sprintf("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(contract.Boundaries()), ", ")))
+	for _, name := range named {
+		b := contract.Boundary(name)
+		if !slices.Contains(contract.Boundaries(), b) {
+			return usage("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(contract.Boundaries()), ", "))
 		}
 		if !slices.Contains(reached, b) {
-			return usage(fmt.Sprintf("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, strings.Join(names(reached), ", ")))
+			return usage("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, strings.Join(names(reached), ", "))
 		}
 		config.Boundaries = append(config.Boundaries, b)
 	}
-	if !seeded {
-		config.Seed = rand.Uint64N(1_000_000) //nolint:gosec // it only has to differ
-	}
-	executable, err := p.machine.Executable()
-	if err != nil {
-		return err
-	}
-	config.Worker = []string{executable, proof.ChaosWorker}
+	return nil
+}
+
+func (p *program) chaos(ctx context.Context, config proof.ChaosConfig, elsewhere bool) (err error) {
 	if config.Dir, err = os.MkdirTemp("", "everstep-chaos-"); err != nil {
 		return fmt.Errorf("make a folder for the ledger: %w", err)
 	}
@@ -155,8 +140,7 @@ func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {
 	return nil
 }
 
-// chaosReport prints what the kills did, and returns the error that stands for
-// broken promises. whole says that the proof was carried to its end.
+// chaosReport prints what the kills did; whole: the proof was carried to its end.
 func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
 	if err := p.show(r, r.Table()); err != nil {
 		return err
@@ -187,4 +171,60 @@ func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
 		}
 	}
 	return &exitError{code: exitOther, text: strings.Join(broken, "\n")}
+}
+
+func crowdCommand(p *program) *cobra.Command {
+	config := proof.CrowdConfig{Agents: 100, Workers: 2, Steps: 12, RequestsPerMinute: 600, Thinks: 200 * time.Millisecond}
+	command := &cobra.Command{
+		Use:   "crowd",
+		Short: "Run many agents on one rate limit, and show that all get their turn",
+		Long: `Runs many agents at once on one quota of requests a minute, against a model
+server on this machine that refuses what exceeds it (HTTP 429), as providers do.
+The workers have the same limit (--rate-limits), so that requests wait for their
+turn in Temporal's task queue before they are made.
+
+It brings up a dev server of its own, whose state is thrown away afterwards. The
+table goes to standard output. It ends 1 if a promise was broken, and says which:
+each agent completes, at most one request in a hundred is refused, each agent has
+had its share at half time, and status says who waits.
+With --no-limit the workers have no limit, to see the difference.`,
+		Example: `  starter crowd
+  starter crowd --agents 20 --steps 6 --requests 120
+  starter crowd --no-limit`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error { return p.crowd(command.Context(), config) },
+	}
+	set := command.Flags()
+	set.Var(numberFlag(&config.Agents, 2, 2000), "agents", "how many agents; 100 unless given")
+	set.Var(numberFlag(&config.Workers, 1, 16), "workers", "how many workers serve them; 2 unless given")
+	set.Var(numberFlag(&config.Steps, 2, 1000), "steps", "how many inferences each agent makes; 12 unless given")
+	set.Var(numberFlag(&config.RequestsPerMinute, 1, 1_000_000), "requests", "the quota, in requests a minute; 600 unless given")
+	set.BoolVar(&config.Unlimited, "no-limit", false, "the workers know of no quota")
+	return command
+}
+
+func (p *program) crowd(ctx context.Context, config proof.CrowdConfig) error {
+	dir, err := os.MkdirTemp("", "everstep-crowd-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the server's state: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "crowd.db"), nil)
+	if err != nil {
+		return err
+	}
+	defer lease.Close() //nolint:errcheck // the server goes when this process does
+	config.Address, config.Namespace, config.Dir = lease.Server().Address, lease.Server().Namespace, dir
+	config.Progress = p.machine.Progress
+	report, err := proof.Crowd(ctx, config)
+	switch {
+	case ctx.Err() != nil:
+		return detached("interrupted; nothing is left of it")
+	case err != nil:
+		return err
+	}
+	if err = p.show(report, report.Table()); err == nil && len(report.Broken) > 0 {
+		return &exitError{code: exitOther, text: "broken promise: " + strings.Join(report.Broken, "\nbroken promise: ")}
+	}
+	return err
 }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func stopCommand(p *program) *cobra.Command {
+	mode := contract.AfterStep
+	var within time.Duration
+	var reason string
+	command := p.withAgent(&cobra.Command{
+		Use:   "stop ID",
+		Short: "Stop the execution in progress",
+		Long: `Asks the execution in progress to stop, and returns. It ends as stopped, and
+its partial answer is kept.
+
+  after_step       the step finishes, tools included
+  after_inference  the inference finishes, none of its tool calls starts
+  now              all that is in flight is cancelled`,
+		Example: `  starter stop notes
+  starter stop notes --mode now --reason "wrong folder"
+  starter stop notes --within 30s`,
+	}, "starter stop notes", func(ctx context.Context, s *local.Server, id string) error {
+		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
+		if err != nil {
+			return err
+		}
+		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
+	})
+	command.Flags().Var(choiceFlag(&mode, contract.StopModes()), "mode", "how much may still finish")
+	command.Flags().Var(durationFlag(&within), "within", "go over to mode now after so long")
+	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
+	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
+		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
+		cobra.CompletionWithDesc(string(contract.AfterInference), "the inference finishes, no tool call starts"),
+		cobra.CompletionWithDesc(string(contract.StopNow), "all that is in flight is cancelled"),
+	}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+func pauseCommand(p *program) *cobra.Command {
+	return p.pausing(&cobra.Command{
+		Use:   "pause ID",
+		Short: "Let nothing new start until resume",
+		Long: `Pauses the execution in progress: what is under way finishes, and no further
+inference or tool call starts until resume, or stop. The pause does not count in
+--max-seconds; a deadline passes all the same.`,
+		Example: `  starter pause notes`,
+	}, (*client.Client).Pause, "is paused", "was paused already")
+}
+
+func resumeCommand(p *program) *cobra.Command {
+	return p.pausing(&cobra.Command{
+		Use:     "resume ID",
+		Short:   "End a pause",
+		Long:    `Lets an execution go on that was paused.`,
+		Example: `  starter resume notes`,
+	}, (*client.Client).Resume, "goes on", "was not paused")
+}
+
+// pausing completes a command that changes whether an execution is paused.
+func (p *program) pausing(
+	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
+) *cobra.Command {
+	return p.withAgent(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Server, id string) error {
+		paused, err := change(s.Agents, ctx, id)
+		if err != nil {
+			return err
+		}
+		state := done
+		if !paused.Changed {
+			state = before
+		}
+		return p.done(paused, "execution %d of %s %s", paused.Number, paused.ID, state)
+	})
+}
+
+func closeCommand(p *program) *cobra.Command {
+	return p.withAgent(&cobra.Command{
+		Use:   "close ID",
+		Short: "End an idle session",
+		Long: `Ends the session of a named agent, so that it takes no more messages. What it
+did stays readable. It is refused while an execution is in progress.`,
+		Example: `  starter close notes`,
+	}, "starter close notes", func(ctx context.Context, s *local.Server, id string) error {
+		executions, err := s.Agents.Close(ctx, id)
+		if err != nil {
+			return err
+		}
+		closed := struct {
+			ID         string `json:"id"`
+			Executions int    `json:"executions"`
+		}{id, executions}
+		return p.done(closed, "closed %s after %s", id, render.Counted(int64(executions), "execution"))
+	})
+}
+
+func extendCommand(p *program) *cobra.Command {
+	var limits budgetFlags
+	var wait bool
+	command := p.withAgent(&cobra.Command{
+		Use:   "extend ID",
+		Short: "Raise an execution's limits, or go on from where one ended",
+		Long: `Gives the execution in progress new limits. Where the newest execution was
+stopped or failed, the next one begins, which goes on from where that one ended,
+with the new limits or, without any, with what the old ones leave.
+
+Limits are totals: they count what was used before. A limit that was reached has
+to be raised, or nothing could go on; none takes one away. What completed cannot
+go on: send gives a named agent its next message.
+
+It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
+		Example: `  starter extend notes --max-steps 40
+  starter extend notes --max-cost 0.50 --deadline none --wait
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
+	}, "starter extend notes --max-steps 40", func(ctx context.Context, s *local.Server, id string) error {
+		extended, err := s.Agents.Extend(ctx, id, client.ExtendOptions{Budget: limits.budget, Lift: limits.lift})
+		switch {
+		case err != nil:
+			return err
+		case wait:
+			return p.followNew(ctx, &local.Stack{Server: s}, extended.Execution)
+		}
+		return p.extended(extended)
+	})
+	limits.registerTotals(command.Flags(), p.now)
+	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	return command
+}
+
+func (p *program) extended(x client.Extended) error {
+	limits := render.Budget(x.Budget, domain.ExecutionBudget{})
+	if limits == "" {
+		limits = "no limit"
+	}
+	if x.Began {
+		return p.done(x, "execution %d of %s has begun, and goes on from the one before (%s); `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
+	}
+	return p.done(x, "execution %d of %s goes on with %s", x.Number, x.ID, limits)
+}

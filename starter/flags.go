@@ -1,0 +1,373 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	answers "everstep/activities/output"
+	"everstep/domain"
+)
+
+// A flagValue is a flag of a kind, whose text set reads; initial is its default.
+type flagValue struct {
+	kind, initial string
+	set           func(string) error
+}
+
+func (f flagValue) String() string        { return f.initial }
+func (f flagValue) Type() string          { return f.kind }
+func (f flagValue) Set(text string) error { return f.set(text) }
+
+func choiceFlag[E ~string](target *E, among []E) flagValue {
+	return flagValue{strings.Join(names(among), "|"), string(*target), func(text string) error {
+		if !slices.Contains(among, E(text)) {
+			return fmt.Errorf("is none of %s", strings.Join(names(among), ", "))
+		}
+		*target = E(text)
+		return nil
+	}}
+}
+
+func names[E ~string](values []E) []string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return texts
+}
+
+// textFlag takes no empty text: it is most likely a shell variable that is not set.
+func textFlag(target *string) flagValue {
+	return flagValue{"string", "", func(text string) error {
+		if text == "" {
+			return errors.New("is empty; give a name, or leave it out")
+		}
+		*target = text
+		return nil
+	}}
+}
+
+func durationFlag(target *time.Duration) flagValue {
+	return flagValue{"duration", "", func(text string) error {
+		d, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+			return errors.New("is no duration; write it like 30s or 1m30s")
+		case d < 0:
+			return errors.New("is negative; give a duration from 0 on, such as 30s")
+		}
+		*target = d
+		return nil
+	}}
+}
+
+func numberFlag(target *int, least, most int) flagValue {
+	return flagValue{"number", "", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("is no whole number from %d to %d", least, most)
+		}
+		*target = n
+		return nil
+	}}
+}
+
+// executionFlag adds the flag that names an execution by its number.
+func executionFlag(command *cobra.Command, number *int) {
+	command.Flags().Var(numberFlag(number, 1, 1<<31-1), "execution", "which execution; the newest unless given")
+}
+
+type budgetFlags struct {
+	budget domain.ExecutionBudget
+	lift   []domain.Limit // the limits that are taken away
+	now    func() time.Time
+}
+
+// register adds a flag for each limit.
+func (f *budgetFlags) register(set *pflag.FlagSet, now func() time.Time) {
+	f.now = now
+	for _, rule := range domain.LimitRules() {
+		read := func(text string) error { return f.read(rule, text) }
+		set.Var(flagValue{kind: limitKind(rule.Unit), set: read}, rule.Limit.Flag(), limitHelp(rule, rule.Help))
+	}
+}
+
+// noLimit takes a limit away.
+const noLimit = "none"
+
+// registerTotals adds flags that set a limit anew, or take it away. The last counts.
+func (f *budgetFlags) registerTotals(set *pflag.FlagSet, now func() time.Time) {
+	f.now = now
+	for _, rule := range domain.LimitRules() {
+		help, _, _ := strings.Cut(rule.Help, ",")
+		if rule.Unit != domain.UnitTime {
+			help += " in all"
+		}
+		read := func(text string) error {
+			f.lift = slices.DeleteFunc(f.lift, func(l domain.Limit) bool { return l == rule.Limit })
+			if text != noLimit {
+				return f.read(rule, text)
+			}
+			f.budget = f.budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
+			f.lift = append(f.lift, rule.Limit)
+			return nil
+		}
+		set.Var(flagValue{kind: limitKind(rule.Unit) + "|" + noLimit, set: read}, rule.Limit.Flag(), limitHelp(rule, help))
+	}
+}
+
+// limitKind is what the flag of a limit takes, in a word.
+func limitKind(unit domain.Unit) string {
+	kinds := map[domain.Unit]string{domain.UnitNanoUSD: "dollars", domain.UnitMilliseconds: "seconds", domain.UnitTime: "time"}
+	return cmp.Or(kinds[unit], "count")
+}
+
+func limitHelp(rule domain.LimitRule, help string) string {
+	if rule.Unit == domain.UnitTime {
+		return help + ": a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
+	}
+	return help
+}
+
+func (f *budgetFlags) read(rule domain.LimitRule, text string) (err error) {
+	var n int64
+	var total domain.Amount
+	switch rule.Unit {
+	case domain.UnitMilliseconds:
+		var seconds float64
+		seconds, err = readSeconds(text)
+		total = domain.Seconds(seconds)
+	case domain.UnitTime:
+		var deadline time.Time
+		deadline, err = f.readDeadline(text)
+		total = domain.Moment(deadline)
+	case domain.UnitNanoUSD:
+		n, err = readDollars(text)
+		total = domain.Count(rule.Unit, n)
+	default:
+		n, err = readCount(text)
+		total = domain.Count(rule.Unit, n)
+	}
+	if err == nil {
+		f.budget = rule.With(f.budget, total)
+	}
+	return err
+}
+
+func readCount(text string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("is out of range; give a whole number from 0 to %d, or leave it out for no limit", int64(math.MaxInt64))
+	case err != nil:
+		return 0, errors.New("is no whole number; give one from 0 on, or leave it out for no limit")
+	case n < 0:
+		return 0, errors.New("is negative; give a whole number from 0 on, or leave it out for no limit")
+	}
+	return n, nil
+}
+
+// readDollars reads a sum such as 0.5 or $2, as nano-dollars.
+func readDollars(text string) (int64, error) { return domain.ParseUSD(strings.TrimSpace(text)) }
+
+func readSeconds(text string) (float64, error) {
+	s, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && s > domain.MaxBudgetSeconds:
+		return 0, fmt.Errorf("is out of range; give a number from 0 to %.0f, or leave it out for no limit", domain.MaxBudgetSeconds)
+	case err != nil || math.IsNaN(s):
+		return 0, errors.New("is no number of seconds; give one such as 30 or 1.5, or leave it out for no limit")
+	case s < 0:
+		return 0, errors.New("is negative; give a number from 0 on, or leave it out for no limit")
+	}
+	return s, nil
+}
+
+func (f *budgetFlags) readDeadline(text string) (time.Time, error) {
+	const fix = "give a time to come such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
+	deadline, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return time.Time{}, errors.New("is neither a time nor a duration; " + fix)
+		}
+		deadline = f.now().Add(d)
+	}
+	if !deadline.After(f.now()) {
+		return time.Time{}, errors.New("is in the past; " + fix)
+	}
+	return deadline.UTC(), nil
+}
+
+type outputFlags struct {
+	price  *domain.Price
+	schema string // the file that says what the answer must be
+	mode   domain.OutputMode
+	final  bool // withholds the tools at the last step that --max-steps allows
+}
+
+func (f *outputFlags) register(p *program, command *cobra.Command) {
+	set := command.Flags()
+	set.Var(textFlag(&f.schema), "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
+	set.Var(choiceFlag(&f.mode, domain.OutputModes()), "output-mode", "how the model is told of it; chosen for the provider unless given")
+	set.BoolVar(&f.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
+	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10[,cache_read=…,cache_write=…]")
+	p.completeWith(command, "output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt))
+	p.completeWith(command, "output-mode", cobra.FixedCompletions([]cobra.Completion{
+		cobra.CompletionWithDesc(string(domain.OutputNative), "the provider's own feature"),
+		cobra.CompletionWithDesc(string(domain.OutputTool), "a tool whose arguments are the answer"),
+		cobra.CompletionWithDesc(string(domain.OutputInstruction), "a sentence in the system prompt"),
+	}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// apply puts what was asked for into a definition, its price aside.
+func (f *outputFlags) apply(d *domain.Definition) error {
+	if f.final {
+		d.Guards.FinalAnswer = true
+	}
+	switch {
+	case f.schema == "" && f.mode != "":
+		return usage("--output-mode: is given without a schema; name one with --output")
+	case f.schema == "":
+		return nil
+	}
+	var err error
+	d.Format, err = readFormat(f.schema, f.mode)
+	return err
+}
+
+// priced gives the model its price. One that is priced was asked for.
+func (f *outputFlags) priced(definition, given *domain.Definition) error {
+	switch {
+	case f.price == nil:
+		return nil
+	case definition.Model.Provider == "":
+		return usage("--price: is given without a model; name one with --model")
+	}
+	definition.Model.Price = f.price
+	given.Model = definition.Model
+	return nil
+}
+
+// readFormat makes a response format of a JSON Schema, checked as by a worker.
+func readFormat(path string, mode domain.OutputMode) (domain.ResponseFormat, error) {
+	format, err := formatOf(path, mode)
+	if err != nil {
+		return domain.ResponseFormat{}, usage("--output: %s: %s", path, err)
+	}
+	return format, nil
+}
+
+func formatOf(path string, mode domain.OutputMode) (format domain.ResponseFormat, err error) {
+	text, err := readSchema(path)
+	if err != nil {
+		return format, err
+	}
+	if len(text) > answers.MaxSchema {
+		return format, fmt.Errorf("has more than %d bytes; give a smaller schema", answers.MaxSchema)
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return format, errors.New("is no JSON object; give a JSON Schema such as {\"type\": \"object\", …}")
+	}
+	var schema struct {
+		Title any `json:"title"`
+	}
+	var compact bytes.Buffer
+	if json.Unmarshal(text, &schema) == nil && json.Compact(&compact, text) == nil { // else what is wrong is said below
+		text = compact.Bytes()
+	}
+	title, _ := schema.Title.(string)
+	format = domain.ResponseFormat{Type: domain.FormatSchema, Name: formatName(title, path), Schema: text, Mode: mode}
+	if _, err := answers.Compile(format); err != nil {
+		return format, errors.New(strings.TrimPrefix(err.Error(), "response_format.schema: "))
+	}
+	return format, nil
+}
+
+// readSchema reads a little more of a file than a schema may have.
+func readSchema(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, errors.New("there is no such file; check the path")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, answers.MaxSchema+1))
+}
+
+// maxFormatName is how long a provider lets the name of a format be.
+const maxFormatName = 64
+
+// formatName is the schema's title, else its file, as providers take it.
+func formatName(title, path string) string {
+	name := title
+	if name == "" {
+		name = filepath.Base(path)
+		name = strings.TrimSuffix(strings.TrimSuffix(name, filepath.Ext(name)), ".schema")
+	}
+	name = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '_'
+	}, name)
+	if name = strings.Trim(name[:min(len(name), maxFormatName)], "_"); name == "" {
+		return "answer"
+	}
+	return name
+}
+
+const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"
+
+func priceFlag(target **domain.Price) flagValue {
+	return flagValue{"KIND=DOLLARS,…", "", func(text string) (err error) {
+		*target, err = readPrice(text)
+		return err
+	}}
+}
+
+// readPrice reads dollars for a million tokens by kind, such as input=1.25,output=10.
+func readPrice(text string) (*domain.Price, error) {
+	kinds := []string{"input", "output", "cache_read", "cache_write"}
+	given := make(map[string]*int64)
+	for part := range strings.SplitSeq(text, ",") {
+		kind, dollars, ok := strings.Cut(strings.TrimSpace(part), "=")
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("has the part %q without =; %s", domain.Shorten(part, 40), priceForm)
+		case !slices.Contains(kinds, kind):
+			return nil, fmt.Errorf("names %q, which is none of %s; %s", domain.Shorten(kind, 40), strings.Join(kinds, ", "), priceForm)
+		case given[kind] != nil:
+			return nil, fmt.Errorf("names %s twice; give it once", kind)
+		}
+		nano, err := readDollars(dollars)
+		if err != nil {
+			return nil, fmt.Errorf("has %s=%s, which %w", kind, domain.Shorten(dollars, 40), err)
+		}
+		given[kind] = &nano
+	}
+	if given["input"] == nil || given["output"] == nil {
+		return nil, errors.New("needs both input and output; " + priceForm)
+	}
+	price := domain.Price{Input: *given["input"], Output: *given["output"], CacheRead: given["cache_read"], CacheWrite: given["cache_write"]}
+	if err := price.Check(); err != nil {
+		return nil, fmt.Errorf("is not in dollars for a million tokens: %w", err)
+	}
+	return &price, nil
+}

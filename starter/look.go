@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/starter/local"
+	"everstep/starter/render"
+)
+
+func statusCommand(p *program) *cobra.Command {
+	return p.withAgent(&cobra.Command{
+		Use:   "status ID",
+		Short: "Show what an agent is doing",
+		Long: `Shows what an agent is doing now, what it has used, and what its budget leaves.
+Where no worker is up, it shows what the server knows, and says so.`,
+		Example: `  starter status notes
+  starter status notes --json | jq -r .status`,
+	}, "starter status notes", func(ctx context.Context, s *local.Server, id string) error {
+		status, err := s.Agents.Status(ctx, id)
+		if err != nil {
+			return err
+		}
+		return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, p.now()))
+	})
+}
+
+func listCommand(p *program) *cobra.Command {
+	var options client.ListOptions
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the agents",
+		Long: `Lists the agents that the server knows, the open ones first, then the newest.
+It needs no worker. What was started a moment ago may be missing. What others
+started on the server as if it were an agent is named by its workflow id, and
+foreign: workers refuse it.`,
+		Example: `  starter list
+  starter list --open --json | jq -r '.[].id'`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx := command.Context()
+			s, err := p.machine.Connect(ctx, "")
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			listed := []client.Listed{}
+			for agent, err := range s.Agents.List(ctx, options) {
+				if err != nil {
+					return err
+				}
+				listed = append(listed, agent)
+			}
+			if p.flags.json {
+				return p.out.JSON(listed)
+			}
+			if len(listed) == 0 {
+				p.say("there is no agent; `%s \"…\"` starts one", p.again("run"))
+				return nil
+			}
+			p.out.Printf("%s", render.List(listed, p.now()).Render(p.out))
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
+	command.Flags().Var(numberFlag(&options.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
+	return command
+}
+
+func stepsCommand(p *program) *cobra.Command {
+	var number int
+	command := p.withAgent(&cobra.Command{
+		Use:   "steps ID",
+		Short: "Show the completed steps of an execution",
+		Long: `Shows the completed steps of an execution, one a line. It needs a worker. Steps
+that can no longer be read are reported as gone (exit 1), and the others follow.`,
+		Example: `  starter steps notes
+  starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
+	}, "starter steps notes", func(ctx context.Context, s *local.Server, id string) error {
+		priced, err := s.Agents.Priced(ctx, id, number)
+		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
+			return err
+		}
+		return each(p, s.Agents.Steps(ctx, id, number), func(step domain.StepExecution) error {
+			line := render.Step(step, priced)
+			return p.show(line, line.Text(p.out.Theme)+"\n")
+		})
+	})
+	executionFlag(command, &number)
+	return command
+}
+
+func messagesCommand(p *program) *cobra.Command {
+	return p.withAgent(&cobra.Command{
+		Use:   "messages ID",
+		Short: "Show an agent's transcript",
+		Long: `Shows the transcript of an agent over all its executions. It needs a worker.
+Messages that can no longer be read are reported as gone (exit 1), and the
+others follow.`,
+		Example: `  starter messages notes
+  starter messages notes --json | jq -r 'select(.message.role == "user").message.parts[].text'`,
+	}, "starter messages notes", func(ctx context.Context, s *local.Server, id string) error {
+		return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
+			return p.show(entry, render.Message(p.out.Theme, entry))
+		})
+	})
+}
+
+func explainCommand(p *program) *cobra.Command {
+	var number int
+	command := p.withAgent(&cobra.Command{
+		Use:   "explain ID",
+		Short: "Explain why an execution ended, and what it cost",
+		Long: `Explains why an execution ended, or what it is doing now: a line a step with its
+time, tokens, cost and tool calls, what was wasted, what the budget has left and
+how to raise it, and how long the history is. Where no worker is up it tells
+what the history has, and says what is missing.`,
+		Example: `  starter explain notes
+  starter explain notes --execution 2 --json | jq .waste`,
+	}, "starter explain notes", func(ctx context.Context, s *local.Server, id string) error {
+		view, err := s.Agents.Explain(ctx, id, number)
+		if err != nil {
+			return err
+		}
+		for i, advice := range view.Advice {
+			if advice.Command != "" {
+				view.Advice[i].Command = p.again(advice.Command)
+			}
+		}
+		return p.show(view, render.Explanation(p.out.Theme, view, p.now()))
+	})
+	executionFlag(command, &number)
+	return command
+}
+
+func resultCommand(p *program) *cobra.Command {
+	var number int
+	var noWait bool
+	command := p.withAgent(&cobra.Command{
+		Use:   "result ID",
+		Short: "Wait for an execution's end and print its answer",
+		Long: `Waits until an execution has ended, prints its answer, and exits 0 where it
+completed, 1 where it failed, 3 where it was stopped. It needs no worker. Where
+the agent answers in JSON, --json has the answer's value under output.`,
+		Example: `  starter result notes
+  starter result notes --execution 2 --no-wait --json
+  starter result notes --json | jq .output`,
+	}, "starter result notes", func(ctx context.Context, s *local.Server, id string) error {
+		get := s.Agents.Wait
+		if noWait {
+			get = s.Agents.Result
+		}
+		result, err := get(ctx, id, number)
+		if err != nil && left(ctx, err) {
+			p.sayDetached(&local.Stack{Server: s}, client.Execution{ID: id, Number: number})
+			return detached("")
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
+			return err
+		}
+		return p.reportEnding(ctx, s, result, false, false)
+	})
+	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")
+	executionFlag(command, &number)
+	return command
+}
