@@ -132,7 +132,7 @@ func (d *demo) abandon(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = d.Server.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
+	_ = d.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
 }
 
 func (d *demo) close() {
@@ -140,7 +140,7 @@ func (d *demo) close() {
 		d.worker.Kill() // nothing is left to do for it
 	}
 	_ = os.RemoveAll(d.scratch) // a temporary one
-	d.Stack.Close()
+	d.Close()
 }
 
 const demoKillStep = 3
@@ -178,7 +178,7 @@ type demoKill struct {
 // run starts the agent, follows it, and kills its worker on the way.
 func (d *demo) run(ctx context.Context) (demoReport, error) {
 	var err error
-	d.agent, err = d.Server.Agents.Start(ctx, client.Start{
+	d.agent, err = d.Agents.Start(ctx, client.Start{
 		Prompt: demoPrompt(d.dir),
 		Definition: domain.Definition{
 			Model:        domain.LLMConfig{Provider: scripted.Name, Model: d.script},
@@ -189,14 +189,14 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err != nil {
 		return demoReport{}, err
 	}
-	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.Server.UI(d.agent.ID, d.agent.RunID), StateFile: d.Lease.Server().StateFile}
+	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.UI(d.agent.ID, d.agent.RunID), StateFile: d.Lease.Server().StateFile}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	expected := d.guard(ctx, cancel)
 	defer func() { expected() }()
 	v := d.program.newView(d.agent.ID, told.UIURL)
 	defer v.Close()
-	for event, err := range d.Server.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
+	for event, err := range d.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
 		if err != nil {
 			return told, causeOf(ctx, err)
 		}
@@ -214,7 +214,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err := ctx.Err(); err != nil {
 		return told, causeOf(ctx, err)
 	}
-	result, err := d.Server.Agents.Wait(ctx, d.agent.ID, 1)
+	result, err := d.Agents.Wait(ctx, d.agent.ID, 1)
 	if err != nil {
 		return told, causeOf(ctx, err)
 	}

@@ -70,7 +70,7 @@ func TestWhatNothingGoesOnFrom(t *testing.T) {
 	}{
 		"no agent":         {func(in *contract.SessionInput) { in.Definition.Model.Provider = "" }, "model: has no provider"},
 		"a budget below 0": {func(in *contract.SessionInput) { in.GoOn.Budget = stepsOf(-1) }, "max_steps"},
-		"no state":         {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"agent_id": 7}`) }, "agent_id"},
+		"no state":         {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
 		"messages missing": {func(in *contract.SessionInput) { in.Carry.Edits = domain.Edits{Hidden: 99, Summary: 99, Buffered: 99} }, "edits"},
 		"a copy of nothing": {func(in *contract.SessionInput) {
 			in.GoOn.Copy = &contract.RecordRequest{Log: domain.LogRef{Length: -1}}

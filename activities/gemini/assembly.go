@@ -218,6 +218,7 @@ func (s *assembly) finishReason() domain.FinishReason {
 		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
 		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
 		return domain.FinishContentFilter
+	default:
 	}
 	switch {
 	case s.calls > 0:

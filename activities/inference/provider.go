@@ -113,7 +113,7 @@ func (c Call) InputTokens() int64 {
 		tokens += domain.EstimateTokens(m)
 	}
 	for _, t := range c.Tools {
-		tokens += domain.EstimateText(t.Name + t.Description + string(t.Schema))
+		tokens += domain.EstimateText(t.Name) + domain.EstimateText(t.Description) + domain.EstimateText(string(t.Schema))
 	}
 	return tokens
 }

@@ -239,8 +239,8 @@ func callsOf(step int, word string, call func(position, millis int, word string)
 	return calls
 }
 
-func noteOf(text string, millis int, filler string) scriptCall {
-	return scriptCall{noteTool, map[string]any{"text": text, "millis": millis, "filler": filler}}
+func noteOf(text string, millis int) scriptCall {
+	return scriptCall{noteTool, map[string]any{"text": text, "millis": millis, "filler": ""}}
 }
 
 // filler is longer than what a request carries by value.
@@ -264,7 +264,7 @@ func notesScript() []byte {
 				text += `The last note said: {{ result "note" }}. `
 			}
 			calls := callsOf(k, "", func(position, millis int, _ string) scriptCall {
-				note := noteOf(fmt.Sprintf("part %d, step %d, note %d", part+1, k+1, position+1), millis, "")
+				note := noteOf(fmt.Sprintf("part %d, step %d, note %d", part+1, k+1, position+1), millis)
 				if (k+position)%7 == 3 {
 					note.Arguments["filler"] = filler()
 				}
@@ -283,7 +283,7 @@ func paymentsScript() []byte {
 	for k := range 18 {
 		calls := billsOf(k, "")
 		if k%5 == 4 {
-			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d", k+1), 10, ""))
+			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d", k+1), 10))
 		}
 		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d. %s", k+1, strings.Repeat("A thought. ", 20)), calls...))
 	}
@@ -364,7 +364,7 @@ func wholeNotesScript() []byte {
 		for k := range steps {
 			calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
 				text := fmt.Sprintf("part %d, step %d, note %d %s", part+1, k+1, position+1, word)
-				note := noteOf(strings.TrimSpace(text), millis, "")
+				note := noteOf(strings.TrimSpace(text), millis)
 				if note.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
 					note.Arguments["filler"] = filler()
 				}
@@ -373,7 +373,7 @@ func wholeNotesScript() []byte {
 			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}Notes in sight: from {{ printf "%%.40s" (first .) }} to {{ last . | printf "%%.40s" }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
 			turns = append(turns, turnOf(text, calls...))
 		}
-		again := noteOf("the same again", 10, "")
+		again := noteOf("the same again", 10)
 		turns = append(append(turns, turnOf("Once.", again), turnOf("Twice.", again)), ending()...)
 	}
 	return encodeTurns(turns)
@@ -386,7 +386,7 @@ func wholePaymentsScript() []byte {
 	for k := range 12 {
 		calls := billsOf(k, words[k])
 		if k%4 == 2 {
-			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d, %s", k+1, strings.Repeat(wordVerbose+" ", 20)), 10, ""))
+			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d, %s", k+1, strings.Repeat(wordVerbose+" ", 20)), 10))
 		}
 		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d with %s.", k+1, wordSecret), calls...))
 	}

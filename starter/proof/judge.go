@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -334,6 +335,9 @@ func told(event domain.Event) string {
 	}
 	if fields["origin"] != nil {
 		fields["origin"] = "another"
+	}
+	if model, ok := fields["model"].(string); ok { // a script, in whichever folder
+		fields["model"] = filepath.Base(model)
 	}
 	return fmt.Sprint(fields)
 }

@@ -241,7 +241,7 @@ func (x *sheet) steps(v client.ExplainView) {
 	for i, s := range v.Steps {
 		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
 			if i == keptEnds {
-				fmt.Fprintf(x, "    %s\n", x.theme.Faint(more(hidden, "step")+"; --json has them all"))
+				x.printf("    %s\n", x.theme.Faint(more(hidden, "step")+"; --json has them all"))
 			}
 			continue
 		}
@@ -288,7 +288,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 }
 
 func (x *sheet) inside(s client.ExplainStep) {
-	line := func(text string) { fmt.Fprintf(x, "        %s\n", text) }
+	line := func(text string) { x.printf("        %s\n", text) }
 	if s.QueuedMilliseconds > 0 {
 		line(x.theme.Faint("waited " + millis(s.QueuedMilliseconds) + " for its turn (rate limit)"))
 	}

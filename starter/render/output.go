@@ -179,13 +179,17 @@ type sheet struct {
 	now   time.Time
 }
 
+func (x *sheet) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(&x.Builder, format, args...) // a Builder never fails
+}
+
 // factWidth is how wide the names of facts are.
 const factWidth = 9
 
 // newSheet begins with whose facts they are.
 func newSheet(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *sheet {
 	x := &sheet{theme: t, now: now}
-	fmt.Fprintf(x, "%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)
+	x.printf("%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)
 	return x
 }
 

@@ -50,7 +50,9 @@ func forecast(_ context.Context, p place) (string, error) { return "sunny in " +
 
 // planets is an agent's whose file lists it. It runs inside the workflow, so it
 // reads nothing but what it is given.
-func planets() hook.Hook { return hook.BeforeToolUse("planets", blockPlanets) }
+func planets() hook.Hook {
+	return hook.BeforeToolUse("planets", blockPlanets)
+}
 
 func blockPlanets(c hook.ToolUse) (hook.ToolUse, error) {
 	if strings.Contains(c.At.Call.Arguments, "Mars") {
@@ -63,7 +65,9 @@ func blockPlanets(c hook.ToolUse) (hook.ToolUse, error) {
 // again where it fails.
 func report(send sender) hook.Hook {
 	report := hook.IO(domain.TriggerAfterExecution, "report",
-		func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
+		func(
+			ctx context.Context, r contract.HookRequest,
+		) (contract.HookReply, error) {
 			return contract.HookReply{}, send(ctx, r.ExecutionID, r.Usage)
 		})
 	report.Always, report.Attempts = true, 3
