@@ -1,6 +1,9 @@
 package openaichat
 
 import (
+	"fmt"
+	"strings"
+
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
@@ -35,6 +38,12 @@ type Dialect struct {
 	ObjectsOnly bool
 	// NoReasoning means that a model's reasoning is not taken back.
 	NoReasoning bool
+	// NoStreamOptions means that the usage is told unasked, and asking refused.
+	NoStreamOptions bool
+	// CallIDs is how many letters and digits the id of a call has. Zero: any.
+	CallIDs int
+	// EmptyContent means that calls without a text want an empty one beside them.
+	EmptyContent bool
 }
 
 // Dialects are those of the vendors that have a provider. A new one is added here;
@@ -70,5 +79,18 @@ func (d Dialect) API() wire.API {
 			body, err := encode(call, spoken, a.Bound)
 			return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a}, err
 		},
+	}
+}
+
+// pairing makes ids of calls that the vendor takes.
+func (d Dialect) pairing() wire.Pairing {
+	if d.CallIDs == 0 {
+		return wire.Pairing{}
+	}
+	return wire.Pairing{
+		Accepts: func(id string) bool {
+			return len(id) == d.CallIDs && wire.ToolName(id, len(id), "") == id && !strings.ContainsAny(id, "_-")
+		},
+		Make: func(n int) string { return fmt.Sprintf("%0*d", d.CallIDs, n) },
 	}
 }

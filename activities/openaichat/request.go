@@ -32,7 +32,9 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		return nil, err
 	}
 	p := openai.ChatCompletionNewParams{Model: call.Config.Model}
-	p.StreamOptions.IncludeUsage = openai.Bool(true)
+	if !d.NoStreamOptions {
+		p.StreamOptions.IncludeUsage = openai.Bool(true)
+	}
 	for _, tool := range call.Tools {
 		function := definition(tool)
 		if tool.Name == call.OutputTool {
@@ -111,7 +113,7 @@ func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
 	if call.System != "" {
 		add(openai.SystemMessage(call.System))
 	}
-	var pairs wire.Pairing
+	pairs := d.pairing()
 	for i, m := range call.Messages {
 		switch {
 		case m.Role == domain.RoleDeveloper && d.Developer:
@@ -193,7 +195,7 @@ const maxName = 64
 
 func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionAssistantMessageParam {
 	var out openai.ChatCompletionAssistantMessageParam
-	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 {
+	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 || d.EmptyContent {
 		out.Content.OfString = openai.String(text)
 	}
 	for k, c := range m.ToolCalls {

@@ -201,11 +201,14 @@ func TestDialects(t *testing.T) {
 		dialect  openaichat.Dialect
 		old, new string
 	}{
-		"as most":       {old: " ", new: " "},
-		"another bound": {openaichat.Dialect{MaxTokens: "max_out"}, `"max_tokens"`, `"max_out"`},
-		"developers":    {openaichat.Dialect{Developer: true}, `"system"`, `"developer"`},
-		"no reasoning":  {openaichat.Dialect{NoReasoning: true}, `"reasoning":"hm",`, ``},
-		"only its own":  {openaichat.Dialect{MaxTokens: "max_out", OfficialOnly: true}, " ", " "},
+		"as most":           {old: " ", new: " "},
+		"another bound":     {openaichat.Dialect{MaxTokens: "max_out"}, `"max_tokens"`, `"max_out"`},
+		"developers":        {openaichat.Dialect{Developer: true}, `"system"`, `"developer"`},
+		"no reasoning":      {openaichat.Dialect{NoReasoning: true}, `"reasoning":"hm",`, ``},
+		"no stream options": {openaichat.Dialect{NoStreamOptions: true}, `"stream_options":{"include_usage":true},`, ``},
+		"ids of nine":       {openaichat.Dialect{CallIDs: 9}, `"call_1"`, `"000000001"`},
+		"an empty content":  {openaichat.Dialect{EmptyContent: true}, `"reasoning":"hm"`, `"content":"","reasoning":"hm"`},
+		"only its own":      {openaichat.Dialect{MaxTokens: "max_out", OfficialOnly: true}, " ", " "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

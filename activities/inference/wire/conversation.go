@@ -24,6 +24,8 @@ type Pairing struct {
 	// Accepts reports whether the API takes an id of that form, as one that
 	// comes from another provider may not have. Nil takes all.
 	Accepts func(id string) bool
+	// Make returns an id of the API's own form. Nil: any form will do.
+	Make func(n int) string
 
 	used map[string]bool
 	// waiting are the calls of the last message, sent their ids, answered those with a result.
@@ -59,7 +61,10 @@ func (p *Pairing) fresh(id string, message, position int) string {
 	}
 	for try := 0; id == "" || p.used[id]; try++ {
 		id = fmt.Sprintf("call_%d_%d", message, position)
-		if try > 0 {
+		switch {
+		case p.Make != nil:
+			id = p.Make(len(p.used) + try + 1)
+		case try > 0:
 			id += fmt.Sprintf("_%d", try)
 		}
 	}
