@@ -124,15 +124,11 @@ func (w logWriter) Write(text []byte) (int, error) {
 
 // serveCodec decodes payloads for the UI, which shows what it can without.
 func serveCodec(listener net.Listener, uiURL string) (stop func()) {
-	decoder, err := codec.New()
-	if err != nil {
-		return func() {}
-	}
 	origins := []string{uiURL}
 	if u, err := url.Parse(uiURL); err == nil {
 		origins = append(origins, "http://localhost:"+u.Port())
 	}
-	server := &http.Server{Handler: decoder.Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close, which closes the listener
 	return func() { _ = server.Close() }
 }

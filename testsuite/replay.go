@@ -114,11 +114,7 @@ func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
 	if err != nil {
 		return fmt.Sprintf("Hooks: %v", err)
 	}
-	compress, err := codec.New()
-	if err != nil {
-		return err.Error()
-	}
-	watched := &replayWatch{reader: payloadReader{compress.DataConverter()}}
+	watched := &replayWatch{reader: payloadReader{codec.New().DataConverter()}}
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		DataConverter: watched.reader.converter,
 		Interceptors:  []interceptor.WorkerInterceptor{watched},

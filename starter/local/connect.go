@@ -113,20 +113,16 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 		return nil, notConnected(ctx, err)
 	}
 	s := &Server{Temporal: temporal, address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
-	s.Agents, err = Client(temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
-	return s, err
+	s.Agents = Client(temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
+	return s, nil
 }
 
 // Client is a client as the commands use one, for the server at an address: it
 // compresses what is large, and a server on this machine is asked more often.
-func Client(temporal sdk.Client, address string, config client.Config) (*client.Client, error) {
-	compress, err := codec.New()
-	if err != nil {
-		return nil, err
-	}
-	config.Converter = compress.DataConverter()
+func Client(temporal sdk.Client, address string, config client.Config) *client.Client {
+	config.Converter = codec.New().DataConverter()
 	config.Loopback, config.Timing, config.WorkflowTaskTimeout = host.Loopback(address), host.Timing(address), host.TaskTimeout(address)
-	return client.New(temporal, config), nil
+	return client.New(temporal, config)
 }
 
 // notConnected: a server that refuses to talk is as far away as one that is not there.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -70,9 +71,7 @@ func Crowd(ctx context.Context, config CrowdConfig) (CrowdReport, error) {
 	}
 	defer temporal.Close()
 	queue := "crowd-" + uuid.NewString()
-	if c.agents, err = local.Client(temporal, config.Address, client.Config{Namespace: config.Namespace, TaskQueue: queue}); err != nil {
-		return CrowdReport{}, err
-	}
+	c.agents = local.Client(temporal, config.Address, client.Config{Namespace: config.Namespace, TaskQueue: queue})
 	for range config.Workers {
 		w, err := host.Start(ctx, temporal, config.worker(queue, "http://"+listener.Addr().String()+"/v1"))
 		if err != nil {
@@ -97,7 +96,7 @@ func (c CrowdConfig) worker(queue, model string) host.Config {
 		Connection: host.Connection{Address: c.Address, Namespace: c.Namespace},
 		TaskQueue:  queue, Dir: c.Dir, Storage: filepath.Join(c.Dir, "storage"),
 		Tools: []tool.Tool{nothing}, OpenAI: host.Access{BaseURL: model, Key: "none"},
-		Log: host.Log{Level: host.LevelError}, StopTimeout: time.Second,
+		Log: host.Log{Level: slog.LevelError}, StopTimeout: time.Second,
 	}
 	if !c.Unlimited {
 		config.RateLimits = map[string]host.RateLimit{"openai": {RequestsPerMinute: int64(c.RequestsPerMinute)}}

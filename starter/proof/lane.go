@@ -38,11 +38,9 @@ type lane struct {
 
 func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
 	l := &lane{run: p, name: name, queue: p.prefix + "-" + name, fail: fail, trials: make(map[string]*trial)}
-	var err error
-	if l.agents, err = local.Client(p.temporal, p.config.Address, client.Config{Namespace: p.config.Namespace, TaskQueue: l.queue}); err != nil {
-		return nil, err
-	}
+	l.agents = local.Client(p.temporal, p.config.Address, client.Config{Namespace: p.config.Namespace, TaskQueue: l.queue})
 	socket := filepath.Join(p.sockets, name)
+	var err error
 	if l.listener, err = net.Listen("unix", socket); err != nil {
 		return nil, fmt.Errorf("lane %s: %w", name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -62,7 +63,7 @@ func ChaosWork(ctx context.Context, args []string) error {
 		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace},
 		TaskQueue:  p.TaskQueue, Dir: p.Dir, Storage: p.Storage,
 		Tools: p.tools(), Hooks: p.hooks(), At: p.at,
-		Log: host.Log{Level: host.LevelWarn}, StopTimeout: time.Second,
+		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: time.Second,
 	})
 }
 

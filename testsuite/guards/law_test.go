@@ -30,8 +30,7 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 			t.Parallel()
 			history := readHistory(t, path)
 			asked := replayedQueries(t, history)
-			compress, err := codec.New()
-			require.NoError(t, err)
+			compress := codec.New()
 			first := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
 			told := map[int]progress.Agent{}
 			agent := progress.Agent{}
@@ -127,8 +126,7 @@ func (a askable) stopsOf(t *testing.T, number int) []domain.StopSignal {
 func replayedQueries(t *testing.T, history *historypb.History) *askable {
 	t.Helper()
 	asked := &askable{}
-	compress, err := codec.New()
-	require.NoError(t, err)
+	compress := codec.New()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		DataConverter: compress.DataConverter(), Interceptors: []interceptor.WorkerInterceptor{&listener{asked: asked}},
 	})

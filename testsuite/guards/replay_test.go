@@ -33,8 +33,7 @@ func keptFiles(t *testing.T) []string {
 
 func newReplayer(t *testing.T) worker.WorkflowReplayer {
 	t.Helper()
-	compress, err := codec.New()
-	require.NoError(t, err)
+	compress := codec.New()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: compress.DataConverter()})
 	require.NoError(t, err)
 	return r

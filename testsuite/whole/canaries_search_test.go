@@ -122,8 +122,7 @@ type lookout struct {
 
 func newLookout(t *testing.T, s *stack, v *trove) *lookout {
 	t.Helper()
-	plain, err := codec.New()
-	require.NoError(t, err)
+	plain := codec.New()
 	return &lookout{stack: s, trove: v, codec: plain}
 }
 

@@ -73,8 +73,7 @@ func (s *stack) goesOn(t *testing.T, id string) <-chan error {
 // failedTask waits until a workflow task has failed or timed out, and returns why.
 func (s *stack) failedTask(t *testing.T, of client.Execution) string {
 	t.Helper()
-	compress, err := codec.New()
-	require.NoError(t, err)
+	compress := codec.New()
 	failures := temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: compress.DataConverter()})
 	var message string
 	require.Eventually(t, func() bool {

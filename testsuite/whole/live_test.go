@@ -208,8 +208,7 @@ func (f *follower) rest() []client.Event {
 // historyText is all that the server keeps of a workflow, decoded.
 func (s *stack) historyText(t *testing.T, of client.Execution) string {
 	t.Helper()
-	compress, err := codec.New()
-	require.NoError(t, err)
+	compress := codec.New()
 	var text bytes.Buffer
 	open := proxy.VisitPayloadsOptions{Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		decoded, err := compress.Decode(payloads)
@@ -232,8 +231,7 @@ func (s *stack) historyText(t *testing.T, of client.Execution) string {
 // beat waits for a heartbeat of the pending inference that counts so many bytes.
 func (s *stack) beat(t *testing.T, of client.Execution, length int) contract.Heartbeat {
 	t.Helper()
-	compress, err := codec.New()
-	require.NoError(t, err)
+	compress := codec.New()
 	var beat contract.Heartbeat
 	require.Eventually(t, func() bool {
 		described, err := s.temporal.DescribeWorkflowExecution(within(t), of.WorkflowID, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -58,8 +59,7 @@ func connect(t testing.TB, server string, dynamic map[string]string) *stack {
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)
 	s := &stack{temporal: temporal, queue: "test-" + uuid.NewString(), address: address}
-	compress, err := codec.New()
-	require.NoError(t, err)
+	compress := codec.New()
 	s.agents = client.New(temporal, client.Config{TaskQueue: s.queue, Loopback: true, Converter: compress.DataConverter()})
 	return s
 }
@@ -79,7 +79,7 @@ func (s *stack) work(t testing.TB, config host.Config) *host.Worker {
 		config.Storage = ""
 	}
 	// What the SDK logs hides what a failed test says.
-	if config.Log.Level = host.LevelError; !testing.Verbose() {
+	if config.Log.Level = slog.LevelError; !testing.Verbose() {
 		config.Log.Writer = io.Discard
 	}
 	w, err := host.Start(context.Background(), s.temporal, config)

@@ -112,31 +112,23 @@ const dialPatience = 8 * time.Second
 // Unavailable that says what to do.
 func Dial(ctx context.Context, connection Connection) (client.Client, error) {
 	connection = connection.withDefaults()
-	options, err := connection.options()
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	c, err := client.DialContext(ctx, options)
+	c, err := client.DialContext(ctx, connection.options())
 	if err != nil {
 		return nil, unreachable(connection, err)
 	}
 	return c, nil
 }
 
-func (c Connection) options() (client.Options, error) {
-	compress, err := codec.New()
-	if err != nil {
-		return client.Options{}, err
-	}
+func (c Connection) options() client.Options {
 	options := c.base
 	options.HostPort, options.Namespace = c.Address, c.Namespace
 	options.Logger = c.Logger
 	if options.Logger == nil {
 		options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	}
-	options.DataConverter = compress.DataConverter()
+	options.DataConverter = codec.New().DataConverter()
 	options.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
 		DataConverter:          options.DataConverter,
 		EncodeCommonAttributes: true,
@@ -146,7 +138,7 @@ func (c Connection) options() (client.Options, error) {
 	if Loopback(c.Address) {
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	return options, nil
+	return options
 }
 
 func unreachable(connection Connection, err error) error {

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,12 +165,8 @@ func workerSettings() []setting {
 			_, err := modelfacts.Table{}.With(text)
 			return err
 		}},
-		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", func(c *Config, text string) error {
-			return c.Log.Level.UnmarshalText([]byte(text))
-		}},
-		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", func(c *Config, text string) error {
-			return c.Log.Format.UnmarshalText([]byte(text))
-		}},
+		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(func(c *Config) *slog.Level { return &c.Log.Level }, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
+		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(func(c *Config) *bool { return &c.Log.JSON }, among([]string{"console", "json"}, false, true))},
 		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(func(c *Config) *int { return &c.MaxActivities }, count(10_000))},
 		{"cache-size", "EVERSTEP_CACHE_SIZE", "size", "memory for conversations, as in 256MiB", into(func(c *Config) *int64 { return &c.CacheBytes }, readSize)},
 		{"stop-timeout", "EVERSTEP_STOP_TIMEOUT", "duration", "what work in progress has to finish when the worker stops, as in 10s", into(func(c *Config) *time.Duration { return &c.StopTimeout }, upTo(time.Hour))},
@@ -186,6 +184,17 @@ func into[T any](of func(*Config) *T, read func(string) (T, error)) func(*Config
 // checked takes a text as it is, unless something is wrong with it.
 func checked(check func(string) error) func(string) (string, error) {
 	return func(text string) (string, error) { return text, check(text) }
+}
+
+// among reads one of some words, each for a value.
+func among[T any](words []string, values ...T) func(string) (T, error) {
+	return func(text string) (value T, err error) {
+		i := slices.Index(words, text)
+		if i < 0 {
+			return value, fmt.Errorf("%q is none of %s", text, strings.Join(words, ", "))
+		}
+		return values[i], nil
+	}
 }
 
 // apply reads the setting from the flags, else from the environment. An empty

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -72,7 +73,7 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 	require.Equal(t, dir, config.Dir)
 	require.Equal(t, "mem://", config.Storage)
 	require.Equal(t, prices, config.Prices)
-	require.Equal(t, host.Log{Level: host.LevelDebug, Format: host.FormatJSON}, config.Log)
+	require.Equal(t, host.Log{Level: slog.LevelDebug, JSON: true}, config.Log)
 	require.Equal(t, 7, config.MaxActivities)
 	require.EqualValues(t, 3<<20, config.CacheBytes)
 	require.Equal(t, 90*time.Second, config.StopTimeout)

@@ -41,7 +41,7 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.out.String(), text)
 }
 
-func (l *lines) logger() log.Logger { return newLogger(Log{Writer: l, Format: FormatJSON}, &secrets{}) }
+func (l *lines) logger() log.Logger { return newLogger(Log{Writer: l, JSON: true}, &secrets{}) }
 
 func dispatch(t *testing.T, logs *lines, listeners ...Listener) *dispatcher {
 	t.Helper()

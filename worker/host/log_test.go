@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,15 +14,14 @@ import (
 
 func TestLogLines(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[LogFormat]string{
-		"":            "\tinfo\tworker is up\t{\"task_queue\": \"q\", \"tools\": 3}\n",
-		FormatConsole: "\tinfo\tworker is up\t{\"task_queue\": \"q\", \"tools\": 3}\n",
-		FormatJSON:    `,"msg":"worker is up","task_queue":"q","tools":3}` + "\n",
+	for inJSON, want := range map[bool]string{
+		false: "\tinfo\tworker is up\t{\"task_queue\": \"q\", \"tools\": 3}\n",
+		true:  `,"msg":"worker is up","task_queue":"q","tools":3}` + "\n",
 	} {
-		t.Run(string(format), func(t *testing.T) {
+		t.Run(fmt.Sprint("JSON ", inJSON), func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			logger := newLogger(Log{Format: format, Writer: &out}, &secrets{})
+			logger := newLogger(Log{JSON: inJSON, Writer: &out}, &secrets{})
 			log.With(logger, "task_queue", "q").Info("worker is up", "tools", 3)
 			require.Contains(t, out.String(), want)
 		})
@@ -30,10 +30,10 @@ func TestLogLines(t *testing.T) {
 
 func TestLogLevels(t *testing.T) {
 	t.Parallel()
-	for level, lines := range map[LogLevel]int{
-		"": 3, LevelDebug: 4, LevelInfo: 3, LevelWarn: 2, LevelError: 1,
+	for level, lines := range map[slog.Level]int{
+		slog.LevelDebug: 4, slog.LevelInfo: 3, slog.LevelWarn: 2, slog.LevelError: 1,
 	} {
-		t.Run(string(level), func(t *testing.T) {
+		t.Run(level.String(), func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			logger := newLogger(Log{Level: level, Writer: &out}, &secrets{})
@@ -54,14 +54,14 @@ func TestSecretsNeverShow(t *testing.T) {
 		"with a percent":   "sk-%s-100%",
 		"of one character": "§",
 	} {
-		for _, format := range LogFormats() {
-			t.Run(name+" "+string(format), func(t *testing.T) {
+		for _, inJSON := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", JSON ", inJSON), func(t *testing.T) {
 				t.Parallel()
 				text := secret.Reveal()
 				var out bytes.Buffer
 				known := &secrets{}
 				known.add(text)
-				logger := newLogger(Log{Level: LevelDebug, Format: format, Writer: &out}, known)
+				logger := newLogger(Log{Level: slog.LevelDebug, JSON: inJSON, Writer: &out}, known)
 				logger = log.With(logger, "with", "Bearer "+text)
 				logger.Debug("in the message: " + text)
 				logger.Info("twice: "+text+text, text, text)

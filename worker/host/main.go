@@ -152,12 +152,8 @@ origins given.`,
 		Example: `  worker codec --listen 127.0.0.1:8234 --origin http://localhost:8233`,
 		Args:    noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			compress, err := codec.New()
-			if err != nil {
-				return err
-			}
 			return serveHTTP(command.Context(), listen, &http.Server{
-				Handler:           compress.Handler(who),
+				Handler:           codec.New().Handler(who),
 				ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
 			})
 		},

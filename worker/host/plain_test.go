@@ -60,8 +60,7 @@ func TestClientsSendPlain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			compress, err := codec.New()
-			require.NoError(t, err)
+			compress := codec.New()
 			end := &sent{}
 			args := []any{long()}
 			require.NoError(t, send(t.Context(), (&plain{}).InterceptClient(end), args))
@@ -86,8 +85,7 @@ func (encodeOnly) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, err
 
 func TestWorkflowsAnswerPlain(t *testing.T) {
 	t.Parallel()
-	compress, err := codec.New()
-	require.NoError(t, err)
+	compress := codec.New()
 	encoding := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress})
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))

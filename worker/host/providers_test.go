@@ -189,7 +189,7 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 func TestLogHidesWhatIsConfigured(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	config := Config{Proxy: "http://user:canary-proxy@proxy:3128", Log: Log{Writer: &log, Format: FormatJSON}}
+	config := Config{Proxy: "http://user:canary-proxy@proxy:3128", Log: Log{Writer: &log, JSON: true}}
 	var keys []any
 	for i, v := range vendors() {
 		key := fmt.Sprintf(`canary-"%d"`, i)

@@ -49,12 +49,8 @@ func main() {
 		log.Fatal(err)
 	}
 	defer temporal.Close()
-	compress, err := codec.New()
-	if err != nil {
-		log.Panic(err)
-	}
 	agents := client.New(temporal, client.Config{
-		Loopback: host.Loopback(*address), Converter: compress.DataConverter(),
+		Loopback: host.Loopback(*address), Converter: codec.New().DataConverter(),
 	})
 	provider, name, _ := strings.Cut(*model, "/")
 	got, err := triage(ctx, agents, domain.LLMConfig{Provider: provider, Model: name}, strings.Join(flag.Args(), " "))

@@ -39,16 +39,11 @@ type Codec struct {
 var _ converter.PayloadCodec = (*Codec)(nil)
 
 // New returns a codec. It holds a few buffers, so a process needs one.
-func New() (*Codec, error) {
-	encoder, err := zstd.NewWriter(nil)
-	if err != nil {
-		return nil, fmt.Errorf("codec: %w", err)
-	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(MaxDecoded), zstd.WithDecoderConcurrency(0))
-	if err != nil {
-		return nil, fmt.Errorf("codec: %w", err)
-	}
-	return &Codec{encoder: encoder, decoder: decoder}, nil
+func New() *Codec {
+	// They fail of options that are wrong, and of nothing else.
+	encoder, _ := zstd.NewWriter(nil)
+	decoder, _ := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(MaxDecoded), zstd.WithDecoderConcurrency(0))
+	return &Codec{encoder: encoder, decoder: decoder}
 }
 
 // Encode compresses what is worth it, and takes the mark off what Plain marked:

@@ -17,13 +17,6 @@ import (
 	"everstep/worker/host/codec"
 )
 
-func newCodec(t testing.TB) *codec.Codec {
-	t.Helper()
-	c, err := codec.New()
-	require.NoError(t, err)
-	return c
-}
-
 func payload(encoding string, data []byte) *commonpb.Payload {
 	return &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encoding)}, Data: data}
 }
@@ -57,7 +50,7 @@ func TestEncodeCompressesWhatIsWorthIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCodec(t)
+			c := codec.New()
 			before := proto.CloneOf(test.in)
 			out, err := c.Encode([]*commonpb.Payload{test.in})
 			require.NoError(t, err)
@@ -77,7 +70,7 @@ func TestEncodeCompressesWhatIsWorthIt(t *testing.T) {
 // Whatever comes in comes back, also what looks like an encoded payload.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	c := newCodec(t)
+	c := codec.New()
 	rapid.Check(t, func(rt *rapid.T) {
 		var in []*commonpb.Payload
 		for range rapid.IntRange(0, 4).Draw(rt, "payloads") {
@@ -126,7 +119,7 @@ func TestDecodePassesOnWhatItCannotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := newCodec(t).Decode([]*commonpb.Payload{in})
+			out, err := codec.New().Decode([]*commonpb.Payload{in})
 			require.NoError(t, err)
 			require.Same(t, in, out[0])
 		})
@@ -136,7 +129,7 @@ func TestDecodePassesOnWhatItCannotRead(t *testing.T) {
 // Many small payloads cannot grow to more than one large one may.
 func TestDecodeBoundsTheWhole(t *testing.T) {
 	t.Parallel()
-	c := newCodec(t)
+	c := codec.New()
 	large := payload("binary/plain", make([]byte, codec.MaxDecoded/2-1000))
 	encoded, err := c.Encode([]*commonpb.Payload{large})
 	require.NoError(t, err)
@@ -150,7 +143,7 @@ func TestDecodeBoundsTheWhole(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	c := newCodec(f)
+	c := codec.New()
 	f.Add([]byte("rubbish"))
 	f.Add(compress(f, []byte("\n\x04\n\x02ab")))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -171,7 +164,7 @@ func TestPlainIsReadableThroughTheConverter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dc := newCodec(t).DataConverter()
+			dc := codec.New().DataConverter()
 			args, err := codec.PlainAll([]any{value})
 			require.NoError(t, err)
 			payloads, err := dc.ToPayloads(args...)
@@ -197,7 +190,7 @@ func TestPlainRefusesWhatHasNoJSON(t *testing.T) {
 
 func TestRawSignalsArrive(t *testing.T) {
 	t.Parallel()
-	dc := newCodec(t).DataConverter()
+	dc := codec.New().DataConverter()
 	in := payload(codec.Encoding, []byte("rubbish"))
 	var raw converter.RawValue
 	require.NoError(t, dc.FromPayloads(&commonpb.Payloads{Payloads: []*commonpb.Payload{in}}, &raw))
@@ -207,7 +200,7 @@ func TestRawSignalsArrive(t *testing.T) {
 func TestFailureMessagesPassTheCodec(t *testing.T) {
 	t.Parallel()
 	failures := temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
-		DataConverter: newCodec(t).DataConverter(), EncodeCommonAttributes: true,
+		DataConverter: codec.New().DataConverter(), EncodeCommonAttributes: true,
 	})
 	long := strings.Repeat("what the user said ", codec.Threshold)
 	failure := failures.ErrorToFailure(temporal.NewApplicationError(long, "invalid"))

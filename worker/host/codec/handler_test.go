@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"everstep/worker/host/codec"
 	"everstep/worker/host/door"
 )
 
@@ -20,7 +21,7 @@ const ui = "http://localhost:8233"
 
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(newCodec(t).Handler(door.Door{Origins: []string{ui}}))
+	server := httptest.NewServer(codec.New().Handler(door.Door{Origins: []string{ui}}))
 	t.Cleanup(server.Close)
 	return server
 }
@@ -44,7 +45,7 @@ func TestHandlerDecodesForTheUI(t *testing.T) {
 	t.Parallel()
 	server := serve(t)
 	want := payload("json/plain", bytes.Repeat([]byte("a"), 100_000))
-	encoded, err := newCodec(t).Encode([]*commonpb.Payload{want})
+	encoded, err := codec.New().Encode([]*commonpb.Payload{want})
 	require.NoError(t, err)
 	body, err := protojson.Marshal(&commonpb.Payloads{Payloads: encoded})
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,16 +51,14 @@ func Start(t *testing.T, config host.Config) *client.Client {
 	})
 	config.Connection.Address = lease.Server().Address
 	config.TaskQueue = "example-" + uuid.NewString()
-	config.Dir, config.Log.Level = t.TempDir(), host.LevelError
+	config.Dir, config.Log.Level = t.TempDir(), slog.LevelError
 	temporal, err := host.Dial(t.Context(), config.Connection)
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)
 	worker, err := host.Start(t.Context(), temporal, config)
 	require.NoError(t, err)
 	t.Cleanup(worker.Stop)
-	compress, err := codec.New()
-	require.NoError(t, err)
-	return client.New(temporal, client.Config{TaskQueue: config.TaskQueue, Loopback: true, Converter: compress.DataConverter()})
+	return client.New(temporal, client.Config{TaskQueue: config.TaskQueue, Loopback: true, Converter: codec.New().DataConverter()})
 }
 
 // Script returns the model that plays a script.
