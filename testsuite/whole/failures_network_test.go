@@ -49,7 +49,7 @@ func unreachable() []failureCase {
 	silent.code, silent.says = domain.CodeTimeout, []string{"no connection in 300ms"}
 	twiceTried := func(t *testing.T, p *part) {
 		t.Helper()
-		require.Equal(t, 2, p.view.Steps[0].Retries[0].Attempts)
+		require.Equal(t, 2, p.view.Steps[0].Retries[0].Attempts+p.view.Steps[0].Retries[1].Attempts, "each with its reason")
 		require.Zero(t, p.view.Totals.Usage.TotalTokens)
 	}
 	all := []failureCase{

@@ -257,7 +257,7 @@ func (p *part) see(t *testing.T) {
 		require.Contains(t, p.said.err, words)
 	}
 	require.Len(t, p.requests(), len(p.plays))
-	require.Equal(t, failed, p.view.Totals.FailedAttempts)
+	require.Equal(t, failed, p.view.Totals.FailedAttempts, "%s", p.retries())
 	p.seeUsage(t, want)
 	shown, err := json.Marshal([]any{p.status, p.view})
 	require.NoError(t, err)
@@ -265,6 +265,16 @@ func (p *part) see(t *testing.T) {
 	if p.check != nil {
 		p.check(t, p)
 	}
+}
+
+// retries are the attempts that failed, as explain tells them.
+func (p *part) retries() string {
+	var all []client.ExplainRetry
+	for _, step := range p.view.Steps {
+		all = append(all, step.Retries...)
+	}
+	text, err := json.Marshal(all)
+	return fmt.Sprint(string(text), err)
 }
 
 // told asks for status and explanation, until the worker has time to tell them.

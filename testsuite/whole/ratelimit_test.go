@@ -198,7 +198,7 @@ func TestRateLimitExplained(t *testing.T) {
 	t.Parallel()
 	list := streamed("tool_calls", `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"list_files","arguments":"{\"path\":\".\"}"}}]}`)
 	model := serveChat(t, list, list, streamed("stop", `{"content":"done"}`))
-	s := start(t, chatWorker(t, model, map[string]host.RateLimit{"limited": {RequestsPerMinute: 60}}))
+	s := start(t, chatWorker(t, model, map[string]host.RateLimit{"limited": {RequestsPerMinute: 30}}))
 	definition := limitedModel
 	definition.Tools = []string{"list_files"}
 	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
@@ -214,7 +214,8 @@ func TestRateLimitExplained(t *testing.T) {
 			require.LessOrEqual(t, step.QueuedMilliseconds, *step.Milliseconds)
 			queued += step.QueuedMilliseconds
 		}
-		// A second passes between any two requests, but for what may come at once.
+		// Two seconds pass between any two requests, but for what may come at once;
+		// on a busy machine not all of them in the queue.
 		require.Greater(t, queued, int64(500))
 	}
 	check(s.explained(t, begun.ID))
