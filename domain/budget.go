@@ -26,21 +26,10 @@ type ExecutionBudget struct {
 
 // slot is where the budget keeps a limit: a **int64, **float64 or **time.Time.
 func (b *ExecutionBudget) slot(limit Limit) any {
-	switch limit {
-	case LimitSteps:
-		return &b.MaxSteps
-	case LimitTokens:
-		return &b.MaxTokens
-	case LimitCost:
-		return &b.MaxCostNanoUSD
-	case LimitToolCalls:
-		return &b.MaxToolCalls
-	case LimitSeconds:
-		return &b.MaxSeconds
-	case LimitDeadline:
-		return &b.Deadline
-	}
-	return nil
+	return map[Limit]any{
+		LimitSteps: &b.MaxSteps, LimitTokens: &b.MaxTokens, LimitCost: &b.MaxCostNanoUSD,
+		LimitToolCalls: &b.MaxToolCalls, LimitSeconds: &b.MaxSeconds, LimitDeadline: &b.Deadline,
+	}[limit]
 }
 
 // Spent is what an execution has used of its budget.
@@ -50,24 +39,6 @@ type Spent struct {
 	Seconds     float64 `json:"seconds,omitzero"`
 	CostNanoUSD int64   `json:"cost_nano_usd,omitzero"`
 	ToolCalls   int64   `json:"tool_calls,omitzero"`
-}
-
-// of is what was used of a limit; of a deadline that is the time.
-func (s Spent) of(limit Limit, now time.Time) Amount {
-	switch limit {
-	case LimitSteps:
-		return Count(UnitSteps, s.Steps)
-	case LimitTokens:
-		return Count(UnitTokens, s.Tokens)
-	case LimitCost:
-		return Count(UnitNanoUSD, s.CostNanoUSD)
-	case LimitToolCalls:
-		return Count(UnitCalls, s.ToolCalls)
-	case LimitSeconds:
-		return Seconds(s.Seconds)
-	case LimitDeadline:
-	}
-	return Moment(now)
 }
 
 // IsZero reports whether nothing was spent.

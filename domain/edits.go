@@ -43,7 +43,7 @@ func (e Edits) Apply(entries []Entry) []Entry {
 	if e.IsZero() {
 		return entries
 	}
-	left := make([]Entry, 0, e.room(entries))
+	left := make([]Entry, 0, len(entries))
 	for i, section := range e.shown(entries) {
 		entry := entries[i]
 		if section != sectionName(entry.Section) {
@@ -58,15 +58,6 @@ func (e Edits) Apply(entries []Entry) []Entry {
 		left = append(left, entry)
 	}
 	return left
-}
-
-// room is how many entries the edits leave at most.
-func (e Edits) room(entries []Entry) int {
-	if len(entries) == 0 {
-		return 0
-	}
-	hidden := min(max(e.Hidden-entries[0].Index-1, 0), len(entries)) // the summary may be one of them
-	return len(entries) - hidden
 }
 
 // shown yields the positions of the entries that are left, and their sections. A result goes with its call.

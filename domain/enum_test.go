@@ -111,6 +111,9 @@ func TestEnumListsMissNone(t *testing.T) {
 		}
 		seen++
 		require.Contains(t, enums, name, "type %s has constants and no row in this test", name)
+		if name == "EventType" {
+			continue // its list is of Go types, which TestEventTypesAgree looks at
+		}
 		require.Contains(t, lists, name, "type %s has constants and no list function", name)
 		require.ElementsMatch(t, constants[name], lists[name], "the list of %s", name)
 	}

@@ -7,20 +7,17 @@ import (
 	"time"
 )
 
-// An Event is something that happened in an execution. Each is a type of its
-// own, which embeds an EventHeader. Events hold ids, numbers and reasons, and
-// nothing of what users, models or tools said.
-type Event interface {
-	// Head says when it happened, and where.
-	Head() EventHeader
-	// Type names the kind of event.
-	Type() EventType
-}
+// An Event is something that happened in an execution. Each is a type of its own, which embeds an
+// EventHeader, and holds ids, numbers and reasons, and nothing of what users, models or tools said.
+type Event interface{ Head() EventHeader }
 
 // An EventType names a kind of event; it is the event's Go type.
 type EventType string
 
-// The types of events, in the order of an execution. Each is described where its Go type is.
+// EventTypeOf names the kind of an event.
+func EventTypeOf(e Event) EventType { return EventType(reflect.TypeOf(e).Name()) }
+
+// The types of events, in the order of an execution.
 const (
 	EventExecutionStarted      EventType = "AgentExecutionStarted"
 	EventStepStarted           EventType = "AgentStepStarted"
@@ -42,13 +39,11 @@ const (
 
 // EventTypes lists every type.
 func EventTypes() []EventType {
-	return []EventType{
-		EventExecutionStarted, EventStepStarted, EventInferenceRequested, EventInferenceReceived,
-		EventToolCallStarted, EventToolCallCompleted, EventToolCallBlocked, EventStepCompleted,
-		EventTokenUsageReported, EventContinuationEvaluated, EventStopSignalReceived,
-		EventSubagentSpawning, EventSubagentCompleted,
-		EventExecutionStopped, EventExecutionCompleted, EventExecutionFailed,
+	var types []EventType
+	for _, none := range events() {
+		types = append(types, EventTypeOf(none))
 	}
+	return types
 }
 
 // UnmarshalText accepts the known types only.
@@ -84,7 +79,7 @@ func (r RecordedEvent) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte(`{"type":"`+r.Type()+`",`), fields[1:]...), nil
+	return append([]byte(`{"type":"`+EventTypeOf(r.Event)+`",`), fields[1:]...), nil
 }
 
 // UnmarshalJSON reads any type of event.
@@ -96,7 +91,7 @@ func (r *RecordedEvent) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	for _, none := range events() {
-		if none.Type() != head.Type {
+		if EventTypeOf(none) != head.Type {
 			continue
 		}
 		event := reflect.New(reflect.TypeOf(none))

@@ -10,14 +10,8 @@ type AgentExecutionStarted struct {
 	Origin ExecutionID `json:"origin,omitzero"`
 }
 
-// Type is EventExecutionStarted.
-func (AgentExecutionStarted) Type() EventType { return EventExecutionStarted }
-
 // An AgentStepStarted says that a step began, and nothing stopped it before.
 type AgentStepStarted struct{ EventHeader }
-
-// Type is EventStepStarted.
-func (AgentStepStarted) Type() EventType { return EventStepStarted }
 
 // An InferenceRequestStarted says that the model is asked. An InferenceResponseReceived closes it.
 type InferenceRequestStarted struct {
@@ -28,9 +22,6 @@ type InferenceRequestStarted struct {
 	// Summary means that it sums up a part of the conversation.
 	Summary bool `json:"summary,omitzero"`
 }
-
-// Type is EventInferenceRequested.
-func (InferenceRequestStarted) Type() EventType { return EventInferenceRequested }
 
 // An InferenceResponseReceived says that the model answered, or surely will not.
 type InferenceResponseReceived struct {
@@ -43,18 +34,12 @@ type InferenceResponseReceived struct {
 	Code Code `json:"error_code,omitzero"`
 }
 
-// Type is EventInferenceReceived.
-func (InferenceResponseReceived) Type() EventType { return EventInferenceReceived }
-
 // A ToolCallStarted says that a tool call began. Each is closed by a ToolCallCompleted.
 type ToolCallStarted struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
 	Tool            string          `json:"tool"`
 }
-
-// Type is EventToolCallStarted.
-func (ToolCallStarted) Type() EventType { return EventToolCallStarted }
 
 // A ToolCallCompleted says that a tool call that began has ended.
 type ToolCallCompleted struct {
@@ -67,9 +52,6 @@ type ToolCallCompleted struct {
 	Code         Code  `json:"error_code,omitzero"`
 }
 
-// Type is EventToolCallCompleted.
-func (ToolCallCompleted) Type() EventType { return EventToolCallCompleted }
-
 // A ToolCallBlocked says that a call was not begun: Code is blocked where a hook forbade it.
 type ToolCallBlocked struct {
 	EventHeader
@@ -79,9 +61,6 @@ type ToolCallBlocked struct {
 	// Source is the hook that forbade it.
 	Source string `json:"source,omitzero"`
 }
-
-// Type is EventToolCallBlocked.
-func (ToolCallBlocked) Type() EventType { return EventToolCallBlocked }
 
 // An AgentStepCompleted says that a step ended.
 type AgentStepCompleted struct {
@@ -96,18 +75,12 @@ type AgentStepCompleted struct {
 	Errors       int   `json:"errors"`
 }
 
-// Type is EventStepCompleted.
-func (AgentStepCompleted) Type() EventType { return EventStepCompleted }
-
 // A TokenUsageReported says what the execution has used so far, after each step.
 type TokenUsageReported struct {
 	EventHeader
 	Usage       Usage `json:"usage"`
 	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
 }
-
-// Type is EventTokenUsageReported.
-func (TokenUsageReported) Type() EventType { return EventTokenUsageReported }
 
 // A ContinuationEvaluated says whether the loop goes on; between steps only where it stops.
 type ContinuationEvaluated struct {
@@ -119,9 +92,6 @@ type ContinuationEvaluated struct {
 	Overridden int `json:"overridden,omitzero"`
 }
 
-// Type is EventContinuationEvaluated.
-func (ContinuationEvaluated) Type() EventType { return EventContinuationEvaluated }
-
 // A StopSignalReceived says that something asked to stop.
 type StopSignalReceived struct {
 	EventHeader
@@ -129,18 +99,12 @@ type StopSignalReceived struct {
 	Source string     `json:"source,omitzero"`
 }
 
-// Type is EventStopSignalReceived.
-func (StopSignalReceived) Type() EventType { return EventStopSignalReceived }
-
 // A SubagentSpawning says that a child execution is about to begin.
 type SubagentSpawning struct {
 	EventHeader
 	Subagent string  `json:"subagent"`
 	ChildID  AgentID `json:"child_agent_id"`
 }
-
-// Type is EventSubagentSpawning.
-func (SubagentSpawning) Type() EventType { return EventSubagentSpawning }
 
 // A SubagentCompleted says that a child execution has ended.
 type SubagentCompleted struct {
@@ -151,18 +115,12 @@ type SubagentCompleted struct {
 	StopReason StopReason      `json:"stop_reason,omitzero"`
 }
 
-// Type is EventSubagentCompleted.
-func (SubagentCompleted) Type() EventType { return EventSubagentCompleted }
-
 // An AgentExecutionStopped says, once, that the loop is over, with the reason that counts.
 type AgentExecutionStopped struct {
 	EventHeader
 	Reason StopReason `json:"stop_reason"`
 	Source string     `json:"source,omitzero"`
 }
-
-// Type is EventExecutionStopped.
-func (AgentExecutionStopped) Type() EventType { return EventExecutionStopped }
 
 // An AgentExecutionCompleted says that the execution has ended, completed or stopped.
 type AgentExecutionCompleted struct {
@@ -173,9 +131,6 @@ type AgentExecutionCompleted struct {
 	Usage       Usage           `json:"usage"`
 	CostNanoUSD int64           `json:"cost_nano_usd,omitzero"`
 }
-
-// Type is EventExecutionCompleted.
-func (AgentExecutionCompleted) Type() EventType { return EventExecutionCompleted }
 
 // An AgentExecutionFailed says that the execution has ended because of an error.
 type AgentExecutionFailed struct {
@@ -188,9 +143,6 @@ type AgentExecutionFailed struct {
 	Usage       Usage      `json:"usage"`
 	CostNanoUSD int64      `json:"cost_nano_usd,omitzero"`
 }
-
-// Type is EventExecutionFailed.
-func (AgentExecutionFailed) Type() EventType { return EventExecutionFailed }
 
 // A Trigger is a point of the loop at which hooks run.
 type Trigger string

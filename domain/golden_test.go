@@ -118,7 +118,7 @@ func wireCases(t testing.TB) []wireCase {
 	require.NoError(t, err)
 	last, _ := failedState(t).LastStepExecution()
 	for _, event := range filledEvents(t) {
-		cases = append(cases, wire("event_"+string(event.Type()), event))
+		cases = append(cases, wire("event_"+string(domain.EventTypeOf(event.Event)), event))
 	}
 	catalog := filled[contract.Resolved]("catalog").value.(contract.Resolved)
 	catalog.Definition = domain.Definition{} // the asker has it

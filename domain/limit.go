@@ -101,7 +101,19 @@ func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) {
 }
 
 // Used is what was spent of the limit. Of a deadline that is the time.
-func (r LimitRule) Used(spent Spent, now time.Time) Amount { return spent.of(r.Limit, now) }
+func (r LimitRule) Used(spent Spent, now time.Time) Amount {
+	if r.Unit == UnitTime {
+		return Moment(now)
+	}
+	counts := map[Limit]int64{
+		LimitSteps: spent.Steps, LimitTokens: spent.Tokens, LimitCost: spent.CostNanoUSD, LimitToolCalls: spent.ToolCalls,
+	}
+	used := Amount{unit: r.Unit, count: counts[r.Limit]}
+	if r.Unit == UnitMilliseconds {
+		used.seconds = spent.Seconds
+	}
+	return used
+}
 
 // With returns the budget with another total, of the limit's own unit.
 func (r LimitRule) With(b ExecutionBudget, total Amount) ExecutionBudget {

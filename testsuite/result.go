@@ -43,7 +43,7 @@ type Execution struct {
 func (e Execution) EventTypes() []domain.EventType {
 	types := make([]domain.EventType, len(e.Events))
 	for i, event := range e.Events {
-		types[i] = event.Type()
+		types[i] = domain.EventTypeOf(event)
 	}
 	return types
 }

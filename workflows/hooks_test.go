@@ -169,7 +169,7 @@ func TestTheOrderOfEverything(t *testing.T) {
 			var order []string
 			note := func(line string) { order = append(order, line) }
 			w := &world{model: plays(test.replies...), tool: saw}
-			env := hooked(t, w, func(e domain.Event) { note(string(e.Type())) }, pointing(note)...)
+			env := hooked(t, w, func(e domain.Event) { note(string(domain.EventTypeOf(e))) }, pointing(note)...)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = test.steps }))
 			require.True(t, env.IsWorkflowCompleted())
 			require.Equal(t, strings.Fields(strings.ReplaceAll(test.order, "_use ", "_use=")), strings.Fields(strings.ReplaceAll(strings.Join(order, "\n"), "_use ", "_use=")))

@@ -92,13 +92,8 @@ func (s session) list(permit mailbox.Permit) {
 		s.take(&kept)
 		return
 	}
-	resolved := contract.Resolved{
-		Definition: definition, Tools: catalog.Tools, Hooks: catalog.Hooks,
-		Guards: catalog.Guards, Compaction: catalog.Compaction,
-		Price: catalog.Price, ContextWindow: catalog.ContextWindow, MaxOutputTokens: catalog.MaxOutputTokens,
-		OutputMode: catalog.OutputMode, Storage: catalog.Storage,
-		MinOutputTokens: catalog.MinOutputTokens, RateLimit: catalog.RateLimit, Digest: catalog.Digest,
-	}
+	resolved := catalog
+	resolved.Definition = definition
 	if err := domain.CheckFits("tools", resolved, domain.MaxResolved); err != nil {
 		s.fail(domain.AsError(err))
 		return

@@ -162,7 +162,7 @@ func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, 
 		return len(encoded)
 	})
 	page.Events, page.More = append(page.Events, wanted[:fit]...), fit < len(wanted)
-	last := held[len(held)-1].Type()
+	last := domain.EventTypeOf(held[len(held)-1].Event)
 	page.Ended = !page.More && (last == domain.EventExecutionCompleted || last == domain.EventExecutionFailed)
 	return page, nil
 }

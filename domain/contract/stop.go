@@ -3,6 +3,7 @@ package contract
 import (
 	"everstep/domain"
 	"everstep/domain/enum"
+	"slices"
 	"time"
 )
 
@@ -28,12 +29,8 @@ func (m *StopMode) UnmarshalText(text []byte) error {
 
 // Stronger returns the one of two modes that lets less finish.
 func (m StopMode) Stronger(other StopMode) StopMode {
-	for i := len(StopModes()) - 1; i > 0; i-- {
-		if mode := StopModes()[i]; m == mode || other == mode {
-			return mode
-		}
-	}
-	return AfterStep
+	modes := StopModes()
+	return modes[max(slices.Index(modes, m), slices.Index(modes, other), 0)]
 }
 
 // A StopRequest is the payload of the stop signal.

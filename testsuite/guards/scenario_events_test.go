@@ -27,7 +27,7 @@ func checkEvents(t *testing.T, run testsuite.Run) {
 func checkExecution(t *testing.T, e testsuite.Execution) {
 	t.Helper()
 	require.NotEmpty(t, e.Events)
-	require.Equal(t, domain.EventExecutionStarted, e.Events[0].Type())
+	require.Equal(t, domain.EventExecutionStarted, domain.EventTypeOf(e.Events[0]))
 	counts := map[domain.EventType]int{}
 	open := map[string]int{}
 	tools := map[domain.ToolExecutionID]string{}
@@ -41,7 +41,7 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 			require.False(t, head.Time.Before(e.Events[i-1].Head().Time), "time does not go back")
 		}
 		checkRoundTrip(t, event)
-		counts[event.Type()]++
+		counts[domain.EventTypeOf(event)]++
 		within := open["step"] > 0
 		if within {
 			require.Equal(t, counts[domain.EventStepStarted], head.Step, "what happens in a step says so")
@@ -51,7 +51,7 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 		case domain.AgentStepStarted:
 			require.False(t, within)
 			open["step"]++
-			require.Equal(t, counts[event.Type()], head.Step)
+			require.Equal(t, counts[domain.EventTypeOf(event)], head.Step)
 		case domain.AgentStepCompleted:
 			require.True(t, within)
 			open["step"]--
@@ -86,9 +86,9 @@ func checkExecution(t *testing.T, e testsuite.Execution) {
 	require.Equal(t, 1, counts[domain.EventExecutionCompleted]+counts[domain.EventExecutionFailed])
 	closing := e.Events[len(e.Events)-1]
 	if e.Outcome.Status == domain.StatusFailed {
-		require.Equal(t, domain.EventExecutionFailed, closing.Type())
+		require.Equal(t, domain.EventExecutionFailed, domain.EventTypeOf(closing))
 	} else {
-		require.Equal(t, domain.EventExecutionCompleted, closing.Type())
+		require.Equal(t, domain.EventExecutionCompleted, domain.EventTypeOf(closing))
 	}
 }
 

@@ -54,7 +54,7 @@ func slowTurns() []testsuite.Turn {
 func when(e testsuite.Execution, kind domain.EventType) []time.Duration {
 	var times []time.Duration
 	for _, event := range e.Events {
-		if event.Type() == kind {
+		if domain.EventTypeOf(event) == kind {
 			times = append(times, event.Head().Time.Sub(e.Events[0].Head().Time))
 		}
 	}

@@ -155,7 +155,7 @@ func TestExtendOfATerminatedAgent(t *testing.T) {
 	require.NoError(t, err)
 	for event, err := range s.agents.Events(ctx, begun.ID, client.EventsOptions{}) {
 		require.NoError(t, err)
-		if event.Type() == domain.EventStepStarted {
+		if domain.EventTypeOf(event) == domain.EventStepStarted {
 			break
 		}
 	}

@@ -169,7 +169,7 @@ func (d *dispatcher) run(q *queue) {
 func (d *dispatcher) tell(q *queue, event domain.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			d.count(&q.panicked, "a listener panicked", q, "event", string(event.Type()),
+			d.count(&q.panicked, "a listener panicked", q, "event", string(domain.EventTypeOf(event)),
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()

@@ -58,7 +58,7 @@ func TestListenersHearWhatTheyAskedFor(t *testing.T) {
 		logs := &lines{}
 		d := dispatch(t, logs,
 			On(func(e domain.AgentStepStarted) { steps = append(steps, e.Sequence) }),
-			OnAll(func(e domain.Event) { all = append(all, e.Type()) }),
+			OnAll(func(e domain.Event) { all = append(all, domain.EventTypeOf(e)) }),
 		)
 		for n := range 300 {
 			d.Emit(step(n))

@@ -12,14 +12,14 @@ func EventLines(events []domain.Event) []string {
 	lines := make([]string, len(events))
 	within := false
 	for i, event := range events {
-		line := strings.TrimRight(strings.Join(strings.Fields(string(event.Type())+" "+eventWords(event)), " "), " ,")
-		if event.Type() == domain.EventStepCompleted {
+		line := strings.TrimRight(strings.Join(strings.Fields(string(domain.EventTypeOf(event))+" "+eventWords(event)), " "), " ,")
+		if domain.EventTypeOf(event) == domain.EventStepCompleted {
 			within = false
 		}
 		if within {
 			line = "  " + line
 		}
-		if event.Type() == domain.EventStepStarted {
+		if domain.EventTypeOf(event) == domain.EventStepStarted {
 			within = true
 		}
 		lines[i] = line
