@@ -80,14 +80,12 @@ func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflo
 
 func (s snapshot) runID() string { return s.info().GetExecution().GetRunId() }
 
-// open reports whether the workflow is running: an execution is in progress, or
-// the session is idle.
+// open reports whether an execution is in progress, or the session is idle.
 func (s snapshot) open() bool {
 	return s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
-// firstRunID is that of the run with which the workflow began. Continuing as
-// new and resetting keep it.
+// firstRunID is kept by continuing as new and by resetting.
 func (s snapshot) firstRunID() string { return cmp.Or(s.info().GetFirstRunId(), s.runID()) }
 
 func (s snapshot) executionID(n int) domain.ExecutionID {
@@ -98,8 +96,7 @@ func (s snapshot) execution(n int) Execution {
 	return s.begun(n, s.executionID(n), s.runID())
 }
 
-// serverEnd says how the server itself ended the workflow, where it did. A
-// workflow that completes has an outcome of its own.
+// serverEnd is the outcome of a workflow that the server itself ended.
 func serverEnd(info *workflowpb.WorkflowExecutionInfo) (contract.Outcome, bool) {
 	return history.ServerEnd(info.GetStatus())
 }
@@ -108,8 +105,7 @@ func (c *Client) pending(s snapshot) []history.Pending {
 	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
 }
 
-// failureOf says in words why an execution failed of which only the outcome is
-// known.
+// failureOf says why an execution failed of which only the outcome is known.
 func failureOf(o contract.Outcome) *domain.Error {
 	switch o.Code {
 	case domain.CodeTerminated:

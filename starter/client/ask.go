@@ -23,11 +23,17 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// glance puts a typed query to a run where there is another source to turn to;
-// the empty run id is the newest. Where no worker answers in time the error is
-// errNoWorker.
+// glance puts a query to a run, the newest where runID is empty, where there is another
+// source to turn to. Where no worker answers in time the error is errNoWorker.
 func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
-	return within(ctx, patience, func(ctx context.Context) (Out, error) { return ask(ctx, c, a, runID, askTimeout, query, in) })
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer time.AfterFunc(patience, cancel).Stop() // the call's own deadline, which the server sees, is later
+	out, err := ask(call, c, a, runID, askTimeout, query, in)
+	if err != nil && call.Err() != nil && ctx.Err() == nil {
+		err = errNoWorker
+	}
+	return out, err
 }
 
 // read asks one run what only a worker can tell; a closed run is replayed.
@@ -55,37 +61,11 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 	return out, nil
 }
 
-// within makes a call in the background and gives up on it after a time, with
-// errNoWorker. The call's own deadline, which the server sees, may be later.
-func within[T any](ctx context.Context, d time.Duration, call func(context.Context) (T, error)) (value T, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type reply struct {
-		value T
-		err   error
-	}
-	replies := make(chan reply, 1)
-	go func() {
-		value, err := call(ctx)
-		replies <- reply{value, err}
-	}()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case r := <-replies:
-		return r.value, r.err
-	case <-timer.C:
-		return value, errNoWorker
-	}
-}
-
 // askAgain is between two tries to reach a worker that is not there.
 const askAgain = 200 * time.Millisecond
 
-// A telling asks runs of one agent what only a worker can tell. Where it
-// insists it waits for a worker, and for the server, for as long as ctx lasts.
-// Else it asks again only where a server has given a busy worker up before the
-// time that a reader has.
+// A telling asks runs of one agent what only a worker can tell. Where it insists it waits
+// for a worker and the server as long as ctx lasts, else only for a worker that is busy.
 type telling struct {
 	client *Client
 	target

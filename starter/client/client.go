@@ -10,21 +10,16 @@ import (
 	"everstep/domain/contract"
 )
 
-// A Config says where agents run and how soon lost work is noticed. The zero
-// value is usable: namespace default, the default task queue, and time-outs for
-// a server that is not on this machine.
+// A Config says where agents run and how soon lost work is noticed. The zero value has the
+// default namespace and task queue, and time-outs for a server that is not on this machine.
 type Config struct {
-	// Namespace is the one that the Temporal client was dialled with. Empty:
-	// default.
+	// Namespace is that of the Temporal client. Empty: default.
 	Namespace string
-	// TaskQueue is where new agents look for workers. Empty:
-	// contract.DefaultTaskQueue.
+	// TaskQueue is of new agents. Empty: contract.DefaultTaskQueue.
 	TaskQueue string
-	// Loopback says that the server runs on this machine: time-outs are close
-	// together and live text is looked for often.
+	// Loopback, a server on this machine, has time-outs close together.
 	Loopback bool
-	// Timing is handed to new agents. A field that is zero takes the value that
-	// fits Loopback.
+	// Timing is handed to new agents. Zero fields take what fits Loopback.
 	Timing contract.Timing
 	// WorkflowTaskTimeout is how long a worker may take over a workflow task
 	// before another may. Zero: 2 s on loopback, else 10 s.

@@ -76,8 +76,7 @@ func errorf(class Class, cause error, format string, args ...any) *Error {
 
 func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
 
-// goneIfDeleted says of a run that was there and is no more that it is gone;
-// another error it leaves as it is.
+// goneIfDeleted makes Gone of the error that a run is there no more.
 func goneIfDeleted(err error, format string, args ...any) error {
 	if deleted(err) {
 		return errorf(Gone, err, format, args...)
@@ -123,14 +122,12 @@ func fail(ctx context.Context, id, doing string, err error) error {
 	return errorf(Failed, err, "%s: %s", doing, said)
 }
 
-// errClosed says that the workflow of an update has ended.
 var errClosed = errors.New("the workflow has ended")
 
 func ended(id string, cause error) *Error {
 	return errorf(Refused, cause, "the session of %s has ended; `run --id %s` begins a new one", id, id)
 }
 
-// errNoWorker says that a question found no worker that answers.
 var errNoWorker = errors.New("no worker answers")
 
 // refusalOf finds what the workflow itself said, where err comes from it.

@@ -82,9 +82,6 @@ const (
 	EventReconnected EventType = "reconnected"
 	// EventEnded: the execution ended. Ended.
 	EventEnded EventType = "execution_ended"
-	// EventClosed: the workflow ended, and with it the session. It comes only
-	// where Follow outlives executions.
-	EventClosed EventType = "session_closed"
 )
 
 // EventTypes lists every event type.
@@ -92,7 +89,7 @@ func EventTypes() []EventType {
 	return []EventType{
 		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolDone,
 		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked, EventContinued,
-		EventReconnecting, EventReconnected, EventEnded, EventClosed,
+		EventReconnecting, EventReconnected, EventEnded,
 	}
 }
 

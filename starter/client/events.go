@@ -75,8 +75,7 @@ func (c *Client) events(ctx context.Context, id string, o EventsOptions, yield f
 	return r.unended(now)
 }
 
-// An eventReader gives out the events of one execution. It is used by one
-// goroutine.
+// An eventReader gives out the events of one execution, to one goroutine.
 type eventReader struct {
 	telling
 	// last is the sequence number of the newest event given out.
@@ -88,8 +87,7 @@ func (r *eventReader) page(ctx context.Context, runID string, after int64) (cont
 	return tell(ctx, &r.telling, runID, contract.QueryEvents, contract.EventsRequest{Number: r.asked, After: after})
 }
 
-// read gives out what a run has beyond the last event. It reports true where
-// that was the execution's last, or the caller wants no more.
+// read gives out what a run has beyond the last event. done: there is no more, or none is wanted.
 func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
 	done := false
 	held := joining[domain.Event]{
@@ -119,8 +117,7 @@ func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
 	return done, err
 }
 
-// unended says why there is no end among the events of an agent that stands so
-// now.
+// unended says why there is no end among the events.
 func (r *eventReader) unended(now position) error {
 	if now.byServer && now.number == r.asked {
 		return errorf(Failed, nil, "execution %d of %s was ended by the server (%s), so no event says how it ended", r.asked, r.called(), now.ended.Code)

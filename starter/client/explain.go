@@ -132,8 +132,7 @@ func (e *explanation) view() ExplainView {
 	return v
 }
 
-// allSteps are the workflow's steps with what history adds, and those that only
-// history has.
+// allSteps are the workflow's steps and those that only history has.
 func (e *explanation) allSteps() []ExplainStep {
 	if e.gone {
 		e.miss("earlier runs of the workflow have been deleted, and steps with them")

@@ -62,7 +62,6 @@ func explainSignals(signals []domain.StopSignal, fate SignalFate) []ExplainSigna
 	return all
 }
 
-// summary says in one sentence why the execution ended.
 func (e *explanation) summary(end *ExplainEnding) string {
 	said, source := "", ""
 	if end.Signal != nil {
@@ -148,8 +147,7 @@ func nextStep(reason domain.StopReason) string {
 	return ""
 }
 
-// remedies say what to do about what happened; empty where the kind of the error
-// says it.
+// remedies say what to do; empty where the kind of the error says it.
 var remedies = map[domain.Code]string{
 	domain.CodeAuth:            "the provider refused the key: set a valid one in the worker's environment and start the worker again, then go on",
 	domain.CodeQuota:           "the provider's account has no money or quota left: add some, or use another model, then go on",
@@ -181,7 +179,6 @@ var remediesByKind = map[domain.Kind]string{
 	domain.Internal:    "the worker's log says more; this may be a fault of the program itself",
 }
 
-// remedy is what to do about an error, first by what happened, then by its kind.
 func remedy(err domain.Error) string {
 	return cmp.Or(remedies[err.Code], remediesByKind[err.Kind], remediesByKind[domain.Internal])
 }

@@ -10,8 +10,7 @@ import (
 	"everstep/domain"
 )
 
-// limits lists the limits of the budget with what was used of them; nil where
-// nobody can tell the budget.
+// limits are those of the budget with what was used of them; nil: nobody can tell.
 func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	budget, prior := e.at.Budget, e.at.Prior
 	if e.state != nil {
@@ -56,9 +55,8 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	return limits
 }
 
-// used is what the execution itself used of each limit, in its unit; what is
-// absent is unknown. What it has counted goes before what the steps that can be
-// read add up to.
+// used is what the execution used of each limit, where known. What it has counted itself goes
+// before what the steps that can be read add up to.
 func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 	time := v.Milliseconds
 	if s := e.status; s != nil && s.Budget.MaxSeconds != nil && s.BudgetLeft.MaxSeconds != nil && *s.BudgetLeft.MaxSeconds > 0 {
@@ -78,8 +76,7 @@ func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 	return used
 }
 
-// reached are the limits of which a signal came. Of the two that share a
-// reason the deadline is meant where it had passed.
+// reached are the limits of which a signal came. Two share a reason: the deadline is meant if it had passed.
 func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domain.Limit]bool {
 	c, _ := e.continuation()
 	past := b.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*b.Deadline)
@@ -93,15 +90,13 @@ func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domai
 	return reached
 }
 
-// exhausted reports whether nothing of a limit is left such that nothing can go
-// on. Without tool calls an agent still answers.
+// exhausted reports whether nothing can go on. Without tool calls an agent still answers.
 func (l ExplainLimit) exhausted() bool {
 	exhausts := slices.ContainsFunc(domain.LimitRules(), func(r domain.LimitRule) bool { return r.Limit == l.Limit && r.Exhausts })
 	return exhausts && l.Left != nil && *l.Left == 0
 }
 
-// raise is the command that goes on with about twice of each limit that was
-// reached, or of which nothing is left.
+// raise is the command that goes on with more of each limit that was reached, or used up.
 func raise(id string, limits []ExplainLimit) string {
 	parts := []string{"extend", id}
 	for _, l := range limits {
@@ -112,8 +107,7 @@ func raise(id string, limits []ExplainLimit) string {
 	return strings.Join(parts, " ")
 }
 
-// raised is a new total as its flag takes it: twice the old one, and more than
-// what is used.
+// raised is twice the old total, and more than what is used, as its flag takes it.
 func raised(l ExplainLimit) string {
 	if l.Deadline != nil {
 		return "1h"

@@ -11,8 +11,7 @@ import (
 
 const maxExplainedArguments = 500
 
-// explainStep is what a step itself tells. Without a price, what it does not
-// say it cost is unknown.
+// explainStep is what a step itself tells. Without a price its cost is unknown.
 func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	step := s.Step
 	e := ExplainStep{
@@ -35,8 +34,7 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	return e
 }
 
-// explainRecorded is what history tells of a step. open says that it is still
-// under way: of calls that have not begun nobody knows yet whether they will.
+// explainRecorded is what history tells of a step; open: it is still under way.
 func explainRecorded(s progress.Step, priced, open bool) ExplainStep {
 	e := explainStep(s.Execution(), priced)
 	e.FailedAttempts, e.QueuedMilliseconds = s.FailedAttempts(), s.Queued.Milliseconds()
@@ -147,8 +145,7 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-// between is the time from one moment to another in milliseconds, where both
-// are known.
+// between is in milliseconds; nil where a moment is unknown.
 func between(from, to time.Time) *int64 {
 	if from.IsZero() || to.IsZero() {
 		return nil
@@ -172,8 +169,7 @@ func wasteOf(steps []ExplainStep, t ExplainTotals) ExplainWaste {
 	return w
 }
 
-// repeatedCalls finds the calls that were made more than once and gave the same
-// result each time, the most wasteful first.
+// repeatedCalls are those that gave the same result again, the most wasteful first.
 func repeatedCalls(steps []ExplainStep) []ExplainRepeat {
 	found := map[domain.Digest]int{}
 	all := []ExplainRepeat{}

@@ -55,8 +55,7 @@ func (e *explanation) miss(format string, args ...any) {
 	e.missing = append(e.missing, fmt.Sprintf(format, args...))
 }
 
-// read reads what is recorded of the execution: the runs in which it was, the
-// oldest first, and the newest run.
+// read reads the runs in which the execution was, the oldest first, and the newest run.
 func (e *explanation) read(ctx context.Context, c *Client) error {
 	runs, err := e.runs(ctx, c)
 	if err != nil {
@@ -93,8 +92,7 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 	return nil
 }
 
-// spentBy is what counts against the totals of an execution that goes on from
-// one that has ended, which itself went on from what used prior; nil: unknown.
+// spentBy is what counts against the totals of an execution that goes on from x; nil: unknown.
 func spentBy(x progress.Execution, prior *domain.Spent) *domain.Spent {
 	if prior = cmp.Or(x.Prior, prior); prior == nil || x.Outcome == nil || len(x.Done) < x.Outcome.Steps {
 		return nil
@@ -110,8 +108,7 @@ func spentBy(x progress.Execution, prior *domain.Spent) *domain.Spent {
 	return new(prior.Add(own))
 }
 
-// answered notes what work of the execution came to. A summary of the
-// conversation is no answer.
+// answered notes what work came to. A summary of the conversation is no answer.
 func (e *explanation) answered(fact progress.Fact) {
 	var work progress.Work
 	answer := ""
@@ -135,8 +132,7 @@ func (e *explanation) answered(fact progress.Fact) {
 	}
 }
 
-// runs finds the runs in which the execution was, the oldest first, by what each
-// took over from the one before.
+// runs are those in which the execution was, the oldest first, by what each took over.
 func (e *explanation) runs(ctx context.Context, c *Client) ([]string, error) {
 	var runs []string
 	for runID := e.runID(); runID != ""; {
@@ -173,12 +169,10 @@ func (e *explanation) recorded() []ExplainStep {
 	return all
 }
 
-// byServerHere reports whether the server ended this execution, and not an
-// outcome of ours.
+// byServerHere reports whether it was this execution that the server ended.
 func (e *explanation) byServerHere() bool { return e.byServer && e.asked == e.number }
 
-// hear reads the events of an execution that has ended for its signals: all, in
-// order, without their messages.
+// hear reads the signals of an execution that has ended from its events, which have no messages.
 func (e *explanation) hear(ctx context.Context, c *Client) {
 	var heard domain.Continuation
 	to := &heard.StopSignals
@@ -196,8 +190,7 @@ func (e *explanation) hear(ctx context.Context, c *Client) {
 	e.heard = &heard
 }
 
-// continuation is what is known of the signals; whole is false where others may
-// have come.
+// continuation is what is known of the signals; whole: others cannot have come.
 func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 	switch {
 	case e.state != nil:
@@ -238,9 +231,8 @@ func (e *explanation) error() *domain.Error {
 	return failureOf(*e.outcome)
 }
 
-// counting is continuation with the signal that counted, by its place among
-// them, once the execution has ended. Where nobody tells that one, what is known
-// of it stands last.
+// counting is continuation with the place of the signal that counted, once the execution
+// has ended. Where nobody tells that one, what is known of it stands last.
 func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 	c, whole = e.continuation()
 	reason := e.outcome.StopReason

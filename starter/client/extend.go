@@ -88,8 +88,7 @@ func (o ExtendOptions) check(now time.Time) error {
 // errOvertaken is the cause of a refusal that was true a moment ago.
 var errOvertaken = errors.New("somebody else was faster")
 
-// overtaken reports whether an error may come from something that happened
-// after the agent was looked at.
+// overtaken reports whether an error may come from what happened since the agent was looked at.
 func overtaken(err error) bool {
 	if errors.Is(err, errClosed) || errors.Is(err, errOvertaken) {
 		return true
@@ -106,8 +105,7 @@ func (p position) standsAs(before position) bool {
 		(p.ended == nil) == (before.ended == nil)
 }
 
-// extendAt extends an agent that was looked at. What the workflow refuses comes
-// back as it is.
+// extendAt returns what the workflow refuses as it is.
 func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
 	switch {
 	case p.ended == nil && o.Budget.IsEmpty() && len(o.Lift) == 0:
@@ -144,8 +142,7 @@ func (a agent) extended(reply contract.ExtendReply) Extended {
 	return Extended{Execution: a.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, Budget: reply.Budget}
 }
 
-// goOn starts the workflow again in which an agent without a name goes on from
-// the execution that ended.
+// goOn starts another workflow for an agent without a name.
 func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
 	id := p.called()
 	if p.byServer {
@@ -191,8 +188,7 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget}, nil
 }
 
-// closedItself waits until a workflow that has said how its execution ended has
-// ended too, which it does at once.
+// closedItself waits for the end of a workflow whose execution has ended, which comes at once.
 func (c *Client) closedItself(ctx context.Context, p position) error {
 	if !p.open() {
 		return nil
@@ -207,8 +203,7 @@ func (c *Client) closedItself(ctx context.Context, p position) error {
 	return nil
 }
 
-// repeated is the answer to a request that has begun an execution before. Which
-// run that is was not known when its answer was noted.
+// repeated answers again. Which run began was not known when the answer was noted.
 func (p position) repeated(reply contract.ExtendReply) Extended {
 	if reply.Number == p.number {
 		reply.ExecutionID, reply.RunID = p.executionID(p.number), p.runID()
@@ -216,8 +211,7 @@ func (p position) repeated(reply contract.ExtendReply) Extended {
 	return p.extended(reply)
 }
 
-// successor is the input of the workflow that goes on from a closed run, which
-// started with another and ended in a state.
+// successor is the input of the workflow that goes on from a closed run.
 func (c *Client) successor(ctx context.Context, p position, in contract.SessionInput, view contract.StateView, o ExtendOptions) (contract.SessionInput, error) {
 	state, err := domain.DecodeAgentState(view.State)
 	if err != nil {
@@ -243,8 +237,7 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 	return in, c.loadEntries(ctx, p, &in, view.Length)
 }
 
-// exhausted is the refusal to go on where a limit would stop the execution
-// before its first step: it names the limit, what is used, and the flag.
+// exhausted is the refusal to go on where a limit would stop it before its first step.
 func exhausted(use domain.LimitUse) *Error {
 	higher := "a higher total"
 	if use.Rule.Unit == domain.UnitTime {
@@ -253,8 +246,7 @@ func exhausted(use domain.LimitUse) *Error {
 	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give %s with --%s", use, higher, use.Rule.Limit.Flag())
 }
 
-// loadEntries hands the messages on that no segment holds, up to the end: in the
-// input, or, where they are too long for that, as a task for storage.
+// loadEntries hands on the messages that no segment holds: in the input, or as a task for storage.
 func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput, end int) error {
 	carry := in.Carry
 	in.GoOn.Copy, carry.Copy = carry.Copy, nil

@@ -103,28 +103,6 @@ func TestFollowBeginsInTheRunInWhichTheExecutionBegan(t *testing.T) {
 	require.Equal(t, []EventType{EventStep, EventAnswered, EventEnded}, typesOf(followed(t, f, FollowOptions{})))
 }
 
-func TestFollowFromNow(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		run := newRun("run-1", nil)
-		run.answers(1, 1, "one")
-		run.ends(outcomeOf(1, 1))
-		f := newFake(run)
-		var events []Event
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			events = followed(t, f, FollowOptions{FromNow: true})
-		}()
-		synctest.Wait()
-		f.change(func() { run.sent(2); run.answers(2, 1, "two"); run.ends(outcomeOf(2, 1)) })
-		synctest.Wait()
-		f.change(func() { run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED) })
-		<-done
-		require.Equal(t, []EventType{EventBegan, EventStep, EventAnswered, EventEnded, EventClosed}, typesOf(events))
-	})
-}
-
 // beating is a pending inference that reports.
 func beating(activityID string, attempt int32, beat contract.Heartbeat) *workflowpb.PendingActivityInfo {
 	return &workflowpb.PendingActivityInfo{

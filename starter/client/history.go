@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"slices"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
@@ -51,17 +50,14 @@ func (c *Client) History(ctx context.Context, id, runID string) iter.Seq2[progre
 	}
 }
 
-// previous returns the run that a run goes on from, that of an earlier workflow
-// too, empty where there is none.
+// previous is the run that one goes on from, that of an earlier workflow too.
 func (c *Client) previous(ctx context.Context, a agent, runID string) (string, error) {
 	began, err := c.reader(a).First(ctx, runID)
 	return began.Previous(), err
 }
 
-// chain yields the history of a run and of those that follow it, from the
-// beginning of the run on, and waits for more. It ends after the fact with
-// which the last run ended. Where the server goes away it says so once and
-// tries again until ctx ends.
+// chain yields the history of a run and of those that follow it, and waits for more. It ends
+// after the fact with which the last run ended; a server that goes away it tries until ctx ends.
 func (c *Client) chain(ctx context.Context, s snapshot, runID string) iter.Seq2[history.Item, error] {
 	return func(yield func(history.Item, error) bool) {
 		reset := false
@@ -89,8 +85,7 @@ func (c *Client) chain(ctx context.Context, s snapshot, runID string) iter.Seq2[
 	}
 }
 
-// following returns the run that goes on from the one that ended, empty where
-// none does, and whether it was reset.
+// following is the run that goes on from one, and whether it was reset.
 func (c *Client) following(ctx context.Context, s snapshot, runID string, ended progress.RunEnded) (string, bool, error) {
 	if ended.How != progress.Terminated {
 		return ended.Next, false, nil
@@ -111,71 +106,31 @@ func (c *Client) connection(it history.Item) {
 	}
 }
 
-// A news says how far a chain of runs has got: those seen so far, in order, and
-// over that no other will come, and why.
-type news struct {
-	runs []string
-	over bool
-	err  error
-}
-
-// along looks at each run of the chain that begins with one whenever it has got
-// on, however slow the look is, until look answers true, or the chain is over:
-// then it reports false. The history tells it, by a long poll.
+// along looks at each run of the chain from one on whenever it has got on, until look answers
+// true, or the chain is over: then it reports false.
 func (c *Client) along(ctx context.Context, s snapshot, runID string, look func(runID string) (bool, error)) (bool, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	newest := make(chan news, 1)
-	go c.report(ctx, s, runID, newest)
-	now := news{runs: []string{runID}}
-	for at := 0; ; {
-		// What is known of the run by now holds for all that is asked from now on.
-		if done, err := look(now.runs[at]); done || err != nil {
-			return done, err
-		}
-		switch {
-		case at+1 < len(now.runs):
-			at++
-			continue
-		case now.over:
-			return false, now.err
-		}
-		select {
-		case now = <-newest:
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
+	if done, err := look(runID); done || err != nil {
+		return done, err
 	}
-}
-
-// report reads a chain to its end. What it has to say replaces what nobody has
-// taken yet.
-func (c *Client) report(ctx context.Context, s snapshot, runID string, newest chan news) {
-	n := news{runs: []string{runID}}
-	tell := func() {
-		select {
-		case <-newest:
-		default:
-		}
-		newest <- n
-	}
-	defer tell()
+	changed := false
 	for it, err := range c.chain(ctx, s, runID) {
-		if n.err = err; err != nil {
-			break
+		if err != nil {
+			return false, err
 		}
 		c.connection(it)
 		switch it.Fact.(type) {
-		case progress.TaskDone, progress.RunEnded:
-			// The workflow changes by workflow tasks alone, so that the many events
-			// of one need one look.
-			if n.runs[len(n.runs)-1] != it.Run {
-				n.runs = append(slices.Clip(n.runs), it.Run)
-			}
-			tell()
+		case progress.TaskDone, progress.RunEnded: // the workflow changes by workflow tasks alone
+			changed = true
+		}
+		if !it.Last || !changed {
+			continue
+		}
+		changed = false
+		if done, err := look(it.Run); done || err != nil {
+			return done, err
 		}
 	}
-	n.over = true
+	return false, nil
 }
 
 // FactsOf makes facts of a run's history as it was exported, in its order.

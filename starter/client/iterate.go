@@ -109,8 +109,7 @@ type stepper struct {
 	yield func(domain.AgentState, error) bool
 }
 
-// look gives out what a run knows beyond that. It reports true after the final
-// state, and where the caller wants no more.
+// look gives out what a run knows beyond that. done: the state was final, or no more is wanted.
 func (s *stepper) look(ctx context.Context, runID string) (bool, error) {
 	state, known, err := s.state(ctx, runID)
 	if err != nil || !known {
@@ -135,8 +134,7 @@ func (s *stepper) look(ctx context.Context, runID string) (bool, error) {
 	return true, nil
 }
 
-// step gives out the state after the next step, or says of all up to a certain
-// one that they are gone.
+// step gives out the state after the next step, or says that they are gone up to a certain one.
 func (s *stepper) step(state domain.AgentState, certain int) bool {
 	held := state.StepExecutions()
 	folded := state.StepCount() - len(held)
@@ -153,8 +151,7 @@ func (s *stepper) step(state domain.AgentState, certain int) bool {
 	return s.yield(after, nil)
 }
 
-// An assembly puts an agent's state together from what the runs of its workflow
-// tell by page: the newest state, all messages, and all steps of one execution.
+// An assembly puts an agent's state together from what the runs of its workflow tell by page.
 // What it has it does not ask for again. It is used by one goroutine.
 type assembly struct {
 	telling
@@ -211,8 +208,6 @@ func (a *assembly) unreadable(err error) *Error {
 	return errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", a.called(), err)
 }
 
-// loadMessages reads the messages that are still missing, those of earlier runs
-// among them.
 func (a *assembly) loadMessages(ctx context.Context, runID string) error {
 	from := 0
 	if n := len(a.entries); n > 0 {
@@ -257,9 +252,8 @@ func (a *assembly) store(length int) (domain.MessageStore, error) {
 	return store, err
 }
 
-// withSteps returns the saved state with all steps of the execution in place of
-// those that it holds and the totals of those that it does not. Where earlier
-// ones can no longer be read it stays as it is.
+// withSteps is the saved state with all steps of the execution, its totals of folded ones gone;
+// as it is where earlier ones can no longer be read.
 func (a *assembly) withSteps(ctx context.Context, saved json.RawMessage, shape stateShape) (json.RawMessage, error) {
 	folded := shape.Execution.Folded.Steps
 	if folded > len(a.steps) {

@@ -21,9 +21,8 @@ type Listed struct {
 	AgentID domain.AgentID `json:"agent_id"`
 	// ID is what users call the agent: its name, or its UUID where it has none.
 	ID string `json:"id"`
-	// Foreign says that this is no agent of a client: somebody started agent.Execute
-	// under a workflow id of their own, which workers refuse. ID is that id, AgentID
-	// is zero, and nothing else takes either.
+	// Foreign is no agent of a client: somebody started agent.Execute under an id of their own,
+	// which workers refuse. ID is that id, AgentID is zero, and nothing else takes either.
 	Foreign    bool   `json:"foreign,omitzero"`
 	Name       string `json:"name,omitzero"`
 	WorkflowID string `json:"workflow_id"`
@@ -36,8 +35,7 @@ type Listed struct {
 	Steps      *int              `json:"step_count"`
 	StopReason domain.StopReason `json:"stop_reason,omitzero"`
 	Code       domain.Code       `json:"code,omitzero"`
-	// Open says that the workflow is open: an execution is in progress, or the
-	// session is idle and takes messages.
+	// Open says that an execution is in progress, or the session takes messages.
 	Open bool `json:"open"`
 	// ServerStatus is Temporal's own word for the workflow.
 	ServerStatus string    `json:"server_status"`
@@ -83,8 +81,7 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 	}
 }
 
-// visible yields what the server's list says, by pages. Runs that went on in
-// another one are left out.
+// visible yields what the server's list says, without runs that went on in another one.
 func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.Execute)
 	if o.Open {
@@ -110,8 +107,7 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 	}
 }
 
-// listed joins what the memo, the search attributes and the server say of who is
-// named already.
+// listed adds what the memo and the server say.
 func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb.WorkflowExecutionInfo) Listed {
 	l.WorkflowID, l.RunID = info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	l.Status, l.Number = domain.StatusInProgress, 1

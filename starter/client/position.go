@@ -29,8 +29,7 @@ type position struct {
 	step int
 }
 
-// locate describes an agent and finds out, without a worker, which execution is
-// its newest and whether it has ended.
+// locate finds out, without a worker, which execution is the newest and whether it has ended.
 func (c *Client) locate(ctx context.Context, id string) (position, error) {
 	s, err := c.describe(ctx, id)
 	if err != nil {
@@ -58,8 +57,7 @@ func (t target) want() domain.ExecutionID {
 	return t.executionID(t.asked)
 }
 
-// target locates an agent and the execution that a caller means; zero is the
-// newest.
+// target locates the execution that a caller means; zero is the newest.
 func (c *Client) target(ctx context.Context, id string, number int) (target, error) {
 	if number < 0 {
 		return target{}, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
@@ -86,8 +84,7 @@ func (c *Client) targetEnd(ctx context.Context, id string, number int) (target, 
 	return t, fail(ctx, id, "reading the history of "+id, err)
 }
 
-// past looks through the runs, the newest first, for how an earlier execution
-// ended.
+// past looks for how an earlier execution ended, through the newest run first.
 func (c *Client) past(ctx context.Context, t target) (*contract.Outcome, error) {
 	for recorded, err := range c.reader(t.agent).BackwardsChain(ctx, t.runID()) {
 		if err != nil {
@@ -104,9 +101,8 @@ func (a agent) vanished(number int) *Error {
 	return gone("execution: nothing is left of execution %d of %s", number, a.called())
 }
 
-// position is locate for an agent that was described. One execution at a time
-// runs on an agent, so the newest is the one whose outcome the memo holds or
-// the next; what was recorded last tells which.
+// position is locate for an agent that was described. The newest execution is the one whose
+// outcome the memo holds or the next; what was recorded last tells which.
 func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
 	if s.outcome == nil && s.firstRunID() != s.runID() { // its own memo has none yet
 		began, err := c.reader(s.agent).First(ctx, s.runID())
@@ -205,8 +201,7 @@ func (n *newestScan) take(fact progress.Fact) bool {
 	return false
 }
 
-// earlier finds the workflow in which an agent without a name had an execution
-// before its newest. Each of its workflows has one, and knows the one before.
+// earlier finds an agent's earlier workflow. Without a name each has one execution, and knows the one before.
 func (c *Client) earlier(ctx context.Context, p position, number int) (position, error) {
 	a := p.agent
 	for p.number > number {

@@ -58,8 +58,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	return c.withOutput(ctx, t.agent, r), nil
 }
 
-// told asks the workflow for the answer of an execution. It reports false where
-// no worker answers, or the workflow knows of a later execution only.
+// told asks the workflow; false: no worker answers, or it knows of a later execution only.
 func (c *Client) told(ctx context.Context, t target) (contract.StepsPage, bool) {
 	put, runID := glance[contract.StepsRequest, contract.StepsPage], ""
 	if t.outcome.Rewritten {
@@ -170,8 +169,7 @@ func Output[T any](ctx context.Context, c *Client, id string, number int) (T, er
 	return value, nil
 }
 
-// withOutput adds the answer as a JSON value. What cannot be told is left out:
-// the answer itself is there.
+// withOutput adds the answer as a JSON value, where it is known to be one.
 func (c *Client) withOutput(ctx context.Context, a agent, r Result) Result {
 	if r.Outcome.Status != domain.StatusCompleted || !json.Valid([]byte(r.Answer)) {
 		return r

@@ -74,9 +74,8 @@ func checkSize(what string, value any) error {
 	return nil
 }
 
-// Close ends an idle session. It is refused while an execution is in progress.
-// It needs a worker, as Send does. It returns how many executions the session
-// had.
+// Close ends an idle session, and returns how many executions it had. It is refused while one
+// is in progress. It needs a worker, as Send does.
 func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	a, err := agentOf(id)
 	if err != nil {
@@ -89,8 +88,7 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	return reply.Executions, fail(ctx, id, "closing "+id, err)
 }
 
-// session sees that a named agent has an open session, and that it is idle. why
-// says what an agent without a name does instead.
+// session sees that a named agent has an open, idle session. why says what one without a name does.
 func (c *Client) session(ctx context.Context, a agent, why string) error {
 	s, err := c.describe(ctx, a.called())
 	switch {
@@ -104,8 +102,7 @@ func (c *Client) session(ctx context.Context, a agent, why string) error {
 	return c.idle(ctx, s)
 }
 
-// idle refuses where the history says that an execution is in progress. The
-// workflow would refuse too, but only once a worker is up.
+// idle refuses by the history. The workflow would refuse too, but only once a worker is up.
 func (c *Client) idle(ctx context.Context, s snapshot) error {
 	p, err := c.position(ctx, s)
 	if err != nil || p.ended != nil {
@@ -175,8 +172,7 @@ func attempt[Out any](ctx context.Context, c *Client, o sdk.UpdateWorkflowOption
 	return out, err
 }
 
-// closedUpdate reports whether an update met a workflow that has ended, was
-// ending, or never was.
+// closedUpdate reports whether an update met a workflow that has ended, or never was.
 func closedUpdate(err error) bool {
 	if serviceerror.ToStatus(err).Code() == codes.NotFound {
 		return true

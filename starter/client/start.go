@@ -75,8 +75,6 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	return Execution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", a.called())
 }
 
-// An opening is what a workflow starts with, and the number of the execution
-// that it begins.
 type opening struct {
 	input  contract.SessionInput
 	number int
@@ -113,8 +111,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	return a.begun(o.number, a.id.Execution(run.GetRunID(), o.number), run.GetRunID()), nil
 }
 
-// resume begins the next execution of an open session. errClosed says that the
-// session ended meanwhile.
+// resume begins the next execution of a session. errClosed: it ended meanwhile.
 func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error) {
 	open, err := c.snapshot(ctx, a, "")
 	switch {
@@ -163,8 +160,7 @@ func checkInput(in contract.SessionInput, now time.Time) error {
 	return checkSize("prompt and definition", in)
 }
 
-// attributes remembers which of our search attributes the server knows. A start
-// that sets one that it does not know is refused.
+// attributes remembers which of our search attributes the server knows: it refuses others.
 type attributes struct {
 	mu    sync.Mutex
 	read  bool

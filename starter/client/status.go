@@ -37,7 +37,7 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 	return c.statusByServer(ctx, id)
 }
 
-// statusByWorkflow asks the workflow, and returns nil where no worker answers.
+// statusByWorkflow is nil where no worker answers.
 func (c *Client) statusByWorkflow(ctx context.Context, a agent) *contract.StatusView {
 	view, err := glance(ctx, c, a, "", contract.QueryStatus, contract.StatusRequest{})
 	if err != nil {
@@ -70,9 +70,8 @@ func (c *Client) statusByServer(ctx context.Context, id string) (contract.Status
 	return c.waiting(ctx, p.snapshot, e.adding(p.view(c.pending(p.snapshot)))), nil
 }
 
-// view shows an agent by the outcome of its newest execution, or that one in
-// progress by its pending work, and by the step that the history names where
-// nothing pending tells.
+// view shows an agent by the outcome of its newest execution, else by its pending work, else
+// by the step that the history names.
 func (p position) view(work []history.Pending) contract.StatusView {
 	v := contract.StatusView{
 		AgentID: p.id, Name: p.name, ExecutionID: p.executionID(p.number), Number: p.number,
@@ -182,8 +181,7 @@ func limited(work []history.Pending) (history.Pending, bool) {
 	return work[i], true
 }
 
-// waiting says in a status what an inference waits for, where it does not go on:
-// its turn under a rate limit, or the time of its next attempt.
+// waiting says in a status for what an inference waits that does not go on.
 func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView) contract.StatusView {
 	if v.Status != domain.StatusInProgress {
 		return v
@@ -223,8 +221,7 @@ func unserved(queue string) string {
 	return "no worker serves task queue " + queue + ", where its inferences wait; start one that has the rate limit (EVERSTEP_RATE_LIMITS)"
 }
 
-// served reports whether a worker asks a task queue for activities. Where the
-// server does not say, one does.
+// served reports whether a worker asks a task queue for activities, as far as the server says.
 func (c *Client) served(ctx context.Context, queue string) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

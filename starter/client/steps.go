@@ -54,8 +54,7 @@ func (c *Client) steps(ctx context.Context, id string, number int, yield func(do
 	}.over(parts, 1, 0, yield)
 }
 
-// unheld turns the refusal of a run to tell of an execution into not holding
-// it, where that may be the reason.
+// unheld forgives a run that refuses to tell of an execution, where it may not hold it.
 func unheld(err error, earlier bool) error {
 	if earlier && isAs[*serviceerror.QueryFailed](err) {
 		return nil
@@ -91,8 +90,7 @@ func (c *Client) reading(ctx context.Context, a agent) asking {
 	}
 }
 
-// entries joins what a run and those before it hold of a transcript, from an
-// index on.
+// entries joins what a run and those before it hold from an index on.
 func (c *Client) entries(ctx context.Context, a agent, runID string, from int, ask asking) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
 		length := 0
@@ -117,8 +115,7 @@ func (c *Client) entries(ctx context.Context, a agent, runID string, from int, a
 	}
 }
 
-// A part is the range of something numbered that one run holds: from first up
-// to but not including end.
+// A part is what one run holds of something numbered, up to but not including end.
 type part struct {
 	runID      string
 	first, end int
@@ -132,9 +129,8 @@ func partFrom(first int) part {
 	return part{first: first, end: math.MaxInt}
 }
 
-// parts walks a chain of runs back from a run until all from the lowest number on
-// is found, and returns the parts in order. held reports whether any run knew of
-// what was asked for. Runs that were deleted end the walk.
+// parts walks a chain of runs back until all from the lowest number on is found, or a run is
+// deleted. held: some run knew of what was asked for.
 func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, holds func(runID string) (part, bool, error)) (found []part, held bool, err error) {
 	for runID != "" {
 		here, knows, err := holds(runID)
@@ -170,8 +166,7 @@ type joining[T any] struct {
 	page func(runID string, from int) ([]T, bool, error)
 }
 
-// over yields what the parts hold in order, from next on, each once. In place of
-// what is missing, up to the number until, it yields an error of class Gone.
+// over yields what the parts hold from next on, each once, and Gone for what is missing up to until.
 func (j joining[T]) over(parts []part, next, until int, yield func(T, error) bool) error {
 	skip := func(to int) bool {
 		from := next

@@ -15,28 +15,27 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-// FollowOptions choose what Follow shows. The zero value shows the newest
-// execution from its beginning to its end.
+// FollowOptions choose what Follow shows.
 type FollowOptions struct {
-	// Number is the execution to show from its beginning to its end. Zero: the
-	// newest.
+	// Number names the execution. Zero: the newest.
 	Number int
-	// FromNow leaves out what has happened already and goes on over the ends of
-	// executions until the workflow itself ends. Number has no effect then.
-	FromNow bool
 }
 
-// Follow yields what happens to an agent as it happens, with the model's text
-// and reasoning while they arrive: see EventText. Any number of callers can begin
-// it at any time; it costs the workflow nothing and needs no worker. Where the
-// server goes away it says so, and goes on when that is back. It ends after
-// EventEnded, or EventClosed with FromNow; an error ends it early. Breaking out
-// of the loop leaves the execution as it is.
+// Follow yields what happens in an execution, from its beginning to its end, as
+// it happens, with the model's text and reasoning while they arrive: see
+// EventText. Any number of callers can begin it at any time; it costs the workflow
+// nothing and needs no worker. Where the server goes away it says so, and goes on
+// when that is back. It ends after EventEnded; an error ends it early. Breaking
+// out of the loop leaves the execution as it is.
 func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		w, runID, err := c.watcher(ctx, id, o)
+		t, err := c.target(ctx, id, o.Number)
+		runID := ""
 		if err == nil {
-			w.yield = yield
+			runID, err = c.beginning(ctx, t.snapshot, t.asked)
+		}
+		if err == nil {
+			w := &watcher{client: c, target: t, reducer: newWatchReducer(t.snapshot), yield: yield}
 			err = w.run(ctx, runID)
 		}
 		if err != nil {
@@ -45,27 +44,7 @@ func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Se
 	}
 }
 
-// watcher prepares to follow an agent, and says from which run on.
-func (c *Client) watcher(ctx context.Context, id string, o FollowOptions) (*watcher, string, error) {
-	number := o.Number
-	if o.FromNow {
-		number = 0
-	}
-	t, err := c.target(ctx, id, number)
-	if err != nil {
-		return nil, "", err
-	}
-	w := &watcher{client: c, snapshot: t.snapshot, reducer: newWatchReducer(t.snapshot), number: t.asked}
-	if o.FromNow {
-		w.number, w.quietRun, w.quietUntil = 0, t.runID(), t.info().GetHistoryLength()
-		return w, t.runID(), nil
-	}
-	runID, err := c.beginning(ctx, t.snapshot, t.asked)
-	return w, runID, err
-}
-
-// beginning returns the run in which an execution began, or the earliest after
-// it that is still there.
+// beginning is the run in which an execution began, or the earliest after it that is there.
 func (c *Client) beginning(ctx context.Context, s snapshot, number int) (string, error) {
 	runID := s.runID()
 	began, err := c.reader(s.agent).First(ctx, runID)
@@ -90,15 +69,10 @@ const (
 
 // A watcher shows what happens in a chain of runs. It is used by one goroutine.
 type watcher struct {
-	client   *Client
-	snapshot snapshot
-	reducer  *watchReducer
-	yield    func(Event, error) bool
-	// number is the execution to show; zero shows all that follows the event
-	// quietUntil of the run quietRun.
-	number     int
-	quietRun   string
-	quietUntil int64
+	client *Client
+	target
+	reducer *watchReducer
+	yield   func(Event, error) bool
 	// finished means that the caller has seen all that it wants.
 	finished bool
 	// stalled is since when work has waited for a worker, looked when that was
@@ -133,13 +107,13 @@ func (w *watcher) run(ctx context.Context, runID string) error {
 			case !ok && ctx.Err() != nil:
 				return ctx.Err()
 			case !ok:
-				return w.over()
+				return w.vanished(w.asked)
 			case it.err != nil:
 				return it.err
 			}
 			w.item(ctx, it.Item)
-			if !w.finished && w.number != 0 && w.reducer.number() > w.number {
-				return w.over() // a later one began, so its end stood in what was deleted
+			if !w.finished && w.reducer.number() > w.asked {
+				return w.vanished(w.asked) // a later one began, so its end stood in what was deleted
 			}
 		case <-look.C:
 			w.look(ctx)
@@ -156,7 +130,6 @@ type delivery struct {
 	err error
 }
 
-// read reads the chain in the background, since waiting for it takes long.
 func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
 	items := make(chan delivery)
 	go func() {
@@ -181,10 +154,7 @@ func (w *watcher) item(ctx context.Context, it history.Item) {
 	default:
 		w.stalled, w.looked = time.Time{}, time.Now()
 		for _, e := range w.reducer.take(it.Recorded) {
-			if it.Repeated || w.quiet(it) {
-				continue
-			}
-			if e.Type == EventNotRun && w.wants(e) && !w.reasoned(ctx, &e) {
+			if it.Repeated || e.Type == EventNotRun && w.wants(e) && !w.reasoned(ctx, &e) {
 				continue
 			}
 			w.show(e)
@@ -192,37 +162,16 @@ func (w *watcher) item(ctx context.Context, it history.Item) {
 	}
 }
 
-func (w *watcher) quiet(it history.Item) bool {
-	if it.Run != w.quietRun || it.Event > w.quietUntil {
-		w.quietRun = ""
-	}
-	return w.quietRun != ""
-}
-
-func (w *watcher) wants(e Event) bool {
-	return !w.finished && (w.number == 0 || e.Number == w.number)
-}
+func (w *watcher) wants(e Event) bool { return !w.finished && e.Number == w.asked }
 
 func (w *watcher) show(e Event) {
-	last := EventClosed
-	if w.number != 0 {
-		last = EventEnded
-	}
-	if w.wants(e) && (w.number == 0 || e.Type != EventClosed) {
+	if w.wants(e) {
 		w.give(e)
-		w.finished = w.finished || e.Type == last
+		w.finished = w.finished || e.Type == EventEnded
 	}
 }
 
 func (w *watcher) give(e Event) { w.finished = w.finished || !w.yield(e, nil) }
-
-// over says what it means that the chain has ended before the caller saw an end.
-func (w *watcher) over() error {
-	if w.number == 0 {
-		return nil
-	}
-	return w.snapshot.vanished(w.number)
-}
 
 func (w *watcher) pace() time.Duration {
 	if w.reducer.inferring() && w.client.cfg.Loopback {
@@ -231,16 +180,15 @@ func (w *watcher) pace() time.Duration {
 	return workEvery
 }
 
-// look shows what the history does not tell until work has ended: live text,
-// retries, and that no worker is up. A server that is away is the reader's to
-// tell.
+// look shows what the history does not tell until work has ended: live text, retries, and that
+// no worker is up. A server that is away is the reader's to tell.
 func (w *watcher) look(ctx context.Context) {
-	if !w.reducer.agent.Execution.Running || w.number != 0 && w.reducer.number() != w.number {
+	if !w.reducer.agent.Execution.Running || w.reducer.number() != w.asked {
 		return
 	}
 	call, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	s, err := w.client.snapshot(call, w.snapshot.agent, "")
+	s, err := w.client.snapshot(call, w.agent, "")
 	if err != nil || s.runID() != w.reducer.runID {
 		return
 	}
@@ -294,13 +242,12 @@ type reasons struct {
 	calls []domain.ToolExecution
 }
 
-// reasoned adds to an EventNotRun why, where a worker tells. It reports false
-// where there is nothing to show: a hook has taken the call out of the answer.
+// reasoned adds why, where a worker tells; false: a hook has taken the call out of the answer.
 func (w *watcher) reasoned(ctx context.Context, e *Event) bool {
 	if w.why.runID != e.RunID || w.why.step != e.Step {
 		w.why.runID, w.why.step, w.why.calls = e.RunID, e.Step, nil
 		if !w.why.mute {
-			page, err := glance(ctx, w.client, w.snapshot.agent, e.RunID, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
+			page, err := glance(ctx, w.client, w.agent, e.RunID, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
 			w.why.mute = errors.Is(err, errNoWorker)
 			if err == nil && len(page.Steps) > 0 && page.Steps[0].Step.Number == e.Step {
 				w.why.calls = page.Steps[0].Step.ToolExecutions

@@ -10,8 +10,7 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-// A watchReducer turns what the histories of an agent's runs tell into what
-// those who watch are shown. It is used by one goroutine.
+// A watchReducer turns facts into events, for one goroutine.
 type watchReducer struct {
 	agent progress.Agent
 	runID string
@@ -41,8 +40,7 @@ type shownWork struct {
 	text, reasoning liveText
 }
 
-// tries is the newest attempt that was told of, over all activities of the same
-// inference.
+// tries is the newest attempt over all activities of the same inference.
 func (w *shownWork) tries() int {
 	if w.Model == nil {
 		return w.Attempt
@@ -103,15 +101,13 @@ func (r *watchReducer) take(recorded progress.Recorded) []Event {
 			break
 		}
 		r.ended(before)
-		r.emit(Event{Type: EventClosed})
 	default:
 		r.ended(before)
 	}
 	return r.out
 }
 
-// begun notes the beginning of an execution, which several facts may tell. One
-// that a run took over has begun before.
+// begun notes the beginning of an execution. One that a run took over has begun before.
 func (r *watchReducer) begun(before progress.Execution, fact progress.Fact) {
 	now := r.agent.Execution
 	run, began := fact.(progress.RunBegan)
@@ -134,8 +130,7 @@ func (r *watchReducer) ended(before progress.Execution) {
 	}
 }
 
-// unbegun notes, when a step is over, the calls that the model asked for and
-// that nobody began. History does not say why.
+// unbegun notes, when a step is over, the calls that nobody began. History does not say why.
 func (r *watchReducer) unbegun() {
 	done := r.agent.Execution.Done
 	for _, step := range done[min(r.told, len(done)):] {
@@ -171,8 +166,7 @@ func (r *watchReducer) asked(w progress.Work) {
 	}
 }
 
-// inference notes that an inference was begun: a step's first, another try, or
-// one for a summary.
+// inference notes a step's first inference, another try, or one for a summary.
 func (r *watchReducer) inference(work *shownWork) {
 	again, summary := work.Step() == r.step, work.Model.Summary != nil
 	if !again {
@@ -206,8 +200,7 @@ func (r *watchReducer) retried(work *shownWork, attempt int, why *domain.Error) 
 	r.emit(e)
 }
 
-// replied notes how an inference ended. lost is how much of its text before
-// what the reply has is lost.
+// replied notes how an inference ended; lost is how much before its text is not known.
 func (r *watchReducer) replied(work *shownWork, reply contract.ModelReply, lost int) {
 	work.Attempt = max(work.Attempt, reply.Tries)
 	e := Event{
@@ -274,8 +267,7 @@ func messageOf(err *domain.Error) string {
 	return err.Message
 }
 
-// live returns what the description of pending work adds to the history: text
-// and reasoning as they come, and failed attempts.
+// live returns what the description of pending work adds to the history.
 func (r *watchReducer) live(pending []history.Pending, now time.Time) []Event {
 	r.out, r.now = nil, now
 	for _, p := range pending {
@@ -291,8 +283,7 @@ func (r *watchReducer) live(pending []history.Pending, now time.Time) []Event {
 	return r.out
 }
 
-// beat shows the text and the reasoning of a heartbeat. Which came first nobody
-// knows; mostly it was the reasoning.
+// beat shows a heartbeat. Which text came first nobody knows; mostly it was the reasoning.
 func (r *watchReducer) beat(work *shownWork, beat contract.Heartbeat) {
 	if beat.Step != work.Step() || work.Model.Summary != nil || r.agent.Rewriter() != "" {
 		return
@@ -325,8 +316,7 @@ type liveText struct {
 	last string
 }
 
-// within returns how many bytes of a whole text were shown. It reports false
-// where what was shown is not of that text.
+// within is how many bytes of a whole text were shown; false: what was shown is not of it.
 func (l *liveText) within(whole string) (int, bool) {
 	if l.shown == 0 {
 		return 0, true
@@ -337,8 +327,7 @@ func (l *liveText) within(whole string) (int, bool) {
 	return 0, false
 }
 
-// take returns what a heartbeat adds, by the end of the text and its length,
-// and how much before it was missed.
+// take returns what a heartbeat adds, and how much before it was missed.
 func (l *liveText) take(end string, length int) (text string, skipped int) {
 	fresh := length - l.shown
 	if fresh <= 0 || end == "" {

@@ -216,7 +216,7 @@ func (w *streamBuffer) follow(e client.Event) {
 		if e.Tool == "" {
 			*w = streamBuffer{step: e.Step, attempt: e.Attempt}
 		}
-	case client.EventAnswered, client.EventCut, client.EventEnded, client.EventClosed:
+	case client.EventAnswered, client.EventCut, client.EventEnded:
 		*w = streamBuffer{}
 	default:
 	}

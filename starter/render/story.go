@@ -229,8 +229,6 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, "the server is away; reconnecting" + reason
 	case client.EventReconnected:
 		return markNotice, "the server is back"
-	case client.EventClosed:
-		return markNotice, "the session was closed"
 	default:
 		return markWarning, OneLine(string(e.Type)) + reason
 	}

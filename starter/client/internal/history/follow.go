@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -22,6 +23,8 @@ type Item struct {
 	// Repeated means that the fact stands in an earlier run too, from which this
 	// one was reset.
 	Repeated bool
+	// Last means that it is the last of those that came at once.
+	Last bool
 	// Away is why the connection went; Back says that it returned. There is no
 	// fact then.
 	Away error
@@ -62,8 +65,9 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 				return
 			}
 			away, delay = false, 50*time.Millisecond
-			for recorded := range d.all(events) {
-				if !yield(Item{Recorded: recorded, Repeated: reset}, nil) {
+			facts := slices.Collect(d.all(events))
+			for i, recorded := range facts {
+				if !yield(Item{Recorded: recorded, Repeated: reset, Last: i == len(facts)-1}, nil) {
 					return
 				}
 				if _, here := recorded.Fact.(progress.ResetHere); here {

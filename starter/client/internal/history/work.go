@@ -12,8 +12,8 @@ import (
 	"everstep/domain/progress"
 )
 
-// of makes facts of what an event says of work that was asked for. Backwards the
-// request is still to come, and only the end of the work is of use.
+// of makes facts of what an event says of work. Backwards the request is still to come, and
+// only the end of the work is of use.
 func (d *decoder) of(id int64, ends bool, facts func(progress.Work) []progress.Fact) []progress.Fact {
 	if d.backwards {
 		if ends {
@@ -78,8 +78,7 @@ func (d *decoder) attempted(a *historypb.ActivityTaskStartedEventAttributes) []p
 	})
 }
 
-// completed reads the reply of work that ended well. What a workflow cannot read
-// is lost to it.
+// completed reads the reply of work that ended well. One that cannot be read is lost.
 func (d *decoder) completed(w progress.Work, result *commonpb.Payloads) []progress.Fact {
 	switch {
 	case w.Model != nil:
