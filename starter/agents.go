@@ -41,7 +41,6 @@ runs is what the file said at the start: editing it changes no running agent.`,
 	return command
 }
 
-// A listedAgent is an agent's file as `agents list` gives it.
 type listedAgent struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -66,13 +65,6 @@ them.`,
 			if err != nil {
 				return err
 			}
-			if p.flags.json {
-				return p.out.JSON(listed)
-			}
-			if len(listed) == 0 {
-				p.say("there is no agent's file in ./agents or ./.everstep/agents")
-				return nil
-			}
 			t := render.Table{Head: []string{"NAME", "MODEL", "FILE", "DESCRIPTION"}}
 			for _, a := range listed {
 				description := a.Description
@@ -81,8 +73,7 @@ them.`,
 				}
 				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), render.OneLine(cmp.Or(a.Model, "-")), render.OneLine(a.File), render.OneLine(description)})
 			}
-			p.out.Printf("%s", t.Render(p.out))
-			return nil
+			return p.table(listed, t, "there is no agent's file in ./agents or ./.everstep/agents")
 		},
 	}
 	registerFolder(command, &dir)
@@ -156,7 +147,6 @@ model is known to the worker alone.`,
 	return command
 }
 
-// checkAgents is all that is wrong with agents, which are named by file or name.
 func (p *program) checkAgents(dir string, named []string) document.Problems {
 	all := document.Problems{}
 	for _, text := range named {

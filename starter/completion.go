@@ -50,7 +50,6 @@ const (
 	completeMost = 200
 )
 
-// completeIDs offers the ids of agents, where a server is up.
 func (p *program) completeIDs(command *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -75,7 +74,6 @@ func (p *program) completeIDs(command *cobra.Command, args []string, prefix stri
 	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeWith has a flag's value completed.
 func (p *program) completeWith(command *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := command.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // the flag is not this command's: a mistake of ours

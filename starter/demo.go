@@ -89,7 +89,6 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	return nil
 }
 
-// bringUp gets a server and starts the first worker.
 func (d *demo) bringUp(ctx context.Context) error {
 	p := d.program
 	var err error
@@ -175,7 +174,6 @@ type demoKill struct {
 	wentOn bool
 }
 
-// run starts the agent, follows it, and kills its worker on the way.
 func (d *demo) run(ctx context.Context) (demoReport, error) {
 	var err error
 	d.agent, err = d.Agents.Start(ctx, client.Start{
@@ -198,7 +196,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	defer v.Close()
 	for event, err := range d.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
 		if err != nil {
-			return told, causeOf(ctx, err)
+			return told, cmp.Or(context.Cause(ctx), err)
 		}
 		v.Show(event)
 		if told.Killed.PID != 0 {
@@ -211,12 +209,9 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 			expected = d.guard(ctx, cancel)
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return told, causeOf(ctx, err)
-	}
 	result, err := d.Agents.Wait(ctx, d.agent.ID, 1)
 	if err != nil {
-		return told, causeOf(ctx, err)
+		return told, cmp.Or(context.Cause(ctx), err)
 	}
 	told.Status, told.Steps, told.Report = result.Outcome.Status, result.Outcome.Steps, result.Answer
 	told.Seconds = inSeconds(time.Since(d.began))
@@ -240,14 +235,6 @@ func (d *demo) guard(ctx context.Context, cancel context.CancelCauseFunc) (expec
 		}
 	}()
 	return expect
-}
-
-// causeOf is the error that ended a context, where one did.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
 }
 
 // falls counts what is done, and reports whether the agent is in the middle of its step.

@@ -37,18 +37,16 @@ configured server is not there.`,
 }
 
 func (p *program) showChecks(checks []local.Check) error {
-	if p.flags.json {
-		return p.out.JSON(checks)
-	}
 	t := p.out.Theme
+	var text strings.Builder
 	for _, c := range checks {
 		paint := map[local.Verdict]func(...string) string{local.VerdictOK: t.Good, local.VerdictWarn: t.Warn, local.VerdictFail: t.Bad}[c.Verdict]
-		p.out.Printf("%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.Head(fmt.Sprintf("%-14s", c.Name)), render.OneLine(c.Detail))
+		fmt.Fprintf(&text, "%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.Head(fmt.Sprintf("%-14s", c.Name)), render.OneLine(c.Detail))
 		if c.Fix != "" {
-			p.out.Printf("%s%s\n", strings.Repeat(" ", 21), t.Faint("→ "+render.OneLine(c.Fix)))
+			fmt.Fprintf(&text, "%s%s\n", strings.Repeat(" ", 21), t.Faint("→ "+render.OneLine(c.Fix)))
 		}
 	}
-	return nil
+	return p.show(checks, text.String())
 }
 
 // worst is the error that stands for what failed.

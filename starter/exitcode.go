@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,38 +37,27 @@ func usage(format string, args ...any) error {
 	return &exitError{code: exitUsage, text: fmt.Sprintf(format, args...)}
 }
 
-// exitCode is the one table from errors to exit codes.
+// What has no exit code of its own has exitOther.
+var (
+	exitsByClass = map[client.Class]int{
+		client.Invalid: exitUsage, client.NotFound: exitNotFound, client.Unreachable: exitUnreachable,
+		client.Refused: exitRefused, client.Cancelled: exitDetached,
+	}
+	exitsByKind = map[domain.Kind]int{
+		domain.Invalid: exitUsage, domain.TooLarge: exitUsage, domain.Denied: exitRefused,
+		domain.Unavailable: exitUnreachable, domain.Throttled: exitUnreachable,
+	}
+)
+
 func exitCode(err error) int {
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code
 	}
 	if e, ok := errors.AsType[*client.Error](err); ok {
-		switch e.Class {
-		case client.Invalid:
-			return exitUsage
-		case client.NotFound:
-			return exitNotFound
-		case client.Unreachable:
-			return exitUnreachable
-		case client.Refused:
-			return exitRefused
-		case client.Cancelled:
-			return exitDetached
-		case client.Gone, client.Failed:
-			return exitOther
-		}
+		return cmp.Or(exitsByClass[e.Class], exitOther)
 	}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
-		switch e.Kind {
-		case domain.Invalid, domain.TooLarge:
-			return exitUsage
-		case domain.Unavailable, domain.Throttled:
-			return exitUnreachable
-		case domain.Denied:
-			return exitRefused
-		case domain.Internal:
-			return exitOther
-		}
+		return cmp.Or(exitsByKind[e.Kind], exitOther)
 	}
 	switch {
 	case err == nil:

@@ -246,8 +246,10 @@ func (f *outputFlags) apply(d *domain.Definition) error {
 		return nil
 	}
 	var err error
-	d.Format, err = readFormat(f.schema, f.mode)
-	return err
+	if d.Format, err = readFormat(f.schema, f.mode); err != nil {
+		return usage("--output: %s: %s", f.schema, err)
+	}
+	return nil
 }
 
 // priced gives the model its price. One that is priced was asked for.
@@ -264,15 +266,7 @@ func (f *outputFlags) priced(definition, given *domain.Definition) error {
 }
 
 // readFormat makes a response format of a JSON Schema, checked as by a worker.
-func readFormat(path string, mode domain.OutputMode) (domain.ResponseFormat, error) {
-	format, err := formatOf(path, mode)
-	if err != nil {
-		return domain.ResponseFormat{}, usage("--output: %s: %s", path, err)
-	}
-	return format, nil
-}
-
-func formatOf(path string, mode domain.OutputMode) (format domain.ResponseFormat, err error) {
+func readFormat(path string, mode domain.OutputMode) (format domain.ResponseFormat, err error) {
 	text, err := readSchema(path)
 	if err != nil {
 		return format, err

@@ -50,7 +50,7 @@ func TestSchemaFiles(t *testing.T) {
 		"empty": "", "array": "[]", "no JSON": "{", "remote": `{"$ref": "http://127.0.0.1:1/x"}`, "type": `{"type": "objekt"}`, "twice": `{"type": "object", "type": "array"}`,
 	} {
 		path := file("bad.json", text)
-		_, err := readFormat(path, "")
+		err := (&outputFlags{schema: path}).apply(new(domain.Definition))
 		require.ErrorContains(t, err, "--output: "+path+": ", name)
 		require.Equal(t, exitUsage, exitCode(err), name)
 		require.NotContains(t, err.Error(), "\n", name)

@@ -55,15 +55,7 @@ foreign: workers refuse it.`,
 				}
 				listed = append(listed, agent)
 			}
-			if p.flags.json {
-				return p.out.JSON(listed)
-			}
-			if len(listed) == 0 {
-				p.say("there is no agent; `%s \"…\"` starts one", p.again("run"))
-				return nil
-			}
-			p.out.Printf("%s", render.List(listed, p.now()).Render(p.out))
-			return nil
+			return p.table(listed, render.List(listed, p.now()), "there is no agent; `"+p.again("run")+" \"…\"` starts one")
 		},
 	}
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")

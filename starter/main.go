@@ -46,7 +46,6 @@ func terminal(file *os.File, env local.Environment) *render.Output {
 	return render.NewOutput(file, env.Environ(), env.Value(local.VariableNoColor) != "", env.Columns())
 }
 
-// run executes a command line and returns the exit code.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.shared = sharedArguments(args)
 	root := newRoot(p)
@@ -105,10 +104,8 @@ type program struct {
 	shared []string // the arguments that name the server, as they were given
 }
 
-// sharedFlags are those that every command takes.
 type sharedFlags struct{ json, quiet bool }
 
-// report prints an error, unless the user has seen it.
 func (p *program) report(err error) {
 	if text := err.Error(); text != "" {
 		p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(strings.TrimSpace(text)))
@@ -131,6 +128,15 @@ func (p *program) show(value any, text string) error {
 	return nil
 }
 
+// table answers with rows, or says that there is none.
+func (p *program) table(value any, t render.Table, none string) error {
+	if len(t.Rows) == 0 && !p.flags.json {
+		p.say("%s", none)
+		return nil
+	}
+	return p.show(value, t.Render(p.out))
+}
+
 // done answers a command that changed something, in JSON or with a note.
 func (p *program) done(value any, format string, args ...any) error {
 	if p.flags.json {
@@ -143,13 +149,11 @@ func (p *program) done(value any, format string, args ...any) error {
 // detached is the error of a command that was left while what it follows goes on.
 func detached(hint string) error { return &exitError{code: exitDetached, text: hint} }
 
-// left reports whether the user has left the command.
 func left(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, &client.Error{Class: client.Cancelled}))
 }
 
-// untilInterrupted returns a context that ends with the first SIGINT, SIGTERM
-// or SIGHUP. A second one ends the process at once.
+// untilInterrupted is a context that ends with the first signal. A second one ends the process.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
@@ -172,8 +176,7 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// withAgent completes a command by what it does with the agent that its argument
-// names, on a server that is up. like is an example.
+// withAgent completes a command by what it does with the agent that its argument names.
 func (p *program) withAgent(
 	command *cobra.Command, like string, run func(ctx context.Context, s *local.Server, id string) error,
 ) *cobra.Command {
@@ -192,7 +195,6 @@ func (p *program) withAgent(
 	return command
 }
 
-// checkID says what is wrong with the id of an agent.
 func checkID(id string) error {
 	_, err := domain.AgentIDOf(id)
 	return err
@@ -247,10 +249,9 @@ func outcomeOf(r client.Result) error {
 	return ended
 }
 
-// reportEnding says how an execution ended that did not complete, and on a
-// terminal which commands go on from there. It returns the error that stands
-// for the outcome. mute leaves out all but errors; shown means that a view has
-// shown that it was stopped, and the reason.
+// reportEnding says how an execution ended that did not complete, and on a terminal what goes on
+// from there. It returns the outcome's error. mute leaves out all but errors; shown means that a
+// view has shown that it was stopped, and why.
 func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, mute, shown bool) error {
 	err := outcomeOf(r)
 	if err == nil {

@@ -74,7 +74,6 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	return command
 }
 
-// chooseBoundaries takes those that the user named.
 func chooseBoundaries(config *proof.ChaosConfig, named []string) error {
 	reached := proof.Reached(config.Agents)
 	for _, name := range named {
@@ -126,7 +125,6 @@ func (p *program) chaos(ctx context.Context, config proof.ChaosConfig, elsewhere
 	return errors.Join(p.chaosReport(report, err == nil), err)
 }
 
-// chaosElsewhere takes the server that --address names.
 func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {
 	connection, err := p.machine.Configured()
 	if err != nil {

@@ -239,8 +239,7 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (cl
 	return execution, err
 }
 
-// definition is what the agent's file says, with the flags over it. A model that
-// a flag names replaces all that the file says of its model.
+// definition is what the agent's file says, with the flags over it.
 func (f *startFlags) definition(p *program) (domain.Definition, error) {
 	var d domain.Definition
 	if f.agent != "" {

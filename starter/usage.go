@@ -47,7 +47,6 @@ func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 	return usage("--%s: there is no such flag; `%s --help` lists those that there are", name, command.CommandPath())
 }
 
-// unknownCommand says which command the first word of args may have meant.
 func unknownCommand(root *cobra.Command, args []string) error {
 	word := firstWord(root.PersistentFlags(), args)
 	if topic, ok := help.Named(word); ok {
@@ -75,7 +74,6 @@ func commandNames(above *cobra.Command) []string {
 	return names
 }
 
-// firstWord is the first argument that is neither a flag nor a flag's value.
 func firstWord(flags *pflag.FlagSet, args []string) string {
 	for i := 0; i < len(args); i++ {
 		name, isFlag := strings.CutPrefix(args[i], "--")
@@ -89,7 +87,6 @@ func firstWord(flags *pflag.FlagSet, args []string) string {
 	return ""
 }
 
-// arguments checks that a command has just these arguments.
 func arguments(example string, what ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) < len(what) {

@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Piece is a part of a value that is written as JSON: a text of the file, or
-// what stands between texts.
+// A Piece is a part of a value that is written as JSON.
 type Piece struct {
 	// Raw is JSON, whole only with the pieces around it.
 	Raw string
@@ -19,8 +18,7 @@ type Piece struct {
 	Text *yaml.Node
 }
 
-// JSON is any mapping as JSON, keys in the order of the file. It is handed on;
-// what comes back is wrong with it.
+// JSON is any mapping as JSON, keys in the order of the file; then returns what is wrong with it.
 func JSON(then func(json.RawMessage) string) Value {
 	return Value{&jsonschema.Schema{Type: "object"}, func(r *Reader, field string, node *yaml.Node) {
 		before := len(r.Problems)
@@ -65,7 +63,6 @@ type writer struct {
 	pieces []Piece
 }
 
-// flush ends a piece, with a text behind it.
 func (w *writer) flush(text *yaml.Node) []Piece {
 	if w.raw.Len() > 0 {
 		w.pieces = append(w.pieces, Piece{Raw: w.raw.String()})

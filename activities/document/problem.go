@@ -15,8 +15,7 @@ type Problem struct {
 	// Line and Column count from 1; zero where the problem is the file itself.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Field is the key that is meant, such as budget.max_steps; empty where it
-	// is none.
+	// Field is the key that is meant, such as budget.max_steps, if any.
 	Field string `json:"field"`
 	// Message says what is wrong, and what to do about it.
 	Message string `json:"message"`
@@ -40,8 +39,7 @@ type Problems []Problem
 // shownProblems bounds the text of an error. The value has all of them.
 const shownProblems = 50
 
-// Error is one problem a line, under a line that counts them where there are
-// several.
+// Error is one problem a line, under a line that counts several.
 func (p Problems) Error() string {
 	if len(p) == 1 {
 		return p[0].String()

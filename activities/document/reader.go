@@ -48,8 +48,7 @@ type Form struct {
 	Loose bool
 }
 
-// A Reader reads the values of one file. It goes on after a problem, so that all
-// are found.
+// A Reader reads the values of one file, and goes on after a problem.
 type Reader struct {
 	Form
 	// File is the file's name in problems.
@@ -92,8 +91,7 @@ func (r *Reader) Text(data []byte) (string, bool) {
 	return text, true
 }
 
-// Read reads the only document of a YAML text. It returns the keys that are
-// there at the top, nil where there is no such document.
+// Read reads the only document of a YAML text, and returns its keys; nil: there is none.
 func (r *Reader) Read(text string, keys Keys) Given {
 	var document yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(text))
@@ -128,8 +126,7 @@ func empty(document yaml.Node) bool {
 	return len(document.Content) == 0 || document.Content[0].ShortTag() == tagNull && document.Content[0].Anchor == ""
 }
 
-// plain reports anchors, aliases and tags, wherever they are, and nesting that
-// is too deep, once. It returns false for the latter: nothing else is read then.
+// plain reports anchors, aliases and tags, and nesting that is too deep; false: nothing else is read.
 func (r *Reader) plain(node *yaml.Node, depth int) bool {
 	if depth > maxDepth {
 		r.tooDeep(node, "")
@@ -175,8 +172,7 @@ func (r *Reader) value(field string, node *yaml.Node) *yaml.Node {
 // Given are the keys of a mapping that are there, with the nodes of their names.
 type Given map[string]*yaml.Node
 
-// Entries reads a mapping, each key at most once and none without a value. Known
-// are the keys that there may be; nil: any.
+// Entries reads a mapping of known keys, nil for any, each once and none without a value.
 func (r *Reader) Entries(field string, node *yaml.Node, known []string, each func(field string, name, value *yaml.Node)) Given {
 	if !r.is(field, node, yaml.MappingNode) {
 		return nil
@@ -255,7 +251,6 @@ func (r *Reader) Items(field string, node *yaml.Node, each func(field string, no
 	}
 }
 
-// is reports a node of another kind.
 func (r *Reader) is(field string, node *yaml.Node, kind yaml.Kind) bool {
 	if node.Kind == kind {
 		return true
@@ -330,7 +325,6 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
-// syntax notes an error of the YAML parser.
 func (r *Reader) syntax(text string, err error) {
 	line, message := 1, err.Error()
 	if found := place.FindStringSubmatch(message); found != nil {
@@ -360,8 +354,7 @@ func (r *Reader) syntax(text string, err error) {
 	r.ProblemAt(min(line, len(lines))+r.Offset, 1, "", "%s: %s; put a text that has a colon or begins with a special character into quotes", what, message)
 }
 
-// tabbed finds the tab in an indentation that the parser's error is about. The
-// error names the line, or where the part begins that the line is in.
+// tabbed finds the tab that the parser's error is about, which names the line or where its part begins.
 func tabbed(lines []string, line int, message string) (at, column int, ok bool) {
 	certain := strings.Contains(message, "a tab character")
 	if !certain && !strings.Contains(message, "cannot start any token") {

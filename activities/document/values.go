@@ -164,7 +164,6 @@ func Names(into *[]string, kind, pattern string, check func(string) string) Valu
 	}}
 }
 
-// text returns the text of a node that is one and not blank.
 func (r *Reader) text(field string, node *yaml.Node) (string, bool) {
 	switch {
 	case node.Kind != yaml.ScalarNode:
@@ -227,8 +226,7 @@ func Word[E ~string](into *E, among []E) Value {
 	}).Read}
 }
 
-// Off is the word off, which some editors take for false. What else may stand
-// there is a mapping, which the hint names.
+// Off is the word off, which some editors take for false. The hint names what else there may be.
 func Off(then func(), hint string) Value {
 	return Value{&jsonschema.Schema{Enum: []any{"off", false}}, func(r *Reader, field string, node *yaml.Node) {
 		switch {
@@ -242,7 +240,6 @@ func Off(then func(), hint string) Value {
 	}}
 }
 
-// numeral reads a number, of which read returns what is wrong with it.
 func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {
 	return Value{s, func(r *Reader, field string, node *yaml.Node) {
 		tag := node.ShortTag()
@@ -318,8 +315,7 @@ func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) 
 	}}
 }
 
-// Duration is a time such as 30s that is not zero; in loose files it may be, and
-// may be a number of seconds.
+// Duration is a time such as 30s that is not zero; in loose files it may be, and be in seconds.
 func Duration(then func(time.Duration)) Value {
 	const fix = "; give a duration with its unit, such as 30s or 5m"
 	s := &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
@@ -350,8 +346,8 @@ func Time(then func(time.Time)) Value {
 	}).Example("2030-01-31T12:00:00Z")
 }
 
-// Dollars is a sum of money, exactly: 0.5, or the same in quotes. The sum that
-// is handed on is in nano-dollars. Read returns it, and what is wrong with it.
+// Dollars is a sum of money, exactly: 0.5, or the same in quotes. Read returns it in nano-dollars,
+// and what is wrong with it.
 func Dollars(unit string, read func(text string) (nano int64, wrong string), then func(int64)) Value {
 	s := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number", Minimum: new(0.0)}, {Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?$`}}}
 	return scalar(s, "; give "+unit+" such as 0.5", func(_ *Reader, text string) string {

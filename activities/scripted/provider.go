@@ -155,7 +155,6 @@ func (t turn) renderWithin(ctx context.Context, s *scene, inferenceNumber int) (
 	}
 }
 
-// render writes what the turn says in this conversation.
 func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, error) {
 	text, err := t.text.render(s)
 	if err != nil {

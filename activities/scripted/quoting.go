@@ -27,7 +27,6 @@ func quote(text string) (*quoting, error) {
 	return &quoting{template: t}, nil
 }
 
-// render writes the text with what it quotes.
 func (q *quoting) render(s *scene) (string, error) {
 	if q.template == nil {
 		return q.plain, nil

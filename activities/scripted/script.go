@@ -46,8 +46,7 @@ func (s *script) at(call inference.Call) (turn, error) {
 type turn struct {
 	line int
 	text *quoting
-	// json is a value that takes the place of the text: where the model is told
-	// of a response format as a tool, the arguments of a call of that tool.
+	// json takes the place of the text, or is the arguments of the tool for a response format.
 	json      value
 	reasoning string
 	calls     []call

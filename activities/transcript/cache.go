@@ -11,13 +11,10 @@ import (
 // DefaultCacheBytes is how much a cache holds unless told otherwise.
 const DefaultCacheBytes = 256 << 20
 
-// A Cache keeps the transcripts of the agents whose activities this worker runs,
-// the least recently used leaving first. It is fed when a workflow schedules an
-// activity and by what a Source fetched, and is never read by a workflow.
-//
-// Agents are told apart by their workflow id. That a name was used again shows
-// in the digests: the first message's id, which they cover, follows from the
-// chain of runs that it began. All methods may be called from several goroutines.
+// A Cache keeps the transcripts of the agents whose activities this worker runs, the least recently
+// used leaving first. It is fed by workflows and by a Source, and is never read by a workflow.
+// // Agents are told apart by workflow id. That a name was used again shows in the digests, since
+// the first message's id follows from the chain of runs. Safe for concurrent use.
 type Cache struct {
 	max int64
 
@@ -27,7 +24,6 @@ type Cache struct {
 	order *list.List
 }
 
-// item is one agent's transcript. Its entries are shared with whoever fed them.
 type item struct {
 	agent    string
 	log      domain.Log
@@ -35,8 +31,7 @@ type item struct {
 	size     int64
 }
 
-// NewCache returns an empty cache that holds at most maxBytes, by the entries'
-// own estimate of their size. Zero is DefaultCacheBytes.
+// NewCache returns an empty cache of entries of about maxBytes. Zero is DefaultCacheBytes.
 func NewCache(maxBytes int64) *Cache {
 	if maxBytes <= 0 {
 		maxBytes = DefaultCacheBytes
@@ -137,7 +132,6 @@ func merge(held, came domain.Log) domain.Log {
 	return came
 }
 
-// has reports whether a log begins with what a reference names.
 func has(log domain.Log, ref domain.LogRef) bool {
 	at, ok := log.ChainAt(ref.Length)
 	return ok && at == ref.Digest

@@ -31,9 +31,8 @@ func (s *Source) complete(ctx context.Context, run workflow.Execution, want requ
 	return earlier.Join(got.log.Entries()...)
 }
 
-// earlier returns the messages from an index up to the first one that the
-// workflow holds: from memory where it has them, else from segments. Segments
-// before that index are not read.
+// earlier returns the messages from an index up to the first one that the workflow holds: from
+// memory where it has them, else from the segments that are needed.
 func (s *Source) earlier(ctx context.Context, workflowID string, segments []contract.Segment, held domain.Log, from int, upto domain.LogRef) (domain.Log, error) {
 	if log, ok := covered(held, from, upto); ok {
 		return log, nil

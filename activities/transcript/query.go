@@ -106,11 +106,9 @@ func (s *Source) queryOnce(ctx context.Context, run workflow.Execution, ask cont
 	return page, nil
 }
 
-// unreadable is an answer that this worker cannot decode.
 type unreadable struct{ error }
 
-// unanswered is the error of a query that is not made again. What
-// is none of these is the server's or the worker's passing state.
+// unanswered is the error of a query that is not made again. Others are passing states.
 func (s *Source) unanswered(run workflow.Execution, err error, try int) *domain.Error {
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	_, failed := errors.AsType[*serviceerror.QueryFailed](err)

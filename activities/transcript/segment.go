@@ -17,11 +17,10 @@ import (
 	"everstep/domain/contract"
 )
 
-// Record writes a range of the transcript to storage as one object, and says
-// where. It must be called by an activity, and may be run again: the object's
-// name says what is in it, and it is visible whole or not at all. The messages are
-// asked of the run that scheduled the activity or, where the request names one, of
-// another run of the workflow; the segment is the scheduling run's either way.
+// Record writes a range of the transcript to storage as one object, and says where. Only activities
+// may call it. It is safe to run twice: the object's name says what is in it, and it is visible whole
+// or not at all. The messages are those of the run that the request names, else of the activity's;
+// the segment is the activity's run's either way.
 func (s *Source) Record(ctx context.Context, want contract.RecordRequest) (contract.Segment, error) {
 	return s.record(ctx, activity.GetInfo(ctx).WorkflowExecution, want)
 }

@@ -22,9 +22,8 @@ type Querier interface {
 	QueryWorkflow(ctx context.Context, workflowID, runID, queryType string, args ...any) (converter.EncodedValue, error)
 }
 
-// A Source finds the transcript that an activity's input names. Its fields are
-// set once, before its first use; its methods may be called from several
-// goroutines. Activities of one agent that miss at the same time ask once.
+// A Source finds the transcript that an activity's input names. Its fields are set once; its methods
+// are safe for concurrent use. Activities of one agent that miss at the same time ask once.
 type Source struct {
 	// Cache is what this worker already knows. It is required.
 	Cache *Cache
@@ -39,8 +38,7 @@ type Source struct {
 	asking sync.Map
 }
 
-// A Conversation is a transcript, with the definition that was in force when it
-// was asked for. Neither may be changed.
+// A Conversation is a transcript, with the definition in force. Neither may be changed.
 type Conversation struct {
 	// Log holds at least what was needed.
 	Log domain.Log

@@ -23,8 +23,9 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// glance puts a query to a run, the newest where runID is empty, where there is another
-// source to turn to. Where no worker answers in time the error is errNoWorker.
+// glance puts a typed query to a run where there is another source to turn to;
+// the empty run id is the newest. Where no worker answers in time the error is
+// errNoWorker.
 func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -10,8 +10,9 @@ import (
 	"everstep/domain/contract"
 )
 
-// A Config says where agents run and how soon lost work is noticed. The zero value has the
-// default namespace and task queue, and time-outs for a server that is not on this machine.
+// A Config says where agents run and how soon lost work is noticed. The zero
+// value is usable: namespace default, the default task queue, and time-outs for
+// a server that is not on this machine.
 type Config struct {
 	// Namespace is that of the Temporal client. Empty: default.
 	Namespace string

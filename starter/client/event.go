@@ -24,13 +24,11 @@ const (
 	// attempt; Skipped: bytes before Text that were missed. Whoever comes late
 	// gets the last 8 KiB of the text, and 4 KiB of the reasoning.
 	EventText EventType = "text"
-	// EventWithdrawn: what EventText and EventReasoning gave of an attempt does
-	// not count; another attempt, or the whole answer, begins from nothing. Step;
-	// Attempt: the one that is withdrawn; Reason: why, where it is known.
+	// EventWithdrawn: what came of an attempt does not count; another one, or the whole answer, begins
+	// from nothing. Step; Attempt: the withdrawn one; Reason: why, where it is known.
 	EventWithdrawn EventType = "text_withdrawn"
-	// EventWithheld: what the model says is not shown, since a hook may rewrite
-	// it: neither as it arrives nor when it is whole. It comes once an execution.
-	// Step, Hook. The answer and the messages hold what the hook left.
+	// EventWithheld: what the model says is not shown, since a hook may rewrite it. It comes once an
+	// execution. Step, Hook. The answer and the messages hold what the hook left.
 	EventWithheld EventType = "text_withheld"
 	// EventAnswered: an inference ended with an answer. Step, Attempt, Text: all
 	// of it, unless it is withheld; Shown: how many bytes of it EventText gave;
@@ -46,18 +44,15 @@ const (
 	// EventToolDone: a tool call ended. Step, Position, Tool, Error: why it
 	// failed, absent where it did not.
 	EventToolDone EventType = "tool_finished"
-	// EventNotRun: a tool call that the model asked for was not run, since a hook
-	// or guard blocked it, or the step ended first. It comes when the step is
-	// over. Step, Position, Tool, Arguments, RunID; Error: why, absent where no
-	// worker tells.
+	// EventNotRun: a call that the model asked for was not run: it was blocked, or the step ended first.
+	// It comes when the step is over. Step, Position, Tool, Arguments, RunID; Error: why, where told.
 	EventNotRun EventType = "tool_not_run"
 	// EventHook: a hook that is an activity was called. Step: zero between steps;
 	// Hook, Trigger.
 	EventHook EventType = "hook_called"
 	// EventHookFailed: such a hook failed. Step, Hook, Trigger, Error.
 	EventHookFailed EventType = "hook_failed"
-	// EventSummary: the conversation nears the model's window, so the model is
-	// first asked for a summary of it, within the step. Step.
+	// EventSummary: the model is first asked for a summary, within the step, to stay in its window. Step.
 	EventSummary EventType = "summary_started"
 	// EventRetry: an inference or tool call failed and is tried again. Step,
 	// Tool: empty for an inference; Attempt: the coming one; Reason.
@@ -65,9 +60,8 @@ const (
 	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once
 	// until work goes on. Reason: where it waits, if not on the agent's task queue.
 	EventNoWorker EventType = "no_worker"
-	// EventRateLimited: an inference has waited for its turn for 5 s, since the
-	// model has a rate limit; Reason: the task queue where it waits. It comes once
-	// until work goes on.
+	// EventRateLimited: an inference has waited 5 s for its turn under a rate limit. It comes once until
+	// work goes on. Reason: the task queue where it waits.
 	EventRateLimited EventType = "rate_limited"
 	// EventTrouble: a worker could not carry the workflow on, and tries again
 	// without end. Reason.
@@ -98,11 +92,9 @@ func (t *EventType) UnmarshalText(text []byte) error {
 	return enum.Decode(t, text, EventTypes(), "event type")
 }
 
-// An Event is something that happened to an agent. Its type says which fields
-// are set; those of all types are Type, Time and, once known, Number.
-//
-// Texts, arguments and reasons come from models and tools: they may hold
-// control characters and must be cleaned before a terminal gets them.
+// An Event is something that happened to an agent. Its type says which fields are set besides Type,
+// Time and, once known, Number. Texts, arguments and reasons come from models and tools: clean them
+// for a terminal.
 type Event struct {
 	Type EventType `json:"type"`
 	// Time is the server's, or this machine's for what only it knows.

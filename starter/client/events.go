@@ -24,11 +24,7 @@ type EventsOptions struct {
 // and goes on; any other error ends it. It needs a worker: for an execution in
 // progress it waits until one is up, and Config.Progress is told.
 func (c *Client) Events(ctx context.Context, id string, o EventsOptions) iter.Seq2[domain.Event, error] {
-	return func(yield func(domain.Event, error) bool) {
-		if err := c.events(ctx, id, o, yield); err != nil {
-			yield(nil, fail(ctx, id, "reading the events of "+id, err))
-		}
-	}
+	return sequence(ctx, id, "reading the events of ", func(yield func(domain.Event, error) bool) error { return c.events(ctx, id, o, yield) })
 }
 
 func (c *Client) events(ctx context.Context, id string, o EventsOptions, yield func(domain.Event, error) bool) error {

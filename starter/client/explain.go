@@ -11,10 +11,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// Explain says why an execution ended, or what it is doing, with each of its
-// steps, what they cost, and what was wasted. Number zero is the newest. The
-// history is read in any case; where a worker answers too, what only the
-// workflow knows is added, else Missing says what could not be told.
+// Explain says why an execution ended, or what it is doing, what its steps cost, and what was wasted.
+// Number zero is the newest. It reads the history and asks a worker; Missing says what none could tell.
 func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainView, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	if err != nil {
@@ -30,10 +28,9 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	return e.view(), nil
 }
 
-// Audit holds what history alone tells of an execution against what the
-// execution itself has kept, and says each difference in words: there is none,
-// unless the worker and this program are of different versions. Number zero is
-// the newest. The execution has to have ended. It needs a worker.
+// Audit says each difference between what history tells of an execution and what itself has kept: there
+// is none, unless the worker and this program are of different versions. Number zero is the newest.
+// The execution has to have ended. It needs a worker.
 func (c *Client) Audit(ctx context.Context, id string, number int) ([]string, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	switch {

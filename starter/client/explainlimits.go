@@ -76,7 +76,7 @@ func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 	return used
 }
 
-// reached are the limits of which a signal came. Two share a reason: the deadline is meant if it had passed.
+// reached are the limits of which a signal came. Of two with one reason it is the deadline, if past.
 func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domain.Limit]bool {
 	c, _ := e.continuation()
 	past := b.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*b.Deadline)

@@ -8,12 +8,9 @@ import (
 	"everstep/domain/enum"
 )
 
-// An ExplainView says why an execution ended, or what it is doing, and what each
-// part of it took. Its JSON has all keys at all times: null is what nobody could
-// tell, and Missing says why; zero is a fact. Money is in nano-dollars.
-//
-// Names, arguments and messages come from models and tools: they may hold
-// control characters and must be cleaned before a terminal gets them.
+// An ExplainView says why an execution ended, or what it is doing, and what each part of it took. Its
+// JSON has all keys: null is what nobody could tell, and Missing says why. Money is in nano-dollars.
+// // Names, arguments and messages come from models and tools: clean them for a terminal.
 type ExplainView struct {
 	Execution
 	Status domain.ExecutionStatus `json:"status"`

@@ -231,8 +231,9 @@ func (e *explanation) error() *domain.Error {
 	return failureOf(*e.outcome)
 }
 
-// counting is continuation with the place of the signal that counted, once the execution
-// has ended. Where nobody tells that one, what is known of it stands last.
+// counting is continuation with the signal that counted, by its place among
+// them, once the execution has ended. Where nobody tells that one, what is known
+// of it stands last.
 func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 	c, whole = e.continuation()
 	reason := e.outcome.StopReason

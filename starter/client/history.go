@@ -17,10 +17,9 @@ func (c *Client) reader(a agent) history.Reader {
 	}
 }
 
-// History yields all that the histories of an agent's workflow record, the
-// oldest first, from a run on and over those that continue it; the empty run is
-// the workflow's first. It needs no worker and does not wait for more. What
-// cannot be read is among the facts; an error ends it.
+// History yields what the histories of an agent's workflow record, the oldest first, from a run on, or
+// from the first where that is empty. It needs no worker and does not wait for more. What cannot be
+// read is among the facts; an error ends it.
 func (c *Client) History(ctx context.Context, id, runID string) iter.Seq2[progress.Recorded, error] {
 	return func(yield func(progress.Recorded, error) bool) {
 		s, err := c.describe(ctx, id)

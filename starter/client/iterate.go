@@ -11,10 +11,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// Execute begins an execution, as Start does, waits for its end, and returns
-// the agent's final state with all messages and steps. An execution that failed
-// or was stopped is no error: the state says so. It needs a worker. Where ctx
-// ends, the execution goes on.
+// Execute begins an execution, as Start does, waits for its end, and returns the agent's final state,
+// also where it failed or was stopped. It needs a worker. Where ctx ends, the execution goes on.
 func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error) {
 	var final domain.AgentState
 	x, err := c.Start(ctx, s)
@@ -29,9 +27,8 @@ func (c *Client) Execute(ctx context.Context, s Start) (domain.AgentState, error
 	return final, err
 }
 
-// State returns the agent's state with all messages, and all steps of its newest
-// execution. Where parts can no longer be read it returns the state without
-// them, and an error of class Gone that says which. It needs a worker.
+// State returns the agent's state with all messages, and all steps of its newest execution. Where parts
+// can no longer be read an error of class Gone beside it says which. It needs a worker.
 func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
 	t, err := c.target(ctx, id, 0)
 	if err != nil {
@@ -70,11 +67,7 @@ type IterateOptions struct {
 // execution in progress it waits until one is up, and Config.Progress is told.
 // The final state is gone as soon as the agent begins another execution.
 func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.Seq2[domain.AgentState, error] {
-	return func(yield func(domain.AgentState, error) bool) {
-		if err := c.iterate(ctx, id, o, yield); err != nil {
-			yield(domain.AgentState{}, fail(ctx, id, "reading the state of "+id, err))
-		}
-	}
+	return sequence(ctx, id, "reading the state of ", func(yield func(domain.AgentState, error) bool) error { return c.iterate(ctx, id, o, yield) })
 }
 
 func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield func(domain.AgentState, error) bool) error {
@@ -134,7 +127,8 @@ func (s *stepper) look(ctx context.Context, runID string) (bool, error) {
 	return true, nil
 }
 
-// step gives out the state after the next step, or says that they are gone up to a certain one.
+// step gives out the state after the next step, or says of all up to a certain
+// one that they are gone.
 func (s *stepper) step(state domain.AgentState, certain int) bool {
 	held := state.StepExecutions()
 	folded := state.StepCount() - len(held)

@@ -84,7 +84,8 @@ func (c *Client) targetEnd(ctx context.Context, id string, number int) (target, 
 	return t, fail(ctx, id, "reading the history of "+id, err)
 }
 
-// past looks for how an earlier execution ended, through the newest run first.
+// past looks through the runs, the newest first, for how an earlier execution
+// ended.
 func (c *Client) past(ctx context.Context, t target) (*contract.Outcome, error) {
 	for recorded, err := range c.reader(t.agent).BackwardsChain(ctx, t.runID()) {
 		if err != nil {
@@ -201,7 +202,7 @@ func (n *newestScan) take(fact progress.Fact) bool {
 	return false
 }
 
-// earlier finds an agent's earlier workflow. Without a name each has one execution, and knows the one before.
+// earlier finds the workflow of an execution before the newest: each has one, and knows the one before.
 func (c *Client) earlier(ctx context.Context, p position, number int) (position, error) {
 	a := p.agent
 	for p.number > number {

@@ -145,10 +145,9 @@ func plainName(name string) string {
 	return plain
 }
 
-// Output waits until an execution has ended, as Wait does, and returns its
-// answer as a Go value. Number zero is the newest execution. It fails where the
-// execution did not complete, and where the answer is no such value: give the
-// agent the format that FormatOf returns for the type.
+// Output waits for an execution, as Wait does, and returns its answer as a Go value. It fails where the
+// execution did not complete, and where the answer is no such value: give the agent the format that
+// FormatOf returns for the type.
 func Output[T any](ctx context.Context, c *Client, id string, number int) (T, error) {
 	var none T
 	r, err := c.Wait(ctx, id, number)
@@ -182,9 +181,8 @@ func (c *Client) withOutput(ctx context.Context, a agent, r Result) Result {
 	return r
 }
 
-// Priced reports whether what an execution costs is known: without a price of
-// the model all its costs are zero. Number zero is the newest. For one that is
-// in progress it needs a worker.
+// Priced reports whether what an execution costs is known, else all its costs are zero. Number zero is
+// the newest. For one in progress it needs a worker.
 func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	switch {

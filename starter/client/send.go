@@ -119,10 +119,9 @@ const (
 	updateAway = 10 * time.Second
 )
 
-// update asks an agent's workflow for a change and waits for its answer, for as
-// long as ctx lasts: no worker may be up. The update's id, a new one unless the
-// caller has chosen it, stays the same, so it is done once however often it is
-// sent. errClosed says that the workflow has ended, or never was.
+// update asks an agent's workflow for a change and waits for its answer as long as ctx lasts: no worker
+// may be up. Its id stays the same, so it is done once however often it is sent. errClosed says that
+// the workflow has ended, or never was.
 func update[In, Out any](ctx context.Context, c *Client, a agent, id string, name contract.Update[In, Out], in In) (Out, error) {
 	o := sdk.UpdateWorkflowOptions{
 		UpdateID: cmp.Or(id, uuid.NewString()), WorkflowID: a.workflowID(), UpdateName: string(name), Args: []any{in},

@@ -16,10 +16,9 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-// Status says what an agent is doing now. Where no worker answers within 2 s,
-// what the server knows is told instead, and Source says so: what is pending, and
-// what history holds. What that cannot tell is then zero: how much time is left,
-// and signals of hooks and tools.
+// Status says what an agent is doing now. Where no worker answers within 2 s, what the server knows is
+// told instead, and Source says so. What that cannot tell is then zero: how much time is left, and
+// signals of hooks and tools.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
 	a, err := agentOf(id)
 	if err != nil {

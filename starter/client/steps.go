@@ -11,14 +11,19 @@ import (
 	"everstep/domain/contract"
 )
 
-// Steps yields the completed steps of an execution in order, joined over the
-// runs of the workflow. Number zero is the newest. Where earlier steps can no
-// longer be read it first yields an error of class Gone that says which, and
-// then what there is; any other error ends the sequence. It needs a worker.
+// Steps yields the completed steps of an execution in order. Number zero is the newest. Where earlier
+// ones can no longer be read it first yields an error of class Gone that says which; any other error
+// ends the sequence. It needs a worker.
 func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[domain.StepExecution, error] {
-	return func(yield func(domain.StepExecution, error) bool) {
-		if err := c.steps(ctx, id, number, yield); err != nil {
-			yield(domain.StepExecution{}, fail(ctx, id, "reading the steps of "+id, err))
+	return sequence(ctx, id, "reading the steps of ", func(yield func(domain.StepExecution, error) bool) error { return c.steps(ctx, id, number, yield) })
+}
+
+// sequence yields what a reading does, and its error in the end.
+func sequence[T any](ctx context.Context, id, doing string, read func(yield func(T, error) bool) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := read(yield); err != nil {
+			var none T
+			yield(none, fail(ctx, id, doing+id, err))
 		}
 	}
 }
@@ -62,10 +67,9 @@ func unheld(err error, earlier bool) error {
 	return err
 }
 
-// Messages yields the agent's transcript over all its executions in order,
-// joined over the runs of the workflow. Where a part can no longer be read it
-// yields an error of class Gone that says which, and then what follows; any
-// other error ends the sequence. It needs a worker.
+// Messages yields the agent's transcript over all its executions in order. Where a part can no longer
+// be read it yields an error of class Gone that says which, and then what follows; any other error
+// ends the sequence. It needs a worker.
 func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
 		s, err := c.describe(ctx, id)

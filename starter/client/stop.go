@@ -81,10 +81,9 @@ type Pausing struct {
 	Changed bool `json:"changed"`
 }
 
-// Pause lets nothing new start in the execution in progress: what is under way
-// finishes, then it waits until Resume, or until a stop. The time does not
-// count in max_seconds; a deadline passes all the same. It is refused where no
-// execution is in progress. It needs a worker, as Send does.
+// Pause lets nothing new start in the execution in progress until Resume, or a stop. The time does
+// not count in max_seconds; a deadline passes all the same. It is refused where no execution is in
+// progress. It needs a worker, as Send does.
 func (c *Client) Pause(ctx context.Context, id string) (Pausing, error) {
 	return c.pausing(ctx, id, contract.UpdatePause, "pause", "pausing ")
 }

@@ -21,27 +21,23 @@ type FollowOptions struct {
 	Number int
 }
 
-// Follow yields what happens in an execution, from its beginning to its end, as
-// it happens, with the model's text and reasoning while they arrive: see
-// EventText. Any number of callers can begin it at any time; it costs the workflow
-// nothing and needs no worker. Where the server goes away it says so, and goes on
-// when that is back. It ends after EventEnded; an error ends it early. Breaking
-// out of the loop leaves the execution as it is.
+// Follow yields what happens in an execution, from its beginning to its end, as it happens, with the
+// model's text and reasoning while they arrive: see EventText. It can be begun any number of times,
+// costs the workflow nothing and needs no worker. Where the server goes away it says so, and goes on
+// when that is back. Breaking out of the loop leaves the execution as it is.
 func (c *Client) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
+	return sequence(ctx, id, "following ", func(yield func(Event, error) bool) error {
 		t, err := c.target(ctx, id, o.Number)
-		runID := ""
-		if err == nil {
-			runID, err = c.beginning(ctx, t.snapshot, t.asked)
-		}
-		if err == nil {
-			w := &watcher{client: c, target: t, reducer: newWatchReducer(t.snapshot), yield: yield}
-			err = w.run(ctx, runID)
-		}
 		if err != nil {
-			yield(Event{}, fail(ctx, id, "following "+id, err))
+			return err
 		}
-	}
+		runID, err := c.beginning(ctx, t.snapshot, t.asked)
+		if err != nil {
+			return err
+		}
+		w := &watcher{client: c, target: t, reducer: newWatchReducer(t.snapshot), yield: yield}
+		return w.run(ctx, runID)
+	})
 }
 
 // beginning is the run in which an execution began, or the earliest after it that is there.
@@ -180,8 +176,9 @@ func (w *watcher) pace() time.Duration {
 	return workEvery
 }
 
-// look shows what the history does not tell until work has ended: live text, retries, and that
-// no worker is up. A server that is away is the reader's to tell.
+// look shows what the history does not tell until work has ended: live text,
+// retries, and that no worker is up. A server that is away is the reader's to
+// tell.
 func (w *watcher) look(ctx context.Context) {
 	if !w.reducer.agent.Execution.Running || w.reducer.number() != w.asked {
 		return

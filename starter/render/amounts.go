@@ -65,11 +65,9 @@ func moment(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// unknownCost is what people read where nobody knows the price.
 const unknownCost = "unknown"
 
-// knownCost is a cost in dollars; nil where tokens were used and nobody knows
-// what they cost. A model that is free costs 0.
+// knownCost is in dollars; nil where tokens were used at an unknown price. Free costs 0.
 func knownCost(nanoUSD, tokens int64, priced bool) *string {
 	if nanoUSD == 0 && tokens > 0 && !priced {
 		return nil
@@ -140,7 +138,6 @@ func tokens(n int64, estimated bool) string {
 	return Counted(n, "token")
 }
 
-// shortened cuts a text and shows that it did.
 func shortened(text string, n int) string {
 	if short := domain.Shorten(text, n); short != text {
 		return short + "…"
@@ -153,7 +150,6 @@ func within(before, text, after string) string {
 	return where(text != "", before+text+after)
 }
 
-// where is a text under a condition, else empty.
 func where(is bool, text string) string {
 	if is {
 		return text
@@ -161,7 +157,6 @@ func where(is bool, text string) string {
 	return ""
 }
 
-// joined are those of the texts that are not empty.
 func joined(separator string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }

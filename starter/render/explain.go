@@ -134,7 +134,6 @@ func wasted(w client.ExplainWaste) []string {
 	return lines
 }
 
-// inSteps names steps, the first of many.
 func inSteps(numbers []int) string {
 	words := make([]string, 0, shownNumbers+1)
 	for i, n := range numbers {
@@ -197,7 +196,6 @@ func (x *sheet) limit(l client.ExplainLimit) string {
 	return text + ", " + limitWords(l.Unit, l.Left) + " left"
 }
 
-// history writes how long the history is, and how full the window.
 func (x *sheet) history(v client.ExplainView) {
 	h := v.History
 	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))

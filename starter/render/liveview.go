@@ -11,9 +11,8 @@ import (
 	"everstep/starter/client"
 )
 
-// A liveView tells the story on a terminal. What is settled stays as lines;
-// below them, what is going on now is drawn anew with each event: the end of
-// what the model is writing, and the tool calls under way.
+// A liveView tells the story on a terminal. What is settled stays as lines; below them, what is
+// going on now is drawn anew with each event.
 type liveView struct {
 	out   *Output
 	story *story
@@ -24,8 +23,7 @@ type liveView struct {
 }
 
 const (
-	// liveLines is how much of what the model is writing is shown, and
-	// thoughtLines how much of what it is thinking.
+	// liveLines is how much of what the model is writing is shown.
 	liveLines    = 6
 	thoughtLines = 4
 	// liveCalls is how many of the calls under way are shown.
@@ -85,7 +83,6 @@ func (v *liveView) settle(l line) []string {
 	return []string{l.text}
 }
 
-// going are the lines of what is under way now.
 func (v *liveView) going() []string {
 	t := v.out.Theme
 	var lines []string
@@ -162,7 +159,6 @@ func (v *liveView) wrapped(indent, text string) []string {
 	return lines
 }
 
-// hanging is wrapped with a sign before the first line.
 func (v *liveView) hanging(sign, text string) []string {
 	width := lipgloss.Width(sign)
 	lines := v.wrapped(strings.Repeat(" ", width), text)
@@ -179,7 +175,6 @@ type streamBuffer struct {
 	reasoning tail // what the model thinks; empty once it goes on to answer
 }
 
-// A tail is the end of a text that arrives.
 type tail struct {
 	text string
 	cut  bool // the beginning is not known, or not kept
@@ -199,7 +194,6 @@ func (t *tail) add(text string, skipped int) {
 	}
 }
 
-// follow keeps up with what the model is writing.
 func (w *streamBuffer) follow(e client.Event) {
 	switch e.Type {
 	case client.EventStep:

@@ -16,9 +16,8 @@ import (
 	"everstep/starter/client"
 )
 
-// An Output is where text goes, with what is known of who reads it. What is
-// written must have been cleaned; colours that the reader cannot see are left
-// out on the way. Safe for concurrent use.
+// An Output is where cleaned text goes, with what is known of who reads it: colours that the reader
+// cannot see are left out on the way. Safe for concurrent use.
 type Output struct {
 	to       io.Writer
 	Terminal bool // a person is likely to read it
@@ -160,7 +159,6 @@ func newTheme() Theme {
 	}
 }
 
-// noTheme paints nothing.
 func noTheme() Theme {
 	return Theme{name: plain, Good: plain, Bad: plain, Warn: plain, Faint: plain, Head: plain}
 }
@@ -183,7 +181,6 @@ func (x *sheet) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(&x.Builder, format, args...) // a Builder never fails
 }
 
-// factWidth is how wide the names of facts are.
 const factWidth = 9
 
 // newSheet begins with whose facts they are.
@@ -203,7 +200,6 @@ func (x *sheet) fact(name string, texts ...string) {
 	}
 }
 
-// glyph is the sign of an execution's end.
 func (t Theme) glyph(status domain.ExecutionStatus) string {
 	switch status {
 	case domain.StatusCompleted:

@@ -48,7 +48,6 @@ func harmful(r rune) bool {
 		unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
 }
 
-// whole cuts off a character that has not yet arrived completely.
 func whole(text string) string {
 	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
 		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {

@@ -72,7 +72,6 @@ func spentText(s domain.Spent) string {
 		Counted(s.Steps, "step"), some(s.Tokens, "token"), costText(domain.USD(s.CostNanoUSD)), some(s.ToolCalls, "tool call")))
 }
 
-// contextText says how full the model's window is.
 func contextText(used, window int64) string {
 	switch {
 	case used == 0:
@@ -136,7 +135,6 @@ type StatusJSON struct {
 	Context     *int64              `json:"context_tokens"`
 }
 
-// A priorJSON is what the executions before have spent of the budget.
 type priorJSON struct {
 	domain.Spent
 	CostUSD *string `json:"cost_usd"`
@@ -157,7 +155,6 @@ func Status(v contract.StatusView) StatusJSON {
 // listed is empty in JSON, not null, where nothing is in it.
 func listed[T any](values []T) []T { return append([]T{}, values...) }
 
-// present is nil for the zero value.
 func present[T comparable](value T) *T {
 	if value == *new(T) {
 		return nil

@@ -11,7 +11,6 @@ import (
 	"everstep/starter/client"
 )
 
-// A mark says what a line of a story is about.
 type mark string
 
 const (
@@ -187,7 +186,6 @@ func (s *story) ended(e client.Event) line {
 // maxWords bounds how much of a call's arguments is shown.
 const maxWords = 120
 
-// callWords is a call with the beginning of its arguments.
 func callWords(tool, arguments string) string {
 	return strings.TrimSpace(OneLine(tool) + " " + shortened(OneLine(arguments), maxWords))
 }

@@ -7,36 +7,31 @@ import (
 )
 
 // A View shows events as they happen.
-type View interface {
+type View struct {
 	// Show shows one event.
-	Show(client.Event)
+	Show func(client.Event)
 	// Close leaves the terminal as a view should. It may be called twice.
-	Close()
+	Close func()
 }
 
 // NewView is live on a terminal, else of plain lines. ui is where it can be looked at.
 func NewView(out *Output, id, ui string) View {
 	s := newStory(id, ui)
 	if out.animated {
-		return &liveView{out: out, story: s}
+		v := &liveView{out: out, story: s}
+		return View{v.Show, v.Close}
 	}
-	return ViewFunc((&plainView{out: out, story: s}).show)
+	return settled((&plainView{out: out, story: s}).show)
 }
 
-// A ViewFunc shows events, and has nothing to take back.
-type ViewFunc func(client.Event)
-
-// Show shows an event.
-func (f ViewFunc) Show(e client.Event) { f(e) }
-
-// Close has nothing to take back.
-func (ViewFunc) Close() {}
+// settled has nothing to take back.
+func settled(show func(client.Event)) View { return View{show, func() {}} }
 
 // Blind shows nothing.
-func Blind() View { return ViewFunc(func(client.Event) {}) }
+func Blind() View { return settled(func(client.Event) {}) }
 
 // JSONView writes events as lines of JSON. That it could not is told by the output.
-func JSONView(out *Output) View { return ViewFunc(func(e client.Event) { _ = out.JSON(e) }) }
+func JSONView(out *Output) View { return settled(func(e client.Event) { _ = out.JSON(e) }) }
 
 // plainView writes lines that also make sense in a file, each with its step.
 // What the model writes comes by the line as it arrives, and what it thinks not

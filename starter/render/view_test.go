@@ -129,7 +129,7 @@ func TestPlainView(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			v := ViewFunc((&plainView{out: Plain(&out), story: newStory("notes", "http://127.0.0.1:8233/x")}).show)
+			v := settled((&plainView{out: Plain(&out), story: newStory("notes", "http://127.0.0.1:8233/x")}).show)
 			show(v, events)
 			requireHarmless(t, out.String())
 			requireGolden(t, "plain-"+name, out.String())
@@ -144,7 +144,7 @@ func TestLiveView(t *testing.T) {
 			t.Parallel()
 			screen := &screen{width: 60}
 			v := liveOn(screen, "http://127.0.0.1:8233/x")
-			show(v, events)
+			show(View{v.Show, v.Close}, events)
 			requireGolden(t, "live-"+name, screen.String())
 		})
 	}
@@ -205,7 +205,7 @@ func TestLiveViewOfThinking(t *testing.T) {
 func TestPlainViewShowsTextAsItArrives(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	v := ViewFunc((&plainView{out: Plain(&out), story: newStory("notes", "")}).show)
+	v := settled((&plainView{out: Plain(&out), story: newStory("notes", "")}).show)
 	said := func(e client.Event) string { before := len(out.String()); v.Show(e); return out.String()[before:] }
 	v.Show(client.Event{Type: client.EventStep, Step: 1})
 	require.Empty(t, said(client.Event{Type: client.EventText, Step: 1, Text: "one"}))

@@ -35,9 +35,8 @@ type Item struct {
 // sooner by itself.
 const longPoll = 90 * time.Second
 
-// Follow yields the facts of a run from its beginning on, and waits for more
-// until it has ended. Where the server goes away it says so once and tries again
-// until ctx ends. reset says that the run goes on from a part of an earlier one.
+// Follow yields the facts of a run from its beginning to its end, waiting for more. Where the server
+// goes away it says so once and tries again. reset: the run goes on from a part of an earlier one.
 func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		f := feed{Reader: r, run: run}
