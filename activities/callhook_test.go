@@ -73,8 +73,8 @@ func hookFailed(t *testing.T, err error) (own domain.Error, retryable bool) {
 func TestCallHook(t *testing.T) {
 	t.Parallel()
 	b := benchOf()
-	var beats []contract.Heartbeat
-	b.beats = func(beat contract.Heartbeat) { beats = append(beats, beat) }
+	beats := make(chan contract.Heartbeat, 100)
+	b.beats = func(beat contract.Heartbeat) { beats <- beat }
 	b.attempt = 2
 	agentID, err := domain.AgentIDOf("a")
 	require.NoError(t, err)
@@ -84,6 +84,7 @@ func TestCallHook(t *testing.T) {
 		asked = request
 		require.Equal(t, contract.Place{WorkflowID: agent, ExecutionID: execution, Step: 3}, contract.PlaceOf(ctx))
 		require.NoError(t, ctx.Err())
+		require.Equal(t, contract.Heartbeat{ExecutionID: execution, Step: 3, Phase: contract.PhaseRunning, Attempt: 2}, <-beats)
 		return contract.HookReply{
 			Call: &domain.ToolCall{Name: "read", Arguments: "{}"}, Stop: &domain.StopSignal{Message: "enough"},
 			Say: []domain.Message{{Parts: []domain.Part{{Type: domain.PartText, Text: "careful"}}}}, Note: domain.Metadata{"k": json.RawMessage("1")},
@@ -96,7 +97,6 @@ func TestCallHook(t *testing.T) {
 	require.Equal(t, domain.StopRequested, reply.Stop.Reason, "the reason that a hook has unless it names one")
 	require.Equal(t, domain.RoleUser, reply.Say[0].Role)
 	require.JSONEq(t, "1", string(reply.Note["k"]))
-	require.Equal(t, contract.Heartbeat{ExecutionID: execution, Step: 3, Phase: contract.PhaseRunning, Attempt: 2}, beats[0])
 }
 
 func TestCallHookFails(t *testing.T) {

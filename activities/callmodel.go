@@ -80,7 +80,7 @@ func (c *modelCall) attempt(ctx context.Context) (inference.Answer, error) {
 		err = c.rerouted()
 	}
 	if err == nil {
-		c.pulse.requested(ctx, c.reserved())
+		c.pulse.requested(ctx, c.reserved(), provider)
 		err = context.Cause(ctx)
 	}
 	if err != nil {

@@ -36,6 +36,18 @@ func (f fakeModel) Infer(ctx context.Context, call inference.Call, emit func(inf
 	return f(ctx, call, emit)
 }
 
+// A freeModel is a fakeModel that costs nothing.
+type freeModel struct{ fakeModel }
+
+func (freeModel) Unbilled() bool { return true }
+
+func (b *modelBench) provider() inference.Provider {
+	if b.unbilled {
+		return freeModel{b.model}
+	}
+	return b.model
+}
+
 func says(text string, usage domain.Usage) inference.Answer {
 	return inference.Answer{
 		Message:  inference.AssistantMessage(nil, text, nil),
@@ -62,6 +74,8 @@ type modelBench struct {
 	secrets   activities.Secrets
 	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
 	limits    map[string]activities.Limit
+	// unbilled makes the model one that costs nothing.
+	unbilled bool
 	// called is the newest call of a model that answeringBench made.
 	called inference.Call
 
@@ -106,7 +120,7 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Providers: map[string]inference.Provider{"fake": b.model}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits,
+		Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits,
 	})
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -554,6 +555,24 @@ func TestCallToolBeats(t *testing.T) {
 		b.beats = func(beat contract.Heartbeat) { beats <- beat }
 		require.Equal(t, "running, step 3", b.reply(t, request("fake", domain.ReadOnly)).Content)
 	})
+}
+
+// TestCallToolFirstBeat: a heartbeat is a write of the server's state, so a call
+// makes none before it has taken 100 ms.
+func TestCallToolFirstBeat(t *testing.T) {
+	t.Parallel()
+	for takes, want := range map[time.Duration]int{99 * time.Millisecond: 0, 101 * time.Millisecond: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			b := benchOf(fake(domain.ReadOnly, func(context.Context) (string, error) {
+				<-time.After(takes)
+				return "done", nil
+			}))
+			var beats atomic.Int64
+			b.beats = func(contract.Heartbeat) { beats.Add(1) }
+			require.Equal(t, "done", b.reply(t, request("fake", domain.ReadOnly)).Content)
+			require.EqualValues(t, want, beats.Load(), takes)
+		})
+	}
 }
 
 // fill panics where the map is nil.

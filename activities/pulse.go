@@ -16,40 +16,41 @@ import (
 	"everstep/domain/contract"
 )
 
-// pulse heartbeats at once and then on a timer, with the same details, until
-// the function that it returns is called. A cancellation reaches an activity
-// only with its next heartbeat.
+// pulse heartbeats on a timer, with the same details, until the function that it
+// returns is called. A cancellation reaches an activity only with its next
+// heartbeat; what ends before the first costs the server none.
 func pulse(ctx context.Context, details ...any) (stop func()) {
-	beat := func() { activity.RecordHeartbeat(ctx, details...) }
-	beat()
-	return repeat(min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second), beat)
+	every := min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second)
+	return repeat(every, func() { activity.RecordHeartbeat(ctx, details...) })
 }
 
-// repeat calls a function until the one that it returns is called, maybe twice.
+// repeat calls a function, first after beatEvery, until the one that it returns is
+// called, maybe twice. Then it is not under way either.
 func repeat(every time.Duration, do func()) (stop func()) {
-	ended, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-ticker.C:
-				do()
-			}
+	var doing sync.Mutex
+	var ended bool
+	var timer *time.Timer
+	doing.Lock()
+	defer doing.Unlock()
+	timer = time.AfterFunc(beatEvery, func() {
+		doing.Lock()
+		defer doing.Unlock()
+		if !ended {
+			do()
+			timer.Reset(every)
 		}
-	}()
-	return sync.OnceFunc(func() {
-		close(ended)
-		<-done
 	})
+	return func() {
+		doing.Lock()
+		defer doing.Unlock()
+		ended = true
+		timer.Stop()
+	}
 }
 
 const (
-	// beatEvery is how often a heartbeat is recorded. The SDK holds most of
-	// them back; recording often is what lets a stop through without delay.
+	// beatEvery is until the first heartbeat and how often one is recorded. The SDK
+	// holds most back; recording often is what lets a stop through without delay.
 	beatEvery = 100 * time.Millisecond
 	// defaultThrottle is the longest that our workers hold a heartbeat back.
 	defaultThrottle = 5 * time.Second
@@ -145,11 +146,15 @@ func (p *modelPulse) record() {
 	activity.RecordHeartbeat(p.ctx, beat)
 }
 
-// requested tells of the request before it is sent, and returns when the server knows.
-func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage) {
+// requested tells of the request before it is sent, and returns when the server
+// knows. That of an unbilled provider can wait for the timer.
+func (p *modelPulse) requested(ctx context.Context, reserved domain.Usage, provider inference.Provider) {
 	p.mu.Lock()
 	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved
 	p.mu.Unlock()
+	if free, ok := provider.(inference.Unbilled); ok && free.Unbilled() {
+		return
+	}
 	p.record()
 	p.sending.Lock()
 	early := p.wasEarly

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,6 +51,34 @@ func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *c
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
 	return <-told, reply
+}
+
+// TestUnbilledModelFirstBeat: what costs nothing need not be known to have been
+// asked, so an answer within 100 ms costs the server no write.
+func TestUnbilledModelFirstBeat(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		unbilled bool
+		takes    time.Duration
+		beats    int
+	}{
+		{true, 99 * time.Millisecond, 0},
+		{true, 101 * time.Millisecond, 1},
+		{false, 0, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+				<-time.After(test.takes)
+				return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			})
+			b.unbilled = test.unbilled
+			b.reply(t)
+			require.Len(t, b.recorded(), test.beats)
+			for _, beat := range b.recorded() {
+				require.Equal(t, contract.PhaseRequested, beat.Phase)
+			}
+		})
+	}
 }
 
 func TestHeartbeatsTellTextAndReasoning(t *testing.T) {
