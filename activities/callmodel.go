@@ -126,7 +126,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		err = c.sumUp(ctx, definition, conversation.Entries)
 	} else {
 		c.call.Messages, err = c.compiled(ctx, definition, conversation.Entries)
-		c.call.Messages = ownReasoning(c.call.Messages, definition.Model)
+		ownReasoning(c.call.Messages, definition.Model)
 		c.tell(definition.Format, conversation.Resolved.OutputMode)
 	}
 	if err == nil {

@@ -12,8 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -223,7 +221,10 @@ func TestCallModelAnswers(t *testing.T) {
 		emit(inference.Delta{Text: " you"})
 		return says("hi you", domain.Usage{InputTokens: 9, OutputTokens: 2}), nil
 	}
-	b.at = func(_ context.Context, at contract.Boundary) { boundaries = append(boundaries, at) }
+	b.at = func(ctx context.Context, at contract.Boundary) {
+		boundaries = append(boundaries, at)
+		require.False(t, contract.PlaceOf(ctx).Summary)
+	}
 	request := b.request()
 	request.Attempts, request.MaxOutputTokens, request.TokensLeft = 4, 77, 1000
 	reply, err := b.call(t, request)
@@ -538,47 +539,6 @@ func TestCallModelTail(t *testing.T) {
 	require.True(t, strings.HasSuffix(text, last.Tail))
 	require.LessOrEqual(t, len(last.Tail), 8<<10)
 	require.Greater(t, len(last.Tail), 8<<10-4)
-}
-
-// A slowQuerier answers with the whole conversation, once it may.
-type slowQuerier struct {
-	bench *modelBench
-	may   chan struct{}
-}
-
-func (q *slowQuerier) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
-	<-q.may
-	entries := q.bench.log.Entries()
-	page, err := converter.GetDefaultDataConverter().ToPayloads(contract.MessagesPage{Entries: entries, Length: len(entries), Resolved: &q.bench.resolved})
-	return client.NewValue(page), err
-}
-
-// TestCallModelSlowConversation: while the conversation is looked for the
-// activity stays alive without saying that a request was made, and then the
-// request waits until the server has heard of it.
-func TestCallModelSlowConversation(t *testing.T) {
-	t.Parallel()
-	var asked time.Time
-	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		asked = time.Now()
-		return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
-	})
-	b.heartbeat = 50 * time.Millisecond
-	slow := &slowQuerier{bench: b, may: make(chan struct{})}
-	b.source = &transcript.Source{Cache: transcript.NewCache(1 << 20), Client: slow}
-	var early, requested sync.Once
-	var said time.Time
-	b.onBeat = func(beat contract.Heartbeat) {
-		if beat.Phase == contract.PhaseWaiting {
-			early.Do(func() { close(slow.may) })
-			return
-		}
-		requested.Do(func() { said = time.Now() })
-	}
-	require.Equal(t, contract.Answered, b.reply(t).Outcome)
-	require.Equal(t, contract.PhaseWaiting, b.recorded()[0].Phase)
-	require.True(t, b.recorded()[0].Reserved.IsZero())
-	require.GreaterOrEqual(t, asked.Sub(said), 40*time.Millisecond)
 }
 
 func TestCallModelUnknownProvider(t *testing.T) {

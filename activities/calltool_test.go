@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -42,6 +43,12 @@ type bench struct {
 	// limit, where set, is what the workflow gives the tool.
 	limit time.Duration
 	beats func(contract.Heartbeat)
+	// info, where set, changes what else the activity is told of itself.
+	info func(*activity.Info)
+	// beaten, where set, hears of each heartbeat at once: the SDK holds some back.
+	beaten func()
+	// logger, where set, hears what the worker logs.
+	logger log.Logger
 }
 
 func benchOf(tools ...tool.Tool) *bench {
@@ -58,6 +65,9 @@ func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolR
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent{})
+	if b.logger != nil {
+		suite.SetLogger(b.logger)
+	}
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{
 		BackgroundActivityContext: b.parent,
@@ -135,7 +145,17 @@ func (o *toldOutbound) GetInfo(ctx context.Context) activity.Info {
 	if o.bench.timeout > 0 {
 		info.Deadline = time.Now().Add(o.bench.timeout)
 	}
+	if o.bench.info != nil {
+		o.bench.info(&info)
+	}
 	return info
+}
+
+func (o *toldOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
+	if o.bench.beaten != nil {
+		o.bench.beaten()
+	}
+	o.Next.RecordHeartbeat(ctx, details...)
 }
 
 type silent struct{}
@@ -269,6 +289,9 @@ func TestCallToolBoundsResults(t *testing.T) {
 			require.Contains(t, content, "of 65537 bytes left out …]\nx")
 			require.True(t, strings.HasSuffix(content, "xy"))
 		}},
+		{"not UTF-8, and too long with the note of it", strings.Repeat("x", domain.MaxToolResult-10) + "\xff", func(t *testing.T, content string) {
+			require.Contains(t, content, "bytes left out")
+		}},
 		{"long", "begin\n" + strings.Repeat(line, 5000) + "end", func(t *testing.T, content string) {
 			require.Greater(t, len(content), domain.MaxToolResult-200)
 			require.True(t, strings.HasPrefix(content, "begin\n"))
@@ -298,6 +321,11 @@ func TestCallToolBoundsResults(t *testing.T) {
 			c.check(t, reply.Content)
 		})
 	}
+	t.Run("as long as a tool may return", func(t *testing.T) {
+		t.Parallel()
+		reply := benchOf(fake(domain.ReadOnly, answering(strings.Repeat("x", domain.MaxToolOutput)))).reply(t, request("fake", domain.ReadOnly))
+		require.Nil(t, reply.Error)
+	})
 	t.Run("100 MB", func(t *testing.T) {
 		t.Parallel()
 		reply := benchOf(fake(domain.ReadOnly, answering(strings.Repeat("x", 100<<20)))).reply(t, request("fake", domain.ReadOnly))
@@ -322,6 +350,8 @@ func TestCallToolStop(t *testing.T) {
 	require.Contains(t, got.Message, "enough (its context is left out: it is not JSON")
 	got = stopping(domain.StopSignal{Context: domain.Metadata{"a": []byte(`"` + strings.Repeat("x", 20_000) + `"`)}})
 	require.Nil(t, got.Context)
+	notes := domain.Metadata{"a": []byte(`"` + strings.Repeat("x", 16<<10-len(`{"a":""}`)) + `"`)}
+	require.Equal(t, notes, stopping(domain.StopSignal{Context: notes}).Context, "as long as may be")
 	require.Len(t, stopping(domain.StopSignal{Message: strings.Repeat("x", 10_000)}).Message, domain.MaxReason)
 }
 
@@ -527,16 +557,18 @@ func TestCallToolLongArguments(t *testing.T) {
 	t.Parallel()
 	long := `{"text":"` + strings.Repeat("x", 5000) + `"}`
 	message := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{Arguments: "{}"}, {Arguments: "{}"}, {Arguments: long}}}
-	log := domain.Log{}.Append("messages", domain.UserMessage("hi"), domain.Digest{1}).Append("messages", message, domain.Digest{2})
+	told := domain.Log{}.Append("messages", domain.UserMessage("hi"), domain.Digest{1}).Append("messages", message, domain.Digest{2})
 	b := benchOf(tool.New("fake", "", domain.ReadOnly, func(_ context.Context, args struct {
 		Text string `json:"text"`
 	}) (string, error) {
 		return fmt.Sprint(len(args.Text)), nil
 	}))
-	b.config.Transcripts.Cache.Feed("default-test-workflow-id", log, contract.Resolved{})
+	b.config.Transcripts.Cache.Feed("default-test-workflow-id", told, contract.Resolved{})
 	in := request("fake", domain.ReadOnly)
 	in.Reference = &contract.ArgumentsRef{Message: 1, Digest: domain.DigestOf([]byte(long))}
-	require.Equal(t, "5000", b.reply(t, in).Content)
+	reply := b.reply(t, in)
+	require.Equal(t, "5000", reply.Content)
+	require.Zero(t, reply.Attempts, "a first attempt is not counted")
 }
 
 func TestCallToolBeats(t *testing.T) {

@@ -124,7 +124,7 @@ func withReasoner(m domain.Message, config domain.LLMConfig) domain.Message {
 	if !slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return p.Signature != "" || len(p.Opaque) > 0 }) {
 		return m
 	}
-	notes := make(domain.Metadata, len(m.Metadata)+1)
+	notes := make(domain.Metadata)
 	maps.Copy(notes, m.Metadata)
 	notes[keyReasoner] = reasoner(config)
 	m.Metadata = notes
@@ -133,17 +133,13 @@ func withReasoner(m domain.Message, config domain.LLMConfig) domain.Message {
 
 // ownReasoning leaves out the reasoning of other models than the one that is
 // asked: providers refuse what they cannot verify. An answer that does not say
-// which model it is from is left to the provider. Its argument stays as it is.
-func ownReasoning(messages []domain.Message, config domain.LLMConfig) []domain.Message {
-	asked, out := string(reasoner(config)), messages
+// which model it is from is left to the provider. The messages are the call's own;
+// their parts are the transcript's and stay as they are.
+func ownReasoning(messages []domain.Message, config domain.LLMConfig) {
+	asked := string(reasoner(config))
 	for i, m := range messages {
-		if by, noted := m.Metadata[keyReasoner]; !noted || string(by) == asked {
-			continue
+		if by, noted := m.Metadata[keyReasoner]; noted && string(by) != asked {
+			messages[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool { return p.Type == domain.PartReasoning })
 		}
-		if &out[0] == &messages[0] {
-			out = slices.Clone(messages)
-		}
-		out[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool { return p.Type == domain.PartReasoning })
 	}
-	return out
 }

@@ -146,6 +146,10 @@ func TestCallModelNeedsOnlyWhatIsShown(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"user:the summary"}, words(b.called.Messages))
 	}
+	request.Edits = domain.Edits{Hidden: 3}
+	_, err := b.call(t, request)
+	require.NoError(t, err)
+	require.Equal(t, []string{"user:the summary", "user:second"}, words(b.called.Messages), "there may be no summary of what is hidden")
 }
 
 func TestCallModelWithOwnCompiler(t *testing.T) {

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -81,9 +82,7 @@ func (c *modelCall) unwrapped(message domain.Message, response *domain.Response)
 		message.Parts = append(message.Parts, domain.Part{Type: domain.PartText, Text: answers[0]})
 	}
 	if response.Finish == domain.FinishToolCalls {
-		if response.FinishWord == "" {
-			response.FinishWord = string(response.Finish)
-		}
+		response.FinishWord = cmp.Or(response.FinishWord, string(response.Finish))
 		response.Finish = domain.FinishStop
 	}
 	return message, len(answers)

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,13 @@ func TestHookReplies(t *testing.T) {
 		step   = domain.TriggerBeforeStep
 	)
 	call := domain.ToolCall{ID: "c1", Name: "write", Arguments: "{}"}
+	// brim is a message of the largest size that there may be.
+	brim := func(role domain.Role) domain.Message {
+		least := domain.Message{Role: role, Parts: text("")}.Size()
+		return domain.Message{Role: role, Parts: text(strings.Repeat("x", domain.MaxMessage-least))}
+	}
+	bare, err := json.Marshal(contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`""`)}})
+	require.NoError(t, err)
 	for _, test := range []struct {
 		name    string
 		trigger domain.Trigger
@@ -43,6 +51,7 @@ func TestHookReplies(t *testing.T) {
 		{"block and call", tool, contract.HookReply{Block: "no", Call: &call}, "block, call: both are set"},
 		{"content", result, contract.HookReply{Content: new("clean")}, ""},
 		{"empty content", result, contract.HookReply{Content: new("")}, ""},
+		{"content as long as may be", result, contract.HookReply{Content: new(strings.Repeat("x", domain.MaxToolResult))}, ""},
 		{"content elsewhere", tool, contract.HookReply{Content: new("")}, "content: is set at before_tool_use"},
 		{"long content", result, contract.HookReply{Content: new(strings.Repeat("x", domain.MaxToolResult+1))}, "content: has 65537 bytes"},
 		{"broken content", result, contract.HookReply{Content: new("\xff")}, "content: is not UTF-8"},
@@ -53,6 +62,8 @@ func TestHookReplies(t *testing.T) {
 		{"answer with a result", answer, contract.HookReply{Answer: &domain.Message{ToolResult: &domain.ToolResult{}}}, "answer.tool_result: is set"},
 		{"answer with a nameless call", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: []domain.ToolCall{{Name: "a"}, {}}}}, "answer.tool_calls[1].name: is empty"},
 		{"answer with calls without end", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: make([]domain.ToolCall, domain.MaxRequestedCalls+1)}}, "answer.tool_calls: there are 1001"},
+		{"answer with as many calls as may be", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: slices.Repeat([]domain.ToolCall{call}, domain.MaxRequestedCalls)}}, ""},
+		{"answer as long as may be", answer, contract.HookReply{Answer: new(brim(domain.RoleAssistant))}, ""},
 		{"long answer", answer, contract.HookReply{Answer: &domain.Message{Parts: text(strings.Repeat("x", domain.MaxMessage))}}, "answer: takes about"},
 		{"answer of an unknown part", answer, contract.HookReply{Answer: &domain.Message{Parts: []domain.Part{{Type: "smell"}}}}, "smell"},
 		{"stop for a reason", step, contract.HookReply{Stop: &domain.StopSignal{Reason: domain.StepsLimitReached}}, ""},
@@ -64,11 +75,14 @@ func TestHookReplies(t *testing.T) {
 		{"say a call", step, contract.HookReply{Say: []domain.Message{{Parts: text("x"), ToolCalls: []domain.ToolCall{call}}}}, "say[0]: is a tool's call or result"},
 		{"say nothing", step, contract.HookReply{Say: []domain.Message{{}}}, "say[0].parts: is empty"},
 		{"say much", step, contract.HookReply{Say: []domain.Message{{Parts: text(strings.Repeat("x", domain.MaxMessage))}}}, "say[0]: takes about"},
+		{"say as much as may be", step, contract.HookReply{Say: []domain.Message{brim(domain.RoleUser)}}, ""},
+		{"say as often as may be", step, contract.HookReply{Say: slices.Repeat([]domain.Message{{Parts: text("x")}}, 100)}, ""},
 		{"say often", step, contract.HookReply{Say: make([]domain.Message, 101)}, "say: there are 101 messages"},
 		{"note", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage("null")}}, ""},
 		{"note without a key", step, contract.HookReply{Note: domain.Metadata{"": json.RawMessage("1")}}, "note: a key is empty"},
 		{"note that is no JSON", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage("tru")}}, "note.k: is no JSON"},
 		{"note of nothing", step, contract.HookReply{Note: domain.Metadata{"k": nil}}, "note.k: is no JSON"},
+		{"as much in all as may be", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`"` + strings.Repeat("x", domain.MaxPayload-len(bare)) + `"`)}}, ""},
 		{"much in all", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`"` + strings.Repeat("x", domain.MaxPayload) + `"`)}}, "its reply takes 15000"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

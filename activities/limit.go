@@ -63,10 +63,10 @@ const (
 
 // smallest returns the smaller bound; zero is none.
 func smallest(a, b int64) int64 {
-	if a <= 0 || b > 0 && b < a {
-		return b
+	if least := min(a, b); least > 0 {
+		return least
 	}
-	return a
+	return max(a, b)
 }
 
 // cover takes what lost attempts may have cost out of what this one may.

@@ -30,6 +30,20 @@ func limitedBench(queue string, model fakeModel) (*modelBench, *metered) {
 	return b, meter
 }
 
+// TestCallModelKeepsTheSmallerBound of an answer's tokens; zero is none.
+func TestCallModelKeepsTheSmallerBound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ asked, defined, want int64 }{{0, 0, 0}, {0, 7, 7}, {7, 0, 7}, {7, 9, 7}, {9, 7, 7}} {
+		b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+		b.resolved.Definition.Model.MaxOutputTokens = test.defined
+		request := b.request()
+		request.MaxOutputTokens = test.asked
+		_, err := b.call(t, request)
+		require.NoError(t, err)
+		require.Equal(t, test.want, b.called.MaxOutputTokens)
+	}
+}
+
 // TestCallModelKeepsItsTime: an attempt that goes on for too long ends by itself,
 // and what had come of it is counted.
 func TestCallModelKeepsItsTime(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"everstep/activities"
 	"everstep/activities/inference"
+	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -21,10 +22,14 @@ func cityFormat(mode domain.OutputMode) domain.ResponseFormat {
 	return domain.ResponseFormat{Type: domain.FormatSchema, Name: "city", Schema: json.RawMessage(citySchema), Mode: mode}
 }
 
-// A nativeModel is a provider with response formats of its own, of objects only.
+// A nativeModel is a provider with response formats of its own, of objects only,
+// and of any object only without tools.
 type nativeModel struct{ fakeModel }
 
-func (nativeModel) CheckFormat(_ domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
+func (nativeModel) CheckFormat(_ domain.LLMConfig, format domain.ResponseFormat, withTools bool) error {
+	if withTools && format.Type == domain.FormatJSON {
+		return domain.Errorf(domain.Invalid, "response_format.type: not beside tools")
+	}
 	if string(format.Schema) == `true` {
 		return domain.Errorf(domain.Invalid, "response_format.schema: not here")
 	}
@@ -41,9 +46,13 @@ func TestOutputMode(t *testing.T) {
 	for name, test := range map[string]struct {
 		provider string
 		format   domain.ResponseFormat
+		tools    []string
 		want     domain.OutputMode
 		wrong    string
 	}{
+		"native without tools": {provider: "native", format: domain.ResponseFormat{Type: domain.FormatJSON}, want: domain.OutputNative},
+		"not beside tools":     {provider: "native", format: domain.ResponseFormat{Type: domain.FormatJSON}, tools: []string{"a"}, want: domain.OutputTool},
+
 		"none":                {provider: "native"},
 		"text":                {provider: "native", format: domain.ResponseFormat{Type: domain.FormatText}},
 		"native":              {provider: "native", format: cityFormat(""), want: domain.OutputNative},
@@ -63,10 +72,11 @@ func TestOutputMode(t *testing.T) {
 			t.Parallel()
 			a, err := activities.New(activities.Config{
 				Providers:   map[string]inference.Provider{"plain": fakeModel(nil), "native": nativeModel{}},
+				Tools:       []tool.Tool{named("a")},
 				Transcripts: &transcript.Source{Cache: transcript.NewCache(1)},
 			})
 			require.NoError(t, err)
-			catalog, err := a.ListTools(t.Context(), contract.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: test.provider, Model: "m"}, Format: test.format}})
+			catalog, err := a.ListTools(t.Context(), contract.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: test.provider, Model: "m"}, Format: test.format, Tools: test.tools}})
 			if test.wrong != "" {
 				require.ErrorContains(t, err, test.wrong)
 				return
@@ -104,8 +114,8 @@ func TestCallModelTellsTheFormat(t *testing.T) {
 			require.Empty(t, reply.Invalid)
 			require.JSONEq(t, `{"city":"Ulm"}`, reply.Message.Text())
 			var tools []string
-			for _, tool := range got.Tools {
-				tools = append(tools, tool.Name)
+			for _, spec := range got.Tools {
+				tools = append(tools, spec.Name)
 			}
 			require.Equal(t, test.tools, tools)
 			require.Equal(t, test.tool, got.OutputTool)
@@ -176,6 +186,9 @@ func TestCallModelChecksAnswers(t *testing.T) {
 				test.ends = domain.FinishStop
 			}
 			require.Equal(t, test.ends, reply.Response.Finish)
+			if test.ends != finish {
+				require.Equal(t, string(finish), reply.Response.FinishWord, "the provider's own word stays")
+			}
 			encoded, err := json.Marshal(reply.Message)
 			require.NoError(t, err)
 			require.Equal(t, domain.DigestOf(encoded), reply.Digest)

@@ -9,8 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"everstep/activities/inference"
+	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -121,4 +125,85 @@ func TestHeartbeatsWithhold(t *testing.T) {
 	}
 	beat, _ := toldOf(t, deltas, open)
 	require.Equal(t, "a text", beat.Tail, "another hook sees no answer before the readers")
+}
+
+// A slowQuerier answers with the whole conversation after a while.
+type slowQuerier struct {
+	bench *modelBench
+	after time.Duration
+}
+
+func (q *slowQuerier) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	time.Sleep(q.after)
+	entries := q.bench.log.Entries()
+	page, err := converter.GetDefaultDataConverter().ToPayloads(contract.MessagesPage{Entries: entries, Length: len(entries), Resolved: &q.bench.resolved})
+	return client.NewValue(page), err
+}
+
+// TestCallModelSlowConversation: while the conversation is looked for the
+// activity stays alive without saying that a request was made, and then the
+// request waits until the server has heard of it, a quarter longer than the worker
+// may hold a heartbeat back. A request that comes first need not wait.
+func TestCallModelSlowConversation(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name             string
+		heartbeat, takes time.Duration
+		first, waited    time.Duration
+		phase            contract.InferencePhase
+	}{
+		{name: "slow", heartbeat: 3 * time.Second, takes: 2 * time.Second, first: 1100 * time.Millisecond, phase: contract.PhaseWaiting, waited: 3 * time.Second},
+		{name: "slow, and the worker holds heartbeats back for less", heartbeat: 30 * time.Second, takes: 11 * time.Second, first: 10100 * time.Millisecond, phase: contract.PhaseWaiting, waited: 6250 * time.Millisecond},
+		{name: "soon enough", heartbeat: 3 * time.Second, takes: time.Second, first: time.Second, phase: contract.PhaseRequested},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var asked, said, first time.Time
+				b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+					asked = time.Now()
+					return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+				})
+				b.heartbeat = test.heartbeat
+				b.source = &transcript.Source{Cache: transcript.NewCache(1 << 20), Client: &slowQuerier{b, test.takes}}
+				b.onBeat = func(beat contract.Heartbeat) {
+					if first.IsZero() {
+						first = time.Now()
+					}
+					if beat.Phase != contract.PhaseWaiting && said.IsZero() {
+						said = time.Now()
+					}
+				}
+				began := time.Now()
+				require.Equal(t, contract.Answered, b.reply(t).Outcome)
+				require.Equal(t, test.first, first.Sub(began))
+				require.Equal(t, test.phase, b.recorded()[0].Phase)
+				require.Equal(t, test.phase == contract.PhaseWaiting, b.recorded()[0].Reserved.IsZero())
+				require.Equal(t, test.waited, asked.Sub(said))
+			})
+		})
+	}
+}
+
+// TestCallToolBeatsOftenEnough for the time-out of its heartbeats: a stop comes
+// with the next of them.
+func TestCallToolBeatsOftenEnough(t *testing.T) {
+	t.Parallel()
+	for timeout, want := range map[time.Duration]time.Duration{
+		0: 100 * time.Millisecond, 10 * time.Second: 500 * time.Millisecond, time.Hour: time.Second,
+	} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				beats := make(chan time.Time, 100)
+				b := benchOf(fake(domain.ReadOnly, func(context.Context) (string, error) {
+					first := <-beats
+					return (<-beats).Sub(first).String(), nil
+				}))
+				b.info = func(info *activity.Info) { info.HeartbeatTimeout = timeout }
+				b.beaten = func() { beats <- time.Now() }
+				require.Equal(t, want.String(), b.reply(t, request("fake", domain.ReadOnly)).Content)
+			})
+		})
+	}
 }

@@ -133,6 +133,21 @@ func TestCallModelHidesSecretsWhileStreaming(t *testing.T) {
 	require.Equal(t, "first [hidden], then ", reply.Message.Text())
 }
 
+// TestCallModelCutsWhatMayBeHalfASecret off the end of what was cut off, where it
+// is enough of one to tell something.
+func TestCallModelCutsWhatMayBeHalfASecret(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{7: "so " + canary[:7], 8: "so "} {
+		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+			answer := says("so "+canary[:n], domain.Usage{InputTokens: 1})
+			answer.Partial = true
+			return answer, nil
+		})
+		b.secrets = oneSecret{}
+		require.Equal(t, want, b.reply(t).Message.Text())
+	}
+}
+
 func TestCallToolHidesSecrets(t *testing.T) {
 	t.Parallel()
 	head := (domain.MaxToolResult - 100) * 3 / 4 // what is left of a long result

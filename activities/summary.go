@@ -76,7 +76,7 @@ func (c *modelCall) sumUp(ctx context.Context, definition domain.Definition, ent
 
 func (c *modelCall) summedUp(entries []domain.Entry) (within []domain.Entry, earlier *domain.Message) {
 	for _, e := range entries {
-		isSummary := c.request.Edits.Summary > 0 && e.Index == c.request.Edits.Summary-1
+		isSummary := e.Index == c.request.Edits.Summary-1
 		if isSummary {
 			earlier = &e.Message
 		}
@@ -114,11 +114,8 @@ func numberOf(earlier *domain.Message) int {
 	if earlier == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(string(earlier.Metadata[keySummary]))
-	if err != nil || n < 0 {
-		return 1
-	}
-	return n
+	n, _ := strconv.Atoi(string(earlier.Metadata[keySummary])) // what cannot be read counts as one
+	return max(n, 1)
 }
 
 // message is the user's: it tells the model what it cannot see.

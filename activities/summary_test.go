@@ -43,6 +43,7 @@ const opening, closing = "The beginning of this conversation is not shown any mo
 func TestCallModelSumsUp(t *testing.T) {
 	t.Parallel()
 	b, k, request := summing("  they asked for b \n")
+	b.at = func(ctx context.Context, _ contract.Boundary) { require.True(t, contract.PlaceOf(ctx).Summary) }
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
 	require.Equal(t, contract.Answered, reply.Outcome)
@@ -171,10 +172,41 @@ func TestCallModelSummaryCutOff(t *testing.T) {
 func TestCallModelSummaryWithoutRoom(t *testing.T) {
 	t.Parallel()
 	b, _, request := summing("x")
-	request.Summary.Window = 400
+	request.Summary.Window = 10
 	_, err := b.call(t, request)
 	require.ErrorContains(t, err, "leave no room for the conversation")
 	require.False(t, b.called.Summary, "nothing was asked")
+
+	for request.Summary.Window = 301; !b.called.Summary; request.Summary.Window++ {
+		_, err = b.call(t, request)
+	}
+	require.NoError(t, err)
+	framed := b.called
+	framed.Messages = []domain.Message{domain.UserMessage("The conversation:\n\n\n\n[end of the conversation]\n\nWrite the summary now.")}
+	room := request.Summary.Window - 1 - framed.MaxOutputTokens - framed.InputTokens()
+	require.EqualValues(t, 256/4, room, "the least that is worth a summary")
+}
+
+// TestSummariesAreCounted: by the note in the one before, and one whose note
+// cannot be read was the first.
+func TestSummariesAreCounted(t *testing.T) {
+	t.Parallel()
+	for note, want := range map[string]string{`1`: "2", `2`: "3", `41`: "42", `"x"`: "2", `-4`: "2", ``: "2"} {
+		t.Run(note, func(t *testing.T) {
+			t.Parallel()
+			b, k, request := summing("x")
+			earlier := domain.Message{Role: domain.RoleUser} // it has no parts either
+			if note != "" {
+				earlier.Metadata = domain.Metadata{"summary_number": json.RawMessage(note)}
+			}
+			k.summary(earlier)
+			b.log, request.Log = k.Log, k.Ref()
+			request.Edits = domain.Edits{Hidden: 8, Summary: k.Len(), Buffered: k.Len() - 1}
+			reply, err := b.call(t, request)
+			require.NoError(t, err)
+			require.Equal(t, want, string(reply.Message.Metadata["summary_number"]))
+		})
+	}
 }
 
 // TestSummaryFits: whatever the conversation, what is sent and what may be
@@ -232,7 +264,7 @@ func TestSummaryFitsManyShortResults(t *testing.T) {
 func TestSummaryCutsResultsFirst(t *testing.T) {
 	t.Parallel()
 	b, k, request := summing("x")
-	k.user("head " + strings.Repeat("u", 4000) + " tail")
+	k.user("head " + strings.Repeat("u", 10_000) + " tail")
 	k.tool("first " + strings.Repeat("r", 50_000) + " last")
 	k.tool("short")
 	k.tool(strings.Repeat("s", 3000))
@@ -242,7 +274,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	_, err := b.call(t, request)
 	require.NoError(t, err)
 	text := b.called.Messages[0].Text()
-	require.Contains(t, text, "head "+strings.Repeat("u", 4000)+" tail")
+	require.Contains(t, text, "head "+strings.Repeat("u", 10_000)+" tail", "it is longer than what is left of the results")
 	require.Contains(t, text, "\nfirst rrr")
 	require.Contains(t, text, "rrr last\n")
 	require.Contains(t, text, "\nshort\n")
@@ -262,7 +294,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	request.Summary.Window = 0
 	_, err = b.call(t, request)
 	require.NoError(t, err)
-	require.NotContains(t, b.called.Messages[0].Text(), "left out", "an unknown window bounds nothing")
+	require.Contains(t, b.called.Messages[0].Text(), "first "+strings.Repeat("r", 50_000)+" last", "an unknown window bounds nothing")
 }
 
 // TestSummaryKeepsTheFirstPrompts: of more than there is room for, the first and

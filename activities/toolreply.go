@@ -72,7 +72,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 // notBegun is for a call whose tool was surely not run.
 func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, error) {
 	own := domain.AsError(err)
-	if ctx.Err() != nil && own.Code != domain.CodeNotRun {
+	if ctx.Err() != nil {
 		own = domain.AsError(c.mayBegin(ctx))
 	}
 	if own.Detail != "" {

@@ -74,9 +74,6 @@ func appendPieces(pieces []piece, m domain.Message) []piece {
 
 // contentOf is what a message says, without the reasoning. What is no text is named.
 func contentOf(m domain.Message) string {
-	if len(m.Parts) == 1 && m.Parts[0].Type == domain.PartText {
-		return m.Parts[0].Text
-	}
 	var b strings.Builder
 	for _, p := range m.Parts {
 		switch p.Type {
