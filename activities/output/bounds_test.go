@@ -34,6 +34,9 @@ func TestCost(t *testing.T) {
 		"a reference":            {`{"$ref":"#/$defs/a","$defs":{"a":{}}}`, `1`, 2},
 		"16 open":                {`{"items":{"$ref":"#"}}`, deep(9), 18},
 		"17 open":                {`{"items":{"$ref":"#"}}`, deep(10), 22},
+		"16 members open":        {`{"additionalProperties":{"$ref":"#"}}`, strings.Repeat(`{"a":`, 8) + `{}` + strings.Repeat("}", 8), 33},
+		"17 members open":        {`{"additionalProperties":{"$ref":"#"}}`, strings.Repeat(`{"a":`, 9) + `{}` + strings.Repeat("}", 9), 39},
+		"a pattern of names":     {`{"patternProperties":{"a":{}}}`, `{"a":1}`, 4},
 		"a pattern":              {`{"pattern":"^(x{1,30})$"}`, `"` + strings.Repeat("x", 63) + `"`, 67},
 		"a list":                 {`{}`, `[` + strings.Repeat("1,", 15) + `1]`, 3},
 		"items":                  {`{"items":{}}`, `[1,2,3]`, 4},
@@ -59,6 +62,12 @@ func TestCost(t *testing.T) {
 			b.visit(s.root, v, 0)
 			require.Equal(t, test.want, maxWork-b.work)
 			require.True(t, s.affordable(v))
+			b.work = test.want
+			b.visit(s.root, v, 0)
+			require.Zero(t, b.work)
+			b.work = test.want - 1
+			b.visit(s.root, v, 0)
+			require.Negative(t, b.work, "the last of it counts too")
 		})
 	}
 }
@@ -76,6 +85,11 @@ func TestAffordableToTheLast(t *testing.T) {
 	b = &bill{Schema: s, work: maxWork}
 	b.visit(s.root, nil, maxStack)
 	require.Positive(t, b.work)
+
+	s = schemaOf(t, `{"items":{}}`)
+	list := make([]any, 1_777_778) // the list is 1, an item 1, and 8 items 1
+	require.True(t, s.affordable(list[:1_777_777]))
+	require.False(t, s.affordable(list))
 }
 
 // TestWhatIsShownIsBounded: a text from elsewhere is shown whole up to a length.
@@ -109,16 +123,29 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, place{"a", "c"}, second)
 }
 
+func nested(begin string, times int, end string) string {
+	return strings.Repeat(begin, times) + "{}" + strings.Repeat(end, times)
+}
+
+// unfolding is a schema of which one value has to be checked against n.
+func unfolding(n int) string {
+	hundred := `{"$ref":"#/$defs/a"},`
+	return `{"allOf":[` + strings.Repeat(hundred, (n-2)/101) + strings.Repeat(`{},`, (n-2)%101) + `{}],"$defs":{"a":{"allOf":[` + strings.Repeat("{},", 98) + `{}]}}}`
+}
+
 // TestBoundsOfSchemas: what is just allowed is taken, what is one more is not.
 func TestBoundsOfSchemas(t *testing.T) {
 	t.Parallel()
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for name, test := range map[string][2]string{
-		"a name":      {`{"properties":{"` + x(200) + `":{}}}`, `{"properties":{"` + x(201) + `":{}}}`},
-		"a count":     {`{"maxItems":2147483647}`, `{"maxItems":2147483648}`},
-		"all":         {`{"title":"` + x(MaxSchema-12) + `"}`, `{"title":"` + x(MaxSchema-11) + `"}`},
-		"levels":      {`{"const":` + strings.Repeat("[", 95) + strings.Repeat("]", 95) + `}`, `{"const":` + strings.Repeat("[", 96) + strings.Repeat("]", 96) + `}`},
-		"all schemas": {`{"allOf":[` + strings.Repeat("{},", 9997) + `{}]}`, `{"allOf":[` + strings.Repeat("{},", 9998) + `{}]}`},
+		"a name":       {`{"properties":{"` + x(200) + `":{}}}`, `{"properties":{"` + x(201) + `":{}}}`},
+		"a count":      {`{"maxItems":2147483647}`, `{"maxItems":2147483648}`},
+		"all":          {`{"title":"` + x(MaxSchema-12) + `"}`, `{"title":"` + x(MaxSchema-11) + `"}`},
+		"levels":       {`{"const":` + strings.Repeat("[", 95) + strings.Repeat("]", 95) + `}`, `{"const":` + strings.Repeat("[", 96) + strings.Repeat("]", 96) + `}`},
+		"nested lists": {nested(`{"allOf":[`, MaxNesting, `]}`), nested(`{"allOf":[`, MaxNesting+1, `]}`)},
+		"nested names": {nested(`{"properties":{"a":`, MaxNesting, `}}`), nested(`{"properties":{"a":`, MaxNesting+1, `}}`)},
+		"unfolded":     {unfolding(20_000), unfolding(20_001)},
+		"all schemas":  {`{"allOf":[` + strings.Repeat("{},", 9997) + `{}]}`, `{"allOf":[` + strings.Repeat("{},", 9998) + `{}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,6 +195,8 @@ func TestNearest(t *testing.T) {
 			"at /a: is of type integer and fits none of the 2 alternatives (by the nearest of 2 alternatives)"},
 		"told once": {`{"anyOf":[{"properties":{"a":{"anyOf":[{"minimum":5},{"minimum":9}]}}},{"required":["b","c","d"]}]}`, `{"a":1}`,
 			"at /a: is 1 and must be at least 5 (by the nearest of 2 alternatives)"},
+		"a part rather than the whole": {`{"anyOf":[{"anyOf":[{"type":"string"},{"type":"null"}]},{"properties":{"a":{"type":"string"}}}]}`, `{"a":1}`,
+			"at /a: must be of type string and is of type integer (by the nearest of 2 alternatives)"},
 		"names and repetitions": {`{"anyOf":[{"propertyNames":{"maxLength":1},"minProperties":2},{"properties":{"aa":{"uniqueItems":true}}}]}`, `{"aa":[1,1]}`,
 			"at /aa/1: is the same as item 0; each may be there once (by the nearest of 2 alternatives)"},
 		"items in the order of their numbers": {`{"items":{"type":"string"}}`, `["","",1,"","","","","","","",2]`,
@@ -178,4 +207,11 @@ func TestNearest(t *testing.T) {
 			require.Equal(t, test.want, schemaOf(t, test.schema).Problems("it", test.text))
 		})
 	}
+}
+
+// TestParseNothing: no text is no JSON, and has no line to tell of.
+func TestParseNothing(t *testing.T) {
+	t.Parallel()
+	_, err := parse(nil, maxDepth)
+	require.EqualError(t, err, "is not JSON: unexpected end of JSON input")
 }

@@ -82,6 +82,7 @@ func TestCheck(t *testing.T) {
 		"prose before":   {person, `Here: {"name":"ann","age":3}`, []string{"the answer is not JSON: invalid character 'H' looking for beginning of value (line 1, column 1); give exactly one JSON value, with no text before or after it"}},
 		"prose after":    {person, "{\"name\":\"ann\",\"age\":3}\n\nEnjoy!", []string{"the answer is not JSON: invalid character 'E' after top-level value (line 3, column 1); give exactly one JSON value, with no text before or after it"}},
 		"a fence":        {person, "```json\n{\"name\":\"ann\",\"age\":3}\n```", []string{"the answer is not JSON: invalid character '`' looking for beginning of value (line 1, column 1); give the JSON value alone, without the Markdown fence (```) around it"}},
+		"half a value":   {`{}`, `{"a":`, []string{"the answer is not JSON: unexpected end of JSON input (line 1, column 5); give exactly one JSON value, with no text before or after it"}},
 		"two values":     {`{}`, `{} {}`, []string{"the answer is not JSON: invalid character '{' after top-level value (line 1, column 4); give exactly one JSON value, with no text before or after it"}},
 		"NaN":            {`{}`, `NaN`, []string{"the answer is not JSON: invalid character 'N' looking for beginning of value (line 1, column 1); give exactly one JSON value and no other text"}},
 		"a key twice":    {`{}`, `{"a":[{"b":1,"b":2}]}`, []string{"the answer at /a/0/b: the key is there twice"}},

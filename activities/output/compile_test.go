@@ -110,7 +110,7 @@ func TestCompileRefuses(t *testing.T) {
 		"an anchor twice":          {`{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}`, "at /$defs/b/$anchor: \"x\" is there twice"},
 		"an anchor like a place":   {`{"$anchor":"/x"}`, "at /$anchor: is \"/x\""},
 		"a loop":                   {`{"$ref":"#"}`, "at the root: the schema refers to itself without end"},
-		"a loop of two":            {`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, "the schema refers to itself without end; let the reference go through properties or items"},
+		"a loop of two":            {`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, "at /$defs/a: the schema refers to itself without end; let the reference go through properties or items"},
 		"a loop over anyOf":        {`{"anyOf":[{"type":"null"},{"not":{"if":{"$ref":"#"}}}]}`, "refers to itself without end"},
 		"a loop over dependents":   {`{"dependentSchemas":{"a":{"$ref":"#"}}}`, "refers to itself without end"},
 		"an unfolding":             {chain(40), "one value would have to be checked against more than 20000 schemas"},
