@@ -60,7 +60,7 @@ func TestForms(t *testing.T) {
 		"no names":           strings.ReplaceAll(whole, "event: ", ": "),
 		"names only":         strings.NewReplacer(`"type":"content_block_delta",`, "", `"type":"message_stop"`, "").Replace(whole),
 		"unknown events":     strings.ReplaceAll(whole, "event: message_delta", "event: sparkle\ndata: {\"type\":\"sparkle\",\"x\":[1]}\n\nevent: message_delta"),
-		"after the end":      whole + text("1", "no"),
+		"an end marker":      whole + "data: [DONE]\n\n" + event("ping", ""),
 		"text unannounced":   start + piece("0", `{"type":"text_delta","text":"hello"}`) + ended(`"end_turn"`),
 		"without indexes":    strings.ReplaceAll(whole, `"index":0,`, ""),
 		"two texts":          start + text("0", "hel") + text("1", "lo") + ended(`"end_turn"`),
@@ -91,7 +91,7 @@ func TestToolCalls(t *testing.T) {
 	}{
 		"one after the other": {body: begin("0", toolF) + arguments("0", "") + arguments("0", `{"x":`) + arguments("0", "1}") + begin("1", toolG), want: two},
 		"in turns":            {body: begin("0", toolF) + begin("1", toolG) + arguments("0", `{"x":`) + arguments("1", "{") + arguments("0", "1}") + arguments("1", "}"), want: two},
-		"one index for both":  {body: begin("0", toolF) + arguments("0", `{"x":1}`) + begin("0", toolG) + arguments("0", "{}"), want: two},
+		"one index for both":  {body: begin("0", toolF) + arguments("0", `{"x":1}`) + event("content_block_stop", `"index":0`) + begin("0", toolG) + arguments("0", "{}"), want: two},
 		"input at the start":  {body: begin("0", strings.Replace(toolF, "{}", `{"x":1}`, 1)) + begin("1", toolG), want: two},
 		"one id for both": {body: begin("0", toolF) + begin("1", strings.Replace(toolG, "toolu_g", "toolu_f", 1)),
 			want: []domain.ToolCall{{ID: "toolu_f", Name: "f", Arguments: "{}"}, {ID: "toolu_f", Name: "g", Arguments: "{}"}}},
@@ -170,6 +170,8 @@ func TestUsage(t *testing.T) {
 	}{
 		"at the end":          {body: told(`{"output_tokens":9}`), want: domain.Usage{InputTokens: 123, OutputTokens: 9, CacheReadTokens: 20, CacheWriteTokens: 100}},
 		"grown":               {body: told(`{"input_tokens":5,"cache_read_input_tokens":30,"output_tokens":9}`), want: domain.Usage{InputTokens: 135, OutputTokens: 9, CacheReadTokens: 30, CacheWriteTokens: 100}},
+		"less at the end":     {body: told(`{"input_tokens":2,"cache_read_input_tokens":121,"cache_creation_input_tokens":0,"output_tokens":9}`), want: domain.Usage{InputTokens: 123, OutputTokens: 9, CacheReadTokens: 121}},
+		"all of it inside":    {body: told(`{"input_tokens":123,"cache_read_input_tokens":20,"cache_creation_input_tokens":100,"output_tokens":9,"total_tokens":132}`), want: domain.Usage{InputTokens: 123, OutputTokens: 9, CacheReadTokens: 20, CacheWriteTokens: 100}},
 		"zeros at the end":    {body: told(`{"input_tokens":0,"cache_creation_input_tokens":null,"output_tokens":9}`), want: domain.Usage{InputTokens: 123, OutputTokens: 9, CacheReadTokens: 20, CacheWriteTokens: 100}},
 		"thinking":            {body: told(`{"output_tokens":9,"output_tokens_details":{"thinking_tokens":4}}`), want: domain.Usage{InputTokens: 123, OutputTokens: 9, CacheReadTokens: 20, CacheWriteTokens: 100, ReasoningTokens: 4}},
 		"no output is told":   {body: told(`null`), want: domain.Usage{InputTokens: 123, CacheReadTokens: 20, CacheWriteTokens: 100}},
@@ -205,6 +207,7 @@ func TestKept(t *testing.T) {
 		begin("7", `{"type":"thinking","thinking":"unsigned"}`) +
 		begin("8", toolG) +
 		begin("9", `{"type":"puzzle","a":1}`) + piece("9", `{"type":"puzzle_delta","b":2}`) +
+		begin("10", `{"type":"compaction","content":null,"encrypted_content":null}`) + piece("10", `{"type":"compaction_delta","content":"so <far>","encrypted_content":"Eq+="}`) +
 		ended(`"tool_use"`)
 	answer, err := infer(t, serve(t, 200, nil, body), question())
 	require.Nil(t, err)
@@ -226,7 +229,8 @@ func TestKept(t *testing.T) {
 		`+search+`,
 		{"type":"tool_use","id":"toolu_f","name":"f","input":{"x":1}},
 		{"type":"thinking","thinking":"","signature":"omitted="},
-		{"type":"tool_use","id":"toolu_g","name":"g","input":{}}
+		{"type":"tool_use","id":"toolu_g","name":"g","input":{}},
+		{"type":"compaction","content":"so <far>","encrypted_content":"Eq+="}
 	]`), request["messages"].([]any)[1].(map[string]any)["content"])
 }
 

@@ -1,7 +1,9 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +21,8 @@ type assembly struct {
 	open  map[int]*block
 	usage usage
 	stop  stopping
-	over  bool
+	// begun says that the answer has begun, over that its end was seen.
+	begun, over bool
 }
 
 // perBlock is what a block takes beside its words.
@@ -33,8 +36,11 @@ type block struct {
 	raw json.RawMessage
 	// pieces are those of its input, signed those of its signature.
 	pieces, signed strings.Builder
-	// foreign says that it got a piece of a kind that is not known.
+	// fields are those that pieces brought, foreign that there was one of a kind that is not known.
+	fields  map[string]json.RawMessage
 	foreign bool
+	// going says that it was announced, and not that it ended.
+	going bool
 }
 
 // Finish is the stop reason, once the end was seen too.
@@ -76,6 +82,9 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if piece.Type == "" {
 		piece.Type = wire.Text(e.Name)
 	}
+	if s.over && (strings.HasPrefix(string(piece.Type), "content_") || piece.Type == "message_start" || piece.Type == "message_delta") {
+		return false, s.Mixed("it goes on after the end", e.Data)
+	}
 	if err := s.take(piece, e.Data); err != nil {
 		return false, err
 	}
@@ -86,19 +95,32 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 func (s *assembly) take(piece event, data []byte) error {
 	switch piece.Type {
 	case "message_start":
+		if s.begun {
+			return s.Mixed("another one begins in it", data)
+		}
+		s.begun = true
 		if piece.Message != nil {
 			s.Identify(piece.Message.ID, piece.Message.Model)
 			piece.Message.Usage.Output = 0 // the first tokens only: what was written in all is told at the end
 			s.report(piece.Message.Usage)
 		}
 	case "content_block_start":
-		return s.begin(piece.Index, piece.Block)
+		if b := s.block(piece.Index); b != nil && b.going && piece.Index != nil {
+			return s.Mixed("a block of it begins twice", data)
+		}
+		err := s.begin(piece.Index, piece.Block)
+		s.blocks[len(s.blocks)-1].going = true
+		return err
+	case "content_block_stop":
+		if b := s.block(piece.Index); b != nil {
+			b.going = false
+		}
 	case "content_block_delta":
 		b := s.at(piece.Index, piece.Delta)
 		if b == nil {
 			return s.Malformed("the stream holds a piece of a block that never began", data)
 		}
-		s.goOn(b, piece.Delta)
+		s.goOn(b, piece.Delta, data)
 	case "message_delta":
 		if piece.Delta.Reason != "" {
 			s.stop = piece.Delta.stopping
@@ -128,7 +150,8 @@ func (s *assembly) begin(index *int, raw json.RawMessage) error {
 	switch b.Type {
 	case "text":
 		s.Text(b.place, string(b.Text))
-	case "thinking":
+	case "thinking", "redacted_thinking":
+		s.Thinks()
 		s.Reasoning(b.place, string(b.Thinking))
 	case "tool_use":
 		s.Call(wire.Piece{Index: b.place, ID: string(b.ID), Name: string(b.Name)})
@@ -146,15 +169,20 @@ func (s *assembly) add(index *int) *block {
 	return b
 }
 
-// at is the block that a piece belongs to: that with the number, or where there is
-// none the one that began last. Some servers do not announce text.
-func (s *assembly) at(index *int, d delta) *block {
-	var b *block
+// block is that with a number, or where there is none the one that began last.
+func (s *assembly) block(index *int) *block {
 	if index != nil {
-		b = s.open[*index]
-	} else if n := len(s.blocks); n > 0 {
-		b = s.blocks[n-1]
+		return s.open[*index]
 	}
+	if n := len(s.blocks); n > 0 {
+		return s.blocks[n-1]
+	}
+	return nil
+}
+
+// at is the block that a piece belongs to. Some servers do not announce text.
+func (s *assembly) at(index *int, d delta) *block {
+	b := s.block(index)
 	if b == nil && (d.Type == "text_delta" || d.Type == "thinking_delta") {
 		b = s.add(index)
 		b.Type = wire.Text(strings.TrimSuffix(string(d.Type), "_delta"))
@@ -163,7 +191,7 @@ func (s *assembly) at(index *int, d delta) *block {
 }
 
 // goOn adds a piece to a block.
-func (s *assembly) goOn(b *block, d delta) {
+func (s *assembly) goOn(b *block, d delta, data []byte) {
 	switch d.Type {
 	case "text_delta":
 		s.Text(b.place, string(d.Text))
@@ -178,10 +206,33 @@ func (s *assembly) goOn(b *block, d delta) {
 		if b.Type == "tool_use" {
 			s.Call(wire.Piece{Index: b.place, Arguments: string(d.Piece)})
 		}
-	case "citations_delta":
+	case "citations_delta", "":
 		// Where a text is from is not kept.
+	case "compaction_delta":
+		var piece struct {
+			Delta map[string]json.RawMessage `json:"delta"`
+		}
+		_ = json.Unmarshal(data, &piece) // it was read before
+		s.Hold(2 * len(data))
+		b.take(piece.Delta)
 	default:
 		b.foreign = true
+		s.Heard()
+	}
+}
+
+// take adds the fields of a piece to the block's: to a text what goes on with it.
+func (b *block) take(fields map[string]json.RawMessage) {
+	if b.fields == nil {
+		b.fields = map[string]json.RawMessage{}
+	}
+	delete(fields, "type")
+	for name, value := range fields {
+		var before, more string
+		if json.Unmarshal(b.fields[name], &before) == nil && json.Unmarshal(value, &more) == nil {
+			value, _ = json.Marshal(before + more) // a text
+		}
+		b.fields[name] = value
 	}
 }
 
@@ -205,21 +256,22 @@ func (s *assembly) finish() {
 	}
 }
 
-// whole is a block with the input that came in pieces; nil where it cannot be told.
+// whole is a block with what came in pieces; nil where it cannot be told.
 func (b *block) whole() json.RawMessage {
-	if b.foreign || b.Type == "" {
-		return nil
+	if b.pieces.Len() > 0 {
+		b.take(map[string]json.RawMessage{"input": json.RawMessage(b.pieces.String())})
 	}
-	if b.pieces.Len() == 0 {
+	var whole map[string]json.RawMessage
+	switch {
+	case b.foreign || b.Type == "":
+		return nil
+	case b.fields == nil:
 		return b.raw
-	}
-	var fields map[string]json.RawMessage
-	input := json.RawMessage(b.pieces.String())
-	if !json.Valid(input) || json.Unmarshal(b.raw, &fields) != nil {
+	case json.Unmarshal(b.raw, &whole) != nil:
 		return nil
 	}
-	fields["input"] = input
-	raw, _ := json.Marshal(fields) // they were read from JSON
+	maps.Copy(whole, b.fields)
+	raw, _ := json.Marshal(whole) // nil, where the input is no JSON
 	return raw
 }
 
@@ -335,27 +387,42 @@ type contentBlock struct {
 
 // usage is what was used so far.
 type usage struct {
-	Input      wire.Count `json:"input_tokens"`
-	Output     wire.Count `json:"output_tokens"`
-	CacheRead  wire.Count `json:"cache_read_input_tokens"`
-	CacheWrite wire.Count `json:"cache_creation_input_tokens"`
+	Input      *wire.Count `json:"input_tokens"`
+	Output     wire.Count  `json:"output_tokens"`
+	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
+	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
+	Total      wire.Count  `json:"total_tokens"`
 	Details    struct {
 		Thinking wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
-// take takes over a later report. Counts are of the whole message so far, though some servers
-// end with zeros.
+// take takes over a later report, which counts over an earlier one: counts are of the whole
+// message so far, though some servers end with zeros.
 func (u *usage) take(later usage) {
-	u.Input, u.Output = max(u.Input, later.Input), max(u.Output, later.Output)
-	u.CacheRead, u.CacheWrite = max(u.CacheRead, later.CacheRead), max(u.CacheWrite, later.CacheWrite)
-	u.Details.Thinking = max(u.Details.Thinking, later.Details.Thinking)
+	if count(later.Input)+count(later.CacheRead)+count(later.CacheWrite) > 0 {
+		u.Input, u.CacheRead, u.CacheWrite = cmp.Or(later.Input, u.Input), cmp.Or(later.CacheRead, u.CacheRead), cmp.Or(later.CacheWrite, u.CacheWrite)
+	}
+	u.Output, u.Total = cmp.Or(later.Output, u.Output), cmp.Or(later.Total, u.Total)
+	u.Details.Thinking = cmp.Or(later.Details.Thinking, u.Details.Thinking)
 }
 
-// domain normalises: the API counts what concerns the cache beside the input.
-func (u usage) domain() domain.Usage {
-	return domain.Usage{
-		InputTokens: int64(u.Input + u.CacheRead + u.CacheWrite), OutputTokens: int64(u.Output),
-		CacheReadTokens: int64(u.CacheRead), CacheWriteTokens: int64(u.CacheWrite), ReasoningTokens: int64(u.Details.Thinking),
+func count(c *wire.Count) int64 {
+	if c == nil {
+		return 0
 	}
+	return int64(*c)
+}
+
+// domain normalises: the API counts what concerns the cache beside the input, some servers
+// count it inside, which a total tells.
+func (u usage) domain() domain.Usage {
+	read, write := count(u.CacheRead), count(u.CacheWrite)
+	input := count(u.Input) + read + write
+	if inside := count(u.Input); inside >= max(read, write) && int64(u.Total) == inside+int64(u.Output) {
+		input = inside
+	}
+	return wire.Consistent(domain.Usage{
+		InputTokens: input, OutputTokens: int64(u.Output), CacheReadTokens: read, CacheWriteTokens: write, ReasoningTokens: int64(u.Details.Thinking),
+	}, int64(u.Total))
 }

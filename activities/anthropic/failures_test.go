@@ -122,6 +122,8 @@ func TestNoAnswers(t *testing.T) {
 		"an unnamed error":         {Body: hello + "data: " + failure("api_error", "x") + "\n\n", Kind: domain.Unavailable, Text: "hello"},
 		"an error of words":        {Body: hello + "event: error\ndata: overloaded\n\n", Kind: domain.Unavailable, Text: "hello"},
 		"an error behind the stop": {Body: hello + stop + fails("api_error"), Kind: domain.Unavailable, Text: "hello"},
+		"a second beginning":       {Body: hello + start, Code: domain.CodeMalformed, Text: "hello", Says: "two answers"},
+		"a block begun twice":      {Body: hello + begin("1", toolF) + begin("1", toolG), Code: domain.CodeMalformed, Text: "hello", Says: "two answers"},
 		"the end without a reason": {Body: hello + event("message_stop", ""), Code: domain.CodeMalformed, Text: "hello"},
 		"a reason without the end": {Body: hello + stop, Code: domain.CodeMalformed, Text: "hello"},
 		"a null reason":            {Body: hello + ended("null"), Code: domain.CodeMalformed, Text: "hello"},
@@ -134,7 +136,7 @@ func TestNoAnswers(t *testing.T) {
 	conformance.Fails(t, tests, ask, func(t *testing.T, name string, answer inference.Answer) {
 		switch used := answer.Response.Usage; name {
 		case "a null reason":
-		case "cut inside arguments":
+		case "cut inside arguments", "a block begun twice":
 			require.True(t, used.Estimated, "a call is not in the message, and is counted")
 			require.Positive(t, used.OutputTokens)
 		default:

@@ -3,9 +3,13 @@ package anthropic_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/anthropic"
+	"everstep/activities/inference/conformance"
+	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
@@ -53,4 +57,15 @@ func TestThinkingThatIsBound(t *testing.T) {
 			require.Equal(t, jsonOf(t, test.want), body["thinking"])
 		})
 	}
+}
+
+// TestThinksUnheard: a model that thinks and shows nothing may take longer than a pause.
+func TestThinksUnheard(t *testing.T) {
+	t.Parallel()
+	ping := event("ping", "")
+	pieces := []string{start + begin("0", `{"type":"thinking","thinking":"","signature":""}`), ping, ping, ping, text("1", "hello") + ended(`"end_turn"`)}
+	p, err := anthropic.New(wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
+	require.NoError(t, err)
+	_, failed := conformance.Infer(t, p, question())
+	require.Nil(t, failed)
 }

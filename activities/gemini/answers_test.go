@@ -120,7 +120,10 @@ func TestForms(t *testing.T) {
 	whole := "data: " + first + "\n\ndata: " + last + "\n\n"
 	tests := map[string]struct{ body, word string }{
 		"OpenAI's end marker": {body: whole + "data: [DONE]\n\n"},
-		"more after the end":  {body: whole + whole},
+		"usage after the end": {body: whole + "data: {\"usageMetadata\":{\"promptTokenCount\":1}}\n\n"},
+		"a second end":        {body: whole + "data: " + last + "\n\n"},
+		"nothing, in words":   {body: strings.Replace(whole, `"model"},`, `"model","functionCall":{}},"finishMessage":"",`, 1) + `data: {"candidates":[` + says("", `{"text":"","functionCall":{"id":"","name":"","args":{}}}`) + `],"error":{"code":0,"message":""},"promptFeedback":{"blockReason":""}}` + "\n\n"},
+		"no call":             {body: "data: {\"candidates\":[" + says("", `{"text":"hel","functionCall":{"id":"","name":"","args":{}}}`) + "]}\n\ndata: " + last + "\n\n"},
 		"interim reasons":     {body: strings.Replace(whole, `"model"},`, `"model"},"finishReason":"FINISH_REASON_UNSPECIFIED",`, 1)},
 		"other candidates":    {body: "data: " + first + "\n\ndata: {\"candidates\":[{\"index\":1,\"content\":{\"parts\":[{\"text\":\"no\"}]},\"finishReason\":\"STOP\"}]}\n\ndata: " + last + "\n\n"},
 		"in one piece":        {body: `{"candidates":[` + says("STOP", `{"text":"hello"}`) + `]}`},

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -32,6 +33,8 @@ type assembly struct {
 	at, calls int
 	// choice is the index of the one candidate that counts: the first seen.
 	choice *int
+	// id is that of what was said first.
+	id     string
 	finish string
 	// blocked means that finish says why the prompt was refused, answers that there
 	// is a list of candidates.
@@ -83,12 +86,19 @@ func (s *assembly) read(e wire.Event) error {
 	s.Report(in.Usage.domain()) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
+	before, over := s.Held(), s.finish != ""
 	for _, c := range in.Candidates {
-		if s.finish != "" || !s.counts(c.Index) {
+		if s.finish != "" && c.FinishReason != "" || !s.counts(c.Index) {
 			continue
 		}
 		if err := s.take(c, e.Data); err != nil {
 			return err
+		}
+	}
+	if s.Held() != before {
+		s.id = cmp.Or(s.id, string(in.ID))
+		if over || in.ID != "" && string(in.ID) != s.id {
+			return s.Mixed("it goes on after the end, or under another id", e.Data)
 		}
 	}
 	if why := string(in.Feedback.BlockReason); s.finish == "" && why != "" && genai.BlockedReason(why) != genai.BlockedReasonUnspecified {
@@ -111,6 +121,9 @@ func (s *assembly) take(c candidate, data []byte) error {
 		var p part
 		if json.Unmarshal(raw, &p) != nil {
 			return s.Malformed("the answer has a part of another form", data)
+		}
+		if p.Call != nil && p.Call.ID+p.Call.Name == "" && !wire.Present(p.Call.Args) {
+			p.Call = nil // filled in
 		}
 		if p.Call != nil && p.Call.unfinished() {
 			return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)

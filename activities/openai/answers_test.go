@@ -51,7 +51,7 @@ func TestForms(t *testing.T) {
 		"no names":                strings.ReplaceAll(plain, "event: ", ": "),
 		"no types":                strings.NewReplacer(`{"type":"response.completed",`, `{`, `{"type":"response.output_text.delta",`, `{`).Replace(plain),
 		"an end marker":           plain + "data: [DONE]\n\n",
-		"after the end":           plain + sse(ended("failed", `,"error":{"code":"server_error","message":"x"}`)),
+		"no error, in words":      strings.ReplaceAll(plain, `"model":"m-1"`, `"error":{"code":"","message":""},"incomplete_details":{"reason":""},"model":"m-1"`),
 		"events nobody knows":     sse(created, `{"type":"response.mood","mood":{"delta":"no"}}`, `{"type":"response.output_text.annotation.added","annotation":{}}`, added, hel, lo, end),
 		"items that are done":     sse(created, added, hel, lo, itemDone(0, hello), ended("completed", "")),
 		"items done out of order": sse(hel, lo, itemDone(1, strings.Replace(hello, "hello", "lo", 1)), itemDone(0, strings.Replace(hello, "hello", "hel", 1)), ended("completed", "")),

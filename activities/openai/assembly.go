@@ -48,7 +48,10 @@ type assembly struct {
 	done    []doneItem
 	summary map[wire.Count]wire.Count
 	items   []item
-	// status is set by the end alone.
+	// open are the ids of the items that have begun and not ended, by their places.
+	open map[wire.Count]wire.Text
+	// created says that the response has begun. status is set by the end alone.
+	created        bool
 	status, reason string
 }
 
@@ -79,6 +82,9 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		return false, s.Malformed("the stream holds something that is not an event", e.Data)
 	}
 	kind := cmp.Or(string(piece.Type), e.Name)
+	if s.status != "" && strings.HasPrefix(kind, "response.") {
+		return false, s.Mixed("it goes on after the end", e.Data)
+	}
 	switch kind {
 	case "response.completed", "response.incomplete", "response.failed":
 		_, status, _ := strings.Cut(kind, ".")
@@ -87,14 +93,28 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		return false, s.failed(e.Data)
 	case "response.created", "response.in_progress", "response.queued":
 		var r response
-		if json.Unmarshal(piece.Response, &r) == nil {
-			s.begin(r)
+		if json.Unmarshal(piece.Response, &r) != nil {
+			break
 		}
+		if s.created && (kind == "response.created" || r.ID != "" && string(r.ID) != s.ID) {
+			return false, s.Mixed("another one begins in it", e.Data)
+		}
+		s.created = true
+		s.begin(r)
 	case "response.output_item.added":
-		if i := read(piece.Item); i.Type == itemCall {
+		i := read(piece.Item)
+		if before, open := s.open[piece.Output]; open && before != i.ID {
+			return false, s.Mixed("an item of it begins twice", e.Data)
+		}
+		s.open[piece.Output] = i.ID
+		switch i.Type {
+		case itemReasoning:
+			s.Thinks()
+		case itemCall:
 			s.Call(wire.Piece{Index: int(piece.Output), ID: string(i.CallID), Name: string(i.Name)})
 		}
 	case "response.output_item.done":
+		delete(s.open, piece.Output)
 		i := read(piece.Item)
 		i.raw = piece.Item
 		s.done = append(s.done, doneItem{piece.Output, i})
@@ -105,6 +125,9 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		s.think(piece)
 	default:
+		if piece.Delta != "" {
+			s.Heard()
+		}
 		if piece.Type == "" && wire.Present(piece.Error) {
 			return false, s.failed(e.Data)
 		}

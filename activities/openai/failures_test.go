@@ -51,6 +51,10 @@ func TestNoAnswers(t *testing.T) {
 	calling := `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"x\":"}`
 	tests := map[string]conformance.Failure{
 		"nothing":                     {Code: domain.CodeMalformed},
+		"a second beginning":          {Body: head + sse(created), Code: domain.CodeMalformed, Text: "hel", Says: "two answers"},
+		"another response":            {Body: head + sse(strings.NewReplacer("created", "in_progress", "resp_1", "resp_2").Replace(created)), Code: domain.CodeMalformed, Text: "hel", Says: "two answers"},
+		"an item begun twice":         {Body: head + sse(strings.Replace(added, "msg_1", "msg_2", 1)), Code: domain.CodeMalformed, Text: "hel", Says: "two answers"},
+		"a failure behind the end":    {Body: sse(created, added, hel, lo, ended("completed", "", hello), ended("failed", `,"error":{"code":"server_error","message":"x"}`)), Code: domain.CodeMalformed, Text: "hello", Says: "two answers"},
 		"a page":                      {Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>gateway</html>", Code: domain.CodeMalformed},
 		"JSON cut":                    {Body: `{"status":"completed","output":[`, Code: domain.CodeMalformed},
 		"another API's answer":        {Body: `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`, Code: domain.CodeMalformed},

@@ -14,6 +14,15 @@ import (
 	"everstep/domain"
 )
 
+// soFar is a choice with a piece and with the whole so far.
+func soFar(piece, all string) string {
+	return `{"index":0,"delta":{"content":"` + piece + `"},"message":{"role":"assistant","content":"` + all + `"}}`
+}
+
+// zeros are fields that a server fills in with nothing.
+const zeros = `"refusal":"","reasoning":"","reasoning_details":[{"type":"","text":""}],"function_call":{"name":"","arguments":""},` +
+	`"tool_calls":[{"index":0,"id":"","type":"","function":{"name":"","arguments":""},"custom":{"name":"","input":""}}]`
+
 // TestForms reads whole answers in all the forms that streams have.
 func TestForms(t *testing.T) {
 	t.Parallel()
@@ -21,8 +30,15 @@ func TestForms(t *testing.T) {
 	tests := map[string]string{
 		"no end marker":           chunk(hello) + chunk(finish),
 		"no last empty line":      chunk(hello) + strings.TrimSpace(chunk(finish)),
-		"a second finish":         chunk(hello) + chunk(finish) + chunk(hello) + chunk(finish) + end,
-		"after the end":           plain + chunk(hello),
+		"a second finish":         chunk(hello) + chunk(finish) + chunk(strings.Replace(hello, "null", `"stop"`, 1)) + end,
+		"usage after the end":     plain + usage,
+		"an id of the gateway":    strings.Replace(chunk(`{"index":0,"delta":{"role":"assistant","content":""}}`), `"1"`, `"gen-1"`, 1) + plain,
+		"an id that comes later":  strings.Replace(chunk(strings.Replace(hello, "hello", "hel", 1)), `"1"`, `""`, 1) + chunk(strings.Replace(hello, "hello", "lo", 1)) + chunk(finish),
+		"all so far beside it":    chunk(soFar("hel", "hel")) + chunk(soFar("lo", "hello")) + chunk(soFar("", "hello")) + chunk(finish) + end,
+		"all of it at the end":    chunk(`{"index":0,"delta":{"role":"assistant"}}`) + chunk(`{"index":0,"delta":{},"message":{"content":"hello"},"finish_reason":"stop"}`) + end,
+		"in one piece, a delta":   `{"choices":[{"message":{"role":"assistant","content":"hello"},"delta":{"content":"lo"},"finish_reason":"stop"}]}`,
+		"nothing in all places":   chunk(strings.Replace(hello, `"hello"`, `"hello",`+zeros, 1)) + chunk(strings.Replace(finish, "{}", "{"+zeros+"}", 1)) + end,
+		"no error, in words":      strings.Replace(chunk(hello), `"choices"`, `"error":{"code":0,"message":"","param":null},"choices"`, 1) + chunk(finish),
 		"other choices":           chunk(hello) + chunk(`{"index":1,"delta":{"content":"no"}}`) + chunk(finish) + end,
 		"in one piece":            `{"choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}`,
 		"in one piece, no reason": `{"choices":[{"message":{"content":"hello"},"finish_reason":null}]}`,
@@ -83,6 +99,13 @@ func TestToolCalls(t *testing.T) {
 			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]`, `[{"index":0,"id":"a","function":{"name":"f","arguments":"1}"}}]`}},
 		"the name in two pieces": {pieces: []string{`[{"index":0,"id":"a","function":{"name":"get_"}}]`, `[{"index":0,"function":{"name":"it","arguments":"{}"}}]`},
 			want: []domain.ToolCall{{ID: "a", Name: "get_it", Arguments: `{}`}}},
+		"nothing beside them": {want: two[:1], pieces: []string{
+			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"},"custom":{"name":"","input":""}}],"function_call":{"name":"","arguments":""}`,
+			`[{"index":1,"id":"","function":{"name":"","arguments":""},"custom":{"name":"","input":""}}]`}},
+		"the same as the call of older models": {want: two[:1], pieces: []string{
+			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}],"function_call":{"name":"f","arguments":"{\"x\":1}"}`}},
+		"free text": {pieces: []string{`[{"index":0,"id":"a","function":{"name":"","arguments":""},"custom":{"name":"f","input":"x"}}]`},
+			want: []domain.ToolCall{{ID: "a", Name: "f", Arguments: `x`}}},
 		"arguments as an object": {want: two[:1], pieces: []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]`}},
 		"arguments that are no JSON": {pieces: []string{`[{"index":0,"id":"a","function":{"name":"f","arguments":"x = 1"}}]`},
 			want: []domain.ToolCall{{ID: "a", Name: "f", Arguments: `x = 1`}}},

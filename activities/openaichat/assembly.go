@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ type assembly struct {
 	// details are JSON values, as they came.
 	details [][]byte
 	finish  string
+	// id is that of what was said first, said means that pieces say it.
+	id   string
+	said bool
 }
 
 // Finish is the finish reason: without usage and end marker the answer is whole too.
@@ -49,7 +53,7 @@ func (s *assembly) Whole(data []byte) error {
 	if out.Choices == nil {
 		return s.Malformed("the answer has no choices", data)
 	}
-	s.take(out)
+	s.take(out, true)
 	if s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = unnamed
@@ -75,31 +79,45 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
 		return false, err
 	}
-	s.take(piece)
+	before := s.Held()
+	s.take(piece, false)
+	if s.Held() != before {
+		// A gateway may begin under an id of its own, before anything is said.
+		s.id = cmp.Or(s.id, string(piece.ID))
+		if piece.ID != "" && string(piece.ID) != s.id {
+			return false, s.Mixed("it goes on under another id", e.Data)
+		}
+	}
 	if s.finish == "error" {
 		return false, s.Inner(e.Data)
 	}
 	return false, nil
 }
 
-// take adds a piece. The first finish reason counts, and nothing but usage after it.
-func (s *assembly) take(piece reply) {
+// take adds a piece. The first finish reason counts: a second one is passed over, with
+// what stands beside it.
+func (s *assembly) take(piece reply, whole bool) {
 	s.Identify(piece.ID, piece.Model)
 	s.Report(piece.Groq.Usage.Domain())
 	s.Report(piece.Usage.Domain())
-	if piece.Choices == nil || s.finish != "" {
+	if piece.Choices == nil {
 		return
 	}
 	for _, c := range *piece.Choices {
-		if !s.counts(c.Index) {
+		if !s.counts(c.Index) || s.finish != "" && c.FinishReason != "" {
 			continue
 		}
-		for _, content := range []*content{c.Delta, c.Message} {
-			if content != nil {
-				s.takeContent(content)
-			}
+		// Some servers send the whole so far beside the piece, or fill in what they do not send.
+		said, other := c.Delta, c.Message
+		if whole {
+			said, other = other, said
 		}
-		if c.FinishReason != "" && s.finish == "" {
+		if s.takeContent(said) {
+			s.said = true
+		} else if !s.said {
+			s.takeContent(other)
+		}
+		if s.finish == "" {
 			s.finish = string(c.FinishReason)
 		}
 	}
@@ -117,19 +135,24 @@ func (s *assembly) counts(index *int) bool {
 	return *s.choice == *index
 }
 
-func (s *assembly) takeContent(c *content) {
+// takeContent takes a message or a piece of one, and reports whether it says anything.
+func (s *assembly) takeContent(c *content) bool {
+	if c == nil {
+		return false
+	}
+	before := s.Held()
 	s.Text(atText, c.Content.text)
 	s.Text(atRefusal, string(c.Refusal))
 	s.takeThinking(c)
-	if c.FunctionCall != nil {
-		s.Call(piece(toolCall{Index: new(int), Function: *c.FunctionCall}))
+	if len(c.ToolCalls) == 0 {
+		s.Call(piece(toolCall{Index: new(int), Function: c.FunctionCall}))
 	}
 	for _, call := range c.ToolCalls {
-		if call.Custom != nil {
-			call.Function = function{Name: call.Custom.Name, Arguments: call.Custom.Input}
-		}
+		call.Function.Name = cmp.Or(call.Function.Name, call.Custom.Name)
+		call.Function.Arguments = cmp.Or(call.Function.Arguments, call.Custom.Input)
 		s.Call(piece(call))
 	}
+	return s.Held() != before
 }
 
 // takeThinking takes the model's thinking with what the server wants back: field or details.
@@ -239,7 +262,7 @@ type content struct {
 	Reasoning        wire.Text       `json:"reasoning"`
 	ReasoningDetails json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
-	FunctionCall     *function       `json:"function_call"`
+	FunctionCall     function        `json:"function_call"`
 }
 
 type toolCall struct {
@@ -247,7 +270,7 @@ type toolCall struct {
 	ID       wire.Text `json:"id"`
 	Function function  `json:"function"`
 	// Custom is set for a call with free text instead of JSON.
-	Custom *struct {
+	Custom struct {
 		Name  wire.Text `json:"name"`
 		Input wire.Text `json:"input"`
 	} `json:"custom"`

@@ -2,6 +2,7 @@ package openaichat_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,8 @@ func TestNoAnswers(t *testing.T) {
 	call := `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}}`
 	tests := map[string]conformance.Failure{
 		"empty":                       {Body: "", Code: domain.CodeMalformed},
+		"another id in the middle":    {Body: chunk(hello) + strings.Replace(chunk(hello)+chunk(finish), `"1"`, `"2"`, 2) + end, Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
+		"more behind the finish":      {Body: chunk(hello) + chunk(finish) + chunk(hello), Code: domain.CodeMalformed, Text: "hellohello", Says: "two answers"},
 		"white space":                 {Body: "\n \n", Code: domain.CodeMalformed},
 		"a page":                      {Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>sign in</html>", Code: domain.CodeMalformed},
 		"a text":                      {Header: http.Header{"Content-Type": {"text/plain"}}, Body: "hello", Code: domain.CodeMalformed},

@@ -137,7 +137,7 @@ func stalls() []failureCase {
 	return append(all, failureCase{
 		name: "each time", plays: []play{first, second},
 		define: func(s *client.Start) { impatient(s); twice(s) },
-		want:   failing(domain.Unavailable, domain.CodeTimeout, "sent nothing for too long"),
+		want:   failing(domain.Unavailable, domain.CodeTimeout, "sent nothing of an answer for too long"),
 	})
 }
 
@@ -162,7 +162,7 @@ func lostAnswers() []failureCase {
 				t.Helper()
 				isClosed(t, gone)
 				require.Equal(t, domain.CodeTimeout, p.lostTo())
-				require.Contains(t, p.view.Steps[0].Retries[0].Reason, "sent nothing for too long")
+				require.Contains(t, p.view.Steps[0].Retries[0].Reason, "sent nothing of an answer for too long")
 			},
 		}, failureCase{
 			name: api + ", reset in the middle", api: api,

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,31 @@ func (c Case) testInStream(t *testing.T) {
 			require.True(t, o.Err.Kind.Retryable(), o.Err.Message)
 			require.True(t, o.Err.Billed, "the provider had begun")
 			require.Equal(t, text, o.Answer.Message.Text())
+		})
+	}
+}
+
+// testMixed sends two answers as one, as proxies do: neither is taken.
+func (c Case) testMixed(t *testing.T) {
+	t.Helper()
+	another := strings.NewReplacer("chatcmpl-1", "chatcmpl-2", "msg_1", "msg_2", "resp_1", "resp_2", "WQuqavG5KbfUjMcP", "WQuq")
+	one, two := c.Text("hel", "lo"), another.Replace(c.Text("no").whole())
+	for name, body := range map[string]string{
+		"in the middle":        one.Open + two,
+		"behind the end":       one.whole() + two,
+		"behind its mark":      one.Open + one.End + two,
+		"calls in the middle":  one.Open + another.Replace(c.Calls),
+		"calls behind the end": one.whole() + another.Replace(c.Calls),
+		"calls behind calls":   c.Calls + another.Replace(c.Calls),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := c.ask(t, serveBody(t, http.StatusOK, nil, body))
+			require.NotNil(t, o.Err)
+			require.Equal(t, domain.Unavailable, o.Err.Kind, o.Err.Message)
+			require.Equal(t, domain.CodeMalformed, o.Err.Code, o.Err.Message)
+			require.Contains(t, o.Err.Message, "two answers")
+			require.True(t, o.Err.Billed)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,78 @@ func (c Case) testSilence(t *testing.T) {
 		hello(t, o)
 		await(t, closed)
 	})
+}
+
+// drips sends a body and then a piece over and over, until the other side hangs up.
+func drips(t *testing.T, body, piece string) *server {
+	t.Helper()
+	return serve(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		write(w, http.StatusOK, body)
+		for tick := time.Tick(5 * time.Millisecond); r.Context().Err() == nil; <-tick {
+			_, _ = io.WriteString(w, piece)
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+}
+
+// testNoProgress: what is no content does not keep an attempt alive.
+func (c Case) testNoProgress(t *testing.T) {
+	t.Helper()
+	short := wire.Timeouts{Idle: 200 * time.Millisecond}
+	begun := c.Text("hel", "lo")
+	for name, test := range map[string]struct{ body, piece, text string }{
+		"comments":                   {body: ": hi\n\n", piece: ": keep-alive\n\n"},
+		"comments in the middle":     {body: begun.Open, piece: ": keep-alive\n\n", text: "hello"},
+		"empty lines in the middle":  {body: begun.Open, piece: "\n", text: "hello"},
+		"pings in the middle":        {body: begun.Open, piece: "event: ping\ndata: {\"type\":\"ping\"}\n\n", text: "hello"},
+		"an event, byte by byte":     {body: begun.Open + "data: {", piece: " ", text: "hello"},
+		"an answer of spaces":        {body: " ", piece: " "},
+		"a whole body, byte by byte": {body: "{", piece: " "},
+		"a page, byte by byte":       {body: "<html>", piece: " "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := drips(t, test.body, test.piece)
+			o := c.attempt(t.Context(), t, s, c.provider(t, s, short))
+			require.NotNil(t, o.Err)
+			require.Equal(t, domain.CodeTimeout, o.Err.Code, o.Err.Message)
+			require.True(t, o.Err.Kind.Retryable())
+			require.True(t, o.Err.Billed)
+			require.Equal(t, test.text, o.Answer.Message.Text())
+		})
+	}
+	for name, body := range map[string]string{"after the mark of the end": begun.Open + begun.End, "after all of it": begun.whole()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := drips(t, body, ": keep-alive\n\n")
+			o := c.attempt(t.Context(), t, s, c.provider(t, s, short))
+			require.Nil(t, o.Err, "what is whole is not lost")
+			hello(t, o)
+		})
+	}
+}
+
+// testSlowProgress: an answer may take longer than the pauses inside it may.
+func (c Case) testSlowProgress(t *testing.T) {
+	t.Helper()
+	beforeCall, pieceOfCall := split(c.Calls, "city")
+	const pause, idle = 200 * time.Millisecond, time.Second
+	for name, body := range map[string]string{
+		"text":      c.Text(strings.Split("abcdefgh", "")...).whole(),
+		"arguments": beforeCall + strings.Repeat(pieceOfCall, 8),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := Slowly(t, pause, strings.SplitAfter(strings.ReplaceAll(body, "\r\n", "\n"), "\n\n")...)
+			p := c.opened(t, wire.Config{BaseURL: s.URL, Timeouts: wire.Timeouts{Idle: idle}})
+			o := Attempt(t.Context(), t, p, c.call("hello"), nil)
+			if name == "text" {
+				require.Nil(t, o.Err)
+			} else if o.Err != nil {
+				require.NotEqual(t, domain.CodeTimeout, o.Err.Code, "arguments are content")
+			}
+		})
+	}
 }
 
 func (c Case) testCancelled(t *testing.T) {

@@ -92,6 +92,20 @@ func Stall(t testing.TB, body string) (url string, closed <-chan struct{}) {
 	return s.URL, gone
 }
 
+// Slowly answers with pieces of a body, and a pause behind each.
+func Slowly(t testing.TB, pause time.Duration, pieces ...string) *httptest.Server {
+	t.Helper()
+	return ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", mediaType(pieces[0]))
+		for tick := time.Tick(pause); len(pieces) > 0; pieces = pieces[1:] {
+			_, _ = io.WriteString(w, pieces[0])
+			_ = http.NewResponseController(w).Flush()
+			<-tick
+		}
+	})
+}
+
 // A Failure is a response that is no answer, and what comes of it.
 type Failure struct {
 	// Status is 200 where it is zero. What began to answer may be billed.

@@ -41,8 +41,12 @@ type Attempt struct {
 	quiet *time.Timer
 	// sent says that a byte of the request may have left.
 	sent atomic.Bool
-	// body is the response's, where its status is 200.
-	body *guarded
+	// begun says that there is a response, of status 200.
+	begun bool
+	// pause is how long may pass after an event until more of the answer comes. Zero: it brought nothing.
+	pause time.Duration
+	// mixed says that the stream holds two answers.
+	mixed bool
 }
 
 // A Request is what an attempt asks: JSON, sent by POST.
@@ -154,13 +158,14 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.RequestID = a.client.requestID(response.Header)
-	body := &guarded{ReadCloser: response.Body, quiet: a.quiet, idle: a.timeouts.Idle, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
-	response.Body = body
+	// Bytes are no progress: what comes of the answer resets it.
+	a.quiet.Reset(a.timeouts.Idle)
+	response.Body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
 		return nil, a.rejected(response)
 	}
-	a.body = body
+	a.begun = true
 	return response, nil
 }
 

@@ -251,13 +251,17 @@ func (u Usage) Domain() domain.Usage {
 
 // Consistent returns a usage whose parts are parts: cached of input, reasoning of output.
 // Some servers count them beside, which the total tells, or that a part is more than the
-// whole.
+// whole. Where the total tells that they are inside, what was both read and written of the
+// cache counts as read.
 func Consistent(u domain.Usage, total int64) domain.Usage {
 	if u.ReasoningTokens > u.OutputTokens || u.ReasoningTokens > 0 && total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
 		u.OutputTokens += u.ReasoningTokens
 	}
-	if cached := u.CacheReadTokens + u.CacheWriteTokens; cached > u.InputTokens {
+	cached := u.CacheReadTokens + u.CacheWriteTokens
+	inside := total == u.InputTokens+u.OutputTokens && max(u.CacheReadTokens, u.CacheWriteTokens) <= u.InputTokens
+	if !inside && (cached > u.InputTokens || total == u.InputTokens+u.OutputTokens+cached) {
 		u.InputTokens += cached
 	}
+	u.CacheWriteTokens = min(u.CacheWriteTokens, u.InputTokens-u.CacheReadTokens)
 	return u
 }

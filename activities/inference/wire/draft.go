@@ -195,6 +195,9 @@ type draftCall struct {
 // is none either, the place. Arguments are never changed: what is not JSON stays
 // as it came.
 func (d *Draft) Call(piece Piece) {
+	if piece.ID+piece.Name+piece.Arguments == "" {
+		return // servers fill in what is not there
+	}
 	call := d.callOf(piece)
 	begins := call == nil
 	if begins {

@@ -33,10 +33,10 @@ func (a *Attempt) explain(err error) error {
 	case errors.Is(err, errQuiet) && !a.sent.Load():
 		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "cannot reach %s: no connection in %s; check the base URL", host, a.timeouts.Connect)
 	case errors.Is(err, errQuiet):
-		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing for too long", host)
+		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing of an answer for too long", host)
 	case isLong:
 		return a.Fail(domain.TooLarge, "", nil, "%s", long)
-	case a.body != nil:
+	case a.begun:
 		return a.Fail(domain.Unavailable, domain.CodeMalformed, nil, "the answer was cut off: %s", cause)
 	case a.sent.Load():
 		return a.Fail(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)

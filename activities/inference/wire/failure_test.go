@@ -43,8 +43,8 @@ func TestFailures(t *testing.T) {
 		billed   bool
 	}{
 		"nobody there":       {url: "http://127.0.0.1:1", says: "cannot reach 127.0.0.1:1: "},
-		"nothing is said":    {url: hang(t, "", false), timeouts: soon, code: domain.CodeTimeout, says: " sent nothing for too long", billed: true},
-		"nothing more":       {url: hang(t, piece, false), timeouts: soon, code: domain.CodeTimeout, says: " sent nothing for too long", billed: true},
+		"nothing is said":    {url: hang(t, "", false), timeouts: soon, code: domain.CodeTimeout, says: " sent nothing of an answer for too long", billed: true},
+		"nothing more":       {url: hang(t, piece, false), timeouts: soon, code: domain.CodeTimeout, says: " sent nothing of an answer for too long", billed: true},
 		"broken, unanswered": {url: hang(t, "", true), says: "broke before an answer came: ", billed: true},
 		"broken, in between": {url: hang(t, piece, true), code: domain.CodeMalformed, says: "the answer was cut off: ", billed: true},
 		"nothing, but whole": {url: hang(t, whole, false), timeouts: soon},

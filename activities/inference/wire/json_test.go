@@ -38,10 +38,10 @@ func TestTextAndCount(t *testing.T) {
 
 func TestPresent(t *testing.T) {
 	t.Parallel()
-	for _, data := range []string{"", " null ", "{}", `""`, "[]", "false"} {
+	for _, data := range []string{"", " null ", "{}", `""`, "[]", "false", "0", `{"a":{"b":[0.0,"",null,false]}}`, "{oops"} {
 		require.False(t, wire.Present([]byte(data)), data)
 	}
-	for _, data := range []string{"0", "true", `{"a":1}`} {
+	for _, data := range []string{"true", `{"a":1}`, `[[{"a":" "}]]`, "-0.1"} {
 		require.True(t, wire.Present([]byte(data)), data)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,9 +87,10 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 	return nil
 }
 
-// readStream reads up to the end of the stream.
+// readStream reads up to the end of the stream. What still comes then tells whether the
+// answer was one: bounded in time, since some servers keep the connection open.
 func (a *Attempt) readStream(stream *Stream, d Decoder) error {
-	var heard, complete bool
+	var heard, complete, over bool
 	for {
 		e, err := stream.Next()
 		switch {
@@ -100,25 +103,50 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		case err != nil:
 			return err
 		}
-		heard = true
+		heard, a.pause = true, 0
+		before := a.Held()
 		done, err := d.Event(e)
-		if err != nil {
+		grown := a.Held() != before
+		switch {
+		case a.mixed || err != nil && !over:
 			return err
-		}
-		if a.Held() > maxHeld {
+		case grown && complete:
+			return a.Mixed("it goes on after the end", e.Data)
+		case over:
+			continue
+		case a.Held() > maxHeld:
 			return &tooLong{"the answer", maxHeld}
+		case grown && a.pause == 0:
+			a.Heard()
 		}
-		if !complete && d.Finish() != "" {
+		switch {
+		case !complete && d.Finish() != "":
 			complete = true
-			a.body.trail()
+			a.quiet.Reset(min(trailerTimeout, a.timeouts.Idle))
+		case !complete && a.pause > 0:
+			a.quiet.Reset(a.pause)
 		}
 		if done && !complete {
 			return a.Malformed("the stream says it is done and the answer is not whole", nil)
 		}
 		if done {
-			return nil
+			over = true
+			a.quiet.Reset(min(lastTimeout, a.timeouts.Idle))
 		}
 	}
+}
+
+// Heard says that the event brought something of the answer, where the draft does not grow by it.
+func (a *Attempt) Heard() { a.pause = a.timeouts.Idle }
+
+// Thinks says that the model thinks from now on, which it may do unheard for as long as before
+// the first byte.
+func (a *Attempt) Thinks() { a.pause = max(a.timeouts.Idle, a.timeouts.FirstByte) }
+
+// Mixed is the error of a stream that holds two answers, as something in between mixes them.
+func (a *Attempt) Mixed(sign string, body []byte) *domain.Error {
+	a.mixed = true
+	return a.Malformed("the stream holds two answers: "+sign, body)
 }
 
 // readPage is the error of a response that is neither JSON nor a stream.
@@ -149,6 +177,8 @@ const (
 	maxHeader = 1 << 20
 	// trailerTimeout bounds the wait for what may follow a whole answer: usage, the end.
 	trailerTimeout = 5 * time.Second
+	// lastTimeout bounds the wait for the end of the response, once it is said that nothing follows.
+	lastTimeout = 250 * time.Millisecond
 )
 
 // errEvent is the error of an event that is too long.
@@ -164,12 +194,10 @@ func (t *tooLong) Error() string { return fmt.Sprintf("%s has more than %d bytes
 
 var errQuiet = errors.New("the server sent nothing for too long")
 
-// guarded is a response's body, bounded in bytes and in the time between them.
+// guarded is a response's body, bounded in bytes.
 type guarded struct {
 	io.ReadCloser
 
-	quiet *time.Timer
-	idle  time.Duration
 	// most is how many bytes it may have, left how many are still to come.
 	most, left int64
 }
@@ -180,14 +208,7 @@ func (g *guarded) Read(p []byte) (int, error) {
 	}
 	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.left)])
 	g.left -= int64(n)
-	g.quiet.Reset(g.idle)
 	return n, err
-}
-
-// trail bounds the wait for what may follow a whole answer.
-func (g *guarded) trail() {
-	g.idle = min(trailerTimeout, g.idle)
-	g.quiet.Reset(g.idle)
 }
 
 // A Text is a string that some servers write as null, a number or an object.
@@ -224,13 +245,23 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Present reports whether a JSON value says anything.
+// Present reports whether a JSON value says anything: null, zero, empty, and what holds
+// nothing else, are how servers fill in what they do not have.
 func Present(data json.RawMessage) bool {
-	switch string(bytes.TrimSpace(data)) {
-	case "", "null", "{}", `""`, "[]", "false":
-		return false
+	var value any
+	return json.Unmarshal(data, &value) == nil && !zero(value)
+}
+
+func zero(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(v any) bool { return !zero(v) })
+	case []any:
+		return !slices.ContainsFunc(v, func(v any) bool { return !zero(v) })
 	}
-	return true
+	return value == false || value == 0.0 || value == ""
 }
 
 // IsNull reports whether a JSON value is null, by which an option leaves a field out.
