@@ -66,6 +66,10 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 			w := steady(8, false)
 			plain, left, summaries := w.model, test.overflows, 0
 			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+				w.mu.Lock()
+				said := w.options[string(contract.CallModel)].Summary
+				w.mu.Unlock()
+				require.Equal(t, r.Summary != nil, strings.HasSuffix(said, "summary"), said)
 				switch {
 				case r.Summary != nil:
 					summaries++
@@ -90,6 +94,13 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, test.code, out.Code)
 			require.Equal(t, test.summaries, summaries)
+			told := 0
+			for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+				if started, ok := e.Event.(domain.InferenceRequestStarted); ok && started.Summary {
+					told++
+				}
+			}
+			require.Equal(t, summaries, told)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,8 +33,9 @@ type world struct {
 	list    func(contract.CatalogRequest) (contract.Catalog, error)
 	record  func(contract.RecordRequest) (contract.Segment, error)
 	storage bool
-	// notes, where given, writes down what happens.
-	notes *stenographer
+	// notes, where given, writes down what happens, and logger takes what is logged.
+	notes  *stenographer
+	logger log.Logger
 
 	mu     sync.Mutex
 	asked  []contract.ModelRequest
@@ -51,7 +53,7 @@ func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHa
 func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet())
+	suite.SetLogger(cmp.Or(w.logger, quiet()))
 	env := suite.NewTestWorkflowEnvironment()
 	workflows.Register(env, workflows.Options{})
 	interceptors := []interceptor.WorkerInterceptor{&ownID{world: w}}

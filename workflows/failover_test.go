@@ -34,6 +34,7 @@ func TestAnotherModelTakesOver(t *testing.T) {
 		"none takes":              {[]domain.Fallback{to("/b", domain.FailureThrottled)}, map[string]*domain.Error{"/x": quota}, domain.StatusFailed, 1, "/x"},
 		"not for a bad request":   {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": broken}, domain.StatusFailed, 1, "/x"},
 		"the last one fails, too": {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": quota, "/b": quota}, domain.StatusFailed, 2, "/x /b"},
+		"it fails otherwise":      {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": down, "/b": quota}, domain.StatusFailed, 2, "/x /b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,6 +59,9 @@ func TestAnotherModelTakesOver(t *testing.T) {
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.steps, out.Steps)
 			require.Equal(t, test.asked+" ", asked)
+			if test.status == domain.StatusFailed {
+				require.Equal(t, test.fails[model].Kind, out.Kind, "what the last one said counts")
+			}
 			steps := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps
 			require.Equal(t, domain.StepError, steps[0].Step.Type(), "the failed step is kept")
 			models := ""

@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -41,9 +42,7 @@ func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
 
 // fire runs the hooks of a trigger between two steps.
 func (s session) fire(trigger domain.Trigger) {
-	if s.resolved != nil && len(s.resolved.Hooks) > 0 {
-		fire(s.between(), trigger, hook.Nothing{})
-	}
+	fire(s.between(), trigger, hook.Nothing{})
 }
 
 // failedBy ends the execution: the error is its own, and nothing more starts.
@@ -137,8 +136,12 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 }
 
 func sameTime(a, b domain.ExecutionBudget) bool {
-	same := a.MaxSeconds == b.MaxSeconds || a.MaxSeconds != nil && b.MaxSeconds != nil && *a.MaxSeconds == *b.MaxSeconds
-	return same && (a.Deadline == b.Deadline || a.Deadline != nil && b.Deadline != nil && a.Deadline.Equal(*b.Deadline))
+	seconds := func(a, b float64) bool { return a == b }
+	return same(a.MaxSeconds, b.MaxSeconds, seconds) && same(a.Deadline, b.Deadline, time.Time.Equal)
+}
+
+func same[T any](a, b *T, equal func(T, T) bool) bool {
+	return a == b || a != nil && b != nil && equal(*a, *b)
 }
 
 // ask runs a hook that is an activity. One that a stop cut off has no say.

@@ -91,6 +91,9 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			status: "stopped", reason: "token_limit", answer: "half", tokens: 15, asked: 1},
 		"all of the budget went into reasoning": {replies: []contract.ModelReply{reasoning}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
 			status: "stopped", reason: "token_limit", tokens: 15, asked: 1},
+		"a pause before the first word": {replies: []contract.ModelReply{with(nothing, func(r *contract.ModelReply) {
+			r.Response.Finish, r.Response.FinishWord = domain.FinishOther, domain.WordPaused
+		}), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2},
 		"a billed failure, then an answer": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")},
 			status: "completed", reason: "completed", answer: "hi", tokens: 115, asked: 2},
 		"a billed failure that is final": {replies: []contract.ModelReply{billed(domain.Invalid)}, status: "failed", reason: "error", tokens: 100, asked: 1},
@@ -126,6 +129,36 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			for i, r := range w.asked {
 				require.Equal(t, i, r.Attempts+r.Inference, "every try is counted")
 			}
+			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+				require.NotEmpty(t, e.Message.Parts, "nothing is no message")
+			}
+		})
+	}
+}
+
+// TestAnswersThatLostAttemptsCutShort: what they took of a limit is why, also where
+// the model's own bound was the nearer one.
+func TestAnswersThatLostAttemptsCutShort(t *testing.T) {
+	t.Parallel()
+	short := with(finished(says("half"), domain.FinishLength), func(r *contract.ModelReply) { r.Spent = domain.Usage{InputTokens: 7} })
+	for name, test := range map[string]struct {
+		budget domain.ExecutionBudget
+		reason domain.StopReason
+	}{
+		"of tokens": {domain.ExecutionBudget{MaxTokens: number(1000)}, domain.TokenLimitReached},
+		"of money":  {domain.ExecutionBudget{MaxCostNanoUSD: number(1_000_000_000)}, domain.CostLimitReached},
+		"of none":   {domain.ExecutionBudget{}, domain.Completed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(short), list: func(contract.CatalogRequest) (contract.Catalog, error) {
+				c := catalog()
+				c.Price, c.MaxOutputTokens = &domain.Price{Input: 1, Output: 1}, 50
+				return c, nil
+			}}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = test.budget }))
+			require.Equal(t, test.reason, outcome(t, env).StopReason)
 		})
 	}
 }

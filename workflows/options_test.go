@@ -1,10 +1,13 @@
 package workflows_test
 
 import (
+	"bytes"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/log"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -107,4 +110,18 @@ func TestWhatIsPublished(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatGoesWellIsNoError in the worker's log.
+func TestWhatGoesWellIsNoError(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	w := steady(2, false)
+	w.logger = log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError})))
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		in.Attributes = []string{contract.AttributeAgentStatus}
+	}))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Empty(t, logged.String())
 }

@@ -131,3 +131,32 @@ func TestALimitOfMoneyThatAHookSets(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatStaysOfAnAnswerThatIsCutOff: its text, unless a hook may have taken out of
+// it what nobody may read.
+func TestWhatStaysOfAnAnswerThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hooks []hook.Hook
+		stays []string
+	}{"alone": {nil, []string{"hello", "half a se"}}, "with a hook that rewrites": {[]hook.Hook{rewrites("-")}, []string{"hello"}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stayed []string
+			hooks := append(test.hooks, hook.AfterStep("reads", func(c hook.Point) (hook.Point, error) {
+				for _, m := range c.State.Messages() {
+					stayed = append(stayed, m.Text())
+				}
+				return c, nil
+			}))
+			c := began(t, input(t, "")).task()
+			listing := c.calls(string(contract.ListTools))
+			c.returns(listing, hookedCatalog(t, hooks...)).task()
+			inference := c.calls(string(contract.CallModel))
+			c.stops(contract.StopRequest{Mode: contract.StopNow}).task().asksToCancel(inference)
+			c.returns(inference, with(says("half a se"), func(r *contract.ModelReply) { r.Outcome = contract.Interrupted })).task().notes()
+			require.NoError(t, c.along(hooks...))
+			require.Equal(t, test.stays, stayed)
+		})
+	}
+}

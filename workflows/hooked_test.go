@@ -1,0 +1,154 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/hook"
+)
+
+// TestWhatAHookAsksFor is done: to stop, to go on, to say something; what cannot be
+// kept fails it.
+func TestWhatAHookAsksFor(t *testing.T) {
+	t.Parallel()
+	first := func(c hook.Point, do func() (hook.Point, error)) (hook.Point, error) {
+		if c.State.StepCount() > 0 {
+			return c, nil
+		}
+		return do()
+	}
+	budget := func(c hook.Point, b domain.ExecutionBudget) (hook.Point, error) {
+		var err error
+		c.State, err = c.State.WithBudget(b, c.Now)
+		return c, err
+	}
+	for name, test := range map[string]struct {
+		hook   hook.Hook
+		reason domain.StopReason
+		source string
+		code   domain.Code
+		steps  int
+	}{
+		"to stop before all": {hook.BeforeExecution("h", func(c hook.Point) (hook.Point, error) { return c.Stop("no").Stop("never"), nil }), domain.StopRequested, "h", "", 0},
+		"to stop a step":     {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) { return c.Stop("no"), nil }), domain.StopRequested, "h", "", 1},
+		"to go on": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
+			return first(c, func() (hook.Point, error) { return c.Continue(), nil })
+		}), domain.Completed, "", "", 2},
+		"a word more": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
+			return first(c, func() (hook.Point, error) { return c.Say(domain.RoleUser, "sure?").Continue(), nil })
+		}), domain.Completed, "", "", 2},
+		"another prompt": {hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+			c.State = c.State.WithSystemPrompt("You are terse.", c.Now)
+			return c, nil
+		}), domain.Completed, "", "", 1},
+		"less time": {hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+			return budget(c, domain.ExecutionBudget{MaxSeconds: new(60.0)})
+		}), domain.TimeLimitReached, "budget", "", 1},
+		"a deadline": {hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+			at := c.Now.Add(time.Minute)
+			return budget(c, domain.ExecutionBudget{Deadline: &at})
+		}), domain.TimeLimitReached, "budget", "", 1},
+		"an error of its own": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
+			return c, domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no")
+		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
+		"any error": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) { return c, errors.New("no") }), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
+		"a tool's message": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
+			return c.Say(domain.RoleTool, "seen"), nil
+		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
+		"the state of another agent": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
+			c.State = domain.AgentState{}
+			return c, nil
+		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
+		"an answer without end": {hook.AfterInference("h", func(c hook.Reply) (hook.Reply, error) {
+			c.At.Message.Parts = []domain.Part{{Type: domain.PartText, Text: strings.Repeat("x", domain.MaxMessage)}}
+			return c, nil
+		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"), says("two"))}
+			env := hooked(t, w, nil, test.hook)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			out := outcome(t, env)
+			require.Equal(t, test.reason, out.StopReason)
+			require.Equal(t, test.code, out.Code)
+			require.Equal(t, test.steps, out.Steps)
+			for _, r := range w.asked {
+				require.Equal(t, name == "another prompt", r.Resolved != catalog().Digest, "the model reads the prompt in force")
+			}
+			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			require.Equal(t, test.source, status.StopSignals[0].Source)
+			require.Equal(t, test.reason == domain.ErrorForbade, status.Error != nil)
+		})
+	}
+}
+
+// TestWhatIsOverriddenIsCounted once, however often there is something.
+func TestWhatIsOverriddenIsCounted(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"), says("three"))}
+	env := hooked(t, w, nil,
+		hook.AfterStep("stops", func(c hook.Point) (hook.Point, error) { return c.StopFor(domain.Completed, "done", nil), nil }),
+		hook.AfterStep("goes on", func(c hook.Point) (hook.Point, error) {
+			if c.State.StepCount() < 2 {
+				return c.Continue(), nil
+			}
+			return c, nil
+		}))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, 3, outcome(t, env).Steps)
+	var overridden []int
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if evaluated, ok := e.Event.(domain.ContinuationEvaluated); ok {
+			overridden = append(overridden, evaluated.Overridden)
+		}
+	}
+	require.Equal(t, []int{1, 1, 0}, overridden)
+}
+
+// TestHooksThatAreActivitiesShareTheirStep: what they get and answer is bounded, all
+// of them together, and one that cannot be made fails as any other.
+func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
+	t.Parallel()
+	big := contract.HookReply{Say: []domain.Message{domain.UserMessage(strings.Repeat("x", 500<<10))}}
+	for name, test := range map[string]struct {
+		trigger domain.Trigger
+		hooks   int
+		reply   func() (contract.HookReply, error)
+		says    string
+	}{
+		"within a step":            {domain.TriggerAfterStep, 2, func() (contract.HookReply, error) { return big, nil }, ""},
+		"too much of a step":       {domain.TriggerAfterStep, 20, func() (contract.HookReply, error) { return big, nil }, "the hooks of one step"},
+		"as much between steps":    {domain.TriggerBeforeExecution, 20, func() (contract.HookReply, error) { return big, nil }, ""},
+		"one that cannot be asked": {domain.TriggerAfterStep, 1, func() (contract.HookReply, error) { return big, refused(domain.Errorf(domain.Invalid, "no such hook")) }, "no such hook"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var hooks []hook.Hook
+			for i := range test.hooks {
+				hooks = append(hooks, hook.IO(test.trigger, strings.Repeat("h", i+1), func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+					return contract.HookReply{}, nil
+				}))
+			}
+			w := &world{model: plays(says("one"))}
+			env := hooked(t, w, nil, hooks...)
+			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) { return test.reply() },
+				activity.RegisterOptions{Name: string(contract.CallHook)})
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			if test.says == "" {
+				require.Nil(t, status.Error)
+				return
+			}
+			require.Contains(t, status.Error.Message, test.says)
+		})
+	}
+}

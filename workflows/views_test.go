@@ -1,0 +1,162 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// TestStepsComeByPage: from the one that is asked for on, as many as fit and one at
+// the least; the last page has the end.
+func TestStepsComeByPage(t *testing.T) {
+	t.Parallel()
+	w := steady(4, false)
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 4 {
+			return says("done"), nil
+		}
+		return says("", calls("look", 16)...), nil
+	}
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Content: strings.Repeat("x", domain.MaxToolResult)}, nil
+	}
+	for name, test := range map[string]struct {
+		max    int64
+		status domain.ExecutionStatus
+		steps  []int
+	}{"an answer": {10, domain.StatusCompleted, []int{1, 2, 3, 4, 5}}, "a limit": {3, domain.StatusStopped, []int{1, 2, 3}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
+			require.Equal(t, test.status, outcome(t, env).Status)
+			var seen []int
+			pages := 0
+			for from := 1; from > 0; pages++ {
+				page := query(t, env, contract.QuerySteps, contract.StepsRequest{From: from})
+				require.Equal(t, 1, page.First)
+				require.NotEmpty(t, page.Steps)
+				require.Equal(t, from, page.Steps[0].Step.Number)
+				for _, step := range page.Steps {
+					seen = append(seen, step.Step.Number)
+				}
+				require.Equal(t, page.Next == 0, page.Outcome != nil)
+				require.Equal(t, page.Next == 0 && test.status == domain.StatusStopped, page.Signal != nil)
+				from = page.Next
+			}
+			require.Greater(t, pages, 1)
+			require.Equal(t, test.steps, seen)
+		})
+	}
+}
+
+// TestEventsComeByPage: after the one that the asker has, as many as fit; only the
+// last page says that no more will come.
+func TestEventsComeByPage(t *testing.T) {
+	t.Parallel()
+	w := steady(3, false)
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > 3 {
+			return says("done"), nil
+		}
+		return says("", calls("nothing", domain.MaxRequestedCalls)...), nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	var seen, pages int64
+	for more := true; more; pages++ {
+		page := query(t, env, contract.QueryEvents, contract.EventsRequest{After: seen})
+		require.EqualValues(t, 1, page.First)
+		require.NotEmpty(t, page.Events)
+		for _, e := range page.Events {
+			seen++
+			require.Equal(t, seen, e.Head().Sequence)
+		}
+		require.Equal(t, !page.More, page.Ended)
+		more = page.More
+	}
+	require.Greater(t, pages, int64(1))
+	require.Empty(t, query(t, env, contract.QueryEvents, contract.EventsRequest{After: seen}).Events)
+}
+
+// TestWhatComesWithMessages: the definition, where the asker has another one, and,
+// where a page begins with this run, the parts in storage that come before it.
+func TestWhatComesWithMessages(t *testing.T) {
+	t.Parallel()
+	w := steady(8, true)
+	first := w.environment(t)
+	outgrows(first, 3)
+	first.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	in, continued := handedOn(t, first)
+	require.True(t, continued)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+
+	all := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
+	require.Equal(t, in.Carry.Segments, all.Segments)
+	require.Nil(t, all.Resolved)
+	rest := query(t, env, contract.QueryMessages, contract.MessagesRequest{From: all.From + 1, Resolved: &domain.Digest{}})
+	require.Empty(t, rest.Segments)
+	require.Equal(t, in.Carry.Resolved.Digest, rest.Resolved.Digest)
+	require.Nil(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: &rest.Resolved.Digest}).Resolved, "the asker has it")
+
+	state := query(t, env, contract.QueryState, contract.StateRequest{From: all.From + 1})
+	require.Equal(t, all.From+1, state.From)
+	require.Equal(t, state.Length, state.Next)
+}
+
+// TestAPriceIsSaid of every execution that has one, wherever its cost is.
+func TestAPriceIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, price := range map[string]*domain.Price{"none": nil, "one": {Input: 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("one"), says("two"))}
+			w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+				c := catalog()
+				c.Price = price
+				return c, nil
+			}
+			env := w.environment(t)
+			sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"})
+			var idle contract.StatusView
+			env.RegisterDelayedCallback(func() { idle = query(t, env, contract.QueryStatus, contract.StatusRequest{}) }, time.Hour)
+			closes(env, 2*time.Hour, "u2")
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			out := outcome(t, env)
+			require.Equal(t, price != nil, out.Priced)
+			require.Equal(t, price != nil, idle.Priced)
+			require.True(t, idle.Open, "it takes another message")
+			require.Positive(t, idle.Context)
+			for number := range 3 {
+				page := query(t, env, contract.QuerySteps, contract.StepsRequest{Number: number})
+				require.Equal(t, price != nil, page.Priced)
+				require.Equal(t, price != nil, page.Outcome.Priced)
+			}
+			require.Empty(t, query(t, env, contract.QuerySteps, contract.StepsRequest{Number: 3}).Steps, "there was none")
+		})
+	}
+}
+
+// TestTheErrorThatCounts is the one that ended the execution, also where an earlier
+// one had the same words.
+func TestTheErrorThatCounts(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), model: plays(says("", look()), with(billed(domain.Denied), func(r *contract.ModelReply) {
+		r.Error = domain.CodedErrorf(domain.Denied, domain.CodeQuota, "no money").From("scripted")
+	}))}
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Error: domain.Errorf(domain.Unavailable, "no money").From("look")}, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.CodeQuota, outcome(t, env).Code)
+	require.Equal(t, domain.Denied, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Kind)
+}
