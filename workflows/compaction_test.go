@@ -104,3 +104,48 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatCannotBeMadeShorter is not asked for again.
+func TestWhatCannotBeMadeShorter(t *testing.T) {
+	t.Parallel()
+	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) {
+		return contract.ModelReply{}, refused(overflows())
+	}}
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+		c := catalog()
+		c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{}.WithDefaults())
+		return c, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.CodeContextOverflow, outcome(t, env).Code)
+	require.Len(t, w.asked, 1)
+}
+
+// TestAConversationThatIsTooLongToBeCarried to the next run is summed up first, once,
+// and what the summary hides stays behind.
+func TestAConversationThatIsTooLongToBeCarried(t *testing.T) {
+	t.Parallel()
+	w := steady(30, false)
+	plain, summaries := w.model, 0
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Summary != nil {
+			summaries++
+			return with(says("what was said"), func(r *contract.ModelReply) { r.Message.Role = domain.RoleUser }), nil
+		}
+		reply, err := plain(r)
+		return with(reply, func(r *contract.ModelReply) { r.Message.Parts[0].Text += strings.Repeat(" words", 10_000) }), err
+	}
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+		c := catalog()
+		c.ContextWindow, c.Compaction = 400_000, new(domain.Compaction{}.WithDefaults())
+		return c, nil
+	}
+	env := w.environment(t)
+	outgrows(env, 18)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	in, continued := handedOn(t, env)
+	require.True(t, continued)
+	require.Equal(t, 1, summaries)
+	require.Less(t, len(in.Carry.Entries), 37)
+}

@@ -43,6 +43,8 @@ type world struct {
 	listed []contract.CatalogRequest
 	// options are those with which each activity was asked for last.
 	options map[string]workflow.ActivityOptions
+	// referred says which activities could refer to a transcript.
+	referred map[string]bool
 	// published are the search attributes, in the order in which they were set.
 	published []temporal.SearchAttributes
 }
@@ -104,8 +106,9 @@ func (o *ownID) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowI
 func (o *ownID) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
 	o.world.mu.Lock()
 	if o.world.options == nil {
-		o.world.options = map[string]workflow.ActivityOptions{}
+		o.world.options, o.world.referred = map[string]workflow.ActivityOptions{}, map[string]bool{}
 	}
+	_, _, o.world.referred[name] = workflows.Transcript(ctx)
 	o.world.options[name] = workflow.GetActivityOptions(ctx)
 	o.world.mu.Unlock()
 	return o.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)
@@ -273,8 +276,9 @@ func TestASessionTakesTheNextMessageWhenIdle(t *testing.T) {
 	w := &world{model: func(r contract.ModelRequest) (contract.ModelReply, error) { return says(fmt.Sprint(r.Inference)), nil }}
 	env := w.environment(t)
 	var second contract.SendReply
+	in := input(t, "ann")
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &second), contract.SendRequest{Prompt: "more"})
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &second), contract.SendRequest{Prompt: "more", Definition: &in.Definition})
 	}, time.Minute)
 	env.RegisterDelayedCallback(func() {
 		env.UpdateWorkflow(string(contract.UpdateClose), "u2", callback[contract.CloseReply](t, nil), contract.CloseRequest{})

@@ -214,6 +214,7 @@ func TestASessionGoesOn(t *testing.T) {
 			reply := v.value.(contract.ExtendReply)
 			require.True(t, reply.Began)
 			require.Equal(t, out.ExecutionID, reply.ExecutionID)
+			require.Equal(t, out.Number, reply.Number)
 			require.NotEqual(t, first.ExecutionID, out.ExecutionID)
 
 			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})

@@ -346,3 +346,27 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatASignalNamesOfManyCalls is the first three tools.
+func TestWhatASignalNamesOfManyCalls(t *testing.T) {
+	t.Parallel()
+	for n, names := range map[int]string{1: "(look)", 3: "(look, look, look)", 5: "(look, look, look and 2 more)"} {
+		t.Run(names, func(t *testing.T) {
+			t.Parallel()
+			w := guarded(&world{tool: saw}, domain.Guards{Repetition: &domain.Repetition{Stop: 2}})
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("", calls("look", n)...), nil }
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Contains(t, signalled(t, env).Message, names)
+		})
+	}
+}
+
+// TestWhatTheLimitOfCallsSays: what earlier steps used is not what this one asked for.
+func TestWhatTheLimitOfCallsSays(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), tool: saw, model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("", calls("look", 2)...), nil }}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(3) }))
+	require.Contains(t, signalled(t, env).Message, "max_tool_calls is 3, 2 were used before this step, and the model asked for 2 more")
+}

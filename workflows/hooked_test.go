@@ -45,6 +45,9 @@ func TestWhatAHookAsksFor(t *testing.T) {
 		"a word more": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
 			return first(c, func() (hook.Point, error) { return c.Say(domain.RoleUser, "sure?").Continue(), nil })
 		}), domain.Completed, "", "", 2},
+		"a word before all": {hook.BeforeExecution("h", func(c hook.Point) (hook.Point, error) {
+			return c.Say(domain.RoleUser, "sure?"), nil
+		}), domain.Completed, "", "", 1},
 		"another prompt": {hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
 			c.State = c.State.WithSystemPrompt("You are terse.", c.Now)
 			return c, nil
@@ -83,6 +86,11 @@ func TestWhatAHookAsksFor(t *testing.T) {
 			require.Equal(t, test.steps, out.Steps)
 			for _, r := range w.asked {
 				require.Equal(t, name == "another prompt", r.Resolved != catalog().Digest, "the model reads the prompt in force")
+			}
+			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+				if e.Message.Text() == "sure?" {
+					require.Equal(t, name == "a word before all", domain.TagOf(e.Message).StepID.IsZero())
+				}
 			}
 			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
 			require.Equal(t, test.source, status.StopSignals[0].Source)
@@ -149,6 +157,55 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 				return
 			}
 			require.Contains(t, status.Error.Message, test.says)
+		})
+	}
+}
+
+// TestARunNeedsItsHooksAtOnce, not when they are due.
+func TestARunNeedsItsHooksAtOnce(t *testing.T) {
+	t.Parallel()
+	last := nothing(domain.TriggerOnStop)
+	in := input(t, "")
+	first := hooked(t, steady(8, false), nil, last)
+	outgrows(first, 3)
+	first.ExecuteWorkflow(string(contract.Execute), in)
+	in, continued := handedOn(t, first)
+	require.True(t, continued)
+	c := began(t, in).task()
+	c.calls(string(contract.CallModel))
+	require.NoError(t, c.along(last))
+	require.ErrorContains(t, c.along(), "this worker has none of that name")
+}
+
+// TestAResultThatAHookChanges is what the model reads, and what is kept of the call.
+func TestAResultThatAHookChanges(t *testing.T) {
+	t.Parallel()
+	broken := domain.Errorf(domain.Invalid, "no such file")
+	for name, test := range map[string]struct {
+		reply   contract.ToolReply
+		change  func(*domain.ToolExecution)
+		content string
+		failed  bool
+	}{
+		"another value":     {contract.ToolReply{Content: "seen"}, func(e *domain.ToolExecution) { e.Value = "hidden" }, "hidden", false},
+		"an error":          {contract.ToolReply{Content: "seen"}, func(e *domain.ToolExecution) { e.Error = domain.Errorf(domain.Denied, "not for you") }, "not for you", true},
+		"no error any more": {contract.ToolReply{Error: broken}, func(e *domain.ToolExecution) { e.Value, e.Error = "mended", nil }, "mended", false},
+		"nothing":           {contract.ToolReply{Content: "seen", Error: broken}, func(*domain.ToolExecution) {}, "seen", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("", look()), says("done")), tool: func(contract.ToolRequest) (contract.ToolReply, error) { return test.reply, nil }}
+			env := hooked(t, w, nil, hook.AfterToolUse("h", func(c hook.ToolResult) (hook.ToolResult, error) {
+				test.change(&c.At.Execution)
+				return c, nil
+			}))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			result := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult
+			require.Equal(t, test.content, result.Content)
+			require.Equal(t, test.failed, result.IsError)
+			kept := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps[0].Step.ToolExecutions[0]
+			require.Equal(t, test.failed, kept.HasError())
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,9 +65,21 @@ func TestRefusesOtherIDs(t *testing.T) {
 			var refused *temporal.ApplicationError
 			require.ErrorAs(t, env.GetWorkflowError(), &refused)
 			require.Equal(t, string(domain.Invalid), refused.Type())
-			require.Contains(t, refused.Message(), "_id: ")
+			of := "workflow_id: "
+			if strings.HasSuffix(name, " UUID") {
+				of = "agent_id: " // the workflow's id is the agent's
+			}
+			require.Contains(t, refused.Message(), of)
 			require.Empty(t, w.listed, "nothing of it is done")
 			require.Empty(t, w.asked)
 		})
 	}
+}
+
+// TestAnExecutionsID follows from the agent, the first run and the execution's number.
+func TestAnExecutionsID(t *testing.T) {
+	t.Parallel()
+	c, inference := asking(t)
+	c.returns(inference, says("done")).task()
+	require.Equal(t, input(t, "").AgentID.Execution("first", 1), c.ends().ExecutionID)
 }

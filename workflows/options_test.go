@@ -125,3 +125,14 @@ func TestWhatGoesWellIsNoError(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Empty(t, logged.String())
 }
+
+// TestWhatActivitiesReferTo is there from when the definition is resolved.
+func TestWhatActivitiesReferTo(t *testing.T) {
+	t.Parallel()
+	w := steady(1, false)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, map[string]bool{
+		string(contract.ListTools): false, string(contract.CallModel): true, string(contract.CallTool): true,
+	}, w.referred)
+}

@@ -242,3 +242,31 @@ func TestOddSettingsWedgeNothing(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 	require.Len(t, w.ran, 1)
 }
+
+// TestAnUnknownToolAmongMany: the model is told of as many as it can be expected to read.
+func TestAnUnknownToolAmongMany(t *testing.T) {
+	t.Parallel()
+	w := &world{model: calling(domain.ToolCall{ID: "1", Name: "nothing"})}
+	for i := range 200 {
+		w.tools = append(w.tools, domain.ToolSpec{Name: fmt.Sprint("a tool with a name ", i), Effect: domain.ReadOnly})
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	content := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content
+	require.Contains(t, content, "a tool with a name 1, ")
+	require.True(t, strings.HasSuffix(content, "…"))
+	require.Less(t, len(content), 1200)
+}
+
+// TestManyToolsThatAskToStop stop as well as a few, and only so many are kept.
+func TestManyToolsThatAskToStop(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), model: calling(calls("look", 30)...)}
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Stop: &domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}}, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
+	require.Len(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).StopSignals, 20)
+}

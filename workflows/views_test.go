@@ -110,6 +110,9 @@ func TestWhatComesWithMessages(t *testing.T) {
 	state := query(t, env, contract.QueryState, contract.StateRequest{From: all.From + 1})
 	require.Equal(t, all.From+1, state.From)
 	require.Equal(t, state.Length, state.Next)
+	decoded, err := domain.DecodeAgentState(state.State)
+	require.NoError(t, err)
+	require.Len(t, decoded.Messages(), state.Length-state.From)
 }
 
 // TestAPriceIsSaid of every execution that has one, wherever its cost is.
