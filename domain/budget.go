@@ -137,6 +137,16 @@ func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) Executio
 	return extended
 }
 
+// SameTime reports whether another budget has the same limits of time.
+func (b ExecutionBudget) SameTime(other ExecutionBudget) bool {
+	seconds := func(a, b float64) bool { return a == b }
+	return same(b.MaxSeconds, other.MaxSeconds, seconds) && same(b.Deadline, other.Deadline, time.Time.Equal)
+}
+
+func same[T any](a, b *T, equal func(T, T) bool) bool {
+	return a == b || a != nil && b != nil && equal(*a, *b)
+}
+
 // clone returns a budget that shares no memory with b, its deadline in UTC.
 func (b ExecutionBudget) clone() ExecutionBudget {
 	if b.IsEmpty() {

@@ -192,3 +192,25 @@ func TestUsageAdds(t *testing.T) {
 	require.Equal(t, int64(33), sum.TotalTokens(), "cache and reasoning are parts and count once")
 	require.Equal(t, int64(33), sum.View().TotalTokens)
 }
+
+// TestTheSameTime is one of the same seconds and the same moment, wherever its clock is.
+func TestTheSameTime(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	budgets := map[string]func() domain.ExecutionBudget{
+		"none":      domain.Unlimited,
+		"a minute":  func() domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: new(60.0)} },
+		"an hour":   func() domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: new(3600.0)} },
+		"noon":      func() domain.ExecutionBudget { return domain.ExecutionBudget{Deadline: &noon} },
+		"afternoon": func() domain.ExecutionBudget { return domain.ExecutionBudget{Deadline: new(noon.Add(time.Hour))} },
+		"both":      func() domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: new(60.0), Deadline: &noon} },
+	}
+	for a, one := range budgets {
+		for b, other := range budgets {
+			require.Equal(t, a == b, one().SameTime(other()), "%s, %s", a, b)
+		}
+	}
+	there := noon.In(time.FixedZone("there", 3600))
+	require.True(t, budgets["noon"]().SameTime(domain.ExecutionBudget{Deadline: &there}))
+	require.True(t, budgets["noon"]().SameTime(domain.ExecutionBudget{Deadline: &noon, MaxSteps: new(int64(1))}), "steps are no time")
+}

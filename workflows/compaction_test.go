@@ -138,7 +138,7 @@ func TestAConversationThatIsTooLongToBeCarried(t *testing.T) {
 	}
 	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 		c := catalog()
-		c.ContextWindow, c.Compaction = 400_000, new(domain.Compaction{}.WithDefaults())
+		c.ContextWindow, c.Compaction = 500_000, new(domain.Compaction{}.WithDefaults())
 		return c, nil
 	}
 	env := w.environment(t)

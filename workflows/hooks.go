@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -126,22 +125,13 @@ func (r hookRun) take(given, made domain.AgentState, stops []domain.StopSignal, 
 	r.announce(r.state)
 	// The rest of the session follows: the time limits, and the system prompt in
 	// force. Another model or response format is resolved before the next step.
-	if was, _ := before.Budget(); !sameTime(was, r.budget()) {
+	if was, _ := before.Budget(); !was.SameTime(r.budget()) {
 		r.mail.WatchTime()
 	}
 	if prompt := r.state.SystemPrompt(); prompt != before.SystemPrompt() {
 		r.prompted(prompt)
 	}
 	return nil
-}
-
-func sameTime(a, b domain.ExecutionBudget) bool {
-	seconds := func(a, b float64) bool { return a == b }
-	return same(a.MaxSeconds, b.MaxSeconds, seconds) && same(a.Deadline, b.Deadline, time.Time.Equal)
-}
-
-func same[T any](a, b *T, equal func(T, T) bool) bool {
-	return a == b || a != nil && b != nil && equal(*a, *b)
 }
 
 // ask runs a hook that is an activity. One that a stop cut off has no say.

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -143,7 +144,7 @@ func TestWhatStaysOfAnAnswerThatIsCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var stayed []string
-			hooks := append(test.hooks, hook.AfterStep("reads", func(c hook.Point) (hook.Point, error) {
+			hooks := append(slices.Clip(test.hooks), hook.AfterStep("reads", func(c hook.Point) (hook.Point, error) {
 				for _, m := range c.State.Messages() {
 					stayed = append(stayed, m.Text())
 				}
