@@ -100,7 +100,7 @@ func (e Edits) place(entry *Entry) (section string, shown bool) {
 
 // isSummary reports whether an entry is the summary in force. A call or a result never is one.
 func (e Edits) isSummary(entry *Entry) bool {
-	return e.Summary > 0 && entry.Index == e.Summary-1 &&
+	return entry.Index == e.Summary-1 &&
 		len(entry.Message.ToolCalls) == 0 && entry.Message.ToolResult == nil
 }
 

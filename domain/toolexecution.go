@@ -108,8 +108,7 @@ func (t ToolExecution) Duration() time.Duration {
 
 // SameOutcome reports whether two executions came to the same value or error.
 func (t ToolExecution) SameOutcome(other ToolExecution) bool {
-	a, b := t.Error, other.Error
-	return t.Value == other.Value && (a == b || a != nil && b != nil && *a == *b)
+	return t.Value == other.Value && same(t.Error, other.Error, func(a, b Error) bool { return a == b })
 }
 
 func (t ToolExecution) hasCode(code Code) bool { return t.Error != nil && t.Error.Code == code }

@@ -1,0 +1,59 @@
+package domain_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestTheSameOutcome is one of the same value and the same error, whoever holds it.
+func TestTheSameOutcome(t *testing.T) {
+	t.Parallel()
+	outcomes := []func() domain.ToolExecution{
+		func() domain.ToolExecution { return domain.ToolExecution{} },
+		func() domain.ToolExecution { return domain.ToolExecution{Value: "seen"} },
+		func() domain.ToolExecution { return domain.ToolExecution{Error: domain.Errorf(domain.Invalid, "no")} },
+		func() domain.ToolExecution { return domain.ToolExecution{Error: domain.Errorf(domain.Denied, "no")} },
+		func() domain.ToolExecution {
+			return domain.ToolExecution{Value: "seen", Error: domain.Errorf(domain.Invalid, "no")}
+		},
+	}
+	for a, one := range outcomes {
+		for b, other := range outcomes {
+			require.Equal(t, a == b, one().SameOutcome(other()), "%d, %d", a, b)
+		}
+	}
+}
+
+// TestTheTextOfAMessage is that of its text parts, in their order.
+func TestTheTextOfAMessage(t *testing.T) {
+	t.Parallel()
+	said := func(text string) domain.Part { return domain.Part{Type: domain.PartText, Text: text} }
+	thought := domain.Part{Type: domain.PartReasoning, Text: "hm"}
+	for text, parts := range map[string][]domain.Part{"": {thought}, "a": {said("a")}, "ab": {said("a"), thought, said("b")}} {
+		require.Equal(t, text, domain.Message{Parts: parts}.Text())
+	}
+	require.Empty(t, domain.Message{}.Text())
+}
+
+// TestReasonsOfLimits are the reasons that the limits have, and no others.
+func TestReasonsOfLimits(t *testing.T) {
+	t.Parallel()
+	limits := []domain.StopReason{
+		domain.StepsLimitReached, domain.TokenLimitReached, domain.CostLimitReached, domain.ToolCallLimitReached, domain.TimeLimitReached,
+	}
+	for _, reason := range domain.StopReasons() {
+		require.Equal(t, slices.Contains(limits, reason), reason.OfLimit(), reason)
+	}
+}
+
+// TestShortenCutsAtTheEdgeOfACharacter, and no earlier.
+func TestShortenCutsAtTheEdgeOfACharacter(t *testing.T) {
+	t.Parallel()
+	for n, short := range []string{"", "a", "a", "aé", "aé", "aé", "aé€", "aé€b", "aé€b"} {
+		require.Equal(t, short, domain.Shorten("aé€b", n), n)
+	}
+}
