@@ -36,6 +36,13 @@ func TestArguments(t *testing.T) {
 		require.Equal(t, `not JSON`, got)
 		require.Empty(t, f.asked)
 	})
+	t.Run("of the first call", func(t *testing.T) {
+		t.Parallel()
+		first := contract.ArgumentsRef{Message: 3, Digest: domain.DigestOf([]byte(`{"a":1}`))}
+		got, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, first, 0)
+		require.NoError(t, err)
+		require.Equal(t, `{"a":1}`, got)
+	})
 	t.Run("asked for", func(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: log}

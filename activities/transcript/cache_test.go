@@ -128,6 +128,10 @@ func TestCacheKeepsTheDefinition(t *testing.T) {
 	cache.Feed("a", conversation(3, 3, ""), second)
 	_, resolved, _ = cache.Find("a")
 	require.Equal(t, second, resolved)
+
+	long := contract.Resolved{Digest: domain.DigestOf([]byte("long")), Definition: domain.Definition{SystemPrompt: strings.Repeat("p", 1000)}}
+	cache.Feed("a", conversation(4, 4, ""), long)
+	require.Equal(t, sizeOf(conversation(4, 4, ""), long), cache.size, "it takes room in the place of the one before")
 }
 
 // TestCacheCountsDefinitions: prompts, schemas and tools take room as messages do.

@@ -139,7 +139,7 @@ func TestFetchReportsWhatStorageLacks(t *testing.T) {
 			require.NoError(t, err)
 			object[len(object)/2] ^= 0x40
 			require.NoError(t, s.Storage.WriteAll(t.Context(), key, object, nil))
-		}, domain.Invalid, "is damaged", 1},
+		}, domain.Invalid, "messages 0 to 3 are lost: object segments/agent/test/run-0/0-4-", 1},
 		"a shortened object": {func(t *testing.T, s *Source, f *fakeWorkflow) {
 			store(t, s.Storage, f.segments[0], domain.Digest{}, conversation(3, 3, "").Entries())
 		}, domain.Unavailable, "messages 0 to 3, as stored in segments/", 2},
