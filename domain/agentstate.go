@@ -12,8 +12,7 @@ import (
 // another one. Times and ids are arguments. Begin with NewAgentState.
 type AgentState struct{ w stateWire }
 
-// NewAgentState returns the state of an agent that has done nothing yet. parent
-// is zero unless it is a sub-agent.
+// NewAgentState returns an agent that has done nothing yet; parent is zero unless it is a sub-agent.
 func NewAgentState(id, parent AgentID, now time.Time, config LLMConfig) AgentState {
 	return AgentState{stateWire{
 		SchemaVersion: SchemaVersion, AgentID: id, ParentAgentID: parent,
@@ -68,8 +67,7 @@ func (s AgentState) WithSystemPrompt(text string, now time.Time) AgentState {
 	return s.updated(now)
 }
 
-// WithUserMessage returns the state with a user's text at the end of the
-// conversation, tagged with the execution in progress, if any.
+// WithUserMessage returns the state with a user's text added, tagged with the execution in progress, if any.
 func (s AgentState) WithUserMessage(id MessageID, text string, now time.Time) AgentState {
 	m := UserMessage(text)
 	m.ID, m.CreatedAt = id, utc(now)
@@ -91,8 +89,7 @@ func (s AgentState) WithMessages(section string, messages []Message, now time.Ti
 	return s.updated(now), nil
 }
 
-// WithMetadata returns the state with a note in its context. A nil value takes
-// the key away. It fails where the value is not JSON.
+// WithMetadata returns the state with a note in its context; nil takes the key away. It fails on what is no JSON.
 func (s AgentState) WithMetadata(key string, value json.RawMessage, now time.Time) (AgentState, error) {
 	metadata := Metadata{}
 	maps.Copy(metadata, s.w.Context.w.Metadata)
@@ -107,8 +104,7 @@ func (s AgentState) WithMetadata(key string, value json.RawMessage, now time.Tim
 	return s.updated(now), nil
 }
 
-// WithResponseFormat returns the state with another form of answers. It fails
-// where the type is unknown, or the schema is missing or not JSON.
+// WithResponseFormat returns the state with another form of answers. It fails where the form makes no sense.
 func (s AgentState) WithResponseFormat(f ResponseFormat, now time.Time) (AgentState, error) {
 	kept, err := f.kept()
 	if err != nil {
@@ -125,8 +121,7 @@ func (s AgentState) updated(now time.Time) AgentState {
 	return s
 }
 
-// execution is the one in progress or the one that ended last; between
-// executions its zero value, which has begun nothing and used nothing.
+// execution is the one in progress or the one that ended last; else its zero value, which has used nothing.
 func (s AgentState) execution() ExecutionState {
 	if s.w.Execution == nil {
 		return ExecutionState{}
@@ -134,8 +129,7 @@ func (s AgentState) execution() ExecutionState {
 	return *s.w.Execution
 }
 
-// changed returns the state with its execution changed. The execution that the
-// receiver points to stays as it was.
+// changed returns the state with its execution changed, in a copy.
 func (s AgentState) changed(now time.Time, change func(*executionWire)) AgentState {
 	execution := *s.w.Execution
 	change(&execution.w)
@@ -154,8 +148,7 @@ func (s AgentState) active(doing string) error {
 // plus appends to a slice that is shared.
 func plus[T any](shared []T, more ...T) []T { return append(slices.Clip(shared), more...) }
 
-// An AgentContext is what an agent knows across its executions: its messages, its instruction, its notes,
-// and the form that its answers take, of which only the messages are such.
+// An AgentContext is what an agent knows across its executions: messages, instruction, notes, form of answers.
 type AgentContext struct{ w contextWire }
 
 // MessageStore returns all messages, by section.

@@ -86,8 +86,7 @@ func (b ExecutionBudget) CheckDeadline(now time.Time) error {
 	return nil
 }
 
-// IsExhausted reports whether a set limit other than max_tool_calls is used up
-// or the deadline has passed.
+// IsExhausted reports whether a limit other than max_tool_calls is used up, or the deadline has passed.
 func (b ExecutionBudget) IsExhausted(used Spent, now time.Time) bool {
 	_, exhausted := b.Reached(used, now)
 	return exhausted
@@ -121,8 +120,7 @@ func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
 	return b
 }
 
-// Extended returns the budget with the totals that are set in place of its
-// own, and without those that are lifted.
+// Extended returns the budget with the totals that are set, and without those that are lifted.
 func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
 	var extended ExecutionBudget
 	for _, rule := range limitRules[:] {
@@ -166,8 +164,7 @@ func copied[T any](p *T) *T {
 type ExecutionCounts struct {
 	// ToolCalls are the calls that count against max_tool_calls: those that have begun.
 	ToolCalls int64 `json:"tool_calls,omitzero"`
-	// Waited is how long the execution has waited for people, and WaitingSince
-	// since when it does so now; zero: it does not.
+	// Waited is how long it has waited for people, and WaitingSince since when it does so now; zero: it does not.
 	Waited       time.Duration `json:"waited,omitzero"`
 	WaitingSince time.Time     `json:"waiting_since,omitzero"`
 	// Prior is what its origins have spent of its budget.
@@ -186,8 +183,7 @@ func (s AgentState) WithCounts(c ExecutionCounts, now time.Time) AgentState {
 	return s.changed(now, func(e *executionWire) { e.ExecutionCounts = c })
 }
 
-// WithToolCalls returns the state with more tool calls that count; a negative
-// number takes off those that did not begin after all.
+// WithToolCalls counts more tool calls; a negative number takes off those that did not begin after all.
 func (s AgentState) WithToolCalls(calls int64, now time.Time) AgentState {
 	counts := s.Counts()
 	counts.ToolCalls = max(counts.ToolCalls+calls, 0)

@@ -116,8 +116,7 @@ func (c Continuation) kept() (Continuation, error) {
 	return c, nil
 }
 
-// kept returns a configuration that shares nothing with c. Options that are
-// not JSON stay as they are and fail where they are encoded.
+// kept returns a copy of the configuration. Options that are not JSON stay, and fail where they are encoded.
 func (c LLMConfig) kept() LLMConfig {
 	c.Temperature, c.TopP, c.Price = copied(c.Temperature), copied(c.TopP), c.Price.clone()
 	if options, err := c.Options.kept(); err == nil {
@@ -126,8 +125,7 @@ func (c LLMConfig) kept() LLMConfig {
 	return c
 }
 
-// kept returns the format as a state keeps it. It fails where the type is unknown,
-// or the schema is missing or not JSON.
+// kept returns the format as a state keeps it. It fails where it makes no sense.
 func (f ResponseFormat) kept() (ResponseFormat, error) {
 	err := in("type", new(FormatType).UnmarshalText([]byte(f.Type)))
 	if err == nil {

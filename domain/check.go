@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// CheckPrompt says what is wrong with a message of the user: it has text, is
-// UTF-8, and is at most MaxMessage bytes.
+// CheckPrompt says what is wrong with a message of the user.
 func CheckPrompt(prompt string) error {
 	if strings.TrimSpace(prompt) == "" {
 		return Errorf(Invalid, "prompt: is empty; say what the agent is to do")
@@ -24,8 +23,7 @@ func CheckPrompt(prompt string) error {
 	return nil
 }
 
-// CheckBaseURL says what is wrong with a model's base URL, empty where nothing
-// is. It repeats none of a text that may hold a password.
+// CheckBaseURL says what is wrong with a base URL, if anything. It repeats no text that may hold a password.
 func CheckBaseURL(text string) string {
 	u, err := url.Parse(text)
 	shown, _, _ := strings.Cut(text, "?")

@@ -130,8 +130,7 @@ const (
 	CurrentTrace Compiler = "current_trace"
 	// AllSections shows everything.
 	AllSections Compiler = "all_sections"
-	// SelectedSections shows the sections that the definition lists, in its
-	// order, and nothing else.
+	// SelectedSections shows the sections that the definition lists, in its order.
 	SelectedSections Compiler = "selected_sections"
 )
 

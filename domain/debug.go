@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A DebugView sums up a state for people and logs. It holds no message of the
-// conversation, and is safe to encode.
+// A DebugView sums up a state for people and logs, without a message of the conversation.
 type DebugView struct {
 	Status         ExecutionStatus `json:"status"`
 	ExecutionCount int             `json:"execution_count"`

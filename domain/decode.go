@@ -62,8 +62,7 @@ func inItem(field string, i int, err error) error { return in(field, in(item(i),
 
 func item(i int) string { return fmt.Sprintf("[%d]", i) }
 
-// blame finds out where in data decoding into a type failed, by decoding its
-// parts one by one. err is what decoding the whole gave.
+// blame finds out where decoding failed, by decoding the parts one by one; err is what the whole gave.
 func blame(data []byte, typ reflect.Type, err error) error {
 	var values map[string]json.RawMessage
 	var items []json.RawMessage

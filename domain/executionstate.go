@@ -47,9 +47,9 @@ func (e ExecutionState) Folded() Folded { return e.w.Folded }
 
 // StepExecutions are the completed steps in memory. The caller must not change what they hold.
 func (e ExecutionState) StepExecutions() []StepExecution {
-	steps := make([]StepExecution, len(e.w.Steps))
-	for i, s := range e.w.Steps {
-		steps[i] = *s
+	var steps []StepExecution
+	for _, s := range e.w.Steps {
+		steps = append(steps, *s)
 	}
 	return steps
 }
@@ -70,8 +70,7 @@ func (e ExecutionState) CurrentStepStartedAt() (time.Time, bool) {
 	return e.w.CurrentSince, e.w.Current != nil
 }
 
-// Continuation holds the signals to stop and the request to continue. The
-// caller must not change it.
+// Continuation decides whether the loop goes on. The caller must not change it.
 func (e ExecutionState) Continuation() Continuation { return e.w.Continuation }
 
 // Err is the execution's own error, where there is one; those of its steps are with the steps.

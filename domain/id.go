@@ -58,8 +58,7 @@ func AgentIDOf(id string) (AgentID, error) {
 // MaxAgentName is the longest name of an agent, in bytes.
 const MaxAgentName = 200
 
-// CheckAgentName says what is wrong with a name: it is 1 to 200 letters, digits, dots, dashes and
-// underscores, begins with a letter or digit, and does not look like a UUID.
+// CheckAgentName says what is wrong with a name, by its characters and length; it must not look like a UUID.
 func CheckAgentName(name string) error {
 	switch {
 	case name == "":

@@ -44,8 +44,7 @@ type LimitRule struct {
 	Reason StopReason
 	// Exhausts says that nothing goes on with none left. Without tool calls a model still answers.
 	Exhausts bool
-	// Noun is one of what is limited, Done what became of what was used, and
-	// Help what the limit says, all in words.
+	// Noun is one of what is limited, Done what became of what was used, Help what the limit says, in words.
 	Noun, Done, Help string
 }
 
@@ -140,8 +139,7 @@ func (r LimitRule) Counts() string {
 	}
 }
 
-// A Unit says what a limit counts. All but milliseconds, nano-dollars and a point in time are plain
-// counts, which whatever has cases for those three takes by default.
+// A Unit says what a limit counts: milliseconds, nano-dollars, a point in time, or by default plain things.
 type Unit string
 
 // The units, in the order of Units.

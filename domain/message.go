@@ -64,8 +64,7 @@ type Part struct {
 	Type PartType `json:"type"`
 	// Text is the content of a text or reasoning part.
 	Text string `json:"text,omitzero"`
-	// MediaType, URL, Data and Filename describe an image, a file or audio;
-	// Data is base64 on the wire.
+	// MediaType, URL, Data (base64 on the wire) and Filename describe an image, a file or audio.
 	MediaType string `json:"media_type,omitzero"`
 	URL       string `json:"url,omitzero"`
 	Data      []byte `json:"data,omitempty"`

@@ -33,8 +33,7 @@ func (s MessageStore) Section(name string) []Message {
 	return nil
 }
 
-// With returns the store with messages at the end of a section, which is created where there is none.
-// It fails where a message holds what is not JSON.
+// With returns the store with messages at the end of a section, new or not. It fails on what is not JSON.
 func (s MessageStore) With(name string, messages ...Message) (MessageStore, error) {
 	kept, err := keptMessages(messages)
 	if err != nil {

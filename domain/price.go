@@ -213,8 +213,7 @@ func AddCost(a, b int64) int64 {
 	return a + b
 }
 
-// Usage counts tokens. Cache counts are part of input and reasoning is part of output, so that the total
-// never counts a token twice.
+// Usage counts tokens. Cache counts are part of input and reasoning is part of output.
 type Usage struct {
 	InputTokens      int64 `json:"input_tokens"`
 	OutputTokens     int64 `json:"output_tokens"`

@@ -91,8 +91,7 @@ func Shorten(text string, n int) string {
 	return text[:n]
 }
 
-// EstimateText is about how many tokens a text takes: a quarter of its bytes, which is close for English
-// prose and too high for most code.
+// EstimateText is about how many tokens a text takes: close for English prose, too high for most code.
 func EstimateText(text string) int64 { return (int64(len(text)) + 3) / 4 }
 
 // messageTokens is what a message costs beside its content: role and separators.

@@ -36,8 +36,7 @@ type AgentStep struct {
 	Response *Response `json:"response,omitempty"`
 }
 
-// A StepInput names what the model was shown. Compiling the transcript again
-// gives the messages themselves.
+// A StepInput names what the model was shown, from which the transcript gives the messages.
 type StepInput struct {
 	Compiler Compiler `json:"compiler,omitzero"`
 	// Messages is how many there were.
@@ -58,8 +57,7 @@ type SectionLength struct {
 
 // A Response is what a provider said of an inference, its message aside.
 type Response struct {
-	// ID is the provider's own id of the response, and RequestID that of the
-	// request, by which its support finds it.
+	// ID is the provider's id of the response, RequestID that of the request, for its support.
 	ID        string `json:"id,omitzero"`
 	RequestID string `json:"request_id,omitzero"`
 	// Model is the model that answered, by the provider's word.
@@ -179,8 +177,7 @@ func (s AgentStep) clone() AgentStep {
 	return s
 }
 
-// kept returns the step as a state keeps it: nothing shared with the caller, and
-// nothing that a saved state leaves out.
+// kept returns the step as a state keeps and saves it, sharing nothing.
 func (s AgentStep) kept() (AgentStep, error) {
 	var err error
 	if s.Output, err = keptMessages(s.Output); err != nil {
@@ -225,8 +222,7 @@ func (s StepExecution) Usage() Usage { return s.Step.Usage }
 // Size is about how many bytes the step takes when encoded.
 func (s StepExecution) Size() int { return s.Step.Size() + s.Continuation.size() }
 
-// A FinishReason says why the model stopped writing. The provider's own word is
-// kept beside it, in Response.FinishWord.
+// A FinishReason says why the model stopped writing; Response.FinishWord has the provider's own word.
 type FinishReason string
 
 const (
@@ -258,6 +254,5 @@ func (f *FinishReason) UnmarshalText(text []byte) error {
 	return enum.Decode(f, text, FinishReasons(), "finish_reason")
 }
 
-// WordPaused is the provider's word for an answer that is not over: sent back
-// as it is, the provider goes on with it. Its finish reason is FinishOther.
+// WordPaused is the provider's word, beside FinishOther, for an answer that goes on when it is sent back.
 const WordPaused = "pause_turn"

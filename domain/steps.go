@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// WithStepStarted returns the state with a step in progress, the next by number.
-// It fails where no execution is in progress or a step already is.
+// WithStepStarted returns the state with the next step in progress. It fails where one is, or no execution is.
 func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error) {
 	if err := s.active("beginning a step"); err != nil {
 		return s, err
@@ -85,12 +84,7 @@ func (s AgentState) TransientStepCount() int {
 }
 
 // StepExecutions are the completed steps in memory. The caller must not change what they hold.
-func (s AgentState) StepExecutions() []StepExecution {
-	if s.w.Execution == nil {
-		return nil
-	}
-	return s.w.Execution.StepExecutions()
-}
+func (s AgentState) StepExecutions() []StepExecution { return s.execution().StepExecutions() }
 
 // Steps are StepExecutions without their times.
 func (s AgentState) Steps() []AgentStep {
@@ -167,8 +161,7 @@ func (s AgentState) LastStepToolExecutions() []ToolExecution {
 	return last.ToolExecutions
 }
 
-// LastToolExecution is the last tool call of the last step that has one, the
-// step in progress included.
+// LastToolExecution is the last tool call of the last step that has one, be it in progress.
 func (s AgentState) LastToolExecution() (last ToolExecution, ok bool) {
 	for step := range s.execution().steps {
 		if n := len(step.ToolExecutions); n > 0 {
@@ -206,8 +199,7 @@ func (f Folded) with(step AgentStep) Folded {
 	return f
 }
 
-// candidate is the step that the answer is looked for in: the one in progress
-// once the model has answered, else the last completed one.
+// candidate is where the answer is: the step in progress once the model has answered, else the last.
 func (s AgentState) candidate() (AgentStep, bool) {
 	if c, ok := s.CurrentStep(); ok && c.Response != nil {
 		return c, true
@@ -230,8 +222,7 @@ func (s AgentState) FinalResponse() ([]Message, bool) {
 	return step.Output, true
 }
 
-// CurrentResponse returns the final response, else what the newest step put
-// out, if the model wrote anything in it.
+// CurrentResponse returns the final response, else what the newest step put out where it wrote anything.
 func (s AgentState) CurrentResponse() ([]Message, bool) {
 	step, ok := s.candidate()
 	if !ok || strings.TrimSpace(step.Text()) == "" {

@@ -57,8 +57,7 @@ func (s AgentState) WithLateSignals(from int, now time.Time) AgentState {
 // stop; a request to continue, go on; the step asked for tools, go on; else stop.
 func (s AgentState) ShouldStop() bool { return s.w.Execution == nil || s.w.Execution.shouldStop() }
 
-// Evaluate is ShouldStop, after a step. It uses up a request to continue and
-// moves the signals that it overrode.
+// Evaluate is ShouldStop after a step. It uses up a request to continue, and what that overrode.
 func (s AgentState) Evaluate(now time.Time) (AgentState, bool) {
 	stop := s.ShouldStop()
 	return s.evaluated(now), stop
@@ -86,8 +85,7 @@ func (s AgentState) StopReason() (StopReason, bool) {
 	return signal.Reason, ok
 }
 
-// StopSignals are those that count, in the order in which they came. The caller
-// must not change them.
+// StopSignals are those that count, in the order in which they came. The caller must not change them.
 func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSignals }
 
 // Continuation holds all signals and the request to continue. The caller must not change it.
@@ -133,8 +131,7 @@ func StopReasons() []StopReason {
 	}
 }
 
-// Priority ranks the reasons: of several signals the one with the lowest
-// number counts, and the earliest among equals.
+// Priority ranks the reasons: the lowest number counts, and the earliest among equals.
 func (r StopReason) Priority() int {
 	if r == CostLimitReached || r == ToolCallLimitReached {
 		r = TokenLimitReached
@@ -149,8 +146,7 @@ func (r StopReason) Priority() int {
 	return len(ranks)
 }
 
-// Forced reports whether an execution that ends for this reason was stopped,
-// and did not end by itself.
+// Forced reports whether an execution that ends for this reason did not end by itself.
 func (r StopReason) Forced() bool { return r != FinishReasonReceived && r != Completed }
 
 // WasForceStopped is Forced under the name that readers of a state expect.
@@ -200,8 +196,7 @@ func (c Continuation) size() int {
 // Signal returns the signal that counts, where there is one.
 func (c Continuation) Signal() (StopSignal, bool) { return CountingSignal(c.StopSignals) }
 
-// Stops is the first rule of stopping: there is a signal, and no request to
-// continue that may override it.
+// Stops is the first rule of stopping: a signal that no request to continue overrides.
 func (c Continuation) Stops() bool { return len(c.StopSignals) > 0 && !c.continues() }
 
 // continues reports whether there is a request to continue that has an effect.
@@ -211,8 +206,7 @@ func (c Continuation) continues() bool {
 	})
 }
 
-// evaluated returns the continuation after one evaluation: the request is used
-// up, and what it overrode no longer counts.
+// evaluated returns the continuation with its request used up, and what that overrode apart.
 func (c Continuation) evaluated() Continuation {
 	if c.continues() && len(c.StopSignals) > 0 {
 		c.Overridden = append(slices.Clip(c.Overridden), c.StopSignals...)
@@ -238,8 +232,7 @@ func SignalOf(err *Error) StopSignal {
 	return StopSignal{Reason: ErrorForbade, Message: err.Message, Source: err.Source}
 }
 
-// CountingSignal returns the signal that counts: the one of the highest
-// priority, the earliest among equals.
+// CountingSignal returns the signal of the highest priority, the earliest among equals.
 func CountingSignal(signals []StopSignal) (StopSignal, bool) {
 	if len(signals) == 0 {
 		return StopSignal{}, false

@@ -27,8 +27,7 @@ type Tag struct {
 	Trace           bool
 }
 
-// Apply returns the message with this tag in place of any other. The message
-// that was given, and its metadata, stay as they were.
+// Apply returns a copy of the message with this tag in place of any other.
 func (t Tag) Apply(m Message) Message {
 	metadata := make(Metadata, len(m.Metadata)+5)
 	maps.Copy(metadata, m.Metadata)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A ToolExecution is one tool call of a step and what came of it. Every call
-// that the model requested ends with exactly one, run or not.
+// A ToolExecution is one tool call of a step and what came of it. Every call has exactly one, run or not.
 type ToolExecution struct {
 	ID   ToolExecutionID `json:"tool_execution_id"`
 	Call ToolCall        `json:"call"`
@@ -52,8 +51,7 @@ func (o *ToolOutcome) UnmarshalText(text []byte) error {
 	return enum.Decode(o, text, ToolOutcomes(), "tool outcome")
 }
 
-// Ran reports whether the call was run, or may have been: only then does it
-// count against max_tool_calls.
+// Ran reports whether the call was run, or may have been, and so counts against max_tool_calls.
 func (o ToolOutcome) Ran() bool { return o != ToolBlocked && o != ToolNotRun }
 
 // Outcome says how the call ended; the first that fits. What has neither begun

@@ -96,8 +96,7 @@ func (s AgentState) WithStepsWithin(limit int) AgentState {
 	return s.WithStepsFolded(true).WithStepsTrimmed(max(limit-roomBeside, limit/2))
 }
 
-// WithStepsTrimmed returns the state with its steps in memory trimmed, each to
-// its share of limit bytes. Nothing happened to the agent, so UpdatedAt stays.
+// WithStepsTrimmed returns the state with its steps in memory trimmed, each to its share of limit bytes.
 func (s AgentState) WithStepsTrimmed(limit int) AgentState {
 	if s.w.Execution == nil {
 		return s

@@ -61,8 +61,7 @@ type executionWire struct {
 	Error        *Error           `json:"error,omitempty"`
 }
 
-// stepWire is a step and, where it is completed, a step execution: one flat
-// object, which is also what users read.
+// stepWire is a step or a step execution as one flat object, which is also what users read.
 type stepWire struct {
 	Number int    `json:"number"`
 	ID     StepID `json:"step_id"`
@@ -90,8 +89,7 @@ func (s AgentState) EncodeSession() ([]byte, error) {
 	return s.EncodeFull()
 }
 
-// DecodeAgentState reads either form. What is unknown or malformed is an error
-// that names the field; unknown keys are ignored.
+// DecodeAgentState reads either form. An error names the field; unknown keys are ignored.
 func DecodeAgentState(data []byte) (AgentState, error) { return Decode[AgentState](data) }
 
 // MarshalJSON writes the full form.
@@ -258,8 +256,7 @@ func (s *AgentStep) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// decodeWire reads a wire struct, and makes it as a state keeps it. The target
-// changes only where all went well.
+// decodeWire reads a wire struct as a state keeps it. The target changes only where all went well.
 func decodeWire[W any](data []byte, target *W, keep func(*W) error) error {
 	var wire W
 	if err := DecodeInto(data, &wire); err != nil {

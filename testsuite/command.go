@@ -41,7 +41,6 @@ const (
 	kindEnd commandKind = "end"
 )
 
-// of is what a failure names.
 func (k commandKind) of(name string) string {
 	if k == kindEnd {
 		return name
@@ -49,7 +48,6 @@ func (k commandKind) of(name string) string {
 	return strings.TrimSpace(string(k) + " " + name)
 }
 
-// payloadReader makes JSON of payloads.
 type payloadReader struct{ converter converter.DataConverter }
 
 // read is one value, or a list of several.
@@ -130,8 +128,7 @@ func (r payloadReader) recorded(history *historypb.History) (all []command, fini
 	return all, finished, nil
 }
 
-// command is what an event has recorded, if it is of a command, and the event
-// that completed its workflow task.
+// command is what an event has recorded, if anything, and the event that completed its task.
 func (r payloadReader) command(event *historypb.HistoryEvent) (c command, by int64, err error) {
 	// Each has its own type, and all name the task.
 	is := func(of interface{ GetWorkflowTaskCompletedEventId() int64 }, kind commandKind, name string) {
@@ -193,9 +190,7 @@ type replayWatch struct {
 }
 
 func (w *replayWatch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	in := &replayInbound{watch: w}
-	in.Next = next
-	return in
+	return &replayInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, w}
 }
 
 func (w *replayWatch) add(ctx workflow.Context, kind commandKind, name string, value any, err error) {
@@ -233,9 +228,7 @@ type replayInbound struct {
 }
 
 func (in *replayInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
-	out := &replayOutbound{watch: in.watch}
-	out.Next = next
-	return in.Next.Init(out)
+	return in.Next.Init(&replayOutbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}, in.watch})
 }
 
 func (in *replayInbound) ExecuteWorkflow(ctx workflow.Context, input *interceptor.ExecuteWorkflowInput) (any, error) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"everstep/domain"
 )
 
 // A difference is one place where what is done now is not what was recorded.
@@ -179,11 +181,9 @@ func apart(a, b string) (string, string) {
 }
 
 func shortened(text string, most int) string {
-	if len(text) <= most {
-		return text
+	short := domain.Shorten(text, most)
+	if short != text {
+		short += "…"
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
+	return short
 }

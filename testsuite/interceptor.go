@@ -37,15 +37,11 @@ func newBridge() *bridge {
 }
 
 func (b *bridge) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	in := &workflowInbound{bridge: b}
-	in.Next = next
-	return in
+	return &workflowInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, b}
 }
 
 func (b *bridge) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := &activityInbound{bridge: b}
-	in.Next = next
-	return in
+	return &activityInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, b}
 }
 
 type workflowInbound struct {
@@ -54,9 +50,8 @@ type workflowInbound struct {
 }
 
 func (in *workflowInbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
-	out := &workflowOutbound{bridge: in.bridge}
-	out.Next = next
-	return in.Next.Init(out)
+	base := interceptor.WorkflowOutboundInterceptorBase{Next: next}
+	return in.Next.Init(&workflowOutbound{WorkflowOutboundInterceptorBase: base, bridge: in.bridge})
 }
 
 type workflowOutbound struct {

@@ -130,7 +130,7 @@ func (c ReplayConfig) replay(history *historypb.History, met []bool) string {
 		return err.Error()
 	}
 	started := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	refused := replayer.ReplayWorkflowHistoryWithOptions(silent{}, history, worker.ReplayWorkflowHistoryOptions{
+	refused := replayer.ReplayWorkflowHistoryWithOptions(silent, history, worker.ReplayWorkflowHistoryOptions{
 		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
 	})
 	if watched.failed != nil {

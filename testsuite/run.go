@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ type stage struct {
 
 func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
+	suite.SetLogger(silent)
 	s := &stage{env: suite.NewTestWorkflowEnvironment()}
 	model := &recorder{Provider: e.script}
 	provider := e.config.Provider
@@ -259,11 +260,4 @@ func (nobody) QueryWorkflow(context.Context, string, string, string, ...any) (co
 }
 
 // silent logs nothing: a test says itself what matters to it.
-type silent struct{}
-
-var _ log.Logger = silent{}
-
-func (silent) Debug(string, ...any) {}
-func (silent) Info(string, ...any)  {}
-func (silent) Warn(string, ...any)  {}
-func (silent) Error(string, ...any) {}
+var silent = log.NewStructuredLogger(slog.New(slog.DiscardHandler))

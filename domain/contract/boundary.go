@@ -6,8 +6,7 @@ import (
 	"everstep/domain/enum"
 )
 
-// A Boundary is a point at which a worker can die. The promises hold at each,
-// and the proof kills workers at each.
+// A Boundary is a point at which a worker can die: the promises hold there, and the proof kills there.
 type Boundary string
 
 const (
@@ -71,8 +70,7 @@ func WithPlace(ctx context.Context, place Place) context.Context {
 	return context.WithValue(ctx, placeKey{}, place)
 }
 
-// PlaceOf tells what is called at a boundary where that is. The zero value
-// means that the context does not know.
+// PlaceOf tells what is called at a boundary where that is; zero: the context does not know.
 func PlaceOf(ctx context.Context) Place {
 	place, _ := ctx.Value(placeKey{}).(Place)
 	return place

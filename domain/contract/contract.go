@@ -2,15 +2,13 @@ package contract
 
 // The wire names of Everstep. They are recorded or typed by users, and must never change.
 
-// An Activity names work done outside the workflow and fixes its input and
-// output types, so that neither side compiles with another.
+// An Activity names work done outside the workflow and fixes its input and output types on both sides.
 type Activity[In, Out any] string
 
 // A Query names a question to a workflow and fixes its input and answer.
 type Query[In, Out any] string
 
-// A Signal names a message that a workflow takes without answering. Its type
-// is what the sender writes; the workflow may read the raw payload instead.
+// A Signal names a message that a workflow takes without answering, and fixes what its sender writes.
 type Signal[In any] string
 
 // An Update names a change asked of a workflow and fixes its input and answer.
@@ -20,8 +18,7 @@ type Update[In, Out any] string
 type Workflow[In, Out any] string
 
 const (
-	// Execute is the workflow of one agent: one execution of an unnamed agent,
-	// an open session of a named one.
+	// Execute is one execution of an unnamed agent, or an open session of a named one.
 	Execute Workflow[SessionInput, Outcome] = "agent.Execute"
 
 	// CallModel makes one inference.
@@ -43,8 +40,7 @@ const (
 	QueryState Query[StateRequest, StateView] = "state"
 	// QuerySteps answers the steps of one execution, by page.
 	QuerySteps Query[StepsRequest, StepsPage] = "steps"
-	// QueryMessages answers the transcript that this run holds, by page. It is
-	// also the suffix query of the activities.
+	// QueryMessages answers the transcript that this run holds, by page, to activities too.
 	QueryMessages Query[MessagesRequest, MessagesPage] = "messages"
 	// QueryEvents answers the events of one execution, by page.
 	QueryEvents Query[EventsRequest, EventsPage] = "events"
@@ -70,8 +66,7 @@ const (
 	AttributeAgentName = "AgentName"
 	// AttributeAgentStatus is the search attribute that holds the status of the newest execution.
 	AttributeAgentStatus = "AgentStatus"
-	// AttributeStopReason is the search attribute that holds the reason for
-	// which the newest execution ended.
+	// AttributeStopReason is the search attribute that holds why the newest execution ended.
 	AttributeStopReason = "StopReason"
 
 	// DefaultTaskQueue is where workers listen and agents start unless told otherwise.

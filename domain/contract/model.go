@@ -62,8 +62,7 @@ func (o *ModelOutcome) UnmarshalText(text []byte) error {
 // A ModelReply is what came of an inference.
 type ModelReply struct {
 	Outcome ModelOutcome `json:"outcome"`
-	// Message is the model's, whole or, where interrupted, as far as it came.
-	// It has no id and no time yet: the workflow gives them.
+	// Message is the model's, as far as it came, without the id and time that the workflow gives.
 	Message *domain.Message `json:"message,omitempty"`
 	// Digest is of the message's bytes.
 	Digest domain.Digest `json:"digest,omitzero"`
@@ -75,8 +74,7 @@ type ModelReply struct {
 	Tries int `json:"tries,omitzero"`
 	// Error says what failed, for BilledFailure.
 	Error *domain.Error `json:"error,omitempty"`
-	// Invalid says why the answer does not fit the response format; empty where
-	// it does, or where there is no format to fit or no answer yet.
+	// Invalid says why the answer does not fit the response format, where it does not.
 	Invalid string `json:"invalid,omitzero"`
 	// RetryAfterMillis is the delay that the provider asked for before another try.
 	RetryAfterMillis int64 `json:"retry_after_ms,omitzero"`
@@ -106,8 +104,7 @@ func (p *InferencePhase) UnmarshalText(text []byte) error {
 	return enum.Decode(p, text, InferencePhases(), "phase")
 }
 
-// A Heartbeat is what an activity reports while it works. Whoever describes
-// the workflow can read it, with no worker up.
+// A Heartbeat is what an activity reports while it works, for all who describe the workflow.
 type Heartbeat struct {
 	ExecutionID domain.ExecutionID `json:"execution_id"`
 	Step        int                `json:"step"`

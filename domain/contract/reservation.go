@@ -10,8 +10,7 @@ type Reservation struct {
 	foreign bool
 	// short is the limit that clamps.
 	short domain.Limit
-	// TokensLeft and CostLeftNanoUSD are what the budget has for this inference
-	// with all its attempts; zero is no limit.
+	// TokensLeft and CostLeftNanoUSD are the budget's for the inference with all attempts; zero: no limit.
 	TokensLeft, CostLeftNanoUSD int64
 }
 

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Resolved is a definition with what only a worker knows, kept with the session so that no later edit
-// changes it.
+// Resolved is a definition with what only a worker knows, kept so that no later edit changes it.
 type Resolved struct {
 	Definition domain.Definition `json:"definition,omitzero"`
 	Tools      []domain.ToolSpec `json:"tools,omitempty"`
@@ -71,8 +70,7 @@ type CatalogRequest struct {
 	Definition domain.Definition `json:"definition"`
 }
 
-// A Catalog is the worker's answer: what the definition means there, and not the
-// definition itself, which the asker has.
+// A Catalog is the worker's answer, without the definition, which the asker has.
 type Catalog = Resolved
 
 // InferenceTimeout bounds one attempt of an inference.

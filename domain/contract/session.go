@@ -50,8 +50,7 @@ type Carry struct {
 	Resolved *Resolved `json:"resolved,omitempty"`
 	// Segments are the ranges of the transcript that are in storage.
 	Segments []Segment `json:"segments,omitempty"`
-	// Entries are the live messages, where there is no storage; Base and Chain
-	// say what came before them.
+	// Entries are the live messages where there is no storage, after what Base and Chain name.
 	Entries []domain.Entry `json:"entries,omitempty"`
 	Base    int            `json:"base,omitzero"`
 	Chain   domain.Digest  `json:"chain,omitzero"`
@@ -101,8 +100,7 @@ type AnsweredUpdate[Reply any] struct {
 
 // Guarded is what the guards remember of an execution between its steps.
 type Guarded struct {
-	// Calls is of the newest step's tool calls and results; Repeated counts the
-	// steps in a row that had the same.
+	// Calls is of the newest step's calls and results; Repeated counts the steps in a row that had them.
 	Calls    domain.Digest `json:"calls,omitzero"`
 	Repeated int           `json:"repeated,omitzero"`
 	// Fallback counts the fallbacks that took over from Primary, with which the execution began.
@@ -114,8 +112,7 @@ type Guarded struct {
 	Rewritten bool `json:"rewritten,omitzero"`
 	// Invalid counts the answers that did not fit the response format.
 	Invalid int `json:"invalid,omitzero"`
-	// Results counts the tool results that are shown whole, and ResultTokens
-	// estimates what they take.
+	// Results counts the tool results that are shown whole, and ResultTokens estimates them.
 	Results      int64 `json:"results,omitzero"`
 	ResultTokens int64 `json:"result_tokens,omitzero"`
 	// Window is the context window as the provider has taught it by refusals; zero: it has not.
@@ -176,8 +173,7 @@ type CloseReply struct {
 	Executions int `json:"executions"`
 }
 
-// An ExtendRequest gives new totals to the running execution, or to one that begins now and goes on from the
-// newest, which stopped or failed.
+// An ExtendRequest gives new totals to the running execution, or to one that goes on from the newest.
 type ExtendRequest struct {
 	// Budget holds the new totals; what is absent stays.
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
@@ -205,8 +201,7 @@ type GoOn struct {
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
 	// RunID is the run that ended.
 	RunID string `json:"run_id"`
-	// Copy, where set, are messages too long to be carried: agent.Record copies
-	// them from that run to storage before anything else.
+	// Copy, where set, are messages too long to be carried, which agent.Record copies first.
 	Copy *RecordRequest `json:"copy,omitempty"`
 }
 

@@ -46,8 +46,7 @@ type StopRequest struct {
 	Source string `json:"source,omitzero"`
 }
 
-// Escalation is how long after it came the stop lets nothing go on; ok is false
-// where it lets all that is under way finish.
+// Escalation is how long after it came the stop lets nothing go on; ok is false where it never does.
 func (r StopRequest) Escalation() (after time.Duration, ok bool) {
 	if r.Mode == StopNow {
 		return 0, true

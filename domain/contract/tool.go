@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A ToolRequest asks for one tool call. Its identity is the step and the
-// position, never the provider's call id.
+// A ToolRequest asks for one tool call, known by step and position, never by the provider's id.
 type ToolRequest struct {
 	ExecutionID domain.ExecutionID `json:"execution_id"`
 	Step        int                `json:"step"`
@@ -61,8 +60,7 @@ type OutputReply struct {
 	Invalid string `json:"invalid,omitzero"`
 }
 
-// A HookSpec is what an execution records of a hook that it uses: enough to
-// tell whether another worker has the same.
+// A HookSpec is what an execution records of a hook, to know it on another worker.
 type HookSpec struct {
 	Name    string         `json:"name"`
 	Version int            `json:"version"`
@@ -88,8 +86,7 @@ func Rewriter(hooks []HookSpec) string {
 	return ""
 }
 
-// A HookRequest asks a hook that is an activity. What is at hand depends on
-// the trigger, the rest is absent.
+// A HookRequest asks a hook that is an activity. What is at hand depends on the trigger.
 type HookRequest struct {
 	Hook        HookSpec           `json:"hook"`
 	AgentID     domain.AgentID     `json:"agent_id"`

@@ -48,8 +48,7 @@ type StatusView struct {
 	Open bool `json:"open"`
 	// Paused says that nothing new starts until the execution is resumed.
 	Paused bool `json:"paused,omitzero"`
-	// Origin is the execution that this one goes on from; Prior is what it and
-	// its own origins have spent of the budget.
+	// Origin is the execution that this one goes on from, and Prior what had been spent by then.
 	Origin domain.ExecutionID `json:"origin,omitzero"`
 	Prior  domain.Spent       `json:"prior,omitzero"`
 	// Window is the model's context window, and Context about how much of it is filled; zero: unknown.

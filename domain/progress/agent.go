@@ -47,8 +47,7 @@ type Run struct {
 	Suggested bool
 }
 
-// NewAgent is an agent of which nothing is known but who it is, and the first run
-// of its workflow, from which the ids of its executions follow.
+// NewAgent is an agent of which only its id and its workflow's first run are known.
 func NewAgent(id domain.AgentID, chain string) Agent { return Agent{id: id, chain: chain} }
 
 func (a Agent) executionID(number int) domain.ExecutionID { return a.id.Execution(a.chain, number) }
@@ -107,12 +106,10 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 	return a
 }
 
-// at says under which circumstances a fact came.
 func (a Agent) at(t time.Time) At {
 	return At{Time: t, Price: a.Price, Stopped: a.Execution.Halted(t), NoTools: a.Execution.gentle || a.Execution.Halted(t)}
 }
 
-// closing is what is known where a step of the execution is over.
 func (a Agent) closing(t time.Time) closing {
 	return closing{At: a.at(t), attempts: a.Definition.Tries()}
 }
@@ -122,7 +119,6 @@ func (a Agent) turns(w Work) bool {
 	return w.Model != nil && a.Limit != nil && w.Queue == a.Limit.TaskQueue
 }
 
-// asked notes work that was asked for.
 func (a Agent) asked(f Asked, at time.Time) Agent {
 	id := f.Execution()
 	if f.Hook != nil {
@@ -166,7 +162,6 @@ func (a Agent) shows(edits domain.Edits) Agent {
 	return a
 }
 
-// opened puts work on the list of what has not ended.
 func (a Agent) opened(w Work) Agent {
 	a.Open = slices.Clone(a.Open)
 	i := slices.IndexFunc(a.Open, func(o Work) bool { return o.ID == w.ID })
@@ -217,7 +212,6 @@ func (a Agent) begins(number int, at time.Time) Agent {
 	return a
 }
 
-// sent notes the execution that a message began.
 func (a Agent) sent(f Sent, at time.Time) Agent {
 	if !f.Reply.Began || f.Reply.Number < 1 {
 		return a
@@ -231,7 +225,6 @@ func (a Agent) sent(f Sent, at time.Time) Agent {
 	return a
 }
 
-// extended notes other totals, and the execution that began with them.
 func (a Agent) extended(f Extended, at time.Time) Agent {
 	before := a.Execution.ID
 	if f.Reply.Began {
@@ -250,7 +243,6 @@ func (a Agent) extended(f Extended, at time.Time) Agent {
 	return a
 }
 
-// executionEnded notes the end of an execution, once.
 func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	if o.Number < a.Execution.Number || o.Number == a.Execution.Number && !a.Execution.Running {
 		return a
@@ -264,7 +256,6 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	return a.over(c, o)
 }
 
-// over ends the execution with all that is in it.
 func (a Agent) over(c closing, o contract.Outcome) Agent {
 	a.Execution = a.Execution.settled(c)
 	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, c.Time, &o

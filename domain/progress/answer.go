@@ -47,8 +47,7 @@ func Misfit(m domain.Message, response domain.Response, problems string) *domain
 // Blank reports whether a message has no text that can be seen.
 func Blank(m domain.Message) bool { return strings.TrimSpace(m.Text()) == "" }
 
-// The sources of errors and signals that no hook, tool or provider has. They are
-// recorded, and must never change.
+// The sources of errors and signals that are none of a hook's, tool's or provider's. They are recorded.
 const (
 	SourceInference = "inference"         // what becomes of asking the model
 	SourceOutput    = "structured_output" // the guard of the response format

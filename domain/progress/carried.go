@@ -11,8 +11,7 @@ import (
 // A Takeover is what a run's input says of the newest execution.
 type Takeover struct {
 	Number int
-	// Begins says that the run begins execution Number, Open that it goes on with
-	// one in progress.
+	// Begins says that the run begins execution Number, Open that it goes on with one.
 	Begins, Open bool
 	// Execution is the newest that was taken over, and Steps counts those of it
 	// that are over. The rest is known of one that is open.
@@ -23,8 +22,7 @@ type Takeover struct {
 	Origin    domain.ExecutionID
 }
 
-// Carried reads what a run took over. One that carries nothing begins the first
-// execution.
+// Carried reads what a run took over: without a carry, the first execution begins.
 func Carried(in contract.SessionInput) Takeover {
 	if in.Carry == nil {
 		return Takeover{Number: 1, Begins: true}
@@ -58,8 +56,7 @@ func taken(carry contract.Carry) Takeover {
 	return t
 }
 
-// A carriedState is what of a saved state tells where its newest execution stands;
-// to read the rest costs as much as the state is long.
+// A carriedState is the little of a saved state that tells where its newest execution stands.
 type carriedState struct {
 	Count     int `json:"execution_count"`
 	Execution *struct {

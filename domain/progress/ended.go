@@ -9,8 +9,7 @@ import (
 
 // What a reader of a history concludes of a step, where a workflow decides.
 
-// An unbegun is the reply of a call that surely did not begin. Only another
-// request tells that it is made again.
+// An unbegun is the reply of a call that surely did not begin, and may be made again.
 type unbegun struct{ ToolReplied }
 
 // take takes an answer that no hook has changed.

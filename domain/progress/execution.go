@@ -8,8 +8,7 @@ import (
 	"everstep/domain/contract"
 )
 
-// An Execution is what facts tell of one execution. Of the zero value nothing is
-// known.
+// An Execution is what facts tell of one execution.
 type Execution struct {
 	ID     domain.ExecutionID
 	Number int
@@ -17,8 +16,7 @@ type Execution struct {
 	Running bool
 	// StartedAt and EndedAt are zero where nothing tells them.
 	StartedAt, EndedAt time.Time
-	// Budget is nil where nothing tells it, as is Prior, what those have used that
-	// it goes on from.
+	// Budget is nil where nothing tells it, as is Prior, what its origins have used.
 	Budget *domain.ExecutionBudget
 	Prior  *domain.Spent
 	// Origin is the execution that it goes on from, where it does.
@@ -34,8 +32,7 @@ type Execution struct {
 	// Fill is about how many tokens the newest inference read and wrote.
 	Fill int64
 
-	// Done are its steps that are over, Now is the one in progress, nil between
-	// two. They must not be changed.
+	// Done are the steps that are over, Now the one in progress, if any. They must not be changed.
 	Done []*Step
 	Now  *Step
 
@@ -89,7 +86,6 @@ func (e Execution) asksToStop(r contract.StopRequest, at time.Time) Execution {
 	return e
 }
 
-// turnsTo makes a step the one that work belongs to.
 func (e Execution) turnsTo(number int, c closing) Execution {
 	if e.Now != nil && e.Now.Number == number {
 		return e
@@ -101,7 +97,6 @@ func (e Execution) turnsTo(number int, c closing) Execution {
 	return e
 }
 
-// settled ends the step in progress.
 func (e Execution) settled(c closing) Execution {
 	if e.Now == nil {
 		return e
@@ -116,7 +111,6 @@ func (e Execution) settled(c closing) Execution {
 	return e
 }
 
-// with adds a fact to the step in progress.
 func (e Execution) with(fact Fact, at At) Execution {
 	s := e.Now.With(fact, at)
 	e.Now = &s

@@ -17,8 +17,7 @@ type Work struct {
 	ID, Activity, Queue, Worker string
 	// Since is when it was asked for.
 	Since time.Time
-	// Attempt is the newest that is known to have begun; Before is why the one
-	// before it failed.
+	// Attempt is the newest known to have begun; Before is why the one before it failed.
 	Attempt int
 	Before  *domain.Error
 	// Turns says that it had to wait for its turn under a rate limit.
@@ -118,8 +117,7 @@ type RunBegan struct {
 	Size int
 }
 
-// Previous is the run that it goes on from, of an earlier workflow too; empty
-// where there is none.
+// Previous is the run that it goes on from, if any, of an earlier workflow too.
 func (r RunBegan) Previous() string {
 	if r.Continues == "" && r.Input.GoOn != nil {
 		return r.Input.GoOn.RunID
@@ -192,8 +190,7 @@ func OutcomeOf(fact Fact) (contract.Outcome, bool) {
 	return contract.Outcome{}, false
 }
 
-// A TaskBegan says that a worker looks at the workflow, and whether the server
-// suggests that it continue as new.
+// A TaskBegan says that a worker looks at the workflow, and whether it is long by the server's word.
 type TaskBegan struct{ Suggested bool }
 
 // A TaskDone says that a worker has carried the workflow on.
@@ -239,8 +236,7 @@ type Recorded struct {
 // String says it in words.
 func (u Unreadable) String() string { return u.What + " cannot be read: " + u.Why }
 
-// Outcome is how the server itself has ended an execution in progress; ok is
-// false where it has not.
+// Outcome is how the server itself has ended an execution in progress, if it has.
 func (e RunEnd) Outcome() (o contract.Outcome, ok bool) {
 	o, ok = map[RunEnd]contract.Outcome{
 		Terminated:        {Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated},

@@ -116,8 +116,7 @@ func Bounded(err *domain.Error) *domain.Error {
 	return &own
 }
 
-// Sound returns a model's message as the transcript may take it, whoever sent it,
-// and false where there is none.
+// Sound returns a model's message as the transcript may take it, if there is one.
 func Sound(m *domain.Message) (domain.Message, bool) {
 	if m == nil {
 		return domain.Message{Role: domain.RoleAssistant}, false

@@ -6,8 +6,7 @@ import (
 	"everstep/domain"
 )
 
-// SourceBudget is the source of a limit's signal. It is recorded, and must never
-// change.
+// SourceBudget is the source of a limit's signal. It is recorded.
 const SourceBudget = "budget"
 
 // Signals are the requests to stop that history tells of: those of people, the

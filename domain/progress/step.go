@@ -8,8 +8,7 @@ import (
 	"everstep/domain/contract"
 )
 
-// A Step is one step as far as it has come: what it holds, and what of it
-// nothing but its requests and replies tells.
+// A Step is one step as far as it has come, with what its requests and replies alone tell.
 type Step struct {
 	domain.AgentStep
 	// Retries are the attempts at inferences that failed.
@@ -131,8 +130,7 @@ func (s Step) asked(work Work) Step {
 	return s
 }
 
-// replied counts what an inference used and how often it was tried. What went
-// into its failed attempts is lost.
+// replied counts what an inference used, lost and tried.
 func (s Step) replied(f ModelReplied, at At) Step {
 	s.last = lastOf(f.Work, f.Reply, nil)
 	s = s.tried(max(f.Reply.Tries, 1)).spent(f.Reply.Response.Usage, f.Reply.Spent, at.Price)
@@ -193,8 +191,7 @@ func (s Step) tried(n int) Step {
 	return s
 }
 
-// spent adds usage. lost is what of it went into attempts that failed; each of
-// the two is priced by itself.
+// spent adds usage and what of it failed attempts lost, each priced by itself.
 func (s Step) spent(used, lost domain.Usage, price *domain.Price) Step {
 	s.Usage, s.Lost = s.Usage.Add(used).Add(lost), s.Lost.Add(lost)
 	if price != nil {

@@ -7,12 +7,10 @@ import (
 	"everstep/domain/contract"
 )
 
-// MaxStops is how many stops of one execution are kept as signals. Later ones
-// count all the same.
+// MaxStops is how many stops of one execution are kept as signals; all count.
 const MaxStops = 100
 
-// ReadStop reads what a stop's signal holds. One that cannot be read counts in the
-// default mode, and says so.
+// ReadStop reads a stop's signal. One that cannot be read counts in the default mode, and says so.
 func ReadStop(data []byte) contract.StopRequest {
 	var request contract.StopRequest
 	if len(data) > 0 && json.Unmarshal(data, &request) != nil {

@@ -71,8 +71,7 @@ func Delay(reply contract.ModelReply, own time.Duration) time.Duration {
 	return max(time.Duration(asked)*time.Millisecond, own)
 }
 
-// A Cut says what cut a step off, in words. Its value is recorded and must never
-// change.
+// A Cut says what cut a step off, in words that are recorded.
 type Cut string
 
 const (

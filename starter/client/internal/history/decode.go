@@ -138,8 +138,7 @@ func unreadable(what string, why error) []progress.Fact {
 	return one(progress.Unreadable{What: what, Why: why.Error()})
 }
 
-// began reads with what a run began. Where that cannot be read, the run has
-// begun all the same.
+// began reads with what a run began; it has begun even where that cannot be read.
 func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
 	a := event.GetWorkflowExecutionStartedEventAttributes()
 	fact := progress.RunBegan{Run: d.run, Continues: a.GetContinuedExecutionRunId(), Size: proto.Size(event)}
@@ -154,8 +153,7 @@ func (d *decoder) began(event *historypb.HistoryEvent) []progress.Fact {
 	return one(fact)
 }
 
-// taskFailed says why a worker could not carry the workflow on, unless that was
-// on purpose or is usual.
+// taskFailed says why a worker could not carry the workflow on, unless that is usual.
 func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []progress.Fact {
 	switch a.GetCause() {
 	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW:
@@ -232,8 +230,7 @@ var endsByStatus = map[enumspb.WorkflowExecutionStatus]progress.RunEnd{
 	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: progress.Terminated,
 }
 
-// ServerEnd is how the server itself ended a workflow, by the status that it
-// gives it; ok is false where it did not.
+// ServerEnd is how the server itself ended a workflow, by its status, if it did.
 func ServerEnd(status enumspb.WorkflowExecutionStatus) (o contract.Outcome, ok bool) {
 	return endsByStatus[status].Outcome()
 }

@@ -90,8 +90,7 @@ type feed struct {
 	closed bool
 }
 
-// next returns the events that follow, waiting for them, and nothing where none
-// came for a while. An error loses nothing: next may be called again.
+// next waits for the events that follow; none may come. After an error it may be called again.
 func (f *feed) next(ctx context.Context) ([]*historypb.HistoryEvent, error) {
 	call, cancel := context.WithTimeout(ctx, longPoll)
 	defer cancel()
@@ -141,8 +140,7 @@ func transient(err error) bool {
 	}
 }
 
-// Away reports whether an error means that the server could not be reached, or
-// is too busy, so that the same call may succeed later.
+// Away reports whether the server could not be reached or is too busy, so that the call may succeed later.
 func Away(err error) bool {
 	_, update := errors.AsType[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err)
 	if update || errors.Is(err, context.DeadlineExceeded) {
@@ -155,8 +153,7 @@ func Away(err error) bool {
 	return false
 }
 
-// Retried makes a call that changes nothing again while the server is away and
-// ctx lasts.
+// Retried makes a call that changes nothing again while the server is away and ctx lasts.
 func Retried[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		value, err := call()

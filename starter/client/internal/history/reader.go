@@ -40,8 +40,7 @@ func (r Reader) Forwards(ctx context.Context, run string) iter.Seq2[progress.Rec
 	})
 }
 
-// Backwards yields the facts of a run, the newest first. What became of work is
-// told right before the request for it.
+// Backwards yields the facts of a run, the newest first, and an outcome of work right before its request.
 func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
 	return r.facts(newDecoder(r.Converter, run, true), func(token []byte) ([]*historypb.HistoryEvent, []byte, error) {
 		call, cancel := context.WithTimeout(ctx, CallTimeout)
@@ -55,8 +54,7 @@ func (r Reader) Backwards(ctx context.Context, run string) iter.Seq2[progress.Re
 	})
 }
 
-// BackwardsChain is Backwards for a run and those that it continues, as far as
-// they are still there: an error ends it.
+// BackwardsChain is Backwards for a run and those that it continues; an error ends it.
 func (r Reader) BackwardsChain(ctx context.Context, run string) iter.Seq2[progress.Recorded, error] {
 	return func(yield func(progress.Recorded, error) bool) {
 		for run != "" {
