@@ -9,7 +9,6 @@ import (
 // An ExecutionBudget bounds one execution. An absent limit is none; zero lets nothing happen. It is checked
 // before anything is spent: only what a provider counts beyond our estimate of its input can exceed it.
 type ExecutionBudget struct {
-	// MaxSteps bounds the steps.
 	MaxSteps *int64 `json:"max_steps,omitempty"`
 	// MaxTokens bounds input plus output, failed attempts included.
 	MaxTokens *int64 `json:"max_tokens,omitempty"`
@@ -203,7 +202,6 @@ func (s AgentState) WithWaiting(on bool, now time.Time) AgentState {
 	return s.WithCounts(counts, now)
 }
 
-// waited is how long the execution has waited until now.
 func (c ExecutionCounts) waited(now time.Time) time.Duration {
 	if c.WaitingSince.IsZero() {
 		return c.Waited

@@ -92,7 +92,6 @@ func keptAll[T any](field string, list []T, kept func(T) (T, error)) ([]T, error
 	return list, nil
 }
 
-// kept returns the signal as a state keeps it.
 func (s StopSignal) kept() (StopSignal, error) {
 	if s.Reason == "" {
 		return s, in("reason", Errorf(Invalid, "is missing; a signal has one"))
@@ -102,7 +101,6 @@ func (s StopSignal) kept() (StopSignal, error) {
 	return s, in("context", err)
 }
 
-// kept returns the continuation as a state keeps it.
 func (c Continuation) kept() (Continuation, error) {
 	for _, list := range []struct {
 		field   string

@@ -173,7 +173,6 @@ func (e *Entry) Shown(c Compiler, chain []ExecutionID) bool {
 	return !tags.trace || slices.Contains(chain, tags.execution)
 }
 
-// calls reports whether the message is the model's and asks for tools.
 func (e *Entry) calls() bool { return e.Message.Role == RoleAssistant && len(e.Message.ToolCalls) > 0 }
 
 // Trace reports whether the message is trace.

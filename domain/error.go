@@ -144,7 +144,6 @@ func AsError(err error) *Error {
 	return &Error{Kind: Internal, Message: "internal error", Detail: err.Error()}
 }
 
-// value is a copy of the error, where there is one.
 func (e *Error) value() (Error, bool) {
 	if e == nil {
 		return Error{}, false

@@ -46,10 +46,9 @@ type ToolCallCompleted struct {
 	EventHeader
 	ToolExecutionID ToolExecutionID `json:"tool_execution_id"`
 	Tool            string          `json:"tool"`
-	// Milliseconds is how long it took.
-	Milliseconds int64 `json:"duration_ms"`
-	Kind         Kind  `json:"error_kind,omitzero"`
-	Code         Code  `json:"error_code,omitzero"`
+	Milliseconds    int64           `json:"duration_ms"`
+	Kind            Kind            `json:"error_kind,omitzero"`
+	Code            Code            `json:"error_code,omitzero"`
 }
 
 // A ToolCallBlocked says that a call was not begun: Code is blocked where a hook forbade it.
@@ -69,10 +68,9 @@ type AgentStepCompleted struct {
 	Usage        Usage        `json:"usage"`
 	CostNanoUSD  int64        `json:"cost_nano_usd,omitzero"`
 	FinishReason FinishReason `json:"finish_reason,omitzero"`
-	// Milliseconds is how long the step took, tools included.
-	Milliseconds int64 `json:"duration_ms"`
-	ToolCalls    int   `json:"tool_calls"`
-	Errors       int   `json:"errors"`
+	Milliseconds int64        `json:"duration_ms"`
+	ToolCalls    int          `json:"tool_calls"`
+	Errors       int          `json:"errors"`
 }
 
 // A TokenUsageReported says what the execution has used so far, after each step.

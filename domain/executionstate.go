@@ -118,7 +118,6 @@ func (e ExecutionState) Errors() []Error {
 // HasErrors reports whether anything failed, in folded steps too.
 func (e ExecutionState) HasErrors() bool { return e.w.Folded.ErrorCount > 0 || len(e.Errors()) > 0 }
 
-// currentOrLast is the step in progress, else the last completed one.
 func (e ExecutionState) currentOrLast() (last *AgentStep) {
 	for s := range e.steps {
 		last = s
@@ -126,7 +125,6 @@ func (e ExecutionState) currentOrLast() (last *AgentStep) {
 	return last
 }
 
-// shouldStop is the rule of stopping; the first that fits.
 func (e ExecutionState) shouldStop() bool {
 	switch {
 	case e.w.Status.Terminal(), e.w.Continuation.Stops():

@@ -26,7 +26,6 @@ type tagged struct {
 	execution ExecutionID
 }
 
-// tags are the message's.
 func (e *Entry) tags() tagged {
 	if e.tagged != nil {
 		return *e.tagged

@@ -49,7 +49,6 @@ func (s MessageStore) With(name string, messages ...Message) (MessageStore, erro
 	return MessageStore{sections}, nil
 }
 
-// filtered returns the store with the messages that keep accepts.
 func (s MessageStore) filtered(keep func(Message) bool) MessageStore {
 	sections := slices.Clone(s.sections)
 	for i := range sections {

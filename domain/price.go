@@ -62,12 +62,10 @@ func (p Price) check(where string) error {
 	return nil
 }
 
-// price is that of the calls that are longer.
 func (l LongPrice) price() Price {
 	return Price{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite}
 }
 
-// clone returns a price that shares no memory with p.
 func (p *Price) clone() *Price {
 	if p == nil {
 		return nil
@@ -80,7 +78,6 @@ func (p *Price) clone() *Price {
 	return &q
 }
 
-// at is the price of a call with so many input tokens.
 func (p Price) at(input int64) Price {
 	if l := p.Long; l != nil && input > l.Above {
 		return l.price()
@@ -201,7 +198,6 @@ func ParseUSD(text string) (nano int64, err error) {
 	return nano, nil
 }
 
-// digits reports whether a text has decimal digits and nothing else.
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // AddCost adds two sums; what overflows is the largest, and what is negative nothing: no limit fails open.

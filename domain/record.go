@@ -16,8 +16,7 @@ type ExecutionRecord struct {
 	CompletedAt time.Time       `json:"completed_at"`
 	Status      ExecutionStatus `json:"status"`
 	StopReason  StopReason      `json:"stop_reason"`
-	// FinalState is the agent's state at the end, with its context.
-	FinalState AgentState `json:"final_state"`
+	FinalState  AgentState      `json:"final_state"`
 	// Steps are all steps, those too that the state has folded.
 	Steps []StepExecution `json:"steps,omitempty"`
 	// Usage is the sum over all steps.
@@ -86,7 +85,6 @@ type Origin struct {
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// chain lists the execution and those it goes on from, the newest first.
 func (o *Origin) chain(id ExecutionID) []ExecutionID {
 	chain := []ExecutionID{id}
 	for ; o != nil; o = o.Origin {
@@ -95,7 +93,6 @@ func (o *Origin) chain(id ExecutionID) []ExecutionID {
 	return chain
 }
 
-// value is a copy of the origin, where there is one.
 func (o *Origin) value() (Origin, bool) {
 	if o == nil {
 		return Origin{}, false
@@ -103,7 +100,6 @@ func (o *Origin) value() (Origin, bool) {
 	return *o.kept(), true
 }
 
-// kept returns a copy that shares nothing with o.
 func (o *Origin) kept() *Origin {
 	if o == nil {
 		return nil

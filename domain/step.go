@@ -39,12 +39,9 @@ type AgentStep struct {
 // A StepInput names what the model was shown, from which the transcript gives the messages.
 type StepInput struct {
 	Compiler Compiler `json:"compiler,omitzero"`
-	// Messages is how many there were.
-	Messages int `json:"messages,omitzero"`
-	// Digest is the transcript's, as it was.
-	Digest Digest `json:"digest,omitzero"`
-	// Edits are the transcript's, as they were.
-	Edits Edits `json:"edits,omitzero"`
+	Messages int      `json:"messages,omitzero"`
+	Digest   Digest   `json:"digest,omitzero"`
+	Edits    Edits    `json:"edits,omitzero"`
 	// Sections are how long each section was, where there were others than messages.
 	Sections []SectionLength `json:"sections,omitempty"`
 }
@@ -167,7 +164,6 @@ func AnswerText(messages []Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// clone returns a step whose slices may be changed.
 func (s AgentStep) clone() AgentStep {
 	s.Output = slices.Clone(s.Output)
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)

@@ -186,7 +186,6 @@ type Folded struct {
 	Errors     []Error `json:"errors,omitempty"`
 }
 
-// with returns the totals with one more step.
 func (f Folded) with(step AgentStep) Folded {
 	f.Steps++
 	f.Usage = f.Usage.Add(step.Usage)

@@ -182,7 +182,6 @@ type Continuation struct {
 // MaxOverridden is how many overridden signals are kept: each step keeps what there were.
 const MaxOverridden = 10
 
-// size is about how many bytes the continuation takes when encoded.
 func (c Continuation) size() int {
 	n := 0
 	for _, signals := range [][]StopSignal{c.StopSignals, c.Overridden, c.Late} {

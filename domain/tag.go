@@ -61,7 +61,6 @@ func isTrace(m Message) bool { return string(m.Metadata[keyIsTrace]) == "true" }
 
 func executionOf(m Message) ExecutionID { return ExecutionID{m.Metadata.id(keyExecutionID)} }
 
-// setID writes an id, or takes the key away where there is none.
 func (m Metadata) setID(key string, id uuid.UUID) {
 	if id == uuid.Nil {
 		delete(m, key)

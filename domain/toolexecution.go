@@ -111,7 +111,6 @@ func (t ToolExecution) SameOutcome(other ToolExecution) bool {
 
 func (t ToolExecution) hasCode(code Code) bool { return t.Error != nil && t.Error.Code == code }
 
-// kept returns the tool execution as a state keeps it.
 func (t ToolExecution) kept() ToolExecution {
 	t.StartedAt, t.CompletedAt = utc(t.StartedAt), utc(t.CompletedAt)
 	if t.Error != nil {

@@ -115,7 +115,6 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	return result, err
 }
 
-// input is what a client would start the agent with.
 func (e *Env) input(prompt string, events []Event) (contract.SessionInput, error) {
 	in := contract.SessionInput{SchemaVersion: 1, Definition: e.definition, Prompt: prompt, Budget: e.config.Budget}
 	id := agentID
@@ -156,7 +155,6 @@ func (s *stage) closeAfter(delay time.Duration, try int) {
 	}, delay)
 }
 
-// read asks the workflow for what came of it, as a client does.
 func (s *stage) read() (Run, error) {
 	var newest contract.Outcome
 	if err := s.env.GetWorkflowResult(&newest); err != nil {
@@ -229,7 +227,6 @@ func (a answered) Complete(_ any, err error) {
 	}
 }
 
-// recorder keeps what a model was asked.
 type recorder struct {
 	*scripted.Provider
 

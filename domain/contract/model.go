@@ -63,10 +63,8 @@ func (o *ModelOutcome) UnmarshalText(text []byte) error {
 type ModelReply struct {
 	Outcome ModelOutcome `json:"outcome"`
 	// Message is the model's, as far as it came, without the id and time that the workflow gives.
-	Message *domain.Message `json:"message,omitempty"`
-	// Digest is of the message's bytes.
-	Digest domain.Digest `json:"digest,omitzero"`
-	// Response describes the answer.
+	Message  *domain.Message `json:"message,omitempty"`
+	Digest   domain.Digest   `json:"digest,omitzero"`
 	Response domain.Response `json:"response,omitzero"`
 	// Spent is the usage of failed attempts inside this activity.
 	Spent domain.Usage `json:"spent,omitzero"`

@@ -25,8 +25,7 @@ type Resolved struct {
 	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
 	// OutputMode is how the model is told of the response format.
 	OutputMode domain.OutputMode `json:"output_mode,omitzero"`
-	// Storage says that the workers have storage for segments.
-	Storage bool `json:"storage,omitzero"`
+	Storage    bool              `json:"storage,omitzero"`
 	// MinOutputTokens is the smallest answer the provider can be asked for.
 	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
 	// RateLimit is what holds for the model's inferences; absent: none.

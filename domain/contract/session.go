@@ -45,17 +45,15 @@ type Timing struct {
 // A Carry is what a run hands to the one that continues it.
 type Carry struct {
 	// State is the agent's state in full form, its messages aside.
-	State json.RawMessage `json:"state"`
-	// Resolved is the definition in force.
-	Resolved *Resolved `json:"resolved,omitempty"`
+	State    json.RawMessage `json:"state"`
+	Resolved *Resolved       `json:"resolved,omitempty"`
 	// Segments are the ranges of the transcript that are in storage.
 	Segments []Segment `json:"segments,omitempty"`
 	// Entries are the live messages where there is no storage, after what Base and Chain name.
-	Entries []domain.Entry `json:"entries,omitempty"`
-	Base    int            `json:"base,omitzero"`
-	Chain   domain.Digest  `json:"chain,omitzero"`
-	// Inferences counts the completed inferences of the conversation.
-	Inferences int `json:"inferences,omitzero"`
+	Entries    []domain.Entry `json:"entries,omitempty"`
+	Base       int            `json:"base,omitzero"`
+	Chain      domain.Digest  `json:"chain,omitzero"`
+	Inferences int            `json:"inferences,omitzero"`
 	// ToolCalls are the state's; older workers read them here.
 	ToolCalls int64 `json:"tool_calls,omitzero"`
 	// Visible and Traces are estimated tokens: of what every execution sees of
@@ -65,9 +63,8 @@ type Carry struct {
 	// Answered are the answers to the newest updates, so that a repeated one is not done again.
 	Answered []AnsweredUpdate[SendReply] `json:"answered,omitempty"`
 	// Copy are messages before Base that are still with an earlier workflow of the agent.
-	Copy *RecordRequest `json:"copy,omitempty"`
-	// Edits are the transcript's.
-	Edits domain.Edits `json:"edits,omitzero"`
+	Copy  *RecordRequest `json:"copy,omitempty"`
+	Edits domain.Edits   `json:"edits,omitzero"`
 	// Sketch is what compaction has to know of the messages just before Base: for each its estimated
 	// tokens and, in the lowest bits, what it is.
 	Sketch []int64 `json:"sketch,omitempty"`

@@ -36,9 +36,8 @@ type ArgumentsRef struct {
 // A ToolReply is what came of a tool call. One that fails is data for the model, and no activity failure.
 type ToolReply struct {
 	// Content is what the model gets to read.
-	Content string `json:"content,omitzero"`
-	// Digest is of the content.
-	Digest domain.Digest `json:"digest"`
+	Content string        `json:"content,omitzero"`
+	Digest  domain.Digest `json:"digest"`
 	// Error says that the call failed, was not run, or that its outcome is unknown.
 	Error *domain.Error `json:"error,omitempty"`
 	// Stop asks the loop to stop after this step.

@@ -176,10 +176,8 @@ func (a Agent) opened(w Work) Agent {
 func (a Agent) ended(w Work, fact Fact, at time.Time) Agent {
 	a.Open = slices.DeleteFunc(slices.Clone(a.Open), func(o Work) bool { return o.ID == w.ID })
 	a = a.worked(w, fact, at)
-	if now := a.Execution.Now; now != nil {
-		s := *now
-		s.SeenAt = at
-		a.Execution.Now = &s
+	if a.Execution.Now != nil {
+		a.Execution = a.Execution.seen(at)
 	}
 	return a
 }
@@ -204,7 +202,6 @@ func (a Agent) worked(w Work, fact Fact, at time.Time) Agent {
 	return a
 }
 
-// begins notes the beginning of an execution, which several facts may tell.
 func (a Agent) begins(number int, at time.Time) Agent {
 	if number > a.Execution.Number {
 		a.Execution = Execution{ID: a.executionID(number), Number: number, Running: true, StartedAt: at}

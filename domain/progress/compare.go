@@ -52,7 +52,6 @@ func (c *comparison) differ(what string, told, kept any) {
 	c.found = append(c.found, fmt.Sprintf("step %d: %s: history tells %v, the execution has kept %v", c.step, what, told, kept))
 }
 
-// same notes a difference, where there is one.
 func same[T comparable](c *comparison, what string, told, kept T) {
 	if told != kept {
 		c.differ(what, told, kept)

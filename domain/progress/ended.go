@@ -121,7 +121,6 @@ func (s Step) concluded(last inference, c closing) Step {
 	return s
 }
 
-// unfinished reports whether a step has something left to do.
 func (s Step) unfinished() bool {
 	return s.Response == nil || s.last != nil ||
 		slices.ContainsFunc(s.ToolExecutions, func(t domain.ToolExecution) bool { return t.CompletedAt.IsZero() })

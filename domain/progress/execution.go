@@ -102,12 +102,16 @@ func (e Execution) settled(c closing) Execution {
 		return e
 	}
 	if c.underWay {
-		s := *e.Now
-		s.SeenAt = c.Time
-		e.Now = &s
+		e = e.seen(c.Time)
 	}
 	s := e.Now.closed(c)
 	e.Done, e.Now = append(slices.Clip(e.Done), &s), nil
+	return e
+}
+
+func (e Execution) seen(at time.Time) Execution {
+	s := *e.Now
+	s.SeenAt, e.Now = at, &s
 	return e
 }
 

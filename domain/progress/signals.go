@@ -37,7 +37,6 @@ func (e Execution) Signals() []domain.StopSignal {
 	return signals
 }
 
-// fatal is the error that ended the last step, where one did.
 func (e Execution) fatal() *domain.Error {
 	if len(e.Done) == 0 {
 		return nil

@@ -62,7 +62,6 @@ func WhyUnanswered(reply contract.ModelReply) *domain.Error {
 	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
 }
 
-// maxRetryAfter bounds what a provider may ask for.
 const maxRetryAfter = time.Hour
 
 // Delay is how long to wait before an inference is made again.

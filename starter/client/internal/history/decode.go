@@ -167,7 +167,6 @@ func (d *decoder) taskFailed(a *historypb.WorkflowTaskFailedEventAttributes) []p
 	return one(progress.TaskFailed{Why: d.message(a.GetFailure())})
 }
 
-// updated reads what an update came to, unless it was refused.
 func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttributes) []progress.Fact {
 	asked := d.updates[a.GetAcceptedEventId()]
 	delete(d.updates, a.GetAcceptedEventId())
@@ -191,7 +190,6 @@ func (d *decoder) updated(a *historypb.WorkflowExecutionUpdateCompletedEventAttr
 	return nil
 }
 
-// memo reads how an execution ended.
 func (d *decoder) memo(memo *commonpb.Memo) []progress.Fact {
 	if _, ok := memo.GetFields()[contract.MemoOutcome]; !ok {
 		return nil
@@ -274,7 +272,6 @@ func (d *decoder) raw(payloads *commonpb.Payloads) []byte {
 	return value.Payload().GetData()
 }
 
-// message is what a failure says.
 func (d *decoder) message(f *failurepb.Failure) string {
 	if f.GetEncodedAttributes() == nil {
 		return f.GetMessage()

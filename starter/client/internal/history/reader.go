@@ -86,7 +86,6 @@ func (r Reader) First(ctx context.Context, run string) (progress.RunBegan, error
 	return progress.RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
 }
 
-// facts yields the facts of what a call gives page by page.
 func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryEvent, []byte, error)) iter.Seq2[progress.Recorded, error] {
 	return func(yield func(progress.Recorded, error) bool) {
 		var token []byte
@@ -108,7 +107,6 @@ func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryE
 	}
 }
 
-// page reads a page of a run's events, and where the next one is.
 func (r Reader) page(ctx context.Context, run string, token []byte, size int32) ([]*historypb.HistoryEvent, []byte, error) {
 	call, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -35,7 +35,6 @@ func (d *decoder) lost(id int64, loss progress.Loss) []progress.Fact {
 	return d.of(id, true, func(w progress.Work) []progress.Fact { return one(progress.Lost{Work: w, Loss: loss}) })
 }
 
-// scheduled reads the event that asks for work.
 func (d *decoder) scheduled(event *historypb.HistoryEvent) []progress.Fact {
 	a := event.GetActivityTaskScheduledEventAttributes()
 	w := progress.Work{
