@@ -54,6 +54,8 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 		return domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: the account has no money or quota left%s", config.Provider, r.said())
 	case r.filtered():
 		return domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "%s: the provider's filter refused the request%s", config.Provider, r.said())
+	case r.oversized():
+		return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the request is larger than the account may send%s", config.Provider, r.said())
 	case r.overflow():
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the conversation exceeds the context of model %s%s", config.Provider, config.Model, r.said())
 	case r.auth():
@@ -205,6 +207,16 @@ func (r Rejection) auth() bool {
 	case 0, http.StatusBadRequest:
 		return r.has("invalid_api_key", "authentication_error", "permission_error", "unauthorized", "unauthenticated") ||
 			r.says("incorrect api key", "invalid api key", "api key not valid", "api key is invalid", "api key expired", "api key not found", "api_key_invalid")
+	}
+	return false
+}
+
+// oversized reports whether one request exceeds what the account may use in a minute, which
+// no waiting mends, though the status is that of too many.
+func (r Rejection) oversized() bool {
+	switch r.Status {
+	case 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+		return r.says("request too large", "request is too large") && r.says("per min", "(tpm)", "must be reduced", "reduce your message")
 	}
 	return false
 }

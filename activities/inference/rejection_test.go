@@ -37,6 +37,8 @@ func TestStatusSaysWhatToDo(t *testing.T) {
 	}
 }
 
+const tooLargeForTheAccount = "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 45000. The input or output tokens must be reduced in order to run successfully."
+
 // TestWordsSayWhatHappened: the same words mean nothing where the status says
 // another thing.
 func TestWordsSayWhatHappened(t *testing.T) {
@@ -59,6 +61,7 @@ func TestWordsSayWhatHappened(t *testing.T) {
 		domain.CodeContextOverflow: {
 			{"a code", inference.Rejection{Code: "context_length_exceeded"}, []int{0, 400, 422, 500}, []int{401, 429, 503}},
 			{"a text", inference.Rejection{Message: "Prompt is too long"}, []int{0, 400, 422, 500}, []int{404, 429, 503}},
+			{"the account's", inference.Rejection{Type: "tokens", Code: "rate_limit_exceeded", ShouldRetry: "true", Asked: true, Message: tooLargeForTheAccount}, []int{0, 413, 429}, []int{401, 503}},
 		},
 		domain.CodeFiltered: {
 			{"a code", inference.Rejection{Code: "content_filter"}, []int{0, 400, 403, 499}, []int{401, 429, 500}},

@@ -151,7 +151,7 @@ func nextStep(reason domain.StopReason) string {
 var remedies = map[domain.Code]string{
 	domain.CodeAuth:            "the provider refused the key: set a valid one in the worker's environment and start the worker again, then go on",
 	domain.CodeQuota:           "the provider's account has no money or quota left: add some, or use another model, then go on",
-	domain.CodeContextOverflow: "the conversation does not fit the model's window: turn compaction on, set context_window, or use a model with a larger one",
+	domain.CodeContextOverflow: "the conversation does not fit the model's window, or is more than the account may send at once: turn compaction on, set context_window, or use a model with a larger one",
 	domain.CodeContextLost:     "the conversation could not be carried on: configure storage on the workers, which keeps it outside of history",
 	domain.CodeHookFailed:      "a hook returned an error: mend it, start the worker again, then go on",
 	domain.CodeUnknownTool:     "the worker does not have what the agent names: register it there, or take it out of the agent's definition",
