@@ -50,3 +50,22 @@ func TestCallModelAnswersThatCannotBeRecorded(t *testing.T) {
 		})
 	}
 }
+
+// TestWrappedCalls: calls in a wrapper that the model invented are recorded as those that it means.
+func TestWrappedCalls(t *testing.T) {
+	t.Parallel()
+	b := modelBenchOf(nil)
+	b.model = func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		answer := says("look", domain.Usage{})
+		answer.Message.ToolCalls = []domain.ToolCall{
+			{ID: "1", Name: "multi_tool_use.parallel", Arguments: `{"tool_uses":[{"recipient_name":"functions.f","parameters":{"x":1}},{"recipient_name":"functions.f","parameters":{}}]}`},
+			{ID: "2", Name: "functions.f", Arguments: "{}"}, {ID: "3", Name: "functions.g", Arguments: "{}"},
+		}
+		return answer, nil
+	}
+	reply, err := b.call(t, b.request())
+	require.NoError(t, err)
+	require.Equal(t, []domain.ToolCall{
+		{ID: "1", Name: "f", Arguments: `{"x":1}`}, {ID: "1_2", Name: "f", Arguments: "{}"}, {ID: "2", Name: "f", Arguments: "{}"}, {ID: "3", Name: "functions.g", Arguments: "{}"},
+	}, reply.Message.ToolCalls)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -135,5 +136,16 @@ func (c *modelCall) recorded(answer inference.Answer) domain.Message {
 	if c.summary != nil {
 		return c.summary.message(answer.Message)
 	}
-	return withReasoner(answer.Message, c.call.Config)
+	message := answer.Message
+	var calls []domain.ToolCall
+	for _, call := range message.ToolCalls {
+		calls = append(calls, call.Direct(c.offers)...)
+	}
+	message.ToolCalls = calls
+	return withReasoner(message, c.call.Config)
+}
+
+// offers reports whether the model was told of a tool.
+func (c *modelCall) offers(tool string) bool {
+	return slices.ContainsFunc(c.call.Tools, func(spec domain.ToolSpec) bool { return spec.Name == tool })
 }

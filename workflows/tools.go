@@ -91,6 +91,10 @@ func (b *toolBatch) begin(i int) {
 	})
 }
 
+// wrappedCalls is the version from which a model is told that it invents names around those of
+// tools. It must never change.
+const wrappedCalls = "wrapped-calls"
+
 // judge decides whether a call may run; what it returns is why it may not.
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	left, limited := b.callsLeft()
@@ -104,6 +108,10 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
 	case i >= domain.MaxToolCalls:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxToolCalls)
+	case !known && call.Wraps() && workflow.GetVersion(b.root, wrappedCalls, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
+			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
+			domain.Shorten(call.Name, 64), b.toolList())
 	case !known:
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.toolList())
 	case limited && left <= 0:

@@ -57,6 +57,8 @@ func TestWhatBecomesOfACall(t *testing.T) {
 		"without tools": {nil, look(), saw, domain.CodeUnknownTool, `unknown tool "look"; the tools are: none`, 0},
 		"without a name": {reads(), domain.ToolCall{}, saw, domain.CodeUnknownTool,
 			`unknown tool ""; the tools are: look`, 0},
+		"of several, one of nothing": {reads(), domain.ToolCall{ID: "1", Name: "multi_tool_use.parallel", Arguments: `{"tool_uses":[{"recipient_name":"functions.no"}]}`}, saw,
+			domain.CodeUnknownTool, `call tools directly by their names, several in one turn; the tools are: look`, 0},
 		"the worker is lost, at most once": {atMostOnce, look(), lost, domain.CodeOutcomeUnknown, "was not repeated", 1},
 		"the worker is lost, read only":    {reads(), look(), lost, "", "the worker failed: lost", 1},
 		"it never starts": {atMostOnce, look(), func(contract.ToolRequest) (contract.ToolReply, error) { return notStarted, nil },

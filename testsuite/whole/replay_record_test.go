@@ -47,6 +47,15 @@ turns:
   - text: 'done'
 `, "echo")))
 	})
+	t.Run("wrapped-calls", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+		s.keep(t, "wrapped-calls", s.ended(t, s.begin(t, `
+turns:
+  - tool_calls: [{name: multi_tool_use.parallel, arguments: {tool_uses: [{recipient_name: functions.echo, parameters: {text: a}}, {recipient_name: echo, parameters: {text: b}}]}}]
+  - tool_calls: [{name: multi_tool_use.parallel, arguments: {tool_uses: [{recipient_name: functions.nothing}]}}, {name: functions.echo, arguments: {text: c}}]
+  - text: 'done'
+`, "echo")))
+	})
 	t.Run("budget", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 		steps := int64(2)
