@@ -172,7 +172,8 @@ const stopPatience = host.DefaultStopTimeout + 3*time.Second
 func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 	cmd := exec.Command(spec.executable, WorkerCommand,
 		"--address", spec.address, "--namespace", spec.namespace, "--task-queue", spec.TaskQueue,
-		"--dir", spec.Dir, "--storage", spec.Storage, "--"+FlagUntilStdinEnds)
+		"--dir", spec.Dir, "--storage", spec.Storage,
+		"--seat", placeOf(spec.state, spec.TaskQueue)+".seat", "--"+FlagUntilStdinEnds)
 	cmd.Env = spec.environment
 	w := &WorkerProcess{tail: &logTail{}}
 	cmd.Stderr = w.tail
@@ -274,8 +275,10 @@ func queueServed(stateFile, taskQueue string) bool {
 	return errors.Is(process.Lock(file), process.ErrLocked)
 }
 
-// lockOf stands for a task queue, which may have any name: so its digest is taken.
-func lockOf(stateFile, taskQueue string) string {
+func lockOf(stateFile, taskQueue string) string { return placeOf(stateFile, taskQueue) + ".lock" }
+
+// placeOf stands for a task queue, which may have any name: so its digest is taken.
+func placeOf(stateFile, taskQueue string) string {
 	digest := sha256.Sum256([]byte(taskQueue))
-	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".lock"
+	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8])
 }

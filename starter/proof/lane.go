@@ -63,6 +63,7 @@ func (l *lane) prepare(socket string) error {
 	plan, err := json.Marshal(plan{
 		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.config.Dir,
 		Storage: filepath.Join(p.config.Dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
+		Seat: filepath.Join(p.config.Dir, l.name+".seat"),
 	})
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ type plan struct {
 	Storage   string `json:"storage"`
 	Socket    string `json:"socket"`
 	Ledger    string `json:"ledger"`
+	Seat      string `json:"seat"`
 	Tools     []Tool `json:"tools"`
 }
 
@@ -60,7 +61,7 @@ func ChaosWork(ctx context.Context, args []string) error {
 		cancel()
 	}()
 	return host.Run(ctx, host.Config{
-		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace},
+		Connection: host.Connection{Address: p.Address, Namespace: p.Namespace, Seat: p.Seat},
 		TaskQueue:  p.TaskQueue, Dir: p.Dir, Storage: p.Storage,
 		Tools: p.tools(), Hooks: p.hooks(), At: p.at,
 		Log: host.Log{Level: slog.LevelWarn}, StopTimeout: time.Second,

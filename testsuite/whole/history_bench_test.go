@@ -114,7 +114,7 @@ func (s *stack) floor(t testing.TB, steps int) measured {
 	t.Helper()
 	ctx := context.Background()
 	queue := s.queue + "-floor"
-	w := worker.New(s.temporal, queue, worker.Options{StickyScheduleToStartTimeout: 500 * time.Millisecond})
+	w := worker.New(s.temporal, queue, worker.Options{})
 	recite := func(context.Context, int) (string, error) { return text2KB(0), nil }
 	w.RegisterActivityWithOptions(recite, activity.RegisterOptions{Name: "floor"})
 	bare := func(ctx workflow.Context, left int) error {

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -33,6 +34,10 @@ type Connection struct {
 	// Configured says that a flag, a variable or a profile named the server.
 	// FromEnvironment sets it.
 	Configured bool
+	// Seat is a file that stands for the place of one worker at a time. The worker
+	// that takes the place of one that was killed tells the server so, whose agents
+	// then go on at once and not after up to 5 s. Empty: nobody tells.
+	Seat string
 	// Logger gets what the SDK has to say. Nil: nobody.
 	Logger log.Logger
 
@@ -70,9 +75,6 @@ type pace struct {
 	// task is the workflow task time-out: how long a killed worker's decision is
 	// waited for.
 	task time.Duration
-	// sticky is how long a workflow task waits for the worker that has the
-	// workflow in memory before any other may take it.
-	sticky time.Duration
 	// throttle is how often a heartbeat reaches the server, and so how soon a
 	// cancellation reaches an activity. Temporal Cloud bills heartbeats.
 	throttle time.Duration
@@ -87,12 +89,12 @@ func paceOf(address string) pace {
 	if Loopback(address) {
 		return pace{
 			timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, task: 2 * time.Second,
-			sticky: 500 * time.Millisecond, throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond,
+			throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond,
 		}
 	}
 	return pace{
 		timing: contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, task: 10 * time.Second,
-		sticky: time.Second, throttle: 5 * time.Second, deadlock: 5 * time.Second,
+		throttle: 5 * time.Second, deadlock: 5 * time.Second,
 	}
 }
 
@@ -137,6 +139,9 @@ func (c Connection) options() client.Options {
 	options.ConnectionOptions.GetSystemInfoTimeout = dialPatience
 	if Loopback(c.Address) {
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
+	if c.Seat != "" {
+		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor((&seat{connection: c}).take))
 	}
 	return options
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,6 +161,7 @@ func workerSettings() []setting {
 		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
 		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; the current directory unless given", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
+		{"seat", "EVERSTEP_SEAT", "file", "a file for one worker at a time; with the same one, a worker that takes the place of one that was killed says so to the server, and its agents go on at once", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
 		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
 			c.Prices = text
 			_, err := modelfacts.Table{}.With(text)
@@ -249,6 +251,17 @@ func checkDirectory(path string) error {
 		return fmt.Errorf("%q cannot be used: %w; give a directory that exists", path, errors.Unwrap(err))
 	case !info.IsDir():
 		return fmt.Errorf("%q is no directory; give one", path)
+	}
+	return nil
+}
+
+// checkSeat wants a file, or a place for one.
+func checkSeat(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%q is no file; give one, or a path for one", path)
+	}
+	if err := checkDirectory(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("its directory: %w", err)
 	}
 	return nil
 }
