@@ -46,7 +46,6 @@ It reads files and changes none. The report goes to standard output.`,
 	return command
 }
 
-// A demo is the server, the agent and the two workers of the command.
 type demo struct {
 	local.Stack
 	program *program
@@ -144,7 +143,6 @@ func (d *demo) close() {
 
 const demoKillStep = 3
 
-// A demoReport is what the demo showed. It is its answer in JSON.
 type demoReport struct {
 	client.Execution
 	Status domain.ExecutionStatus `json:"status"`
@@ -158,7 +156,6 @@ type demoReport struct {
 	StateFile string   `json:"state_file"`
 }
 
-// A demoKill is the death of the first worker and what came of it.
 type demoKill struct {
 	PID      int `json:"pid"`
 	TookOver int `json:"took_over_pid"` // the second worker's process

@@ -88,7 +88,6 @@ func sharedArguments(args []string) []string {
 	return shared
 }
 
-// A program is one call of the command line.
 type program struct {
 	in      io.Reader
 	out     *render.Output
@@ -232,7 +231,6 @@ func (p *program) again(words ...string) string {
 	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
 }
 
-// outcomeOf is the error, or none, of an end to a command that waited for it.
 func outcomeOf(r client.Result) error {
 	ended := &exitError{code: exitOther}
 	switch r.Outcome.Status {

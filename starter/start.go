@@ -258,10 +258,8 @@ func (f *startFlags) definition(p *program) (domain.Definition, error) {
 	return d, f.output.apply(&d)
 }
 
-// fromStdin is the prompt that stands for what standard input holds.
 const fromStdin = "-"
 
-// prompt is what the command line gave, or what standard input holds in its place.
 func (p *program) prompt(argument string) (string, error) {
 	if argument == fromStdin {
 		data, err := io.ReadAll(io.LimitReader(p.in, domain.MaxMessage+1))

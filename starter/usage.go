@@ -55,7 +55,6 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	return notACommand(root, word)
 }
 
-// notACommand says which command below one may have been meant.
 func notACommand(above *cobra.Command, word string) error {
 	if near, ok := spelling.Nearest(word, commandNames(above)); ok {
 		return usage("%q is not a command; did you mean `%s %s`?", word, above.CommandPath(), near)
@@ -63,7 +62,6 @@ func notACommand(above *cobra.Command, word string) error {
 	return usage("%q is not a command; `%s --help` lists those that there are", word, above.CommandPath())
 }
 
-// commandNames are those of the commands below one that help lists.
 func commandNames(above *cobra.Command) []string {
 	var names []string
 	for _, command := range above.Commands() {

@@ -96,11 +96,6 @@ func (s snapshot) execution(n int) Execution {
 	return s.begun(n, s.executionID(n), s.runID())
 }
 
-// serverEnd is the outcome of a workflow that the server itself ended.
-func serverEnd(info *workflowpb.WorkflowExecutionInfo) (contract.Outcome, bool) {
-	return history.ServerEnd(info.GetStatus())
-}
-
 func (c *Client) pending(s snapshot) []history.Pending {
 	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
 }

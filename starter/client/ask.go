@@ -62,7 +62,6 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 	return out, nil
 }
 
-// askAgain is between two tries to reach a worker that is not there.
 const askAgain = 200 * time.Millisecond
 
 // A telling asks runs of one agent what only a worker can tell. Where it insists it waits

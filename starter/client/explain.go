@@ -53,7 +53,6 @@ func (c *Client) Audit(ctx context.Context, id string, number int) ([]string, er
 	return append(e.missing, e.at.Compare(e.then.Hooks, kept)...), nil
 }
 
-// askAll asks the workflow, where a worker answers, for all that it knows.
 func (c *Client) askAll(ctx context.Context, e *explanation) error {
 	page, err := glance(ctx, c, e.agent, e.runID(), contract.QuerySteps, contract.StepsRequest{Number: e.asked, From: math.MaxInt32})
 	if ctx.Err() != nil {
@@ -163,7 +162,6 @@ func (e *explanation) reported() *ExplainReported {
 	return nil
 }
 
-// identity adds the model, what the execution goes on from, and its times.
 func (e *explanation) identity(v *ExplainView) {
 	model, origin, started, ended := e.then.Model, e.at.Origin, e.at.StartedAt, e.at.EndedAt
 	if e.status != nil {

@@ -122,7 +122,6 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 	return t
 }
 
-// addCost adds two costs; with one that is unknown the sum is.
 func addCost(a, b *int64) *int64 {
 	if a == nil || b == nil {
 		return nil

@@ -257,7 +257,6 @@ func (e *explanation) counting() (c domain.Continuation, at int, whole bool) {
 	return c, at, whole
 }
 
-// adding adds what history tells of the execution to its status.
 func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	v.Model, v.RateLimit, v.Window, v.Context, v.Origin = e.then.Model, e.then.Limit, e.then.Window, e.at.Fill, e.at.Origin
 	c, _ := e.continuation()

@@ -123,7 +123,6 @@ func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Ext
 	return p.extended(reply), nil
 }
 
-// nothingLeft is the refusal to go on from an execution that came to its end.
 func (p position) nothingLeft() *Error {
 	next := "`run` starts another agent"
 	if p.name != "" {

@@ -8,6 +8,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
 // A position says where an agent stands.
@@ -139,7 +140,7 @@ func (c *Client) position(ctx context.Context, s snapshot) (position, error) {
 		return p, nil
 	}
 	p.number, p.step = scan.ended+1, scan.step
-	if cut, ok := serverEnd(s.info()); ok { // while it was in progress
+	if cut, ok := history.ServerEnd(s.info().GetStatus()); ok { // while it was in progress
 		cut.AgentID, cut.ExecutionID, cut.Number, cut.Steps = s.id, scan.want, p.number, max(p.step-1, 0)
 		p.ended, p.byServer = &cut, true
 	}

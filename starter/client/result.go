@@ -13,6 +13,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
+	"everstep/starter/client/internal/history"
 )
 
 // Result returns how an execution ended and what it answered, without waiting:
@@ -32,7 +33,7 @@ func (c *Client) Result(ctx context.Context, id string, number int) (Result, err
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	outcome := *t.outcome
 	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
-	if _, byServer := serverEnd(t.info()); !byServer {
+	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
 		if page, ok := c.told(ctx, t); ok {
 			r.Answer, r.Error, r.Signal = page.Answer, page.Error, page.Signal
 			return c.withOutput(ctx, t.agent, r), nil

@@ -28,7 +28,7 @@ func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, er
 	if err != nil {
 		return contract.StatusView{}, fail(ctx, id, "asking about "+id, err)
 	}
-	if _, byServer := serverEnd(s.info()); !byServer {
+	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
 		if view := c.statusByWorkflow(ctx, a); view != nil {
 			return c.waiting(ctx, s, s.completing(*view)), nil
 		}
@@ -109,7 +109,6 @@ func (p position) view(work []history.Pending) contract.StatusView {
 	return v
 }
 
-// stuck says why nothing moves, where a worker is in trouble.
 func (p position) stuck() string {
 	if p.trouble == "" {
 		return ""

@@ -85,7 +85,6 @@ func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry
 	}
 }
 
-// An asking asks one run for a page of a transcript.
 type asking func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error)
 
 func (c *Client) reading(ctx context.Context, a agent) asking {

@@ -31,7 +31,6 @@ type watchReducer struct {
 	now      time.Time
 }
 
-// A shownWork is an activity as far as it was shown.
 type shownWork struct {
 	progress.Work
 	// try is the one of which text and reasoning are, as far as heartbeats have
@@ -63,7 +62,6 @@ func (r *watchReducer) emit(e Event) {
 	r.out = append(r.out, e)
 }
 
-// take returns what a fact means; most mean nothing.
 func (r *watchReducer) take(recorded progress.Recorded) []Event {
 	before := r.agent.Execution
 	r.out, r.now, r.runID = nil, recorded.At, recorded.Run
@@ -122,7 +120,6 @@ func (r *watchReducer) begun(before progress.Execution, fact progress.Fact) {
 	r.emit(Event{Type: EventBegan, ExecutionID: now.ID, RunID: r.runID})
 }
 
-// ended notes the end of an execution, once.
 func (r *watchReducer) ended(before progress.Execution) {
 	now := r.agent.Execution
 	if now.Outcome != nil && (before.Running || before.Number != now.Number) {

@@ -86,7 +86,6 @@ func costFact(cost *string, tokens int64) string {
 	return ""
 }
 
-// costText is a cost in dollars for people; empty where it was free.
 func costText(usd string) string {
 	if strings.Trim(usd, "0.") == "" {
 		return ""
@@ -161,10 +160,8 @@ func joined(separator string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }
 
-// some is a number with its noun; empty for none.
 func some(n int64, noun string) string { return where(n > 0, Counted(n, noun)) }
 
-// lasting says for how long something has gone on.
 func lasting(since, now time.Time) string {
 	return where(!since.IsZero() && now.After(since), ", for "+Duration(now.Sub(since)))
 }

@@ -71,7 +71,6 @@ func (x *sheet) why(v client.ExplainView) {
 	x.signals(v.Ending.Others)
 }
 
-// signals writes the signals that did not end the execution.
 func (x *sheet) signals(signals []client.ExplainSignal) {
 	for i, s := range signals {
 		if i == shownSignals {
@@ -225,7 +224,6 @@ func (x *sheet) history(v client.ExplainView) {
 	}
 }
 
-// steps writes a line a step under a head, with what happened in it below.
 func (x *sheet) steps(v client.ExplainView) {
 	if len(v.Steps) == 0 {
 		return

@@ -149,7 +149,6 @@ func (v *liveView) fit(text string) string {
 	return lipgloss.NewStyle().Inline(true).MaxWidth(v.out.Width() - 1).Render(text)
 }
 
-// wrapped breaks a text into lines that fit, each indented.
 func (v *liveView) wrapped(indent, text string) []string {
 	broken := lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), v.out.Width()-len(indent)-1, "")
 	lines := strings.Split(broken, "\n")
@@ -180,10 +179,8 @@ type tail struct {
 	cut  bool // the beginning is not known, or not kept
 }
 
-// tailBytes bounds what is kept of a text, in bytes.
 const tailBytes = 16 << 10
 
-// add adds what has arrived, where some bytes before it were missed.
 func (t *tail) add(text string, skipped int) {
 	if skipped > 0 {
 		t.text, t.cut = "", true

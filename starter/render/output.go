@@ -170,7 +170,6 @@ func (t Theme) fact(width int, name, text string) string {
 	return fmt.Sprintf("  %s %s\n", t.Faint(fmt.Sprintf("%-*s", width, name)), text)
 }
 
-// A sheet is facts for people, each under its name.
 type sheet struct {
 	strings.Builder
 	theme Theme
@@ -183,7 +182,6 @@ func (x *sheet) printf(format string, args ...any) {
 
 const factWidth = 9
 
-// newSheet begins with whose facts they are.
 func newSheet(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *sheet {
 	x := &sheet{theme: t, now: now}
 	x.printf("%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)

@@ -66,7 +66,6 @@ func usageText(u domain.UsageView) string {
 		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
 }
 
-// spentText is what the executions before have taken of the budget.
 func spentText(s domain.Spent) string {
 	return where(!s.IsZero(), ", which has used "+joined(", ",
 		Counted(s.Steps, "step"), some(s.Tokens, "token"), costText(domain.USD(s.CostNanoUSD)), some(s.ToolCalls, "tool call")))

@@ -69,7 +69,6 @@ func (s *story) Tell(e client.Event) []line {
 	return append(append(lines, s.thought(e)...), s.tell(e)...)
 }
 
-// thought says how long the model has thought, once it goes on to something else.
 func (s *story) thought(e client.Event) []line {
 	switch e.Type {
 	case client.EventReasoning:
@@ -183,7 +182,6 @@ func (s *story) ended(e client.Event) line {
 	return line{mark: markEnd, text: OneLine(words), status: o.Status}
 }
 
-// maxWords bounds how much of a call's arguments is shown.
 const maxWords = 120
 
 func callWords(tool, arguments string) string {
@@ -232,7 +230,6 @@ func notice(e client.Event) (mark, string) {
 	}
 }
 
-// notRun says why a call was not run, in the words that the model got too.
 func notRun(e client.Event) string {
 	words := callWords(e.Tool, e.Arguments)
 	if e.Error == nil {
