@@ -117,18 +117,26 @@ type fakeHistory struct {
 
 func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	f := h.fake
+	f.mu.Lock()
+	f.polls++
+	f.mu.Unlock()
 	from := 0
 	if len(r.NextPageToken) > 0 {
 		from = int(r.NextPageToken[0])
 	}
 	for {
 		f.mu.Lock()
-		f.polls++
 		run, err := f.run(r.Execution.RunId)
 		changed := f.changed
 		var events []*historypb.HistoryEvent
 		if err == nil {
 			events = append(events, run.events[from:]...)
+			if r.HistoryEventFilterType == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT {
+				if run.status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+					events = nil
+				}
+				events = events[max(len(events)-1, 0):]
+			}
 		}
 		f.mu.Unlock()
 		switch {

@@ -57,12 +57,12 @@ func (c *Client) previous(ctx context.Context, a agent, runID string) (string, e
 
 // chain yields the history of a run and of those that follow it, and waits for more. It ends
 // after the fact with which the last run ended; a server that goes away it tries until ctx ends.
-func (c *Client) chain(ctx context.Context, s snapshot, runID string) iter.Seq2[history.Item, error] {
+func (c *Client) chain(ctx context.Context, r history.Reader, s snapshot, runID string) iter.Seq2[history.Item, error] {
 	return func(yield func(history.Item, error) bool) {
 		reset := false
 		for runID != "" {
 			var ended progress.RunEnded
-			for it, err := range c.reader(s.agent).Follow(ctx, runID, reset) {
+			for it, err := range r.Follow(ctx, runID, reset) {
 				if err != nil {
 					err = goneIfDeleted(err, "run %s of %s has been deleted", runID, s.called())
 					yield(history.Item{}, fail(ctx, s.called(), "following "+s.called(), err))
@@ -112,7 +112,7 @@ func (c *Client) along(ctx context.Context, s snapshot, runID string, look func(
 		return done, err
 	}
 	changed := false
-	for it, err := range c.chain(ctx, s, runID) {
+	for it, err := range c.chain(ctx, c.reader(s.agent), s, runID) {
 		if err != nil {
 			return false, err
 		}

@@ -91,9 +91,12 @@ func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error
 	return c.result(ctx, t)
 }
 
-// await follows the history until an execution has ended, or the workflow has.
+// await follows the history until an execution has ended, or the workflow has. That
+// of an agent without a name ends with it; a session's event comes among others.
 func (c *Client) await(ctx context.Context, t target) error {
-	for it, err := range c.chain(ctx, t.snapshot, t.runID()) {
+	r := c.reader(t.agent)
+	r.OnlyEnds, r.Sparing = t.name == "", t.name != ""
+	for it, err := range c.chain(ctx, r, t.snapshot, t.runID()) {
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -171,4 +172,38 @@ func (f *fakeServer) withDeleted(ids ...string) *fakeServer {
 		f.deleted[id] = true
 	}
 	return f
+}
+
+// TestWaitAsksSeldom: whoever waits does not ask the server after each event. The
+// end of an agent without a name is one request away; a session is asked at
+// distances that grow up to a second.
+func TestWaitAsksSeldom(t *testing.T) {
+	t.Parallel()
+	for id, most := range map[string]int{lonely: 1, nora.name: 45} {
+		synctest.Test(t, func(t *testing.T) {
+			run, end := newRun("run-1", nil), outcomeOf(1, 1)
+			if id == lonely {
+				run = lonelyRun(t, "run-1", 1, nil)
+				run.events, run.status, run.memo, end = run.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil, stopped(1)
+				end.AgentID, end.ExecutionID = must(agentOf(id)).id, must(agentOf(id)).id.Execution("run-1", 1)
+			}
+			f := newFake(run)
+			f.query = func(context.Context, string, string, any) (any, error) { return nil, errDown }
+			waited := make(chan error)
+			go func() {
+				_, err := f.client().Wait(t.Context(), id, 1)
+				waited <- err
+			}()
+			for range 200 { // 20 seconds
+				<-time.After(100 * time.Millisecond)
+				f.change(run.decides)
+				synctest.Wait()
+			}
+			require.LessOrEqual(t, f.polls, most)
+			f.change(func() { run.ends(end); run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED) })
+			ended := time.Now()
+			require.NoError(t, <-waited)
+			require.LessOrEqual(t, time.Since(ended), time.Second)
+		})
+	}
 }

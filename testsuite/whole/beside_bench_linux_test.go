@@ -152,7 +152,7 @@ func (s *stack) charge(t testing.TB, one side, agents, steps int) bill {
 // those to its inner services tell how often a workflow task was handed out.
 var perStep = []string{
 	"frontend/RespondWorkflowTaskCompleted", "frontend/RespondActivityTaskCompleted", "frontend/RecordActivityTaskHeartbeat",
-	"frontend/GetWorkflowExecutionHistory", "frontend/DescribeWorkflowExecution", "frontend/QueryWorkflow",
+	"frontend/GetWorkflowExecutionHistory", "frontend/PollWorkflowExecutionHistory", "frontend/DescribeWorkflowExecution", "frontend/QueryWorkflow",
 	"frontend/UpdateWorkflowExecution", "frontend/PollWorkflowExecutionUpdate",
 	"matching/AddWorkflowTask", "history/RecordWorkflowTaskStarted",
 }

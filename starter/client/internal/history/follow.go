@@ -41,7 +41,7 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 	return func(yield func(Item, error) bool) {
 		f := feed{Reader: r, run: run}
 		d := newDecoder(r.Converter, run, false)
-		away, delay := false, 50*time.Millisecond
+		began, away, delay := time.Now(), false, 50*time.Millisecond
 		for !f.closed {
 			events, err := f.next(ctx)
 			if err != nil {
@@ -73,6 +73,10 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 					reset = false
 				}
 			}
+			if r.Sparing && !f.closed && !Pause(ctx, min(time.Since(began)/10, time.Second)) {
+				yield(Item{}, ctx.Err())
+				return
+			}
 		}
 	}
 }
@@ -94,8 +98,13 @@ type feed struct {
 func (f *feed) next(ctx context.Context) ([]*historypb.HistoryEvent, error) {
 	call, cancel := context.WithTimeout(ctx, longPoll)
 	defer cancel()
+	filter := enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+	if f.OnlyEnds {
+		filter = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+	}
 	response, err := f.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: f.Namespace, Execution: f.execution(f.run), WaitNewEvent: true, NextPageToken: f.token, SkipArchival: true,
+		HistoryEventFilterType: filter,
 	})
 	if err != nil {
 		f.token = nil // it may not outlive the server that gave it
