@@ -142,6 +142,7 @@ func TestForms(t *testing.T) {
 					word = "STOP"
 				}
 				require.Equal(t, "hello", answer.Message.Text())
+				require.Len(t, answer.Message.Parts, 1, "there is nothing that has to go back")
 				require.Equal(t, word, answer.Response.FinishWord)
 				require.Equal(t, domain.FinishStop, answer.Response.Finish)
 			}

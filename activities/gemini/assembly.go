@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -292,11 +293,19 @@ func (c calledFor) arguments() string {
 	return string(c.Args)
 }
 
-// same reports whether a part as it came and as it would be written say the same.
+// same reports whether a part as it came and as it would be written say the same; a field
+// without anything in it says nothing.
 func same(raw json.RawMessage, again modelPart) bool {
 	encoded, err := marshal(again)
-	var came, written any
-	return err == nil && json.Unmarshal(raw, &came) == nil && json.Unmarshal(encoded, &written) == nil && reflect.DeepEqual(came, written)
+	var came, written map[string]json.RawMessage
+	if err != nil || json.Unmarshal(raw, &came) != nil || json.Unmarshal(encoded, &written) != nil {
+		return false
+	}
+	maps.DeleteFunc(came, func(name string, value json.RawMessage) bool { return written[name] == nil && !wire.Present(value) })
+	return maps.EqualFunc(came, written, func(a, b json.RawMessage) bool {
+		var one, other any
+		return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
+	})
 }
 
 // usage is what the API reports.

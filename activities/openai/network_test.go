@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,4 +76,15 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	require.Equal(t, "api-version=preview", query)
 	_, err = openai.New(wire.Config{BaseURL: "ftp://host"})
 	require.ErrorContains(t, err, "OPENAI_BASE_URL: is not an http")
+}
+
+// TestThinksUnheard: a model that thinks and shows nothing may take longer than a pause.
+func TestThinksUnheard(t *testing.T) {
+	t.Parallel()
+	ping := sse(`{"type":"keepalive"}`)
+	pieces := []string{sse(created, `{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_1"}}`), ping, ping, ping, sse(ended("completed", "", hello))}
+	p, err := openai.New(wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
+	require.NoError(t, err)
+	_, failed := conformance.Infer(t, p, question())
+	require.Nil(t, failed)
 }
