@@ -36,8 +36,12 @@ func overflows() map[string]refusedCase {
 // tooLong: what can be made shorter is, once; else it fails and is not sent again.
 func tooLong() []failureCase {
 	all := refusedCases(failing(domain.TooLarge, domain.CodeContextOverflow, "exceeds the context of model {model}"), overflows())
-	for name, r := range overflows() {
-		if !slices.Contains([]string{"context_length_exceeded", "Responses", "prompt is too long", "413, a page", "Gemini"}, name) {
+	const account = "429, more than the account may send"
+	words := overflows()
+	words[account] = refusedCase{status: 429, body: `{"error":{"message":"Request too large for m on tokens per min (TPM): Limit 30000, Requested 45000. The input or output tokens must be reduced in order to run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`}
+	all = append(all, refusedCases(failing(domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send"), map[string]refusedCase{account: words[account]})...)
+	for name, r := range words {
+		if !slices.Contains([]string{account, "context_length_exceeded", "Responses", "prompt is too long", "413, a page", "Gemini"}, name) {
 			continue // what follows is the same for all
 		}
 		api := r.api
@@ -66,7 +70,7 @@ func tooLong() []failureCase {
 			},
 		})
 		all = append(all, failureCase{
-			name: name + ", compacted in vain", api: api, want: failing(domain.TooLarge, domain.CodeContextOverflow, "exceeds the context of model {model}"),
+			name: name + ", compacted in vain", api: api, want: failing(domain.TooLarge, domain.CodeContextOverflow),
 			plays: []play{callsTools(api, big("c1", "first page")), callsTools(api, big("c2", "second page")), refused, refused},
 			check: func(t *testing.T, p *part) { t.Helper(); require.Equal(t, 1, p.view.Totals.Compactions) },
 		})
