@@ -11,29 +11,14 @@ import (
 	"time"
 )
 
-// A Source says where a dev server came from.
-type Source string
-
-const (
-	// FromConfig means that [Config].Binary names it.
-	FromConfig Source = "configuration"
-	// FromPath means that `temporal` is on PATH and new enough.
-	FromPath Source = "PATH"
-	// FromCache means that an earlier call fetched or built it.
-	FromCache Source = "cache"
-	// FromDownload means that this call fetched it into the cache.
-	FromDownload Source = "download"
-	// FromBuild means that this call built it into the cache.
-	FromBuild Source = "build"
-)
-
 // A Binary is a temporal CLI whose dev server is new enough.
 type Binary struct {
 	Path string
 	// Version is the server's version, CLI that of the command around it
 	// (0.0.0-DEV for one that was built here).
 	Version, CLI string
-	Source       Source
+	// Source says where it came from.
+	Source string
 }
 
 // String says which server it is and where it came from.
@@ -73,14 +58,14 @@ type finder struct {
 
 func (f *finder) find(ctx context.Context) (Binary, error) {
 	if f.binary != "" {
-		b, err := inspect(ctx, f.binary, FromConfig)
+		b, err := inspect(ctx, f.binary, "configuration")
 		if err != nil {
 			err = fmt.Errorf("%w: name another temporal CLI, or none to have one found", err)
 		}
 		return b, err
 	}
 	if path, err := f.lookPath("temporal"); err == nil {
-		b, err := inspect(ctx, path, FromPath)
+		b, err := inspect(ctx, path, "PATH")
 		if err == nil {
 			return b, nil
 		}
@@ -103,7 +88,7 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 		return b, nil
 	}
 	f.progress("no temporal CLI with server " + minServer + " or newer on PATH or in the cache: downloading it")
-	b, downloadErr := f.fetch(ctx, FromDownload, f.download)
+	b, downloadErr := f.fetch(ctx, "download", f.download)
 	if downloadErr == nil {
 		return b, nil
 	}
@@ -111,7 +96,7 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 		return Binary{}, err
 	}
 	f.progress("download failed (" + downloadErr.Error() + "): building " + module + ", once; this can take minutes")
-	b, buildErr := f.fetch(ctx, FromBuild, f.build)
+	b, buildErr := f.fetch(ctx, fromBuild, f.build)
 	switch {
 	case ctx.Err() != nil:
 		return Binary{}, ctx.Err()
@@ -129,7 +114,7 @@ func (f *finder) cached(ctx context.Context) (Binary, bool) {
 	version := func(path string) string { return filepath.Base(filepath.Dir(path)) }
 	slices.SortFunc(paths, func(a, b string) int { return compareVersions(version(b), version(a)) })
 	for _, path := range paths {
-		b, err := inspect(ctx, path, FromCache)
+		b, err := inspect(ctx, path, "cache")
 		if err == nil {
 			return b, true
 		}
@@ -138,10 +123,13 @@ func (f *finder) cached(ctx context.Context) (Binary, bool) {
 	return Binary{}, false
 }
 
+// fromBuild is the Source of a server that was built just now.
+const fromBuild = "build"
+
 // fetch gets a server in a directory of its own and moves it to its place in
 // one step, so that nobody ever sees half of one. The caller holds the lock:
 // whatever else lies there is left over from a process that was killed.
-func (f *finder) fetch(ctx context.Context, source Source, get fetcher) (Binary, error) {
+func (f *finder) fetch(ctx context.Context, source string, get fetcher) (Binary, error) {
 	leftovers, _ := filepath.Glob(filepath.Join(f.cacheDir, "fetch-*"))
 	for _, dir := range leftovers {
 		_ = os.RemoveAll(dir) // only disk space is lost if this fails
@@ -160,7 +148,7 @@ func (f *finder) fetch(ctx context.Context, source Source, get fetcher) (Binary,
 		return Binary{}, err
 	}
 	version := b.CLI
-	if source == FromBuild {
+	if source == fromBuild {
 		version = strings.TrimPrefix(moduleVersion, "v")
 	}
 	b.Path = filepath.Join(f.cacheDir, version, "temporal")
@@ -171,7 +159,7 @@ func (f *finder) fetch(ctx context.Context, source Source, get fetcher) (Binary,
 }
 
 // inspect runs a temporal CLI to ask for its version.
-func inspect(ctx context.Context, path string, source Source) (Binary, error) {
+func inspect(ctx context.Context, path string, source string) (Binary, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return Binary{}, err

@@ -104,11 +104,11 @@ func TestFindInOrder(t *testing.T) {
 	f.build = delivers(t, ownVersion)
 	b, err := f.find(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Binary{filepath.Join(f.cacheDir, "1.5.1", "temporal"), "1.29.1", "0.0.0-DEV", FromBuild}, b)
+	require.Equal(t, Binary{filepath.Join(f.cacheDir, "1.5.1", "temporal"), "1.29.1", "0.0.0-DEV", "build"}, b)
 	require.Contains(t, *lines, "download failed (no network): building "+module+", once; this can take minutes")
 	b, err = f.find(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, FromCache, b.Source)
+	require.Equal(t, "cache", b.Source)
 	left, err := filepath.Glob(filepath.Join(f.cacheDir, "fetch-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -117,13 +117,13 @@ func TestFindInOrder(t *testing.T) {
 	f.download, f.build = delivers(t, newVersion), delivers(t, ownVersion)
 	b, err = f.find(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Binary{filepath.Join(f.cacheDir, "1.6.0", "temporal"), "1.30.0", "1.6.0", FromDownload}, b)
+	require.Equal(t, Binary{filepath.Join(f.cacheDir, "1.6.0", "temporal"), "1.30.0", "1.6.0", "download"}, b)
 
 	f, _ = finding(t)
 	f.download, f.build = delivers(t, oldVersion), delivers(t, ownVersion)
 	b, err = f.find(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, FromBuild, b.Source, "a download that is too old does not count")
+	require.Equal(t, "build", b.Source, "a download that is too old does not count")
 
 	f, _ = finding(t)
 	f.keep(t, "1.2.0", oldVersion)
@@ -131,12 +131,12 @@ func TestFindInOrder(t *testing.T) {
 	newest := f.keep(t, "1.10.0", newVersion)
 	b, err = f.find(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Binary{newest, "1.30.0", "1.6.0", FromCache}, b)
+	require.Equal(t, Binary{newest, "1.30.0", "1.6.0", "cache"}, b)
 	path := script(t, ownVersion, "exit 0")
 	f.lookPath = func(string) (string, error) { return path, nil }
 	b, err = f.find(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Binary{path, "1.29.1", "0.0.0-DEV", FromPath}, b)
+	require.Equal(t, Binary{path, "1.29.1", "0.0.0-DEV", "PATH"}, b)
 
 	f, lines = finding(t)
 	f.keep(t, "1.5.1", ownVersion)
@@ -144,7 +144,7 @@ func TestFindInOrder(t *testing.T) {
 	f.lookPath = func(string) (string, error) { return path, nil }
 	b, err = f.find(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, FromCache, b.Source)
+	require.Equal(t, "cache", b.Source)
 	require.Equal(t, []string{"passing over temporal on PATH: " + path + " has server 1.26.2, too old: 1.29.0 or newer is needed"}, *lines)
 
 	f, _ = finding(t)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -43,7 +42,6 @@ type supervisor struct {
 	spec     spec
 	lock     *os.File // the server inherits it too
 	listener net.Listener
-	audience *audience
 	reply    reply
 	answered chan struct{} // closed when reply is set
 	over     chan struct{} // closed when users are to be let go
@@ -55,7 +53,7 @@ func inherit(args []string) (*supervisor, error) {
 	if len(args) != 1 {
 		return nil, byHand
 	}
-	s := &supervisor{audience: newAudience(), answered: make(chan struct{}), over: make(chan struct{})}
+	s := &supervisor{answered: make(chan struct{}), over: make(chan struct{})}
 	if err := json.Unmarshal([]byte(args[0]), &s.spec); err != nil || s.spec.StateFile == "" {
 		return nil, byHand
 	}
@@ -78,51 +76,53 @@ func inherit(args []string) (*supervisor, error) {
 func (s *supervisor) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var users sync.WaitGroup
-	accepted := make(chan struct{})
-	go func() {
-		defer close(accepted)
-		s.accept(&users)
-	}()
-	served := make(chan error, 1)
+	came, left, served := make(chan net.Conn), make(chan struct{}), make(chan error, 1)
+	go s.accept(came)
 	go func() { served <- s.serve(ctx) }()
 
-	err, ended := s.watch(ctx, served)
+	users := s.watch(ctx, came, left, served)
 
-	if path, pathErr := socketPath(s.spec.StateFile); pathErr == nil {
+	if path, err := socketPath(s.spec.StateFile); err == nil {
 		_ = os.Remove(path) // a stale one does no harm
 	}
 	_ = s.listener.Close()
 	close(s.over)
 	cancel()
-	if !ended {
-		err = <-served
+	for conn := range came {
+		_ = conn.Close() // the user tries again and finds none
 	}
-	<-accepted
-	users.Wait()
+	err := <-served
+	for range users {
+		<-left
+	}
 	return err
 }
 
-// watch returns when it is time to stop, with what the server ended of where
-// that is why.
-func (s *supervisor) watch(ctx context.Context, served <-chan error) (err error, ended bool) {
+// watch returns when it is time to stop, with how many users are still there.
+// It alone lets them in, so that nobody is ever promised a server that is about
+// to stop.
+func (s *supervisor) watch(ctx context.Context, came <-chan net.Conn, left chan struct{}, served chan error) (users int) {
 	idle := time.NewTimer(firstUserPatience)
 	defer idle.Stop()
 	for {
 		select {
 		case err := <-served:
-			return err, true
+			served <- err
+			return users
 		case <-ctx.Done():
-			return nil, false
-		case <-s.audience.changed:
-			if s.audience.empty(false) {
-				idle.Reset(lastUserGrace)
-			} else {
-				idle.Stop()
-			}
+			return users
 		case <-idle.C:
-			if s.audience.empty(true) {
-				return nil, false
+			return users
+		case conn := <-came:
+			users++
+			idle.Stop()
+			go func() {
+				s.attend(conn)
+				left <- struct{}{}
+			}()
+		case <-left:
+			if users--; users == 0 {
+				idle.Reset(lastUserGrace)
 			}
 		}
 	}
@@ -147,25 +147,18 @@ func (s *supervisor) serve(ctx context.Context) error {
 	}
 }
 
-func (s *supervisor) accept(users *sync.WaitGroup) {
+// accept hands on who comes, until the listener is closed.
+func (s *supervisor) accept(came chan<- net.Conn) {
+	defer close(came)
 	for {
 		conn, err := s.listener.Accept()
 		switch {
+		case err == nil:
+			came <- conn
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many open files, say: it passes
-			select {
-			case <-s.over:
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
-		case s.audience.add(1):
-			users.Go(func() {
-				s.attend(conn)
-				s.audience.add(-1)
-			})
-		default:
-			_ = conn.Close() // the user tries again and finds none
+		default: // too many open files, say: it passes
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 }
@@ -192,39 +185,4 @@ func (s *supervisor) attend(conn net.Conn) {
 	case <-left:
 	case <-s.over:
 	}
-}
-
-// An audience counts who uses the server. Safe for concurrent use.
-type audience struct {
-	mu      sync.Mutex
-	count   int
-	closed  bool
-	changed chan struct{} // holds one token after a change
-}
-
-func newAudience() *audience { return &audience{changed: make(chan struct{}, 1)} }
-
-// add changes the count, unless the audience is closed, which it says.
-func (a *audience) add(n int) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return false
-	}
-	a.count += n
-	select {
-	case a.changed <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// empty reports whether nobody is there, and closes the audience then if it is
-// told to: in one step, so that nobody is ever promised a server that is about
-// to stop.
-func (a *audience) empty(closing bool) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = a.closed || closing && a.count == 0
-	return a.count == 0
 }
