@@ -25,34 +25,6 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	return cmp.Or(checkModel(ctx, d.Model), checkTools(d.Tools), checkOwnWorker(d))
 }
 
-// checkWorker says what is wrong with the variables that configure our worker.
-func checkWorker(env Environment) error {
-	config, err := host.FromEnvironment(host.Config{}, withoutServer{env})
-	if err != nil {
-		return err
-	}
-	return host.CheckProviders(config)
-}
-
-// withoutServer is without what names a server: the worker is told which.
-type withoutServer struct{ Environment }
-
-const temporalPrefix = "TEMPORAL_"
-
-func (w withoutServer) LookupEnv(name string) (string, bool) {
-	if strings.HasPrefix(name, temporalPrefix) {
-		return "", false
-	}
-	return w.Environment.LookupEnv(name)
-}
-
-// Environ is all but those variables.
-func (w withoutServer) Environ() []string {
-	return slices.DeleteFunc(slices.Clone(w.Environment.Environ()), func(entry string) bool {
-		return strings.HasPrefix(entry, temporalPrefix)
-	})
-}
-
 // BuiltinTools are those that the workers of this program have.
 func BuiltinTools() []domain.ToolSpec {
 	var specs []domain.ToolSpec

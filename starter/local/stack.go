@@ -11,6 +11,7 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/process"
+	"everstep/worker/host"
 )
 
 // A Stack is a server and, where they are ours, the lease on the dev server and
@@ -66,7 +67,7 @@ func (m *Machine) Serve(ctx context.Context, f Flags, cfg devserver.Config, log 
 func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, worker bool) (*Stack, string, error) {
 	dir, err := m.Folder(f.dir)
 	if err == nil && worker {
-		err = checkWorker(m.Env)
+		err = host.CheckWorker(m.Env)
 	}
 	if err != nil {
 		return nil, "", err

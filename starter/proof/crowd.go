@@ -95,7 +95,7 @@ func (c CrowdConfig) worker(queue, model string) host.Config {
 	config := host.Config{
 		Connection: host.Connection{Address: c.Address, Namespace: c.Namespace},
 		TaskQueue:  queue, Dir: c.Dir, Storage: filepath.Join(c.Dir, "storage"),
-		Tools: []tool.Tool{nothing}, OpenAI: host.Access{BaseURL: model, Key: "none"},
+		Tools: []tool.Tool{nothing}, Vendors: map[string]host.Access{"openai": {BaseURL: model, Key: "none"}},
 		Log: host.Log{Level: slog.LevelError}, StopTimeout: time.Second,
 	}
 	if !c.Unlimited {

@@ -78,7 +78,7 @@ func BenchmarkChat(b *testing.B) {
 		fmt.Fprintln(table, "steps\tms/step, openai-chat\tms/step, bare SDK\tdifference\t")
 		for _, n := range sizes {
 			server := reciter(n)
-			s := start(b, host.Config{Tools: []tool.Tool{recite()}, OpenAI: host.Access{BaseURL: server.URL + "/v1"}})
+			s := start(b, host.Config{Tools: []tool.Tool{recite()}, Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1"}}})
 			var ours, bare []measured
 			for range pairs {
 				ours = append(ours, s.chat(b, n))
@@ -103,7 +103,7 @@ func BenchmarkHooksOpenAI(b *testing.B) {
 	sets := hookSets()
 	server := reciter(steps)
 	defer server.Close()
-	s := start(b, host.Config{Tools: []tool.Tool{recite()}, Hooks: allHooks(sets), OpenAI: host.Access{BaseURL: server.URL + "/v1"}})
+	s := start(b, host.Config{Tools: []tool.Tool{recite()}, Hooks: allHooks(sets), Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1"}}})
 	for b.Loop() {
 		s.chat(b, steps) // warm
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)

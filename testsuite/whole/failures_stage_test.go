@@ -132,9 +132,7 @@ func newStage(t *testing.T) *stage {
 	config := host.Config{
 		Connection: connection,
 		Tools:      []tool.Tool{s.echo()}, AllowBaseURL: true, TaskQueue: s.queue, Dir: t.TempDir(), Storage: t.TempDir(),
-		OpenAI:    host.Access{BaseURL: s.server.URL + "/v1", Key: failureKey},
-		Anthropic: host.Access{BaseURL: s.server.URL, Key: failureKey},
-		Gemini:    host.Access{BaseURL: s.server.URL + "/v1beta", Key: failureKey},
+		Vendors: map[string]host.Access{"openai": {BaseURL: s.server.URL + "/v1", Key: failureKey}, "anthropic": {BaseURL: s.server.URL, Key: failureKey}, "gemini": {BaseURL: s.server.URL + "/v1beta", Key: failureKey}},
 	}
 	s.worker, err = host.Start(context.Background(), temporal, config)
 	require.NoError(t, err)

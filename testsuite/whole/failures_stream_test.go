@@ -181,7 +181,7 @@ func cutStreams() []failureCase {
 // testFinishOptional is the setting for proxies that leave the mark out.
 func testFinishOptional(t *testing.T) {
 	server := serveChat(t, streams(chatText("ok")+chatUsage+chatDone))
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}, OpenAI: host.Access{BaseURL: server.URL + "/v1", Key: failureKey}, FinishOptional: true})
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}, Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1", Key: failureKey}}, FinishOptional: true})
 	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: domain.Definition{Model: domain.LLMConfig{Provider: openaichat.Name, Model: "m-1"}}})
 	require.NoError(t, err)
 	result, err := s.agents.Wait(within(t), begun.ID, 0)

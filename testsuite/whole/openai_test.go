@@ -118,7 +118,7 @@ func TestOpenAIChat(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			server := serveChat(t, test.answers...)
-			s := start(t, host.Config{Tools: []tool.Tool{echo()}, OpenAI: host.Access{BaseURL: server.URL + "/v1", Key: "sk-canary"}})
+			s := start(t, host.Config{Tools: []tool.Tool{echo()}, Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1", Key: "sk-canary"}}})
 			begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: domain.Definition{
 				Model: domain.LLMConfig{Provider: "openai-chat", Model: "m-1"}, Tools: []string{"echo"}, SystemPrompt: "Be brief.",
 			}})

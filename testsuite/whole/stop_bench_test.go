@@ -35,7 +35,7 @@ func BenchmarkStopNow(b *testing.B) {
 		closed <- time.Now()
 	}))
 	defer server.Close()
-	s := start(b, host.Config{OpenAI: host.Access{BaseURL: server.URL + "/v1"}})
+	s := start(b, host.Config{Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1"}}})
 	definition := domain.Definition{Model: domain.LLMConfig{Provider: "openai-chat", Model: "m"}}
 	for b.Loop() {
 		took := make([]time.Duration, 0, runs)

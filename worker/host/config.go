@@ -32,11 +32,9 @@ type Config struct {
 	// Providers are added to those that Everstep has, by name. One of the same
 	// name replaces it.
 	Providers map[string]inference.Provider
-	// OpenAI, Anthropic and Gemini are for the models openai/… and openai-chat/…,
-	// anthropic/… and gemini/…, Vendors for those of all others, by the vendor's
-	// name.
-	OpenAI, Anthropic, Gemini Access
-	Vendors                   map[string]Access
+	// Vendors are where models are and with which keys, by the vendor's name:
+	// openai, for openai/… and openai-chat/…, anthropic, gemini and others.
+	Vendors map[string]Access
 	// AllowBaseURL lets definitions name a base URL of their own, which then
 	// gets the vendor's key too.
 	AllowBaseURL bool
@@ -98,7 +96,7 @@ func (c Config) withDefaults() Config {
 	if c.secrets == nil {
 		c.secrets = &secrets{}
 		for _, v := range vendors() {
-			c.secrets.fix(v.access(c).Key.Reveal())
+			c.secrets.fix(c.Vendors[v.Name].Key.Reveal())
 		}
 		c.secrets.fix(c.Proxy.Reveal())
 		c.secrets.fix(password(c.Proxy))

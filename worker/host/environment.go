@@ -70,19 +70,27 @@ func (v *flagValue) Set(text string) error {
 // what the program has set. Its errors are of kind Invalid and name the flag or
 // variable, and what to give instead.
 func FromEnvironment(config Config, environment Environment, flags ...*Flags) (Config, error) {
-	for _, s := range append(workerSettings(), modelSettings()...) {
-		if err := s.apply(&config, environment, flags); err != nil {
-			return config, err
-		}
-	}
-	for _, v := range vendors() {
-		if _, err := v.fromEnvironment(&config, environment); err != nil {
-			return config, err
-		}
+	if err := config.read(environment, flags); err != nil {
+		return config, err
 	}
 	connection, err := ConnectionFromEnvironment(config.Connection, environment, flags...)
 	config.Connection = connection
 	return config, err
+}
+
+// read is FromEnvironment for all but the connection.
+func (c *Config) read(environment Environment, flags []*Flags) error {
+	for _, s := range append(workerSettings(), modelSettings()...) {
+		if err := s.apply(c, environment, flags); err != nil {
+			return err
+		}
+	}
+	for _, v := range vendors() {
+		if _, err := v.fromEnvironment(c, environment); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ConnectionFromEnvironment is FromEnvironment for processes that run no worker.

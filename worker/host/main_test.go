@@ -107,13 +107,13 @@ func TestGatherSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no dir":     {Config{Dir: filepath.Join(t.TempDir(), "absent")}, "--dir (EVERSTEP_DIR)"},
 		"no storage": {Config{Dir: t.TempDir(), Storage: "s3://bucket"}, "--storage (EVERSTEP_STORAGE)"},
-		"no URL":     {Config{Dir: t.TempDir(), OpenAI: Access{BaseURL: "localhost"}}, "OPENAI_BASE_URL"},
-		"a password": {Config{Dir: t.TempDir(), OpenAI: Access{BaseURL: "http://u:pass@host/"}}, "OPENAI_BASE_URL"},
+		"no URL":     {Config{Dir: t.TempDir(), Vendors: map[string]Access{"openai": {BaseURL: "localhost"}}}, "OPENAI_BASE_URL"},
+		"a password": {Config{Dir: t.TempDir(), Vendors: map[string]Access{"openai": {BaseURL: "http://u:pass@host/"}}}, "OPENAI_BASE_URL"},
 		"no prices":  {Config{Dir: t.TempDir(), Prices: filepath.Join(t.TempDir(), "absent.yaml")}, "absent.yaml: cannot be read"},
 		"a hook":     {Config{Dir: t.TempDir(), Hooks: []hook.Hook{hook.BeforeStep("", nil)}}, "hooks: hook at before_step: name: is empty"},
-		"no key":     {Config{Dir: t.TempDir(), OpenAI: Access{Key: "sk with spaces"}}, "OPENAI_API_KEY"},
-		"two keys":   {Config{Dir: t.TempDir(), Gemini: Access{Key: "sk with", KeyFile: "key"}}, "GEMINI_API_KEY and GEMINI_API_KEY_FILE: both"},
-		"no file":    {Config{Dir: t.TempDir(), Anthropic: Access{KeyFile: "sk with"}}, "ANTHROPIC_API_KEY_FILE"},
+		"no key":     {Config{Dir: t.TempDir(), Vendors: map[string]Access{"openai": {Key: "sk with spaces"}}}, "OPENAI_API_KEY"},
+		"two keys":   {Config{Dir: t.TempDir(), Vendors: map[string]Access{"gemini": {Key: "sk with", KeyFile: "key"}}}, "GEMINI_API_KEY and GEMINI_API_KEY_FILE: both"},
+		"no file":    {Config{Dir: t.TempDir(), Vendors: map[string]Access{"anthropic": {KeyFile: "sk with"}}}, "ANTHROPIC_API_KEY_FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

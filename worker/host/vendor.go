@@ -29,17 +29,15 @@ type vendor struct {
 	// otherKey names the variable that counts where none of key and file is set.
 	// Empty: none does.
 	otherKey string
-	// field is the vendor's in a Config. Nil: it is in Config.Vendors.
-	field func(*Config) *Access
 }
 
 // vendors lists all whose models a worker can use. All else is derived from it,
 // and tests hold the documents against it.
 func vendors() []vendor {
 	all := []vendor{
-		{API: openai.API(), field: func(c *Config) *Access { return &c.OpenAI }},
-		{API: anthropic.API(), field: func(c *Config) *Access { return &c.Anthropic }},
-		{API: gemini.API(), field: func(c *Config) *Access { return &c.Gemini }, otherKey: "GOOGLE_API_KEY"},
+		{API: openai.API()},
+		{API: anthropic.API()},
+		{API: gemini.API(), otherKey: "GOOGLE_API_KEY"},
 	}
 	for _, d := range openaichat.Dialects() {
 		if i := slices.IndexFunc(all, func(v vendor) bool { return v.Variables == d.Variables }); i >= 0 {
@@ -65,33 +63,20 @@ func (v vendor) keys() []string {
 	return slices.DeleteFunc(keys, func(name string) bool { return name == "" })
 }
 
-// access is what a configuration says of the vendor.
-func (v vendor) access(c Config) Access {
-	if v.field != nil {
-		return *v.field(&c)
-	}
-	return c.Vendors[v.Name]
-}
-
 // grant changes what a configuration says of the vendor, and none that it was
 // copied from.
 func (v vendor) grant(c *Config, access Access) {
-	switch {
-	case v.field != nil:
-		*v.field(c) = access
-	case access != c.Vendors[v.Name]:
-		c.Vendors = maps.Clone(c.Vendors)
-		if c.Vendors == nil {
-			c.Vendors = map[string]Access{}
-		}
-		c.Vendors[v.Name] = access
+	if access != c.Vendors[v.Name] {
+		all := map[string]Access{}
+		maps.Copy(all, c.Vendors)
+		all[v.Name], c.Vendors = access, all
 	}
 }
 
 // fromEnvironment reads the vendor's variables over what the program has set, and
 // returns which of them has the key. Whoever sets an empty one does not mean none.
 func (v vendor) fromEnvironment(c *Config, environment Environment) (key string, err error) {
-	access := v.access(*c)
+	access := c.Vendors[v.Name]
 	defer func() { v.grant(c, access) }()
 	if text, ok := environment.LookupEnv(v.BaseURLVariable()); ok && text != "" {
 		access.BaseURL = text
@@ -138,7 +123,7 @@ func texts[T any](all []T, of func(T) string) []string {
 
 // config is what the adapters of a vendor get.
 func (v vendor) config(c Config) (wire.Config, error) {
-	access := v.access(c)
+	access := c.Vendors[v.Name]
 	key, err := access.key(v, c.secrets)
 	return wire.Config{
 		BaseURL: access.BaseURL, Key: key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy.Reveal(), FinishOptional: c.FinishOptional,
@@ -188,8 +173,8 @@ func ProviderNames() []string {
 // providers are ours, and those that the program adds.
 func (c Config) providers() (map[string]inference.Provider, error) {
 	for name := range c.Vendors {
-		if !slices.ContainsFunc(vendors(), func(v vendor) bool { return v.Name == name && v.field == nil }) {
-			return nil, domain.Errorf(domain.Invalid, "vendors: %q is none that has no field of its own", name)
+		if known := vendorNames(); !slices.Contains(known, name) {
+			return nil, domain.Errorf(domain.Invalid, "vendors: %q is none; the vendors are: %s", name, strings.Join(known, ", "))
 		}
 	}
 	all := map[string]inference.Provider{scripted.Name: scripted.New()}
@@ -208,9 +193,13 @@ func (c Config) providers() (map[string]inference.Provider, error) {
 	return all, nil
 }
 
-// CheckProviders says what is wrong with base URLs, keys and proxy. It makes no
-// request, and a missing key is nothing wrong.
-func CheckProviders(config Config) error {
+// CheckWorker says what is wrong with what an environment says of a worker, what
+// names its server aside. It makes no request, and a missing key is nothing wrong.
+func CheckWorker(environment Environment) error {
+	var config Config
+	if err := config.read(environment, nil); err != nil {
+		return err
+	}
 	_, err := config.withDefaults().providers()
 	return err
 }
@@ -267,8 +256,8 @@ func (v vendor) reaches(c Config, environment Environment) []Reach {
 	var all []Reach
 	shared.Key, shared.Err = v.fromEnvironment(&c, environment)
 	config, err := v.config(c)
-	shared.Err = cmp.Or(shared.Err, err, v.access(c).outside(c.Dir, v))
-	shared.KeyFile = v.access(c).KeyFile
+	shared.Err = cmp.Or(shared.Err, err, c.Vendors[v.Name].outside(c.Dir, v))
+	shared.KeyFile = c.Vendors[v.Name].KeyFile
 	for _, api := range v.apis() {
 		r := shared
 		r.Provider = api.Name
@@ -304,7 +293,7 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 	for _, v := range vendors() {
 		for _, api := range v.apis() {
 			if api.Name == model.Provider {
-				return atServer(api, cmp.Or(model.BaseURL, v.access(c).BaseURL))
+				return atServer(api, cmp.Or(model.BaseURL, c.Vendors[v.Name].BaseURL))
 			}
 		}
 	}

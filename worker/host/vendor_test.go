@@ -78,11 +78,11 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 				from, err := v.fromEnvironment(&read, test.values)
 				require.NoError(t, err)
 				require.Equal(t, test.from, from)
-				require.Equal(t, test.want, v.access(read))
-				require.Equal(t, test.base, v.access(config), "the program's own stays as it was")
+				require.Equal(t, test.want, read.Vendors[v.Name])
+				require.Equal(t, test.base, config.Vendors[v.Name], "the program's own stays as it was")
 				for _, other := range vendors() {
 					if other.Name != v.Name {
-						require.Zero(t, other.access(read), "no other vendor gets the key")
+						require.Zero(t, read.Vendors[other.Name], "no other vendor gets the key")
 					}
 				}
 			})
@@ -112,9 +112,9 @@ func TestVendorsAreApart(t *testing.T) {
 
 func TestConfigOfNoVendor(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"nobody", "openai"} {
+	for _, name := range []string{"nobody", "openai-chat"} {
 		_, err := Config{Vendors: map[string]Access{name: {}}}.providers()
-		require.EqualError(t, err, fmt.Sprintf("vendors: %q is none that has no field of its own", name))
+		require.EqualError(t, err, fmt.Sprintf("vendors: %q is none; the vendors are: %s", name, strings.Join(vendorNames(), ", ")))
 		require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 	}
 }

@@ -231,7 +231,7 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
 	}
 	for _, v := range vendors() {
-		if err = v.access(config).outside(m.dir, v); err != nil {
+		if err = config.Vendors[v.Name].outside(m.dir, v); err != nil {
 			return m, err
 		}
 	}
