@@ -24,6 +24,9 @@ type Log struct {
 // newLogger returns Temporal's logger over zap. The secrets never reach the
 // writer, wherever in a line they stand.
 func newLogger(config Log, known *secrets) log.Logger {
+	level := map[slog.Level]zapcore.Level{
+		slog.LevelDebug: zapcore.DebugLevel, slog.LevelWarn: zapcore.WarnLevel, slog.LevelError: zapcore.ErrorLevel,
+	}[config.Level] // Info is zap's zero level.
 	form := zap.NewProductionEncoderConfig()
 	form.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	form.EncodeDuration = zapcore.StringDurationEncoder
@@ -34,7 +37,7 @@ func newLogger(config Log, known *secrets) log.Logger {
 	}
 	out := cmp.Or[io.Writer](config.Writer, os.Stderr)
 	sink := zapcore.Lock(zapcore.AddSync(&redactor{out: out, secrets: known}))
-	return logger{zap.New(zapcore.NewCore(encoder, sink, zapcore.Level(config.Level/4))).Sugar()}
+	return logger{zap.New(zapcore.NewCore(encoder, sink, level)).Sugar()}
 }
 
 // logger is zap behind Temporal's interface.
