@@ -41,7 +41,7 @@ func TestPresent(t *testing.T) {
 	for _, data := range []string{"", " null ", "{}", `""`, "[]", "false", "0", `{"a":{"b":[0.0,"",null,false]}}`, "{oops"} {
 		require.False(t, wire.Present([]byte(data)), data)
 	}
-	for _, data := range []string{"true", `{"a":1}`, `[[{"a":" "}]]`, "-0.1"} {
+	for _, data := range []string{"true", `{"a":1}`, `[[{"a":" "}]]`, "-0.1", "[1e999]"} {
 		require.True(t, wire.Present([]byte(data)), data)
 	}
 }

@@ -249,7 +249,10 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 // nothing else, are how servers fill in what they do not have.
 func Present(data json.RawMessage) bool {
 	var value any
-	return json.Unmarshal(data, &value) == nil && !zero(value)
+	if json.Unmarshal(data, &value) != nil {
+		return json.Valid(data) // a number beyond what can be read
+	}
+	return !zero(value)
 }
 
 func zero(value any) bool {
