@@ -41,7 +41,9 @@ func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
 
 // fire runs the hooks of a trigger between two steps.
 func (s session) fire(trigger domain.Trigger) {
-	fire(s.between(), trigger, hook.Nothing{})
+	if s.resolved != nil && len(s.resolved.Hooks) > 0 {
+		fire(s.between(), trigger, hook.Nothing{})
+	}
 }
 
 // failedBy ends the execution: the error is its own, and nothing more starts.

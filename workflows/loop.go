@@ -111,7 +111,7 @@ func (s session) beginExecution() {
 func (s session) mayBegin() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
 		s.fire(domain.TriggerBeforeStep)
-		if s.stale() {
+		if (len(s.resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
 			s.resolve(permit)
 		}
 		s.guardBudget()
