@@ -27,6 +27,8 @@ const (
 	// oneWait is how long the server is asked for what waits; it takes no less than
 	// 2 s, and answers a second before the end that there is nothing.
 	oneWait = 2500 * time.Millisecond
+	// quiet is how long nothing comes before the queue is given up.
+	quiet = time.Second
 	// allWaits bounds the whole.
 	allWaits = 20 * time.Second
 )
@@ -70,13 +72,31 @@ func (s *seat) note(queue string) (before string, err error) {
 func release(ctx context.Context, poll *workflowservice.PollWorkflowTaskQueueRequest, call func(ctx context.Context, method string, request, reply any) error) {
 	ctx, cancel := context.WithTimeout(ctx, allWaits)
 	defer cancel()
+	leave := func() {
+		_ = call(ctx, workflowservice.WorkflowService_ShutdownWorker_FullMethodName, &workflowservice.ShutdownWorkerRequest{
+			Namespace: poll.GetNamespace(), StickyTaskQueue: poll.GetTaskQueue().GetName(), Identity: poll.GetIdentity(), Reason: "its place was taken",
+		}, &workflowservice.ShutdownWorkerResponse{})
+	}
 	for {
-		var task workflowservice.PollWorkflowTaskQueueResponse
-		wait, enough := context.WithTimeout(ctx, oneWait)
-		err := call(wait, workflowservice.WorkflowService_PollWorkflowTaskQueue_FullMethodName, poll, &task)
-		enough()
-		if err != nil || len(task.GetTaskToken()) == 0 {
-			break
+		asked := make(chan *workflowservice.PollWorkflowTaskQueueResponse, 1)
+		go func() {
+			var task workflowservice.PollWorkflowTaskQueueResponse
+			wait, enough := context.WithTimeout(ctx, oneWait)
+			defer enough()
+			_ = call(wait, workflowservice.WorkflowService_PollWorkflowTaskQueue_FullMethodName, poll, &task)
+			asked <- &task
+		}()
+		var task *workflowservice.PollWorkflowTaskQueueResponse
+		select {
+		case task = <-asked:
+		case <-time.After(quiet):
+			// While somebody still asks, so that nothing comes unseen between the two.
+			leave()
+			task = <-asked
+		}
+		if len(task.GetTaskToken()) == 0 {
+			leave()
+			return
 		}
 		if task.GetQuery() != nil {
 			continue // who asks is sent on to another worker
@@ -86,7 +106,4 @@ func release(ctx context.Context, poll *workflowservice.PollWorkflowTaskQueueReq
 			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
 		}, &workflowservice.RespondWorkflowTaskFailedResponse{})
 	}
-	_ = call(ctx, workflowservice.WorkflowService_ShutdownWorker_FullMethodName, &workflowservice.ShutdownWorkerRequest{
-		Namespace: poll.GetNamespace(), StickyTaskQueue: poll.GetTaskQueue().GetName(), Identity: poll.GetIdentity(), Reason: "its place was taken",
-	}, &workflowservice.ShutdownWorkerResponse{})
 }
