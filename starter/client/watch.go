@@ -130,7 +130,7 @@ func (w *watcher) read(ctx context.Context, runID string) <-chan delivery {
 	items := make(chan delivery)
 	go func() {
 		defer close(items)
-		for it, err := range w.client.chain(ctx, w.client.reader(w.snapshot.agent), w.snapshot, runID) {
+		for it, err := range w.client.chain(ctx, w.client.reader(w.agent), w.snapshot, runID) {
 			select {
 			case items <- delivery{it, err}:
 			case <-ctx.Done():
