@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"slices"
 
 	"everstep/domain"
@@ -55,9 +56,7 @@ func (e Execution) limits() []domain.LimitUse {
 	if e.Budget == nil || e.Prior == nil {
 		return nil
 	}
-	spent := e.Prior.Add(domain.Spent{
-		Steps: int64(e.Outcome.Steps), Tokens: e.Outcome.Usage.TotalTokens(), CostNanoUSD: e.Outcome.CostNanoUSD,
-	})
+	spent := e.Prior.Add(e.spent())
 	// In the middle of a step a limit is one that the next inference does not fit,
 	// which was estimated in ways that history does not tell.
 	cutOff, length := false, false
@@ -78,6 +77,28 @@ func (e Execution) limits() []domain.LimitUse {
 		}
 	}
 	return used
+}
+
+// spent is what an ended execution has used itself, of what its facts tell: not its time.
+func (e Execution) spent() domain.Spent {
+	own := domain.Spent{Steps: int64(e.Outcome.Steps), Tokens: e.Outcome.Usage.TotalTokens(), CostNanoUSD: e.Outcome.CostNanoUSD}
+	for _, step := range e.Done {
+		for _, call := range step.ToolExecutions {
+			if call.Outcome().Ran() {
+				own.ToolCalls++
+			}
+		}
+	}
+	return own
+}
+
+// SpentAfter is what counts against the totals of an execution that goes on from this one,
+// which had prior to go on from where its own facts do not tell; nil: unknown.
+func (e Execution) SpentAfter(prior *domain.Spent) *domain.Spent {
+	if prior = cmp.Or(e.Prior, prior); prior == nil || e.Outcome == nil || len(e.Done) < e.Outcome.Steps {
+		return nil
+	}
+	return new(prior.Add(e.spent()))
 }
 
 func timed(rule domain.LimitRule) bool {

@@ -114,10 +114,9 @@ func raised(l ExplainLimit) string {
 	}
 	total := 2 * *l.Total
 	if total == 0 { // one to begin with
-		total = map[domain.Unit]int64{
+		total = cmp.Or(map[domain.Unit]int64{
 			domain.UnitTokens: 10_000, domain.UnitNanoUSD: 100_000_000, domain.UnitMilliseconds: 60_000,
-			domain.UnitSteps: 10, domain.UnitCalls: 10,
-		}[l.Unit]
+		}[l.Unit], 10)
 	}
 	if l.Used != nil && l.Prior != nil {
 		total = max(total, *l.Used+*l.Prior+*l.Total)

@@ -77,7 +77,7 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 			before := a.Execution
 			a = a.With(recorded.Fact, recorded.At)
 			if a.Execution.Number > before.Number && a.Execution.Number <= e.asked {
-				e.prior = spentBy(before, e.prior)
+				e.prior = before.SpentAfter(e.prior)
 			}
 			if a.Execution.Number == e.asked {
 				e.then, e.at = a, a.Execution
@@ -90,22 +90,6 @@ func (e *explanation) read(ctx context.Context, c *Client) error {
 		e.miss("%s", unread)
 	}
 	return nil
-}
-
-// spentBy is what counts against the totals of an execution that goes on from x; nil: unknown.
-func spentBy(x progress.Execution, prior *domain.Spent) *domain.Spent {
-	if prior = cmp.Or(x.Prior, prior); prior == nil || x.Outcome == nil || len(x.Done) < x.Outcome.Steps {
-		return nil
-	}
-	own := domain.Spent{Steps: int64(x.Outcome.Steps), Tokens: x.Outcome.Usage.TotalTokens(), CostNanoUSD: x.Outcome.CostNanoUSD}
-	for _, step := range x.Done {
-		for _, call := range step.ToolExecutions {
-			if call.Outcome().Ran() {
-				own.ToolCalls++
-			}
-		}
-	}
-	return new(prior.Add(own))
 }
 
 // answered notes what work came to. A summary of the conversation is no answer.
