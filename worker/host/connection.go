@@ -83,18 +83,21 @@ type pace struct {
 	// only had no processor. It is shorter than task, so that what blocks one is
 	// reported and not just timed out.
 	deadlock time.Duration
+	// sticky is how long a workflow task waits for the worker that has the workflow in
+	// memory before any other may take it.
+	sticky time.Duration
 }
 
 func paceOf(address string) pace {
 	if Loopback(address) {
 		return pace{
 			timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, task: 2 * time.Second,
-			throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond,
+			throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond, sticky: 500 * time.Millisecond,
 		}
 	}
 	return pace{
 		timing: contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, task: 10 * time.Second,
-		throttle: 5 * time.Second, deadlock: 5 * time.Second,
+		throttle: 5 * time.Second, deadlock: 5 * time.Second, sticky: time.Second,
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // A seat is a file in which a worker notes the queue of the workflows that it has in
 // memory. Until the server knows that a worker was lost, each of its workflows waits
-// for it once more, for the SDK's 5 s: whoever sits down in its seat ends that.
+// for it once more: whoever sits down in its seat ends that.
 type seat struct {
 	connection Connection
 	once       sync.Once

@@ -135,6 +135,7 @@ func (w *Worker) options(config Config) worker.Options {
 		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 			InitialNumberOfPollers: pollers / 2, MinimumNumberOfPollers: pollers / 2, MaximumNumberOfPollers: pollers,
 		}),
+		StickyScheduleToStartTimeout:     pace.sticky,
 		MaxHeartbeatThrottleInterval:     pace.throttle,
 		DefaultHeartbeatThrottleInterval: pace.throttle,
 		WorkerStopTimeout:                config.StopTimeout,
