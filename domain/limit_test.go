@@ -55,7 +55,7 @@ func TestEachLimitHolds(t *testing.T) {
 				total = domain.Seconds(7)
 			case domain.UnitTime:
 				total = domain.Moment(now)
-			case domain.UnitSteps, domain.UnitTokens, domain.UnitNanoUSD, domain.UnitCalls:
+			default: // a count
 			}
 			_, limited := rule.Total(domain.Unlimited())
 			require.False(t, limited)

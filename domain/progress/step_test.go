@@ -421,13 +421,12 @@ func TestHowAStepEndsWithAnError(t *testing.T) {
 // Every cut has its words, and leaves an error that says that it was one.
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	denied := map[progress.Cut]bool{progress.HookBefore: true, progress.NoBudget: true, progress.NoBudgetToSumUp: true}
-	for _, cut := range progress.Cuts() {
-		want := domain.Error{Kind: domain.Unavailable, Code: domain.CodeInterrupted, Message: string(cut)}
-		if denied[cut] {
-			want.Kind = domain.Denied
-		}
-		require.Equal(t, want, *cut.Err())
+	for cut, kind := range map[progress.Cut]domain.Kind{
+		progress.StopInInference: domain.Unavailable, progress.StopInTools: domain.Unavailable,
+		progress.StopAtPause: domain.Unavailable, progress.StopAtNothing: domain.Unavailable, progress.WorkflowEnded: domain.Unavailable,
+		progress.HookBefore: domain.Denied, progress.NoBudget: domain.Denied, progress.NoBudgetToSumUp: domain.Denied,
+	} {
+		require.Equal(t, domain.Error{Kind: kind, Code: domain.CodeInterrupted, Message: string(cut)}, *cut.Err())
 	}
 }
 

@@ -92,11 +92,6 @@ const (
 	WorkflowEnded Cut = "the workflow ended while this was under way"
 )
 
-// Cuts lists every cut.
-func Cuts() []Cut {
-	return []Cut{StopInInference, StopInTools, StopAtPause, StopAtNothing, HookBefore, NoBudget, NoBudgetToSumUp, WorkflowEnded}
-}
-
 // Err is the error that the cut leaves with its step.
 func (c Cut) Err() *domain.Error {
 	kind := domain.Unavailable

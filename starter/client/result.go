@@ -74,7 +74,8 @@ func (c *Client) told(ctx context.Context, t target) (contract.StepsPage, bool) 
 
 // Wait waits until an execution has ended, in whatever way, and returns its
 // result. Number zero is the newest execution at the time of the call. It
-// polls nothing and needs no worker; it outlives restarts of the server.
+// needs no worker and outlives restarts of the server. The end of a session's
+// execution is told up to a second late: it is asked for less and less often.
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
 	t, err := c.targetEnd(ctx, id, number)
 	if err == nil && t.outcome == nil {
