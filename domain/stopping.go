@@ -131,7 +131,8 @@ func StopReasons() []StopReason {
 	}
 }
 
-// Priority ranks the reasons: the lowest number counts, and the earliest among equals.
+// Priority ranks the reasons, those that are not forced among themselves: the lowest number counts, and the
+// earliest among equals. See CountingSignal.
 func (r StopReason) Priority() int {
 	if r == CostLimitReached || r == ToolCallLimitReached {
 		r = TokenLimitReached
@@ -231,10 +232,14 @@ func SignalOf(err *Error) StopSignal {
 	return StopSignal{Reason: ErrorForbade, Message: err.Message, Source: err.Source}
 }
 
-// CountingSignal returns the signal of the highest priority, the earliest among equals.
-func CountingSignal(signals []StopSignal) (StopSignal, bool) {
-	if len(signals) == 0 {
-		return StopSignal{}, false
+// CountingSignal returns the forced signal of the highest priority, the earliest among equals. One that is
+// not forced counts only where none is: nothing that was content to end hides a stop.
+func CountingSignal(signals []StopSignal) (counts StopSignal, ok bool) {
+	for _, s := range signals {
+		forced, counted := s.Reason.Forced(), counts.Reason.Forced()
+		if !ok || forced && !counted || forced == counted && s.Reason.Priority() < counts.Reason.Priority() {
+			counts, ok = s, true
+		}
 	}
-	return slices.MinFunc(signals, func(a, b StopSignal) int { return a.Reason.Priority() - b.Reason.Priority() }), true
+	return counts, ok
 }

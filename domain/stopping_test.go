@@ -190,6 +190,30 @@ func TestWithStopSignalRefuses(t *testing.T) {
 	}
 }
 
+// TestAUsersStopIsNeverShownAsCompleted: nor is any other that is forced, whatever
+// was content to end beside it, and whichever came first.
+func TestAUsersStopIsNeverShownAsCompleted(t *testing.T) {
+	t.Parallel()
+	for _, forced := range domain.StopReasons() {
+		for _, content := range domain.StopReasons() {
+			if !forced.Forced() || content.Forced() {
+				continue
+			}
+			for _, order := range [][]domain.StopReason{{forced, content}, {content, forced}} {
+				s := begunState(t)
+				for _, reason := range order {
+					s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
+				}
+				s = must(t)(s.WithExecutionCompleted(after(3)))
+				require.NotEqual(t, domain.StatusCompleted, s.Status(), order)
+				reason, _ := s.StopReason()
+				require.Equal(t, forced, reason, order)
+				require.Len(t, s.StopSignals(), 2, "every one stays visible")
+			}
+		}
+	}
+}
+
 // TestCountingSignalLaws: the one that counts is no worse than any other, is the
 // first of its priority, and does not depend on worse ones.
 func TestCountingSignalLaws(t *testing.T) {
@@ -206,13 +230,17 @@ func TestCountingSignalLaws(t *testing.T) {
 			return
 		}
 		at := slices.IndexFunc(signals, func(s domain.StopSignal) bool { return s.Message == counts.Message })
-		for i, s := range signals {
-			require.GreaterOrEqual(t, s.Reason.Priority(), counts.Reason.Priority())
-			require.True(t, i >= at || s.Reason.Priority() > counts.Reason.Priority(), "the earliest among equals")
+		rank := func(s domain.StopSignal) int {
+			if s.Reason.Forced() {
+				return s.Reason.Priority()
+			}
+			return 100 + s.Reason.Priority()
 		}
-		worse := slices.DeleteFunc(slices.Clone(signals), func(s domain.StopSignal) bool {
-			return s.Reason.Priority() > counts.Reason.Priority()
-		})
+		for i, s := range signals {
+			require.GreaterOrEqual(t, rank(s), rank(counts))
+			require.True(t, i >= at || rank(s) > rank(counts), "the earliest among equals")
+		}
+		worse := slices.DeleteFunc(slices.Clone(signals), func(s domain.StopSignal) bool { return rank(s) > rank(counts) })
 		again, _ := domain.CountingSignal(worse)
 		require.Equal(t, counts, again)
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/hook"
 )
 
 // eachRecorded runs a test on every recorded run, each as one execution; with
@@ -121,6 +122,25 @@ func TestRecordedRunsEndByFinishReasons(t *testing.T) {
 			require.Equal(t, want, got.Outcome.StopReason, reason)
 			require.Equal(t, steps, got.Outcome.Steps, reason)
 		}
+	})
+}
+
+// TestRecordedRunsShowAUsersStop: one that comes in a step that ends by its finish
+// reason, too, is not shown as completed.
+func TestRecordedRunsShowAUsersStop(t *testing.T) {
+	t.Parallel()
+	eachRecorded(t, func(t *testing.T, run wholeRun, draw *rand.Rand) {
+		steps := 1 + draw.IntN(len(run.steps))
+		stop := hook.AfterStep("stop", func(c hook.Point) (hook.Point, error) {
+			if c.State.TransientStepCount() < steps {
+				return c, nil
+			}
+			return c.StopFor(domain.FinishReasonReceived, "content", nil).StopFor(domain.UserRequested, "enough", nil), nil
+		})
+		stop.Always = true
+		got := run.play(t, domain.Definition{}, stop)
+		require.Equal(t, []any{domain.StatusStopped, domain.UserRequested, steps},
+			[]any{got.Outcome.Status, got.Outcome.StopReason, got.Outcome.Steps})
 	})
 }
 

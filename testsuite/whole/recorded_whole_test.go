@@ -159,14 +159,15 @@ func (w wholeRun) user() hook.Hook {
 	})
 }
 
-// play runs it in memory, as an agent that is otherwise as defined.
-func (w wholeRun) play(t *testing.T, definition domain.Definition) testsuite.Run {
+// play runs it in memory, as an agent that is otherwise as defined. The hooks
+// are for all agents.
+func (w wholeRun) play(t *testing.T, definition domain.Definition, hooks ...hook.Hook) testsuite.Run {
 	t.Helper()
 	definition.SystemPrompt = w.system
 	user := w.user()
 	definition.Hooks = []string{user.Name}
 	env := testsuite.New(t, testsuite.Config{
-		Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: []hook.Hook{user},
+		Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: append(hooks, user),
 	})
 	return env.Run(w.prompt)
 }
