@@ -29,8 +29,10 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 
 	called, ok := a.tools[request.Name]
 	if !ok {
-		return c.failed(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
-			"unknown tool %q; the tools are: %s", domain.Shorten(request.Name, 64), a.toolNames())), nil
+		reply := c.failed(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
+			"unknown tool %q; the tools are: %s", domain.Shorten(request.Name, 64), a.toolNames()))
+		reply.NotStarted = true // while workers are replaced another one may have it
+		return reply, nil
 	}
 	c.effect = stricter(request.Effect, called.Spec().Effect)
 	if c.info.Attempt > 1 && !c.effect.Repeatable() {

@@ -240,7 +240,7 @@ func TestCallToolErrorsAreData(t *testing.T) {
 			require.Equal(t, c.code, reply.Error.Code)
 			require.Contains(t, reply.Error.Message, c.text)
 			require.Equal(t, c.request.Name, reply.Error.Source)
-			require.False(t, reply.NotStarted)
+			require.Equal(t, c.code == domain.CodeUnknownTool, reply.NotStarted)
 		})
 	}
 }

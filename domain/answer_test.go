@@ -136,6 +136,7 @@ func TestToolOutcome(t *testing.T) {
 		"a result":                 {domain.ToolExecution{StartedAt: began, CompletedAt: ended}, domain.ToolOK},
 		"an error":                 {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code("")}, domain.ToolFailed},
 		"blocked":                  {domain.ToolExecution{CompletedAt: ended, Error: code(domain.CodeBlocked)}, domain.ToolBlocked},
+		"it says it was blocked":   {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code(domain.CodeBlocked)}, domain.ToolFailed},
 		"not run":                  {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code(domain.CodeNotRun)}, domain.ToolNotRun},
 		"of an unknown tool":       {domain.ToolExecution{CompletedAt: ended, Error: code(domain.CodeUnknownTool)}, domain.ToolNotRun},
 		"surely did nothing":       {domain.ToolExecution{StartedAt: began, CompletedAt: ended, Error: code(domain.CodeQuota), NotStarted: true}, domain.ToolNotRun},

@@ -58,7 +58,7 @@ func (o ToolOutcome) Ran() bool { return o != ToolBlocked && o != ToolNotRun }
 // nor ended was not run, so far.
 func (t ToolExecution) Outcome() ToolOutcome {
 	switch {
-	case t.hasCode(CodeBlocked):
+	case t.hasCode(CodeBlocked) && t.StartedAt.IsZero(): // a tool may say so of itself, too
 		return ToolBlocked
 	case t.hasCode(CodeOutcomeUnknown):
 		return ToolUnknown

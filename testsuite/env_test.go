@@ -14,6 +14,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	"everstep/testsuite"
 )
 
@@ -212,6 +213,36 @@ func TestEnvFileTools(t *testing.T) {
 	written, err := os.ReadFile(filepath.Join(dir, "a.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(written))
+}
+
+// TestCalledAreTheToolsThatRan: not what was unknown, blocked or never begun; but
+// also what says of itself that it was blocked.
+func TestCalledAreTheToolsThatRan(t *testing.T) {
+	t.Parallel()
+	look := testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.Returns("sunny"))
+	pay := testsuite.NewFake(domain.ToolSpec{Name: "pay"}, testsuite.Fails(domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "no card")))
+	forbid := hook.BeforeToolUse("forbid", func(c hook.ToolUse) (hook.ToolUse, error) {
+		if c.At.Call.Arguments == `{"at":"night"}` {
+			return hook.Block(c, "it is dark"), nil
+		}
+		return c, nil
+	})
+	forbid.Always = true
+	env := testsuite.New(t, testsuite.Config{
+		Tools: []tool.Tool{look.Tool(), pay.Tool()}, Hooks: []hook.Hook{forbid},
+		Definition: domain.Definition{Budget: domain.ExecutionBudget{MaxToolCalls: new(int64(2))}},
+		Turns: []testsuite.Turn{{Calls: []testsuite.Call{
+			{Name: "nothing"}, {Name: "pay"}, {Name: "look", Arguments: map[string]string{"at": "night"}}, {Name: "look"}, {Name: "look"},
+		}}},
+	})
+	run := env.Run("go")
+	require.Equal(t, domain.ToolCallLimitReached, run.Outcome.StopReason)
+	require.Equal(t, []string{"pay", "look"}, run.Called())
+	var outcomes []domain.ToolOutcome
+	for _, call := range run.ToolExecutions() {
+		outcomes = append(outcomes, call.Outcome())
+	}
+	require.Equal(t, []domain.ToolOutcome{domain.ToolNotRun, domain.ToolFailed, domain.ToolBlocked, domain.ToolOK, domain.ToolNotRun}, outcomes)
 }
 
 func TestEnvInRealTime(t *testing.T) {
