@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -31,6 +33,8 @@ type Config struct {
 	Hooks hook.Set
 	// Compilers are those beside Everstep's own, by the name that definitions use.
 	Compilers map[string]Compiler
+	// Allow says what of all that is for use.
+	Allow Allow
 	// Facts says what is known of a model: its price, its window. Nil: nothing.
 	Facts func(domain.LLMConfig) (modelfacts.Facts, bool)
 	// Transcripts finds the conversations that requests refer to.
@@ -94,6 +98,12 @@ func New(config Config) (*Activities, error) {
 		check(!taken, "tool %q: name: two tools have it; rename one", name)
 		tools[name] = t
 	}
+	for _, name := range config.Allow.Tools {
+		_, known := tools[name]
+		check(known, "allow tools: there is no %q; the tools are: %s", name, toolNames(config.Tools))
+	}
+	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.tool(t.Spec().Name) })
+	maps.DeleteFunc(tools, func(name string, _ tool.Tool) bool { return !config.Allow.tool(name) })
 	for name, compiler := range config.Compilers {
 		switch err := new(domain.Compiler).UnmarshalText([]byte(name)); {
 		case name == "" || compiler == nil:

@@ -106,6 +106,9 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 		c.pulse.withhold()
 	}
 	definition := conversation.Resolved.Definition
+	if err := c.activities.config.Allow.agent(definition); err != nil {
+		return nil, err // who schedules an inference need not have asked what it means
+	}
 	provider, err := c.activities.provider(definition.Model)
 	if err != nil {
 		return nil, err

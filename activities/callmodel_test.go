@@ -72,6 +72,7 @@ type modelBench struct {
 	secrets   activities.Secrets
 	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
 	limits    map[string]activities.Limit
+	allow     activities.Allow
 	// unbilled makes the model one that costs nothing.
 	unbilled bool
 	// called is the newest call of a model that answeringBench made.
@@ -118,7 +119,7 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits,
+		Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow,
 	})
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite

@@ -86,9 +86,11 @@ func stricter(a, b domain.Effect) domain.Effect {
 	return effects[max(i, j)]
 }
 
-func (a *Activities) toolNames() string {
+func (a *Activities) toolNames() string { return toolNames(a.config.Tools) }
+
+func toolNames(tools []tool.Tool) string {
 	var names []string
-	for _, t := range a.config.Tools {
+	for _, t := range tools {
 		names = append(names, t.Spec().Name)
 	}
 	return cmp.Or(strings.Join(names, ", "), "none")

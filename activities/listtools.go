@@ -33,7 +33,7 @@ func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequ
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Catalog, error) {
 	specs, noTools := a.specs(definition.Tools)
 	hooks, noHooks := a.config.Hooks.Resolve(definition.Hooks)
-	err := cmp.Or(checkSettings(definition), noTools, noHooks, a.checkCompiler(definition.Compiler))
+	err := cmp.Or(a.config.Allow.agent(definition), checkSettings(definition), noTools, noHooks, a.checkCompiler(definition.Compiler))
 	if err != nil {
 		return contract.Catalog{}, err
 	}
@@ -109,6 +109,9 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 }
 
 func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error) {
+	if err := a.config.Allow.model(model); err != nil {
+		return nil, err
+	}
 	if provider, ok := a.config.Providers[model.Provider]; ok {
 		return provider, nil
 	}

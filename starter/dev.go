@@ -136,7 +136,7 @@ func serveCodec(listener net.Listener, uiURL string) (stop func()) {
 // workerCommandOf is the worker that other commands start, as the same program
 // again. Whoever runs workers of their own takes everstep/worker.
 func workerCommandOf(p *program) *cobra.Command {
-	command := host.Command(host.Config{})
+	command := host.Command(host.Config{Dir: "."})
 	command.Use, command.Hidden = local.WorkerCommand, true
 	serve := command.RunE
 	bound := command.Flags().Bool(local.FlagUntilStdinEnds, false, "stop when standard input ends")

@@ -5,4 +5,4 @@ package main
 
 import "everstep/worker/host"
 
-func main() { host.Main(host.Config{}) }
+func main() { host.Main(host.Config{Dir: "."}) }

@@ -220,7 +220,7 @@ func TestCheck(t *testing.T) {
 		"a key":                 {config: wire.Config{Key: wire.FixedKey(testKey)}},
 		"no model":              {config: local, change: func(c *domain.LLMConfig) { c.Model = " " }, code: domain.CodeModelNotFound, wrong: "model"},
 		"another URL":           {config: local, change: func(c *domain.LLMConfig) { c.BaseURL = "https://elsewhere" }, wrong: "base_url"},
-		"a key in a URL":        {config: wire.Config{AllowBaseURL: true, Key: wire.FixedKey(testKey)}, change: func(c *domain.LLMConfig) { c.BaseURL = "https://host?key=x" }, wrong: "base_url: holds a key"},
+		"a key in a URL":        {config: wire.Config{AllowBaseURLs: []string{"*"}, Key: wire.FixedKey(testKey)}, change: func(c *domain.LLMConfig) { c.BaseURL = "https://host?key=x" }, wrong: "base_url: holds a key"},
 		"options":               {config: local, change: option("generationConfig", `{"seed":7}`)},
 		"an option of ours":     {config: local, change: option("contents", `[]`), wrong: "options: contents"},
 		"tools":                 {config: local, change: option("tools", `[]`), wrong: "options: tools"},

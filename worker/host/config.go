@@ -19,15 +19,15 @@ type Config struct {
 	Connection Connection
 	// TaskQueue is where it listens. Empty: contract.DefaultTaskQueue.
 	TaskQueue string
-	// Dir is the root that the file tools never leave. Empty: the current
-	// directory.
+	// Dir is the root that the file tools never leave. Empty: the worker has none of
+	// them.
 	Dir string
 	// Storage is where parts of long conversations go: a directory, or the URL
 	// of a bucket. Empty: nowhere, so that a conversation must fit one run. All
 	// workers of a task queue need the same.
 	Storage string
 
-	// Tools are added to the file tools. One of the same name replaces it.
+	// Tools are added to the file tools, where there are any. One of the same name replaces it.
 	Tools []tool.Tool
 	// Providers are added to those that Everstep has, by name. One of the same
 	// name replaces it.
@@ -35,9 +35,13 @@ type Config struct {
 	// Vendors are where models are and with which keys, by the vendor's name:
 	// openai, for openai/… and openai-chat/…, anthropic, gemini and others.
 	Vendors map[string]Access
-	// AllowBaseURL lets definitions name a base URL of their own, which then
-	// gets the vendor's key too.
-	AllowBaseURL bool
+	// Allow says what the worker is for. Whoever reaches the namespace can have it do
+	// that and no more; the zero value: all that it has. Workers of one task queue need
+	// the same.
+	Allow activities.Allow
+	// AllowBaseURLs are those that definitions may name, which then get the vendor's
+	// key too; * is any. Nil: none.
+	AllowBaseURLs []string
 	// Proxy is the URL of the proxy for requests to models: http, https or socks5.
 	// It may hold a password. Empty: none, whatever HTTP_PROXY says.
 	Proxy Secret
@@ -102,7 +106,6 @@ func (c Config) withDefaults() Config {
 		c.secrets.fix(password(c.Proxy))
 	}
 	c.TaskQueue = cmp.Or(c.TaskQueue, contract.DefaultTaskQueue)
-	c.Dir = cmp.Or(c.Dir, ".")
 	c.MaxActivities = cmp.Or(c.MaxActivities, DefaultMaxActivities)
 	c.StopTimeout = cmp.Or(c.StopTimeout, DefaultStopTimeout)
 	return c

@@ -167,7 +167,7 @@ func connectionSettings() []setting {
 func workerSettings() []setting {
 	return []setting{
 		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
-		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; the current directory unless given", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
+		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; without one a program's own worker has no file tools", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
 		{"seat", "EVERSTEP_SEAT", "file", "a file for one worker at a time; with the same one, a worker that takes the place of one that was killed says so to the server, and its agents go on at once", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
 		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
@@ -175,6 +175,8 @@ func workerSettings() []setting {
 			_, err := modelfacts.Table{}.With(text)
 			return err
 		}},
+		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs; all that it has unless given", into(func(c *Config) *[]string { return &c.Allow.Tools }, readList)},
+		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5; all unless given", into(func(c *Config) *[]string { return &c.Allow.Models }, readList)},
 		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(func(c *Config) *slog.Level { return &c.Log.Level }, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
 		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(func(c *Config) *bool { return &c.Log.JSON }, among([]string{"console", "json"}, false, true))},
 		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(func(c *Config) *int { return &c.MaxActivities }, count(10_000))},
@@ -285,6 +287,17 @@ func count(most int) func(string) (int, error) {
 	}
 }
 
+// readList reads what commas part.
+func readList(text string) ([]string, error) {
+	list := strings.Split(text, ",")
+	for i := range list {
+		if list[i] = strings.TrimSpace(list[i]); list[i] == "" {
+			return nil, fmt.Errorf("%q names nothing at its place %d; part names by single commas", text, i+1)
+		}
+	}
+	return list, nil
+}
+
 // upTo reads a duration above zero.
 func upTo(most time.Duration) func(string) (time.Duration, error) {
 	return func(text string) (time.Duration, error) {
@@ -329,7 +342,7 @@ func modelSettings() []setting {
 			_, err := wire.ParseProxy(text)
 			return err
 		}},
-		{"allow-base-url", "EVERSTEP_ALLOW_BASE_URL", kindBool, "let agents name a base_url of their own, which then gets the key", into(func(c *Config) *bool { return &c.AllowBaseURL }, readBool)},
+		{"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", "urls", "what agents may name as base_url, which then gets the key; * is any, none unless given", into(func(c *Config) *[]string { return &c.AllowBaseURLs }, readList)},
 		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take answers of openai-chat/… that end without a finish reason, as some proxies send them", into(func(c *Config) *bool { return &c.FinishOptional }, readBool)},
 		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm,anthropic=50rpm; the same for all workers of a task queue", into(func(c *Config) *map[string]RateLimit { return &c.RateLimits }, readRateLimits)},
 		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(func(c *Config) *int { return &c.Workers }, count(10_000))},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 	"everstep/worker/host"
@@ -62,7 +63,7 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 		"EVERSTEP_TASK_QUEUE": "research", "EVERSTEP_DIR": dir, "EVERSTEP_STORAGE": "mem://",
 		"EVERSTEP_LOG_LEVEL": "debug", "EVERSTEP_LOG_FORMAT": "json", "EVERSTEP_MAX_ACTIVITIES": "7",
 		"EVERSTEP_CACHE_SIZE": "3MiB", "EVERSTEP_STOP_TIMEOUT": "1m30s",
-		"EVERSTEP_PROXY": " http://user:sesame@proxy:3128", "EVERSTEP_ALLOW_BASE_URL": "true", "EVERSTEP_FINISH_OPTIONAL": "1",
+		"EVERSTEP_PROXY": " http://user:sesame@proxy:3128", "EVERSTEP_ALLOW_BASE_URLS": "http://a/v1, http://b", "EVERSTEP_ALLOW_TOOLS": "read_file", "EVERSTEP_ALLOW_MODELS": "openai/*,scripted/x", "EVERSTEP_FINISH_OPTIONAL": "1",
 		"EVERSTEP_CONNECT_TIMEOUT": "3s", "EVERSTEP_FIRST_BYTE_TIMEOUT": "20m", "EVERSTEP_IDLE_TIMEOUT": "90s",
 	})
 	require.NoError(t, err)
@@ -78,7 +79,8 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 	require.EqualValues(t, 3<<20, config.CacheBytes)
 	require.Equal(t, 90*time.Second, config.StopTimeout)
 	require.Equal(t, "http://user:sesame@proxy:3128", config.Proxy.Reveal())
-	require.True(t, config.AllowBaseURL)
+	require.Equal(t, []string{"http://a/v1", "http://b"}, config.AllowBaseURLs)
+	require.Equal(t, activities.Allow{Tools: []string{"read_file"}, Models: []string{"openai/*", "scripted/x"}}, config.Allow)
 	require.True(t, config.FinishOptional)
 	require.Equal(t, wire.Timeouts{Connect: 3 * time.Second, FirstByte: 20 * time.Minute, Idle: 90 * time.Second}, config.Timeouts)
 }
@@ -158,7 +160,7 @@ func TestBadValues(t *testing.T) {
 		"activities":      {"max-activities", "EVERSTEP_MAX_ACTIVITIES", []string{"0", "-1", "1.5", "many", "10001", "99999999999999999999"}, "from 1 to 10000"},
 		"cache":           {"cache-size", "EVERSTEP_CACHE_SIZE", []string{"0", "-1MiB", "1.5GiB", "MiB", "9223372036854775807KiB", "10TiB"}, "as in 256MiB"},
 		"stop time-out":   {"stop-timeout", "EVERSTEP_STOP_TIMEOUT", []string{"0s", "-1s", "10", "2h", "soon"}, "as in 10s"},
-		"base URLs":       {"allow-base-url", "EVERSTEP_ALLOW_BASE_URL", []string{"yes", "on"}, "is neither true nor false"},
+		"base URLs":       {"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", []string{"a,,b", ","}, "names nothing at its place"},
 		"finish":          {"finish-optional", "EVERSTEP_FINISH_OPTIONAL", []string{"2"}, "is neither true nor false"},
 		"connect":         {"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", []string{"0s", "2h"}, "up to 1h"},
 		"first byte":      {"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", []string{"-1s", "25h"}, "up to 24h"},

@@ -97,6 +97,16 @@ func TestGather(t *testing.T) {
 	require.Contains(t, m.describe(), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
 }
 
+// A program's own worker reads and writes no file unless it asks for that.
+func TestNoFileToolsUnlessAskedFor(t *testing.T) {
+	t.Parallel()
+	m, err := gather(t.Context(), Config{Tools: []tool.Tool{named("greet", "greets")}}.withDefaults())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.close()) })
+	require.Len(t, m.tools, 1)
+	require.Contains(t, m.describe(), "none")
+}
+
 type openAI struct{ inference.Provider }
 
 func TestGatherSaysWhatIsWrong(t *testing.T) {

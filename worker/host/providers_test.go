@@ -230,7 +230,7 @@ func TestBaseURLOfADefinition(t *testing.T) {
 		require.Equal(t, domain.Denied, ask(t, p, model).Kind)
 	})
 	require.Empty(t, server.all())
-	config.AllowBaseURL = true
+	config.AllowBaseURLs = []string{"*"}
 	each(t, config, func(t *testing.T, _ vendor, name string, p inference.Provider) {
 		model := modelOf(name)
 		model.BaseURL = server.url

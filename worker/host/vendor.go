@@ -126,7 +126,7 @@ func (v vendor) config(c Config) (wire.Config, error) {
 	access := c.Vendors[v.Name]
 	key, err := access.key(v, c.secrets)
 	return wire.Config{
-		BaseURL: access.BaseURL, Key: key, AllowBaseURL: c.AllowBaseURL, Timeouts: c.Timeouts, Proxy: c.Proxy.Reveal(), FinishOptional: c.FinishOptional,
+		BaseURL: access.BaseURL, Key: key, AllowBaseURLs: c.AllowBaseURLs, Timeouts: c.Timeouts, Proxy: c.Proxy.Reveal(), FinishOptional: c.FinishOptional,
 	}, err
 }
 

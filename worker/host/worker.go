@@ -80,7 +80,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	}
 	acts, err := activities.New(activities.Config{
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
-		Hooks: w.means.hooks, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
+		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
 		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
 		HeartbeatThrottle: paceOf(config.Connection.Address).throttle,
 	})
@@ -199,7 +199,7 @@ func notServing(config Config, err error) error {
 func (m *means) describe() []any {
 	names := texts(m.tools, func(t tool.Tool) string { return t.Spec().Name })
 	return []any{
-		"dir", m.dir, "storage", cmp.Or(m.storageName, "none"),
+		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, "none"),
 		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 	}
@@ -225,18 +225,21 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 			err = errors.Join(err, m.close())
 		}
 	}()
-	if m.dir, err = filepath.Abs(config.Dir); err == nil {
-		m.root, err = files.Open(m.dir)
-	}
-	if err != nil {
-		return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
+	if config.Dir != "" {
+		if m.dir, err = filepath.Abs(config.Dir); err == nil {
+			m.root, err = files.Open(m.dir)
+		}
+		if err != nil {
+			return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
+		}
+		m.tools = m.root.Tools()
 	}
 	for _, v := range vendors() {
 		if err = config.Vendors[v.Name].outside(m.dir, v); err != nil {
 			return m, err
 		}
 	}
-	m.tools = replace(m.root.Tools(), config.Tools)
+	m.tools = replace(m.tools, config.Tools)
 	if m.hooks, err = hook.NewSet(config.Hooks...); err != nil {
 		return m, domain.Errorf(domain.Invalid, "hooks: %v", err)
 	}

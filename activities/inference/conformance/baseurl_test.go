@@ -19,7 +19,7 @@ import (
 func (c Case) testBaseURLs(t *testing.T) {
 	t.Helper()
 	s := serveBody(t, http.StatusOK, nil, c.Text("hello").whole())
-	lax := c.opened(t, wire.Config{BaseURL: s.URL, AllowBaseURL: true})
+	lax := c.opened(t, wire.Config{BaseURL: s.URL, AllowBaseURLs: []string{"*"}})
 	for name, text := range map[string]string{
 		"no scheme":         "127.0.0.1:8000",
 		"a name alone":      "models.example/canary",

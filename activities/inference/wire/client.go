@@ -74,8 +74,8 @@ type Config struct {
 	BaseURL string
 	// Key is the source of the key, asked once for each attempt. Nil: no key.
 	Key Key
-	// AllowBaseURL lets a definition name another base URL, which then gets the key too.
-	AllowBaseURL bool
+	// AllowBaseURLs are those that a definition may name instead, which then get the key too; * is any.
+	AllowBaseURLs []string
 	// Timeouts bound each attempt.
 	Timeouts Timeouts
 	// Proxy is the URL of the proxy that all requests go through: http, https
@@ -174,8 +174,9 @@ func (c *Client) baseURL(config domain.LLMConfig) (*url.URL, error) {
 	if config.BaseURL == "" || config.BaseURL == c.config.BaseURL {
 		return c.base, nil
 	}
-	if !c.config.AllowBaseURL {
-		return nil, domain.Errorf(domain.Denied, "base_url: this worker sends its key to its own base URL only; leave base_url out or allow it on the worker")
+	allowed := c.config.AllowBaseURLs
+	if !slices.Contains(allowed, "*") && !slices.Contains(allowed, config.BaseURL) {
+		return nil, domain.Errorf(domain.Denied, "base_url: this worker does not send its key there; leave base_url out, or name it with --allow-base-urls on the worker")
 	}
 	return c.parseBase("base_url", config.BaseURL)
 }

@@ -1,0 +1,64 @@
+package activities
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"everstep/domain"
+)
+
+// Allow says what a worker is for, whatever those ask who reach its namespace. What
+// is nil allows all that the worker has.
+type Allow struct {
+	// Tools are the names of those that it runs.
+	Tools []string
+	// Models are those that it asks, as provider/model; a * at the end stands for
+	// any end, as in openai/*.
+	Models []string
+	// Agents are those that it serves, as their files define them. A definition may
+	// differ by its budget, if it allows no more.
+	Agents []domain.Definition
+}
+
+// tool reports whether a tool is one of those allowed, and used by an agent allowed.
+func (a Allow) tool(name string) bool {
+	used := func(d domain.Definition) bool { return slices.Contains(d.Tools, name) }
+	return (a.Tools == nil || slices.Contains(a.Tools, name)) && (a.Agents == nil || slices.ContainsFunc(a.Agents, used))
+}
+
+// model refuses a model that the worker does not ask.
+func (a Allow) model(model domain.LLMConfig) error {
+	matches := func(pattern string) bool {
+		beginning, open := strings.CutSuffix(pattern, "*")
+		return pattern == model.String() || open && strings.HasPrefix(model.String(), beginning)
+	}
+	if a.Models == nil || slices.ContainsFunc(a.Models, matches) {
+		return nil
+	}
+	return domain.Errorf(domain.Denied, "model: this worker does not ask %s; it asks %s",
+		domain.Shorten(model.String(), 128), domain.Shorten(strings.Join(a.Models, ", "), 500))
+}
+
+// agent refuses a definition that is none of the agents'.
+func (a Allow) agent(given domain.Definition) error {
+	if a.Agents == nil || slices.ContainsFunc(a.Agents, func(own domain.Definition) bool { return isAgent(own, given) }) {
+		return nil
+	}
+	return domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves; start one of them as its file defines it")
+}
+
+// isAgent reports whether a definition is an agent's, maybe under one of its fallbacks.
+func isAgent(own, given domain.Definition) bool {
+	asks := own.Model.Provider == "" || own.Model.Equal(given.Model) ||
+		slices.ContainsFunc(own.Fallbacks, func(f domain.Fallback) bool { return f.Model.Equal(given.Model) })
+	frugal := sameJSON(own.Budget.CappedBy(given.Budget), given.Budget)
+	own.Model, own.Budget, own.Source = given.Model, given.Budget, given.Source
+	return asks && frugal && sameJSON(own, given)
+}
+
+func sameJSON(a, b any) bool {
+	one, err := json.Marshal(a)
+	other, otherErr := json.Marshal(b)
+	return err == nil && otherErr == nil && string(one) == string(other)
+}
