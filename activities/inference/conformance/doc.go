@@ -6,6 +6,6 @@
 // another has not is a body that is there or not in its Case, never an
 // expectation that differs.
 //
-// What is not in its tests serves those of the adapters, and Attempt those of a
-// provider without a server. Start reading at run_test.go, then case_test.go.
+// What is not in its tests serves those of the adapters. Start reading at
+// run_test.go, then case_test.go.
 package conformance

@@ -1,23 +1,26 @@
-package scripted
+package conformance
 
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/conformance"
+	"everstep/activities/scripted"
 	"everstep/domain"
 )
 
-// TestConformance holds the parts of the suite against this provider that need
-// no server.
-func TestConformance(t *testing.T) {
+// TestScripted holds the parts of the suite against the scripted provider that
+// need no server.
+func TestScripted(t *testing.T) {
 	t.Parallel()
-	path := scriptFile(t, `
+	path := filepath.Join(t.TempDir(), "script.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(`
 turns:
   - {text: hello there, reasoning: hm, usage: {input_tokens: 100, output_tokens: 50, cache_read_tokens: 60, reasoning_tokens: 20}}
   - {tool_calls: [{name: weather, arguments: {city: Paris}}, {name: clock, arguments: {zone: UTC}}]}
@@ -28,8 +31,15 @@ turns:
     tool_calls: [{name: clock}]
     failures: [{status: 401}, {status: 404}, {status: 429, retry_after: 3}, {status: 429, code: insufficient_quota}, {status: 500}, {status: 529}, {status: 400, code: context_length_exceeded}, {cut_after: 5}]
   - {text: a long answer, reasoning: hm, delay: 1h}
-`)
-	provider := New()
+`), 0o600))
+	at := func(number, attempt int) inference.Call {
+		return inference.Call{
+			Config:    domain.LLMConfig{Provider: scripted.Name, Model: path},
+			Messages:  []domain.Message{domain.UserMessage("hello")},
+			Inference: number, Attempt: attempt,
+		}
+	}
+	provider := scripted.New()
 	for number, want := range map[int]struct {
 		text   string
 		finish domain.FinishReason
@@ -41,7 +51,7 @@ turns:
 		2: {"I will not", domain.FinishRefusal, 0, 0},
 		3: {"hello", domain.FinishContentFilter, 0, 0},
 	} {
-		o := conformance.Attempt(t.Context(), t, provider, at(path, number, 1), nil)
+		o := Attempt(t.Context(), t, provider, at(number, 1), nil)
 		require.Nil(t, o.Err)
 		require.Equal(t, want.text, o.Answer.Message.Text())
 		require.Equal(t, want.finish, o.Answer.Response.Finish)
@@ -64,7 +74,7 @@ turns:
 		{kind: domain.TooLarge, code: domain.CodeContextOverflow},
 		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "hello"},
 	} {
-		o := conformance.Attempt(t.Context(), t, provider, at(path, 4, k+1), nil)
+		o := Attempt(t.Context(), t, provider, at(4, k+1), nil)
 		require.NotNil(t, o.Err)
 		require.Equal(t, want.kind, o.Err.Kind)
 		require.Equal(t, want.code, o.Err.Code)
@@ -74,17 +84,17 @@ turns:
 	}
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	o := conformance.Attempt(ctx, t, provider, at(path, 5, 1), func(inference.Delta) { cancel(errors.New("stop")) })
+	o := Attempt(ctx, t, provider, at(5, 1), func(inference.Delta) { cancel(errors.New("stop")) })
 	require.NotNil(t, o.Err, "it does not play for an hour")
 	require.True(t, o.Err.Billed)
-	o = conformance.Attempt(ctx, t, provider, at(path, 5, 1), nil)
+	o = Attempt(ctx, t, provider, at(5, 1), nil)
 	require.NotNil(t, o.Err)
 	require.Zero(t, o.Sent, "its context had ended")
 
 	for range 16 {
 		t.Run("at once", func(t *testing.T) {
 			t.Parallel()
-			require.Nil(t, conformance.Attempt(t.Context(), t, provider, at(path, 0, 1), nil).Err)
+			require.Nil(t, Attempt(t.Context(), t, provider, at(0, 1), nil).Err)
 		})
 	}
 }
