@@ -258,7 +258,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(`{"type":"message","content":[{"type":"thinking","thinking":"x","signature":"y"},{"type":"tool_use"}],"stop_reason":"refusal"}`)
 	f.Add(event("error", `"error":{"type":"overloaded_error","message":"busy"}`))
 	var body atomic.Pointer[string]
-	p, err := anthropic.New(wire.Config{BaseURL: serveFunc(f, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) })})
+	p, err := wire.New(anthropic.API(), wire.Config{BaseURL: serveFunc(f, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *body.Load()) })})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, sent string) {
 		body.Store(&sent)

@@ -99,7 +99,7 @@ func TestConversations(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, whole)
 	})
-	p, err := anthropic.New(wire.Config{BaseURL: url})
+	p, err := wire.New(anthropic.API(), wire.Config{BaseURL: url})
 	require.NoError(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		call := question()

@@ -172,7 +172,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	}
 	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
 	var header http.Header
-	p, err := anthropic.New(wire.Config{BaseURL: serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	p, err := wire.New(anthropic.API(), wire.Config{BaseURL: serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		header = r.Header.Clone()
 		_, _ = io.WriteString(w, whole)
 	})})
@@ -215,7 +215,7 @@ func TestBaseURL(t *testing.T) {
 		}
 		require.Equal(t, want, path)
 	}
-	_, err := anthropic.New(wire.Config{BaseURL: "ftp://user:secret@host"})
+	_, err := wire.New(anthropic.API(), wire.Config{BaseURL: "ftp://user:secret@host"})
 	require.ErrorContains(t, err, "ANTHROPIC_BASE_URL")
 	require.NotContains(t, err.Error(), "secret")
 }

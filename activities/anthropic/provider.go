@@ -24,14 +24,10 @@ const Paused = domain.WordPaused
 // version is the API's, which fixes the form of requests and answers.
 const version = "2023-06-01"
 
-// New checks the configuration and returns the provider. It makes no request.
-// The base URL is the server's with or without the /v1 at its end.
-func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
-
 // maxTokens is the option that bounds the answer.
 const maxTokens = "max_tokens"
 
-// API is Anthropic's Messages.
+// API is Anthropic's Messages. The base URL is the server's with or without the /v1 at its end.
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://api.anthropic.com", Variables: "ANTHROPIC",

@@ -37,7 +37,7 @@ func serveFunc(t testing.TB, handler http.HandlerFunc) string {
 
 func provider(t *testing.T, url string) *wire.Client {
 	t.Helper()
-	p, err := anthropic.New(wire.Config{BaseURL: url, Key: wire.FixedKey(testKey)})
+	p, err := wire.New(anthropic.API(), wire.Config{BaseURL: url, Key: wire.FixedKey(testKey)})
 	require.NoError(t, err)
 	return p
 }

@@ -291,7 +291,7 @@ func TestCheck(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := anthropic.New(test.config)
+			p, err := wire.New(anthropic.API(), test.config)
 			require.NoError(t, err)
 			config := domain.LLMConfig{Provider: anthropic.Name, Model: test.model, BaseURL: test.url, Options: test.options}
 			err = p.Check(t.Context(), config)

@@ -64,7 +64,7 @@ func TestThinksUnheard(t *testing.T) {
 	t.Parallel()
 	ping := event("ping", "")
 	pieces := []string{start + begin("0", `{"type":"thinking","thinking":"","signature":""}`), ping, ping, ping, text("1", "hello") + ended(`"end_turn"`)}
-	p, err := anthropic.New(wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
+	p, err := wire.New(anthropic.API(), wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
 	require.NoError(t, err)
 	_, failed := conformance.Infer(t, p, question())
 	require.Nil(t, failed)

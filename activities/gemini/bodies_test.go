@@ -104,7 +104,7 @@ var bodies = map[string]struct {
 
 func provider(t *testing.T, url string) *wire.Client {
 	t.Helper()
-	p, err := gemini.New(wire.Config{BaseURL: url + "/v1beta", Key: wire.FixedKey(testKey)})
+	p, err := wire.New(gemini.API(), wire.Config{BaseURL: url + "/v1beta", Key: wire.FixedKey(testKey)})
 	require.NoError(t, err)
 	return p
 }

@@ -166,7 +166,7 @@ func TestStall(t *testing.T) {
 		if !cancelled {
 			config.Timeouts.Idle = 20 * time.Millisecond
 		}
-		p, err := gemini.New(config)
+		p, err := wire.New(gemini.API(), config)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		answer, err := p.Infer(ctx, question(), func(inference.Delta) {
@@ -192,7 +192,7 @@ func TestConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := gemini.New(wire.Config{BaseURL: test.url})
+			_, err := wire.New(gemini.API(), wire.Config{BaseURL: test.url})
 			if test.wrong == "" {
 				require.NoError(t, err)
 				return
@@ -235,7 +235,7 @@ func TestCheck(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := gemini.New(test.config)
+			p, err := wire.New(gemini.API(), test.config)
 			require.NoError(t, err)
 			model := question().Config
 			if test.change != nil {
@@ -254,7 +254,7 @@ func TestCheck(t *testing.T) {
 
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
-	p, err := gemini.New(wire.Config{})
+	p, err := wire.New(gemini.API(), wire.Config{})
 	require.NoError(t, err)
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"array"}`)}
 	model := question().Config

@@ -20,17 +20,13 @@ import (
 // Name is the provider's name in a model's full name, as in gemini/gemini-3-pro.
 const Name = "gemini"
 
-// New checks the configuration and returns the provider. It makes no request.
-// The base URL goes up to, but does not include, /models.
-func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
-
 const (
 	generationConfig = "generationConfig"
 	toolConfig       = "toolConfig"
 	maxOutputTokens  = "maxOutputTokens"
 )
 
-// API is Google's Gemini.
+// API is Google's Gemini. The base URL goes up to, but does not include, /models.
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://generativelanguage.googleapis.com/v1beta", Variables: "GEMINI",

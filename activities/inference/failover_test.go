@@ -39,27 +39,27 @@ func speakers() []speaker {
 	return []speaker{{
 		name: openaichat.Name, model: "m-1",
 		open: func(c wire.Config) (inference.Provider, error) {
-			return openaichat.New(c)
+			return wire.New(openaichat.Dialects()[0].API(), c)
 		},
 		answer: `{"choices":[{"message":{"content":"said by chat","reasoning":"thought by chat","reasoning_details":[{"type":"reasoning.encrypted","data":"secret of chat"}],` +
 			`"tool_calls":[{"id":"call:1","function":{"name":"api.f","arguments":"{\"x\":1}"}},{"id":"call:1","function":{"name":"g","arguments":"not JSON"}}]},"finish_reason":"tool_calls"}]}`,
 		thought: "thought by chat", secrets: []string{"secret of chat"}, check: checkChat,
 	}, {
 		name: openai.Name, model: "gpt-5",
-		open: func(c wire.Config) (inference.Provider, error) { return openai.New(c) },
+		open: func(c wire.Config) (inference.Provider, error) { return wire.New(openai.API(), c) },
 		answer: `{"id":"resp_1","status":"completed","output":[{"type":"reasoning","id":"rs_secret","encrypted_content":"secret of responses","summary":[{"type":"summary_text","text":"thought by responses"}]},` +
 			`{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":"{\"x\":1}","status":"completed"},{"type":"message","id":"msg_1","phase":"commentary","content":[{"type":"output_text","text":"said by responses"}]},` +
 			`{"type":"function_call","id":"fc_2","call_id":"call_1","name":"","arguments":"[1]","status":"completed"}]}`,
 		thought: "thought by responses", secrets: []string{"secret of responses", "rs_secret"}, check: checkResponses,
 	}, {
 		name: anthropic.Name, model: "claude-sonnet-4-5",
-		open: func(c wire.Config) (inference.Provider, error) { return anthropic.New(c) },
+		open: func(c wire.Config) (inference.Provider, error) { return wire.New(anthropic.API(), c) },
 		answer: `{"type":"message","stop_reason":"tool_use","content":[{"type":"thinking","thinking":"thought by messages","signature":"secret of messages"},{"type":"redacted_thinking","data":"redacted secret"},` +
 			`{"type":"tool_use","id":"toolu_1","name":"f","input":{"x":1}},{"type":"text","text":"said by messages"},{"type":"tool_use","id":"toolu_2","name":"g","input":{}}]}`,
 		thought: "thought by messages", secrets: []string{"secret of messages", "redacted secret"}, check: checkMessages,
 	}, {
 		name: gemini.Name, model: "gemini-3.7-flash",
-		open: func(c wire.Config) (inference.Provider, error) { return gemini.New(c) },
+		open: func(c wire.Config) (inference.Provider, error) { return wire.New(gemini.API(), c) },
 		answer: `{"candidates":[{"index":0,"finishReason":"STOP","content":{"role":"model","parts":[{"text":"thought by gemini","thought":true},{"text":"said by gemini"},` +
 			`{"functionCall":{"name":"default_api.f","args":{"x":1}},"thoughtSignature":"c2VjcmV0IG9mIGdlbWluaQ=="},{"functionCall":{"name":"g","args":{}}}]}}]}`,
 		thought: "thought by gemini", secrets: []string{"c2VjcmV0IG9mIGdlbWluaQ=="}, check: checkGemini,

@@ -65,7 +65,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 		headers, query = r.Header.Clone(), r.URL.RawQuery
 		_, _ = io.WriteString(w, okay)
 	})
-	p, err := openai.New(wire.Config{BaseURL: server.URL + "/openai/v1?api-version=preview"})
+	p, err := wire.New(openai.API(), wire.Config{BaseURL: server.URL + "/openai/v1?api-version=preview"})
 	require.NoError(t, err)
 	_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	}
 	require.Empty(t, headers.Get("Authorization"))
 	require.Equal(t, "api-version=preview", query)
-	_, err = openai.New(wire.Config{BaseURL: "ftp://host"})
+	_, err = wire.New(openai.API(), wire.Config{BaseURL: "ftp://host"})
 	require.ErrorContains(t, err, "OPENAI_BASE_URL: is not an http")
 }
 
@@ -83,7 +83,7 @@ func TestThinksUnheard(t *testing.T) {
 	t.Parallel()
 	ping := sse(`{"type":"keepalive"}`)
 	pieces := []string{sse(created, `{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_1"}}`), ping, ping, ping, sse(ended("completed", "", hello))}
-	p, err := openai.New(wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
+	p, err := wire.New(openai.API(), wire.Config{BaseURL: conformance.Slowly(t, 250*time.Millisecond, pieces...).URL, Timeouts: wire.Timeouts{Idle: 500 * time.Millisecond}})
 	require.NoError(t, err)
 	_, failed := conformance.Infer(t, p, question())
 	require.Nil(t, failed)

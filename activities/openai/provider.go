@@ -14,15 +14,11 @@ import (
 // Name is the provider's name in a model's full name, as in openai/gpt-5.
 const Name = "openai"
 
-// New checks the configuration and returns the provider. It makes no request.
-// The base URL goes up to, but does not include, /responses; Azure's ends in
-// /openai/v1.
-func New(config wire.Config) (*wire.Client, error) { return wire.New(API(), config) }
-
 // maxOutputTokens is the option that bounds the answer.
 const maxOutputTokens = "max_output_tokens"
 
-// API is OpenAI's Responses.
+// API is OpenAI's Responses. The base URL goes up to, but does not include, /responses;
+// Azure's ends in /openai/v1.
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,

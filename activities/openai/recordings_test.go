@@ -22,7 +22,7 @@ const testKey = "sk-test-0123456789"
 
 func provider(t testing.TB, url string) *wire.Client {
 	t.Helper()
-	p, err := openai.New(wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey(testKey)})
+	p, err := wire.New(openai.API(), wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey(testKey)})
 	require.NoError(t, err)
 	return p
 }

@@ -318,7 +318,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := openai.New(test.config)
+			p, err := wire.New(openai.API(), test.config)
 			require.NoError(t, err)
 			err = p.Check(t.Context(), test.model)
 			if test.wrong == "" {
@@ -329,7 +329,7 @@ func TestCheck(t *testing.T) {
 			require.Equal(t, test.code, domain.AsError(err).Code)
 		})
 	}
-	p, err := openai.New(own)
+	p, err := wire.New(openai.API(), own)
 	require.NoError(t, err)
 	require.EqualValues(t, 16, p.MinOutputTokens())
 	list := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"array"}`)}

@@ -181,7 +181,7 @@ func TestFinishWithoutMessage(t *testing.T) {
 func TestFinishOptional(t *testing.T) {
 	t.Parallel()
 	url := conformance.Serve(t, 200, nil, chunk(hello)+end).URL
-	p, err := openaichat.New(wire.Config{BaseURL: url, FinishOptional: true})
+	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, FinishOptional: true})
 	require.NoError(t, err)
 	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.NoError(t, err)

@@ -56,11 +56,6 @@ func Dialects() []Dialect {
 	}}
 }
 
-// New checks the configuration and returns the provider of OpenAI's dialect. It
-// makes no request. The base URL goes up to, but does not include,
-// /chat/completions.
-func New(config wire.Config) (*wire.Client, error) { return wire.New(Dialects()[0].API(), config) }
-
 // API is what the dialect makes of chat completions.
 func (d Dialect) API() wire.API {
 	return wire.API{

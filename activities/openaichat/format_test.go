@@ -71,9 +71,9 @@ func TestResponseFormat(t *testing.T) {
 
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
-	own, err := openaichat.New(wire.Config{Key: wire.FixedKey("sk-test")})
+	own, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{Key: wire.FixedKey("sk-test")})
 	require.NoError(t, err)
-	other, err := openaichat.New(wire.Config{BaseURL: "http://localhost:1/v1"})
+	other, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: "http://localhost:1/v1"})
 	require.NoError(t, err)
 	list := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"array"}`)}
 	require.ErrorContains(t, own.CheckFormat(domain.LLMConfig{}, list, false), "response_format.schema: api.openai.com takes only schemas of type object")

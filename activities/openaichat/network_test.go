@@ -44,7 +44,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 		headers = r.Header.Clone()
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 	})
-	p, err := openaichat.New(wire.Config{BaseURL: server.URL})
+	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: server.URL})
 	require.NoError(t, err)
 	_, err = p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := openaichat.New(test.config)
+			p, err := wire.New(openaichat.Dialects()[0].API(), test.config)
 			require.NoError(t, err)
 			err = p.Check(t.Context(), test.model)
 			if test.wrong == "" {

@@ -134,11 +134,11 @@ func mockAPIs() map[string]struct {
 		provider   func(wire.Config) (inference.Provider, error)
 	}{
 		openaichat.Name: {"/v1", "/v1/chat/completions", func(c wire.Config) (inference.Provider, error) {
-			return openaichat.New(c)
+			return wire.New(openaichat.Dialects()[0].API(), c)
 		}},
-		openai.Name:    {"/v1", "/v1/responses", func(c wire.Config) (inference.Provider, error) { return openai.New(c) }},
-		anthropic.Name: {"", "/v1/messages", func(c wire.Config) (inference.Provider, error) { return anthropic.New(c) }},
-		gemini.Name:    {"/v1beta", "/v1beta/models/", func(c wire.Config) (inference.Provider, error) { return gemini.New(c) }},
+		openai.Name:    {"/v1", "/v1/responses", func(c wire.Config) (inference.Provider, error) { return wire.New(openai.API(), c) }},
+		anthropic.Name: {"", "/v1/messages", func(c wire.Config) (inference.Provider, error) { return wire.New(anthropic.API(), c) }},
+		gemini.Name:    {"/v1beta", "/v1beta/models/", func(c wire.Config) (inference.Provider, error) { return wire.New(gemini.API(), c) }},
 	}
 }
 

@@ -140,11 +140,11 @@ func pacedStack(t *testing.T, config host.Config, provider func(wire.Config) (in
 }
 
 func pacedChat(c wire.Config) (inference.Provider, error) {
-	return openaichat.New(c)
+	return wire.New(openaichat.Dialects()[0].API(), c)
 }
 
 func pacedMessages(c wire.Config) (inference.Provider, error) {
-	return anthropic.New(c)
+	return wire.New(anthropic.API(), c)
 }
 
 func (s *stack) beginPaced(t *testing.T, definition domain.Definition) client.Execution {

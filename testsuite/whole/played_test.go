@@ -36,23 +36,23 @@ func playedAPIs() []playedAPI {
 		{
 			name: openaichat.Name, model: "gpt-5-run-", calls: asRecorded, play: playChat, read: readChat,
 			provider: func(c wire.Config) (inference.Provider, error) {
-				return openaichat.New(wire.Config{BaseURL: c.BaseURL, Key: c.Key, Timeouts: c.Timeouts})
+				return wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: c.BaseURL, Key: c.Key, Timeouts: c.Timeouts})
 			},
 			inStream: `data: {"error":{"message":"the engine is overloaded","type":"server_error","code":503}}` + "\n\n",
 		},
 		{
 			name: openai.Name, model: "gpt-5-run-", calls: asRecorded, play: playResponses, read: readResponses,
-			provider: func(c wire.Config) (inference.Provider, error) { return openai.New(c) },
+			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(openai.API(), c) },
 			inStream: named("error", `"code":"server_error","message":"try again","param":null`),
 		},
 		{
 			name: anthropic.Name, model: "claude-run-", calls: asRecorded, play: playMessages, read: readMessages,
-			provider: func(c wire.Config) (inference.Provider, error) { return anthropic.New(c) },
+			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(anthropic.API(), c) },
 			inStream: named("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`),
 		},
 		{
 			name: gemini.Name, model: "gemini-3-run-", calls: geminiCalls, play: playGemini, read: readGemini,
-			provider: func(c wire.Config) (inference.Provider, error) { return gemini.New(c) },
+			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(gemini.API(), c) },
 			inStream: `data: {"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\r\n\r\n",
 		},
 	}

@@ -83,7 +83,7 @@ func apiTables() map[string]apiTable {
 	all := map[string]apiTable{
 		openaichat.Name: {
 			provider: func(c wire.Config) (inference.Provider, error) {
-				return openaichat.New(c)
+				return wire.New(openaichat.Dialects()[0].API(), c)
 			},
 			results: `"role":"tool"`,
 			open:    func(text string) string { return chunk(fmt.Sprintf(`{"content":%q}`, text), "null") },
@@ -95,7 +95,7 @@ func apiTables() map[string]apiTable {
 			rate: `{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}`, broken: openAIError,
 		},
 		openai.Name: {
-			provider: func(c wire.Config) (inference.Provider, error) { return openai.New(c) },
+			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(openai.API(), c) },
 			results:  `"type":"function_call_output"`,
 			open: func(text string) string {
 				return respond("created", "in_progress") + named("response.output_text.delta", fmt.Sprintf(`"output_index":0,"content_index":0,"delta":%q`, text)) +
@@ -109,7 +109,7 @@ func apiTables() map[string]apiTable {
 			rate: `{"error":{"message":"slow down","type":"tokens","code":"rate_limit_exceeded"}}`, broken: openAIError,
 		},
 		anthropic.Name: {
-			provider: func(c wire.Config) (inference.Provider, error) { return anthropic.New(c) },
+			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(anthropic.API(), c) },
 			results:  `"type":"tool_result"`,
 			open: func(text string) string {
 				return named("message_start", `"message":{"id":"msg_1","role":"assistant","model":"m-1","content":[],"usage":`+inputOutput+`}`) +
@@ -127,7 +127,7 @@ func apiTables() map[string]apiTable {
 			broken: `{"type":"error","error":{"type":"api_error","message":"not now"}}`,
 		},
 		gemini.Name: {
-			provider: func(c wire.Config) (inference.Provider, error) { return gemini.New(c) },
+			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(gemini.API(), c) },
 			results:  `"functionResponse"`,
 			open:     func(text string) string { return geminiEvent("", fmt.Sprintf(`{"text":%q}`, text)) },
 			stop:     geminiEvent(`"finishReason":"STOP",`, `{"text":""}`),

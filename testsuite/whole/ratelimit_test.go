@@ -21,7 +21,7 @@ import (
 // chatWorker is a worker whose only model server is a loopback one.
 func chatWorker(t *testing.T, model *chatServer, limits map[string]host.RateLimit) host.Config {
 	t.Helper()
-	provider, err := openaichat.New(wire.Config{BaseURL: model.URL, Key: wire.FixedKey("sk-sesame")})
+	provider, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: model.URL, Key: wire.FixedKey("sk-sesame")})
 	require.NoError(t, err)
 	return host.Config{Providers: map[string]inference.Provider{"limited": provider}, RateLimits: limits}
 }

@@ -33,7 +33,7 @@ func sent(t *testing.T, calls []inference.Call) [][]byte {
 		streamed("stop", `{"role":"assistant","content":"."}`)(w, r)
 	}))
 	defer server.Close()
-	provider, err := openaichat.New(wire.Config{BaseURL: server.URL + "/v1"})
+	provider, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: server.URL + "/v1"})
 	require.NoError(t, err)
 	var requests [][]byte
 	var same string
