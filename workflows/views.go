@@ -46,7 +46,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 	}
 	view.ExecutionID = execution.ID()
 	view.Budget = s.budget()
-	view.BudgetLeft = view.Budget.Remaining(s.Spent())
+	view.BudgetLeft, _ = s.state.BudgetLeft(s.now())
 	view.CostUSD, view.Priced = domain.USD(s.state.CostNanoUSD()), s.price() != nil
 	view.Paused, view.Prior = paused, execution.Counts().Prior
 	if origin, ok := execution.Origin(); ok {

@@ -3,9 +3,11 @@ package guards_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/hook"
 	"everstep/testsuite"
@@ -88,5 +90,29 @@ func TestAHookThatFailsFailsOnce(t *testing.T) {
 		}))
 		require.Equal(t, domain.StatusFailed, m.Outcome.Status)
 		require.Equal(t, 1, ran, trigger)
+	}
+}
+
+// TestHooksKnowWhatAPauseLeaves: time spent waiting for people is not spent, while
+// they are waited for and after.
+func TestHooksKnowWhatAPauseLeaves(t *testing.T) {
+	t.Parallel()
+	var left []float64
+	look := hook.AfterStep("look", func(c hook.Point) (hook.Point, error) {
+		b, _ := c.State.BudgetLeft(c.Now)
+		require.Equal(t, b, c.State.Debug(c.Now).BudgetLeft)
+		left = append(left, *b.MaxSeconds)
+		return c, nil
+	})
+	look.Always = true
+	fake := testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.Returns("sunny"))
+	slow := []testsuite.Turn{{Delay: 10 * time.Second, Calls: []testsuite.Call{{Name: "look"}}}, {Delay: 10 * time.Second, Text: "done"}}
+	run := testsuite.New(t, testsuite.Config{
+		Turns: slow, Tools: []tool.Tool{fake.Tool()}, Hooks: []hook.Hook{look}, Budget: domain.ExecutionBudget{MaxSeconds: new(100.0)},
+	}).Run("go", testsuite.PauseAt(5*time.Second), testsuite.ResumeAt(time.Hour))
+	require.Equal(t, domain.Completed, run.Outcome.StopReason)
+	require.Len(t, left, 2)
+	for _, seconds := range left {
+		require.InDelta(t, 90, seconds, 10, "of the hour next to nothing is spent")
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/hook"
 	"everstep/testsuite"
 )
 
@@ -259,4 +261,48 @@ func budgetText(b domain.ExecutionBudget) string {
 		}
 	}
 	return text
+}
+
+// TestRecordedRunsKnowWhatIsLeft: after each step hooks find in the state what the
+// recording has left of every limit, also where the run goes on from another one.
+func TestRecordedRunsKnowWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	eachRecorded(t, func(t *testing.T, run wholeRun, draw *rand.Rand) {
+		const much = int64(1) << 40
+		totals := domain.ExecutionBudget{
+			MaxSteps: new(much), MaxTokens: new(much), MaxCostNanoUSD: new(much), MaxToolCalls: new(much), MaxSeconds: new(1e6),
+		}
+		first := limited(totals)
+		first.Guards, first.Budget.MaxSteps = domain.Guards{}, new(1+draw.Int64N(int64(len(run.steps))))
+		var left, shown []domain.ExecutionBudget
+		look := hook.AfterStep("look", func(c hook.Point) (hook.Point, error) {
+			b, _ := c.State.BudgetLeft(c.Now)
+			left, shown = append(left, b), append(shown, c.State.Debug(c.Now).BudgetLeft)
+			return c, nil
+		})
+		look.Always = true
+		user := run.user()
+		first.Hooks, first.SystemPrompt = []string{user.Name}, run.system
+		events := []testsuite.Event{testsuite.GoOnAt(5*time.Minute, totals)}
+		if *first.Budget.MaxSteps == int64(len(run.steps)) {
+			events = nil // it completes at once
+		}
+		got := run.env(t, first, look, user).Run(run.prompt, events...)
+		require.Equal(t, domain.StatusCompleted, got.Outcome.Status, "%+v", got.Error)
+		require.Len(t, left, len(run.steps))
+		for n := range run.steps {
+			sofar := run
+			sofar.steps = run.steps[:n+1]
+			used, limit := sofar.foresee(domain.ExecutionBudget{}), much
+			if n < int(*first.Budget.MaxSteps) {
+				limit = *first.Budget.MaxSteps
+			}
+			want := []int64{limit - int64(n+1), much - used.tokens, much - used.cost, much - used.calls}
+			b := left[n]
+			require.Equal(t, want, []int64{*b.MaxSteps, *b.MaxTokens, *b.MaxCostNanoUSD, *b.MaxToolCalls}, "step %d", n+1)
+			require.InDelta(t, 1e6, *b.MaxSeconds, 60, "step %d: the time between the two does not count", n+1)
+			require.Equal(t, b.MaxSteps, shown[n].MaxSteps)
+			require.Equal(t, b.MaxToolCalls, shown[n].MaxToolCalls)
+		}
+	})
 }

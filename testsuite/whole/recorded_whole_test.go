@@ -151,7 +151,7 @@ func (w wholeRun) tools() []tool.Tool {
 // user is the hook that says what the user said, after the step that it followed.
 func (w wholeRun) user() hook.Hook {
 	return hook.AfterStep("user of "+w.id, func(c hook.Point) (hook.Point, error) {
-		at := c.State.StepCount() // the step in progress is not counted
+		at := int(c.State.Counts().Prior.Steps) + c.State.StepCount() // the step in progress is not counted
 		if at >= len(w.steps) || w.steps[at].user == "" {
 			return c, nil
 		}
@@ -166,10 +166,12 @@ func (w wholeRun) play(t *testing.T, definition domain.Definition, hooks ...hook
 	definition.SystemPrompt = w.system
 	user := w.user()
 	definition.Hooks = []string{user.Name}
-	env := testsuite.New(t, testsuite.Config{
-		Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: append(hooks, user),
-	})
-	return env.Run(w.prompt)
+	return w.env(t, definition, append(hooks, user)...).Run(w.prompt)
+}
+
+func (w wholeRun) env(t *testing.T, definition domain.Definition, hooks ...hook.Hook) *testsuite.Env {
+	t.Helper()
+	return testsuite.New(t, testsuite.Config{Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: hooks})
 }
 
 // messages are what the conversation holds after so many steps.
