@@ -38,16 +38,10 @@ func usage(format string, args ...any) error {
 }
 
 // What has no exit code of its own has exitOther.
-var (
-	exitsByClass = map[client.Class]int{
-		client.Invalid: exitUsage, client.NotFound: exitNotFound, client.Unreachable: exitUnreachable,
-		client.Refused: exitRefused, client.Cancelled: exitDetached,
-	}
-	exitsByKind = map[domain.Kind]int{
-		domain.Invalid: exitUsage, domain.TooLarge: exitUsage, domain.Denied: exitRefused,
-		domain.Unavailable: exitUnreachable, domain.Throttled: exitUnreachable,
-	}
-)
+var exitsByClass = map[client.Class]int{
+	client.Invalid: exitUsage, client.NotFound: exitNotFound, client.Unreachable: exitUnreachable,
+	client.Refused: exitRefused, client.Cancelled: exitDetached,
+}
 
 func exitCode(err error) int {
 	if e, ok := errors.AsType[*exitError](err); ok {
@@ -57,7 +51,7 @@ func exitCode(err error) int {
 		return cmp.Or(exitsByClass[e.Class], exitOther)
 	}
 	if e, ok := errors.AsType[*domain.Error](err); ok {
-		return cmp.Or(exitsByKind[e.Kind], exitOther)
+		return cmp.Or(exitsByClass[client.ClassOf(e.Kind)], exitOther)
 	}
 	switch {
 	case err == nil:

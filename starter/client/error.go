@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,19 +151,16 @@ func refusalOf(err error) (*domain.Error, bool) {
 	return domain.Errorf(kind, "%s", application.Message()), true
 }
 
-func ofDomain(err *domain.Error) *Error {
-	class := Failed
-	switch err.Kind {
-	case domain.Invalid, domain.TooLarge:
-		class = Invalid
-	case domain.Denied:
-		class = Refused
-	case domain.Unavailable, domain.Throttled:
-		class = Unreachable
-	case domain.Internal:
+// ClassOf is the class of what went wrong in such a way anywhere else.
+func ClassOf(kind domain.Kind) Class {
+	classes := map[domain.Kind]Class{
+		domain.Invalid: Invalid, domain.TooLarge: Invalid, domain.Denied: Refused,
+		domain.Unavailable: Unreachable, domain.Throttled: Unreachable,
 	}
-	return errorf(class, err, "%s", err.Message)
+	return cmp.Or(classes[kind], Failed)
 }
+
+func ofDomain(err *domain.Error) *Error { return errorf(ClassOf(err.Kind), err, "%s", err.Message) }
 
 func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
 

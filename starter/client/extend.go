@@ -258,7 +258,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 		size += entry.Size()
 		carry.Entries = append(carry.Entries, entry)
 	}
-	if size <= domain.MaxCarriedMessages && checkSize("conversation", in) == nil {
+	if size <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
 		return nil
 	}
 	if in.GoOn.Copy != nil {
@@ -269,7 +269,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 		return errorf(Refused, nil, "%s: its conversation takes %d bytes, and without storage at most %d can be handed on; configure storage on the workers of the next agent", p.called(), size, domain.MaxCarriedMessages)
 	}
 	in.GoOn.Copy = &contract.RecordRequest{From: carry.Base, Log: domain.LogRef{Length: end, Digest: log.Chain()}, RunID: p.runID()}
-	if err := checkSize("state", in); err != nil {
+	if err := domain.CheckFits("state", in, domain.MaxPayload); err != nil {
 		return invalid(err)
 	}
 	return nil

@@ -18,20 +18,14 @@ import (
 
 // A Listed is one agent of a list.
 type Listed struct {
-	AgentID domain.AgentID `json:"agent_id"`
-	// ID is what users call the agent: its name, or its UUID where it has none.
-	ID string `json:"id"`
+	// Execution is the newest, without its id.
+	Execution
 	// Foreign is no agent of a client: somebody started agent.Execute under an id of their own,
 	// which workers refuse. ID is that id, AgentID is zero, and nothing else takes either.
-	Foreign    bool   `json:"foreign,omitzero"`
-	Name       string `json:"name,omitzero"`
-	WorkflowID string `json:"workflow_id"`
-	RunID      string `json:"run_id"`
-	// Status is that of the newest execution.
-	Status domain.ExecutionStatus `json:"status"`
-	// Number and Steps are of the newest execution. Steps is nil until it has
-	// ended, and where the server ended it: Status.StepCount knows more.
-	Number     int               `json:"execution_number"`
+	Foreign bool                   `json:"foreign,omitzero"`
+	Status  domain.ExecutionStatus `json:"status"`
+	// Steps is nil until the execution has ended, and where the server ended it:
+	// Status.StepCount knows more.
 	Steps      *int              `json:"step_count"`
 	StopReason domain.StopReason `json:"stop_reason,omitzero"`
 	Code       domain.Code       `json:"code,omitzero"`
@@ -70,11 +64,11 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 				continue // an earlier life of the same name
 			}
 			shown[workflowID] = true
-			l := Listed{Foreign: true, ID: workflowID}
-			if !foreign {
-				l = Listed{AgentID: a.id, ID: a.called(), Name: a.name}
+			x := a.begun(1, domain.ExecutionID{}, info.GetExecution().GetRunId())
+			if foreign {
+				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(c.listed(ctx, a, l, info), nil) || count == o.Limit {
+			if count++; !yield(c.listed(ctx, Listed{Execution: x, Foreign: foreign}, info), nil) || count == o.Limit {
 				return
 			}
 		}
@@ -108,9 +102,8 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 }
 
 // listed adds what the memo and the server say.
-func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb.WorkflowExecutionInfo) Listed {
-	l.WorkflowID, l.RunID = info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
-	l.Status, l.Number = domain.StatusInProgress, 1
+func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.WorkflowExecutionInfo) Listed {
+	l.Status = domain.StatusInProgress
 	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	l.ServerStatus, l.StartedAt = strings.ToLower(info.GetStatus().String()), info.GetStartTime().AsTime()
 	if closed := info.GetCloseTime(); closed != nil {
@@ -125,13 +118,13 @@ func (c *Client) listed(ctx context.Context, a agent, l Listed, info *workflowpb
 		return l
 	}
 	l = l.with(outcome)
-	if l.Foreign || (a.name == "" || !l.Open) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+	if l.Foreign || (l.Name == "" || !l.Open) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		return l
 	}
 	// What the list cannot tell is whether a session whose memo says how an
 	// execution ended is, or was, in the next one by now. Where the server does
 	// not tell either, the list's word stays.
-	p, err := c.locate(ctx, a.called())
+	p, err := c.locate(ctx, l.ID)
 	if err != nil || p.runID() != l.RunID {
 		return l
 	}

@@ -48,13 +48,13 @@ func TestListJoinsBothStatuses(t *testing.T) {
 	}
 	require.Len(t, got, 7)
 	for i, want := range []Listed{
-		{ID: "nora", Name: "nora", Status: domain.StatusInProgress, Number: 2, Open: true, ServerStatus: "running"},
-		{ID: "otto", Name: "otto", Status: domain.StatusInProgress, Number: 1, Open: true, ServerStatus: "running"},
-		{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Status: domain.StatusCompleted, Number: 1, Steps: new(4), StopReason: domain.Completed, ServerStatus: "completed"},
-		{ID: "peer", Name: "peer", Status: domain.StatusFailed, Number: 1, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated, ServerStatus: "terminated"},
-		{ID: "somebody else's", Foreign: true, Status: domain.StatusInProgress, Number: 1, Open: true, ServerStatus: "running"},
-		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
-		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
+		{Execution: Execution{ID: "nora", Name: "nora", Number: 2}, Status: domain.StatusInProgress, Open: true, ServerStatus: "running"},
+		{Execution: Execution{ID: "otto", Name: "otto", Number: 1}, Status: domain.StatusInProgress, Open: true, ServerStatus: "running"},
+		{Execution: Execution{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Number: 1}, Status: domain.StatusCompleted, Steps: new(4), StopReason: domain.Completed, ServerStatus: "completed"},
+		{Execution: Execution{ID: "peer", Name: "peer", Number: 1}, Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated, ServerStatus: "terminated"},
+		{Execution: Execution{ID: "somebody else's", Number: 1}, Foreign: true, Status: domain.StatusInProgress, Open: true, ServerStatus: "running"},
+		{Execution: Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
+		{Execution: Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade, ServerStatus: "failed"},
 	} {
 		want.AgentID, want.WorkflowID, want.RunID, want.StartedAt = got[i].AgentID, got[i].WorkflowID, got[i].RunID, got[i].StartedAt
 		require.Equal(t, want, got[i])

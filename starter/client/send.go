@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -59,19 +58,7 @@ func checkSend(r contract.SendRequest, now time.Time) error {
 			return err
 		}
 	}
-	return checkSize("message", r)
-}
-
-// checkSize refuses what the server would refuse in its own, worse way.
-func checkSize(what string, value any) error {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return domain.Errorf(domain.Invalid, "%s: cannot be written as JSON: %s", what, err)
-	}
-	if len(encoded) > domain.MaxPayload {
-		return domain.Errorf(domain.TooLarge, "%s: take %d bytes together; at most %d are allowed", what, len(encoded), domain.MaxPayload)
-	}
-	return nil
+	return domain.CheckFits("message", r, domain.MaxPayload)
 }
 
 // Close ends an idle session, and returns how many executions it had. It is refused while one

@@ -157,7 +157,7 @@ func checkInput(in contract.SessionInput, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return checkSize("prompt and definition", in)
+	return domain.CheckFits("prompt and definition", in, domain.MaxPayload)
 }
 
 // attributes remembers which of our search attributes the server knows: it refuses others.

@@ -20,16 +20,12 @@ import (
 // told instead, and Source says so. What that cannot tell is then zero: how much time is left, and
 // signals of hooks and tools.
 func (c *Client) Status(ctx context.Context, id string) (contract.StatusView, error) {
-	a, err := agentOf(id)
+	s, err := c.describe(ctx, id)
 	if err != nil {
 		return contract.StatusView{}, err
 	}
-	s, err := c.snapshot(ctx, a, "")
-	if err != nil {
-		return contract.StatusView{}, fail(ctx, id, "asking about "+id, err)
-	}
 	if _, byServer := history.ServerEnd(s.info().GetStatus()); !byServer {
-		if view := c.statusByWorkflow(ctx, a); view != nil {
+		if view := c.statusByWorkflow(ctx, s.agent); view != nil {
 			return c.waiting(ctx, s, s.completing(*view)), nil
 		}
 	}

@@ -94,10 +94,10 @@ func TestStatusOfWhatGoesOn(t *testing.T) {
 func TestListing(t *testing.T) {
 	t.Parallel()
 	agents := []client.Listed{
-		{ID: "notes", Status: domain.StatusCompleted, Number: 12, Steps: new(3), StopReason: domain.Completed, Open: true},
-		{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Status: domain.StatusInProgress, Number: 1, Open: true},
-		{ID: "世界", Status: domain.StatusFailed, Number: 1, Steps: new(1), Code: domain.CodeAuth},
-		{ID: "X", Foreign: true, Status: domain.StatusFailed, Number: 1, Steps: new(0)},
+		{Execution: client.Execution{ID: "notes", Number: 12}, Status: domain.StatusCompleted, Steps: new(3), StopReason: domain.Completed, Open: true},
+		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Status: domain.StatusInProgress, Open: true},
+		{Execution: client.Execution{ID: "世界", Number: 1}, Status: domain.StatusFailed, Steps: new(1), Code: domain.CodeAuth},
+		{Execution: client.Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0)},
 	}
 	agents[0].StartedAt = testNow.Add(-90 * time.Minute)
 	out := Plain(&strings.Builder{})
