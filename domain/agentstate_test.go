@@ -241,6 +241,7 @@ func TestStepsFolded(t *testing.T) {
 		execution, _ := folded.Execution()
 		require.Len(t, execution.Folded().Errors, domain.MaxFoldedErrors)
 		held := len(folded.StepExecutions())
+		require.Equal(t, whole, folded.WithStepsUnfolded(whole.StepExecutions()[:30-held]), "nothing is lost to whoever has the steps")
 		require.Equal(t, 60-2*held, execution.Folded().ErrorCount)
 		next := withStep(t, folded, answerStep(executionID(1), 31, "done"))
 		require.Equal(t, 31, next.StepCount())

@@ -118,6 +118,16 @@ func (s AgentState) WithStepsFolded(keepLast bool) AgentState {
 	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = kept, folded })
 }
 
+// WithStepsUnfolded returns the state with the steps that were folded, all of them in their order, in place
+// of their totals.
+func (s AgentState) WithStepsUnfolded(folded []StepExecution) AgentState {
+	var steps []*StepExecution
+	for _, step := range folded {
+		steps = append(steps, &step)
+	}
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = append(steps, e.Steps...), Folded{} })
+}
+
 // Execution returns the execution in progress or the one that ended last.
 func (s AgentState) Execution() (ExecutionState, bool) { return s.execution(), s.w.Execution != nil }
 

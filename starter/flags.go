@@ -20,6 +20,7 @@ import (
 
 	answers "everstep/activities/output"
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // A flagValue is a flag of a kind, whose text set reads; initial is its default.
@@ -33,21 +34,13 @@ func (f flagValue) Type() string          { return f.kind }
 func (f flagValue) Set(text string) error { return f.set(text) }
 
 func choiceFlag[E ~string](target *E, among []E) flagValue {
-	return flagValue{strings.Join(names(among), "|"), string(*target), func(text string) error {
+	return flagValue{enum.Names(among, "|"), string(*target), func(text string) error {
 		if !slices.Contains(among, E(text)) {
-			return fmt.Errorf("is none of %s", strings.Join(names(among), ", "))
+			return fmt.Errorf("is none of %s", enum.Names(among, ", "))
 		}
 		*target = E(text)
 		return nil
 	}}
-}
-
-func names[E ~string](values []E) []string {
-	texts := make([]string, len(values))
-	for i, value := range values {
-		texts[i] = string(value)
-	}
-	return texts
 }
 
 // textFlag takes no empty text: it is most likely a shell variable that is not set.
@@ -284,8 +277,11 @@ func readFormat(path string, mode domain.OutputMode) (format domain.ResponseForm
 	if json.Unmarshal(text, &schema) == nil && json.Compact(&compact, text) == nil { // else what is wrong is said below
 		text = compact.Bytes()
 	}
-	title, _ := schema.Title.(string)
-	format = domain.ResponseFormat{Type: domain.FormatSchema, Name: formatName(title, path), Schema: text, Mode: mode}
+	name, _ := schema.Title.(string)
+	if name == "" {
+		name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), ".schema")
+	}
+	format = domain.ResponseFormat{Type: domain.FormatSchema, Name: answers.NameOf(name), Schema: text, Mode: mode}
 	if _, err := answers.Compile(format); err != nil {
 		return format, errors.New(strings.TrimPrefix(err.Error(), "response_format.schema: "))
 	}
@@ -303,28 +299,6 @@ func readSchema(path string) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, answers.MaxSchema+1))
-}
-
-// maxFormatName is how long a provider lets the name of a format be.
-const maxFormatName = 64
-
-// formatName is the schema's title, else its file, as providers take it.
-func formatName(title, path string) string {
-	name := title
-	if name == "" {
-		name = filepath.Base(path)
-		name = strings.TrimSuffix(strings.TrimSuffix(name, filepath.Ext(name)), ".schema")
-	}
-	name = strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
-			return r
-		}
-		return '_'
-	}, name)
-	if name = strings.Trim(name[:min(len(name), maxFormatName)], "_"); name == "" {
-		return "answer"
-	}
-	return name
 }
 
 const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"

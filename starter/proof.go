@@ -16,6 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/proof"
 	"everstep/starter/render"
 )
@@ -67,7 +68,7 @@ TLS and keys, and which continues runs as new only if it suggests that early.`,
 	}
 	set := command.Flags()
 	set.Var(numberFlag(&config.Kills, 1, 1_000_000), "kills", "how many SIGKILLs, spread evenly over the boundaries; 80 unless given")
-	set.StringSliceVar(&boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+strings.Join(names(contract.Boundaries()), ", "))
+	set.StringSliceVar(&boundaries, "boundary", nil, "`NAME` of a boundary to kill at; once for each, or separated by commas; all unless given: "+enum.Names(contract.Boundaries(), ", "))
 	set.Var(numberFlag(&config.Lanes, 1, 64), "lanes", "how many agents run at a time, each with a worker of its own; 2 unless given")
 	set.BoolVar(&plain, "plain", false, "only agents with a model and tools; no hooks, guards, compaction, schema, money, pauses or going on")
 	set.Uint64Var(&config.Seed, "seed", 0, "`NUMBER` that chooses the kills; by chance unless given")
@@ -79,10 +80,10 @@ func chooseBoundaries(config *proof.ChaosConfig, named []string) error {
 	for _, name := range named {
 		b := contract.Boundary(name)
 		if !slices.Contains(contract.Boundaries(), b) {
-			return usage("--boundary: %q is none of %s", domain.Shorten(name, 100), strings.Join(names(contract.Boundaries()), ", "))
+			return usage("--boundary: %q is none of %s", domain.Shorten(name, 100), enum.Names(contract.Boundaries(), ", "))
 		}
 		if !slices.Contains(reached, b) {
-			return usage("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, strings.Join(names(reached), ", "))
+			return usage("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", b, enum.Names(reached, ", "))
 		}
 		config.Boundaries = append(config.Boundaries, b)
 	}

@@ -223,3 +223,14 @@ func TestJSONTestSuite(t *testing.T) {
 		}
 	}
 }
+
+// TestNameOf: whatever a schema or a type is called, providers take the name.
+func TestNameOf(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"report-2_a": "report-2_a", "A city, big": "A_city__big", "": "answer", "…": "answer", strings.Repeat("é", 70) + "x": "answer",
+		strings.Repeat("x", 65): strings.Repeat("x", 64), strings.Repeat("x", 63) + "é": strings.Repeat("x", 63),
+	} {
+		require.Equal(t, want, output.NameOf(text))
+	}
+}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 const (
 	// maxName bounds a format's name, as OpenAI does.
 	maxName = 64
+	// letters are what such a name is made of.
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	// defaultName is what the tool of a format without a name is called.
 	defaultName = "final_answer"
 )
@@ -58,10 +61,21 @@ func Compile(format domain.ResponseFormat) (*Checker, error) {
 
 // checkName takes the names that providers take. There may be none.
 func checkName(name string) error {
-	if len(name) <= maxName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
+	if len(name) <= maxName && strings.Trim(name, letters) == "" {
 		return nil
 	}
 	return domain.Errorf(domain.Invalid, "response_format.name: %s is not 1 to %d letters, digits, _ and -; choose another", quoted(name), maxName)
+}
+
+// NameOf makes the name of a format, as providers take it, of any text.
+func NameOf(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(letters, r) {
+			return r
+		}
+		return '_'
+	}, text)
+	return cmp.Or(strings.Trim(name[:min(len(name), maxName)], "_"), "answer")
 }
 
 // Check says what is wrong with an answer: nothing where it fits, else at most

@@ -15,14 +15,19 @@ import (
 func Decode[E ~string](target *E, text []byte, known []E, what string) error {
 	value := E(text)
 	if !slices.Contains(known, value) {
-		names := make([]string, len(known))
-		for i, k := range known {
-			names[i] = string(k)
-		}
-		return fmt.Errorf("%s: %q is none of %s", what, string(text), strings.Join(names, ", "))
+		return fmt.Errorf("%s: %q is none of %s", what, string(text), Names(known, ", "))
 	}
 	*target = value
 	return nil
+}
+
+// Names are the words themselves, joined.
+func Names[E ~string](known []E, separator string) string {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	return strings.Join(names, separator)
 }
 
 // DecodeOr is Decode for words that may be left out: the empty text is absent.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"math"
@@ -150,48 +149,35 @@ func (s *stepper) step(state domain.AgentState, certain int) bool {
 type assembly struct {
 	telling
 	entries []domain.Entry
-	steps   []json.RawMessage
+	steps   []domain.StepExecution
 	// lost are the parts that can no longer be read, each once.
 	lost []error
-}
-
-// A stateShape is the part of a saved state that says which steps it holds.
-type stateShape struct {
-	Count     int `json:"execution_count"`
-	Execution *struct {
-		Folded domain.Folded     `json:"folded"`
-		Steps  []json.RawMessage `json:"step_executions"`
-	} `json:"execution"`
 }
 
 // state returns the agent's state as a run knows it. It reports false where the
 // execution that is wanted has not begun there, and is gone where a later one has.
 func (a *assembly) state(ctx context.Context, runID string) (domain.AgentState, bool, error) {
-	var state domain.AgentState
 	view, err := tell(ctx, &a.telling, runID, contract.QueryState, contract.StateRequest{From: math.MaxInt32})
 	if err != nil {
-		return state, false, err
+		return domain.AgentState{}, false, err
 	}
-	shape, err := domain.Decode[stateShape](view.State)
-	switch {
+	state, err := domain.DecodeAgentState(view.State)
+	_, has := state.Execution()
+	switch count := state.ExecutionCount(); {
 	case err != nil:
 		return state, false, a.unreadable(err)
-	case shape.Count > a.asked:
-		return state, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", a.asked, a.called(), shape.Count)
-	case shape.Count < a.asked || shape.Execution == nil:
+	case count > a.asked:
+		return state, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", a.asked, a.called(), count)
+	case count < a.asked || !has:
 		return state, false, nil
 	}
 	if err := a.loadMessages(ctx, runID); err != nil {
 		return state, false, err
 	}
-	whole, err := a.withSteps(ctx, view.State, shape)
-	if err != nil {
+	if state, err = a.withSteps(ctx, state); err != nil {
 		return state, false, err
 	}
-	var store domain.MessageStore
-	if state, err = domain.DecodeAgentState(whole); err == nil {
-		store, err = a.store(view.Length)
-	}
+	store, err := a.store(view.Length)
 	if err != nil {
 		return state, false, a.unreadable(err)
 	}
@@ -246,32 +232,17 @@ func (a *assembly) store(length int) (domain.MessageStore, error) {
 	return store, err
 }
 
-// withSteps is the saved state with all steps of the execution, its totals of folded ones gone;
-// as it is where earlier ones can no longer be read.
-func (a *assembly) withSteps(ctx context.Context, saved json.RawMessage, shape stateShape) (json.RawMessage, error) {
-	folded := shape.Execution.Folded.Steps
+// withSteps is the state with all steps of the execution; as it is where earlier ones can no longer be read.
+func (a *assembly) withSteps(ctx context.Context, state domain.AgentState) (domain.AgentState, error) {
+	folded := state.StepCount() - len(state.StepExecutions())
 	if folded > len(a.steps) {
 		if err := a.loadSteps(ctx, folded); err != nil || folded > len(a.steps) {
-			return saved, err
+			return state, err
 		}
 	}
-	a.steps = append(a.steps[:folded:folded], shape.Execution.Steps...)
-	var state, execution map[string]json.RawMessage
-	if err := json.Unmarshal(saved, &state); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(state["execution"], &execution); err != nil {
-		return nil, err
-	}
-	delete(execution, "folded")
-	var err error
-	if execution["step_executions"], err = json.Marshal(a.steps); err != nil {
-		return nil, err
-	}
-	if state["execution"], err = json.Marshal(execution); err != nil {
-		return nil, err
-	}
-	return json.Marshal(state)
+	state = state.WithStepsUnfolded(a.steps[:folded])
+	a.steps = state.StepExecutions()
+	return state, nil
 }
 
 func (a *assembly) loadSteps(ctx context.Context, upTo int) error {
@@ -285,11 +256,7 @@ func (a *assembly) loadSteps(ctx context.Context, upTo int) error {
 		case step.Step.Number > upTo:
 			return nil
 		case step.Step.Number > len(a.steps):
-			raw, err := json.Marshal(step)
-			if err != nil {
-				return err
-			}
-			a.steps = append(a.steps, raw)
+			a.steps = append(a.steps, step)
 		}
 	}
 	return nil

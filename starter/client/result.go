@@ -119,7 +119,8 @@ func (c *Client) await(ctx context.Context, t target) error {
 // has no schema, a recursive one among them, is an error of class Invalid.
 func FormatOf[T any](name string) (domain.ResponseFormat, error) {
 	if name == "" {
-		name = plainName(reflect.TypeFor[T]().Name())
+		name, _, _ = strings.Cut(reflect.TypeFor[T]().Name(), "[")
+		name = output.NameOf(name)
 	}
 	schema, err := jsonschema.For[T](nil)
 	if err != nil {
@@ -134,20 +135,6 @@ func FormatOf[T any](name string) (domain.ResponseFormat, error) {
 		return domain.ResponseFormat{}, invalid(err)
 	}
 	return format, nil
-}
-
-func plainName(name string) string {
-	name, _, _ = strings.Cut(name, "[")
-	plain := strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
-			return r
-		}
-		return -1
-	}, name)
-	if plain == "" {
-		return "answer"
-	}
-	return plain
 }
 
 // Output waits for an execution, as Wait does, and returns its answer as a Go value. It fails where the
