@@ -79,6 +79,9 @@ func readCall(n, position int, path, result string) domain.ToolExecution {
 
 func failedCall(call domain.ToolExecution, err *domain.Error) domain.ToolExecution {
 	call.Value, call.Error = "", err
+	if err.Code == domain.CodeBlocked {
+		call.StartedAt = time.Time{} // it was not begun
+	}
 	return call
 }
 
