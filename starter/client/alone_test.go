@@ -2,12 +2,15 @@ package client
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	updatepb "go.temporal.io/api/update/v1"
 
 	"everstep/domain"
@@ -53,6 +56,37 @@ func alone[T any](t *testing.T, run *fakeRun, ask func(*Client, context.Context,
 		require.NoError(t, err)
 	})
 	return told
+}
+
+// TestABusyWorkerIsAskedAgain for as long as a question may take, and one that nobody has seen
+// for a while is not waited for.
+func TestABusyWorkerIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	busy := serviceerror.NewDeadlineExceeded("query timed out before a worker could process it")
+	unseen := serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")
+	for name, tc := range map[string]struct {
+		says  []error
+		asked int
+		fails bool
+	}{
+		"busy for once":   {[]error{busy, nil}, 2, false},
+		"busy for good":   {[]error{busy, busy, busy}, 2, true},
+		"busy, then gone": {[]error{busy, unseen}, 2, true},
+		"gone":            {[]error{unseen}, 1, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, asked := newFake(run), 0
+			f.query = func(context.Context, string, string, any) (any, error) {
+				asked++
+				time.Sleep(readTimeout / 2) // as a server does
+				return contract.StepsPage{ExecutionID: nth(1), Number: 1}, tc.says[asked-1]
+			}
+			_, err := f.client().Priced(t.Context(), nora.name, 0)
+			require.Equal(t, tc.asked, asked, name)
+			require.Equal(t, tc.fails, errors.Is(err, &Error{Class: Unreachable}), "%s: %v", name, err)
+		})
+	}
 }
 
 // resultOf is Result of the newest execution.

@@ -37,9 +37,16 @@ func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, 
 	return out, err
 }
 
-// read asks one run what only a worker can tell; a closed run is replayed.
+// read asks one run what only a worker can tell; a closed run is replayed. A worker that is
+// busy is asked again, since a server gives up at half of a question's deadline.
 func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
-	return ask(ctx, c, a, runID, readTimeout, query, in)
+	until := time.Now().Add(readTimeout)
+	for {
+		out, err := ask(ctx, c, a, runID, readTimeout, query, in)
+		if !errors.Is(err, errBusy) || !time.Now().Before(until) || !history.Pause(ctx, askAgain) {
+			return out, err
+		}
+	}
 }
 
 func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, deadline time.Duration, query contract.Query[In, Out], in In) (Out, error) {
@@ -51,8 +58,12 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 	})
 	switch {
 	case err == nil:
-	case ctx.Err() == nil && (isAs[*serviceerror.WorkflowNotReady](err) || errors.Is(err, context.DeadlineExceeded) || isAs[*serviceerror.DeadlineExceeded](err)):
-		return out, errNoWorker // and no server that is missing
+	case ctx.Err() != nil:
+		return out, err
+	case isAs[*serviceerror.FailedPrecondition](err): // the server has not seen one for 20 s
+		return out, errNoWorker
+	case isAs[*serviceerror.WorkflowNotReady](err) || errors.Is(err, context.DeadlineExceeded) || isAs[*serviceerror.DeadlineExceeded](err):
+		return out, errBusy // and no server that is missing
 	default:
 		return out, err
 	}
@@ -65,7 +76,7 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 const askAgain = 200 * time.Millisecond
 
 // A telling asks runs of one agent what only a worker can tell. Where it insists it waits
-// for a worker and the server as long as ctx lasts, else only for a worker that is busy.
+// for a worker and the server as long as ctx lasts.
 type telling struct {
 	client *Client
 	target
@@ -75,14 +86,13 @@ type telling struct {
 }
 
 func tell[In, Out any](ctx context.Context, t *telling, runID string, query contract.Query[In, Out], in In) (Out, error) {
-	until := time.Now().Add(readTimeout)
 	for {
 		out, err := read(ctx, t.client, t.agent, runID, query, in)
 		missing := errors.Is(err, errNoWorker) || err != nil && history.Away(err)
-		if !missing || ctx.Err() != nil || !t.insists && (history.Away(err) || time.Now().After(until)) {
+		if !missing || ctx.Err() != nil || !t.insists {
 			return out, err
 		}
-		if t.insists && !t.told {
+		if !t.told {
 			t.told = true
 			t.client.cfg.Progress("no worker answers; waiting until one is up")
 		}

@@ -129,7 +129,11 @@ func ended(id string, cause error) *Error {
 	return errorf(Refused, cause, "the session of %s has ended; `run --id %s` begins a new one", id, id)
 }
 
-var errNoWorker = errors.New("no worker answers")
+var (
+	errNoWorker = errors.New("no worker answers")
+	// errBusy is that of a question to which there may be a worker yet.
+	errBusy = fmt.Errorf("%w in time", errNoWorker)
+)
 
 // refusalOf finds what the workflow itself said, where err comes from it.
 func refusalOf(err error) (*domain.Error, bool) {
