@@ -1,6 +1,10 @@
 package domain
 
-import "everstep/domain/enum"
+import (
+	"strings"
+
+	"everstep/domain/enum"
+)
 
 // An AgentExecutionStarted says that an execution began; going on after a crash or in a new run is none.
 type AgentExecutionStarted struct {
@@ -8,6 +12,32 @@ type AgentExecutionStarted struct {
 	Number int `json:"execution_number"`
 	// Origin is the execution that this one goes on from.
 	Origin ExecutionID `json:"origin,omitzero"`
+	// By says who began it.
+	By Starter `json:"started_by,omitzero"`
+}
+
+// A Program is one that uses a client of Everstep, by its own word. The zero value is another, such as a tool of
+// Temporal's.
+type Program struct {
+	// Client is the program's name, and Identity which process of whose machine it is.
+	Client   string `json:"client,omitzero"`
+	Identity string `json:"identity,omitzero"`
+}
+
+// A Starter says who began an execution: a program, or by the server's word a schedule or another workflow.
+type Starter struct {
+	Program
+	// Schedule is the id of a schedule of Temporal's, and Parent that of the workflow that has it as its child.
+	Schedule string `json:"schedule,omitzero"`
+	Parent   string `json:"parent,omitzero"`
+}
+
+// Bounded returns the starter with names that may be recorded and shown.
+func (s Starter) Bounded() Starter {
+	for _, name := range []*string{&s.Client, &s.Identity, &s.Schedule, &s.Parent} {
+		*name = Shorten(strings.ToValidUTF8(*name, "\uFFFD"), 128)
+	}
+	return s
 }
 
 // An AgentStepStarted says that a step began, and nothing stopped it before.

@@ -40,6 +40,7 @@ func Execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, 
 func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
 	s, err := newSession(ctx, in, o)
 	if err != nil {
+		workflow.GetLogger(ctx).Warn("agent refused", "error", err)
 		return contract.Outcome{}, refusal(err)
 	}
 	// All handlers stand before the first wait.

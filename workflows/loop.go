@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
@@ -103,7 +105,10 @@ func (s session) beginExecution() {
 	}
 	execution, _ := s.state.Execution()
 	origin, _ := execution.Origin()
-	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID})
+	by := next.By.Bounded()
+	s.emit(domain.AgentExecutionStarted{EventHeader: s.head(), Number: s.state.ExecutionCount(), Origin: origin.ExecutionID, By: by})
+	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount(),
+		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }
 
 // mayBegin reports whether the next step may begin: hooks have a say, then the

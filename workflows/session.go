@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -71,7 +72,7 @@ func (s session) create() error {
 	if err := cmp.Or(checkAgent(s.in), checkStart(s.in.Prompt, s.in.Budget)); err != nil {
 		return err
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget})
+	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget, By: s.startedBy()})
 	return s.agent.create(s.in)
 }
 
@@ -103,8 +104,21 @@ func (s session) goOn(carry contract.Carry) error {
 			return err
 		}
 	}
-	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true})
+	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
 	return s.talk.Check()
+}
+
+// scheduledBy is the search attribute in which the server names the schedule.
+var scheduledBy = temporal.NewSearchAttributeKeyKeyword("TemporalScheduledById")
+
+// startedBy is who started the workflow, by its own word and by the server's.
+func (s session) startedBy() domain.Starter {
+	by := domain.Starter{Program: s.in.By}
+	by.Schedule, _ = workflow.GetTypedSearchAttributes(s.root).GetKeyword(scheduledBy)
+	if parent := s.info.ParentWorkflowExecution; parent != nil {
+		by.Parent = parent.ID
+	}
+	return by
 }
 
 // ownID is the version from which an agent runs under its own workflow id only.

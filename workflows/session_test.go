@@ -242,3 +242,28 @@ func TestUsageShowsWhileAStepIsInProgress(t *testing.T) {
 	require.Equal(t, int64(100), status.Usage.TotalTokens)
 	require.Contains(t, status.Doing, "trying again")
 }
+
+// TestEachExecutionSaysWhoBeganIt: by the word of the program, and by the server's
+// of schedules and parents, which no program can give.
+func TestEachExecutionSaysWhoBeganIt(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	scheduled := temporal.NewSearchAttributeKeyKeyword("TemporalScheduledById").ValueSet("nightly")
+	require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(scheduled)))
+	sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", By: domain.Program{Client: "stream", Identity: "7@there\xff"}})
+	sends(env, time.Hour, "u2", contract.SendRequest{Prompt: "more"})
+	closes(env, 2*time.Hour, "u3")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) {
+		in.By = domain.Program{Client: "starter", Identity: "1@here"}
+	}))
+	require.Equal(t, 3, outcome(t, env).Number)
+	for number, by := range map[int]domain.Starter{
+		1: {Program: domain.Program{Client: "starter", Identity: "1@here"}, Schedule: "nightly"},
+		2: {Program: domain.Program{Client: "stream", Identity: "7@there\uFFFD"}},
+		3: {},
+	} {
+		page := query(t, env, contract.QueryEvents, contract.EventsRequest{Number: number})
+		require.Equal(t, by, page.Events[0].Event.(domain.AgentExecutionStarted).By, number)
+	}
+}

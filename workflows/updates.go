@@ -81,7 +81,7 @@ func (s session) idleFor(what string) error {
 
 // send has the loop begin the next execution when the handler has returned.
 func (s session) send(request contract.SendRequest) contract.SendReply {
-	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Model: request.Model, Budget: request.Budget})
+	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true,
@@ -135,7 +135,7 @@ func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
 		s.mail.CheckTime()
 	} else {
 		reply.ExecutionID, reply.Number, reply.Began = s.nextExecutionID(), reply.Number+1, true
-		s.mail.Post(mailbox.NextExecution{Budget: reply.Budget, GoesOn: true})
+		s.mail.Post(mailbox.NextExecution{Budget: reply.Budget, GoesOn: true, By: domain.Starter{Program: request.By}})
 	}
 	return reply
 }

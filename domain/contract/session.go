@@ -18,6 +18,8 @@ type SessionInput struct {
 	// Budget is the request's, which caps the definition's.
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
 	Timing Timing                 `json:"timing,omitzero"`
+	// By says who starts the agent.
+	By domain.Program `json:"started_by,omitzero"`
 	// Attributes are the custom search attributes that the server knows.
 	Attributes []string `json:"attributes,omitempty"`
 	// Carry is set by a run that continues as new, and with GoOn.
@@ -151,6 +153,8 @@ type SendRequest struct {
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
 	// Definition holds the fields that the sender asked for; none may differ from the session's.
 	Definition *domain.Definition `json:"definition,omitempty"`
+	// By says who sends it.
+	By domain.Program `json:"started_by,omitzero"`
 }
 
 // A SendReply says where a message went.
@@ -178,6 +182,8 @@ type ExtendRequest struct {
 	Lift []domain.Limit `json:"lift,omitempty"`
 	// ExecutionID, where given, must be the execution that the sender means.
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+	// By says who asks for it.
+	By domain.Program `json:"started_by,omitzero"`
 }
 
 // An ExtendReply says what came of it.

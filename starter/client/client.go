@@ -2,11 +2,15 @@ package client
 
 import (
 	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"everstep/domain"
 	"everstep/domain/contract"
 )
 
@@ -28,6 +32,9 @@ type Config struct {
 	// Converter reads the payloads of histories; it must be the one that the
 	// Temporal client was dialled with. Nil: the SDK's default.
 	Converter converter.DataConverter
+	// By says who begins executions, as events and the log of workers tell it. Empty:
+	// this program and process.
+	By domain.Program
 	// Progress is told, in words, why something takes long. It may be called
 	// from any goroutine. Nil: nobody is told.
 	Progress func(string)
@@ -58,6 +65,10 @@ func (cfg Config) withDefaults() Config {
 	cfg.WorkflowTaskTimeout = cmp.Or(cfg.WorkflowTaskTimeout, task)
 	if cfg.Converter == nil {
 		cfg.Converter = converter.GetDefaultDataConverter()
+	}
+	if cfg.By == (domain.Program{}) {
+		machine, _ := os.Hostname() // without one the process has to do
+		cfg.By = domain.Program{Client: filepath.Base(os.Args[0]), Identity: fmt.Sprintf("%d@%s", os.Getpid(), machine)}
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}

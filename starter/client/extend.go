@@ -115,7 +115,7 @@ func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Ext
 		return Extended{}, ended(p.called(), nil)
 	}
 	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
-		Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number),
+		Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number), By: c.cfg.By,
 	})
 	if err != nil {
 		return Extended{}, err
@@ -214,7 +214,7 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 		return in, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	budget, _ := state.Budget()
-	in.SchemaVersion, in.Prompt, in.Budget, in.Timing = domain.SchemaVersion, "", domain.ExecutionBudget{}, c.cfg.Timing
+	in.SchemaVersion, in.Prompt, in.Budget, in.Timing, in.By = domain.SchemaVersion, "", domain.ExecutionBudget{}, c.cfg.Timing, c.cfg.By
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
 	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
 		return in, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())

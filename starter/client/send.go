@@ -35,7 +35,7 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err != nil {
 		return Execution{}, err
 	}
-	request := contract.SendRequest{Prompt: o.Prompt, IfIdle: true, Model: o.Model, Budget: o.Budget}
+	request := contract.SendRequest{Prompt: o.Prompt, IfIdle: true, Model: o.Model, Budget: o.Budget, By: c.cfg.By}
 	if err := checkSend(request, time.Now()); err != nil {
 		return Execution{}, invalid(err)
 	}

@@ -51,7 +51,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	}
 	input := contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
-		Prompt: s.Prompt, Budget: s.Budget, Timing: c.cfg.Timing,
+		Prompt: s.Prompt, Budget: s.Budget, Timing: c.cfg.Timing, By: c.cfg.By,
 	}
 	if err := checkInput(input, time.Now()); err != nil {
 		return Execution{}, invalid(err)
@@ -123,7 +123,7 @@ func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error
 	if err := c.idle(ctx, open); err != nil {
 		return Execution{}, err
 	}
-	reply, err := update(ctx, c, a, "", contract.UpdateSend, s.message())
+	reply, err := update(ctx, c, a, "", contract.UpdateSend, s.message(c.cfg.By))
 	if err == nil {
 		return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
 	}
@@ -135,12 +135,12 @@ func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error
 	return Execution{}, fail(ctx, a.called(), "sending to "+a.called(), err)
 }
 
-func (s Start) message() contract.SendRequest {
+func (s Start) message(by domain.Program) contract.SendRequest {
 	given := s.Definition
 	if s.Given != nil {
 		given = *s.Given
 	}
-	request := contract.SendRequest{Prompt: s.Prompt, IfIdle: true, Budget: s.Budget}
+	request := contract.SendRequest{Prompt: s.Prompt, IfIdle: true, Budget: s.Budget, By: by}
 	if given.Model.Provider != "" {
 		request.Model = new(given.Model)
 	}

@@ -52,7 +52,7 @@ func TestStartSendsTheInput(t *testing.T) {
 	require.Equal(t, "nora", name)
 	require.Equal(t, contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: nora.id, Name: "nora", Definition: scriptedAgent(), Prompt: "go",
-		Budget: domain.ExecutionBudget{MaxSteps: &steps}, Timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond},
+		Budget: domain.ExecutionBudget{MaxSteps: &steps}, Timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, By: f.client().cfg.By,
 		Attributes: []string{contract.AttributeAgentName, contract.AttributeAgentStatus},
 	}, input)
 }
@@ -112,7 +112,7 @@ func TestStartOfAnOpenSession(t *testing.T) {
 
 	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent(), Given: &domain.Definition{}})
 	require.NoError(t, err)
-	require.Equal(t, contract.SendRequest{Prompt: "more", IfIdle: true}, sent, "nothing was asked for explicitly")
+	require.Equal(t, contract.SendRequest{Prompt: "more", IfIdle: true, By: c.cfg.By}, sent, "nothing was asked for explicitly")
 
 	f.update = func(string, any) (any, error) { return nil, denied("execution 2 is in progress") }
 	_, err = c.Start(t.Context(), Start{ID: "nora", Prompt: "more", Definition: scriptedAgent()})

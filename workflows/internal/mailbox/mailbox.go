@@ -74,6 +74,8 @@ type NextExecution struct {
 	// GoesOn says that it goes on from the one before, without a prompt and
 	// with this budget and no other.
 	GoesOn bool
+	// By says who begins it.
+	By domain.Starter
 }
 
 // New returns the mailbox of an agent, with what an earlier run handed on.
