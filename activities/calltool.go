@@ -24,7 +24,7 @@ import (
 func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest) (contract.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
 	defer pulse(ctx, contract.Heartbeat{
-		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(c.info.Attempt),
+		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: c.attempt(),
 	})()
 
 	called, ok := a.tools[request.Name]
@@ -35,7 +35,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 		return reply, nil
 	}
 	c.effect = stricter(request.Effect, called.Spec().Effect)
-	if c.info.Attempt > 1 && !c.effect.Repeatable() {
+	if c.attempt() > 1 && !c.effect.Repeatable() {
 		return c.unknown("an earlier attempt may have begun"), nil
 	}
 	var err error
@@ -49,7 +49,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step})
 	ctx = tool.WithExecution(ctx, tool.Call{
 		ID: request.ID(), ExecutionID: request.ExecutionID, Step: request.Step, Position: request.Position,
-		Attempt: int(c.info.Attempt),
+		Attempt: c.attempt(),
 	})
 	return c.judge(ctx, c.run(ctx, called, arguments))
 }
@@ -74,6 +74,9 @@ type toolCall struct {
 	// effect is what holds: the stricter of the request's and the tool's own.
 	effect domain.Effect
 }
+
+// attempt counts the tries of the call from 1, over all activities.
+func (c toolCall) attempt() int { return c.request.Attempts + int(c.info.Attempt) }
 
 // stricter returns the effect that allows less: a tool may have become stricter since
 // the session began.

@@ -45,7 +45,7 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	case !repeatable:
 		return c.unknown("its worker stopped while it ran"), nil
 	case stopped:
-		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran", c.request.Name)), nil
+		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the execution was stopped while %s ran; it may have taken effect", c.request.Name)), nil
 	case late:
 		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s took longer than it may", c.request.Name)), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
@@ -69,8 +69,16 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	return reply, nil
 }
 
-// notBegun is for a call whose tool was surely not run.
+// notBegun is for a try in which the tool was surely not run. Of the one before
+// nobody knows.
 func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, error) {
+	switch {
+	case c.attempt() == 1:
+	case ctx.Err() != nil:
+		return c.cutOff(context.Cause(ctx))
+	default:
+		return c.refused(ctx, err)
+	}
 	own := domain.AsError(err)
 	if ctx.Err() != nil {
 		own = domain.AsError(c.mayBegin(ctx))
@@ -84,11 +92,13 @@ func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, 
 }
 
 func (c toolCall) triesLeft() bool {
-	tries := int32(toolTries)
-	if policy := c.info.RetryPolicy; policy != nil && policy.MaximumAttempts > 0 {
-		tries = min(tries, policy.MaximumAttempts)
+	tries := toolTries
+	if c.request.Tries > 0 {
+		tries = min(tries, c.request.Tries)
+	} else if policy := c.info.RetryPolicy; policy != nil && policy.MaximumAttempts > 0 {
+		tries = min(tries, int(policy.MaximumAttempts))
 	}
-	return c.info.Attempt < tries
+	return c.attempt() < tries
 }
 
 // toolError reads a tool's error: of another type it is Invalid, or Unavailable where the
@@ -135,8 +145,8 @@ func (c toolCall) done(result tool.Result) contract.ToolReply {
 
 func (c toolCall) reply(reply contract.ToolReply) contract.ToolReply {
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
-	if c.info.Attempt > 1 {
-		reply.Attempts = int(c.info.Attempt)
+	if n := c.attempt(); n > 1 {
+		reply.Attempts = n
 	}
 	return reply
 }

@@ -19,20 +19,30 @@ import (
 	"everstep/domain/contract"
 )
 
-// TestCallToolTriesAreBounded by ours and by those that Temporal makes; zero of
-// its is no bound.
+// TestCallToolTriesAreBounded by ours and by those that Temporal or the workflow makes;
+// zero of Temporal's is no bound.
 func TestCallToolTriesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		policy *temporal.RetryPolicy
+		tries  int // the workflow's
 		last   int32
-	}{{nil, 3}, {&temporal.RetryPolicy{}, 3}, {&temporal.RetryPolicy{MaximumAttempts: 2}, 2}, {&temporal.RetryPolicy{MaximumAttempts: 9}, 3}} {
+	}{
+		{nil, 0, 3}, {&temporal.RetryPolicy{}, 0, 3}, {&temporal.RetryPolicy{MaximumAttempts: 2}, 0, 2}, {&temporal.RetryPolicy{MaximumAttempts: 9}, 0, 3},
+		{&temporal.RetryPolicy{MaximumAttempts: 1}, 2, 2}, {&temporal.RetryPolicy{MaximumAttempts: 1}, 9, 3},
+	} {
 		b := benchOf(fake(domain.ReadOnly, failing(domain.Errorf(domain.Unavailable, "down"))))
 		b.info = func(info *activity.Info) { info.RetryPolicy = test.policy }
-		for ; b.attempt < test.last; b.attempt++ {
-			require.Equal(t, "down", b.failure(t, request("fake", domain.ReadOnly)).Message)
+		in := request("fake", domain.ReadOnly)
+		next := func() { b.attempt++ }
+		if in.Tries = test.tries; in.Tries > 0 {
+			next = func() { in.Attempts++ }
 		}
-		require.Equal(t, int(test.last), b.reply(t, request("fake", domain.ReadOnly)).Attempts)
+		for range test.last - 1 {
+			require.Equal(t, "down", b.failure(t, in).Message)
+			next()
+		}
+		require.Equal(t, int(test.last), b.reply(t, in).Attempts)
 	}
 }
 
@@ -117,6 +127,31 @@ type answersNothing func() error
 
 func (a answersNothing) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	return nil, a()
+}
+
+// TestAnotherTryThatIsStoppedBeforeItBegins: what came of the one before nobody knows.
+func TestAnotherTryThatIsStoppedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	for _, own := range []bool{false, true} {
+		b := benchOf(fake(domain.Idempotent, func(context.Context) (string, error) { return "", errors.New("the tool ran") }))
+		in := request("fake", domain.Idempotent)
+		if own {
+			in.Attempts, in.Tries = 1, 12
+		} else {
+			b.attempt = 2
+		}
+		close(b.stop)
+		require.Equal(t, domain.CodeWorkerShutdown, b.failure(t, in).Code, "it is tried again")
+		b.stop = make(chan struct{})
+		parent, cancel := context.WithCancelCause(context.Background())
+		cancel(temporal.NewCanceledError())
+		b.parent = parent
+		reply := b.reply(t, in)
+		require.Equal(t, domain.CodeInterrupted, reply.Error.Code)
+		require.Contains(t, reply.Content, "may have taken effect")
+		require.False(t, reply.NotStarted, "it is counted")
+		require.Equal(t, 2, reply.Attempts)
+	}
 }
 
 // TestCallToolWithoutItsArguments runs nothing, and says why: what was stopped

@@ -21,6 +21,8 @@ const (
 	longestTimeout = 30 * 24 * time.Hour
 	// maxSummary bounds a summary; the server refuses 400 bytes.
 	maxSummary = 200
+	// mostTries bounds how often an activity, or a call, is tried.
+	mostTries = 1000
 )
 
 func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
@@ -43,13 +45,10 @@ func (s session) modelOptions(summary string, tried int) workflow.ActivityOption
 	return options
 }
 
-// toolOptions are those of a tool call, which has one attempt if it may not be repeated.
+// toolOptions are those of one try of a tool call. The workflow makes further ones: the
+// server drops what it knows of a try where a stop meets the wait for the next.
 func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
-	attempts := 1
-	if tool.Effect.Repeatable() {
-		attempts = s.tryLimit()
-	}
-	return s.activityOptions(s.resolved.ToolTimeout(tool), attempts, summary)
+	return s.activityOptions(s.resolved.ToolTimeout(tool), 1, summary)
 }
 
 // activityOptions are those of an activity. The summary tells the story in
@@ -64,7 +63,7 @@ func (s session) activityOptions(timeout time.Duration, attempts int, summary st
 			InitialInterval:        s.firstRetry(),
 			BackoffCoefficient:     2,
 			MaximumInterval:        longestBackoff,
-			MaximumAttempts:        int32(min(attempts, 1000)), //nolint:gosec // bounded by min
+			MaximumAttempts:        int32(min(attempts, mostTries)), //nolint:gosec // bounded by min
 			NonRetryableErrorTypes: []string{payloadSizeError},
 		},
 	}

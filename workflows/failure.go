@@ -33,6 +33,7 @@ func lossOf(err error) progress.Loss {
 		return loss
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		loss.Final, loss.RetryAfter = app.NonRetryable(), app.NextRetryDelay()
 		var own domain.Error
 		switch {
 		case app.HasDetails() && app.Details(&own) == nil && own.Kind != "":

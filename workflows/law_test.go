@@ -151,7 +151,7 @@ func lossIn(err error) progress.Loss {
 		loss.How = progress.Cancelled
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		loss.Told = progress.Told(app.Message())
+		loss.Told, loss.Final = progress.Told(app.Message()), app.NonRetryable()
 	}
 	return loss
 }

@@ -58,10 +58,14 @@ func toolReplies() *rapid.Generator[func() (contract.ToolReply, error)] {
 		if rapid.IntRange(0, 9).Draw(t, "stops") == 0 {
 			reply.Stop = &domain.StopSignal{Reason: domain.StopRequested, Message: "enough", Context: domain.Metadata{"a": []byte("1")}}
 		}
-		lost := rapid.IntRange(0, 9).Draw(t, "lost") == 0
+		lost := rapid.SampledFrom([]error{
+			nil, nil, nil, nil, nil, nil, nil, temporal.NewNonRetryableApplicationError("lost", "x", nil),
+			temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1}),
+			temporal.NewApplicationErrorWithOptions("busy", "x", temporal.ApplicationErrorOptions{NextRetryDelay: time.Second}),
+		}).Draw(t, "lost")
 		return func() (contract.ToolReply, error) {
-			if lost {
-				return contract.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "x", nil)
+			if lost != nil {
+				return contract.ToolReply{}, lost
 			}
 			return reply, nil
 		}

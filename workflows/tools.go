@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -39,7 +40,7 @@ func (t *stepRun) runTools() {
 		use.Used = domain.Count(use.Rule.Unit, b.Spent().ToolCalls-b.allowed)
 		b.limited(use.DeniedSignal(b.allowed + b.denied))
 	}
-	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
+	b.noteRunning()
 	b.keep()
 	for seen := 0; b.ended < b.running; seen = b.ended {
 		b.wait(func() bool { return b.ended > seen })
@@ -142,12 +143,19 @@ func (b *toolBatch) toolList() string {
 // unstarted bounds how often a call is made after it surely did not begin.
 const unstarted = 3
 
+// ownTries is the version from which the workflow makes a repeatable call again,
+// and so knows that it has begun. It must never change.
+const ownTries = "own-tries"
+
 // call makes one call and waits for it, in a coroutine of its own.
 func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) contract.ToolReply {
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
 		Arguments: wanted.Arguments,
+	}
+	if tool.Effect.Repeatable() {
+		request.Tries = min(b.tryLimit(), mostTries)
 	}
 	// What a hook has changed stands nowhere in the transcript.
 	own := wanted.Arguments == b.calls[position].Arguments
@@ -156,23 +164,39 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	}
 	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
-	for try := 1; ; try++ {
+	for unbegun := 0; ; {
 		reply, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
 			return progress.Unanswered(refused) // it was never asked for
 		}
-		if err != nil {
-			return lossOf(err).ToolReply(tool.Effect)
+		var delay time.Duration
+		if err == nil {
+			if unbegun++; !reply.NotStarted || unbegun == unstarted {
+				return reply
+			}
+			delay = b.backoff(unbegun)
+		} else {
+			loss := lossOf(err)
+			if !loss.MadeAgain(request) || workflow.GetVersion(b.root, ownTries, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+				return loss.ToolReply(request)
+			}
+			request.Attempts++
+			delay = max(loss.RetryAfter, b.backoff(request.Attempts))
+			reply = progress.NotAgain(request)
+			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
+				b.content.Number, domain.Shorten(wanted.Name, 64), loss.Err().Kind, delay))
 		}
-		if !reply.NotStarted || try == unstarted {
-			return reply
-		}
-		again, ok := b.mail.BackOffCall(ctx, b.backoff(try), func() bool { return b.halted })
+		again, ok := b.mail.BackOffCall(ctx, delay, func() bool { return b.halted })
 		if !ok {
 			return reply
 		}
 		permit = again
+		b.noteRunning()
 	}
+}
+
+func (b *toolBatch) noteRunning() {
+	b.note(fmt.Sprintf("step %d: running %s", b.content.Number, b.toolNames()))
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,

@@ -192,6 +192,73 @@ func TestAToolThatAsksToStop(t *testing.T) {
 	}}, signals)
 }
 
+// TestACallMadeAgainUntilAStop: what may have begun is interrupted, may have taken
+// effect, and is counted.
+func TestACallMadeAgainUntilAStop(t *testing.T) {
+	t.Parallel()
+	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{NextRetryDelay: 10 * time.Second})
+	lost := temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1})
+	for name, test := range map[string]struct {
+		stop     contract.StopMode
+		effect   domain.Effect
+		tries    []error // nil: it runs
+		code     domain.Code
+		content  string
+		attempts int
+		ran      int
+	}{
+		"now, in the wait":                    {contract.StopNow, domain.ReadOnly, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
+		"after the inference":                 {contract.AfterInference, domain.Idempotent, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
+		"its worker was lost":                 {contract.StopNow, domain.ReadOnly, []error{lost, busy, busy}, domain.CodeInterrupted, "may have taken effect", 3, 3},
+		"the next try never begins":           {contract.StopNow, domain.ReadOnly, []error{busy, temporal.NewCanceledError()}, domain.CodeInterrupted, "may have taken effect", 0, 2},
+		"none ever began":                     {contract.StopNow, domain.ReadOnly, []error{temporal.NewCanceledError()}, domain.CodeNotRun, "not run", 0, 1},
+		"the step finishes":                   {contract.AfterStep, domain.ReadOnly, []error{busy, busy, nil}, "", "seen", 0, 3},
+		"it fails for good":                   {contract.AfterStep, domain.ReadOnly, []error{busy, busy, busy}, "", "the worker failed: busy", 3, 3},
+		"nothing comes of another":            {contract.StopNow, domain.ReadOnly, []error{temporal.NewNonRetryableApplicationError("no", "x", nil)}, "", "the worker failed: no", 0, 1},
+		"one that may not be repeated: never": {contract.StopNow, domain.AtMostOnce, []error{busy}, domain.CodeOutcomeUnknown, "was not repeated", 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: test.effect}}, model: calling(look())}
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				if err := test.tries[len(w.ran)-1]; err != nil {
+					return contract.ToolReply{}, err
+				}
+				return saw(r)
+			}
+			env := w.environment(t)
+			begun := env.Now()
+			env.RegisterDelayedCallback(func() {
+				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+			}, 15*time.Second)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				in.Budget.MaxToolCalls = number(5)
+				if in.Definition.Attempts = 12; test.attempts == len(test.tries) && test.code == "" {
+					in.Definition.Attempts = test.attempts
+				}
+			}))
+			outcome(t, env)
+			require.Less(t, env.Now().Sub(begun), time.Minute)
+			require.Len(t, w.ran, test.ran)
+			for i, r := range w.ran {
+				require.Equal(t, i, r.Attempts)
+			}
+			call := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps[0].Step.ToolExecutions[0]
+			require.Equal(t, test.attempts, call.Attempts)
+			if call.HasError() {
+				require.Equal(t, test.code, call.Error.Code)
+			}
+			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.content)
+			used := int64(0)
+			if call.Outcome().Ran() {
+				used = 1
+			}
+			require.Equal(t, test.code != domain.CodeNotRun, call.Outcome().Ran())
+			require.Equal(t, 5-used, *query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft.MaxToolCalls)
+		})
+	}
+}
+
 // TestACallThatDidNotBeginWaits a while before it is made again.
 func TestACallThatDidNotBeginWaits(t *testing.T) {
 	t.Parallel()

@@ -20,6 +20,10 @@ type ToolRequest struct {
 	Arguments string `json:"arguments,omitzero"`
 	// Reference is set for long arguments.
 	Reference *ArgumentsRef `json:"arguments_ref,omitempty"`
+	// Attempts counts the tries of this call in earlier activities that may have begun. Tries is how
+	// many there may be in all, where the workflow makes them; zero: the server does, within one activity.
+	Attempts int `json:"attempts,omitzero"`
+	Tries    int `json:"tries,omitzero"`
 }
 
 // ID is the tool execution's id: the key of keyed tools.

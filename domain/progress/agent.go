@@ -76,12 +76,17 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		return a.ended(f.Work, f, at)
 	case ToolReplied:
 		if f.Reply.NotStarted {
-			fact = unbegun{f}
+			fact = unmade{f}
 		}
 		return a.ended(f.Work, fact, at)
 	case Finished:
 		return a.ended(f.Work, f, at)
 	case Lost:
+		if f.Tool != nil && f.Loss.MadeAgain(*f.Tool) {
+			call := *f.Tool
+			call.Attempts++
+			return a.ended(f.Work, unmade{ToolReplied{Work: f.Work, Reply: NotAgain(call)}}, at)
+		}
 		f.Turns = a.turns(f.Work)
 		return a.ended(f.Work, f, at)
 	case Resolved:

@@ -9,8 +9,9 @@ import (
 
 // What a reader of a history concludes of a step, where a workflow decides.
 
-// An unbegun is the reply of a call that surely did not begin, and may be made again.
-type unbegun struct{ ToolReplied }
+// An unmade is the reply of a call that may be made again, where it is not: it
+// surely did not begin, or may be repeated.
+type unmade struct{ ToolReplied }
 
 // take takes an answer that no hook has changed.
 func (s Step) take(reply contract.ModelReply, at At) Step {
@@ -71,10 +72,10 @@ func (s Step) closed(c closing) Step {
 		s = s.concluded(*s.last, c)
 	}
 	s.last = nil
-	for _, u := range s.unbegun {
+	for _, u := range s.unmade {
 		s = s.called(u.Tool.Position, u.Reply, c.At)
 	}
-	s.unbegun = nil
+	s.unmade = nil
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for i, call := range s.ToolExecutions {
 		if c.underWay && call.InFlight() {

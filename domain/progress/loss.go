@@ -3,6 +3,7 @@ package progress
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -15,6 +16,10 @@ type Loss struct {
 	Told *domain.Error
 	// Beat is the work's last heartbeat, where one was heard.
 	Beat *contract.Heartbeat
+	// Final says that whoever did the work expects nothing of another attempt, RetryAfter how
+	// long to wait before one.
+	Final      bool
+	RetryAfter time.Duration
 }
 
 // A How says how work ended without a reply.
@@ -83,17 +88,43 @@ func (l Loss) Kept() contract.ModelReply {
 	return reply
 }
 
+// Retryable reports whether another attempt may come to something.
+func (l Loss) Retryable() bool { return l.How == TimedOut || l.How == Broke && !l.Final }
+
+// MadeAgain reports whether the workflow makes a call again after the loss.
+func (l Loss) MadeAgain(call contract.ToolRequest) bool {
+	return l.Retryable() && call.Effect.Repeatable() && call.Attempts+1 < call.Tries
+}
+
 // ToolReply is what the loss means for a tool call. One that may not be repeated
 // began, and nobody knows how it ended.
-func (l Loss) ToolReply(effect domain.Effect) contract.ToolReply {
-	if l.How == Cancelled {
+func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
+	switch {
+	case l.How == Cancelled && call.Attempts > 0:
+		return NotAgain(call)
+	case l.How == Cancelled:
 		return NotRun(domain.Denied, "not run: the execution was stopped")
-	}
-	if !effect.Repeatable() {
+	case !call.Effect.Repeatable():
 		return Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
 			"outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated"))
 	}
-	return Unanswered(l.Err())
+	call.Attempts++
+	return tried(call, l.Err())
+}
+
+// NotAgain is the reply for a call that may have begun, waited to be made again,
+// and was not because of a stop.
+func NotAgain(call contract.ToolRequest) contract.ToolReply {
+	return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+		"interrupted: the execution was stopped before %s was tried again; what had begun of it may have taken effect", call.Name))
+}
+
+func tried(call contract.ToolRequest, err *domain.Error) contract.ToolReply {
+	reply := Unanswered(err)
+	if call.Attempts > 1 {
+		reply.Attempts = call.Attempts
+	}
+	return reply
 }
 
 // NotRun is the reply for a call that was never begun, and why.

@@ -24,8 +24,8 @@ type Step struct {
 	tries int
 	// last is how its newest inference ended, as long as nothing follows from it.
 	last *inference
-	// unbegun are replies after which a call may be made again.
-	unbegun []unbegun
+	// unmade are replies after which a call may be made again.
+	unmade []unmade
 	// pauses and nothings count the answers that were no whole ones.
 	pauses, nothings int
 }
@@ -86,8 +86,8 @@ func (s Step) With(fact Fact, at At) Step {
 		return s.replied(f, at)
 	case ToolReplied:
 		return s.called(f.Tool.Position, f.Reply, at)
-	case unbegun:
-		s.unbegun = append(slices.Clip(s.unbegun), f)
+	case unmade:
+		s.unmade = append(slices.Clip(s.unmade), f)
 	case Lost:
 		return s.lost(f, at)
 	case Answered:
@@ -114,7 +114,7 @@ func (s Step) asked(work Work) Step {
 	if asked == nil {
 		return s
 	}
-	s.unbegun = slices.DeleteFunc(slices.Clone(s.unbegun), func(u unbegun) bool { return u.Tool.Position == asked.Position })
+	s.unmade = slices.DeleteFunc(slices.Clone(s.unmade), func(u unmade) bool { return u.Tool.Position == asked.Position })
 	s.ToolExecutions = slices.Clone(s.ToolExecutions)
 	for n := len(s.ToolExecutions); n <= asked.Position; n++ { // the answer that asked for it is not known
 		s.ToolExecutions = append(s.ToolExecutions, domain.ToolExecution{ID: s.ID.Tool(n)})
@@ -150,7 +150,7 @@ func (s Step) replied(f ModelReplied, at At) Step {
 // queue for it is no attempt.
 func (s Step) lost(f Lost, at At) Step {
 	if f.Tool != nil {
-		reply := f.Loss.ToolReply(f.Tool.Effect)
+		reply := f.Loss.ToolReply(*f.Tool)
 		if f.Attempt > 1 {
 			reply.Attempts = f.Attempt
 		}

@@ -69,6 +69,33 @@ func TestFollowTellsTheStory(t *testing.T) {
 	}
 }
 
+// TestFollowTellsOfCallsMadeAgain by the workflow, and of one that a stop left unmade.
+func TestFollowTellsOfCallsMadeAgain(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	run.answers(1, 1, "looking", domain.ToolCall{Name: "read_file"}, domain.ToolCall{Name: "search"})
+	try := func(position, attempts int, name string) int64 {
+		return run.schedule(string(contract.CallTool), contract.ToolRequest{
+			ExecutionID: nth(1), Step: 1, Position: position, Name: name, Effect: domain.ReadOnly, Attempts: attempts, Tries: 12,
+		})
+	}
+	run.fallsThrough(try(0, 0, "read_file"), "disk busy")
+	run.completes(try(0, 1, "read_file"), contract.ToolReply{Content: "text"})
+	run.fallsThrough(try(1, 0, "search"), "index busy")
+	run.stops(contract.StopRequest{Mode: contract.StopNow})
+	outcome := outcomeOf(1, 1)
+	outcome.Status, outcome.StopReason = domain.StatusStopped, domain.UserRequested
+	run.ends(outcome)
+
+	events := followed(t, newFake(run), FollowOptions{})
+	require.Equal(t, []EventType{
+		EventBegan, EventStep, EventAnswered, EventTool, EventRetry, EventToolDone, EventTool, EventStopAsked, EventToolDone, EventEnded,
+	}, typesOf(events))
+	require.Equal(t, []any{"read_file", 2, "disk busy"}, []any{events[4].Tool, events[4].Attempt, events[4].Reason})
+	require.Nil(t, events[5].Error)
+	require.Equal(t, []any{"search", domain.CodeInterrupted}, []any{events[8].Tool, events[8].Error.Code})
+}
+
 func TestFollowShowsOneExecution(t *testing.T) {
 	t.Parallel()
 	run := newRun("run-1", nil)

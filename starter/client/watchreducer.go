@@ -25,6 +25,9 @@ type watchReducer struct {
 	// whose calls that were not run have been told of.
 	askedIn string
 	told    int
+	// lostCalls are calls of the step in progress that wait to be made again, by
+	// position, and why.
+	lostCalls map[int]*domain.Error
 	// withheld says that it was told that nothing of what the model says is shown.
 	withheld bool
 	out      []Event
@@ -41,14 +44,17 @@ type shownWork struct {
 
 // tries is the newest attempt over all activities of the same inference.
 func (w *shownWork) tries() int {
-	if w.Model == nil {
-		return w.Attempt
+	switch {
+	case w.Model != nil:
+		return w.Model.Attempts + w.Attempt
+	case w.Tool != nil:
+		return w.Tool.Attempts + w.Attempt
 	}
-	return w.Model.Attempts + w.Attempt
+	return w.Attempt
 }
 
 func newWatchReducer(s snapshot) *watchReducer {
-	return &watchReducer{agent: progress.NewAgent(s.id, s.firstRunID()), shown: map[string]*shownWork{}}
+	return &watchReducer{agent: progress.NewAgent(s.id, s.firstRunID()), shown: map[string]*shownWork{}, lostCalls: map[int]*domain.Error{}}
 }
 
 func (r *watchReducer) number() int { return r.agent.Execution.Number }
@@ -127,15 +133,21 @@ func (r *watchReducer) ended(before progress.Execution) {
 	}
 }
 
-// unbegun notes, when a step is over, the calls that nobody began. History does not say why.
+// unbegun notes, when a step is over, the calls that nobody began, or made again. History
+// does not say why.
 func (r *watchReducer) unbegun() {
 	done := r.agent.Execution.Done
 	for _, step := range done[min(r.told, len(done)):] {
 		for i, call := range step.ToolExecutions {
-			if call.StartedAt.IsZero() {
+			if _, lost := r.lostCalls[i]; lost {
+				r.emit(Event{Type: EventToolDone, Step: step.Number, Position: i, Tool: call.Name(), Error: call.Error})
+			} else if call.StartedAt.IsZero() {
 				r.emit(Event{Type: EventNotRun, Step: step.Number, Position: i, Tool: call.Name(), Arguments: call.Args(), RunID: r.askedIn})
 			}
 		}
+	}
+	if r.told < len(done) {
+		clear(r.lostCalls)
 	}
 	r.told = len(done)
 }
@@ -158,6 +170,10 @@ func (r *watchReducer) asked(w progress.Work) {
 		r.inference(work)
 	case w.Hook != nil:
 		r.emit(Event{Type: EventHook, Step: w.Hook.Step, Hook: w.Hook.Hook.Name, Trigger: w.Hook.Hook.Trigger})
+	case w.Tool != nil && w.Tool.Attempts > 0:
+		work.Attempt = 0
+		r.retried(work, 1, r.lostCalls[w.Tool.Position])
+		delete(r.lostCalls, w.Tool.Position)
 	case w.Tool != nil:
 		r.emit(Event{Type: EventTool, Step: w.Step(), Position: w.Tool.Position, Tool: w.Tool.Name, Arguments: w.Tool.Arguments})
 	}
@@ -231,8 +247,10 @@ func (r *watchReducer) replied(work *shownWork, reply contract.ModelReply, lost 
 
 func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 	switch {
+	case work.Tool != nil && loss.MadeAgain(*work.Tool):
+		r.lostCalls[work.Tool.Position] = loss.Err()
 	case work.Tool != nil:
-		r.toolDone(work.Work, loss.ToolReply(work.Tool.Effect).Error)
+		r.toolDone(work.Work, loss.ToolReply(*work.Tool).Error)
 	case work.Hook != nil && loss.How != progress.Cancelled:
 		hook := work.Hook.Hook
 		r.emit(Event{Type: EventHookFailed, Step: work.Hook.Step, Hook: hook.Name, Trigger: hook.Trigger, Error: loss.Err()})

@@ -56,6 +56,12 @@ turns:
   - text: 'done'
 `, "echo")))
 	})
+	t.Run("own-tries", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{engaged(make(chan struct{}, 16))}})
+		begun := s.begin(t, busyScript, "call")
+		s.stopWaiting(t, begun.ID)
+		s.keep(t, "own-tries", s.ended(t, begun))
+	})
 	t.Run("budget", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 		steps := int64(2)

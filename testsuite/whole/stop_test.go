@@ -3,6 +3,7 @@ package whole_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -322,4 +323,54 @@ func TestTimeInterruptsACall(t *testing.T) {
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
 	require.Equal(t, domain.TimeLimitReached, result.Outcome.StopReason)
 	require.Equal(t, 1, result.Outcome.Steps, "the step that was cut off is kept")
+}
+
+// engaged is a tool that fails each time, and says so on a channel; it asks for as
+// long as its text says before another try.
+func engaged(failed chan struct{}) tool.Tool {
+	type args struct {
+		Wait string `json:"wait"`
+	}
+	return tool.New("call", "Calls.", domain.Idempotent, func(_ context.Context, a args) (string, error) {
+		failed <- struct{}{}
+		err := domain.Errorf(domain.Throttled, "the line is busy")
+		err.RetryAfter, _ = time.ParseDuration(a.Wait)
+		return "", err
+	})
+}
+
+const busyScript = `
+turns:
+  - tool_calls: [{name: call, arguments: {wait: 10ms}}]
+  - tool_calls: [{name: call, arguments: {wait: 1h}}]
+  - text: 'done'
+`
+
+// stopWaiting stops an execution at once, when nothing is under way in its second step.
+func (s *stack) stopWaiting(t *testing.T, id string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), id)
+		return err == nil && status.StepCount == 1 && strings.Contains(status.Doing, "trying again in 1h")
+	}, patience, 10*time.Millisecond)
+	_, err := s.agents.Stop(within(t), id, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+	require.NoError(t, err)
+}
+
+// TestStopBeforeACallIsMadeAgain: it may have taken effect, and is counted.
+func TestStopBeforeACallIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	failed := make(chan struct{}, 16)
+	s := start(t, host.Config{Tools: []tool.Tool{engaged(failed)}})
+	begun := s.begin(t, busyScript, "call")
+	s.stopWaiting(t, begun.ID)
+	require.Len(t, failed, 4, "three tries, and one")
+	result := s.stopped(t, begun.ID)
+	require.Equal(t, 2, result.Outcome.Steps)
+	v := s.explained(t, begun.ID)
+	require.Equal(t, 3, v.Steps[0].Tools[0].Attempts)
+	call := v.Steps[1].Tools[0]
+	require.Equal(t, domain.CodeInterrupted, call.Error.Code)
+	require.Contains(t, call.Error.Message, "may have taken effect")
+	require.Equal(t, domain.ToolFailed, call.Outcome)
 }

@@ -117,6 +117,7 @@ func (d *decoder) loss(f *failurepb.Failure, how progress.How) progress.Loss {
 			}
 		case f.GetApplicationFailureInfo() != nil && !told:
 			told = true
+			loss.Final, loss.RetryAfter = f.GetApplicationFailureInfo().GetNonRetryable(), f.GetApplicationFailureInfo().GetNextRetryDelay().AsDuration()
 			own, err := decode[domain.Error](d.converter, f.GetApplicationFailureInfo().GetDetails())
 			switch {
 			case err == nil && own.Kind != "":
