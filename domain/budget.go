@@ -23,14 +23,6 @@ type ExecutionBudget struct {
 	MaxToolCalls *int64 `json:"max_tool_calls,omitempty"`
 }
 
-// slot is where the budget keeps a limit: a **int64, **float64 or **time.Time.
-func (b *ExecutionBudget) slot(limit Limit) any {
-	return map[Limit]any{
-		LimitSteps: &b.MaxSteps, LimitTokens: &b.MaxTokens, LimitCost: &b.MaxCostNanoUSD,
-		LimitToolCalls: &b.MaxToolCalls, LimitSeconds: &b.MaxSeconds, LimitDeadline: &b.Deadline,
-	}[limit]
-}
-
 // Spent is what an execution has used of its budget.
 type Spent struct {
 	Steps       int64   `json:"steps,omitzero"`
@@ -45,10 +37,26 @@ func (s Spent) IsZero() bool { return s == Spent{} }
 
 // Add returns the sum.
 func (s Spent) Add(t Spent) Spent {
-	return Spent{
-		Steps: addTokens(s.Steps, t.Steps), Tokens: addTokens(s.Tokens, t.Tokens), Seconds: s.Seconds + t.Seconds,
-		CostNanoUSD: AddCost(s.CostNanoUSD, t.CostNanoUSD), ToolCalls: addTokens(s.ToolCalls, t.ToolCalls),
+	for _, rule := range limitRules[:] {
+		switch sum := rule.spent(&s).(type) {
+		case *int64:
+			*sum = AddCost(*sum, rule.Used(t, time.Time{}).count)
+		case *float64:
+			*sum += t.Seconds
+		}
 	}
+	return s
+}
+
+// Spent is what a step used, of each limit that steps tell of: of time the execution does.
+func (s AgentStep) Spent() Spent {
+	spent := Spent{Steps: 1, Tokens: s.Usage.TotalTokens(), CostNanoUSD: s.CostNanoUSD}
+	for _, call := range s.ToolExecutions {
+		if call.Outcome().Ran() {
+			spent.ToolCalls++
+		}
+	}
+	return spent
 }
 
 // MaxBudgetSeconds is the largest max_seconds: what a time.Duration can hold.
@@ -220,10 +228,9 @@ func (s AgentState) Spent(now time.Time) Spent {
 		now = e.w.CompletedAt
 	}
 	total := e.total()
-	own := Spent{
-		Steps: int64(s.TransientStepCount()), Tokens: total.Usage.TotalTokens(), CostNanoUSD: total.CostNanoUSD,
-		Seconds: max(e.Duration(now).Seconds()-e.w.waited(now).Seconds(), 0), ToolCalls: e.w.ToolCalls,
-	}
+	own := total.Spent
+	own.Tokens, own.ToolCalls = total.Usage.TotalTokens(), e.w.ToolCalls
+	own.Seconds = max(e.Duration(now).Seconds()-e.w.waited(now).Seconds(), 0)
 	return own.Add(e.w.Prior)
 }
 

@@ -55,7 +55,7 @@ func (e ExecutionState) StepExecutions() []StepExecution {
 }
 
 // StepCount is the number of completed steps, folded ones included.
-func (e ExecutionState) StepCount() int { return e.w.Folded.Steps + len(e.w.Steps) }
+func (e ExecutionState) StepCount() int { return int(e.w.Folded.Steps) + len(e.w.Steps) }
 
 // CurrentStep returns a copy of the step in progress, where there is one.
 func (e ExecutionState) CurrentStep() (AgentStep, bool) {
@@ -86,7 +86,7 @@ func (e ExecutionState) CostNanoUSD() int64 { return e.total().CostNanoUSD }
 func (e ExecutionState) total() Folded {
 	sum := e.w.Folded
 	for s := range e.steps {
-		sum.Usage, sum.CostNanoUSD = sum.Usage.Add(s.Usage), AddCost(sum.CostNanoUSD, s.CostNanoUSD)
+		sum = sum.plus(s)
 	}
 	return sum
 }

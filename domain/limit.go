@@ -24,8 +24,11 @@ const (
 )
 
 // Limits lists every limit, in the order of LimitRules.
-func Limits() []Limit {
-	return []Limit{LimitSteps, LimitTokens, LimitCost, LimitToolCalls, LimitSeconds, LimitDeadline}
+func Limits() (limits []Limit) {
+	for _, rule := range limitRules[:] {
+		limits = append(limits, rule.Limit)
+	}
+	return limits
 }
 
 // UnmarshalText accepts the known limits only.
@@ -46,6 +49,10 @@ type LimitRule struct {
 	Exhausts bool
 	// Noun is one of what is limited, Done what became of what was used, Help what the limit says, in words.
 	Noun, Done, Help string
+	// total is where a budget keeps the limit: a **int64, **float64 or **time.Time. spent is where Spent
+	// keeps what is used of it: a *int64 or *float64. Of a deadline nothing is kept.
+	total func(*ExecutionBudget) any
+	spent func(*Spent) any
 }
 
 // LimitRules is the table of limits, those whose reasons count more first.
@@ -56,67 +63,68 @@ var limitRules = [...]LimitRule{
 	{
 		Limit: LimitSteps, Key: "max_steps", Unit: UnitSteps, Reason: StepsLimitReached, Exhausts: true,
 		Noun: "step", Done: "done", Help: "at most so many steps",
+		total: func(b *ExecutionBudget) any { return &b.MaxSteps }, spent: func(s *Spent) any { return &s.Steps },
 	},
 	{
 		Limit: LimitTokens, Key: "max_tokens", Unit: UnitTokens, Reason: TokenLimitReached, Exhausts: true,
 		Noun: "token", Done: "used", Help: "at most so many tokens, input and output, failed attempts included",
+		total: func(b *ExecutionBudget) any { return &b.MaxTokens }, spent: func(s *Spent) any { return &s.Tokens },
 	},
 	{
 		Limit: LimitCost, Key: "max_cost_nano_usd", Unit: UnitNanoUSD, Reason: CostLimitReached, Exhausts: true,
 		Noun: "dollar", Done: "spent", Help: "at most so many dollars, failed attempts included; the model needs a price",
+		total: func(b *ExecutionBudget) any { return &b.MaxCostNanoUSD }, spent: func(s *Spent) any { return &s.CostNanoUSD },
 	},
 	{
 		Limit: LimitToolCalls, Key: "max_tool_calls", Unit: UnitCalls, Reason: ToolCallLimitReached,
 		Noun: "tool call", Done: "used", Help: "at most so many tool calls",
+		total: func(b *ExecutionBudget) any { return &b.MaxToolCalls }, spent: func(s *Spent) any { return &s.ToolCalls },
 	},
 	{
 		Limit: LimitSeconds, Key: "max_seconds", Unit: UnitMilliseconds, Reason: TimeLimitReached, Exhausts: true,
 		Noun: "second", Done: "used", Help: "at most so many seconds",
+		total: func(b *ExecutionBudget) any { return &b.MaxSeconds }, spent: func(s *Spent) any { return &s.Seconds },
 	},
 	{
 		Limit: LimitDeadline, Key: "deadline", Unit: UnitTime, Reason: TimeLimitReached, Exhausts: true,
 		Noun: "deadline", Done: "over", Help: "over by then",
+		total: func(b *ExecutionBudget) any { return &b.Deadline }, spent: func(*Spent) any { return nil },
 	},
 }
 
 // Total is the limit in a budget; ok is false where it is not set.
 func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) {
-	total.unit = r.Unit
-	switch limit := b.slot(r.Limit).(type) {
+	switch limit := r.total(&b).(type) {
 	case **int64:
-		if ok = *limit != nil; ok {
-			total.count = **limit
+		if *limit != nil {
+			return Count(r.Unit, **limit), true
 		}
 	case **float64:
-		if ok = *limit != nil; ok {
-			total.seconds = **limit
+		if *limit != nil {
+			return Seconds(**limit), true
 		}
 	case **time.Time:
-		if ok = *limit != nil; ok {
-			total = Moment(**limit)
+		if *limit != nil {
+			return Moment(**limit), true
 		}
 	}
-	return total, ok
+	return Amount{unit: r.Unit}, false
 }
 
 // Used is what was spent of the limit. Of a deadline that is the time.
 func (r LimitRule) Used(spent Spent, now time.Time) Amount {
-	if r.Unit == UnitTime {
-		return Moment(now)
+	switch used := r.spent(&spent).(type) {
+	case *int64:
+		return Count(r.Unit, *used)
+	case *float64:
+		return Seconds(*used)
 	}
-	counts := map[Limit]int64{
-		LimitSteps: spent.Steps, LimitTokens: spent.Tokens, LimitCost: spent.CostNanoUSD, LimitToolCalls: spent.ToolCalls,
-	}
-	used := Amount{unit: r.Unit, count: counts[r.Limit]}
-	if r.Unit == UnitMilliseconds {
-		used.seconds = spent.Seconds
-	}
-	return used
+	return Moment(now)
 }
 
 // With returns the budget with another total, of the limit's own unit.
 func (r LimitRule) With(b ExecutionBudget, total Amount) ExecutionBudget {
-	switch limit := b.slot(r.Limit).(type) {
+	switch limit := r.total(&b).(type) {
 	case **int64:
 		*limit = new(total.count)
 	case **float64:
@@ -129,14 +137,13 @@ func (r LimitRule) With(b ExecutionBudget, total Amount) ExecutionBudget {
 
 // Counts is what the limit counts, in a word: steps, money.
 func (r LimitRule) Counts() string {
-	switch r.Unit {
-	case UnitNanoUSD:
-		return "money"
-	case UnitMilliseconds, UnitTime:
+	switch {
+	case r.Unit.OfTime():
 		return "time"
-	default:
-		return r.Noun + "s"
+	case r.Unit == UnitNanoUSD:
+		return "money"
 	}
+	return r.Noun + "s"
 }
 
 // A Unit says what a limit counts: milliseconds, nano-dollars, a point in time, or by default plain things.
@@ -156,6 +163,9 @@ const (
 func Units() []Unit {
 	return []Unit{UnitSteps, UnitTokens, UnitMilliseconds, UnitNanoUSD, UnitCalls, UnitTime}
 }
+
+// OfTime reports whether it is time that is limited.
+func (u Unit) OfTime() bool { return u == UnitMilliseconds || u == UnitTime }
 
 // UnmarshalText accepts the known units only.
 func (u *Unit) UnmarshalText(text []byte) error { return enum.Decode(u, text, Units(), "unit") }
@@ -241,10 +251,9 @@ func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use Lim
 // Reached returns the limit that is used up, where one is: the first of the table.
 func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reached bool) {
 	for _, rule := range limitRules[:] {
-		total, set := rule.Total(b)
-		used := rule.Used(spent, now)
-		if set && rule.Exhausts && !used.below(total) {
-			return LimitUse{Rule: rule, Used: used, Total: total}, true
+		use, set := b.UseOf(rule.Limit, spent, now)
+		if set && rule.Exhausts && !use.Used.below(use.Total) {
+			return use, true
 		}
 	}
 	return LimitUse{}, false

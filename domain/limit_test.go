@@ -3,6 +3,7 @@ package domain_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,24 +33,66 @@ func TestLimitTable(t *testing.T) {
 	require.Equal(t, domain.Limits(), limits)
 	require.ElementsMatch(t, jsonKeys(reflect.TypeFor[domain.ExecutionBudget]()), keys, "each limit of a budget has a row in LimitRules")
 	require.Len(t, jsonKeys(reflect.TypeFor[domain.Spent]()), len(rules)-1, "of each limit but the deadline something is spent")
-	var once domain.Spent
-	for _, field := range reflect.ValueOf(&once).Elem().Fields() {
-		field.Set(reflect.ValueOf(1).Convert(field.Type()))
+	all := spentOfAll(1)
+	require.Equal(t, spentOfAll(2), all.Add(all), "a field of Spent has no row in LimitRules, so its limit would not hold over executions")
+	for i := range reflect.TypeFor[domain.Spent]().NumField() {
+		var one domain.Spent
+		reflect.ValueOf(&one).Elem().Field(i).Set(reflect.ValueOf(all).Field(i))
+		of := slices.DeleteFunc(domain.LimitRules(), func(rule domain.LimitRule) bool {
+			return rule.Unit == domain.UnitTime || rule.Used(one, noon).Int() == 0
+		})
+		require.Len(t, of, 1, "%+v is used of one limit", one)
 	}
-	for field, sum := range reflect.ValueOf(once.Add(once)).Fields() {
-		require.EqualValues(t, 2, sum.Convert(reflect.TypeFor[int64]()).Interface(), "Spent.Add forgets %s, so its limit would not hold over executions", field.Name)
+}
+
+// spentOfAll has spent so much of each limit.
+func spentOfAll(n int) (spent domain.Spent) {
+	for _, field := range reflect.ValueOf(&spent).Elem().Fields() {
+		field.Set(reflect.ValueOf(n).Convert(field.Type()))
 	}
+	return spent
+}
+
+// TestEachLimitIsCounted: an execution spends of each limit, the same whether its step is in progress, completed or
+// folded, and one that goes on from it has that spent already.
+func TestEachLimitIsCounted(t *testing.T) {
+	t.Parallel()
+	running := must(t)(begunState(t).WithStepStarted(executionID(1).Step(1), after(1)))
+	running = must(t)(running.WithCurrentStep(toolStep(executionID(1), 1), after(2))).WithToolCalls(2, after(2))
+	completed := must(t)(running.WithCurrentStepCompleted(after(3)))
+	ended := must(t)(completed.WithExecutionCompleted(after(9)))
+	next := must(t)(ended.BeginExecution(executionID(2), domain.Unlimited(), after(99)))
+	next = next.WithCounts(domain.ExecutionCounts{Prior: ended.Spent(after(99))}, after(99))
+	for _, rule := range domain.LimitRules() {
+		if rule.Unit == domain.UnitTime {
+			continue // nothing is spent of a deadline
+		}
+		used := rule.Used(running.Spent(after(9)), after(9))
+		require.Positive(t, used.Int(), "nobody counts for %s: AgentStep.Spent does, of what toolStep does", rule.Limit)
+		for name, s := range map[string]domain.AgentState{
+			"completed": completed, "folded": completed.WithStepsFolded(false), "ended": ended, "decoded": decodedState(t, completed.WithStepsFolded(false)),
+		} {
+			require.Equal(t, used, rule.Used(s.Spent(after(9)), after(9)), "%s, %s", rule.Limit, name)
+		}
+		require.Equal(t, used, rule.Used(next.Spent(after(99)), after(99)), "%s, going on", rule.Limit)
+	}
+}
+
+func decodedState(t *testing.T, s domain.AgentState) domain.AgentState {
+	t.Helper()
+	data, err := s.EncodeFull()
+	require.NoError(t, err)
+	return must(t)(domain.DecodeAgentState(data))
 }
 
 // TestEachLimitHolds gives each limit alone, and spends it.
 func TestEachLimitHolds(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	now, spent := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), spentOfAll(7)
 	seen := map[string]domain.Limit{}
 	for _, rule := range domain.LimitRules() {
 		t.Run(string(rule.Limit), func(t *testing.T) {
 			total := domain.Count(rule.Unit, 7)
-			spent := domain.Spent{Steps: 7, Tokens: 7, Seconds: 7, CostNanoUSD: 7, ToolCalls: 7}
 			switch rule.Unit {
 			case domain.UnitMilliseconds:
 				total = domain.Seconds(7)

@@ -115,7 +115,7 @@ func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 		return s, Errorf(Denied, "step: there is no execution (status %s)", s.Status())
 	}
 	execution := s.w.Execution.w
-	count, folded := s.StepCount(), execution.Folded.Steps
+	count, folded := s.StepCount(), int(execution.Folded.Steps)
 	switch {
 	case k < 0 || k > count:
 		return s, Errorf(Invalid, "step: is %d; give one from 0 to %d", k, count)

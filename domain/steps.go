@@ -177,24 +177,28 @@ const MaxFoldedErrors = 20
 // A Folded holds the totals of completed steps that have left memory; StepCount, Usage and HasErrors
 // go on counting them.
 type Folded struct {
-	Steps int   `json:"steps"`
+	// Spent is without tokens, of which Usage tells, and without tool calls, of which ExecutionCounts do.
+	Spent
 	Usage Usage `json:"usage,omitzero"`
-	// CostNanoUSD is the sum of what they cost.
-	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
 	// ErrorCount counts all their errors; Errors are the newest of them.
 	ErrorCount int     `json:"error_count,omitzero"`
 	Errors     []Error `json:"errors,omitempty"`
 }
 
 func (f Folded) with(step AgentStep) Folded {
-	f.Steps++
-	f.Usage = f.Usage.Add(step.Usage)
-	f.CostNanoUSD = AddCost(f.CostNanoUSD, step.CostNanoUSD)
+	f = f.plus(&step)
 	if all := step.AllErrors(); len(all) > 0 {
 		f.ErrorCount += len(all)
 		f.Errors = append(slices.Clip(f.Errors), all...)
 		f.Errors = slices.Clone(f.Errors[max(0, len(f.Errors)-MaxFoldedErrors):])
 	}
+	return f
+}
+
+// plus is with, errors aside.
+func (f Folded) plus(step *AgentStep) Folded {
+	f.Spent, f.Usage = f.Add(step.Spent()), f.Usage.Add(step.Usage)
+	f.Tokens, f.ToolCalls = 0, 0
 	return f
 }
 

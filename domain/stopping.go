@@ -137,14 +137,10 @@ func (r StopReason) Priority() int {
 	if r == CostLimitReached || r == ToolCallLimitReached {
 		r = TokenLimitReached
 	}
-	ranks := []StopReason{
-		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, TimeLimitReached, RetryLimitReached,
-		FinishReasonReceived, UserRequested, Completed,
-	}
-	if rank := slices.Index(ranks, r); rank >= 0 {
+	if rank := slices.Index(StopReasons(), r); rank >= 0 {
 		return rank
 	}
-	return len(ranks)
+	return len(StopReasons())
 }
 
 // Forced reports whether an execution that ends for this reason did not end by itself.

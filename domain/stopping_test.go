@@ -26,12 +26,12 @@ func TestStopReasonTable(t *testing.T) {
 		{domain.TokenLimitReached, 3, true, false},
 		{domain.CostLimitReached, 3, true, false},
 		{domain.ToolCallLimitReached, 3, true, false},
-		{domain.TimeLimitReached, 4, true, false},
-		{domain.RetryLimitReached, 5, true, false},
-		{domain.FinishReasonReceived, 6, false, true},
-		{domain.UserRequested, 7, true, false},
-		{domain.Completed, 8, false, true},
-		{domain.Unknown, 9, true, true},
+		{domain.TimeLimitReached, 6, true, false},
+		{domain.RetryLimitReached, 7, true, false},
+		{domain.FinishReasonReceived, 8, false, true},
+		{domain.UserRequested, 9, true, false},
+		{domain.Completed, 10, false, true},
+		{domain.Unknown, 11, true, true},
 	}
 	require.Len(t, table, len(domain.StopReasons()))
 	for i, row := range table {

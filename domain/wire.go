@@ -198,13 +198,13 @@ func (w executionWire) check() error {
 	}
 	const apart = "is %d; steps follow on, so it has to be %d"
 	for i, step := range w.Steps {
-		if want := w.Folded.Steps + i + 1; step == nil {
+		if want := int(w.Folded.Steps) + i + 1; step == nil {
 			return inItem("step_executions", i, errors.New("is null; give the step"))
 		} else if step.Step.Number != want {
 			return inItem("step_executions", i, in("number", Errorf(Invalid, apart, step.Step.Number, want)))
 		}
 	}
-	if want := w.Folded.Steps + len(w.Steps) + 1; w.Current != nil && w.Current.Number != want {
+	if want := int(w.Folded.Steps) + len(w.Steps) + 1; w.Current != nil && w.Current.Number != want {
 		return in("current_step", in("number", Errorf(Invalid, apart, w.Current.Number, want)))
 	}
 	return in("budget", w.Budget.Check())

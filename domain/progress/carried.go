@@ -48,7 +48,7 @@ func taken(carry contract.Carry) Takeover {
 	if e == nil {
 		return t
 	}
-	t.Execution, t.Steps, t.Open = e.ID, e.Folded.Steps+len(e.Steps), !e.Status.Terminal()
+	t.Execution, t.Steps, t.Open = e.ID, int(e.Folded.Steps)+len(e.Steps), !e.Status.Terminal()
 	t.StartedAt, t.Budget = e.StartedAt, e.Budget
 	if e.Origin != nil {
 		t.Origin = e.Origin.ExecutionID

@@ -28,7 +28,7 @@ func (e Execution) Signals() []domain.StopSignal {
 			continue
 		}
 		signal := use.ReachedSignal()
-		if timed(use.Rule) {
+		if use.Rule.Unit.OfTime() {
 			signal = use.TimeOverSignal()
 			signal.Context = nil // how much of it was used is not known
 		}
@@ -69,7 +69,7 @@ func (e Execution) limits() []domain.LimitUse {
 	for _, rule := range domain.LimitRules() {
 		use, set := e.Budget.UseOf(rule.Limit, spent, e.EndedAt)
 		over := rule.Exhausts && !cutOff && !length && use.Used.Int() >= use.Total.Int()
-		if timed(rule) {
+		if rule.Unit.OfTime() {
 			over = cutOff && passed == (rule.Unit == domain.UnitTime)
 		}
 		if set && over {
@@ -81,14 +81,11 @@ func (e Execution) limits() []domain.LimitUse {
 
 // spent is what an ended execution has used itself, of what its facts tell: not its time.
 func (e Execution) spent() domain.Spent {
-	own := domain.Spent{Steps: int64(e.Outcome.Steps), Tokens: e.Outcome.Usage.TotalTokens(), CostNanoUSD: e.Outcome.CostNanoUSD}
+	var own domain.Spent
 	for _, step := range e.Done {
-		for _, call := range step.ToolExecutions {
-			if call.Outcome().Ran() {
-				own.ToolCalls++
-			}
-		}
+		own = own.Add(step.Spent())
 	}
+	own.Steps, own.Tokens, own.CostNanoUSD = int64(e.Outcome.Steps), e.Outcome.Usage.TotalTokens(), e.Outcome.CostNanoUSD
 	return own
 }
 
@@ -99,8 +96,4 @@ func (e Execution) SpentAfter(prior *domain.Spent) *domain.Spent {
 		return nil
 	}
 	return new(prior.Add(e.spent()))
-}
-
-func timed(rule domain.LimitRule) bool {
-	return rule.Unit == domain.UnitMilliseconds || rule.Unit == domain.UnitTime
 }

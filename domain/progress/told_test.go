@@ -206,6 +206,27 @@ func TestWhatTheLastStepTellsOfAnEnd(t *testing.T) {
 	}
 }
 
+// TestEachLimitIsTold: history alone tells by which limit an execution ended, and what one that goes on has spent.
+func TestEachLimitIsTold(t *testing.T) {
+	t.Parallel()
+	call := domain.ToolExecution{StartedAt: noon, CompletedAt: noon}
+	failed := call
+	failed.Error = domain.Errorf(domain.Invalid, "no such file")
+	step := domain.AgentStep{Usage: domain.Usage{InputTokens: 9}, CostNanoUSD: 8, ToolExecutions: []domain.ToolExecution{call, failed}}
+	for _, rule := range domain.LimitRules() {
+		if rule.Unit.OfTime() {
+			continue // TestWhatTheLastStepTellsOfAnEnd
+		}
+		used := rule.Used(step.Spent(), noon)
+		require.Positive(t, used.Int(), "nobody counts for %s: AgentStep.Spent does", rule.Limit)
+		e := progress.Execution{Budget: new(rule.With(domain.Unlimited(), used)), Prior: &domain.Spent{}, Done: []*progress.Step{{AgentStep: step}}}
+		e.Outcome = &contract.Outcome{StopReason: rule.Reason, Steps: 1, Usage: step.Usage, CostNanoUSD: step.CostNanoUSD}
+		require.Equal(t, rule.Exhausts, len(e.Signals()) == 1, rule.Limit)
+		after := e.SpentAfter(nil)
+		require.Equal(t, used, rule.Used(*after, noon), rule.Limit)
+	}
+}
+
 func TestOneOfTwoCallsIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	s := begins(contract.SessionInput{}).answers(1, 1, "", domain.ToolCall{Name: "ls"}, domain.ToolCall{Name: "ls"})

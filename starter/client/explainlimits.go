@@ -58,21 +58,20 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 // used is what the execution used of each limit, where known. What it has counted itself goes
 // before what the steps that can be read add up to.
 func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
-	time := v.Milliseconds
+	used := map[domain.Limit]*int64{}
+	if r := v.Reported; r != nil && r.Steps > len(v.Steps) {
+		used[domain.LimitSteps], used[domain.LimitTokens] = new(int64(r.Steps)), &r.Usage.TotalTokens
+		used[domain.LimitCost] = r.CostNanoUSD
+	} else if !e.gone {
+		for _, rule := range domain.LimitRules() {
+			used[rule.Limit] = new(rule.Used(v.Totals.spent, time.Time{}).Int())
+		}
+		used[domain.LimitCost] = v.Totals.CostNanoUSD
+	}
+	used[domain.LimitSeconds] = v.Milliseconds
 	if s := e.status; s != nil && s.Budget.MaxSeconds != nil && s.BudgetLeft.MaxSeconds != nil && *s.BudgetLeft.MaxSeconds > 0 {
-		time = new(int64((*s.Budget.MaxSeconds - *s.BudgetLeft.MaxSeconds - s.Prior.Seconds) * 1000))
+		used[domain.LimitSeconds] = new(int64((*s.Budget.MaxSeconds - *s.BudgetLeft.MaxSeconds - s.Prior.Seconds) * 1000))
 	}
-	used := map[domain.Limit]*int64{domain.LimitSeconds: time}
-	steps, tokens, cost := len(v.Steps), v.Totals.Usage.TotalTokens, v.Totals.CostNanoUSD
-	switch r := v.Reported; {
-	case r != nil && r.Steps > steps:
-		steps, tokens, cost = r.Steps, r.Usage.TotalTokens, r.CostNanoUSD
-	case e.gone:
-		return used
-	default:
-		used[domain.LimitToolCalls] = &v.Totals.ToolCalls
-	}
-	used[domain.LimitSteps], used[domain.LimitTokens], used[domain.LimitCost] = new(int64(steps)), &tokens, cost
 	return used
 }
 
@@ -84,8 +83,7 @@ func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domai
 	for _, rule := range domain.LimitRules() {
 		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == rule.Reason }) ||
 			e.outcome != nil && e.outcome.StopReason == rule.Reason
-		ofTime := rule.Unit == domain.UnitTime || rule.Unit == domain.UnitMilliseconds
-		reached[rule.Limit] = came && (!ofTime || past == (rule.Unit == domain.UnitTime))
+		reached[rule.Limit] = came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
 	}
 	return reached
 }

@@ -78,6 +78,39 @@ func TestExplainFromHistoryAlone(t *testing.T) {
 	require.Equal(t, int64(len(run.events)), v.History.Events)
 }
 
+// TestEachLimitIsExplained: history alone tells what was used of each limit, before this execution too, and what is left.
+func TestEachLimitIsExplained(t *testing.T) {
+	t.Parallel()
+	var budget domain.ExecutionBudget
+	for _, rule := range domain.LimitRules() {
+		if !rule.Unit.OfTime() {
+			budget = rule.With(budget, domain.Count(rule.Unit, 1000))
+		}
+	}
+	run := pricedRun()
+	for n := range 2 {
+		run.completes(run.infers(n+1, 1), used(reply("", domain.ToolCall{ID: "1", Name: "ls"}, domain.ToolCall{ID: "2", Name: "rm"}), usage(100, 10), domain.Usage{}, 1))
+		run.completes(run.calls(n+1, 1, 0, "ls"), contract.ToolReply{Content: "a.txt"})
+		run.completes(run.calls(n+1, 1, 1, "rm"), contract.ToolReply{Error: domain.Errorf(domain.Invalid, "no such file")})
+		if n == 0 {
+			o := failedOf(domain.Errorf(domain.Invalid, "x"), 1)
+			o.Usage, o.CostNanoUSD = usage(100, 10), 200
+			run.ends(o)
+			run.extends(2, budget)
+		}
+	}
+	limits := explained(t, run, nil).Budget
+	require.Len(t, limits, len(domain.LimitRules())-2)
+	status := alone(t, run, (*Client).Status)
+	for i, rule := range domain.LimitRules()[:len(limits)] {
+		require.Positive(t, *limits[i].Used, "nobody counts for %s", limits[i].Limit)
+		require.Equal(t, 1000-*limits[i].Prior, *limits[i].Left+*limits[i].Used, limits[i].Limit)
+		require.Positive(t, *limits[i].Prior, limits[i].Limit)
+		left, _ := rule.Total(status.BudgetLeft)
+		require.Equal(t, *limits[i].Left, left.Int(), rule.Limit)
+	}
+}
+
 // What is not known is null, never zero.
 func TestExplainWithoutAPrice(t *testing.T) {
 	t.Parallel()

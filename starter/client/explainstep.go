@@ -17,7 +17,7 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	e := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
-		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced), used: step.Usage,
+		Usage: step.Usage.View(), CostNanoUSD: costOf(step.CostNanoUSD, priced), used: step.Usage, spent: step.Spent(),
 		Lost: step.Lost.View(), LostNanoUSD: costOf(step.LostNanoUSD, priced), lost: step.Lost,
 		FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
@@ -105,20 +105,15 @@ func totalsOf(steps []ExplainStep) ExplainTotals {
 	t := ExplainTotals{Steps: len(steps), CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
 	var used, lost domain.Usage
 	for _, s := range steps {
-		used, lost = used.Add(s.used), lost.Add(s.lost)
+		used, lost, t.spent = used.Add(s.used), lost.Add(s.lost), t.spent.Add(s.spent)
 		t.CostNanoUSD, t.LostNanoUSD = addCost(t.CostNanoUSD, s.CostNanoUSD), addCost(t.LostNanoUSD, s.LostNanoUSD)
 		t.FailedAttempts += s.FailedAttempts
 		t.Compactions += len(s.Compactions)
-		for _, tool := range s.Tools {
-			if tool.Outcome.Ran() {
-				t.ToolCalls++
-			}
-		}
 		if s.hasError() {
 			t.StepsWithError++
 		}
 	}
-	t.Usage, t.Lost = used.View(), lost.View()
+	t.Usage, t.Lost, t.ToolCalls = used.View(), lost.View(), t.spent.ToolCalls
 	return t
 }
 

@@ -102,8 +102,9 @@ type ExplainStep struct {
 	// Errors are the step's own, those of its tool calls aside.
 	Errors []domain.Error `json:"errors"`
 
-	// used and lost are Usage and Lost, to be added up.
+	// used and lost are Usage and Lost, to be added up; spent is what the step used of each limit.
 	used, lost domain.Usage
+	spent      domain.Spent
 }
 
 // An ExplainTool is one tool call of a step.
@@ -155,6 +156,8 @@ type ExplainTotals struct {
 	LostNanoUSD    *int64           `json:"lost_nano_usd"`
 	Compactions    int              `json:"compactions"`
 	StepsWithError int              `json:"steps_with_error"`
+
+	spent domain.Spent
 }
 
 // ExplainReported is what the execution itself has counted.

@@ -264,10 +264,8 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 		return v
 	}
 	v.Prior = *prior
-	own := domain.Spent{Steps: int64(len(steps)), Tokens: v.Usage.TotalTokens, ToolCalls: t.ToolCalls}
-	if t.CostNanoUSD != nil {
-		own.CostNanoUSD = *t.CostNanoUSD
-	}
+	own := t.spent
+	own.Tokens = v.Usage.TotalTokens
 	v.BudgetLeft = v.Budget.Remaining(prior.Add(own))
 	v.BudgetLeft.MaxSeconds = nil // how long it waited for people is not known
 	return v

@@ -67,8 +67,13 @@ func usageText(u domain.UsageView) string {
 }
 
 func spentText(s domain.Spent) string {
-	return where(!s.IsZero(), ", which has used "+joined(", ",
-		Counted(s.Steps, "step"), some(s.Tokens, "token"), costText(domain.USD(s.CostNanoUSD)), some(s.ToolCalls, "tool call")))
+	var used []string
+	for _, rule := range domain.LimitRules() {
+		if amount := rule.Used(s, time.Time{}); amount.Int() > 0 && rule.Unit != domain.UnitMilliseconds {
+			used = append(used, limitText(rule, amount))
+		}
+	}
+	return within(", which has used ", strings.Join(used, ", "), "")
 }
 
 func contextText(used, window int64) string {

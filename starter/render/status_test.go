@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,25 @@ func TestStatusOfWhatGoesOn(t *testing.T) {
 	}, testNow)
 	requireGolden(t, "status-going-on", got)
 	require.Equal(t, "about 12 tokens", contextText(12, 0))
+}
+
+// TestEachLimitIsShown: what a budget allows, and what the executions had used that this one goes on from.
+func TestEachLimitIsShown(t *testing.T) {
+	t.Parallel()
+	for _, rule := range domain.LimitRules() {
+		total := domain.Count(rule.Unit, 7_000_000)
+		if rule.Unit.OfTime() {
+			total = map[domain.Unit]domain.Amount{domain.UnitTime: domain.Moment(testNow), domain.UnitMilliseconds: domain.Seconds(7)}[rule.Unit]
+		}
+		budget := rule.With(domain.Unlimited(), total)
+		require.Contains(t, Budget(budget, budget), limitText(rule, total))
+	}
+	for i := range reflect.TypeFor[domain.Spent]().NumField() {
+		var spent domain.Spent
+		field := reflect.ValueOf(&spent).Elem().Field(i)
+		field.Set(reflect.ValueOf(7_000_000).Convert(field.Type()))
+		require.Equal(t, spent.Seconds == 0, strings.Contains(spentText(spent), "7"), "%+v", spent)
+	}
 }
 
 func TestListing(t *testing.T) {
