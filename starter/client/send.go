@@ -114,7 +114,13 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		UpdateID: cmp.Or(id, uuid.NewString()), WorkflowID: a.workflowID(), UpdateName: string(name), Args: []any{in},
 		WaitForStage: sdk.WorkflowUpdateStageCompleted,
 	}
-	told := false
+	told := ""
+	tell := func(why string) {
+		if told != why {
+			told = why
+			c.cfg.Progress(why)
+		}
+	}
 	var gone time.Time // since when the server has been away
 	for {
 		out, err := attempt[Out](ctx, c, o)
@@ -130,15 +136,16 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			if _, err := c.snapshot(ctx, a, ""); err != nil { // a server that is away, and no worker
 				return out, err
 			}
-			if !told {
-				c.cfg.Progress("no worker has answered for 5 s; the message waits until one is up")
-				told = true
-			}
+			tell("no worker has answered for 5 s; the message waits until one is up")
+		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
+			gone = time.Time{}
+			tell("the agent's workflow tasks fail; the message waits until one succeeds, `status` may say why")
+			history.Pause(ctx, askAgain)
 		case history.Away(err):
 			if gone.IsZero() {
 				gone = time.Now()
 			}
-			if time.Since(gone) > updateAway || !history.Pause(ctx, 200*time.Millisecond) {
+			if time.Since(gone) > updateAway || !history.Pause(ctx, askAgain) {
 				return out, err
 			}
 		default:

@@ -183,8 +183,19 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
+// TestSendWaitsForAWorker that is up, and for one that comes to an end with a task.
 func TestSendWaitsForAWorker(t *testing.T) {
 	t.Parallel()
+	for _, meanwhile := range []error{
+		sdk.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded),
+		serviceerror.NewWorkflowNotReady("Unable to perform workflow execution update due to Workflow Task in failed state."),
+	} {
+		sendWaits(t, meanwhile)
+	}
+}
+
+func sendWaits(t *testing.T, meanwhile error) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(idleRun())
 		ids := map[string]int{}
@@ -192,7 +203,7 @@ func TestSendWaitsForAWorker(t *testing.T) {
 			ids[id]++
 			if ids[id] < 4 {
 				time.Sleep(updateTry)
-				return nil, sdk.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded)
+				return nil, meanwhile
 			}
 			return contract.SendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
 		}
