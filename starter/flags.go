@@ -79,6 +79,11 @@ func numberFlag(target *int, least, most int) flagValue {
 	}}
 }
 
+// rawFlag adds the flag that has answers written as they are.
+func rawFlag(command *cobra.Command, p *program) {
+	command.Flags().BoolVar(&p.flags.raw, "raw", false, "write the answer as it is: else control characters are taken out, or shown on a terminal")
+}
+
 // executionFlag adds the flag that names an execution by its number.
 func executionFlag(command *cobra.Command, number *int) {
 	command.Flags().Var(numberFlag(number, 1, 1<<31-1), "execution", "which execution; the newest unless given")

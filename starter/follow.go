@@ -63,6 +63,7 @@ as run does.`,
 		},
 	}
 	executionFlag(command, &number)
+	rawFlag(command, p)
 	command.Flags().BoolVar(&exactly, "events", false, "write the events that the execution itself has noted, one a line, in JSON")
 	f.Register(command.Flags())
 	return command
@@ -96,7 +97,7 @@ func (p *program) follow(ctx context.Context, q followed, x client.Execution) er
 	case err != nil:
 		return err
 	case !q.events:
-		if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
+		if err := p.answer(result); err != nil {
 			return err
 		}
 	}

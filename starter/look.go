@@ -154,11 +154,12 @@ the agent answers in JSON, --json has the answer's value under output.`,
 		if err != nil {
 			return err
 		}
-		if err := p.show(render.Result(result), p.out.Answer(result.Answer)); err != nil {
+		if err := p.answer(result); err != nil {
 			return err
 		}
 		return p.reportEnding(ctx, s, result, false, false)
 	})
+	rawFlag(command, p)
 	command.Flags().BoolVar(&noWait, "no-wait", false, "be refused (exit 6) where it is in progress")
 	executionFlag(command, &number)
 	return command

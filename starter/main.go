@@ -103,7 +103,7 @@ type program struct {
 	shared []string // the arguments that name the server, as they were given
 }
 
-type sharedFlags struct{ json, quiet bool }
+type sharedFlags struct{ json, quiet, raw bool }
 
 func (p *program) report(err error) {
 	if text := err.Error(); text != "" {
@@ -125,6 +125,15 @@ func (p *program) show(value any, text string) error {
 	}
 	p.out.Printf("%s", text)
 	return nil
+}
+
+// answer shows what an execution has come to.
+func (p *program) answer(result client.Result) error {
+	text := p.out.Answer(result.Answer)
+	if p.flags.raw {
+		text = result.Answer
+	}
+	return p.show(render.Result(result), text)
 }
 
 // table answers with rows, or says that there is none.

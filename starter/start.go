@@ -97,6 +97,7 @@ The prompt - is read from standard input.`,
 		},
 	}
 	asked.register(p, command)
+	rawFlag(command, p)
 	f.Register(command.Flags())
 	return command
 }
@@ -149,6 +150,7 @@ while one is in progress. The message - is read from standard input.`,
 		},
 	}
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	rawFlag(command, p)
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
 	l.register(command.Flags(), p.now)
 	command.ValidArgsFunction = p.completeIDs

@@ -100,12 +100,14 @@ func (o *Output) JSON(value any) error {
 	return nil
 }
 
-// Answer is an answer as it is to be written: as it is into a file or a pipe, made
-// safe on a terminal. It is not laid out as Markdown, since nobody knows that it
+// Answer is an answer as it is to be written: what could steer a terminal is made
+// visible on one, and taken out elsewhere, since a pipe may end at one. It is not laid out as Markdown, since nobody knows that it
 // is meant so: 2*3*4, __init__ and vector<int> would lose characters that count.
 func (o *Output) Answer(text string) string {
 	if o.Terminal {
 		text = Clean(text)
+	} else {
+		text = stripped(text)
 	}
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

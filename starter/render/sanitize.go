@@ -18,6 +18,16 @@ func Clean(text string) string {
 	return strings.Map(shown, strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
+// stripped is a text without what Clean replaces.
+func stripped(text string) string {
+	return strings.Map(func(r rune) rune {
+		if shown(r) != r {
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"))
+}
+
 // OneLine is clean for one line: line breaks and tabs become spaces.
 func OneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(Clean(text), func(r rune) bool {

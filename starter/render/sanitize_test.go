@@ -43,6 +43,14 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// A pipe may end at a terminal: what is written there must not steer it either.
+func TestAnswersSteerNoTerminal(t *testing.T) {
+	t.Parallel()
+	const answer = "\x1b]0;owned\x07a\x1bPq\x1b\\b\u009b31mc\u202ed\re\r\nf\tשלום\xff\n"
+	require.Equal(t, "]0;ownedaPq\\b31mcde\nf\tשלום\ufffd\n", Plain(nil).Answer(answer))
+	require.Equal(t, Clean(answer), (&Output{Terminal: true}).Answer(answer))
+}
+
 func TestOneLine(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a b c d␛", OneLine(" a\n b\r\n\tc  d\x1b\n"))
@@ -70,6 +78,7 @@ func FuzzClean(f *testing.F) {
 		require.Equal(t, Clean(text), Clean(Clean(text)), "cleaning twice changes nothing")
 		require.NotContains(t, OneLine(text), "\n")
 		requireHarmless(t, OneLine(text))
+		requireHarmless(t, stripped(text))
 	})
 }
 
