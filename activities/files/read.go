@@ -55,7 +55,7 @@ type content struct {
 }
 
 func (r *Root) open(name string) (content, error) {
-	// Looked at first: to open a pipe would wait for whoever writes to it.
+	// Looked at first: to open a device may do something.
 	info, err := r.root.Stat(name)
 	if err != nil {
 		return content{}, explain(name, err)
@@ -66,9 +66,9 @@ func (r *Root) open(name string) (content, error) {
 	if !info.Mode().IsRegular() {
 		return content{}, domain.Errorf(domain.Invalid, "path: %q is a %s and not a file", name, r.kindOf(name, info))
 	}
-	file, err := r.root.Open(name)
+	file, err := r.opened(name)
 	if err != nil {
-		return content{}, explain(name, err)
+		return content{}, err
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, r.bounds.fileBytes+1))

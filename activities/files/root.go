@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode/utf8"
 
@@ -20,11 +21,13 @@ import (
 
 // A Root is a folder that agents may work in. It is safe for concurrent use.
 type Root struct {
-	root *os.Root
-	// writing holds a token while a file is changed, so that two edits in one step
-	// do not lose one another.
-	writing chan struct{}
-	bounds  bounds
+	root   *os.Root
+	bounds bounds
+
+	mu sync.Mutex
+	// writing has the files that are being changed, each with what is closed when that
+	// is over: two edits of one do not lose one another, and no file waits for another.
+	writing map[string]chan struct{}
 }
 
 type bounds struct {
@@ -42,7 +45,7 @@ func Open(dir string) (*Root, error) {
 		return nil, fmt.Errorf("open folder for file tools: %w", err)
 	}
 	return &Root{
-		root: root, writing: make(chan struct{}, 1),
+		root: root, writing: map[string]chan struct{}{},
 		bounds: bounds{visited: 50_000, fileBytes: 1 << 20, allBytes: 256 << 20},
 	}, nil
 }
@@ -66,15 +69,50 @@ func (r *Root) Tools() []tool.Tool {
 	}
 }
 
-// change runs a change of a file, one at a time.
-func (r *Root) change(ctx context.Context, run func() (string, error)) (string, error) {
-	select {
-	case r.writing <- struct{}{}:
-		defer func() { <-r.writing }()
-		return run()
-	case <-ctx.Done():
-		return "", errNotTouched()
+// change runs a change of a file, one of each file at a time.
+func (r *Root) change(ctx context.Context, name string, run func() (string, error)) (string, error) {
+	own := make(chan struct{})
+	for {
+		r.mu.Lock()
+		other, busy := r.writing[name]
+		if !busy {
+			r.writing[name] = own
+		}
+		r.mu.Unlock()
+		if !busy {
+			break
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return "", errNotTouched()
+		}
 	}
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.writing, name)
+		close(own)
+	}()
+	return run()
+}
+
+// opened opens a file to read it. What is no file, such as a pipe that has come in
+// its place, is not waited for.
+func (r *Root) opened(name string) (*os.File, error) {
+	file, err := r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, explain(name, err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = domain.Errorf(domain.Invalid, "path: %q is a %s and not a file", name, r.kindOf(name, info))
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, explain(name, err)
+	}
+	return file, nil
 }
 
 // errNotTouched is for a change that was cancelled before it began.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"everstep/domain"
 )
@@ -99,7 +101,7 @@ func (w *walker) enter(ctx context.Context, dir string) error {
 
 // names reads a folder's names in order, as far as the walk may still go.
 func (w *walker) names(dir string) ([]string, error) {
-	folder, err := w.root.root.Open(dir)
+	folder, err := w.root.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil || w.left < 0 {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/google/uuid"
 
@@ -39,7 +40,7 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 	case args.New:
 		return "", domain.Errorf(domain.Invalid, "new: it equals old, so there is nothing to do")
 	}
-	return r.change(ctx, func() (string, error) {
+	return r.change(ctx, name, func() (string, error) {
 		perm, err := r.writable(name)
 		if err != nil {
 			return "", err
@@ -64,7 +65,7 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return r.change(ctx, func() (string, error) {
+	return r.change(ctx, name, func() (string, error) {
 		if dir := path.Dir(name); dir != "." {
 			if err := r.root.MkdirAll(dir, 0o755); err != nil {
 				return "", explain(dir, err)
@@ -123,7 +124,7 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 		call.ID.UUID = uuid.New()
 	}
 	dir := path.Dir(name)
-	for attempt := range call.Attempt {
+	for attempt := range call.Attempt + 1 {
 		// What an attempt that was killed has left behind.
 		_ = r.root.Remove(path.Join(dir, temporary(call, attempt)))
 	}
@@ -139,7 +140,7 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 	if err != nil {
 		return explain(name, err)
 	}
-	if folder, err := r.root.Open(dir); err == nil {
+	if folder, err := r.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 		_ = folder.Sync() // not every file system can
 		_ = folder.Close()
 	}
@@ -162,7 +163,7 @@ func isTemporary(name string) bool {
 
 // putAside writes a file and waits until the disk has it.
 func (r *Root) putAside(name, text string, perm fs.FileMode) error {
-	file, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, cmp.Or(perm, 0o666))
+	file, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(perm, 0o666))
 	if err != nil {
 		return err
 	}

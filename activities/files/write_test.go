@@ -157,3 +157,30 @@ func TestEditLeavesAFileThatOthersChange(t *testing.T) {
 	require.Equal(t, "old", stored(t, dir, "a.txt"))
 	require.Equal(t, []string{"a.txt"}, names(t, dir))
 }
+
+// A change that hangs, as on a mount whose server is gone, holds up its file alone.
+func TestAChangeThatHangsHoldsUpItsFileAlone(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{"a.txt": "one", "b.txt": "one"})
+	hangs, release := make(chan struct{}), make(chan struct{})
+	var held sync.WaitGroup
+	held.Go(func() {
+		_, _ = root.change(context.Background(), "a.txt", func() (string, error) {
+			close(hangs)
+			<-release
+			return "", nil
+		})
+	})
+	<-hangs
+	answer(t, root, "edit_file", fields{"path": "./b.txt", "old": "one", "new": "two"})
+	require.Equal(t, "two", stored(t, dir, "b.txt"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := root.write(ctx, writeArgs{Path: "./a.txt", Content: "two"})
+	require.ErrorContains(t, err, "before the file was touched")
+	close(release)
+	held.Wait()
+	answer(t, root, "write_file", fields{"path": "a.txt", "content": "two"})
+	require.Equal(t, "two", stored(t, dir, "a.txt"))
+	require.Empty(t, root.writing)
+}
