@@ -1,9 +1,7 @@
 package anthropic
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -82,36 +81,41 @@ func (o *options) tellFormat(call inference.Call) error {
 const (
 	maxOptional = 24
 	maxUnions   = 16
-	// maxLevels bounds what is looked at, not what the API takes.
-	maxLevels = 64
 )
 
 // subset says why a schema is outside of what the API takes; nil where it is inside. It errs
 // on the side of outside: a request with a schema that the API refuses fails.
 func subset(schema json.RawMessage) error {
 	w := &walk{refers: map[string][]string{}}
-	if err := w.schema(schema, "", 0); err != nil {
+	if err := output.Parts(schema, w.look); err != nil {
 		return err
 	}
 	for name := range w.refers {
 		if w.circular(name, map[string]bool{}) {
-			return fmt.Errorf("definition %q refers to itself", name)
+			w.wrong("definition %q refers to itself", name)
 		}
 	}
 	if w.optional > maxOptional {
-		return fmt.Errorf("%d properties are not required, more than %d", w.optional, maxOptional)
+		w.wrong("%d properties are not required, more than %d", w.optional, maxOptional)
 	}
 	if w.unions > maxUnions {
-		return fmt.Errorf("%d places take several types, more than %d", w.unions, maxUnions)
+		w.wrong("%d places take several types, more than %d", w.unions, maxUnions)
 	}
-	return nil
+	return w.err
 }
 
-// walk adds up what is bounded.
+// walk adds up what is bounded, and keeps the first reason against a schema.
 type walk struct {
+	err              error
 	optional, unions int
 	// refers names the definitions that each refers to; "" is the root.
 	refers map[string][]string
+}
+
+func (w *walk) wrong(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, args...)
+	}
 }
 
 // circular reports whether a definition leads to one above it. Seen holds true for those above.
@@ -129,129 +133,71 @@ func (w *walk) circular(name string, seen map[string]bool) bool {
 	return false
 }
 
-// schema looks at one, which is a part of a definition.
-func (w *walk) schema(data json.RawMessage, in string, level int) error {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(data, &fields) != nil || fields == nil {
-		return errors.New("a part of it is not an object")
-	}
+func (w *walk) look(p output.Part) {
 	switch {
-	case level > maxLevels:
-		return errors.New("it is nested too deep")
-	case level == 0 && !types(fields["type"], "object"):
-		return errors.New("it is not of type object at the root")
-	case fields["$ref"] != nil && len(fields) > 1:
-		return errors.New("a $ref has something beside it")
+	case p.Fields == nil:
+		w.wrong("a part of it is not an object")
+	case p.IsRoot() && !p.Takes("object"):
+		w.wrong("it is not of type object at the root")
+	case p.Has("$ref") && len(p.Fields) > 1:
+		w.wrong("a $ref has something beside it")
+	case !p.IsRoot() && p.Has("$schema", "$defs", "definitions"):
+		w.wrong("a part of it has $schema or definitions that are not at the root")
+	case p.Level > output.MaxNesting:
+		w.wrong("it is nested too deep")
 	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if err := w.keyword(key, fields[key], in, level); err != nil {
-			return err
-		}
+	for _, key := range slices.Sorted(maps.Keys(p.Fields)) {
+		w.keyword(key, p.Fields[key], p.Definition)
 	}
-	if !slices.ContainsFunc([]string{"type", "anyOf", "allOf", "$ref", "enum", "const"}, func(key string) bool { return fields[key] != nil }) {
-		return errors.New("a part of it has no type")
+	w.optional += len(p.Optional())
+	switch {
+	case !p.Has("type", "anyOf", "allOf", "$ref", "enum", "const"):
+		w.wrong("a part of it has no type")
+	case (p.Has("properties") || p.Takes("object")) && p.Fields["additionalProperties"] != false:
+		w.wrong("an object does not have additionalProperties false")
 	}
-	if fields["properties"] == nil && !types(fields["type"], "object") {
-		return nil
-	}
-	if string(fields["additionalProperties"]) != "false" {
-		return errors.New("an object does not have additionalProperties false")
-	}
-	var properties map[string]json.RawMessage
-	var required []string
-	_ = json.Unmarshal(fields["properties"], &properties)
-	_ = json.Unmarshal(fields["required"], &required)
-	for name := range properties {
-		if !slices.Contains(required, name) {
-			w.optional++
-		}
-	}
-	return nil
 }
 
 // formats are those of texts that the API knows.
 const formats = "date-time time date duration email hostname uri ipv4 ipv6 uuid"
 
-func (w *walk) keyword(key string, value json.RawMessage, in string, level int) error {
-	var text string
-	_ = json.Unmarshal(value, &text)
+func (w *walk) keyword(key string, value any, in string) {
+	text, isText := value.(string)
+	list, isList := value.([]any)
 	switch key {
-	case "title", "description", "const", "required", "additionalProperties":
+	case "title", "description", "const", "required", "additionalProperties", "properties", "items", "$schema", "$defs", "definitions":
 	case "type":
-		if text == "" {
+		if !isText {
 			w.unions++
 		}
 	case "enum":
-		if strings.ContainsAny(strings.TrimPrefix(strings.TrimSpace(string(value)), "["), "{[") {
-			return errors.New("an enum may hold an object or a list")
+		if slices.ContainsFunc(list, func(v any) bool { return strings.Contains(fmt.Sprintf("%T", v), "[") }) {
+			w.wrong("an enum may hold an object or a list")
 		}
 	case "format":
 		if !slices.Contains(strings.Fields(formats), text) {
-			return fmt.Errorf("format %q is not known", text)
+			w.wrong("format %q is not known", text)
 		}
 	case "minItems":
-		if text := string(value); text != "0" && text != "1" {
-			return errors.New("minItems is neither 0 nor 1")
-		}
-	case "$schema", "$defs", "definitions":
-		if level > 0 {
-			return fmt.Errorf("%s is not at the root", key)
-		}
-		if key != "$schema" {
-			return w.members(value, level, nil)
+		if value != 0.0 && value != 1.0 {
+			w.wrong("minItems is neither 0 nor 1")
 		}
 	case "$ref":
 		name := strings.TrimPrefix(strings.TrimPrefix(text, "#/$defs/"), "#/definitions/")
 		if name == text || strings.Contains(name, "/") {
-			return errors.New("a $ref leads elsewhere than to $defs")
+			w.wrong("a $ref leads elsewhere than to $defs")
 		}
 		w.refers[in] = append(w.refers[in], name)
-	case "properties":
-		return w.members(value, level, &in)
-	case "items":
-		return w.schema(value, in, level+1)
 	case "anyOf", "allOf":
-		return w.choices(key, value, in, level)
+		switch {
+		case !isList:
+			w.wrong("%s is not a list", key)
+		case key == "anyOf":
+			w.unions++
+		case strings.Contains(fmt.Sprint(value), "$ref:"):
+			w.wrong("allOf holds a $ref")
+		}
 	default:
-		return fmt.Errorf("keyword %q is not supported", key)
+		w.wrong("keyword %q is not supported", key)
 	}
-	return nil
-}
-
-// members looks at those of an object, which are parts of a definition, or where
-// that is nil definitions themselves.
-func (w *walk) members(value json.RawMessage, level int, in *string) error {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(value, &members) != nil {
-		return errors.New("a part of it is not an object")
-	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if err := w.schema(members[name], *cmp.Or(in, &name), level+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *walk) choices(key string, value json.RawMessage, in string, level int) error {
-	var list []json.RawMessage
-	switch {
-	case json.Unmarshal(value, &list) != nil:
-		return fmt.Errorf("%s is not a list", key)
-	case key == "anyOf":
-		w.unions++
-	case strings.Contains(string(value), `"$ref"`):
-		return errors.New("allOf holds a $ref")
-	}
-	for _, choice := range list {
-		if err := w.schema(choice, in, level+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// types reports whether a schema's type is a kind, or may be.
-func types(value json.RawMessage, kind string) bool {
-	return strings.Contains(string(value), `"`+kind+`"`)
 }

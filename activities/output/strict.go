@@ -2,7 +2,6 @@ package output
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,15 +28,10 @@ const (
 // outside: a request with a schema that the API refuses fails, one that is not
 // strict is only checked later.
 func Strict(schema json.RawMessage) error {
-	root, err := parse(schema, maxSchemaDepth)
-	if err != nil {
+	t := &strictness{}
+	if err := Parts(schema, t.look); err != nil {
 		return err
 	}
-	if fields, _ := root.(map[string]any); fields["type"] != "object" {
-		return errors.New("at the root: is not of type object")
-	}
-	t := &strictness{}
-	t.schema(root, nil, 1)
 	for _, limit := range []struct {
 		what    string
 		n, most int
@@ -61,122 +55,76 @@ func (t *strictness) wrong(at place, format string, args ...any) {
 	}
 }
 
-func (t *strictness) schema(v any, at place, level int) {
-	s, ok := v.(map[string]any)
-	has := func(word string) bool {
-		_, there := s[word]
-		return there
-	}
+func (t *strictness) look(p Part) {
 	switch {
-	case !ok:
-		t.wrong(at, "is not an object")
-	case has("$ref") && len(s) > 1 && (len(at) > 0 || !has("$defs")):
-		t.wrong(at, "has more than $ref")
-	case level > strictLevels:
-		t.wrong(at, "is nested deeper than %d levels", strictLevels)
+	case p.Fields == nil:
+		t.wrong(p.at, "is not an object")
+		return
+	case p.IsRoot() && p.Fields["type"] != "object":
+		t.wrong(p.at, "is not of type object")
+	case p.IsRoot() && p.Has("anyOf"):
+		t.wrong(p.at.step("anyOf"), "is at the root")
+	case p.Has("$ref") && len(p.Fields) > 1:
+		t.wrong(p.at, "has more than $ref")
+	case p.Level >= strictLevels:
+		t.wrong(p.at, "is nested deeper than %d levels", strictLevels)
+	case p.Takes("array") && !p.Has("items"):
+		t.wrong(p.at, "has no items")
 	}
-	for _, word := range slices.Sorted(maps.Keys(s)) {
-		t.keyword(word, s[word], at.step(word), level)
+	for _, word := range slices.Sorted(maps.Keys(p.Fields)) {
+		t.keyword(word, p.Fields[word], p.at.step(word))
 	}
-	if !slices.ContainsFunc([]string{"type", "anyOf", "$ref", "enum", "const"}, has) {
-		t.wrong(at, "has no type")
-	}
-	if takes(s, "array") && !has("items") {
-		t.wrong(at, "has no items")
-	}
-	if takes(s, "object") || has("properties") {
-		t.object(s, at)
+	switch optional := p.Optional(); {
+	case !p.Has("type", "anyOf", "$ref", "enum", "const"):
+		t.wrong(p.at, "has no type")
+	case !p.Takes("object") && !p.Has("properties"):
+	case p.Fields["additionalProperties"] != false:
+		t.wrong(p.at, "does not have additionalProperties false")
+	case !p.Has("properties"):
+		t.wrong(p.at, "has no properties")
+	case len(optional) > 0:
+		t.wrong(p.at, "does not require %s", quoted(optional[0]))
 	}
 }
 
-// takes reports whether a schema takes values of a type.
-func takes(schema map[string]any, kind string) bool {
-	list, _ := schema["type"].([]any)
-	return schema["type"] == any(kind) || slices.Contains(list, any(kind))
-}
-
-// object checks that an object is closed and all its properties are required.
-func (t *strictness) object(s map[string]any, at place) {
-	if s["additionalProperties"] != false {
-		t.wrong(at, "does not have additionalProperties false")
-	}
-	properties, ok := s["properties"].(map[string]any)
-	if !ok {
-		t.wrong(at, "has no properties")
-	}
-	required := map[any]bool{}
-	list, _ := s["required"].([]any)
-	for _, name := range list {
-		required[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if !required[name] {
-			t.wrong(at, "does not require %s", quoted(name))
-		}
-	}
-	t.properties += len(properties)
-}
-
-func (t *strictness) keyword(word string, v any, at place, level int) {
+func (t *strictness) keyword(word string, v any, at place) {
+	members, _ := v.(map[string]any)
+	list, _ := v.([]any)
 	switch word {
 	case "properties":
-		t.members(v, at, level+1)
+		t.properties += len(members)
+		fallthrough
 	case "$defs", "definitions":
-		t.members(v, at, 1)
-	case "items":
-		t.schema(v, at, level+1)
+		for name := range members {
+			t.count(name)
+		}
 	case "anyOf":
-		t.anyOf(v, at, level)
+		// The API has refused alternatives whose first properties have the same name.
+		objects := slices.DeleteFunc(slices.Clone(list), func(choice any) bool {
+			fields, _ := choice.(map[string]any)
+			return fields["$ref"] == nil && !Part{Fields: fields}.Takes("object")
+		})
+		if len(objects) > 1 {
+			t.wrong(at, "has more than one object")
+		}
 	case "enum":
-		t.enum(v, at)
+		before := t.text
+		for _, item := range list {
+			t.count(item)
+		}
+		if t.enums += len(list); len(list) > strictLong && t.text-before > strictLongText {
+			t.wrong(at, "has more than %d values with %d characters", strictLong, strictLongText)
+		}
 	case "const":
 		t.count(v)
 	case "format":
 		if !slices.Contains(strings.Fields("date-time time date duration email hostname ipv4 ipv6 uuid"), fmt.Sprint(v)) {
 			t.wrong(at, "is %s", brief(v))
 		}
-	case "additionalProperties", "type", "required", "title", "description", "$ref", "$schema", "pattern",
+	case "additionalProperties", "type", "required", "title", "description", "$ref", "$schema", "pattern", "items",
 		"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems":
 	default:
 		t.wrong(at, "is no keyword of strict mode")
-	}
-}
-
-func (t *strictness) members(v any, at place, level int) {
-	members, _ := v.(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		t.text += utf8.RuneCountInString(name)
-		t.schema(members[name], at.step(name), level)
-	}
-}
-
-// anyOf takes at most one object: the API has refused alternatives whose first
-// properties have the same name.
-func (t *strictness) anyOf(v any, at place, level int) {
-	if len(at) == 1 {
-		t.wrong(at, "is at the root")
-	}
-	objects := 0
-	list, _ := v.([]any)
-	for i, choice := range list {
-		t.schema(choice, at.step(strconv.Itoa(i)), level)
-		if s, _ := choice.(map[string]any); s["$ref"] != nil || takes(s, "object") {
-			objects++
-		}
-	}
-	if objects > 1 {
-		t.wrong(at, "has more than one object")
-	}
-}
-
-func (t *strictness) enum(v any, at place) {
-	before := t.text
-	list, _ := v.([]any)
-	for _, item := range list {
-		t.count(item)
-	}
-	if t.enums += len(list); len(list) > strictLong && t.text-before > strictLongText {
-		t.wrong(at, "has more than %d values with %d characters", strictLong, strictLongText)
 	}
 }
 
@@ -184,4 +132,82 @@ func (t *strictness) count(v any) {
 	if text, ok := v.(string); ok {
 		t.text += utf8.RuneCountInString(text)
 	}
+}
+
+// A Part is a schema in a schema, for whoever asks whether an API takes it.
+type Part struct {
+	// Fields are its keywords. Nil: it is no object.
+	Fields map[string]any
+	// Level counts the properties and items around it, up to the root or a definition.
+	Level int
+	// Definition is the name of the one that it is in. Empty: it is in none.
+	Definition string
+
+	at place
+}
+
+// Parts shows a schema, and each one in it that a value may have to fit: the outer ones first.
+// Its error is of a text that is no schema.
+func Parts(schema json.RawMessage, show func(Part)) error {
+	root, err := parse(schema, maxSchemaDepth)
+	if err == nil {
+		Part{}.visit(root, show)
+	}
+	return err
+}
+
+func (p Part) visit(v any, show func(Part)) {
+	p.Fields, _ = v.(map[string]any)
+	show(p)
+	for _, word := range slices.Sorted(maps.Keys(p.Fields)) {
+		value, inner := p.Fields[word], p.step(word)
+		switch word {
+		case "items":
+			inner.Level++
+			inner.visit(value, show)
+		case "anyOf", "allOf":
+			list, _ := value.([]any)
+			for i, choice := range list {
+				inner.step(strconv.Itoa(i)).visit(choice, show)
+			}
+		case "properties", "$defs", "definitions":
+			members, _ := value.(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(members)) {
+				member := inner.step(name)
+				if member.Level++; word != "properties" {
+					member.Level, member.Definition = 0, name
+				}
+				member.visit(members[name], show)
+			}
+		}
+	}
+}
+
+func (p Part) step(key string) Part {
+	p.at = p.at.step(key)
+	return p
+}
+
+// IsRoot reports whether it is the whole schema.
+func (p Part) IsRoot() bool { return len(p.at) == 0 }
+
+// Has reports whether it has one of some keywords.
+func (p Part) Has(words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		_, has := p.Fields[word]
+		return has
+	})
+}
+
+// Takes reports whether it takes values of a type.
+func (p Part) Takes(kind string) bool {
+	list, _ := p.Fields["type"].([]any)
+	return p.Fields["type"] == any(kind) || slices.Contains(list, any(kind))
+}
+
+// Optional names the properties that are not required, sorted.
+func (p Part) Optional() []string {
+	properties, _ := p.Fields["properties"].(map[string]any)
+	required, _ := p.Fields["required"].([]any)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(properties)), func(name string) bool { return slices.Contains(required, any(name)) })
 }

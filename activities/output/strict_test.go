@@ -63,7 +63,7 @@ func TestStrict(t *testing.T) {
 		"a long part":             {`{"type":"object","additionalProperties":false,"required":[],"properties":{},"$defs":{"a":` + levels(11) + `}}`, "is nested deeper than 10 levels"},
 		"a long item":             {closed(`{"type":"array","items":` + levels(9) + `}`), "is nested deeper than 10 levels"},
 		"text of a part's name":   {`{"type":"object","additionalProperties":false,"required":[],"properties":{},"$defs":{"` + strings.Repeat("x", 60_001) + `":{"type":"string","const":"` + strings.Repeat("y", 60_000) + `"}}}`, "has 120001 characters in names and values"},
-		"several reasons":         {`{"type":"object","properties":{"a":{}}}`, "at /properties/a: has no type"},
+		"several reasons":         {`{"type":"object","properties":{"a":{}}}`, "at the root: does not have additionalProperties false"},
 		"a list or nothing":       {closed(`{"type":["array","null"]}`), "at /properties/p: has no items"},
 		"11 levels":               {levels(11), "is nested deeper than 10 levels"},
 		"a list at the root":      {`{"type":"array","items":{"type":"string"}}`, "at the root: is not of type object"},
