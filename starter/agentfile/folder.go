@@ -2,6 +2,7 @@ package agentfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,12 @@ func read(path string) ([]byte, error) {
 	case !ends(path, endings) && (err != nil || !info.IsDir()):
 		return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", endings)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("there is no such file" + near(path))
+		entries, err := os.ReadDir(filepath.Dir(path))
+		if err != nil {
+			return nil, errors.New("there is no such file, and no folder " + filepath.Dir(path))
+		}
+		const list = "; `starter agents list` lists those in ./agents and ./.everstep/agents"
+		return nil, errors.New("there is no such file" + cmp.Or(near(path, entries, endings), list))
 	case err != nil:
 		return nil, fmt.Errorf("cannot be read: %w", bare(err))
 	case info.IsDir():
@@ -61,13 +67,9 @@ func read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// near suggests a file that is there for one that is not.
-func near(path string) string {
+// near suggests a file of a folder for one that is not there; empty: there is none like it.
+func near(path string, entries []fs.DirEntry, endings string) string {
 	folder, base := filepath.Split(path)
-	entries, err := os.ReadDir(filepath.Clean(folder))
-	if err != nil {
-		return ", and no folder " + filepath.Clean(folder)
-	}
 	var names []string
 	for _, entry := range entries {
 		if ends(entry.Name(), endings) {
@@ -78,10 +80,10 @@ func near(path string) string {
 	if i := slices.IndexFunc(names, func(name string) bool { return stem(name) == stem(base) }); i >= 0 {
 		name, ok = names[i], true
 	}
-	if ok {
-		return "; did you mean " + filepath.Join(folder, name) + "?"
+	if !ok {
+		return ""
 	}
-	return "; `starter agents list` lists those in ./agents and ./.everstep/agents"
+	return "; did you mean " + filepath.Join(folder, name) + "?"
 }
 
 // bare is an error less the path, which is told already.
@@ -178,7 +180,8 @@ func (a *agent) schemaFile(path string) (json.RawMessage, error) {
 	info, err := folder.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", short, nearSchema(folder, path))
+		entries, _ := fs.ReadDir(folder.FS(), filepath.ToSlash(filepath.Dir(path))) // none, where that is no folder
+		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", short, near(path, entries, ".json"))
 	case err != nil:
 		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", short, bare(err))
 	case !info.Mode().IsRegular():
@@ -207,21 +210,6 @@ func placed(path string, data []byte, err error) string {
 	}
 	before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
 	return fmt.Sprintf("%s:%d:%d", path, bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
-}
-
-func nearSchema(folder *os.Root, path string) string {
-	entries, err := fs.ReadDir(folder.FS(), filepath.ToSlash(filepath.Dir(path)))
-	if err != nil {
-		return ""
-	}
-	names := make([]string, len(entries))
-	for i, entry := range entries {
-		names[i] = entry.Name()
-	}
-	if name, ok := spelling.Nearest(filepath.Base(path), names); ok {
-		return "; did you mean " + filepath.Join(filepath.Dir(path), name) + "?"
-	}
-	return ""
 }
 
 // checkFormat says what is wrong with a schema, as far as it can be told without
