@@ -175,26 +175,11 @@ func (s *assembly) end(data []byte, status string) error {
 		return s.Malformed("the response has ended without the text that came before", data)
 	}
 	s.status = status
-	s.show()
-	return nil
-}
-
-// show tells what is in the items, where nothing was told on the way.
-func (s *assembly) show() {
-	if s.Told() {
-		return
-	}
-	for k, i := range s.items {
-		switch i.Type {
-		case itemMessage:
-			s.Text(k, i.Content.join(""))
-		case itemReasoning:
-			s.Reasoning(k, i.thoughts())
-		case itemCall:
-			s.Call(wire.Piece{Index: k, Name: string(i.Name)})
-		}
+	if !s.Told() {
+		s.write(&s.Draft)
 		s.Flush()
 	}
+	return nil
 }
 
 // final is the items of the answer: those of the end, else those that were done. Reasoning is
@@ -229,7 +214,13 @@ const paragraph = "\n\n"
 // Answer returns the whole answer. Its items decide what it is, before the API's word does.
 func (s *assembly) Answer() inference.Answer {
 	out := wire.Draft{ID: s.ID, RequestID: s.RequestID, Model: s.Model, Usage: s.Usage}
-	var refused, cut bool
+	refused, cut := s.write(&out)
+	cut = cut || s.status == statusIncomplete || out.Cut(s.Bound)
+	return out.Finished(s.finishReason(cut, out.Called(), refused), s.reason)
+}
+
+// write puts the items into a draft, and says what they say of themselves.
+func (s *assembly) write(out *wire.Draft) (refused, cut bool) {
 	last := s.lastPart()
 	for k, i := range s.items {
 		// A part and the mark before it.
@@ -256,8 +247,7 @@ func (s *assembly) Answer() inference.Answer {
 			out.Call(wire.Piece{Index: k, ID: string(cmp.Or(i.CallID, i.ID)), Name: string(i.Name), Arguments: string(i.Arguments)})
 		}
 	}
-	cut = cut || s.status == statusIncomplete || out.Cut(s.Bound)
-	return out.Finished(s.finishReason(cut, out.Called(), refused), s.reason)
+	return refused, cut
 }
 
 // finishReason says why the model stopped. Nothing that was cut counts as whole.

@@ -95,14 +95,14 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 		a.began = a.began.Add(time.Since(began))
 		a.cfg.Progress("using " + a.binary.String())
 	}
-	s, err := launch(a.cfg, a.binary)
+	ended, err := launch(a.cfg, a.binary)
 	if errors.Is(err, process.ErrLocked) {
 		return nil, errAgain
 	}
 	if err != nil {
 		return nil, err
 	}
-	return a.await(ctx, s)
+	return a.await(ctx, ended)
 }
 
 // join takes a server that was up already, unless it is not the one asked for.
@@ -128,7 +128,7 @@ func (a *acquisition) mismatch(server Server) error {
 }
 
 // await waits for the server of the supervisor that this call started.
-func (a *acquisition) await(ctx context.Context, s *supervisorProcess) (*Lease, error) {
+func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, error) {
 	conn, r, err := connect(ctx, a.cfg.StateFile)
 	switch {
 	case err == nil && r.Error != "":
@@ -144,12 +144,12 @@ func (a *acquisition) await(ctx context.Context, s *supervisorProcess) (*Lease, 
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-s.exited:
+	case err := <-ended:
+		if err == nil {
+			return nil, errAgain
+		}
+		return nil, fmt.Errorf("the supervisor of the dev server failed: %w%s", err, logTail(a.cfg.StateFile, 0))
 	}
-	if s.failure() == nil {
-		return nil, errAgain // it ended in good order, or was killed
-	}
-	return nil, fmt.Errorf("the supervisor of the dev server failed: %w%s", s.failure(), logTail(a.cfg.StateFile, 0))
 }
 
 // exhausted says why patience ran out.

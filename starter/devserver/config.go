@@ -36,7 +36,7 @@ type Config struct {
 	Supervisor []string
 	// Progress gets a line at a time of what is done and waited for. Nil is silent.
 	// Never called concurrently.
-	Progress func(line string)
+	Progress func(line string) `json:"-"`
 	// CodecEndpoint is the URL at which the Web UI has payloads decoded.
 	CodecEndpoint string
 	// Dynamic holds dynamic configuration beyond the tuned set, JSON by key. A

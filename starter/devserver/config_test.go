@@ -69,9 +69,9 @@ func TestSupervisorSeesNoKeys(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	s := spec{StateFile: "/a/dev.db", CodecEndpoint: "http://127.0.0.1:8081", Dynamic: map[string]string{
+	s := spec{Config: Config{StateFile: "/a/dev.db", CodecEndpoint: "http://127.0.0.1:8081", Dynamic: map[string]string{
 		"history.MaxBufferedQueryCount": "1", "limit.historyCount.suggestContinueAsNew": "50",
-	}}
+	}}}
 	require.Equal(t, []string{
 		"server", "start-dev", "--ip", "127.0.0.1", "--port", "7233", "--ui-ip", "127.1.2.3", "--ui-port", "8000", "--db-filename", "/a/dev.db",
 		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1", "--log-level", "error",

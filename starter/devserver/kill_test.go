@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,9 +39,15 @@ func TestKilledUsersLetGo(t *testing.T) {
 func TestKilledSupervisorTakesTheServerAlong(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	lease, supervisor := launchAndJoin(t, cfg)
+	lease, _ := launchAndJoin(t, cfg)
 	require.Contains(t, openFiles(t, lease.Server().PID), lockPath(cfg.StateFile), "the server does not hold the lock")
-	require.NoError(t, supervisor.cmd.Process.Kill())
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", lease.Server().PID))
+	require.NoError(t, err)
+	var self, supervisor int
+	var name, state string
+	_, err = fmt.Sscan(string(stat), &self, &name, &state, &supervisor)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
 	requireDone(t, lease)
 	requireGone(t, cfg.StateFile)
 
@@ -52,14 +59,14 @@ func TestKilledSupervisorTakesTheServerAlong(t *testing.T) {
 func TestKilledServerEndsTheLease(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	lease, supervisor := launchAndJoin(t, cfg)
+	lease, ended := launchAndJoin(t, cfg)
 	process, err := os.FindProcess(lease.Server().PID)
 	require.NoError(t, err)
 	require.NoError(t, process.Kill())
 	requireDone(t, lease)
 	select {
-	case <-supervisor.exited:
-		require.Error(t, supervisor.failure())
+	case err := <-ended:
+		require.Error(t, err)
 	case <-time.After(10 * time.Second):
 		require.Fail(t, "the supervisor outlives its server")
 	}
@@ -67,13 +74,13 @@ func TestKilledServerEndsTheLease(t *testing.T) {
 	require.NotEqual(t, lease.Server().PID, again.Server().PID)
 }
 
-// launchAndJoin does what Acquire does, and gives the supervisor's process too.
-func launchAndJoin(t *testing.T, cfg Config) (*Lease, *supervisorProcess) {
+// launchAndJoin does what Acquire does, and tells how the supervisor ends too.
+func launchAndJoin(t *testing.T, cfg Config) (*Lease, <-chan error) {
 	t.Helper()
 	cfg, err := cfg.checked()
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Dir(cfg.StateFile), 0o700))
-	supervisor, err := launch(cfg, Binary{Path: cfg.Binary, Version: minServer})
+	ended, err := launch(cfg, Binary{Path: cfg.Binary, Version: minServer})
 	require.NoError(t, err)
 	_, err = launch(cfg, Binary{Path: cfg.Binary})
 	require.ErrorIs(t, err, process.ErrLocked, "two servers on one file")
@@ -82,7 +89,7 @@ func launchAndJoin(t *testing.T, cfg Config) (*Lease, *supervisorProcess) {
 	require.Empty(t, r.Error)
 	lease := newLease(conn, r.Server)
 	t.Cleanup(func() { _ = lease.Close() })
-	return lease, supervisor
+	return lease, ended
 }
 
 func openFiles(t *testing.T, pid int) []string {

@@ -26,27 +26,18 @@ func logPath(stateFile string) string  { return stateFile + ".log" }
 
 // A spec is what a supervisor is told, as JSON in its argument.
 type spec struct {
-	StateFile string `json:"state_file"`
-	Binary    string `json:"binary"`
-	Version   string `json:"version"`
-	Port      int    `json:"port,omitzero"`
-	UIPort    int    `json:"ui_port,omitzero"`
+	Config
+	// Version is that of the server in the Binary.
+	Version string
 	// Known says that the ports that everybody knows are preferred.
-	Known         bool              `json:"known,omitzero"`
-	CodecEndpoint string            `json:"codec_endpoint,omitzero"`
-	Dynamic       map[string]string `json:"dynamic,omitzero"`
-}
-
-// A supervisorProcess is one that this process has started.
-type supervisorProcess struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
+	Known bool
 }
 
 // launch starts the supervisor of a state file, or returns process.ErrLocked where
 // another one, or its server, is alive. The lock and a listening socket are
-// handed on, so that two can never start and this caller can connect at once.
-func launch(cfg Config, binary Binary) (*supervisorProcess, error) {
+// handed on, so that two can never start and this caller can connect at once. The
+// channel tells how it ended: nil where that was in good order, or by a kill.
+func launch(cfg Config, binary Binary) (<-chan error, error) {
 	lock, err := openLock(lockPath(cfg.StateFile))
 	if err != nil {
 		return nil, fmt.Errorf("lock the state file: %w", err)
@@ -71,21 +62,21 @@ func launch(cfg Config, binary Binary) (*supervisorProcess, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the supervisor of the dev server: %w", err)
 	}
-	s := &supervisorProcess{cmd: cmd, exited: make(chan struct{})}
+	ended := make(chan error, 1)
 	go func() {
-		defer close(s.exited)
-		_ = cmd.Wait() // read from ProcessState
+		defer close(ended)
+		if exit, ok := errors.AsType[*exec.ExitError](cmd.Wait()); ok && !killed(exit.ProcessState) {
+			ended <- fmt.Errorf("%s: %w", cmd.Path, exit)
+		}
 	}()
-	return s, nil
+	return ended, nil
 }
 
 func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
 	own, err := DefaultStateFile()
 	known := err == nil && cfg.StateFile == own
-	argument, err := json.Marshal(spec{
-		StateFile: cfg.StateFile, Binary: binary.Path, Version: binary.Version,
-		Port: cfg.Port, UIPort: cfg.UIPort, Known: known, CodecEndpoint: cfg.CodecEndpoint, Dynamic: cfg.Dynamic,
-	})
+	cfg.Binary = binary.Path
+	argument, err := json.Marshal(spec{Config: cfg, Version: binary.Version, Known: known})
 	if err != nil {
 		return nil, fmt.Errorf("encode the supervisor's argument: %w", err)
 	}
@@ -123,16 +114,6 @@ func listenForUsers(stateFile string) (*os.File, error) {
 		return nil, fmt.Errorf("protect the socket of the dev server: %w", err)
 	}
 	return listener.File()
-}
-
-// failure is how the supervisor failed: nil if it ended in good order or was
-// killed. To be asked once it has exited.
-func (s *supervisorProcess) failure() error {
-	state := s.cmd.ProcessState
-	if state == nil || state.Success() || killed(state) {
-		return nil
-	}
-	return fmt.Errorf("%s: %s", s.cmd.Path, state)
 }
 
 // openLock takes the lock that a file stands for, or returns process.ErrLocked. It is

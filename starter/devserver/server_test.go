@@ -173,7 +173,7 @@ func TestKnownPorts(t *testing.T) {
 		_, err := listen(localhost(), preferredPort)
 		require.Error(t, err, "it is left only where another program has it")
 	}
-	asked := choose(t, spec{Port: known.server, Known: true})
+	asked := choose(t, spec{Config: Config{Port: known.server}, Known: true})
 	require.Equal(t, known.server, asked.server)
 }
 

@@ -72,20 +72,18 @@ func (d *Draft) Report(usage domain.Usage) {
 }
 
 // Text adds to the text at a place.
-func (d *Draft) Text(at int, piece string) {
-	if piece != "" {
-		d.begin(at, domain.PartText).text.WriteString(piece)
-		d.held += len(piece)
-		d.news.Text += piece
-	}
-}
+func (d *Draft) Text(at int, piece string) { d.add(at, domain.PartText, piece, &d.news.Text) }
 
 // Reasoning adds to the reasoning at a place.
 func (d *Draft) Reasoning(at int, piece string) {
+	d.add(at, domain.PartReasoning, piece, &d.news.Reasoning)
+}
+
+func (d *Draft) add(at int, kind domain.PartType, piece string, news *string) {
 	if piece != "" {
-		d.begin(at, domain.PartReasoning).text.WriteString(piece)
+		d.begin(at, kind).text.WriteString(piece)
 		d.held += len(piece)
-		d.news.Reasoning += piece
+		*news += piece
 	}
 }
 
