@@ -22,9 +22,6 @@ import (
 // goOn is what the user says where the API wants a turn of the user and there is none.
 const goOn = "Continue."
 
-// nameCharacters are those of ids and of tools' names.
-const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-
 // maxToolName bounds the name of a tool.
 const maxToolName = 128
 
@@ -133,7 +130,7 @@ func resultBlock(r *domain.ToolResult, id string) anthropic.ContentBlockParamUni
 }
 
 // isName reports whether the API takes an id of that form.
-func isName(id string) bool { return id != "" && strings.Trim(id, nameCharacters) == "" }
+func isName(id string) bool { return wire.ToolName(id, len(id), "") == id }
 
 // toolName is the name under which a call is sent back.
 func toolName(name string) string { return wire.ToolName(name, maxToolName, "") }
@@ -181,7 +178,7 @@ func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.Content
 		if k >= 0 && k < len(written) && !written[k] {
 			written[k] = true
 			c := m.ToolCalls[k]
-			blocks = append(blocks, anthropic.NewToolUseBlock(ids[k], input(c.Arguments), toolName(c.Name)))
+			blocks = append(blocks, anthropic.NewToolUseBlock(ids[k], wire.Arguments(c.Arguments, "INVALID_JSON"), toolName(c.Name)))
 		}
 	}
 	for _, p := range m.Parts {
@@ -202,18 +199,6 @@ func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.Content
 		call(k)
 	}
 	return blocks, paused && len(m.ToolCalls) == 0
-}
-
-// input is a call's arguments as an object, which the API insists on, or what shows them in one.
-func input(arguments string) any {
-	text := strings.TrimSpace(arguments)
-	if text == "" {
-		return json.RawMessage("{}")
-	}
-	if strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	return map[string]string{"INVALID_JSON": arguments}
 }
 
 // userBlocks are the parts of the message at an index, but for texts without content.

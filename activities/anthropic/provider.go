@@ -127,7 +127,7 @@ func (o *options) read(key string, value json.RawMessage) (wrong string) {
 			return "is not a list of names"
 		}
 		for _, name := range o.betas {
-			if name == "" || strings.Trim(name, nameCharacters+".") != "" {
+			if wire.ToolName(name, len(name), ".") != name {
 				return "has a name with characters that no name has"
 			}
 		}

@@ -174,7 +174,7 @@ func encodeParts(parts []modelPart) ([]json.RawMessage, error) {
 }
 
 func calledWith(c domain.ToolCall, id string) *functionCall {
-	return &functionCall{ID: id, Name: named(c.Name), Args: arguments(c.Arguments)}
+	return &functionCall{ID: id, Name: named(c.Name), Args: wire.Arguments(c.Arguments, "invalid_arguments")}
 }
 
 // named is a tool's name as it is sent: an empty one would be refused, even as history.
@@ -187,16 +187,3 @@ const maxName = 64
 
 // callable is the name of a call that is not sent as it came: others' may be refused.
 func callable(name string) string { return wire.ToolName(name, maxName, ".:") }
-
-// arguments are a call's as they are sent: an object, or one that shows what is none.
-func arguments(text string) json.RawMessage {
-	data := json.RawMessage(text)
-	if strings.TrimSpace(text) == "" {
-		return json.RawMessage("{}")
-	}
-	if _, err := object(data); err == nil && !wire.IsNull(data) {
-		return data
-	}
-	wrapped, _ := marshal(map[string]string{"invalid_arguments": text}) // a text cannot fail
-	return wrapped
-}

@@ -87,12 +87,7 @@ func near(path string, entries []fs.DirEntry, endings string) string {
 }
 
 // bare is an error less the path, which is told already.
-func bare(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
-}
+func bare(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
 // Folders are where agents are looked for by name, in this order.
 func Folders() []string { return []string{"agents", filepath.Join(".everstep", "agents")} }

@@ -140,7 +140,6 @@ func exitCode(err error) int {
 // codecCommand serves the codec to Temporal's UI, where no program of ours that
 // could do it runs beside the UI.
 func codecCommand() *cobra.Command {
-	var listen string
 	var who door.Door
 	command := &cobra.Command{
 		Use:   "codec",
@@ -150,25 +149,17 @@ func codecCommand() *cobra.Command {
 or key, but decodes for any program that reaches it, and for pages of the
 origins given.`,
 		Example: `  worker codec --listen 127.0.0.1:8234 --origin http://localhost:8233`,
-		Args:    noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return serveHTTP(command.Context(), listen, &http.Server{
-				Handler:           codec.New().Handler(who),
-				ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
-			})
-		},
 	}
-	command.Flags().StringVar(&listen, "listen", "127.0.0.1:8234", "`host:port` to listen on")
 	command.Flags().StringArrayVar(&who.Origins, "origin", nil, "`URL` of a UI whose pages may use it; once for each")
-	command.Flags().StringArrayVar(&who.Hosts, "host", nil, hostHelp)
+	serving(command, &who, "127.0.0.1:8234", func() (*http.Server, error) {
+		return &http.Server{Handler: codec.New().Handler(who), ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second}, nil
+	})
 	return command
 }
 
-const hostHelp = "`name` under which it is reached, beside localhost and addresses; once for each"
-
 // uiCommand stands before Temporal's UI, which takes any name for its own.
 func uiCommand() *cobra.Command {
-	var listen, target string
+	var target string
 	var who door.Door
 	command := &cobra.Command{
 		Use:   "ui",
@@ -178,20 +169,31 @@ from pages of others, also under a name that they bind to this machine. The UI
 itself should listen where no browser reaches it. It is no log-in: any program
 that reaches it may use it.`,
 		Example: `  worker ui --listen 127.0.0.1:8233 --target http://127.0.0.1:8080`,
-		Args:    noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			u, err := url.Parse(target)
-			if err != nil || u.Scheme == "" || u.Host == "" {
-				return domain.Errorf(domain.Invalid, "--target: %q is no URL; give one such as http://127.0.0.1:8080", target)
-			}
-			// Without a bound on answers: the UI's pages wait for news in them.
-			return serveHTTP(command.Context(), listen, &http.Server{Handler: who.Before(u), ReadHeaderTimeout: 5 * time.Second})
-		},
 	}
-	command.Flags().StringVar(&listen, "listen", "127.0.0.1:8233", "`host:port` to listen on")
 	command.Flags().StringVar(&target, "target", "http://127.0.0.1:8080", "`URL` of the UI")
-	command.Flags().StringArrayVar(&who.Hosts, "host", nil, hostHelp)
+	serving(command, &who, "127.0.0.1:8233", func() (*http.Server, error) {
+		u, err := url.Parse(target)
+		if err != nil || u.Scheme == "" || u.Host == "" {
+			return nil, domain.Errorf(domain.Invalid, "--target: %q is no URL; give one such as http://127.0.0.1:8080", target)
+		}
+		return &http.Server{Handler: who.Before(u)}, nil // no bound on answers: the UI's pages wait for news in them
+	})
 	return command
+}
+
+// serving has a command serve until its context ends.
+func serving(command *cobra.Command, who *door.Door, listen string, what func() (*http.Server, error)) {
+	command.Flags().StringVar(&listen, "listen", listen, "`host:port` to listen on")
+	command.Flags().StringArrayVar(&who.Hosts, "host", nil, "`name` under which it is reached, beside localhost and addresses; once for each")
+	command.Args = noArguments
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		server, err := what()
+		if err != nil {
+			return err
+		}
+		server.ReadHeaderTimeout = 5 * time.Second
+		return serveHTTP(command.Context(), listen, server)
+	}
 }
 
 // serveHTTP serves until ctx ends.

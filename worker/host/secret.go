@@ -156,7 +156,7 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 	// The path is not repeated where there is no such file: it may be a key
 	// that was put into the wrong variable.
 	if _, err := os.Stat(a.KeyFile); err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: names no file that can be read: %s; give the path of a file that holds the key", v.KeyFileVariable(), cause(err))
+		return nil, domain.Errorf(domain.Invalid, "%s: names no file that can be read: %s; give the path of a file that holds the key", v.KeyFileVariable(), errors.Unwrap(err))
 	}
 	source := wire.FileKey(a.KeyFile)
 	read := func() (string, error) {
@@ -210,12 +210,4 @@ func password(proxy Secret) string {
 	}
 	text, _ := u.User.Password()
 	return text
-}
-
-// cause is what an error of the file system comes from, without the path.
-func cause(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
 }

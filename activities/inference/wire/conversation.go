@@ -112,6 +112,19 @@ func ToolName(name string, most int, also string) string {
 	return name[:min(len(name), most)]
 }
 
+// Arguments are a call's as they are sent back: an object, which APIs insist on, or one that shows
+// under a key what is none.
+func Arguments(text, key string) json.RawMessage {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "":
+		return json.RawMessage("{}")
+	case strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)):
+		return json.RawMessage(text)
+	}
+	return json.RawMessage(`{"` + key + `":"` + quoted(text, false) + `"}`)
+}
+
 // Body writes a request's body: a list under its name, and then the other fields. The
 // entries are encoded one by one, apart from what is around them: the SDKs go over a list
 // once for each level of nesting, and write what is to go back byte for byte in their own

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -116,8 +117,5 @@ func oneLine(text string) (string, error) {
 
 // unreadable leaves the path out, which is named already.
 func unreadable(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err
-	}
-	return fmt.Errorf("cannot be read: %w", err)
+	return fmt.Errorf("cannot be read: %w", cmp.Or(errors.Unwrap(err), err))
 }
