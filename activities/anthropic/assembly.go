@@ -189,7 +189,6 @@ func (s *assembly) at(index *int, d delta) *block {
 	return b
 }
 
-// goOn adds a piece to a block.
 func (s *assembly) goOn(b *block, d delta, data []byte) {
 	switch d.Type {
 	case "text_delta":

@@ -35,7 +35,6 @@ type message struct {
 	stopping
 }
 
-// stopping says why the model stopped.
 type stopping struct {
 	Reason  wire.Text `json:"stop_reason"`
 	Details struct {
@@ -61,7 +60,6 @@ type contentBlock struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-// usage is what was used so far.
 type usage struct {
 	Input      *wire.Count `json:"input_tokens"`
 	Output     wire.Count  `json:"output_tokens"`

@@ -22,7 +22,6 @@ import (
 // goOn is what the user says where the API wants a turn of the user and there is none.
 const goOn = "Continue."
 
-// maxToolName bounds the name of a tool.
 const maxToolName = 128
 
 // A conversation is what is said, in the API's form.
@@ -132,7 +131,6 @@ func resultBlock(r *domain.ToolResult, id string) anthropic.ContentBlockParamUni
 // isName reports whether the API takes an id of that form.
 func isName(id string) bool { return wire.ToolName(id, len(id), "") == id }
 
-// toolName is the name under which a call is sent back.
 func toolName(name string) string { return wire.ToolName(name, maxToolName, "") }
 
 // blank reports whether the API would refuse a text for having no content.
@@ -152,7 +150,6 @@ type kept struct {
 	Paused bool `json:"anthropic_paused,omitzero"`
 }
 
-// opaque is the value as it is kept.
 func (k kept) opaque() json.RawMessage {
 	if len(k.Block) > 0 {
 		// Written by hand: encoding/json would change the bytes of the block.
@@ -228,7 +225,6 @@ func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion
 	return out, nil
 }
 
-// pictures are the types of pictures that the API takes.
 var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // mediaBlock is a picture or a document, by URL or as data.
@@ -293,7 +289,6 @@ func readMedia(p domain.Part) (domain.Part, error) {
 	return p, nil
 }
 
-// textual reports whether a file can be sent as text.
 func textual(kind string) bool {
 	return strings.HasPrefix(kind, "text/") || slices.Contains([]string{"application/json", "application/xml", "application/yaml"}, kind) ||
 		strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")

@@ -24,7 +24,6 @@ const Paused = domain.WordPaused
 // version is the API's, which fixes the form of requests and answers.
 const version = "2023-06-01"
 
-// maxTokens is the option that bounds the answer.
 const maxTokens = "max_tokens"
 
 // API is Anthropic's Messages. The base URL is the server's with or without the /v1 at its end.
@@ -62,7 +61,6 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, open: map[int]*block{}}, err
 }
 
-// path is that of the API below a base URL.
 func path(base *url.URL) string {
 	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/v1") {
 		return "messages"
@@ -88,8 +86,7 @@ type options struct {
 	betas            []string
 	// caches says that the user places the marks for the prompt cache, or wants none.
 	caches bool
-	// rest are the options that are sent as they are.
-	rest domain.Metadata
+	rest   domain.Metadata
 }
 
 // readOptions says what is wrong with the options of a model, or reads them.
@@ -196,7 +193,6 @@ func binds(model string) bool {
 	return major > 5 || major == 5 && minor >= first
 }
 
-// disabled reports whether the options say that the model is not to think.
 func (o *options) disabled() bool { return string(o.thinking["type"]) == `"disabled"` }
 
 // bind asks for thoughts to be left out that are not in their place, where the options are silent.

@@ -14,7 +14,6 @@ import (
 	"everstep/domain"
 )
 
-// encode returns the request's body.
 func encode(call inference.Call, given options, bound, thinking int64) ([]byte, error) {
 	c, err := converse(call)
 	if err != nil {

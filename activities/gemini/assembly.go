@@ -28,7 +28,6 @@ const perPiece = 128
 type assembly struct {
 	*wire.Attempt
 
-	// pieces are the parts as they came.
 	pieces []piece
 	// at is the place of the last text or thought, calls the number of calls.
 	at, calls int
@@ -308,7 +307,6 @@ func same(raw json.RawMessage, again modelPart) bool {
 	})
 }
 
-// usage is what the API reports.
 type usage struct {
 	Prompt     wire.Count `json:"promptTokenCount"`
 	ToolUse    wire.Count `json:"toolUsePromptTokenCount"`

@@ -42,7 +42,6 @@ type content struct {
 	closed bool
 }
 
-// converse writes the conversation in the API's form.
 func converse(call inference.Call) (*conversation, error) {
 	c := &conversation{vouched: generation(call.Config.Model) >= 3}
 	c.instruct(call.System)
@@ -153,7 +152,6 @@ func each(calls []domain.ToolCall, of func(domain.ToolCall) string) []string {
 	return out
 }
 
-// result puts a result in its call's place.
 func (c *conversation) result(r domain.ToolResult) error {
 	k := c.pairs.Next(r.CallID)
 	if k < 0 {
@@ -162,7 +160,6 @@ func (c *conversation) result(r domain.ToolResult) error {
 	return c.answer(k, r)
 }
 
-// answer writes the result of a call.
 func (c *conversation) answer(k int, r domain.ToolResult) error {
 	key := "output"
 	if r.IsError {

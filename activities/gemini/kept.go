@@ -182,7 +182,6 @@ func named(name string) string {
 	return cmp.Or(name, "unnamed")
 }
 
-// maxName is the longest name of a function that the API takes.
 const maxName = 64
 
 // callable is the name of a call that is not sent as it came: others' may be refused.

@@ -107,7 +107,6 @@ func PartialMessage(reasoning, text string) domain.Message {
 	return AssistantMessage(parts, text, nil)
 }
 
-// clean replaces what is not UTF-8.
 func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // InputTokens estimates what the call's request takes.

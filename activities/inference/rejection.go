@@ -36,7 +36,6 @@ type Rejection struct {
 	ShouldRetry string
 }
 
-// maxShown bounds how much of a provider's message is shown.
 const maxShown = 600
 
 // Error says what to do about it. The source is the provider.

@@ -26,7 +26,6 @@ type event struct {
 	Error    json.RawMessage `json:"error"`
 }
 
-// response is what the API says of the whole.
 type response struct {
 	ID         wire.Text         `json:"id"`
 	Model      wire.Text         `json:"model"`
@@ -147,7 +146,6 @@ func (s *assembly) think(piece event) {
 	s.Reasoning(int(piece.Output), string(piece.Delta))
 }
 
-// begin takes what is known of an answer from the start.
 func (s *assembly) begin(r response) {
 	s.ID, s.Model = cmp.Or(s.ID, string(r.ID)), cmp.Or(string(r.Model), s.Model)
 	s.Report(r.Usage.Domain())

@@ -14,7 +14,6 @@ import (
 // Name is the provider's name in a model's full name, as in openai/gpt-5.
 const Name = "openai"
 
-// maxOutputTokens is the option that bounds the answer.
 const maxOutputTokens = "max_output_tokens"
 
 // API is OpenAI's Responses. The base URL goes up to, but does not include, /responses;

@@ -18,7 +18,6 @@ import (
 	"everstep/domain"
 )
 
-// encode returns the request's body.
 func encode(call inference.Call, bound int64) ([]byte, error) {
 	input, err := input(call)
 	if err != nil {
@@ -279,7 +278,6 @@ func (w *writer) call(c domain.ToolCall, id string) {
 	w.add(responses.ResponseFunctionToolCallParam{CallID: id, Name: wire.ToolName(c.Name, maxName, ""), Arguments: c.Arguments})
 }
 
-// maxName is the longest name of a function that the API takes.
 const maxName = 64
 
 // An item is one of an answer's, as far as it is read.
@@ -325,7 +323,6 @@ func (c *contents) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// join is the texts, one after the other.
 func (c contents) join(between string) string {
 	var texts []string
 	for _, one := range c {

@@ -254,7 +254,6 @@ type choice struct {
 	FinishReason wire.Text `json:"finish_reason"`
 }
 
-// content is a message or a piece of one.
 type content struct {
 	Content          body            `json:"content"`
 	Refusal          wire.Text       `json:"refusal"`

@@ -25,7 +25,6 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-// encode returns the request's body.
 func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 	messages, err := messages(call, d)
 	if err != nil {
@@ -190,7 +189,6 @@ func audioFormat(mediaType string) string {
 	return format
 }
 
-// maxName is the longest name of a function that OpenAI takes.
 const maxName = 64
 
 func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionAssistantMessageParam {

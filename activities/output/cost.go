@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	// maxSpread bounds how many schemas one value may have to be checked against.
 	maxSpread = 20_000
 	// maxWork bounds a check: one is about a microsecond and, where a value does
 	// not fit, some hundred bytes.
@@ -89,7 +88,6 @@ func (m *measurement) visit(s *jsonschema.Schema) error {
 	return nil
 }
 
-// placeOf says where a schema lies in the whole.
 func placeOf(s *jsonschema.Schema) string {
 	_, fragment, _ := strings.Cut(s.Location, "#")
 	if pointer, err := url.PathUnescape(fragment); err == nil && pointer != "" {

@@ -141,7 +141,6 @@ func (r *report) nearest(e *jsonschema.ValidationError, depth int) int {
 	return best
 }
 
-// says puts a finding of the library about a value in words.
 func says(k jsonschema.ErrorKind, v any) string {
 	const has, counted = "has %d %s and must have at least %d", "has %d %s and may have at most %d"
 	bounded := func(rule string, bound *big.Rat) string {

@@ -14,8 +14,7 @@ const (
 	// maxName bounds a format's name, as OpenAI does.
 	maxName = 64
 	// letters are what such a name is made of.
-	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-	// defaultName is what the tool of a format without a name is called.
+	letters     = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	defaultName = "final_answer"
 )
 

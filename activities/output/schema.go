@@ -30,10 +30,8 @@ const (
 	// maxSchemaDepth bounds the levels of a schema as JSON: two for each schema,
 	// and some for the values in enum, const and default.
 	maxSchemaDepth = 2*MaxNesting + 32
-	// maxDepth bounds the levels of a text.
-	maxDepth = 512
-	// maxKey bounds the name of a property in a schema.
-	maxKey = 200
+	maxDepth       = 512
+	maxKey         = 200
 )
 
 // A Schema checks JSON texts. It is safe for concurrent use.
@@ -109,7 +107,6 @@ func (s *Schema) Problems(what, text string) (problems string) {
 	return ""
 }
 
-// read reads a text that must be one JSON value.
 func read(what, text string) (v any, problems string) {
 	if strings.TrimSpace(text) == "" {
 		return nil, what + " is empty; give one JSON value"
@@ -333,7 +330,6 @@ type holds int
 const (
 	// other values are checked by the library's metaschemas.
 	other holds = iota
-	// schemas is a schema or a list of them.
 	schemas
 	// named are schemas, or lists of names, by names.
 	named
@@ -351,7 +347,6 @@ type keyword struct {
 	fix   string
 }
 
-// keywords returns the words that schemas may have.
 func keywords() map[string]keyword {
 	all := map[string]keyword{}
 	for _, group := range []struct {

@@ -17,9 +17,8 @@ import (
 
 const (
 	// maxLines and maxLine bound what is said of one text: 2 KB.
-	maxLines = 10
-	maxLine  = 200
-	// maxQuoted bounds a text that is quoted from elsewhere.
+	maxLines  = 10
+	maxLine   = 200
 	maxQuoted = 60
 )
 
@@ -166,7 +165,6 @@ func (p place) String() string {
 	return shown(short.pointer())
 }
 
-// pointer returns the whole JSON pointer.
 func (p place) pointer() string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var b strings.Builder
@@ -176,7 +174,6 @@ func (p place) pointer() string {
 	return b.String()
 }
 
-// mistake is an error about what lies at a place.
 func mistake(at place, format string, args ...any) error {
 	return fmt.Errorf("at %s: %s", at, domain.Shorten(fmt.Sprintf(format, args...), 2*maxLine))
 }
@@ -203,7 +200,6 @@ func quoted(text string) string {
 	return strconv.Quote(shown(text))
 }
 
-// brief shows a value, where it is short.
 func brief(v any) string {
 	switch v := v.(type) {
 	case bool:
@@ -221,7 +217,6 @@ func brief(v any) string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// lines joins what is said of one text, within its bounds.
 func lines(all []string) string {
 	if more := len(all) - maxLines; more > 0 {
 		all = append(slices.Clip(all[:maxLines-1]), "and "+strconv.Itoa(more+1)+" more")

@@ -87,7 +87,6 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 	return "", "", 0, false
 }
 
-// stem is a file's name without folder and ending.
 func stem(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
@@ -103,7 +102,6 @@ type agent struct {
 	timeouts domain.Timeouts
 }
 
-// keys are those of the file.
 func (a *agent) keys() document.Keys {
 	d := &a.Definition
 	return document.Keys{
@@ -147,8 +145,7 @@ func (a *agent) keys() document.Keys {
 }
 
 const (
-	validName = `^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`
-	// maxAttempts bounds the tries of one inference.
+	validName   = `^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`
 	maxAttempts = 1000
 	// maxTimes bounds how many steps in a row are too many.
 	maxTimes = 1_000_000
@@ -158,7 +155,6 @@ func checkName(name string) string {
 	return matches(validName, name, "name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first")
 }
 
-// matches says what a text that a pattern does not match is not.
 func matches(pattern, text, what string) string {
 	if regexp.MustCompile(pattern).MatchString(text) {
 		return ""
@@ -177,7 +173,6 @@ func duration(into *time.Duration) document.Value {
 	return document.Duration(func(d time.Duration) { *into = d })
 }
 
-// read reads the text of the file.
 func (a *agent) read(text string) {
 	body, bodyLine := "", 0
 	if ends(a.Path, ".md, .markdown") {
@@ -204,7 +199,6 @@ func (a *agent) read(text string) {
 	}
 }
 
-// prompt takes the text below the front matter.
 func (a *agent) prompt(given *yaml.Node, body string, line int) {
 	const field = "system_prompt"
 	if given != nil {
@@ -242,7 +236,6 @@ func (a *agent) whole(d domain.Definition) {
 	}
 }
 
-// budget holds the limits of an execution.
 func budget(b *domain.ExecutionBudget) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
@@ -266,7 +259,6 @@ func limit(b *domain.ExecutionBudget, rule domain.LimitRule) document.Value {
 	return document.Count(0, math.MaxInt64, func(n int64) { then(domain.Count(rule.Unit, n)) })
 }
 
-// guards are the built-in hooks.
 func guards(g *domain.Guards) document.Value {
 	return document.Mapping(document.Keys{
 		{Name: "finish_reasons", Doc: "Stops after a step whose inference ended with one of these.",
@@ -307,7 +299,6 @@ func times(into *int) document.Value {
 	})
 }
 
-// compaction is off, or its percentages.
 func compaction(into *domain.Compaction) document.Value {
 	var c domain.Compaction
 	defaults := c.WithDefaults()

@@ -24,7 +24,6 @@ const MaxSize = 1 << 20
 
 const endings = ".yaml, .yml, .md, .markdown"
 
-// ends reports whether a path has one of some endings.
 func ends(path, endings string) bool {
 	return slices.Contains(strings.Split(endings, ", "), strings.ToLower(filepath.Ext(path)))
 }

@@ -128,7 +128,6 @@ func resolveModel(m domain.LLMConfig) any {
 	}
 }
 
-// given is a number, nil where it is zero.
 func given(n int64) any {
 	if n == 0 {
 		return nil
@@ -170,7 +169,6 @@ func usd(nano *int64) string {
 	return domain.USD(*nano)
 }
 
-// resolveBudget has the limits that are set, as a file gives them.
 func resolveBudget(b domain.ExecutionBudget) map[domain.Limit]any {
 	var budget map[domain.Limit]any
 	for _, rule := range domain.LimitRules() {

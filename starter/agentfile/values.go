@@ -29,7 +29,6 @@ const (
 	validCompiler = `^[a-z0-9_]{1,64}$`
 )
 
-// model is provider/name, or a mapping that says more.
 func (a *agent) model(m *domain.LLMConfig) document.Value {
 	const needed = "a model that is a mapping needs provider and name"
 	tokens := func(into *int64) document.Value { return document.Count(1, maxTokens, func(n int64) { *into = n }) }
@@ -64,7 +63,6 @@ func (a *agent) modelText(m *domain.LLMConfig) document.Value {
 	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml")
 }
 
-// failure is what an error says.
 func failure(err error) string {
 	if err == nil {
 		return ""
@@ -94,7 +92,6 @@ func (a *agent) script(provider, name string) string {
 	return name
 }
 
-// fallback is provider/name, or a mapping that says when it takes over.
 func (a *agent) fallback(f *domain.Fallback) document.Value {
 	return document.Either(a.modelText(&f.Model), document.Mapping(document.Keys{
 		{Name: "model", Doc: "Who takes over, as the key model of the agent.", Value: a.model(&f.Model), Needed: modelForm},
@@ -125,7 +122,6 @@ func takes(f domain.Fallback) []domain.Failure {
 	return slices.DeleteFunc(domain.Failures(), func(failure domain.Failure) bool { return !f.Takes(failure) })
 }
 
-// tools are a list, a text with commas, or what is allowed less what is denied.
 func tools(into *[]string) document.Value {
 	list := func(into *[]string) document.Value { return document.Names(into, "tool", validTool, checkTool) }
 	var allow, deny []string
@@ -162,7 +158,6 @@ func mean(name string, names []string) string {
 	return "; leave it out"
 }
 
-// format is text, json_object, or a schema.
 func (a *agent) format(into *domain.ResponseFormat) document.Value {
 	plain := []domain.FormatType{domain.FormatText, domain.FormatJSON}
 	short := document.Word(&into.Type, plain)
@@ -201,7 +196,6 @@ func (a *agent) schema(into *json.RawMessage) document.Value {
 	}), document.JSON(take))
 }
 
-// compiler is the name of one of ours, or of a worker's own.
 func compiler(into *domain.Compiler) document.Value {
 	var builtin []string
 	var examples []any

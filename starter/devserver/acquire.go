@@ -73,7 +73,6 @@ type acquisition struct {
 	failed string // what another process's start failed of
 }
 
-// attempt joins the server that is up, or starts one.
 func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	conn, r, err := connect(ctx, a.cfg.StateFile)
 	switch {
@@ -152,7 +151,6 @@ func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, er
 	}
 }
 
-// exhausted says why patience ran out.
 func (a *acquisition) exhausted() error {
 	if a.failed != "" {
 		return errors.New("start the dev server: " + a.failed)
@@ -230,7 +228,6 @@ type reply struct {
 	Error  string `json:"error,omitzero"`
 }
 
-// socketPath is where the supervisor of a state file listens.
 func socketPath(stateFile string) (string, error) {
 	if path := stateFile + ".sock"; len(path) <= longestSocketPath {
 		return path, nil

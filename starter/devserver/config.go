@@ -133,7 +133,6 @@ func DefaultStateFile() (string, error) {
 	return filepath.Join(state, "everstep", "dev.db"), nil
 }
 
-// defaultCacheDir is where fetched and built servers are kept.
 func defaultCacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

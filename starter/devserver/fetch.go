@@ -29,7 +29,6 @@ const (
 	progressEvery = 3 * time.Second
 )
 
-// build installs the pinned temporal CLI with the user's Go.
 func build(ctx context.Context, dir string, progress func(string)) (string, error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {

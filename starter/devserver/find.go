@@ -158,7 +158,6 @@ func (f *finder) fetch(ctx context.Context, source string, get fetcher) (Binary,
 	return b, os.Rename(path, b.Path)
 }
 
-// inspect runs a temporal CLI to ask for its version.
 func inspect(ctx context.Context, path string, source string) (Binary, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -22,10 +22,8 @@ func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 // by nobody else.
 func keepFilesPrivate() { syscall.Umask(0o077) }
 
-// keepFromChildren closes an inherited file in the children of this process.
 func keepFromChildren(file *os.File) { syscall.CloseOnExec(int(file.Fd())) }
 
-// killed reports whether a process was ended by a signal.
 func killed(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled()

@@ -74,7 +74,6 @@ func tuning() map[string]string {
 	}
 }
 
-// arguments is the command line of the temporal CLI.
 func (s spec) arguments(p places) []string {
 	args := []string{
 		"server", "start-dev",
@@ -139,7 +138,6 @@ func hiddenPlace() (*net.TCPAddr, error) {
 
 // places are where one server is reached.
 type places struct {
-	// server is the port for clients.
 	server int
 	// ui is where people come, and what they come to is at hidden. See openDoor.
 	ui     net.Listener

@@ -26,7 +26,6 @@ import (
 // startPatience is how long a server may take until it answers. It takes 0.2 s.
 const startPatience = 30 * time.Second
 
-// startAttempts bounds how often ports are looked for anew.
 const startAttempts = 5
 
 // start brings the server up. Servers of a user start one after the other,
@@ -200,7 +199,6 @@ func logTail(stateFile string, after int64) string {
 	return "\nlast lines of " + logPath(stateFile) + ":\n" + strings.Join(lastWords(clean(string(buffer))), "\n")
 }
 
-// logSize is how much the log holds.
 func logSize(stateFile string) int64 {
 	info, err := os.Stat(logPath(stateFile))
 	if err != nil {

@@ -128,7 +128,6 @@ func (s *supervisor) watch(ctx context.Context, came <-chan net.Conn, left chan 
 	}
 }
 
-// serve starts the server, tells the users, and stops it when ctx ends.
 func (s *supervisor) serve(ctx context.Context) error {
 	p, server, err := s.start(ctx)
 	if err != nil {
@@ -147,7 +146,6 @@ func (s *supervisor) serve(ctx context.Context) error {
 	}
 }
 
-// accept hands on who comes, until the listener is closed.
 func (s *supervisor) accept(came chan<- net.Conn) {
 	defer close(came)
 	for {

@@ -104,7 +104,6 @@ func prepared(page string) string {
 	return strings.Join(parts, fence)
 }
 
-// style is that of the program's other output.
 func style() ansi.StyleConfig {
 	yes, cyan := true, "6"
 	two := uint(2)

@@ -94,7 +94,6 @@ const (
 	DefaultStopTimeout = 10 * time.Second
 )
 
-// withDefaults fills in what is not set.
 func (c Config) withDefaults() Config {
 	c.Connection = c.Connection.withDefaults()
 	if c.secrets == nil {

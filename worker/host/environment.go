@@ -134,7 +134,6 @@ func (c Connection) with(flags Connection, base client.Options) (Connection, err
 	return c, nil
 }
 
-// checkAddress accepts host:port, and gRPC's own names of addresses.
 func checkAddress(address string) error {
 	_, port, err := net.SplitHostPort(address)
 	switch {
@@ -185,7 +184,6 @@ func workerSettings() []setting {
 	}
 }
 
-// into reads a value of the configuration.
 func into[T any](of func(*Config) *T, read func(string) (T, error)) func(*Config, string) error {
 	return func(c *Config, text string) (err error) {
 		*of(c), err = read(text)
@@ -276,7 +274,6 @@ func checkSeat(path string) error {
 	return nil
 }
 
-// count reads a whole number from 1 on.
 func count(most int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
@@ -309,7 +306,6 @@ func upTo(most time.Duration) func(string) (time.Duration, error) {
 	}
 }
 
-// readSize reads a number of bytes, in decimal or binary units.
 func readSize(text string) (int64, error) {
 	units := []struct {
 		suffix string

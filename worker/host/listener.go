@@ -155,7 +155,6 @@ func (d *dispatcher) Close() {
 	}
 }
 
-// run tells a listener of event after event.
 func (d *dispatcher) run(q *queue) {
 	defer close(q.done)
 	for event := range q.events {

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -196,25 +195,21 @@ func serving(command *cobra.Command, who *door.Door, listen string, what func() 
 	}
 }
 
-// serveHTTP serves until ctx ends.
 func serveHTTP(ctx context.Context, listen string, server *http.Server) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "--listen: cannot listen on %q: %s; give a free host:port", listen, err)
 	}
-	done := make(chan struct{})
-	defer func() { <-done }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		defer close(done)
-		<-ctx.Done()
+	drained := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(drained)
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = server.Shutdown(grace)
-	}()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	})
+	if err := server.Serve(listener); stop() {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
+	<-drained
 	return nil
 }

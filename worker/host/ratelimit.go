@@ -89,7 +89,6 @@ func (c Config) limited(name string) []string {
 	return nil
 }
 
-// readRateLimits reads what --rate-limits says.
 func readRateLimits(text string) (map[string]RateLimit, error) {
 	limits := make(map[string]RateLimit)
 	for item := range strings.SplitSeq(text, ",") {
@@ -229,7 +228,6 @@ func (m *meter) begin() (taken float64, wait time.Duration) {
 	return m.average, 0
 }
 
-// fill adds what time has brought since it was last looked at.
 func (m *meter) fill(now time.Time) {
 	m.level = min(m.level+m.rate*now.Sub(m.filled).Seconds(), m.rate*60/bucketShare)
 	m.filled = now

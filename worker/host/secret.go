@@ -33,7 +33,6 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// hidden stands where a secret was.
 const hidden = "[hidden]"
 
 // secrets are the texts that the log never shows and no conversation holds. Keys
@@ -185,7 +184,6 @@ func (a Access) outside(dir string, v vendor) error {
 	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
 }
 
-// resolved is where a path leads.
 func resolved(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -52,7 +52,6 @@ func vendors() []vendor {
 // apis are all of the vendor's; each is a provider.
 func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
 
-// names are those of the vendor's providers.
 func (v vendor) names() []string {
 	return texts(v.apis(), func(api wire.API) string { return api.Name })
 }
@@ -112,7 +111,6 @@ func KeyFileVariables() []string { return texts(vendors(), vendor.KeyFileVariabl
 // vendorNames are those by which rate limits, and Config.Vendors, name them.
 func vendorNames() []string { return texts(vendors(), func(v vendor) string { return v.Name }) }
 
-// texts says something of each.
 func texts[T any](all []T, of func(T) string) []string {
 	said := make([]string, len(all))
 	for i, one := range all {
@@ -121,7 +119,6 @@ func texts[T any](all []T, of func(T) string) []string {
 	return said
 }
 
-// config is what the adapters of a vendor get.
 func (v vendor) config(c Config) (wire.Config, error) {
 	access := c.Vendors[v.Name]
 	key, err := access.key(v, c.secrets)
@@ -300,7 +297,6 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 	return false
 }
 
-// facts returns what is known of models on this worker.
 func (c Config) facts() (func(domain.LLMConfig) (modelfacts.Facts, bool), error) {
 	files := slices.DeleteFunc([]string{c.Prices}, func(path string) bool { return path == "" })
 	table, err := modelfacts.Load(files...)

@@ -195,7 +195,6 @@ func notServing(config Config, err error) error {
 	return own.From("server")
 }
 
-// describe says what the worker has to work with.
 func (m *means) describe() []any {
 	names := texts(m.tools, func(t tool.Tool) string { return t.Spec().Name })
 	return []any{
@@ -217,7 +216,6 @@ type means struct {
 	facts       func(domain.LLMConfig) (modelfacts.Facts, bool)
 }
 
-// gather opens what the configuration names.
 func gather(ctx context.Context, config Config) (_ *means, err error) {
 	m := &means{storageName: config.Storage}
 	defer func() {

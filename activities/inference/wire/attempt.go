@@ -169,7 +169,6 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 	return response, nil
 }
 
-// leaves notes that the request is about to leave.
 func (a *Attempt) leaves() {
 	if a.sent.Swap(true) {
 		return
@@ -180,7 +179,6 @@ func (a *Attempt) leaves() {
 	}
 }
 
-// maxRequestID bounds a request's id.
 const maxRequestID = 128
 
 // requestID finds the provider's id of a request. Azure passes one on beside its own.

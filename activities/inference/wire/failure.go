@@ -77,7 +77,6 @@ func (a *Attempt) detail(body []byte) string {
 	return strings.TrimSuffix("request "+a.RequestID+": "+text, ": ")
 }
 
-// maxErrorBody is how much of an error's body is read.
 const maxErrorBody = 64 << 10
 
 // rejected is the error of a response that has another status than 200.

@@ -41,7 +41,6 @@ func checkKey(where, key string) error {
 	return nil
 }
 
-// maxKeyFile bounds a file with a key.
 const maxKeyFile = 8 << 10
 
 // secretsFolder is where container runtimes mount secrets, below /var/run by its older name.

@@ -172,8 +172,7 @@ const (
 	maxHeld = 4 << 20
 	// perPart is what a part or a call counts beside its text, so that no server
 	// makes more of them than can be looked through.
-	perPart = 1 << 10
-	// maxHeader bounds the header of a response.
+	perPart   = 1 << 10
 	maxHeader = 1 << 20
 	// trailerTimeout bounds the wait for what may follow a whole answer: usage, the end.
 	trailerTimeout = 5 * time.Second
@@ -181,7 +180,6 @@ const (
 	lastTimeout = 250 * time.Millisecond
 )
 
-// errEvent is the error of an event that is too long.
 func errEvent() error { return &tooLong{"an event of the answer", maxEvent} }
 
 // tooLong is the error of something that has more bytes than it may.

@@ -18,7 +18,6 @@ type secrets struct {
 	hiding Hiding
 }
 
-// maxSecrets bounds how many are kept.
 const maxSecrets = 16
 
 func (s *secrets) add(secret string) {
