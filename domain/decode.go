@@ -25,11 +25,36 @@ func Decode[T any](data []byte) (T, error) {
 
 // DecodeInto decodes into a pointer and names the field that was wrong.
 func DecodeInto(data []byte, target any) error {
-	err := json.Unmarshal(data, target)
-	if err == nil {
-		return nil
+	if err := json.Unmarshal(data, target); err != nil {
+		return blame(data, reflect.TypeOf(target).Elem(), err)
 	}
-	return blame(data, reflect.TypeOf(target).Elem(), err)
+	inUTC(reflect.ValueOf(target))
+	return nil
+}
+
+// inUTC makes all times in what was decoded those that are kept. Types that decode themselves have seen to theirs.
+func inUTC(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if t, ok := v.Interface().(*time.Time); ok && t != nil {
+			*t = utc(*t)
+		} else if !v.IsNil() {
+			inUTC(v.Elem())
+		}
+	case reflect.Slice:
+		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
+			for i := range v.Len() {
+				inUTC(v.Index(i).Addr())
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				inUTC(v.Field(i).Addr())
+			}
+		}
+	default:
+	}
 }
 
 // A fieldError is an error with the path of the field in which it arose.

@@ -44,6 +44,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		"no current":       {`"current_step":`, `"next_step":`, "execution.current_step_started_at: ", "there is no current_step"},
 		"no execution id":  {`"execution":{"execution_id":`, `"execution":{"id":`, "execution.execution_id: ", "is missing"},
 		"bad execution id": {`"execution":{"execution_id":"d`, `"execution":{"execution_id":"x`, "execution.execution_id: ", "invalid UUID format"},
+		"no agent":         {`"agent_id":`, `"agent":`, "agent_id: ", "is missing"},
 		"no schema":        {`"schema_version":1`, `"version":1`, "schema_version: ", "no saved state"},
 		"newer schema":     {`"schema_version":1`, `"schema_version":2`, "schema_version: ", "is 2, and this version reads up to 1"},
 		"negative count":   {`"execution_count":1`, `"execution_count":-1`, "execution_count: ", "is -1"},
@@ -92,6 +93,26 @@ func TestDecodeTimesToUTC(t *testing.T) {
 	got, err := domain.DecodeAgentState([]byte(state))
 	require.NoError(t, err)
 	require.Equal(t, endedState(t), got)
+}
+
+// TestSingleValuesAreInUTC as those of a state are.
+func TestSingleValuesAreInUTC(t *testing.T) {
+	t.Parallel()
+	const zoned, instant = `"2026-01-02T14:00:00+02:00"`, `"2026-01-02T12:00:00Z"`
+	for name, again := range map[string]func([]byte) (any, error){
+		`{"created_at":TIME,"role":"user"}`:                         func(b []byte) (any, error) { return domain.Decode[domain.Message](b) },
+		`[{"index":0,"message":{"created_at":TIME,"role":"user"}}]`: func(b []byte) (any, error) { return domain.Decode[[]domain.Entry](b) },
+		`{"started_at":TIME,"completed_at":TIME}`:                   func(b []byte) (any, error) { return domain.Decode[domain.ToolExecution](b) },
+		`{"deadline":TIME}`:                                         func(b []byte) (any, error) { return domain.Decode[domain.ExecutionBudget](b) },
+		`{"waiting_since":TIME}`:                                    func(b []byte) (any, error) { return domain.Decode[domain.ExecutionCounts](b) },
+		`{"type":"AgentStepStarted","time":TIME}`:                   func(b []byte) (any, error) { return domain.Decode[domain.RecordedEvent](b) },
+	} {
+		got, err := again([]byte(strings.ReplaceAll(name, "TIME", zoned)))
+		require.NoError(t, err)
+		want, err := again([]byte(strings.ReplaceAll(name, "TIME", instant)))
+		require.NoError(t, err)
+		require.Equal(t, want, got, name)
+	}
 }
 
 func TestDecodeBudgetNamesTheField(t *testing.T) {

@@ -103,11 +103,13 @@ type AgentStepCompleted struct {
 	Errors       int          `json:"errors"`
 }
 
-// A TokenUsageReported says what the execution has used so far, after each step.
+// A TokenUsageReported says after each step what the execution has used so far, and what the step has of that.
 type TokenUsageReported struct {
 	EventHeader
-	Usage       Usage `json:"usage"`
-	CostNanoUSD int64 `json:"cost_nano_usd,omitzero"`
+	Usage           Usage `json:"usage"`
+	CostNanoUSD     int64 `json:"cost_nano_usd,omitzero"`
+	StepUsage       Usage `json:"step_usage,omitzero"`
+	StepCostNanoUSD int64 `json:"step_cost_nano_usd,omitzero"`
 }
 
 // A ContinuationEvaluated says whether the loop goes on; between steps only where it stops.

@@ -96,7 +96,7 @@ func forks(t *testing.T) map[string]fork {
 		"WithOriginHere": {endedState(t), func(t *testing.T, s state, n int) state { return must(t)(s.WithOriginHere(after(20 + n))) }},
 		"WithMessageStore": {roomy, func(_ *testing.T, s state, n int) state {
 			log := domain.Log{}.Append("", domain.UserMessage("first"), domain.Digest{})
-			return s.WithMessageStore(domain.StoreOf(log.Append("notes", domain.UserMessage(string(raw(n))), domain.Digest{})))
+			return s.WithMessageStore(domain.StoreOf(log.Append("notes", domain.UserMessage(string(raw(n))), domain.Digest{}).Entries()))
 		}},
 		"AtStep": {roomy, func(t *testing.T, s state, n int) state { return must(t)(s.AtStep(n+1, after(20+n))) }},
 		"WithContinuationRequested": {begunState(t), func(t *testing.T, s state, n int) state {

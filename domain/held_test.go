@@ -33,7 +33,7 @@ func TestStoreOf(t *testing.T) {
 		}
 		log = log.Append(section, domain.UserMessage(text), domain.Digest{})
 	}
-	store := domain.StoreOf(log)
+	store := domain.StoreOf(log.Entries())
 	require.Equal(t, []string{"messages", "notes"}, store.Sections())
 	s := busyState(t).WithMessageStore(store)
 	require.Equal(t, busyState(t).UpdatedAt(), s.UpdatedAt())
@@ -51,7 +51,7 @@ func TestExtends(t *testing.T) {
 		for _, text := range texts {
 			log = log.Append(section, domain.UserMessage(text), domain.Digest{})
 		}
-		return domain.AgentState{}.WithMessageStore(domain.StoreOf(log))
+		return domain.AgentState{}.WithMessageStore(domain.StoreOf(log.Entries()))
 	}
 	earlier := with("", "a", "b")
 	for name, c := range map[string]struct {

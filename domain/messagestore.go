@@ -97,10 +97,10 @@ func inferenceOrder(names []string) []string {
 	})
 }
 
-// StoreOf returns a transcript's messages by section, not copied.
-func StoreOf(l Log) MessageStore {
+// StoreOf returns messages of a transcript by section, not copied.
+func StoreOf(entries []Entry) MessageStore {
 	var store MessageStore
-	for _, e := range l.Entries() {
+	for _, e := range entries {
 		name := sectionName(e.Section)
 		i := store.index(name)
 		if i < 0 {

@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// MaxStops is how many stops of users one execution keeps as signals, as each step keeps what there were. More of
+// them are counted.
+const MaxStops = 100
+
 // WithStopSignal returns the state with one more signal. It fails where no execution is in progress, the
 // reason is unknown or the context is not JSON.
 func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState, error) {
@@ -19,7 +23,17 @@ func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState
 	if err != nil {
 		return s, invalid(err)
 	}
+	stops := 0
+	for _, other := range s.StopSignals() {
+		if other.Reason == UserRequested {
+			stops++
+		}
+	}
 	return s.changed(now, func(e *executionWire) {
+		if kept.Reason == UserRequested && stops >= MaxStops {
+			e.Continuation.More++
+			return
+		}
 		e.Continuation.StopSignals = plus(e.Continuation.StopSignals, kept)
 	}), nil
 }
@@ -172,6 +186,8 @@ type Continuation struct {
 	Overridden []StopSignal `json:"overridden,omitempty"`
 	// Late are signals that came when the loop was over already. They never count.
 	Late []StopSignal `json:"late,omitempty"`
+	// More counts the stops of users that came beyond MaxStops of them.
+	More int `json:"more_stops,omitzero"`
 	// Requested means that something asked to go on. One evaluation uses it up.
 	Requested bool `json:"is_continuation_requested,omitzero"`
 }

@@ -110,6 +110,9 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 		return in("schema_version", Errorf(Invalid, "is %d, and this version reads up to %d; use a newer one", v, SchemaVersion))
 	}
 	return decodeWire(data, &s.w, func(w *stateWire) error {
+		if w.AgentID.IsZero() {
+			return in("agent_id", errors.New("is missing; this is no saved state"))
+		}
 		if w.ExecutionCount < 0 {
 			return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", w.ExecutionCount))
 		}

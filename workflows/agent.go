@@ -91,8 +91,12 @@ func (a *agent) carryOver(to *contract.Carry) {
 func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.now()) }
 
 func (a *agent) Signal(signal domain.StopSignal) {
+	more := a.state.Continuation().More
 	a.state = must(a.state.WithStopSignal(signal, a.now()))
 	a.announce(a.state)
+	if a.state.Continuation().More > more { // it is not kept
+		a.emitStop(a.state, signal)
+	}
 }
 
 func (a *agent) signal(reason domain.StopReason, source, message string) {
@@ -127,7 +131,7 @@ func (a *agent) concluded() bool {
 
 // evaluated takes over the state after an evaluation, and tells what came of it.
 func (a *agent) evaluated(state domain.AgentState, stops, silent bool) {
-	overridden := len(state.Continuation().Overridden) - len(a.state.Continuation().Overridden)
+	overridden := len(a.state.StopSignals()) - len(state.StopSignals())
 	a.state = state
 	a.announced = len(state.StopSignals())
 	if silent {
@@ -154,7 +158,9 @@ func (a *agent) completeStep() {
 		EventHeader: a.head(), StepType: step.Type(), Usage: step.Usage, CostNanoUSD: step.CostNanoUSD, FinishReason: finish,
 		Milliseconds: completed.Duration().Milliseconds(), ToolCalls: len(step.ToolExecutions), Errors: len(step.AllErrors()),
 	})
-	a.emit(domain.TokenUsageReported{EventHeader: a.head(), Usage: a.state.Usage(), CostNanoUSD: a.state.CostNanoUSD()})
+	a.emit(domain.TokenUsageReported{
+		EventHeader: a.head(), Usage: a.state.Usage(), CostNanoUSD: a.state.CostNanoUSD(), StepUsage: step.Usage, StepCostNanoUSD: step.CostNanoUSD,
+	})
 }
 
 // complete gives the execution its terminal status. Signals that came after so

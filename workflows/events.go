@@ -63,9 +63,13 @@ func (l *eventLog) emit(event domain.Event) {
 func (l *eventLog) announce(state domain.AgentState) {
 	signals := state.StopSignals()
 	for _, signal := range signals[min(l.announced, len(signals)):] {
-		l.emit(domain.StopSignalReceived{EventHeader: l.head(state), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
+		l.emitStop(state, signal)
 	}
 	l.announced = len(signals)
+}
+
+func (l *eventLog) emitStop(state domain.AgentState, signal domain.StopSignal) {
+	l.emit(domain.StopSignalReceived{EventHeader: l.head(state), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 }
 
 // maxEventText bounds what an event holds of names that others choose.

@@ -122,6 +122,127 @@ func TestWhatIsOverriddenIsCounted(t *testing.T) {
 	require.Equal(t, []int{1, 1, 0}, overridden)
 }
 
+// TestOverriddenIsToldEachTime, also of more than are kept.
+func TestOverriddenIsToldEachTime(t *testing.T) {
+	t.Parallel()
+	times := domain.MaxOverridden + 5
+	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("more"), nil }}
+	env := hooked(t, w, nil, hook.AfterStep("stops", func(c hook.Point) (hook.Point, error) {
+		if c.State.StepCount() < times {
+			return c.Stop("enough").Continue(), nil
+		}
+		return c, nil
+	}))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, times+1, outcome(t, env).Steps)
+	told := 0
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if evaluated, ok := e.Event.(domain.ContinuationEvaluated); ok {
+			told += evaluated.Overridden
+		}
+	}
+	require.Equal(t, times, told)
+}
+
+// TestCallsThatHaveBegunAreSeenWhileALaterOneWaits: for a hook that is an activity.
+func TestCallsThatHaveBegunAreSeenWhileALaterOneWaits(t *testing.T) {
+	t.Parallel()
+	io := hook.IO(domain.TriggerBeforeToolUse, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{}, nil
+	})
+	io.Attempts = 2
+	again := errors.New("try again")
+	w := &world{model: plays(says("", calls("look", 3)...), says("done"))}
+	once := true
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		if r.Position == 1 && once {
+			once = false
+			return contract.ToolReply{}, again
+		}
+		return contract.ToolReply{Content: "seen"}, nil
+	}
+	env := hooked(t, w, nil, io)
+	env.RegisterActivityWithOptions(func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
+		if strings.HasSuffix(r.Call.Arguments, "2") && activity.GetInfo(ctx).Attempt == 1 {
+			return contract.HookReply{}, again
+		}
+		return contract.HookReply{}, nil
+	}, activity.RegisterOptions{Name: string(contract.CallHook)})
+	var seen []domain.ToolOutcome
+	env.RegisterDelayedCallback(func() {
+		state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
+		require.NoError(t, err)
+		step, _ := state.CurrentStep()
+		for _, call := range step.ToolExecutions {
+			seen = append(seen, call.Outcome())
+		}
+	}, 500*time.Millisecond)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolRunning, domain.ToolNotRun}, seen)
+}
+
+// TestUsageIsToldOfTheStepAndOfAll after each step.
+func TestUsageIsToldOfTheStepAndOfAll(t *testing.T) {
+	t.Parallel()
+	w := steady(3, false)
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	var sum domain.Usage
+	told := 0
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if reported, ok := e.Event.(domain.TokenUsageReported); ok {
+			require.Positive(t, reported.StepUsage.TotalTokens())
+			sum = sum.Add(reported.StepUsage)
+			require.Equal(t, sum, reported.Usage)
+			told++
+		}
+	}
+	require.Equal(t, 4, told)
+}
+
+// TestTheStateHasMessagesBySection: what hooks put into one of their own is in no other.
+func TestTheStateHasMessagesBySection(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("done"))}
+	env := hooked(t, w, nil, hook.BeforeExecution("h", func(c hook.Point) (hook.Point, error) {
+		var err error
+		c.State, err = c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now)
+		return c, err
+	}))
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	view := query(t, env, contract.QueryState, contract.StateRequest{})
+	state, err := domain.DecodeAgentState(view.State)
+	require.NoError(t, err)
+	require.Equal(t, 3, view.Length)
+	require.Len(t, state.Messages(), 2)
+	notes := state.Context().MessageStore().Section("notes")
+	require.Len(t, notes, 1)
+	require.Equal(t, "aside", notes[0].Text())
+}
+
+// TestEachOfManyStopsIsTold: a hundred are kept, the others are counted.
+func TestEachOfManyStopsIsTold(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(waits(time.Minute), says("done"))}
+	env := w.environment(t)
+	for range domain.MaxStops + 30 {
+		env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{}) }, time.Second)
+	}
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+	require.Len(t, status.StopSignals, domain.MaxStops)
+	require.Equal(t, 30, status.MoreStops)
+	told := 0
+	for _, e := range query(t, env, contract.QueryEvents, contract.EventsRequest{}).Events {
+		if _, ok := e.Event.(domain.StopSignalReceived); ok {
+			told++
+		}
+	}
+	require.Equal(t, domain.MaxStops+30, told)
+}
+
 // TestHooksThatAreActivitiesShareTheirStep: what they get and answer is bounded, all
 // of them together, and one that cannot be made fails as any other.
 func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {

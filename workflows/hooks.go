@@ -143,6 +143,9 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	if err := r.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
+	if r.phase == inTools {
+		r.keep() // calls that have begun are seen while it waits
+	}
 	permit, _ := r.mail.Permit(mailbox.ForHook)
 	reply, err := mailbox.Await(permit, r.hookOptions(r.spec), contract.CallHook, request)
 	r.mail.DrainSignals()

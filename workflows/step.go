@@ -173,6 +173,9 @@ func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
 
 // callPermit is the permission for a call, or why it may not begin.
 func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
+	if _, paused := t.mail.Paused(); paused {
+		t.keep() // calls that have begun are seen while it waits
+	}
 	permit, ok := t.mail.Permit(mailbox.ForCall)
 	switch {
 	case !ok:

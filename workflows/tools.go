@@ -24,17 +24,17 @@ type toolBatch struct {
 	// max_tool_calls as it was when one was denied.
 	allowed, denied int64
 	limit           domain.LimitUse
-	// running counts the calls that were begun, ended those of them that are over.
+	// running counts the calls that were begun, ended those of them that are over;
+	// begun says that all have been begun that may be.
 	running, ended int
+	begun          bool
 }
 
 func (t *stepRun) runTools() {
 	t.enter(inTools)
 	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, len(t.calls))}
 	b.learn(progress.Wanted{Calls: b.calls})
-	for i := range b.calls {
-		b.begin(i)
-	}
+	b.beginAll()
 	if b.denied > 0 {
 		use := b.limit
 		use.Used = domain.Count(use.Rule.Unit, b.Spent().ToolCalls-b.allowed)
@@ -50,6 +50,13 @@ func (t *stepRun) runTools() {
 		b.review(i)
 	}
 	b.join()
+}
+
+func (b *toolBatch) beginAll() {
+	for i := range b.calls {
+		b.begin(i)
+	}
+	b.begun = true
 }
 
 // begin lets hooks and the budget have their say about a call, and begins it.
@@ -89,6 +96,9 @@ func (b *toolBatch) begin(i int) {
 			event.Kind, event.Code = done.Error.Kind, done.Error.Code
 		}
 		b.emit(event)
+		if !b.begun {
+			b.keep()
+		}
 	})
 }
 
@@ -200,7 +210,8 @@ func (b *toolBatch) noteRunning() {
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,
-// once for all that end together. A call that never ran uses up no budget.
+// once for all that end together, unless a later one still waits to begin. A call
+// that never ran uses up no budget.
 func (b *toolBatch) end(i int, reply contract.ToolReply) {
 	b.results[i] = reply
 	b.learn(progress.ToolReplied{Work: progress.Work{Tool: &contract.ToolRequest{Position: i}}, Reply: reply})

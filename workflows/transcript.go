@@ -126,7 +126,7 @@ func (t *transcript) summed(plan conversation.SummaryPlan, r *contract.Resolved)
 // the same.
 func (t *transcript) store() domain.MessageStore {
 	if ref := t.Log().Ref(); t.gathered.ref != ref || ref.Length == 0 {
-		t.gathered.ref, t.gathered.store = ref, domain.StoreOf(t.Log())
+		t.gathered.ref, t.gathered.store = ref, domain.StoreOf(t.Log().Entries())
 	}
 	return t.gathered.store
 }

@@ -57,7 +57,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		view.Window, view.Context = s.talk.Window(s.resolved), s.talk.Input(s.resolved)
 	}
 	view.StopReason, _ = s.state.StopReason()
-	view.StopSignals = append(view.StopSignals, s.state.StopSignals()...)
+	view.StopSignals, view.MoreStops = append(view.StopSignals, s.state.StopSignals()...), execution.Continuation().More
 	if s.state.Status() == domain.StatusFailed {
 		view.Error = executionError(s.state)
 	}
@@ -68,15 +68,8 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 // with as many of its steps as fit beside them.
 func (s session) stateView(request contract.StateRequest) (view contract.StateView, err error) {
 	page, _ := s.messages(contract.MessagesRequest{From: request.From})
-	messages := make([]domain.Message, len(page.Entries))
-	for i, e := range page.Entries {
-		messages[i] = e.Message
-	}
 	view = contract.StateView{From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
-	state, err := s.state.WithStepsWithin(domain.MaxPage).WithMessages(domain.SectionMessages, messages, s.state.UpdatedAt())
-	if err == nil {
-		view.State, err = json.Marshal(state)
-	}
+	view.State, err = json.Marshal(s.state.WithStepsWithin(domain.MaxPage).WithMessageStore(domain.StoreOf(page.Entries)))
 	if err == nil && !s.state.HasActiveExecution() && s.in.Name == "" {
 		view.Carry = new(contract.Carry)
 		*view.Carry, err = s.carry(domain.MaxCarriedState)

@@ -37,7 +37,9 @@ type StatusView struct {
 	BudgetLeft  domain.ExecutionBudget `json:"budget_left"`
 	StopReason  domain.StopReason      `json:"stop_reason,omitzero"`
 	StopSignals []domain.StopSignal    `json:"stop_signals"`
-	Error       *domain.Error          `json:"error,omitempty"`
+	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
+	MoreStops int           `json:"more_stops,omitzero"`
+	Error     *domain.Error `json:"error,omitempty"`
 
 	PendingApprovals []string    `json:"pending_approvals"`
 	PendingQuestions []string    `json:"pending_questions"`
@@ -98,7 +100,7 @@ type StateRequest struct {
 // A StateView is the agent's state in full form, its messages by page.
 type StateView struct {
 	State json.RawMessage `json:"state"`
-	// From and Next say which messages the default section holds; Next is Length on the last page.
+	// From and Next say which messages it holds, by section; Next is Length on the last page.
 	From   int `json:"from"`
 	Next   int `json:"next"`
 	Length int `json:"length"`

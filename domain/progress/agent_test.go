@@ -207,10 +207,10 @@ func TestStopsThatMeanTheExecution(t *testing.T) {
 	s.then(progress.StopForced{})
 	require.True(t, s.Execution.Halted(s.now()))
 	require.Equal(t, "server", s.Execution.Stops[1].Source)
-	for range progress.MaxStops {
+	for range domain.MaxStops {
 		s.then(progress.StopAsked{Request: contract.StopRequest{Reason: "again"}})
 	}
-	require.Len(t, s.Execution.Stops, progress.MaxStops)
+	require.Len(t, s.Execution.Stops, domain.MaxStops)
 
 	s = begins(contract.SessionInput{})
 	w := s.infers(1, 1)

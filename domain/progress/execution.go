@@ -23,8 +23,9 @@ type Execution struct {
 	Origin domain.ExecutionID
 	// Outcome is nil while it is in progress.
 	Outcome *contract.Outcome
-	// Stops are the requests to stop that meant it.
-	Stops []domain.StopSignal
+	// Stops are the requests to stop that meant it, and MoreStops counts those beyond domain.MaxStops.
+	Stops     []domain.StopSignal
+	MoreStops int
 	// Halt is since when a stop lets nothing go on; zero: none does.
 	Halt time.Time
 	// Step is the number of its newest step.
@@ -80,8 +81,10 @@ func (e Execution) asksToStop(r contract.StopRequest, at time.Time) Execution {
 	if after, ok := r.Escalation(); ok {
 		e = e.halts(at.Add(after))
 	}
-	if len(e.Stops) < MaxStops {
+	if len(e.Stops) < domain.MaxStops {
 		e.Stops = append(slices.Clip(e.Stops), StopOf(r))
+	} else {
+		e.MoreStops++
 	}
 	return e
 }

@@ -7,9 +7,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// MaxStops is how many stops of one execution are kept as signals; all count.
-const MaxStops = 100
-
 // ReadStop reads a stop's signal. One that cannot be read counts in the default mode, and says so.
 func ReadStop(data []byte) contract.StopRequest {
 	var request contract.StopRequest

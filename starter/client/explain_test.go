@@ -113,6 +113,8 @@ func explained(t *testing.T, run *fakeRun, k *knows) (view ExplainView) {
 func TestExplainAStopAtALimit(t *testing.T) {
 	t.Parallel()
 	budget := domain.ExecutionBudget{MaxSteps: new(int64(3)), MaxTokens: new(int64(1000)), MaxSeconds: new(60.0)}
+	blocked := failedCall(readCall(2, 1, "c", ""), domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "not this one"))
+	blocked.StartedAt = time.Time{}
 	steps := []domain.StepExecution{
 		stepOf(1, domain.AgentStep{
 			Usage: usage(150, 50), CostNanoUSD: 900, Tries: 3, Lost: usage(40, 10), LostNanoUSD: 200,
@@ -124,7 +126,7 @@ func TestExplainAStopAtALimit(t *testing.T) {
 			Response: &domain.Response{Finish: domain.FinishToolCalls},
 			ToolExecutions: []domain.ToolExecution{
 				readCall(2, 0, "a", "12345678"),
-				failedCall(readCall(2, 1, "c", ""), domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "not this one")),
+				blocked,
 				failedCall(readCall(2, 2, "d", ""), domain.Errorf(domain.Invalid, "no such file")),
 				failedCall(readCall(2, 3, "e", ""), domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "lost")),
 			},

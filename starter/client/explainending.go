@@ -15,7 +15,8 @@ func (e *explanation) doing() *ExplainDoing {
 	c, _ := e.continuation()
 	return &ExplainDoing{
 		Text: view.Doing, Since: timeOf(view.Since), Paused: view.Paused,
-		Signals: append(explainSignals(c.StopSignals, SignalPending), explainSignals(c.Overridden, SignalOverridden)...),
+		Signals:   append(explainSignals(c.StopSignals, SignalPending), explainSignals(c.Overridden, SignalOverridden)...),
+		MoreStops: c.More,
 	}
 }
 
@@ -37,7 +38,7 @@ func (e *explanation) context() *ExplainContext {
 
 func (e *explanation) ending() *ExplainEnding {
 	c, counting, whole := e.counting()
-	end, outranked := &ExplainEnding{StopReason: e.outcome.StopReason}, c.StopSignals
+	end, outranked := &ExplainEnding{StopReason: e.outcome.StopReason, MoreStops: c.More}, c.StopSignals
 	if counting >= 0 {
 		end.Signal = &explainSignals(c.StopSignals[counting:counting+1], SignalCounted)[0]
 		outranked = slices.Delete(slices.Clone(outranked), counting, counting+1)

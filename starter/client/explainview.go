@@ -52,6 +52,8 @@ type ExplainEnding struct {
 	// order in which they came.
 	Signal *ExplainSignal  `json:"signal"`
 	Others []ExplainSignal `json:"other_signals"`
+	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
+	MoreStops int `json:"more_stops,omitzero"`
 	// Error is why it failed.
 	Error *domain.Error `json:"error"`
 }
@@ -71,6 +73,8 @@ type ExplainDoing struct {
 	Paused bool       `json:"paused"`
 	// Signals are requests to stop that have not ended it yet.
 	Signals []ExplainSignal `json:"signals"`
+	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
+	MoreStops int `json:"more_stops,omitzero"`
 }
 
 // An ExplainStep is one step. Tokens include those of failed attempts.

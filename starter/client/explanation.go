@@ -182,7 +182,7 @@ func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 	case len(e.steps) > 0:
 		c = e.steps[len(e.steps)-1].Continuation
 	case !e.told:
-		return domain.Continuation{StopSignals: e.at.Signals()}, false
+		return domain.Continuation{StopSignals: e.at.Signals(), More: e.at.MoreStops}, false
 	}
 	if e.heard == nil {
 		return c, false
@@ -190,7 +190,7 @@ func (e *explanation) continuation() (c domain.Continuation, whole bool) {
 	// Those that came after the last step follow those that it knew.
 	known := min(len(c.StopSignals)+len(c.Overridden), len(e.heard.StopSignals))
 	c.StopSignals = append(slices.Clip(c.StopSignals), e.heard.StopSignals[known:]...)
-	c.Late = append(slices.Clip(c.Late), e.heard.Late...)
+	c.Late, c.More = append(slices.Clip(c.Late), e.heard.Late...), 0 // each was heard
 	return c, true
 }
 
@@ -247,7 +247,7 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	if e.outcome != nil && e.outcome.Status != domain.StatusCompleted {
 		c, _, _ = e.counting()
 	}
-	v.StopSignals = append(v.StopSignals, c.StopSignals...)
+	v.StopSignals, v.MoreStops = append(v.StopSignals, c.StopSignals...), c.More
 	steps := e.recorded()
 	t := totalsOf(steps)
 	if e.outcome == nil || e.byServerHere() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -177,11 +178,8 @@ func (a *assembly) state(ctx context.Context, runID string) (domain.AgentState, 
 	if state, err = a.withSteps(ctx, state); err != nil {
 		return state, false, err
 	}
-	store, err := a.store(view.Length)
-	if err != nil {
-		return state, false, a.unreadable(err)
-	}
-	return state.WithMessageStore(store), true, nil
+	held := slices.DeleteFunc(slices.Clone(a.entries), func(e domain.Entry) bool { return e.Index >= view.Length })
+	return state.WithMessageStore(domain.StoreOf(held)), true, nil
 }
 
 func (a *assembly) unreadable(err error) *Error {
@@ -207,29 +205,6 @@ func (a *assembly) loadMessages(ctx context.Context, runID string) error {
 		}
 	}
 	return nil
-}
-
-// store holds the messages before an index, by section.
-func (a *assembly) store(length int) (domain.MessageStore, error) {
-	var names []string
-	sections := map[string][]domain.Message{}
-	for _, entry := range a.entries {
-		if entry.Index >= length {
-			break
-		}
-		if _, known := sections[entry.Section]; !known {
-			names = append(names, entry.Section)
-		}
-		sections[entry.Section] = append(sections[entry.Section], entry.Message)
-	}
-	var store domain.MessageStore
-	var err error
-	for _, name := range names {
-		if store, err = store.With(name, sections[name]...); err != nil {
-			break
-		}
-	}
-	return store, err
 }
 
 // withSteps is the state with all steps of the execution; as it is where earlier ones can no longer be read.

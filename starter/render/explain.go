@@ -53,7 +53,7 @@ func (x *sheet) why(v client.ExplainView) {
 			text += lasting(*d.Since, x.now)
 		}
 		x.fact("doing", text)
-		x.signals(d.Signals)
+		x.signals(d.Signals, d.MoreStops)
 		return
 	}
 	if v.Ending == nil {
@@ -68,17 +68,16 @@ func (x *sheet) why(v client.ExplainView) {
 		words += ", error " + string(e.Kind) + within(" (", string(e.Code), ")") + within(" in ", OneLine(e.Source), "")
 	}
 	x.fact("", x.theme.Faint(words))
-	x.signals(v.Ending.Others)
+	x.signals(v.Ending.Others, v.Ending.MoreStops)
 }
 
-func (x *sheet) signals(signals []client.ExplainSignal) {
-	for i, s := range signals {
-		if i == shownSignals {
-			x.fact("", more(len(signals)-i, "signal"))
-			return
-		}
+func (x *sheet) signals(signals []client.ExplainSignal, unkept int) {
+	for _, s := range signals[:min(len(signals), shownSignals)] {
 		words := string(s.Reason) + within(" by ", OneLine(s.Source), "") + within(": ", OneLine(s.Message), "")
 		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
+	}
+	if unkept += max(len(signals)-shownSignals, 0); unkept > 0 {
+		x.fact("", more(unkept, "signal"))
 	}
 }
 

@@ -36,6 +36,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	for _, signal := range v.StopSignals {
 		x.fact("signal", OneLine(fmt.Sprintf("%s %s", signal.Reason, signal.Message)))
 	}
+	x.fact("", where(v.MoreStops > 0, more(v.MoreStops, "signal")))
 	for _, approval := range v.PendingApprovals {
 		x.fact("approval", OneLine(approval))
 	}

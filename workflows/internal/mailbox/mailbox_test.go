@@ -251,7 +251,8 @@ func TestManyStops(t *testing.T) {
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
 		_ = workflow.Sleep(ctx, time.Minute)
 		require.True(t, p.CutOff())
-		require.Len(t, p.state.StopSignals(), 100)
+		require.Len(t, p.state.StopSignals(), domain.MaxStops)
+		require.Equal(t, 51, p.state.Continuation().More)
 	})
 }
 

@@ -14,9 +14,8 @@ import (
 // stopping is what stops do to the work of one execution. What they do to its
 // loop is the state's signals.
 type stopping struct {
-	// mode is the strongest asked for; empty where no stop came. asked counts them.
-	mode  contract.StopMode
-	asked int
+	// mode is the strongest asked for; empty where no stop came.
+	mode contract.StopMode
 	// alarms go off in this execution, unless it ends first.
 	alarms []*alarm
 }
@@ -78,16 +77,11 @@ func (m *Mailbox) DrainSignals() {
 func (m *Mailbox) take(request contract.StopRequest) {
 	state := m.agent.State()
 	execution, _ := state.Execution()
-	log := workflow.GetLogger(m.root)
 	if !state.HasActiveExecution() || !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID() {
-		log.Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
+		workflow.GetLogger(m.root).Info("stop dropped: what it is meant for is not in progress", "execution_id", request.ExecutionID)
 		return
 	}
-	if m.stop.asked++; m.stop.asked <= progress.MaxStops {
-		m.agent.Signal(progress.StopOf(request))
-	} else {
-		log.Info("one stop of many: it counts, and is not kept", "mode", request.Mode, "stops", m.stop.asked)
-	}
+	m.agent.Signal(progress.StopOf(request))
 	m.stop.mode = m.stop.mode.Stronger(request.Mode)
 	if _, within := state.CurrentStepStartedAt(); m.stop.mode == contract.StopNow || !within {
 		// Between steps there is nothing that a gentler stop would let finish.
