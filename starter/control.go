@@ -29,7 +29,7 @@ its partial answer is kept.
 		Example: `  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`,
-	}, "starter stop notes", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter stop notes", func(ctx context.Context, s *local.Stack, id string) error {
 		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func resumeCommand(p *program) *cobra.Command {
 func (p *program) pausing(
 	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
 ) *cobra.Command {
-	return p.withAgent(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Server, id string) error {
+	return p.withAgent(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Stack, id string) error {
 		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func closeCommand(p *program) *cobra.Command {
 		Long: `Ends the session of a named agent, so that it takes no more messages. What it
 did stays readable. It is refused while an execution is in progress.`,
 		Example: `  starter close notes`,
-	}, "starter close notes", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter close notes", func(ctx context.Context, s *local.Stack, id string) error {
 		executions, err := s.Agents.Close(ctx, id)
 		if err != nil {
 			return err
@@ -122,13 +122,13 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 		Example: `  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
-	}, "starter extend notes --max-steps 40", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter extend notes --max-steps 40", func(ctx context.Context, s *local.Stack, id string) error {
 		extended, err := s.Agents.Extend(ctx, id, client.ExtendOptions{Budget: limits.budget, Lift: limits.lift})
 		switch {
 		case err != nil:
 			return err
 		case wait:
-			return p.followNew(ctx, &local.Stack{Server: s}, extended.Execution)
+			return p.followNew(ctx, s, extended.Execution)
 		}
 		return p.extended(extended)
 	})

@@ -47,15 +47,15 @@ It reads files and changes none. The report goes to standard output.`,
 }
 
 type demo struct {
-	local.Stack
-	program *program
-	dir     string
-	began   time.Time
-	scratch string
-	script  string
-	spec    local.WorkerSpec
-	worker  *local.WorkerProcess
-	agent   client.Execution
+	*local.Stack // nil until one is reached
+	program      *program
+	dir          string
+	began        time.Time
+	scratch      string
+	script       string
+	spec         local.WorkerSpec
+	worker       *local.WorkerProcess
+	agent        client.Execution
 }
 
 func (p *program) demo(ctx context.Context, folder string) error {
@@ -90,16 +90,17 @@ func (p *program) demo(ctx context.Context, folder string) error {
 
 func (d *demo) bringUp(ctx context.Context) error {
 	p := d.program
-	var err error
-	if d.Lease, err = p.machine.Lease(ctx, devserver.Config{}); err != nil {
+	lease, err := p.machine.Lease(ctx, devserver.Config{})
+	if err != nil {
 		return err
 	}
 	d.began = time.Now()
-	up := d.Lease.Server()
-	queue := "demo-" + uuid.NewString()
-	if d.Server, err = p.machine.DialDev(ctx, up, queue); err != nil {
+	up, queue := lease.Server(), "demo-"+uuid.NewString()
+	if d.Stack, err = p.machine.DialDev(ctx, up, queue); err != nil {
+		lease.Close()
 		return err
 	}
+	d.Lease = lease
 	if d.scratch, err = os.MkdirTemp("", "everstep-demo-"); err != nil {
 		return fmt.Errorf("make a folder for the script: %w", err)
 	}
@@ -138,7 +139,9 @@ func (d *demo) close() {
 		d.worker.Kill() // nothing is left to do for it
 	}
 	_ = os.RemoveAll(d.scratch) // a temporary one
-	d.Close()
+	if d.Stack != nil {
+		d.Close()
+	}
 }
 
 const demoKillStep = 3

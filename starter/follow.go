@@ -101,7 +101,7 @@ func (p *program) follow(ctx context.Context, q followed, x client.Execution) er
 			return err
 		}
 	}
-	return p.reportEnding(ctx, q.stack.Server, result, q.events, true)
+	return p.reportEnding(ctx, q.stack, result, q.events, true)
 }
 
 // showToEnd follows while our worker can be kept up. It fills in the newest number.

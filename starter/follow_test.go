@@ -71,7 +71,7 @@ func TestAfterwardsIsSaidToPeople(t *testing.T) {
 			var out locked
 			p := &program{err: render.Plain(&out), flags: c.flags}
 			p.err.Terminal = c.terminal
-			err := p.reportEnding(t.Context(), &local.Server{}, r, c.mute, true)
+			err := p.reportEnding(t.Context(), &local.Stack{}, r, c.mute, true)
 			require.Equal(t, exitStopped, exitCode(err))
 			require.Empty(t, err.Error(), "it has been said")
 			require.Equal(t, c.says, out.String())

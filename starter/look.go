@@ -20,7 +20,7 @@ func statusCommand(p *program) *cobra.Command {
 Where no worker is up, it shows what the server knows, and says so.`,
 		Example: `  starter status notes
   starter status notes --json | jq -r .status`,
-	}, "starter status notes", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter status notes", func(ctx context.Context, s *local.Stack, id string) error {
 		status, err := s.Agents.Status(ctx, id)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func stepsCommand(p *program) *cobra.Command {
 that can no longer be read are reported as gone (exit 1), and the others follow.`,
 		Example: `  starter steps notes
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`,
-	}, "starter steps notes", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter steps notes", func(ctx context.Context, s *local.Stack, id string) error {
 		priced, err := s.Agents.Priced(ctx, id, number)
 		if err != nil && !errors.Is(err, &client.Error{Class: client.Gone}) {
 			return err
@@ -95,7 +95,7 @@ Messages that can no longer be read are reported as gone (exit 1), and the
 others follow.`,
 		Example: `  starter messages notes
   starter messages notes --json | jq -r 'select(.message.role == "user").message.parts[].text'`,
-	}, "starter messages notes", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
 		return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
 			return p.show(entry, render.Message(p.out.Theme, entry))
 		})
@@ -113,7 +113,7 @@ how to raise it, and how long the history is. Where no worker is up it tells
 what the history has, and says what is missing.`,
 		Example: `  starter explain notes
   starter explain notes --execution 2 --json | jq .waste`,
-	}, "starter explain notes", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter explain notes", func(ctx context.Context, s *local.Stack, id string) error {
 		view, err := s.Agents.Explain(ctx, id, number)
 		if err != nil {
 			return err
@@ -141,14 +141,14 @@ the agent answers in JSON, --json has the answer's value under output.`,
 		Example: `  starter result notes
   starter result notes --execution 2 --no-wait --json
   starter result notes --json | jq .output`,
-	}, "starter result notes", func(ctx context.Context, s *local.Server, id string) error {
+	}, "starter result notes", func(ctx context.Context, s *local.Stack, id string) error {
 		get := s.Agents.Wait
 		if noWait {
 			get = s.Agents.Result
 		}
 		result, err := get(ctx, id, number)
 		if err != nil && left(ctx, err) {
-			p.sayDetached(&local.Stack{Server: s}, client.Execution{ID: id, Number: number})
+			p.sayDetached(s, client.Execution{ID: id, Number: number})
 			return detached("")
 		}
 		if err != nil {

@@ -186,7 +186,7 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 
 // withAgent completes a command by what it does with the agent that its argument names.
 func (p *program) withAgent(
-	command *cobra.Command, like string, run func(ctx context.Context, s *local.Server, id string) error,
+	command *cobra.Command, like string, run func(ctx context.Context, s *local.Stack, id string) error,
 ) *cobra.Command {
 	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -259,7 +259,7 @@ func outcomeOf(r client.Result) error {
 // reportEnding says how an execution ended that did not complete, and on a terminal what goes on
 // from there. It returns the outcome's error. mute leaves out all but errors; shown means that a
 // view has shown that it was stopped, and why.
-func (p *program) reportEnding(ctx context.Context, s *local.Server, r client.Result, mute, shown bool) error {
+func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Result, mute, shown bool) error {
 	err := outcomeOf(r)
 	if err == nil {
 		return nil

@@ -15,8 +15,6 @@ import (
 )
 
 func startCommand(p *program) *cobra.Command {
-	var asked startFlags
-	var taskQueue string
 	command := &cobra.Command{
 		Use:   `start [flags] "prompt"`,
 		Short: "Start an execution and return",
@@ -26,36 +24,18 @@ a worker may come later. The prompt - is read from standard input.`,
   starter start --id notes --json "What is new?"
   starter start --agent reviewer "Review the newest file"
   starter result "$id"`,
-		Args: arguments(`starter start "Write a haiku"`, "prompt"),
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			request, err := asked.request(p, args[0])
-			if err != nil {
-				return err
-			}
-			if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: taskQueue}, request.Definition); err != nil {
-				return err
-			}
-			s, err := p.machine.Connect(ctx, taskQueue)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			execution, err := begin(ctx, s.Agents, request)
-			if err != nil {
-				return err
-			}
-			return p.show(execution, render.OneLine(execution.ID)+"\n")
-		},
 	}
-	asked.register(p, command)
-	command.Flags().StringVar(&taskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
+	var f local.Flags
+	p.starting(command, `"Write a haiku"`, &f, func(ctx context.Context, f local.Flags) (*local.Stack, error) {
+		return p.machine.Connect(ctx, f.TaskQueue)
+	}, func(_ context.Context, _ *local.Stack, execution client.Execution) error {
+		return p.show(execution, render.OneLine(execution.ID)+"\n")
+	})
+	command.Flags().StringVar(&f.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
 	return command
 }
 
 func runCommand(p *program) *cobra.Command {
-	var asked startFlags
-	var f local.Flags
 	command := &cobra.Command{
 		Use:   `run [flags] "prompt"`,
 		Short: "Start an execution and follow it to the end",
@@ -74,32 +54,42 @@ The prompt - is read from standard input.`,
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"
   starter run --agent agents/reviewer.md --max-cost 0.25 "Review the newest file"
   git diff | starter run --system "You review Go code." - > review.txt`,
-		Args: arguments(`starter run "What is in this folder?"`, "prompt"),
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			request, err := asked.request(p, args[0])
-			if err != nil {
-				return err
-			}
-			if err := p.machine.CheckLocally(ctx, f, request.Definition); err != nil {
-				return err
-			}
-			s, err := p.machine.BringUp(ctx, f)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			execution, err := begin(ctx, s.Agents, request)
-			if err != nil {
-				return err
-			}
-			return p.followNew(ctx, s, execution)
-		},
 	}
-	asked.register(p, command)
+	var f local.Flags
+	p.starting(command, `"What is in this folder?"`, &f, p.machine.BringUp, p.followNew)
 	rawFlag(command, p)
 	f.Register(command.Flags())
 	return command
+}
+
+// starting completes a command that starts an execution on what reach brings up.
+func (p *program) starting(
+	command *cobra.Command, example string, f *local.Flags, reach func(context.Context, local.Flags) (*local.Stack, error),
+	then func(context.Context, *local.Stack, client.Execution) error,
+) {
+	var asked startFlags
+	command.Args = arguments("starter "+command.Name()+" "+example, "prompt")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		ctx := command.Context()
+		request, err := asked.request(p, args[0])
+		if err != nil {
+			return err
+		}
+		if err := p.machine.CheckLocally(ctx, *f, request.Definition); err != nil {
+			return err
+		}
+		s, err := reach(ctx, *f)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		execution, err := begin(ctx, s.Agents, request)
+		if err != nil {
+			return err
+		}
+		return then(ctx, s, execution)
+	}
+	asked.register(p, command)
 }
 
 func sendCommand(p *program) *cobra.Command {
@@ -144,7 +134,7 @@ while one is in progress. The message - is read from standard input.`,
 			case err != nil:
 				return err
 			case wait:
-				return p.followNew(ctx, &local.Stack{Server: s}, execution)
+				return p.followNew(ctx, s, execution)
 			}
 			return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
 		},

@@ -21,21 +21,8 @@ import (
 // findPatience bounds how long a dev server that is just starting is waited for.
 const findPatience = 8 * time.Second
 
-// A Server is a Temporal server that answers, and the agents on it.
-type Server struct {
-	Temporal  sdk.Client
-	Agents    *client.Client
-	address   string
-	namespace string
-	taskQueue string
-	local     *devserver.Server // the dev server, where it is ours
-}
-
-// Close ends the connection. The server goes on.
-func (s *Server) Close() { s.Temporal.Close() }
-
 // UI is where a person looks at an agent or a run of it; empty where it is not known.
-func (s *Server) UI(id, runID string) string {
+func (s *Stack) UI(id, runID string) string {
 	if s.local == nil || s.local.UIURL == "" {
 		return ""
 	}
@@ -59,7 +46,7 @@ func (m *Machine) running(ctx context.Context) (devserver.Server, bool, error) {
 }
 
 // Connect reaches the configured server, or a dev server of ours. It starts nothing.
-func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Server, error) {
+func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Stack, error) {
 	connection, err := m.Configured()
 	if err != nil {
 		return nil, err
@@ -81,7 +68,7 @@ func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Server, error
 var errNoServer = errors.New("no server is up")
 
 // ConnectTo says where the dev server is down what brings an agent back.
-func (m *Machine) ConnectTo(ctx context.Context, id string) (*Server, error) {
+func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
 	s, err := m.Connect(ctx, "")
 	if !errors.Is(err, errNoServer) {
 		return s, err
@@ -96,12 +83,12 @@ func (m *Machine) ConnectTo(ctx context.Context, id string) (*Server, error) {
 }
 
 // DialDev connects to a dev server of ours.
-func (m *Machine) DialDev(ctx context.Context, s devserver.Server, taskQueue string) (*Server, error) {
+func (m *Machine) DialDev(ctx context.Context, s devserver.Server, taskQueue string) (*Stack, error) {
 	return m.dial(ctx, host.Connection{Address: s.Address, Namespace: s.Namespace}, &s, taskQueue)
 }
 
 // dial connects to a server; local says that it is ours.
-func (m *Machine) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*Server, error) {
+func (m *Machine) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*Stack, error) {
 	connection.Address = cmp.Or(connection.Address, sdk.DefaultHostPort)
 	connection.Namespace = cmp.Or(connection.Namespace, sdk.DefaultNamespace)
 	queue, err := m.Env.taskQueue(taskQueue)
@@ -112,7 +99,7 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	s := &Server{Temporal: temporal, address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
+	s := &Stack{Temporal: temporal, address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
 	s.Agents = Client(temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
 	return s, nil
 }

@@ -103,7 +103,7 @@ func cachedServers() []string {
 	return found
 }
 
-func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f Flags) (Check, *Server) {
+func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f Flags) (Check, *Stack) {
 	const name = "server"
 	var local *devserver.Server
 	if !connection.Configured {
@@ -160,7 +160,7 @@ func shut(ctx context.Context, ui string) bool {
 	return response.StatusCode == http.StatusForbidden
 }
 
-func (s *Server) checkAttributes(ctx context.Context) Check {
+func (s *Stack) checkAttributes(ctx context.Context) Check {
 	const name = "attributes"
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -182,7 +182,7 @@ func (s *Server) checkAttributes(ctx context.Context) Check {
 	return ok(name, "the three search attributes are registered")
 }
 
-func (s *Server) checkWorkers(ctx context.Context) Check {
+func (s *Stack) checkWorkers(ctx context.Context) Check {
 	const name = "workers"
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -238,7 +238,7 @@ func ok(name, format string, args ...any) Check {
 func (c Check) warn(fix string) Check { c.Verdict, c.Fix = VerdictWarn, fix; return c }
 func (c Check) fail(fix string) Check { c.Verdict, c.Fix = VerdictFail, fix; return c }
 
-func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Server) Check {
+func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) Check {
 	const name = "storage"
 	if named := m.Env.Value(variableStorage); named != "" {
 		if _, err := os.Stat(named); os.IsNotExist(err) && !strings.Contains(named, "://") {

@@ -8,16 +8,24 @@ import (
 	"sync"
 	"time"
 
+	sdk "go.temporal.io/sdk/client"
+
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/process"
 	"everstep/worker/host"
 )
 
-// A Stack is a server and, where they are ours, the lease on the dev server and
-// the worker that serves it while the command lasts.
+// A Stack is a Temporal server that answers, the agents on it and, where they are ours,
+// the lease on the dev server and the worker that serves it while the command lasts.
 type Stack struct {
-	*Server
+	Temporal  sdk.Client
+	Agents    *client.Client
+	address   string
+	namespace string
+	taskQueue string
+	local     *devserver.Server // the dev server, where it is ours
+
 	Lease  *LeaseKeeper
 	worker *workerKeeper
 }
@@ -30,21 +38,18 @@ func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) {
 		return nil, err
 	}
 	if !ownServer {
-		s, err := m.Connect(ctx, f.TaskQueue)
-		if err != nil {
-			return nil, err
-		}
-		return &Stack{Server: s}, nil
+		return m.Connect(ctx, f.TaskQueue)
 	}
-	s, dir, err := m.leased(ctx, f, devserver.Config{}, ownWorker)
+	lease, dir, err := m.leased(ctx, f, devserver.Config{}, ownWorker)
 	if err != nil {
 		return nil, err
 	}
-	if s.Server, err = m.DialDev(ctx, s.Lease.Server(), f.TaskQueue); err != nil {
-		s.Close()
+	s, err := m.DialDev(ctx, lease.Server(), f.TaskQueue)
+	if err != nil {
+		lease.Close()
 		return nil, err
 	}
-	if !ownWorker {
+	if s.Lease = lease; !ownWorker {
 		return s, nil
 	}
 	return s, s.keepWorker(m, f, dir, s.taskQueue, nil)
@@ -56,15 +61,16 @@ func (m *Machine) Serve(ctx context.Context, f Flags, cfg devserver.Config, log 
 	if err != nil {
 		return nil, err
 	}
-	s, dir, err := m.leased(ctx, f, cfg, true)
+	lease, dir, err := m.leased(ctx, f, cfg, true)
 	if err != nil {
 		return nil, err
 	}
+	s := &Stack{Lease: lease}
 	return s, s.keepWorker(m, f, dir, queue, log)
 }
 
 // leased has the dev server once it is clear where a worker of ours could work.
-func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, worker bool) (*Stack, string, error) {
+func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, worker bool) (*LeaseKeeper, string, error) {
 	dir, err := m.Folder(f.dir)
 	if err == nil && worker {
 		err = host.CheckWorker(m.Env)
@@ -73,7 +79,7 @@ func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, wor
 		return nil, "", err
 	}
 	lease, err := m.Lease(ctx, cfg)
-	return &Stack{Lease: lease}, dir, err
+	return lease, dir, err
 }
 
 // keepWorker has the stack keep a worker, or closes it.
@@ -91,18 +97,18 @@ func (s *Stack) keepWorker(m *Machine, f Flags, dir, queue string, log io.Writer
 // Spec is the worker that a stack of this machine keeps.
 func (s *Stack) Spec() WorkerSpec { return s.worker.spec }
 
-// Close lets work in progress finish, then the server go. It may be called twice.
+// Close lets work in progress finish, then what of the server is ours go. It may be called twice.
 func (s *Stack) Close() {
 	if s.worker != nil {
 		s.worker.Close()
 	}
-	if s.Server != nil {
-		s.Server.Close()
+	if s.Temporal != nil {
+		s.Temporal.Close()
 	}
 	if s.Lease != nil {
 		s.Lease.Close()
 	}
-	s.worker, s.Server, s.Lease = nil, nil, nil
+	s.worker, s.Temporal, s.Lease = nil, nil, nil
 }
 
 // Failed delivers why the stack is of no more use: never where the worker is not ours.

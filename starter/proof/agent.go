@@ -191,11 +191,11 @@ func Scripted() []Agent {
 func Plain() []Agent {
 	return []Agent{
 		{
-			Name: "notes", Script: notesScript(), Tools: noteTools(), System: "You take notes.",
+			Name: "notes", Script: notesScript([]int{18, 9}, nil, turnOf(`Part done with {{ len (results "note") }} notes in sight.`)), Tools: noteTools(), System: "You take notes.",
 			Executions: []Execution{{Prompt: "Take notes."}, {Prompt: "And take some more."}},
 		},
 		{
-			Name: "payments", Script: paymentsScript(), Tools: payTools(), System: "You pay bills.",
+			Name: "payments", Script: paymentsScript(18, nil, turnOf("All bills are dealt with.")), Tools: payTools(), System: "You pay bills.",
 			Executions: []Execution{{Prompt: "Pay the bills."}},
 		},
 	}
@@ -246,48 +246,44 @@ func noteOf(text string, millis int) scriptCall {
 // filler is longer than what a request carries by value.
 func filler() string { return strings.Repeat("long ", domain.MaxInlineArguments/4) }
 
-func billsOf(step int, word string) []scriptCall {
-	return callsOf(step, word, func(position, millis int, word string) scriptCall {
-		text := strings.TrimSpace(fmt.Sprintf("bill %d/%d %s", step+1, position+1, word))
-		return scriptCall{payTool, map[string]any{"text": text, "amount": 10*step + position, "millis": millis}}
-	})
-}
-
-// notesScript is an agent's whose tool may be repeated: each turn quotes what
-// the one before found, so that a lost or changed result would show.
-func notesScript() []byte {
+// notesScript is an agent's whose tool may be repeated: each turn quotes what those
+// before found, so that a lost or changed result would show. Its notes fill a small
+// window, and have words at which hooks act. The last turns end each part.
+func notesScript(parts []int, words map[int]string, last ...scriptTurn) []byte {
 	var turns []scriptTurn
-	for part, steps := range []int{18, 9} {
+	for part, steps := range parts {
 		for k := range steps {
-			text := fmt.Sprintf("Step %d of part %d. ", k+1, part+1)
-			if k > 0 {
-				text += `The last note said: {{ result "note" }}. `
-			}
-			calls := callsOf(k, "", func(position, millis int, _ string) scriptCall {
-				note := noteOf(fmt.Sprintf("part %d, step %d, note %d", part+1, k+1, position+1), millis)
-				if (k+position)%7 == 3 {
+			calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
+				text := fmt.Sprintf("part %d, step %d, note %d %s", part+1, k+1, position+1, word)
+				note := noteOf(strings.TrimSpace(text), millis)
+				if note.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
 					note.Arguments["filler"] = filler()
 				}
 				return note
 			})
-			turns = append(turns, turnOf(text+strings.Repeat("A thought. ", 20), calls...))
+			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}Notes in sight: from {{ printf "%%.40s" (first .) }} to {{ last . | printf "%%.40s" }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
+			turns = append(turns, turnOf(text, calls...))
 		}
-		turns = append(turns, turnOf(`Part done with {{ len (results "note") }} notes in sight: {{ result "note" }}`))
+		turns = append(turns, last...)
 	}
 	return encodeTurns(turns)
 }
 
-// paymentsScript is an agent's whose payments may be unknown, so it quotes none.
-func paymentsScript() []byte {
+// paymentsScript is an agent's whose payments may be unknown, so it quotes none. Hooks
+// block or replace some of the bills.
+func paymentsScript(steps int, words map[int]string, last ...scriptTurn) []byte {
 	var turns []scriptTurn
-	for k := range 18 {
-		calls := billsOf(k, "")
-		if k%5 == 4 {
-			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d", k+1), 10))
+	for k := range steps {
+		calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
+			text := strings.TrimSpace(fmt.Sprintf("bill %d/%d %s", k+1, position+1, word))
+			return scriptCall{payTool, map[string]any{"text": text, "amount": 10*k + position, "millis": millis}}
+		})
+		if k%4 == 2 {
+			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d, %s", k+1, strings.Repeat(wordVerbose+" ", 20)), 10))
 		}
-		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d. %s", k+1, strings.Repeat("A thought. ", 20)), calls...))
+		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d with %s.", k+1, wordSecret), calls...))
 	}
-	return encodeTurns(append(turns, turnOf("All bills are dealt with.")))
+	return encodeTurns(append(turns, last...))
 }
 
 func encodeTurns(turns []scriptTurn) []byte {
@@ -303,15 +299,20 @@ func encodeTurns(turns []scriptTurn) []byte {
 // summed up several times. The one that pays goes on in another workflow, and is
 // never summed up: an unknown outcome takes more or less of the window than a result.
 func Whole() []Agent {
+	again := noteOf("the same again", 10)
 	return []Agent{
 		{
-			Name: "whole-notes", Script: wholeNotesScript(), Tools: noteTools(), System: "You take notes.",
+			Name: "whole-notes", Tools: noteTools(), System: "You take notes.",
+			Script: notesScript([]int{14, 8}, map[int]string{
+				1: wordLengthy, 2: wordForbidden, 4: wordPlanB, 6: wordRefused, 9: wordForbidden, 11: wordLengthy,
+			}, append([]scriptTurn{turnOf("Once.", again), turnOf("Twice.", again)}, ending()...)...),
 			Definition: whole(domain.OutputNative, wholeWindow, SteerHook,
 				WatchHook(domain.TriggerBeforeStep), WatchHook(domain.TriggerAfterInference), WatchHook(domain.TriggerBeforeToolUse)),
 			Executions: []Execution{{Prompt: "Take notes.", MaxSteps: 9}, {GoesOn: true}, {Prompt: "And take some more."}},
 		},
 		{
-			Name: "whole-payments", Script: wholePaymentsScript(), Tools: payTools(), System: "You pay bills.",
+			Name: "whole-payments", Tools: payTools(), System: "You pay bills.",
+			Script: paymentsScript(12, map[int]string{1: wordForbidden, 3: wordPlanB, 8: wordPlanB, 9: wordForbidden}, ending()...),
 			Definition: whole(domain.OutputTool, 0, SteerHook, fallHook,
 				WatchHook(domain.TriggerBeforeExecution), WatchHook(domain.TriggerBeforeInference), WatchHook(domain.TriggerAfterToolUse),
 				WatchHook(domain.TriggerAfterStep), WatchHook(domain.TriggerOnError), WatchHook(domain.TriggerOnStop),
@@ -353,42 +354,4 @@ func ending() []scriptTurn {
 	return []scriptTurn{
 		disputed, answerOf(map[string]any{"done": "nearly"}), answerOf(map[string]any{"done": true, "stage": wordDraft}),
 	}
-}
-
-// wholeNotesScript has its notes fill the window, meets every word at which a
-// hook acts, and makes the same call twice.
-func wholeNotesScript() []byte {
-	words := map[int]string{1: wordLengthy, 2: wordForbidden, 4: wordPlanB, 6: wordRefused, 9: wordForbidden, 11: wordLengthy}
-	var turns []scriptTurn
-	for part, steps := range []int{14, 8} {
-		for k := range steps {
-			calls := callsOf(k, words[k], func(position, millis int, word string) scriptCall {
-				text := fmt.Sprintf("part %d, step %d, note %d %s", part+1, k+1, position+1, word)
-				note := noteOf(strings.TrimSpace(text), millis)
-				if note.Arguments["pages"] = 90; k%8 == 3 && position == 1 {
-					note.Arguments["filler"] = filler()
-				}
-				return note
-			})
-			text := fmt.Sprintf(`Step %d of part %d, %s. {{ with results "note" }}Notes in sight: from {{ printf "%%.40s" (first .) }} to {{ last . | printf "%%.40s" }}{{ else }}No note in sight.{{ end }} `, k+1, part+1, wordSecret)
-			turns = append(turns, turnOf(text, calls...))
-		}
-		again := noteOf("the same again", 10)
-		turns = append(append(turns, turnOf("Once.", again), turnOf("Twice.", again)), ending()...)
-	}
-	return encodeTurns(turns)
-}
-
-// wholePaymentsScript pays, and hooks block or replace some of the bills.
-func wholePaymentsScript() []byte {
-	words := map[int]string{1: wordForbidden, 3: wordPlanB, 8: wordPlanB, 9: wordForbidden}
-	var turns []scriptTurn
-	for k := range 12 {
-		calls := billsOf(k, words[k])
-		if k%4 == 2 {
-			calls = append(calls, noteOf(fmt.Sprintf("paid up to %d, %s", k+1, strings.Repeat(wordVerbose+" ", 20)), 10))
-		}
-		turns = append(turns, turnOf(fmt.Sprintf("Paying at step %d with %s.", k+1, wordSecret), calls...))
-	}
-	return encodeTurns(append(turns, ending()...))
 }

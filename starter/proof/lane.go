@@ -23,7 +23,7 @@ type lane struct {
 	name     string
 	queue    string
 	agents   *client.Client
-	plan     string
+	plan     []byte
 	log      *os.File
 	listener net.Listener
 	fail     func(error) // told why the lane can do no more
@@ -44,7 +44,15 @@ func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
 	if l.listener, err = net.Listen("unix", socket); err != nil {
 		return nil, fmt.Errorf("lane %s: %w", name, err)
 	}
-	if err := l.prepare(socket); err != nil {
+	l.log, err = os.OpenFile(filepath.Join(p.config.Dir, name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err == nil {
+		l.plan, err = json.Marshal(plan{
+			Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.config.Dir,
+			Storage: filepath.Join(p.config.Dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
+			Seat: filepath.Join(p.config.Dir, name+".seat"),
+		})
+	}
+	if err != nil {
 		l.close()
 		return nil, fmt.Errorf("lane %s: %w", name, err)
 	}
@@ -58,24 +66,6 @@ func (p *chaos) openLane(name string, fail func(error)) (*lane, error) {
 	return l, l.start()
 }
 
-func (l *lane) prepare(socket string) error {
-	p := l.run
-	plan, err := json.Marshal(plan{
-		Address: p.config.Address, Namespace: p.config.Namespace, TaskQueue: l.queue, Dir: p.config.Dir,
-		Storage: filepath.Join(p.config.Dir, "storage"), Socket: socket, Ledger: p.ledger, Tools: p.tools,
-		Seat: filepath.Join(p.config.Dir, l.name+".seat"),
-	})
-	if err != nil {
-		return err
-	}
-	l.plan = filepath.Join(p.config.Dir, l.name+".json")
-	if err := os.WriteFile(l.plan, plan, 0o600); err != nil {
-		return err
-	}
-	l.log, err = os.OpenFile(filepath.Join(p.config.Dir, l.name+".log"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	return err
-}
-
 // start starts a worker that dies with this process. That it runs says nothing of
 // whether it serves. The lock is the caller's.
 func (l *lane) start() error {
@@ -83,7 +73,7 @@ func (l *lane) start() error {
 	if err != nil {
 		return fmt.Errorf("find this program to run workers: %w", err)
 	}
-	cmd := exec.Command(self, ChaosWorker, l.plan)
+	cmd := exec.Command(self, ChaosWorker, string(l.plan))
 	cmd.Stdout, cmd.Stderr = l.log, l.log
 	worker, err := process.Start(cmd)
 	if err != nil {

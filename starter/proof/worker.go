@@ -26,7 +26,7 @@ import (
 // that calls [Chaos] passes what follows it to [ChaosWork].
 const ChaosWorker = "chaos-worker"
 
-// A plan is what a worker process is told, in a file.
+// A plan is what a worker process is told, as its argument.
 type plan struct {
 	Address   string `json:"address"`
 	Namespace string `json:"namespace"`
@@ -47,11 +47,7 @@ func ChaosWork(ctx context.Context, args []string) error {
 		return fmt.Errorf("%s is started by chaos, not by hand", ChaosWorker)
 	}
 	var p plan
-	data, err := os.ReadFile(args[0])
-	if err == nil {
-		err = json.Unmarshal(data, &p)
-	}
-	if err != nil {
+	if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
