@@ -230,7 +230,7 @@ func (d *demo) guard(ctx context.Context, cancel context.CancelCauseFunc) (expec
 		case <-ctx.Done():
 		case <-worker.Done():
 			if ctx.Err() == nil {
-				cancel(fmt.Errorf("worker: it has ended by itself: %s%s", worker.End(), worker.Tail()))
+				cancel(fmt.Errorf("worker: it has ended by itself: %s%s", worker.State(), worker.Tail()))
 			}
 		}
 	}()

@@ -24,11 +24,6 @@ type Config struct {
 	TaskQueue string
 	// Loopback, a server on this machine, has time-outs close together.
 	Loopback bool
-	// Timing is handed to new agents. Zero fields take what fits Loopback.
-	Timing contract.Timing
-	// WorkflowTaskTimeout is how long a worker may take over a workflow task
-	// before another may. Zero: 2 s on loopback, else 10 s.
-	WorkflowTaskTimeout time.Duration
 	// Converter reads the payloads of histories; it must be the one that the
 	// Temporal client was dialled with. Nil: the SDK's default.
 	Converter converter.DataConverter
@@ -54,15 +49,8 @@ func New(temporal sdk.Client, cfg Config) *Client {
 }
 
 func (cfg Config) withDefaults() Config {
-	heartbeat, retry, task := 30*time.Second, time.Second, 10*time.Second
-	if cfg.Loopback {
-		heartbeat, retry, task = 3*time.Second, 100*time.Millisecond, 2*time.Second
-	}
 	cfg.Namespace = cmp.Or(cfg.Namespace, "default")
 	cfg.TaskQueue = cmp.Or(cfg.TaskQueue, contract.DefaultTaskQueue)
-	cfg.Timing.Heartbeat = cmp.Or(cfg.Timing.Heartbeat, heartbeat)
-	cfg.Timing.FirstRetry = cmp.Or(cfg.Timing.FirstRetry, retry)
-	cfg.WorkflowTaskTimeout = cmp.Or(cfg.WorkflowTaskTimeout, task)
 	if cfg.Converter == nil {
 		cfg.Converter = converter.GetDefaultDataConverter()
 	}
@@ -74,4 +62,13 @@ func (cfg Config) withDefaults() Config {
 		cfg.Progress = func(string) {}
 	}
 	return cfg
+}
+
+// timing is handed to new agents; task is how long a worker may take over a workflow
+// task before another may.
+func (cfg Config) timing() (timing contract.Timing, task time.Duration) {
+	if cfg.Loopback {
+		return contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, 2 * time.Second
+	}
+	return contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, 10 * time.Second
 }

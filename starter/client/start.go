@@ -51,7 +51,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	}
 	input := contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
-		Prompt: s.Prompt, Budget: s.Budget, Timing: c.cfg.Timing, By: c.cfg.By,
+		Prompt: s.Prompt, Budget: s.Budget,
 	}
 	if err := checkInput(input, time.Now()); err != nil {
 		return Execution{}, invalid(err)
@@ -87,6 +87,8 @@ type opening struct {
 func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
+	timing, task := c.cfg.timing()
+	o.input.Timing, o.input.By = timing, c.cfg.By
 	var memo map[string]any
 	if o.before != nil {
 		memo = map[string]any{contract.MemoOutcome: *o.before}
@@ -94,7 +96,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),
 		TaskQueue:                                o.queue,
-		WorkflowTaskTimeout:                      c.cfg.WorkflowTaskTimeout,
+		WorkflowTaskTimeout:                      task,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,

@@ -275,3 +275,14 @@ func TestStop(t *testing.T) {
 		require.ErrorContains(t, err, field+":")
 	}
 }
+
+// TestTiming: what costs nothing on one machine would cost heartbeats elsewhere.
+func TestTiming(t *testing.T) {
+	t.Parallel()
+	near, task := Config{Loopback: true}.timing()
+	require.Equal(t, contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, near)
+	require.Equal(t, 2*time.Second, task)
+	far, task := Config{}.timing()
+	require.Equal(t, contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, far)
+	require.Equal(t, 10*time.Second, task)
+}

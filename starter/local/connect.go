@@ -108,7 +108,7 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 // compresses what is large, and a server on this machine is asked more often.
 func Client(temporal sdk.Client, address string, config client.Config) *client.Client {
 	config.Converter = codec.New().DataConverter()
-	config.Loopback, config.Timing, config.WorkflowTaskTimeout = host.Loopback(address), host.Timing(address), host.TaskTimeout(address)
+	config.Loopback = host.Loopback(address)
 	return client.New(temporal, config)
 }
 

@@ -118,10 +118,10 @@ func (k *workerKeeper) serve(ctx context.Context) error {
 		if time.Since(began) > shortLife {
 			short = 0
 		}
-		if short++; short >= shortLives || w.Refused() {
-			return fmt.Errorf("worker: does not stay up: %s%s", w.End(), w.Tail())
+		if short++; short >= shortLives || w.State().ExitCode() == refusedCode {
+			return fmt.Errorf("worker: does not stay up: %s%s", w.State(), w.Tail())
 		}
-		k.say("the worker has ended (%s); starting another", w.End())
+		k.say("the worker has ended (%s); starting another", w.State())
 		if process.Pause(ctx, restartDelay) != nil {
 			return nil
 		}
@@ -189,12 +189,6 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 
 // Stop lets the worker finish or hand back what it is at, and returns when it is gone.
 func (w *WorkerProcess) Stop() { w.Process.Stop(os.Interrupt, stopPatience) }
-
-// Refused reports whether another worker would end the same way. Call it after Done.
-func (w *WorkerProcess) Refused() bool { return w.State().ExitCode() == refusedCode }
-
-// End says how the process ended. Call it after Done.
-func (w *WorkerProcess) End() string { return w.State().String() }
 
 // Tail is the last that the worker said, for an error message.
 func (w *WorkerProcess) Tail() string {

@@ -69,13 +69,13 @@ func TestWorkerProcess(t *testing.T) {
 	require.NoError(t, w.Input.Close())
 	<-w.Done()
 	require.Contains(t, w.Tail(), "stopped in good order")
-	require.Equal(t, "exit status 0", w.End())
-	require.False(t, w.Refused())
+	require.Equal(t, "exit status 0", w.State().String())
+	require.NotEqual(t, refusedCode, w.State().ExitCode())
 
 	w, err = StartWorker(spec)
 	require.NoError(t, err)
 	w.Kill()
-	require.Equal(t, "signal: killed", w.End())
+	require.Equal(t, "signal: killed", w.State().String())
 	w.Stop() // an ended one is stopped already
 
 	spec.executable = filepath.Join(t.TempDir(), "none")

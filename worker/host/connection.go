@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/worker/host/codec"
 )
 
@@ -71,16 +70,12 @@ func Loopback(address string) bool {
 
 // A pace is how soon things are noticed, which costs nothing on one machine.
 type pace struct {
-	timing contract.Timing
-	// task is the workflow task time-out: how long a killed worker's decision is
-	// waited for.
-	task time.Duration
 	// throttle is how often a heartbeat reaches the server, and so how soon a
 	// cancellation reaches an activity. Temporal Cloud bills heartbeats.
 	throttle time.Duration
 	// deadlock is how long a workflow may compute without waiting for anything.
 	// The SDK's second is too short for a busy machine, where it fails a task that
-	// only had no processor. It is shorter than task, so that what blocks one is
+	// only had no processor. It is shorter than a workflow task may take, so that what blocks one is
 	// reported and not just timed out.
 	deadlock time.Duration
 	// sticky is how long a workflow task waits for the worker that has the workflow in
@@ -91,22 +86,13 @@ type pace struct {
 func paceOf(address string) pace {
 	if Loopback(address) {
 		return pace{
-			timing: contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, task: 2 * time.Second,
 			throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond, sticky: 500 * time.Millisecond,
 		}
 	}
 	return pace{
-		timing: contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, task: 10 * time.Second,
 		throttle: 5 * time.Second, deadlock: 5 * time.Second, sticky: time.Second,
 	}
 }
-
-// Timing is how soon lost work should be noticed, for agents that start on the
-// server at that address.
-func Timing(address string) contract.Timing { return paceOf(address).timing }
-
-// TaskTimeout is the workflow task time-out for agents that start there.
-func TaskTimeout(address string) time.Duration { return paceOf(address).task }
 
 // dialPatience bounds how long a server is waited for.
 const dialPatience = 8 * time.Second

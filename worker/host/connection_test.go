@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/worker/host"
 )
 
@@ -23,15 +22,6 @@ func TestLoopback(t *testing.T) {
 	} {
 		require.Equal(t, want, host.Loopback(address), address)
 	}
-}
-
-func TestTiming(t *testing.T) {
-	t.Parallel()
-	near, far := "127.0.0.1:7233", "temporal.example.com:7233"
-	require.Equal(t, contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, host.Timing(near))
-	require.Equal(t, contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, host.Timing(far))
-	require.Equal(t, 2*time.Second, host.TaskTimeout(near))
-	require.Equal(t, 10*time.Second, host.TaskTimeout(far))
 }
 
 func TestDialSaysThatNobodyIsThere(t *testing.T) {
