@@ -2,16 +2,22 @@ package client
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/client/internal/history"
 )
 
 // A Config says where agents run and how soon lost work is noticed. The zero
@@ -71,4 +77,137 @@ func (cfg Config) timing() (timing contract.Timing, task time.Duration) {
 		return contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, 2 * time.Second
 	}
 	return contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, 10 * time.Second
+}
+
+// An agent is what users call one, and its identity.
+type agent struct {
+	id   domain.AgentID
+	name string // empty for an agent without one
+}
+
+func agentOf(id string) (agent, error) {
+	identity, err := domain.AgentIDOf(id)
+	if err != nil {
+		return agent{}, invalid(err)
+	}
+	if domain.CheckAgentName(id) == nil {
+		return agent{id: identity, name: id}, nil
+	}
+	return agent{id: identity}, nil
+}
+
+// called is the name, or the UUID where there is none.
+func (a agent) called() string { return cmp.Or(a.name, a.id.String()) }
+
+func (a agent) workflowID() string { return domain.WorkflowID(a.called()) }
+
+// begun names an execution that began in a run.
+func (a agent) begun(number int, id domain.ExecutionID, runID string) Execution {
+	return Execution{
+		AgentID: a.id, ID: a.called(), Name: a.name, ExecutionID: id, Number: number, WorkflowID: a.workflowID(), RunID: runID,
+	}
+}
+
+// A snapshot is what the server says of an agent's newest run.
+type snapshot struct {
+	agent
+	*workflowservice.DescribeWorkflowExecutionResponse
+	// outcome is that of the execution that ended last; nil: none has.
+	outcome *contract.Outcome
+}
+
+// describe asks the server, and no worker, about an agent.
+func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
+	a, err := agentOf(id)
+	if err != nil {
+		return snapshot{}, err
+	}
+	s, err := c.snapshot(ctx, a, "")
+	return s, fail(ctx, id, "asking about "+id, err)
+}
+
+// snapshot is what the server says of one run; the empty id is the newest.
+func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot, error) {
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
+	defer cancel()
+	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), runID)
+	if err != nil {
+		return snapshot{}, err
+	}
+	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response}
+	if outcome, err := history.Outcome(c.cfg.Converter, s.info().GetMemo()); err == nil {
+		s.outcome = &outcome
+	}
+	return s, nil
+}
+
+func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflowExecutionInfo() }
+
+func (s snapshot) runID() string { return s.info().GetExecution().GetRunId() }
+
+// open reports whether an execution is in progress, or the session is idle.
+func (s snapshot) open() bool {
+	return s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// firstRunID is kept by continuing as new and by resetting.
+func (s snapshot) firstRunID() string { return cmp.Or(s.info().GetFirstRunId(), s.runID()) }
+
+func (s snapshot) executionID(n int) domain.ExecutionID {
+	return s.id.Execution(s.firstRunID(), n)
+}
+
+func (s snapshot) execution(n int) Execution {
+	return s.begun(n, s.executionID(n), s.runID())
+}
+
+func (c *Client) pending(s snapshot) []history.Pending {
+	return history.Pendings(c.cfg.Converter, s.DescribeWorkflowExecutionResponse)
+}
+
+// failureOf says why an execution failed of which only the outcome is known.
+func failureOf(o contract.Outcome) *domain.Error {
+	switch o.Code {
+	case domain.CodeTerminated:
+		return domain.CodedErrorf(domain.Denied, o.Code, "an operator terminated the workflow").From("server")
+	case domain.CodeTimedOut:
+		return domain.CodedErrorf(domain.Denied, o.Code, "the workflow reached its time-out").From("server")
+	case "":
+		return domain.Errorf(cmp.Or(o.Kind, domain.Internal), "the execution failed; explain says more")
+	default:
+		return domain.CodedErrorf(cmp.Or(o.Kind, domain.Internal), o.Code, "the execution failed: %s; explain says more", o.Code)
+	}
+}
+
+// An Execution names one execution of one agent.
+type Execution struct {
+	AgentID domain.AgentID `json:"agent_id"`
+	// ID is what users call the agent: its name, or its UUID where it has none.
+	ID          string             `json:"id"`
+	Name        string             `json:"name,omitzero"`
+	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
+	// Number counts the agent's executions from 1.
+	Number     int    `json:"execution_number"`
+	WorkflowID string `json:"workflow_id"`
+	// RunID is Temporal's id of the run in which it was at the time.
+	RunID string `json:"run_id"`
+}
+
+// A Result says how an execution ended and what it answered.
+type Result struct {
+	Execution
+	Outcome contract.Outcome `json:"outcome"`
+	// Answer is the text of the execution's answer. It may be empty, and may
+	// be partial where the execution did not complete.
+	Answer string `json:"answer"`
+	// Output is the answer as a JSON value, where the agent's response format
+	// asks for one and the execution completed. It has been checked then.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Error says why the execution failed, where it did and where that is known.
+	Error *domain.Error `json:"error,omitempty"`
+	// Signal is the one that ended the execution, where it did not complete. What
+	// of it only a worker tells is absent where none answers.
+	Signal *domain.StopSignal `json:"signal,omitempty"`
+	// Source says who told the answer.
+	Source contract.StatusSource `json:"source"`
 }
