@@ -131,48 +131,44 @@ func (r payloadReader) recorded(history *historypb.History) (all []command, fini
 // command is what an event has recorded, if anything, and the event that completed its task.
 func (r payloadReader) command(event *historypb.HistoryEvent) (c command, by int64, err error) {
 	// Each has its own type, and all name the task.
-	is := func(of interface{ GetWorkflowTaskCompletedEventId() int64 }, kind commandKind, name string) {
+	is := func(of interface{ GetWorkflowTaskCompletedEventId() int64 }, kind commandKind, name string, value *commonpb.Payloads) {
 		c.kind, c.of, by = kind, kind.of(name), of.GetWorkflowTaskCompletedEventId()
+		c.value, err = r.read(value)
 	}
 	switch event.GetAttributes().(type) {
 	case *historypb.HistoryEvent_ActivityTaskScheduledEventAttributes:
 		a := event.GetActivityTaskScheduledEventAttributes()
-		is(a, kindActivity, a.GetActivityType().GetName())
-		c.value, err = r.read(a.GetInput())
+		is(a, kindActivity, a.GetActivityType().GetName(), a.GetInput())
 	case *historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes:
 		a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-		is(a, kindChild, a.GetWorkflowType().GetName())
-		c.value, err = r.read(a.GetInput())
+		is(a, kindChild, a.GetWorkflowType().GetName(), a.GetInput())
 	case *historypb.HistoryEvent_SignalExternalWorkflowExecutionInitiatedEventAttributes:
 		a := event.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
-		is(a, kindSignal, a.GetSignalName())
-		c.value, err = r.read(a.GetInput())
+		is(a, kindSignal, a.GetSignalName(), a.GetInput())
 	case *historypb.HistoryEvent_TimerStartedEventAttributes:
 		a := event.GetTimerStartedEventAttributes()
-		is(a, kindTimer, "")
+		is(a, kindTimer, "", nil)
 		c.value = a.GetStartToFireTimeout().AsDuration().String()
 	case *historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes:
 		a := event.GetWorkflowPropertiesModifiedEventAttributes()
-		is(a, kindMemo, "")
+		is(a, kindMemo, "", nil)
 		c.value, err = r.readMap(a.GetUpsertedMemo().GetFields())
 	case *historypb.HistoryEvent_UpsertWorkflowSearchAttributesEventAttributes:
 		a := event.GetUpsertWorkflowSearchAttributesEventAttributes()
 		fields := a.GetSearchAttributes().GetIndexedFields()
 		if _, versions := fields["TemporalChangeVersion"]; !versions {
-			is(a, kindAttributes, "")
+			is(a, kindAttributes, "", nil)
 			c.value, err = r.readMap(fields)
 		}
 	case *historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes:
 		a := event.GetWorkflowExecutionCompletedEventAttributes()
-		is(a, kindEnd, "result")
-		c.value, err = r.read(a.GetResult())
+		is(a, kindEnd, "result", a.GetResult())
 	case *historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes:
 		a := event.GetWorkflowExecutionContinuedAsNewEventAttributes()
-		is(a, kindEnd, "carry")
-		c.value, err = r.read(a.GetInput())
+		is(a, kindEnd, "carry", a.GetInput())
 	case *historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes:
 		a := event.GetWorkflowExecutionFailedEventAttributes()
-		is(a, kindEnd, "failure")
+		is(a, kindEnd, "failure", nil)
 		// Messages of failures pass the codec, in a copy: the history is the caller's.
 		failure := proto.CloneOf(a.GetFailure())
 		converter.DecodeCommonFailureAttributes(r.converter, failure)

@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
+	"everstep/starter/process"
 )
 
 const (
@@ -43,7 +44,7 @@ func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, qu
 	until := time.Now().Add(readTimeout)
 	for {
 		out, err := ask(ctx, c, a, runID, readTimeout, query, in)
-		if !errors.Is(err, errBusy) || !time.Now().Before(until) || !history.Pause(ctx, askAgain) {
+		if !errors.Is(err, errBusy) || !time.Now().Before(until) || process.Pause(ctx, askAgain) != nil {
 			return out, err
 		}
 	}
@@ -96,7 +97,7 @@ func tell[In, Out any](ctx context.Context, t *telling, runID string, query cont
 			t.told = true
 			t.client.cfg.Progress("no worker answers; waiting until one is up")
 		}
-		if !history.Pause(ctx, askAgain) {
+		if process.Pause(ctx, askAgain) != nil {
 			return out, ctx.Err()
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
+	"everstep/starter/process"
 )
 
 // SendOptions are what an idle session is sent.
@@ -141,12 +142,12 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
 			gone = time.Time{}
 			tell("the agent's workflow tasks fail; the message waits until one succeeds, `status` may say why")
-			history.Pause(ctx, askAgain)
+			_ = process.Pause(ctx, askAgain) // the next attempt tells that ctx has ended
 		case history.Away(err):
 			if gone.IsZero() {
 				gone = time.Now()
 			}
-			if time.Since(gone) > updateAway || !history.Pause(ctx, askAgain) {
+			if time.Since(gone) > updateAway || process.Pause(ctx, askAgain) != nil {
 				return out, err
 			}
 		default:

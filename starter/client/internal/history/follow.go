@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"everstep/domain/progress"
+	"everstep/starter/process"
 )
 
 // An Item is a fact as it comes, or news of the connection.
@@ -53,7 +54,7 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 					return
 				}
 				away = true
-				if !Pause(ctx, delay) {
+				if process.Pause(ctx, delay) != nil {
 					yield(Item{}, ctx.Err())
 					return
 				}
@@ -73,7 +74,7 @@ func (r Reader) Follow(ctx context.Context, run string, reset bool) iter.Seq2[It
 					reset = false
 				}
 			}
-			if r.Sparing && !f.closed && !Pause(ctx, min(time.Since(began)/10, time.Second)) {
+			if r.Sparing && !f.closed && process.Pause(ctx, min(time.Since(began)/10, time.Second)) != nil {
 				yield(Item{}, ctx.Err())
 				return
 			}
@@ -166,20 +167,8 @@ func Away(err error) bool {
 func Retried[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		value, err := call()
-		if err == nil || !Away(err) || !Pause(ctx, delay) {
+		if err == nil || !Away(err) || process.Pause(ctx, delay) != nil {
 			return value, err
 		}
-	}
-}
-
-// Pause waits, and reports whether ctx lasted.
-func Pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
