@@ -117,13 +117,9 @@ func resolveModel(m domain.LLMConfig) any {
 	if m.Provider == "" {
 		return nil
 	}
-	var options any
-	if len(m.Options) > 0 {
-		options = m.Options
-	}
 	return Resolved{
 		{"provider", m.Provider}, {"name", m.Model}, {"base_url", m.BaseURL}, {"max_output_tokens", given(m.MaxOutputTokens)},
-		{"context_window", given(m.ContextWindow)}, {"temperature", m.Temperature}, {"top_p", m.TopP}, {"options", options},
+		{"context_window", given(m.ContextWindow)}, {"temperature", m.Temperature}, {"top_p", m.TopP}, {"options", m.Options},
 		{"price", resolvePrice(m.Price)},
 	}
 }

@@ -136,6 +136,8 @@ func exitCode(err error) int {
 	}
 }
 
+const headPatience = 5 * time.Second
+
 // codecCommand serves the codec to Temporal's UI, where no program of ours that
 // could do it runs beside the UI.
 func codecCommand() *cobra.Command {
@@ -151,7 +153,7 @@ origins given.`,
 	}
 	command.Flags().StringArrayVar(&who.Origins, "origin", nil, "`URL` of a UI whose pages may use it; once for each")
 	serving(command, &who, "127.0.0.1:8234", func() (*http.Server, error) {
-		return &http.Server{Handler: codec.New().Handler(who), ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second}, nil
+		return &http.Server{Handler: codec.New().Handler(who), ReadHeaderTimeout: headPatience, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second}, nil
 	})
 	return command
 }
@@ -175,7 +177,7 @@ that reaches it may use it.`,
 		if err != nil || u.Scheme == "" || u.Host == "" {
 			return nil, domain.Errorf(domain.Invalid, "--target: %q is no URL; give one such as http://127.0.0.1:8080", target)
 		}
-		return &http.Server{Handler: who.Before(u)}, nil // no bound on answers: the UI's pages wait for news in them
+		return &http.Server{Handler: who.Before(u), ReadHeaderTimeout: headPatience}, nil // without a bound on answers: pages wait for news in them
 	})
 	return command
 }
@@ -190,7 +192,6 @@ func serving(command *cobra.Command, who *door.Door, listen string, what func() 
 		if err != nil {
 			return err
 		}
-		server.ReadHeaderTimeout = 5 * time.Second
 		return serveHTTP(command.Context(), listen, server)
 	}
 }
