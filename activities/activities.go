@@ -73,6 +73,8 @@ type Activities struct {
 	config  Config
 	tools   map[string]tool.Tool
 	outputs checkers
+	// inferring lets a call wait for those whom it might take with it.
+	inferring inferring
 }
 
 // New checks the configuration and reports all that is wrong with it.

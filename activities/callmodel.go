@@ -25,6 +25,7 @@ import (
 // that one as spent, and does not begin where the budget does not cover another.
 func (a *Activities) CallModel(ctx context.Context, request contract.ModelRequest) (contract.ModelReply, error) {
 	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
+	defer a.inferring.begin()()
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
 	c.pulse = startModelPulse(ctx, c.info, a.config.HeartbeatThrottle, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseWaiting,

@@ -20,6 +20,7 @@ import (
 	"everstep/activities"
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
+	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -73,6 +74,9 @@ type modelBench struct {
 	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
 	limits    map[string]activities.Limit
 	allow     activities.Allow
+	tools     []tool.Tool
+	// made are the newest activities.
+	made *activities.Activities
 	// unbilled makes the model one that costs nothing.
 	unbilled bool
 	// called is the newest call of a model that answeringBench made.
@@ -119,9 +123,10 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow,
+		Tools: b.tools, Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow,
 	})
 	require.NoError(t, err)
+	b.made = a
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent{})
 	env := suite.NewTestActivityEnvironment()

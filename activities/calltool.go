@@ -43,6 +43,9 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	if ref := request.Reference; ref != nil {
 		arguments, err = a.config.Transcripts.Arguments(ctx, *ref, request.Position)
 	}
+	if err == nil && request.Lost > 0 {
+		a.inferring.wait(ctx)
+	}
 	if err = cmp.Or(err, c.mayBegin(ctx)); err != nil {
 		return c.notBegun(ctx, err)
 	}

@@ -32,6 +32,8 @@ import (
 // A bench runs CallTool in the SDK's test environment.
 type bench struct {
 	config activities.Config
+	// shared, where set, takes the place of activities of the config.
+	shared *activities.Activities
 	// attempt is the one that the activity is told.
 	attempt int32
 	// parent is where the activity's context comes from.
@@ -61,7 +63,10 @@ func benchOf(tools ...tool.Tool) *bench {
 
 func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
 	t.Helper()
-	a, err := activities.New(b.config)
+	a, err := b.shared, error(nil)
+	if a == nil {
+		a, err = activities.New(b.config)
+	}
 	require.NoError(t, err)
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent{})

@@ -137,7 +137,13 @@ type ToolSpec struct {
 	Effect Effect          `json:"effect"`
 	// Timeout bounds one attempt of one call; zero is DefaultToolTimeout.
 	Timeout time.Duration `json:"timeout,omitzero"`
+	// Losses is how many workers one call may lose before it is given up, whatever its effect; zero is
+	// DefaultLosses.
+	Losses int `json:"losses,omitzero"`
 }
+
+// DefaultLosses is how many workers a call may lose: the first may have been chance.
+const DefaultLosses = 2
 
 // A Definition is what an agent is, before a worker has resolved it.
 type Definition struct {

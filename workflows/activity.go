@@ -56,7 +56,7 @@ func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.Acti
 func (s session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + domain.ReportTime,
-		HeartbeatTimeout:    min(cmp.Or(max(s.in.Timing.Heartbeat, 0), 30*time.Second), longestTimeout),
+		HeartbeatTimeout:    s.heartbeat(),
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
@@ -77,6 +77,17 @@ const longestBackoff = 30 * time.Second
 
 func (s session) backoff(tries int) time.Duration {
 	return min(s.firstRetry()<<min(tries-1, 20), longestBackoff)
+}
+
+// apart is how long a call waits whose worker was lost: the inferences that died with
+// it go first, and the calls do not come back together. It is the same on replay.
+func (s session) apart(id domain.ToolExecutionID) time.Duration {
+	least := s.heartbeat() / 6
+	return least + least*time.Duration(id.UUID[15])/512
+}
+
+func (s session) heartbeat() time.Duration {
+	return min(cmp.Or(max(s.in.Timing.Heartbeat, 0), 30*time.Second), longestTimeout)
 }
 
 func (s session) firstRetry() time.Duration {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -154,7 +155,8 @@ func (b *toolBatch) toolList() string {
 const unstarted = 3
 
 // ownTries is the version from which the workflow makes a repeatable call again,
-// and so knows that it has begun. It must never change.
+// and so knows that it has begun; from 2 on it also counts the workers that were
+// lost. It must never change.
 const ownTries = "own-tries"
 
 // call makes one call and waits for it, in a coroutine of its own.
@@ -165,7 +167,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		Arguments: wanted.Arguments,
 	}
 	if tool.Effect.Repeatable() {
-		request.Tries = min(b.tryLimit(), mostTries)
+		request.Tries, request.Losses = min(b.tryLimit(), mostTries), tool.Losses
 	}
 	// What a hook has changed stands nowhere in the transcript.
 	own := wanted.Arguments == b.calls[position].Arguments
@@ -187,11 +189,15 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			delay = b.backoff(unbegun)
 		} else {
 			loss := lossOf(err)
-			if !loss.MadeAgain(request) || workflow.GetVersion(b.root, ownTries, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			if !b.madeAgain(loss, request) {
 				return loss.ToolReply(request)
 			}
 			request.Attempts++
 			delay = max(loss.RetryAfter, b.backoff(request.Attempts))
+			if loss.How == progress.TimedOut {
+				request.Lost, request.Losses = request.Lost+1, cmp.Or(tool.Losses, domain.DefaultLosses)
+				delay = max(delay, b.apart(request.ID()))
+			}
 			reply = progress.NotAgain(request)
 			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
 				b.content.Number, domain.Shorten(wanted.Name, 64), loss.Err().Kind, delay))
@@ -203,6 +209,16 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		permit = again
 		b.noteRunning()
 	}
+}
+
+func (b *toolBatch) madeAgain(loss progress.Loss, request contract.ToolRequest) bool {
+	uncounted := request
+	uncounted.Losses = 0
+	if !loss.MadeAgain(uncounted) {
+		return false
+	}
+	version := workflow.GetVersion(b.root, ownTries, workflow.DefaultVersion, 2)
+	return version == 1 || version == 2 && loss.MadeAgain(request)
 }
 
 func (b *toolBatch) noteRunning() {

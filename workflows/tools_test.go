@@ -209,7 +209,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 	}{
 		"now, in the wait":                    {contract.StopNow, domain.ReadOnly, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
 		"after the inference":                 {contract.AfterInference, domain.Idempotent, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
-		"its worker was lost":                 {contract.StopNow, domain.ReadOnly, []error{lost, busy, busy}, domain.CodeInterrupted, "may have taken effect", 3, 3},
+		"its worker was lost":                 {contract.StopNow, domain.ReadOnly, []error{lost, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
 		"the next try never begins":           {contract.StopNow, domain.ReadOnly, []error{busy, temporal.NewCanceledError()}, domain.CodeInterrupted, "may have taken effect", 0, 2},
 		"none ever began":                     {contract.StopNow, domain.ReadOnly, []error{temporal.NewCanceledError()}, domain.CodeNotRun, "not run", 0, 1},
 		"the step finishes":                   {contract.AfterStep, domain.ReadOnly, []error{busy, busy, nil}, "", "seen", 0, 3},
@@ -255,6 +255,57 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 			}
 			require.Equal(t, test.code != domain.CodeNotRun, call.Outcome().Ran())
 			require.Equal(t, 5-used, *query(t, env, contract.QueryStatus, contract.StatusRequest{}).BudgetLeft.MaxToolCalls)
+		})
+	}
+}
+
+// TestACallThatEndsItsWorkerIsGivenUp, whatever its effect, after as many workers as
+// the tool's definition says; and it leaves time to those who died with it.
+func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
+	lost := temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1})
+	for name, test := range map[string]struct {
+		effect domain.Effect
+		losses int
+		tries  []error
+		code   domain.Code
+		says   string
+	}{
+		"as nobody says":     {domain.ReadOnly, 0, []error{lost, lost}, domain.CodeOutcomeUnknown, "its worker was lost each time"},
+		"also with a key":    {domain.Keyed, 0, []error{lost, lost}, domain.CodeOutcomeUnknown, "may have taken effect"},
+		"other failures":     {domain.Idempotent, 0, []error{busy, lost, busy, lost}, domain.CodeOutcomeUnknown, "lost"},
+		"as the tool says":   {domain.ReadOnly, 3, []error{lost, lost, lost}, domain.CodeOutcomeUnknown, "(3)"},
+		"at once":            {domain.ReadOnly, 1, []error{lost}, domain.CodeOutcomeUnknown, "(1)"},
+		"chance":             {domain.ReadOnly, 0, []error{lost, nil}, "", "seen"},
+		"not to be repeated": {domain.AtMostOnce, 5, []error{lost}, domain.CodeOutcomeUnknown, "was not repeated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: test.effect, Losses: test.losses}}, model: calling(look())}
+			env := w.environment(t)
+			var at []time.Time
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				at = append(at, env.Now())
+				if err := test.tries[len(at)-1]; err != nil {
+					return contract.ToolReply{}, err
+				}
+				return saw(r)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Len(t, w.ran, len(test.tries))
+			call := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps[0].Step.ToolExecutions[0]
+			if test.code != "" {
+				require.Equal(t, test.code, call.Error.Code)
+			}
+			require.True(t, call.Outcome().Ran())
+			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.says)
+			for i, err := range test.tries[1:] {
+				if test.tries[i] == lost && err != nil {
+					require.GreaterOrEqual(t, at[i+1].Sub(at[i]), 5*time.Second)
+				}
+			}
 		})
 	}
 }

@@ -48,6 +48,16 @@ func Timeout(limit time.Duration) Option {
 	}
 }
 
+// Losses is how many workers one call may lose before it is given up as outcome
+// unknown, also where it may be repeated: a tool that ends its process would end
+// one after another. Without it that is domain.DefaultLosses.
+func Losses(most int) Option {
+	return func(t *Tool) {
+		t.failIf(most < 1, "losses: %d is below 1", most)
+		t.spec.Losses = max(most, 0)
+	}
+}
+
 // New makes a tool of a function from arguments to the text that the model
 // reads.
 //

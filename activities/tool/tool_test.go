@@ -258,3 +258,10 @@ func TestExecutionOf(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, want, got)
 }
+
+func TestLosses(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context, struct{}) (string, error) { return "", nil }
+	require.Equal(t, 5, tool.New("x", "", domain.ReadOnly, nothing, tool.Losses(5)).Spec().Losses)
+	require.ErrorContains(t, tool.New("x", "", domain.ReadOnly, nothing, tool.Losses(0)).Check(), "losses: 0 is below 1")
+}

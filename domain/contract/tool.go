@@ -24,6 +24,10 @@ type ToolRequest struct {
 	// many there may be in all, where the workflow makes them; zero: the server does, within one activity.
 	Attempts int `json:"attempts,omitzero"`
 	Tries    int `json:"tries,omitzero"`
+	// Lost counts those of the tries whose workers were lost, and Losses is how many there may be; zero:
+	// domain.DefaultLosses, once there was one.
+	Lost   int `json:"lost,omitzero"`
+	Losses int `json:"losses,omitzero"`
 }
 
 // ID is the tool execution's id: the key of keyed tools.

@@ -93,7 +93,12 @@ func (l Loss) Retryable() bool { return l.How == TimedOut || l.How == Broke && !
 
 // MadeAgain reports whether the workflow makes a call again after the loss.
 func (l Loss) MadeAgain(call contract.ToolRequest) bool {
-	return l.Retryable() && call.Effect.Repeatable() && call.Attempts+1 < call.Tries
+	return l.Retryable() && call.Effect.Repeatable() && call.Attempts+1 < call.Tries && !l.givesUp(call)
+}
+
+// givesUp reports whether the call has lost as many workers as its tool may cost.
+func (l Loss) givesUp(call contract.ToolRequest) bool {
+	return l.How == TimedOut && call.Losses > 0 && call.Lost+1 >= call.Losses
 }
 
 // ToolReply is what the loss means for a tool call. One that may not be repeated
@@ -109,6 +114,10 @@ func (l Loss) ToolReply(call contract.ToolRequest) contract.ToolReply {
 			"outcome unknown: the call began and its worker was lost; it may or may not have taken effect, and was not repeated"))
 	}
 	call.Attempts++
+	if l.givesUp(call) {
+		return tried(call, domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
+			"outcome unknown: its worker was lost each time that %s ran (%d); it may have taken effect, and is not repeated", call.Name, call.Lost+1))
+	}
 	return tried(call, l.Err())
 }
 

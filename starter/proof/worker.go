@@ -68,6 +68,7 @@ func (p plan) tools() []tool.Tool {
 	all := make([]tool.Tool, len(p.Tools))
 	for i, t := range p.Tools {
 		spec := domain.ToolSpec{Name: t.Name, Description: "Writes a line into the ledger.", Effect: t.Effect, Schema: json.RawMessage(`{"type":"object"}`)}
+		spec.Losses = 1000 // it is the proof that ends their workers
 		all[i] = tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 			return p.effect(ctx, t, arguments)
 		})

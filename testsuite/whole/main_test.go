@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
 		proof.ChaosWorker:           proof.ChaosWork,
+		mortalWorker:                mortalWork,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

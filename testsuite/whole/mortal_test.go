@@ -1,0 +1,104 @@
+package whole_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// mortalWorker is the argument with which the test binary is a worker that one of
+// its tools ends.
+const mortalWorker = "mortal-worker"
+
+// mortalWork serves until its standard input ends, or a model calls die.
+func mortalWork(ctx context.Context, args []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // nothing is sent
+		cancel()
+	}()
+	die := tool.New("die", "ends the worker", domain.ReadOnly, func(context.Context, struct{}) (string, error) {
+		time.Sleep(200 * time.Millisecond) // its first heartbeat goes out
+		os.Exit(3)
+		return "", nil
+	})
+	return host.Run(ctx, host.Config{
+		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, echo()},
+		Log: host.Log{Level: slog.LevelError},
+	})
+}
+
+// TestAToolThatEndsItsProcessHarmsNoOther: it takes two workers with it and then no
+// more, and twenty agents beside it finish.
+func TestAToolThatEndsItsProcessHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	ctx := within(t)
+	s := connect(t, "plain", nil)
+	var deaths atomic.Int64
+	ended := make(chan struct{})
+	serving, stop := context.WithCancel(context.Background())
+	go func() {
+		defer close(ended)
+		seat := t.TempDir() + "/seat"
+		for serving.Err() == nil {
+			worker := exec.CommandContext(serving, os.Args[0], mortalWorker, s.address, s.queue, seat)
+			in, err := worker.StdinPipe()
+			if err == nil {
+				err = worker.Start()
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := worker.Wait(); serving.Err() == nil {
+				deaths.Add(1)
+				t.Log("a worker died:", err)
+			}
+			_ = in.Close()
+		}
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+
+	calm := writeScript(t, `
+turns:
+  - {text: a, delay: 1s, tool_calls: [{name: echo, arguments: {text: one}}]}
+  - {text: b, delay: 1s, tool_calls: [{name: echo, arguments: {text: two}}]}
+  - {text: done, delay: 1s}
+`)
+	var beside []client.Execution
+	for range 20 {
+		x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(calm, "echo")})
+		require.NoError(t, err)
+		beside = append(beside, x)
+	}
+	x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, `
+turns:
+  - {tool_calls: [{name: die, arguments: {}}]}
+  - {text: 'It said: {{ result "die" }}'}
+`), "die")})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(ctx, x.ID, 0)
+	require.NoError(t, err)
+	require.Contains(t, result.Answer, "its worker was lost each time")
+	require.NoError(t, s.audited(ctx, x.ID, 1))
+	for i, one := range beside {
+		result, err := s.agents.Wait(ctx, one.ID, 0)
+		require.NoError(t, err, fmt.Sprint(i))
+		require.Equal(t, "done", result.Answer)
+	}
+	require.EqualValues(t, 2, deaths.Load())
+}
