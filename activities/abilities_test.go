@@ -10,9 +10,7 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
 	"everstep/activities/tool"
-	"everstep/activities/transcript"
 	"everstep/domain"
-	"everstep/domain/contract"
 )
 
 // gateway is a provider that refuses what a definition of its model says.
@@ -54,14 +52,13 @@ func abilities(model domain.LLMConfig) (modelfacts.Facts, bool) {
 func TestAbilities(t *testing.T) {
 	t.Parallel()
 	f := tool.New("f", "does it", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
-	a, err := activities.New(activities.Config{
+	config := activities.Config{
 		Providers: map[string]inference.Provider{
 			"p": gateway{}, "strict": gateway{refuses: domain.Errorf(domain.Invalid, "options: no such option")},
 			"locked": gateway{refuses: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")},
 		},
-		Tools: []tool.Tool{f}, Facts: abilities, Transcripts: &transcript.Source{Cache: transcript.NewCache(1)},
-	})
-	require.NoError(t, err)
+		Tools: []tool.Tool{f}, Facts: abilities,
+	}
 	model := func(name string) domain.LLMConfig { return domain.LLMConfig{Provider: "p", Model: name} }
 	falls := func(models ...domain.LLMConfig) (fallbacks []domain.Fallback) {
 		for _, m := range models {
@@ -98,7 +95,7 @@ func TestAbilities(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			catalog, err := a.ListTools(t.Context(), contract.CatalogRequest{Definition: test.definition})
+			catalog, err := listTools(t, config, test.definition)
 			if test.wrong == "" {
 				require.NoError(t, err)
 				require.Equal(t, test.mode, catalog.OutputMode)

@@ -23,6 +23,7 @@ import (
 // error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
+	defer pulse(ctx)() // a vault may be slow
 	catalog, err := a.catalog(ctx, request.Definition)
 	if err != nil {
 		return contract.Catalog{}, failure(domain.AsError(err))

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"gocloud.dev/blob/memblob"
@@ -86,6 +90,39 @@ func TestListTools(t *testing.T) {
 	require.NoError(t, err)
 	digests := map[domain.Digest]bool{catalog.Digest: true, stored.Digest: true, prompted.Digest: true, changed.Digest: true}
 	require.Len(t, digests, 4, "whatever decides how the agent runs is in the digest")
+}
+
+// slow is a provider whose key is long in coming.
+type slow struct {
+	checker
+	until <-chan struct{}
+}
+
+func (w slow) Check(context.Context, domain.LLMConfig) error {
+	select {
+	case <-w.until:
+		return nil
+	case <-time.After(time.Minute):
+		return domain.Errorf(domain.Unavailable, "nothing was heard of it")
+	}
+}
+
+// TestListToolsSaysThatItIsAtIt: a server that hears nothing gives it up for lost.
+func TestListToolsSaysThatItIsAtIt(t *testing.T) {
+	t.Parallel()
+	heard := make(chan struct{})
+	a, err := activities.New(activities.Config{
+		Transcripts: &transcript.Source{}, Providers: map[string]inference.Provider{"p": slow{until: heard}},
+	})
+	require.NoError(t, err)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	env := suite.NewTestActivityEnvironment()
+	var once sync.Once
+	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
+	env.RegisterActivity(a.ListTools)
+	_, err = env.ExecuteActivity(a.ListTools, contract.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
+	require.NoError(t, err)
 }
 
 // hooks is a set with hooks of the names, at one trigger each.

@@ -28,6 +28,7 @@ func TestACallThatLostItsWorkerLetsInferencesGoFirst(t *testing.T) {
 	b := benchOf(look)
 	b.beaten = func() { beaten <- struct{}{} }
 
+	var m *modelBench
 	m = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 		b.shared = m.made
 		first := request("look", domain.ReadOnly)

@@ -70,13 +70,10 @@ func TestOutputMode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := activities.New(activities.Config{
-				Providers:   map[string]inference.Provider{"plain": fakeModel(nil), "native": nativeModel{}},
-				Tools:       []tool.Tool{named("a")},
-				Transcripts: &transcript.Source{Cache: transcript.NewCache(1)},
-			})
-			require.NoError(t, err)
-			catalog, err := a.ListTools(t.Context(), contract.CatalogRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: test.provider, Model: "m"}, Format: test.format, Tools: test.tools}})
+			catalog, err := listTools(t, activities.Config{
+				Providers: map[string]inference.Provider{"plain": fakeModel(nil), "native": nativeModel{}},
+				Tools:     []tool.Tool{named("a")},
+			}, domain.Definition{Model: domain.LLMConfig{Provider: test.provider, Model: "m"}, Format: test.format, Tools: test.tools})
 			if test.wrong != "" {
 				require.ErrorContains(t, err, test.wrong)
 				return

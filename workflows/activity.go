@@ -14,13 +14,18 @@ import (
 
 // Time-outs that no definition sets.
 const (
-	listTimeout   = 30 * time.Second
+	// listTimeout has room for a key that a vault is slow to hand out.
+	listTimeout   = 2 * time.Minute
+	checkTimeout  = 30 * time.Second
 	recordTimeout = 5 * time.Minute
 	// longestTimeout bounds those that a definition or a tool sets: the server
 	// refuses what overflows.
 	longestTimeout = 30 * 24 * time.Hour
 	// maxSummary bounds a summary; the server refuses 400 bytes.
 	maxSummary = 200
+	// ownAttempts bounds the tries of what no definition speaks of: to resolve, to
+	// record, to check.
+	ownAttempts = domain.DefaultAttempts
 	// mostTries bounds how often an activity, or a call, is tried.
 	mostTries = 1000
 )

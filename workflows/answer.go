@@ -109,7 +109,7 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(permit, i.briefOptions(listTimeout, i.tryLimit(), "check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(permit, i.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
 	if err != nil {
 		return "the answer could not be checked: " + lossOf(err).Err().Message
 	}

@@ -26,19 +26,19 @@ func TestHowLongWorkMayTake(t *testing.T) {
 		calls                               int
 	}{
 		"as nobody says": {func(*contract.SessionInput) {}, domain.AtMostOnce, 30 * time.Second, time.Second,
-			30 * time.Second, domain.DefaultInferenceTimeout, domain.DefaultToolTimeout, domain.DefaultAttempts, 0},
+			2 * time.Minute, domain.DefaultInferenceTimeout, domain.DefaultToolTimeout, domain.DefaultAttempts, 0},
 		"as the definition says": {func(in *contract.SessionInput) {
 			in.Definition.InferenceTimeout, in.Definition.ToolTimeout, in.Definition.Attempts = time.Minute, time.Hour, 7
 			in.Timing = contract.Timing{Heartbeat: time.Minute, FirstRetry: 2 * time.Second}
-		}, domain.ReadOnly, time.Minute, 2 * time.Second, 30 * time.Second, time.Minute, time.Hour, 7, 7},
+		}, domain.ReadOnly, time.Minute, 2 * time.Second, 2 * time.Minute, time.Minute, time.Hour, 7, 7},
 		"beyond all bounds": {func(in *contract.SessionInput) {
 			in.Definition.InferenceTimeout, in.Definition.ToolTimeout, in.Definition.Attempts = 99*month, 99*month, 1_000_000
 			in.Timing = contract.Timing{Heartbeat: 99 * month, FirstRetry: month}
-		}, domain.ReadOnly, month, 30 * time.Second, 30 * time.Second, month, month, 1000, 1000},
+		}, domain.ReadOnly, month, 30 * time.Second, 2 * time.Minute, month, month, 1000, 1000},
 		"below": {func(in *contract.SessionInput) {
 			in.Timing = contract.Timing{Heartbeat: -1, FirstRetry: -1}
 		}, domain.AtMostOnce, 30 * time.Second, time.Second,
-			30 * time.Second, domain.DefaultInferenceTimeout, domain.DefaultToolTimeout, domain.DefaultAttempts, 0},
+			2 * time.Minute, domain.DefaultInferenceTimeout, domain.DefaultToolTimeout, domain.DefaultAttempts, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,10 +54,10 @@ func TestHowLongWorkMayTake(t *testing.T) {
 				tries   int32
 				waits   bool
 			}{
-				string(contract.ListTools): {test.list, test.tries, false},
+				string(contract.ListTools): {test.list, domain.DefaultAttempts, false},
 				string(contract.CallModel): {test.model, test.tries, true},
 				string(contract.CallTool):  {test.tool, 1, true},
-				string(contract.Record):    {5 * time.Minute, test.tries, false},
+				string(contract.Record):    {5 * time.Minute, domain.DefaultAttempts, false},
 			} {
 				options := w.options[activity]
 				require.Equal(t, want.timeout+domain.ReportTime, options.StartToCloseTimeout, activity)

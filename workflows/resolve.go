@@ -78,7 +78,7 @@ func (s session) list(permit mailbox.Permit) {
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
 	s.note("resolving the definition")
-	catalog, err := mailbox.Await(permit, s.briefOptions(listTimeout, s.tryLimit(), "resolve"), contract.ListTools, contract.CatalogRequest{Definition: definition})
+	catalog, err := mailbox.Await(permit, s.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, contract.CatalogRequest{Definition: definition})
 	if err != nil {
 		if !s.mail.Stopped() {
 			s.fail(lossOf(err).Err())

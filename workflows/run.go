@@ -120,7 +120,7 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 	}
 	s.note("continuing as new")
 	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
-	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, s.tryLimit(), "record the transcript"), contract.Record, request)
+	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, ownAttempts, "record the transcript"), contract.Record, request)
 	if err != nil {
 		return lossOf(err).Err()
 	}
@@ -143,7 +143,7 @@ func (s session) copyMessages() {
 		return
 	}
 	s.note("copying the conversation")
-	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, s.tryLimit(), "copy the transcript"), contract.Record, *s.run.copying)
+	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, ownAttempts, "copy the transcript"), contract.Record, *s.run.copying)
 	switch {
 	case err == nil:
 		s.run.copied(segment)
