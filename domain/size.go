@@ -31,7 +31,7 @@ func (m Message) Size() int {
 		n += 32 + encodedLen(p.Text) + len(p.Data)*4/3 + len(p.Opaque) + encodedLen(p.Signature) + encodedLen(p.URL) + encodedLen(p.Filename)
 	}
 	for _, c := range m.ToolCalls {
-		n += c.size()
+		n += c.Size()
 	}
 	if r := m.ToolResult; r != nil {
 		n += 64 + encodedLen(r.CallID) + encodedLen(r.Name) + encodedLen(r.Content)
@@ -49,7 +49,8 @@ func (m Metadata) size() int {
 	return n
 }
 
-func (c ToolCall) size() int {
+// Size is about how many bytes the call takes when encoded.
+func (c ToolCall) Size() int {
 	return 64 + encodedLen(c.ID) + encodedLen(c.Name) + encodedLen(c.Arguments)
 }
 
@@ -60,7 +61,7 @@ func (s AgentStep) Size() int {
 		n += m.Size()
 	}
 	for _, t := range s.ToolExecutions {
-		n += 256 + t.Call.size() + encodedLen(t.Value)
+		n += 256 + t.Call.Size() + encodedLen(t.Value)
 	}
 	for _, e := range s.AllErrors() {
 		n += 96 + encodedLen(e.Message) + encodedLen(e.Source)

@@ -43,6 +43,8 @@ type world struct {
 	listed []contract.CatalogRequest
 	// options are those with which each activity was asked for last.
 	options map[string]workflow.ActivityOptions
+	// sent is how many bytes of inputs went to the server at a time.
+	sent map[time.Time]int
 	// referred says which activities could refer to a transcript.
 	referred map[string]bool
 	// published are the search attributes, in the order in which they were set.
@@ -107,7 +109,10 @@ func (o *ownID) ExecuteActivity(ctx workflow.Context, name string, args ...any) 
 	o.world.mu.Lock()
 	if o.world.options == nil {
 		o.world.options, o.world.referred = map[string]workflow.ActivityOptions{}, map[string]bool{}
+		o.world.sent = map[time.Time]int{}
 	}
+	encoded, _ := json.Marshal(args)
+	o.world.sent[workflow.Now(ctx)] += len(encoded)
 	_, _, o.world.referred[name] = workflows.Transcript(ctx)
 	o.world.options[name] = workflow.GetActivityOptions(ctx)
 	o.world.mu.Unlock()

@@ -330,3 +330,48 @@ func TestAResultThatAHookChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestCallsThatHooksMadeLong go to the server in several requests, none of which is
+// above what it takes; also those that are made again together.
+func TestCallsThatHooksMadeLong(t *testing.T) {
+	t.Parallel()
+	const many = 8
+	for name, fails := range map[string]func() (contract.ToolReply, error){
+		"":      nil,
+		"again": func() (contract.ToolReply, error) { return contract.ToolReply{}, errors.New("busy") },
+		"that did not begin": func() (contract.ToolReply, error) {
+			return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: calling(calls("look", many)...)}
+			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+				if w.mu.Lock(); len(w.ran) <= many && fails != nil {
+					w.mu.Unlock()
+					return fails()
+				}
+				w.mu.Unlock()
+				return saw(r)
+			}
+			env := hooked(t, w, nil, hook.BeforeToolUse("h", func(c hook.ToolUse) (hook.ToolUse, error) {
+				c.At.Call.Arguments = strings.Repeat("x", 800_000)
+				return c, nil
+			}))
+			begun := env.Now()
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			rounds := 1
+			if fails != nil {
+				rounds = 2
+			}
+			require.Len(t, w.ran, rounds*many)
+			most := 0
+			for _, n := range w.sent {
+				most = max(most, n)
+			}
+			require.Less(t, most, 3<<20)
+			require.Less(t, env.Now().Sub(begun), 5*time.Second)
+		})
+	}
+}

@@ -25,6 +25,7 @@ type toolBatch struct {
 	// max_tool_calls as it was when one was denied.
 	allowed, denied int64
 	limit           domain.LimitUse
+	load            mailbox.Load
 	// running counts the calls that were begun, ended those of them that are over;
 	// begun says that all have been begun that may be.
 	running, ended int
@@ -176,7 +177,9 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	}
 	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
+	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size()
 	for unbegun := 0; ; {
+		b.load.Add(ctx, size)
 		reply, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
 			return progress.Unanswered(refused) // it was never asked for

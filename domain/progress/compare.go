@@ -96,6 +96,13 @@ func (c *comparison) call(told, kept domain.ToolExecution) {
 	if !begun || c.hooked[domain.TriggerAfterToolUse] {
 		return
 	}
+	// A step is shown with its longest texts cut.
+	if domain.LeftOf(kept.Call.Arguments, told.Call.Arguments) {
+		kept.Call.Arguments = told.Call.Arguments
+	}
+	if domain.LeftOf(kept.Value, told.Value) {
+		kept.Value = told.Value
+	}
 	same(c, "call "+kept.ID.String(), told.Call, kept.Call)
 	same(c, "value of "+kept.ID.String(), told.Value, kept.Value)
 	sameAt(c, "error of "+kept.ID.String(), told.Error, kept.Error)

@@ -41,6 +41,15 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "hooks", s.ended(t, begun))
 	})
+	t.Run("calls-apart", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}, Hooks: kept.HistoryHooks()})
+		calls := strings.Repeat("{name: echo, arguments: {text: a}}, ", 5)
+		definition := scripted(writeScript(t, "turns: [{tool_calls: ["+calls+"]}, {text: done}]"), "echo")
+		definition.Hooks = []string{"kept-long"}
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "calls-apart", s.ended(t, begun))
+	})
 	t.Run("invalid-answers", func(t *testing.T) {
 		s := start(t, host.Config{})
 		definition := scripted(writeScript(t, `turns: [{text: 'no json'}, {text: '{"n": "one"}'}, {text: '{"n": 1}'}]`))

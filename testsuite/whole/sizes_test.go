@@ -1,7 +1,10 @@
 package whole_test
 
 import (
+	"context"
+	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -10,6 +13,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -48,5 +52,33 @@ func TestAStepOfManyMegabytes(t *testing.T) {
 		state, err := domain.DecodeAgentState(view.State)
 		require.NoError(t, err)
 		require.Positive(t, state.StepCount())
+	}
+}
+
+// TestCallsThatAHookMakesLong do not stand still, however little they compress.
+func TestCallsThatAHookMakesLong(t *testing.T) {
+	t.Parallel()
+	const calls, size = 8, 600_000
+	long := hook.BeforeToolUse("long", func(c hook.ToolUse) (hook.ToolUse, error) {
+		noise := make([]byte, size)
+		_, _ = rand.NewChaCha8([32]byte{byte(c.At.Position)}).Read(noise)
+		c.At.Call.Arguments = fmt.Sprintf(`{"text":%q}`, base64.StdEncoding.EncodeToString(noise))
+		return c, nil
+	})
+	long.Always = true
+	type args struct {
+		Text string `json:"text"`
+	}
+	weigh := tool.New("weigh", "Weighs.", domain.Idempotent, func(_ context.Context, a args) (string, error) {
+		return fmt.Sprint(len(a.Text)), nil
+	})
+	s := start(t, host.Config{Tools: []tool.Tool{weigh}, Hooks: []hook.Hook{long}})
+	script := "turns:\n  - tool_calls:\n" + strings.Repeat("      - {name: weigh, arguments: {text: short}}\n", calls) + "  - text: 'done'\n"
+	begun := s.begin(t, script, "weigh")
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "done", result.Answer, "%v", result.Error)
+	for _, call := range collect(t, s.agents.Steps(within(t), begun.ID, 0))[0].Step.ToolExecutions {
+		require.Equal(t, fmt.Sprint(base64.StdEncoding.EncodedLen(size)), call.Value)
 	}
 }

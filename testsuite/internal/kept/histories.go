@@ -46,5 +46,9 @@ func HistoryHooks() []hook.Hook {
 	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 		return contract.HookReply{}, nil
 	})
-	return []hook.Hook{nudge, deny, redact, again, report, audit}
+	long := hook.BeforeToolUse("kept-long", func(c hook.ToolUse) (hook.ToolUse, error) {
+		c.At.Call.Arguments += strings.Repeat(" ", 800_000)
+		return c, nil
+	})
+	return []hook.Hook{nudge, deny, redact, again, report, audit, long}
 }

@@ -116,3 +116,34 @@ func Call[In, Out any](
 	err = workflow.ExecuteActivity(workflow.WithActivityOptions(p.scope, options), string(activity), input).Get(ctx, &out)
 	return out, err
 }
+
+// maxLoad bounds what goes to the server at once: it refuses 4 MiB, for good. There
+// is room for one more activity beside it.
+const maxLoad = 2 << 20
+
+// apart is the version from which calls that do not fit one request go in several.
+// It must never change.
+const apart = "calls-apart"
+
+// A Load is about how many bytes of calls go to the server in one request, which is
+// all that a workflow task brings.
+type Load struct {
+	bytes int
+	// gone is over when they have gone, where more waits for that.
+	gone workflow.Future
+}
+
+// Add waits, in the coroutine of ctx, until so many bytes fit. A timer ends the task.
+func (l *Load) Add(ctx workflow.Context, bytes int) {
+	for l.bytes > 0 && l.bytes+bytes > maxLoad && workflow.GetVersion(ctx, apart, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		if l.gone == nil {
+			l.gone = workflow.NewTimer(ctx, time.Millisecond)
+		}
+		gone := l.gone
+		_ = gone.Get(ctx, nil)
+		if l.gone == gone {
+			l.bytes, l.gone = 0, nil
+		}
+	}
+	l.bytes += bytes
+}
