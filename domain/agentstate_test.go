@@ -229,15 +229,15 @@ func TestStepsFolded(t *testing.T) {
 	for number := 1; number <= 30; number++ {
 		whole = withStep(t, whole, toolStep(executionID(1), number))
 	}
-	for _, keepLast := range []bool{false, true} {
-		folded := whole.WithStepsFolded(keepLast)
+	for keep := range 3 {
+		folded := whole.WithStepsFolded(keep)
 		require.Equal(t, 30, folded.StepCount())
 		require.Equal(t, whole.Usage(), folded.Usage())
 		require.Equal(t, int64(30*500), folded.CostNanoUSD())
 		require.Equal(t, whole.Spent(after(40)), folded.Spent(after(40)))
 		require.True(t, folded.HasErrors())
 		require.Equal(t, whole.UpdatedAt(), folded.UpdatedAt())
-		require.Equal(t, keepLast, len(folded.StepExecutions()) == 1)
+		require.Len(t, folded.StepExecutions(), keep)
 		execution, _ := folded.Execution()
 		require.Len(t, execution.Folded().Errors, domain.MaxFoldedErrors)
 		held := len(folded.StepExecutions())
@@ -247,10 +247,10 @@ func TestStepsFolded(t *testing.T) {
 		require.Equal(t, 31, next.StepCount())
 		last, _ := next.LastStep()
 		require.Equal(t, 31, last.Number, "numbers go on")
-		require.Equal(t, next.WithStepsFolded(false), next.WithStepsFolded(true).WithStepsFolded(false), "in one go or two")
+		require.Equal(t, next.WithStepsFolded(0), next.WithStepsFolded(1).WithStepsFolded(0), "in one go or two")
 	}
-	require.Equal(t, idleState(t), idleState(t).WithStepsFolded(true))
-	require.Equal(t, begunState(t), begunState(t).WithStepsFolded(false))
+	require.Equal(t, idleState(t), idleState(t).WithStepsFolded(1))
+	require.Equal(t, begunState(t), begunState(t).WithStepsFolded(0))
 }
 
 func TestReadingSteps(t *testing.T) {

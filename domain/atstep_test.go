@@ -58,14 +58,14 @@ func TestAtStepRefuses(t *testing.T) {
 		{idleState(t), 0, "there is no execution (status pending)"},
 		{s, -1, "step: is -1; give one from 0 to 2"},
 		{s, 3, "step: is 3; give one from 0 to 2"},
-		{s.WithStepsFolded(true), 0, "step: 0 has left memory with the first 1; give one from 2 to 2"},
-		{s.WithStepsFolded(true), 1, "step: 1 has left memory"},
+		{s.WithStepsFolded(1), 0, "step: 0 has left memory with the first 1; give one from 2 to 2"},
+		{s.WithStepsFolded(1), 1, "step: 1 has left memory"},
 	} {
 		got, err := c.from.AtStep(c.k, after(9))
 		require.ErrorContains(t, err, c.fault)
 		require.Equal(t, c.from, got)
 	}
-	folded, err := s.WithStepsFolded(true).AtStep(2, after(9))
+	folded, err := s.WithStepsFolded(1).AtStep(2, after(9))
 	require.NoError(t, err)
 	require.Equal(t, 2, folded.StepCount())
 	require.Equal(t, s.Usage(), folded.Usage())

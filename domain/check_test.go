@@ -255,7 +255,7 @@ func TestNamesBeginAndEndWithTheirLetters(t *testing.T) {
 func TestAStateThatHasNoStepFoldsNone(t *testing.T) {
 	t.Parallel()
 	s := begunState(t)
-	require.Equal(t, 0, s.WithStepsFolded(true).StepCount())
+	require.Equal(t, 0, s.WithStepsFolded(1).StepCount())
 	started, ok := s.ExecutionStartedAt()
 	require.True(t, ok)
 	require.False(t, started.IsZero())

@@ -68,6 +68,7 @@ func TestDecodeIgnoresUnknownKeys(t *testing.T) {
 		newer := strings.ReplaceAll(encoded(t, state), `":{"`, `":{"from_the_future":[{"a":1}],"`)
 		newer = strings.Replace(newer, `"team":{"from_the_future":[{"a":1}],`, `"team":{`, 1) // what users wrote stays
 		newer = strings.ReplaceAll(newer, `"metadata":{"from_the_future":[{"a":1}],`, `"metadata":{`)
+		newer = strings.ReplaceAll(newer, `"tools":{"from_the_future":[{"a":1}],`, `"tools":{`)
 		newer = strings.ReplaceAll(newer, `"opaque":{"from_the_future":[{"a":1}],`, `"opaque":{`)
 		newer = strings.ReplaceAll(newer, `"options":{"from_the_future":[{"a":1}],`, `"options":{`)
 		newer = strings.ReplaceAll(newer, `"schema":{"from_the_future":[{"a":1}],`, `"schema":{`)

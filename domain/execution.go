@@ -2,6 +2,7 @@ package domain
 
 import (
 	"everstep/domain/enum"
+	"slices"
 	"time"
 )
 
@@ -100,21 +101,18 @@ func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, er
 	return s.changed(now, func(e *executionWire) { e.Budget = b.clone() }), nil
 }
 
-// WithStepsFolded returns the state without its completed steps, all or all but the last, whose totals
+// WithStepsFolded returns the state without its completed steps, all but the newest, whose totals
 // and UpdatedAt stay. Fold after Evaluate: it looks at the last step.
-func (s AgentState) WithStepsFolded(keepLast bool) AgentState {
+func (s AgentState) WithStepsFolded(keep int) AgentState {
 	if s.w.Execution == nil {
 		return s
 	}
 	steps, folded := s.w.Execution.w.Steps, s.w.Execution.w.Folded
-	var kept []*StepExecution
-	if keepLast && len(steps) > 0 {
-		kept = []*StepExecution{steps[len(steps)-1]}
-		steps = steps[:len(steps)-1]
-	}
-	for _, step := range steps {
+	first := max(len(steps)-keep, 0)
+	for _, step := range steps[:first] {
 		folded = folded.with(step.Step)
 	}
+	kept := slices.Clone(nilIfEmpty(steps[first:]))
 	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = kept, folded })
 }
 

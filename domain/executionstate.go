@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -43,7 +44,11 @@ func (e ExecutionState) Budget() ExecutionBudget { return e.w.Budget.clone() }
 func (e ExecutionState) Counts() ExecutionCounts { return e.w.ExecutionCounts }
 
 // Folded holds the totals of the steps that have left memory.
-func (e ExecutionState) Folded() Folded { return e.w.Folded }
+func (e ExecutionState) Folded() Folded {
+	folded := e.w.Folded
+	folded.Errors, folded.Tools = slices.Clone(folded.Errors), maps.Clone(folded.Tools)
+	return folded
+}
 
 // StepExecutions are the completed steps in memory. The caller must not change what they hold.
 func (e ExecutionState) StepExecutions() []StepExecution {

@@ -70,7 +70,7 @@ func TestEachLimitIsCounted(t *testing.T) {
 		used := rule.Used(running.Spent(after(9)), after(9))
 		require.Positive(t, used.Int(), "nobody counts for %s: AgentStep.Spent does, of what toolStep does", rule.Limit)
 		for name, s := range map[string]domain.AgentState{
-			"completed": completed, "folded": completed.WithStepsFolded(false), "ended": ended, "decoded": decodedState(t, completed.WithStepsFolded(false)),
+			"completed": completed, "folded": completed.WithStepsFolded(0), "ended": ended, "decoded": decodedState(t, completed.WithStepsFolded(0)),
 		} {
 			require.Equal(t, used, rule.Used(s.Spent(after(9)), after(9)), "%s, %s", rule.Limit, name)
 		}

@@ -17,7 +17,7 @@ func TestRecordOfAnEndedExecution(t *testing.T) {
 	require.Equal(t, domain.Completed, record.StopReason)
 	require.Equal(t, s.StepExecutions(), record.Steps)
 	require.Equal(t, s.Usage(), record.Usage)
-	folded, err := domain.NewExecutionRecord(s.WithStepsFolded(true), s.StepExecutions()[0])
+	folded, err := domain.NewExecutionRecord(s.WithStepsFolded(1), s.StepExecutions()[0])
 	require.NoError(t, err)
 	require.Equal(t, record.Steps, folded.Steps)
 	require.Equal(t, record.Usage, folded.Usage)
@@ -32,8 +32,8 @@ func TestRecordRefuses(t *testing.T) {
 	}{
 		"no execution":  {idleState(t), nil, "no execution has ended (status pending)"},
 		"in progress":   {busyState(t), nil, "no execution has ended (status in_progress)"},
-		"folded":        {endedState(t).WithStepsFolded(false), nil, "0 steps are given of 2"},
-		"the last only": {endedState(t).WithStepsFolded(true), nil, "step 2 stands where step 1 belongs"},
+		"folded":        {endedState(t).WithStepsFolded(0), nil, "0 steps are given of 2"},
+		"the last only": {endedState(t).WithStepsFolded(1), nil, "step 2 stands where step 1 belongs"},
 		"one twice":     {endedState(t), endedState(t).StepExecutions(), "step 1 stands where step 3 belongs"},
 	} {
 		_, err := domain.NewExecutionRecord(c.state, c.earlier...)

@@ -165,7 +165,7 @@ func failedState(t testing.TB) domain.AgentState {
 	s = must(t)(s.WithStepStarted(executionID(1).Step(3), after(4)))
 	s = must(t)(s.WithExecutionError(domain.CodedErrorf(domain.Internal, domain.CodeHookFailed, "the hook broke").From("hook/x"), after(5)))
 	s = must(t)(s.WithExecutionCompleted(after(5)))
-	return s.WithStepsFolded(true)
+	return s.WithStepsFolded(1)
 }
 
 // states are samples of every kind of state that can be reached.
@@ -185,7 +185,7 @@ func states(t testing.TB) map[string]domain.AgentState {
 	return map[string]domain.AgentState{
 		"new": child, "idle": idleState(t), "begun": begunState(t), "busy": busyState(t), "ended": ended,
 		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
-		"folded": busyState(t).WithStepsFolded(false),
+		"folded": busyState(t).WithStepsFolded(0),
 		"late":   begunLate(t), "waiting": waitingState(t),
 	}
 }

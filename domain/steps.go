@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,7 @@ func (s AgentState) TransientStepCount() int {
 // StepExecutions are the completed steps in memory. The caller must not change what they hold.
 func (s AgentState) StepExecutions() []StepExecution { return s.execution().StepExecutions() }
 
-// Steps are StepExecutions without their times.
+// Steps are StepExecutions without their times. Hooks get the newest of them; see Folded and ToolCounts.
 func (s AgentState) Steps() []AgentStep {
 	var steps []AgentStep
 	for _, step := range s.execution().w.Steps {
@@ -183,6 +184,14 @@ type Folded struct {
 	// ErrorCount counts all their errors; Errors are the newest of them.
 	ErrorCount int     `json:"error_count,omitzero"`
 	Errors     []Error `json:"errors,omitempty"`
+	// Tools counts the calls that were run, by the tool's name.
+	Tools map[string]ToolCount `json:"tools,omitempty"`
+}
+
+// A ToolCount says how often a tool was run, or may have been, and how often of these it came to no result.
+type ToolCount struct {
+	Ran    int `json:"ran"`
+	Failed int `json:"failed,omitzero"`
 }
 
 func (f Folded) with(step AgentStep) Folded {
@@ -192,8 +201,40 @@ func (f Folded) with(step AgentStep) Folded {
 		f.Errors = append(slices.Clip(f.Errors), all...)
 		f.Errors = slices.Clone(f.Errors[max(0, len(f.Errors)-MaxFoldedErrors):])
 	}
+	f.Tools = step.counted(maps.Clone(f.Tools))
 	return f
 }
+
+// counted adds the step's calls to those of others.
+func (s AgentStep) counted(counts map[string]ToolCount) map[string]ToolCount {
+	for _, t := range s.ToolExecutions {
+		if outcome := t.Outcome(); outcome.Ran() {
+			if counts == nil {
+				counts = map[string]ToolCount{}
+			}
+			count := counts[t.Name()]
+			count.Ran++
+			if outcome != ToolOK && outcome != ToolRunning {
+				count.Failed++
+			}
+			counts[t.Name()] = count
+		}
+	}
+	return counts
+}
+
+// ToolCounts counts the calls of the execution that were run, or may have been, by the tool's name: in any run
+// those of all its steps, the one in progress and folded ones included.
+func (s AgentState) ToolCounts() map[string]ToolCount {
+	counts := maps.Clone(s.execution().w.Folded.Tools)
+	for step := range s.execution().steps {
+		counts = step.counted(counts)
+	}
+	return counts
+}
+
+// Folded holds the totals of the execution's first steps, those that are not among Steps any more.
+func (s AgentState) Folded() Folded { return s.execution().Folded() }
 
 // plus is with, errors aside.
 func (f Folded) plus(step *AgentStep) Folded {

@@ -102,7 +102,7 @@ func (s AgentState) WithStepsWithin(limit int) AgentState {
 	if size <= limit {
 		return s
 	}
-	return s.WithStepsFolded(true).WithStepsTrimmed(max(limit-roomBeside, limit/2))
+	return s.WithStepsFolded(1).WithStepsTrimmed(max(limit-roomBeside, limit/2))
 }
 
 // WithStepsTrimmed returns the state with its steps in memory trimmed, each to its share of limit bytes.

@@ -14,6 +14,10 @@ type agent struct {
 	state domain.AgentState
 	// rewritten says that a hook has changed the newest answer.
 	rewritten bool
+	// window is of the completed steps, and cut counts those of it that an earlier
+	// run has handed on: it has them whole.
+	window domain.StepWindow
+	cut    int
 }
 
 func newAgent(root workflow.Context, listen func(domain.Event), carry contract.Carry) *agent {
@@ -41,7 +45,7 @@ func (a *agent) resume(carry contract.Carry) error {
 		counts := domain.ExecutionCounts{ToolCalls: carry.ToolCalls, Waited: carry.Waited, Prior: carry.Prior}
 		state = state.WithCounts(counts, state.UpdatedAt())
 	}
-	a.state = state
+	a.state, a.cut = state, max(len(state.StepExecutions())-1, 0)
 	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
@@ -58,7 +62,32 @@ func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBud
 		a.state = must(a.state.WithOriginHere(a.now()))
 	}
 	a.state = must(a.state.BeginExecution(id, budget, a.now())).WithCounts(domain.ExecutionCounts{Prior: prior}, a.now())
-	a.rewritten = false
+	a.rewritten, a.cut = false, 0
+}
+
+// whole is the state without the steps that an earlier run can tell whole.
+func (a *agent) whole() domain.AgentState {
+	return a.state.WithStepsFolded(len(a.state.StepExecutions()) - a.cut)
+}
+
+// recent is the state with what is the same of its steps in every run, and whether
+// that is another one.
+func (a *agent) recent() (domain.AgentState, bool) {
+	a.window = a.window.Of(a.state)
+	return a.window.In(a.state)
+}
+
+// recentSteps is the version from which hooks see a window of the completed steps
+// where there are more. It must never change.
+const recentSteps = "recent-steps"
+
+// shown is the state as hooks get it.
+func (a *agent) shown() domain.AgentState {
+	recent, other := a.recent()
+	if !other || workflow.GetVersion(a.root, recentSteps, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return a.state
+	}
+	return recent
 }
 
 func (a *agent) useModel(model domain.LLMConfig) { a.state = a.state.WithLLMConfig(model, a.now()) }
@@ -111,7 +140,9 @@ func (a *agent) fail(err *domain.Error) {
 	a.announce(a.state)
 }
 
-func (a *agent) adopt(made domain.AgentState) { a.state = made.WithMessageStore(domain.MessageStore{}) }
+func (a *agent) adopt(made domain.AgentState) {
+	a.state = made.WithMessageStore(domain.MessageStore{}).WithStepsOf(a.state)
+}
 
 // mayGoOn is the check between steps: only signals stop, and a request to go on
 // is used up.

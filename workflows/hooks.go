@@ -73,7 +73,11 @@ func runHook[At any](r hookRun, at At) (At, error) {
 			return at, err
 		}
 	}
-	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.state.WithMessageStore(r.talk.store()), At: at}
+	state := r.state
+	if !r.spec.IO {
+		state = r.shown()
+	}
+	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: state.WithMessageStore(r.talk.store()), At: at}
 	made := given
 	if r.spec.IO {
 		made, err = hook.Adopt(given, reply)

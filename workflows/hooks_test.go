@@ -2,7 +2,9 @@ package workflows_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -215,6 +217,41 @@ func TestHooksOverManyRuns(t *testing.T) {
 	require.Equal(t, 1, begun)
 	require.Equal(t, 13, steps)
 }
+
+// TestHooksDecideTheSameOverManyRuns: what they see of steps, of tools and of what is
+// gone is what it is in one run.
+func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
+	t.Parallel()
+	const steps = domain.RecentSteps + 8
+	seen := func(inferences int) (seen []string) {
+		look := hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+			shown, err := json.Marshal([]any{c.State.Steps(), c.State.ToolCounts(), c.State.Folded(), c.State.StepCount()})
+			seen = append(seen, timeless.ReplaceAllString(string(shown), ""))
+			require.LessOrEqual(t, len(c.State.Steps()), domain.RecentSteps)
+			return c, err
+		})
+		for in := input(t, ""); ; {
+			env := hooked(t, steady(steps, true), nil, look)
+			outgrows(env, inferences)
+			env.ExecuteWorkflow(string(contract.Execute), in)
+			held := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps
+			state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
+			require.NoError(t, err)
+			require.Len(t, state.StepExecutions(), len(held), "who asks gets the whole steps of the run, and no others")
+			next, ok := handedOn(t, env)
+			if !ok {
+				return seen
+			}
+			in = next
+		}
+	}
+	one := seen(1000)
+	require.Len(t, one, steps+1)
+	require.Equal(t, one, seen(5))
+}
+
+// timeless are the times of messages and steps, which differ from run to run.
+var timeless = regexp.MustCompile(`"(created|started|completed)_at":"[^"]*",?`)
 
 // TestEventsOverManyRuns: their numbers go on, and each is there once.
 func TestEventsOverManyRuns(t *testing.T) {

@@ -78,7 +78,7 @@ func (s session) beginExecution() {
 	next := s.mail.Take()
 	events := s.restart()
 	if s.state.ExecutionCount() > 0 {
-		s.archive.keep(endedExecution{s.state, events, s.price() != nil})
+		s.archive.keep(endedExecution{s.whole(), events, s.price() != nil})
 	}
 	if restored := s.guards.forget(); restored != nil {
 		s.useModel(*restored)

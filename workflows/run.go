@@ -174,10 +174,11 @@ func (s session) handed() (in contract.SessionInput, _ *domain.Error) {
 	return in, domain.AsError(err)
 }
 
-// carry is what the next run needs of this one, its state within a limit. The
-// last step stays, as it holds the answer so far.
+// carry is what the next run needs of this one, its state within a limit: of the
+// steps what hooks see. The last one stays, as it holds the answer so far.
 func (s session) carry(limit int) (contract.Carry, error) {
-	state, err := json.Marshal(s.state.WithStepsFolded(true).WithStepsWithin(limit))
+	recent, _ := s.recent()
+	state, err := json.Marshal(recent.WithLastStepWithin(limit))
 	carry := contract.Carry{
 		State: state, Resolved: s.resolved, Segments: s.run.segments, Copy: s.run.copying,
 		Runs: s.run.number, Outcome: s.archive.outcome,

@@ -69,7 +69,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 func (s session) stateView(request contract.StateRequest) (view contract.StateView, err error) {
 	page, _ := s.messages(contract.MessagesRequest{From: request.From})
 	view = contract.StateView{From: page.From, Next: page.From + len(page.Entries), Length: s.talk.Len()}
-	view.State, err = json.Marshal(s.state.WithStepsWithin(domain.MaxPage).WithMessageStore(domain.StoreOf(page.Entries)))
+	view.State, err = json.Marshal(s.whole().WithStepsWithin(domain.MaxPage).WithMessageStore(domain.StoreOf(page.Entries)))
 	if err == nil && !s.state.HasActiveExecution() && s.in.Name == "" {
 		view.Carry = new(contract.Carry)
 		*view.Carry, err = s.carry(domain.MaxCarriedState)
@@ -126,7 +126,7 @@ func fitting[T any](all []T, size func(T) int) int {
 func (s session) execution(n int) (endedExecution, bool) {
 	if n == 0 || n == s.state.ExecutionCount() {
 		_, ok := s.state.Execution()
-		return endedExecution{s.state, s.events, s.price() != nil}, ok
+		return endedExecution{s.whole(), s.events, s.price() != nil}, ok
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount() == n {

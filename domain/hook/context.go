@@ -17,6 +17,11 @@ type Context[At any] struct {
 	// change its metadata, system prompt, response format, model and budget,
 	// add messages, add signals and request to continue. All of it is kept.
 	// Steps and identity are not a hook's to change: that fails the hook.
+	//
+	// Of the completed steps it has the newest, domain.RecentSteps at most and all
+	// but the last with long texts cut; Folded has the totals of those before them.
+	// That is the same in every run. StepCount, Spent, Usage and ToolCounts are of
+	// all steps.
 	State domain.AgentState
 	At    At
 

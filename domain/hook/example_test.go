@@ -153,12 +153,8 @@ func ExampleAfterStep() {
 		if !ok || step.AsksForTools() {
 			return c, nil // it goes on by itself
 		}
-		for _, earlier := range c.State.Steps() {
-			for _, call := range earlier.ExecutedToolCalls() {
-				if call.Name == "run_tests" {
-					return c, nil
-				}
-			}
+		if c.State.ToolCounts()["run_tests"].Ran > 0 { // also of steps that are no longer among Steps
+			return c, nil
 		}
 		return c.Say(domain.RoleUser, "Run the tests before you answer.").Continue(), nil
 	})

@@ -1,0 +1,91 @@
+package domain
+
+import "slices"
+
+// The bounds of what hooks see of completed steps. They are the same in every run, so they must never change.
+const (
+	// RecentSteps is how many completed steps they see at most.
+	RecentSteps = 16
+	// recentStep bounds each of them but the last, and recentSize all of these, in bytes when encoded.
+	recentStep = 8 << 10
+	recentSize = 128 << 10
+)
+
+// A StepWindow is what hooks see of the completed steps of an execution, and what one run hands to the next of
+// them: the newest, all but the last with long texts cut, and the totals of those before. It depends on the steps
+// alone, so it is the same however many runs they took. It is a value; the zero one is of no execution.
+type StepWindow struct {
+	id     ExecutionID
+	folded Folded
+	steps  []*StepExecution
+}
+
+// Of returns the window of a state's execution. One that was of the same execution before saves work.
+func (w StepWindow) Of(s AgentState) StepWindow {
+	e := s.execution()
+	if known := int(w.folded.Steps) + len(w.steps); w.id != e.ID() || known > e.StepCount() || known < int(e.w.Folded.Steps) {
+		w = StepWindow{id: e.ID(), folded: e.w.Folded}
+	}
+	for _, step := range e.w.Steps[int(w.folded.Steps-e.w.Folded.Steps)+len(w.steps):] {
+		w = w.with(step)
+	}
+	return w
+}
+
+func (w StepWindow) with(step *StepExecution) StepWindow {
+	w.steps = plus(w.steps, step)
+	last := len(w.steps) - 1
+	if last > 0 {
+		before := *w.steps[last-1]
+		before.Step = before.Step.Trimmed(recentStep)
+		w.steps[last-1] = &before
+	}
+	size := 0
+	for _, step := range w.steps[:last] {
+		size += step.Size()
+	}
+	for len(w.steps) > RecentSteps || size > recentSize {
+		size -= w.steps[0].Size()
+		w.folded, w.steps = w.folded.with(w.steps[0].Step), slices.Clone(w.steps[1:])
+	}
+	return w
+}
+
+// In returns the state with the window in place of its steps, and whether it differs from them.
+func (w StepWindow) In(s AgentState) (AgentState, bool) {
+	held := s.execution().w.Steps
+	same := slices.EqualFunc(w.steps, held, func(a, b *StepExecution) bool { return a == b || a.Step.Size() == b.Step.Size() })
+	if same || s.w.Execution == nil {
+		return s, false
+	}
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = w.steps, w.folded }), true
+}
+
+// WithStepsOf returns the state with the completed steps of another one, from which it was made.
+func (s AgentState) WithStepsOf(other AgentState) AgentState {
+	if s.w.Execution == nil || other.w.Execution == nil {
+		return s
+	}
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = other.w.Execution.w.Steps, other.w.Execution.w.Folded })
+}
+
+// WithLastStepWithin returns the state with its last completed step trimmed, such that with those before it takes
+// about limit bytes when encoded.
+func (s AgentState) WithLastStepWithin(limit int) AgentState {
+	steps := s.execution().w.Steps
+	if len(steps) == 0 {
+		return s
+	}
+	last := *steps[len(steps)-1]
+	for _, step := range steps[:len(steps)-1] {
+		limit -= step.Size()
+	}
+	if last.Size() <= limit {
+		return s
+	}
+	last.Step = last.Step.Trimmed(limit - roomBeside)
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
+		e.Steps = slices.Clone(e.Steps)
+		e.Steps[len(e.Steps)-1] = &last
+	})
+}

@@ -1,0 +1,76 @@
+package domain_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"everstep/domain"
+)
+
+// TestHooksSeeTheSameInAnyRun: wherever an execution went on in a new run, of its
+// steps there is the same to see, and so are the totals of those that are gone.
+func TestHooksSeeTheSameInAnyRun(t *testing.T) {
+	t.Parallel()
+	shown := func(w domain.StepWindow, s domain.AgentState) ([]domain.AgentStep, domain.Folded) {
+		recent, _ := w.Of(s).In(s)
+		return recent.Steps(), recent.Folded()
+	}
+	begun := begunState(t)
+	rapid.Check(t, func(r *rapid.T) {
+		one, many := begun, begun
+		var window domain.StepWindow
+		for number := range rapid.IntRange(1, 25).Draw(r, "steps") {
+			step := toolStep(executionID(1), number+1)
+			for range rapid.SampledFrom([]int{0, 0, 200}).Draw(r, "calls") {
+				step.ToolExecutions = append(step.ToolExecutions, step.ToolExecutions[0])
+			}
+			step.ToolExecutions[0].Value += strings.Repeat("x", rapid.SampledFrom([]int{0, 10, 5_000, 9_000, 30_000}).Draw(r, "length"))
+			one, many = withStep(t, one, step), withStep(t, many, step)
+			one, many = one.WithMessageStore(domain.MessageStore{}), many.WithMessageStore(domain.MessageStore{})
+			if rapid.IntRange(0, 3).Draw(r, "in a new run") == 0 {
+				recent, _ := domain.StepWindow{}.Of(many).In(many)
+				many = must(t)(domain.DecodeAgentState([]byte(encoded(t, recent))))
+			}
+			window = window.Of(one)
+			steps, folded := shown(window, one)
+			require.LessOrEqual(t, len(steps), domain.RecentSteps)
+			require.Equal(t, number+1, int(folded.Steps)+len(steps))
+		}
+		steps, folded := shown(window, one)
+		again, foldedAgain := shown(domain.StepWindow{}, many)
+		require.Equal(t, steps, again)
+		require.Equal(t, folded, foldedAgain)
+		require.Equal(t, one.ToolCounts(), many.ToolCounts())
+		require.Equal(t, one.Spent(after(99)), many.Spent(after(99)))
+		last, _ := one.LastStep()
+		require.Equal(t, last, steps[len(steps)-1], "the last is whole")
+	})
+}
+
+func TestToolCounts(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, idleState(t).ToolCounts())
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	s = withStep(t, s, toolStep(executionID(1), 2))
+	want := map[string]domain.ToolCount{"read_file": {Ran: 2}, "write_file": {Ran: 2, Failed: 2}}
+	require.Equal(t, want, s.ToolCounts(), "what was blocked was not run")
+	require.Equal(t, want, s.WithStepsFolded(1).ToolCounts())
+	s.WithStepsFolded(0).Folded().Tools["read_file"] = domain.ToolCount{}
+	require.Equal(t, want, s.WithStepsFolded(0).ToolCounts())
+}
+
+// TestTheLastStepIsCutToFit beside those before it, which stay.
+func TestTheLastStepIsCutToFit(t *testing.T) {
+	t.Parallel()
+	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
+	s = withStep(t, s, answerStep(executionID(1), 2, strings.Repeat("x", 500_000))).WithMessageStore(domain.MessageStore{})
+	require.Equal(t, s, s.WithLastStepWithin(1_000_000))
+	cut := s.WithLastStepWithin(250_000)
+	require.Equal(t, s.Steps()[0], cut.Steps()[0])
+	require.Less(t, len(encoded(t, cut)), 250_000)
+	require.Contains(t, cut.Answer(), "500000 bytes in all")
+	require.Equal(t, idleState(t), idleState(t).WithLastStepWithin(1))
+}
