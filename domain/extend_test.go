@@ -8,40 +8,44 @@ import (
 	"everstep/domain"
 )
 
-// each limit of a budget: how to look at it, and a budget that sets it alone.
-var limits = map[domain.Limit]struct {
-	set  func(domain.ExecutionBudget) bool
-	with domain.ExecutionBudget
-}{
-	domain.LimitSteps:     {func(b domain.ExecutionBudget) bool { return b.MaxSteps != nil }, domain.ExecutionBudget{MaxSteps: new(int64(99))}},
-	domain.LimitTokens:    {func(b domain.ExecutionBudget) bool { return b.MaxTokens != nil }, domain.ExecutionBudget{MaxTokens: new(int64(99))}},
-	domain.LimitSeconds:   {func(b domain.ExecutionBudget) bool { return b.MaxSeconds != nil }, domain.ExecutionBudget{MaxSeconds: new(99.0)}},
-	domain.LimitCost:      {func(b domain.ExecutionBudget) bool { return b.MaxCostNanoUSD != nil }, domain.ExecutionBudget{MaxCostNanoUSD: new(int64(99))}},
-	domain.LimitDeadline:  {func(b domain.ExecutionBudget) bool { return b.Deadline != nil }, domain.ExecutionBudget{Deadline: new(after(99))}},
-	domain.LimitToolCalls: {func(b domain.ExecutionBudget) bool { return b.MaxToolCalls != nil }, domain.ExecutionBudget{MaxToolCalls: new(int64(99))}},
-}
-
 func TestExtended(t *testing.T) {
 	t.Parallel()
-	require.Len(t, limits, len(domain.Limits()))
-	for limit, l := range limits {
-		t.Run(string(limit), func(t *testing.T) {
+	var all domain.ExecutionBudget
+	for _, rule := range domain.LimitRules() {
+		all = rule.With(all, someTotal(rule, 7))
+	}
+	for _, rule := range domain.LimitRules() {
+		t.Run(string(rule.Limit), func(t *testing.T) {
 			t.Parallel()
-			lifted := sampleBudget().Extended(domain.Unlimited(), []domain.Limit{limit})
-			for other, o := range limits {
-				require.Equal(t, other != limit, o.set(lifted), "%s after %s was lifted", other, limit)
+			lifted := all.Extended(domain.Unlimited(), []domain.Limit{rule.Limit})
+			for _, other := range domain.LimitRules() {
+				_, set := other.Total(lifted)
+				require.Equal(t, other.Limit != rule.Limit, set, "%s after %s was lifted", other.Limit, rule.Limit)
 			}
-			require.Equal(t, sampleBudget(), lifted.Extended(sampleBudget(), nil), "set again")
-			require.Equal(t, l.with, domain.Unlimited().Extended(l.with, nil), "set alone")
-			replaced := sampleBudget().Extended(l.with, nil)
-			require.NotEqual(t, sampleBudget(), replaced)
-			require.Equal(t, sampleBudget(), replaced.Extended(sampleBudget(), nil))
-			require.Equal(t, replaced, sampleBudget().Extended(l.with, []domain.Limit{limit}), "a new total wins over lifting")
+			require.Equal(t, all, lifted.Extended(all, nil), "set again")
+			alone := rule.With(domain.Unlimited(), someTotal(rule, 99))
+			require.Equal(t, alone, domain.Unlimited().Extended(alone, nil), "set alone")
+			replaced := all.Extended(alone, nil)
+			require.NotEqual(t, all, replaced)
+			require.Equal(t, all, replaced.Extended(all, nil))
+			require.Equal(t, replaced, all.Extended(alone, []domain.Limit{rule.Limit}), "a new total wins over lifting")
 		})
 	}
-	require.Equal(t, sampleBudget(), sampleBudget().Extended(domain.Unlimited(), nil), "what is absent stays")
-	require.Equal(t, domain.Unlimited(), sampleBudget().Extended(domain.Unlimited(), domain.Limits()))
-	require.Equal(t, sampleBudget(), sampleBudget().Extended(domain.Unlimited(), []domain.Limit{"nonsense"}))
+	require.Equal(t, all, all.Extended(domain.Unlimited(), nil), "what is absent stays")
+	require.Equal(t, domain.Unlimited(), all.Extended(domain.Unlimited(), domain.Limits()))
+	require.Equal(t, all, all.Extended(domain.Unlimited(), []domain.Limit{"nonsense"}))
+}
+
+// someTotal is so much of what a limit counts.
+func someTotal(rule domain.LimitRule, n int) domain.Amount {
+	switch rule.Unit {
+	case domain.UnitMilliseconds:
+		return domain.Seconds(float64(n))
+	case domain.UnitTime:
+		return domain.Moment(after(n))
+	default:
+		return domain.Count(rule.Unit, int64(n))
+	}
 }
 
 func TestExtendedSharesNothing(t *testing.T) {

@@ -58,7 +58,9 @@ func spentOfAll(n int) (spent domain.Spent) {
 func TestEachLimitIsCounted(t *testing.T) {
 	t.Parallel()
 	running := must(t)(begunState(t).WithStepStarted(executionID(1).Step(1), after(1)))
-	running = must(t)(running.WithCurrentStep(toolStep(executionID(1), 1), after(2))).WithToolCalls(2, after(2))
+	step := toolStep(executionID(1), 1)
+	step.ToolExecutions[1] = domain.ToolExecution{StartedAt: after(1), CompletedAt: after(2), Error: domain.Errorf(domain.Invalid, "no such file")}
+	running = must(t)(running.WithCurrentStep(step, after(2))).WithToolCalls(3, after(2))
 	completed := must(t)(running.WithCurrentStepCompleted(after(3)))
 	ended := must(t)(completed.WithExecutionCompleted(after(9)))
 	next := must(t)(ended.BeginExecution(executionID(2), domain.Unlimited(), after(99)))
@@ -68,7 +70,7 @@ func TestEachLimitIsCounted(t *testing.T) {
 			continue // nothing is spent of a deadline
 		}
 		used := rule.Used(running.Spent(after(9)), after(9))
-		require.Positive(t, used.Int(), "nobody counts for %s: AgentStep.Spent does, of what toolStep does", rule.Limit)
+		require.Positive(t, used.Int(), "nobody counts for %s: AgentStep.Spent does, of what this step does", rule.Limit)
 		for name, s := range map[string]domain.AgentState{
 			"completed": completed, "folded": completed.WithStepsFolded(0), "ended": ended, "decoded": decodedState(t, completed.WithStepsFolded(0)),
 		} {
@@ -88,18 +90,11 @@ func decodedState(t *testing.T, s domain.AgentState) domain.AgentState {
 // TestEachLimitHolds gives each limit alone, and spends it.
 func TestEachLimitHolds(t *testing.T) {
 	t.Parallel()
-	now, spent := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), spentOfAll(7)
+	now, spent := after(7), spentOfAll(7)
 	seen := map[string]domain.Limit{}
 	for _, rule := range domain.LimitRules() {
 		t.Run(string(rule.Limit), func(t *testing.T) {
-			total := domain.Count(rule.Unit, 7)
-			switch rule.Unit {
-			case domain.UnitMilliseconds:
-				total = domain.Seconds(7)
-			case domain.UnitTime:
-				total = domain.Moment(now)
-			default: // a count
-			}
+			total := someTotal(rule, 7)
 			_, limited := rule.Total(domain.Unlimited())
 			require.False(t, limited)
 			budget := rule.With(domain.Unlimited(), total)

@@ -42,9 +42,11 @@ func TestTheTextOfAMessage(t *testing.T) {
 // TestReasonsOfLimits are the reasons that the limits have, and no others.
 func TestReasonsOfLimits(t *testing.T) {
 	t.Parallel()
-	limits := []domain.StopReason{
-		domain.StepsLimitReached, domain.TokenLimitReached, domain.CostLimitReached, domain.ToolCallLimitReached, domain.TimeLimitReached,
+	var limits []domain.StopReason
+	for _, rule := range domain.LimitRules() {
+		limits = append(limits, rule.Reason)
 	}
+	require.NotContains(t, limits, domain.UserRequested)
 	for _, reason := range domain.StopReasons() {
 		require.Equal(t, slices.Contains(limits, reason), reason.OfLimit(), reason)
 	}
