@@ -62,6 +62,9 @@ func fill(v reflect.Value, name string) {
 	case **domain.Origin:
 		*special = &domain.Origin{ExecutionID: executionID(1), Step: 1}
 		return
+	case *domain.LongPrice:
+		*special = domain.LongPrice{Above: 7, Price: domain.Price{Input: 7, Output: 7, CacheRead: new(int64(7)), CacheWrite: new(int64(7))}}
+		return
 	case *domain.Digest:
 		*special = domain.DigestOf([]byte(name))
 		return

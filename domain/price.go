@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -22,11 +22,9 @@ type Price struct {
 
 // A LongPrice is the price of calls with more input tokens than Above.
 type LongPrice struct {
-	Above      int64  `json:"above_tokens"`
-	Input      int64  `json:"input_nano_usd"`
-	Output     int64  `json:"output_nano_usd"`
-	CacheRead  *int64 `json:"cache_read_nano_usd,omitempty"`
-	CacheWrite *int64 `json:"cache_write_nano_usd,omitempty"`
+	Above int64 `json:"above_tokens"`
+	// Price has no longer one of its own.
+	Price
 }
 
 const (
@@ -42,7 +40,10 @@ func (p Price) Check() error {
 		if l.Above < 1 {
 			return Errorf(Invalid, "price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", l.Above)
 		}
-		if err := l.price().check("price.long"); err != nil {
+		if l.Long != nil {
+			return Errorf(Invalid, "price.long.long: is given; there is one longer price")
+		}
+		if err := l.check("price.long"); err != nil {
 			return err
 		}
 	}
@@ -62,25 +63,21 @@ func (p Price) check(where string) error {
 	return nil
 }
 
-func (l LongPrice) price() Price {
-	return Price{Input: l.Input, Output: l.Output, CacheRead: l.CacheRead, CacheWrite: l.CacheWrite}
-}
-
 func (p *Price) clone() *Price {
 	if p == nil {
 		return nil
 	}
 	q := *p
-	q.CacheRead, q.CacheWrite, q.Long = copied(p.CacheRead), copied(p.CacheWrite), copied(p.Long)
-	if q.Long != nil {
-		q.Long.CacheRead, q.Long.CacheWrite = copied(q.Long.CacheRead), copied(q.Long.CacheWrite)
+	q.CacheRead, q.CacheWrite = copied(p.CacheRead), copied(p.CacheWrite)
+	if l := p.Long; l != nil {
+		q.Long = &LongPrice{l.Above, *l.clone()}
 	}
 	return &q
 }
 
 func (p Price) at(input int64) Price {
 	if l := p.Long; l != nil && input > l.Above {
-		return l.price()
+		return l.Price
 	}
 	return p
 }
@@ -90,20 +87,16 @@ func (p Price) Cost(u Usage) int64 {
 	p = p.at(u.InputTokens)
 	read := min(max(u.CacheReadTokens, 0), max(u.InputTokens, 0))
 	write := min(max(u.CacheWriteTokens, 0), max(u.InputTokens, 0)-read)
-	var sum charge
-	sum.add(max(u.InputTokens, 0)-read-write, p.Input)
-	sum.add(read, orPrice(p.CacheRead, p.Input))
-	sum.add(write, orPrice(p.CacheWrite, p.Input))
-	sum.add(max(u.OutputTokens, 0), p.Output)
-	return sum.perMillion()
+	return perMillion(
+		charge{max(u.InputTokens, 0) - read - write, p.Input}, charge{max(u.OutputTokens, 0), p.Output},
+		charge{read, orPrice(p.CacheRead, p.Input)}, charge{write, orPrice(p.CacheWrite, p.Input)},
+	)
 }
 
 // InputCost is the most that so many input tokens can cost.
 func (p Price) InputCost(tokens int64) int64 {
 	p = p.at(tokens)
-	var sum charge
-	sum.add(max(tokens, 0), max(p.Input, orPrice(p.CacheRead, p.Input), orPrice(p.CacheWrite, p.Input)))
-	return sum.perMillion()
+	return perMillion(charge{max(tokens, 0), max(p.Input, orPrice(p.CacheRead, p.Input), orPrice(p.CacheWrite, p.Input))})
 }
 
 // OutputFor is how many output tokens money buys after so much input; ok is false where output is free.
@@ -115,12 +108,8 @@ func (p Price) OutputFor(nanoUSD, input int64) (tokens int64, ok bool) {
 	if nanoUSD <= 0 {
 		return 0, true
 	}
-	hi, lo := bits.Mul64(uint64(nanoUSD), perTokens)
-	if hi >= uint64(rate) {
-		return maxCost, true
-	}
-	quotient, _ := bits.Div64(hi, lo, uint64(rate))
-	return int64(min(quotient, uint64(maxCost))), true
+	bought := new(big.Int).Mul(big.NewInt(nanoUSD), big.NewInt(perTokens))
+	return bounded(bought.Quo(bought, big.NewInt(rate))), true
 }
 
 func orPrice(price *int64, otherwise int64) int64 {
@@ -130,29 +119,23 @@ func orPrice(price *int64, otherwise int64) int64 {
 	return *price
 }
 
-// A charge is a sum of tokens times prices, exact in 128 bits.
-type charge struct{ hi, lo uint64 }
+// A charge is tokens at a price.
+type charge struct{ tokens, price int64 }
 
-func (c *charge) add(tokens, price int64) {
-	hi, lo := bits.Mul64(uint64(max(tokens, 0)), uint64(max(price, 0)))
-	var carry uint64
-	c.lo, carry = bits.Add64(c.lo, lo, 0)
-	c.hi, _ = bits.Add64(c.hi, hi, carry)
+// perMillion is the sum of what they cost, exact and then rounded up.
+func perMillion(charges ...charge) int64 {
+	sum := big.NewInt(perTokens - 1)
+	for _, c := range charges {
+		sum.Add(sum, new(big.Int).Mul(big.NewInt(c.tokens), big.NewInt(max(c.price, 0))))
+	}
+	return bounded(sum.Quo(sum, big.NewInt(perTokens)))
 }
 
-// perMillion divides by a million, rounded up.
-func (c charge) perMillion() int64 {
-	if c.hi >= perTokens {
-		return maxCost
+func bounded(n *big.Int) int64 {
+	if n.IsInt64() {
+		return n.Int64()
 	}
-	quotient, rest := bits.Div64(c.hi, c.lo, perTokens)
-	if quotient >= uint64(maxCost) {
-		return maxCost
-	}
-	if rest > 0 {
-		quotient++
-	}
-	return int64(quotient)
+	return maxCost
 }
 
 const (

@@ -42,10 +42,9 @@ func drawPrice(t *rapid.T) domain.Price {
 	maybe := rapid.Ptr(rate, true)
 	p := domain.Price{Input: rate.Draw(t, "input"), Output: rate.Draw(t, "output"), CacheRead: maybe.Draw(t, "read"), CacheWrite: maybe.Draw(t, "write")}
 	if rapid.Bool().Draw(t, "has long") {
-		p.Long = &domain.LongPrice{
-			Above: rapid.Int64Range(1, 400_000).Draw(t, "above"), Input: rate.Draw(t, "long input"), Output: rate.Draw(t, "long output"),
-			CacheRead: maybe.Draw(t, "long read"), CacheWrite: maybe.Draw(t, "long write"),
-		}
+		p.Long = &domain.LongPrice{Above: rapid.Int64Range(1, 400_000).Draw(t, "above"), Price: domain.Price{
+			Input: rate.Draw(t, "long input"), Output: rate.Draw(t, "long output"), CacheRead: maybe.Draw(t, "long read"), CacheWrite: maybe.Draw(t, "long write"),
+		}}
 	}
 	return p
 }
@@ -106,7 +105,7 @@ func TestCost(t *testing.T) {
 	cached := plain
 	cached.CacheRead, cached.CacheWrite = new(int64(300_000_000)), new(int64(3_750_000_000))
 	long := plain
-	long.Long = &domain.LongPrice{Above: 200_000, Input: 6_000_000_000, Output: 22_500_000_000}
+	long.Long = &domain.LongPrice{Above: 200_000, Price: domain.Price{Input: 6_000_000_000, Output: 22_500_000_000}}
 	for name, c := range map[string]struct {
 		price domain.Price
 		usage domain.Usage
@@ -160,6 +159,7 @@ func TestPriceCheck(t *testing.T) {
 		"price.cache_read: is -2":                        func(p *domain.Price) { p.CacheRead = new(int64(-2)) },
 		"price.cache_write: is -3":                       func(p *domain.Price) { p.CacheWrite = new(int64(-3)) },
 		"price.long.above_tokens: is 0":                  func(p *domain.Price) { p.Long.Above = 0 },
+		"price.long.long: is given":                      func(p *domain.Price) { p.Long.Long = &domain.LongPrice{} },
 		"price.long.input: is -4":                        func(p *domain.Price) { p.Long.Input = -4 },
 		"price.long.output: is -5":                       func(p *domain.Price) { p.Long.Output = -5 },
 		"price.long.cache_read: is -6":                   func(p *domain.Price) { p.Long.CacheRead = new(int64(-6)) },

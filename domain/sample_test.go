@@ -34,7 +34,7 @@ func sampleConfig() domain.LLMConfig {
 func samplePrice() *domain.Price {
 	return &domain.Price{
 		Input: 3_000_000_000, Output: 15_000_000_000, CacheRead: new(int64(300_000_000)),
-		Long: &domain.LongPrice{Above: 200_000, Input: 6_000_000_000, Output: 22_500_000_000, CacheWrite: new(int64(7_500_000_000))},
+		Long: &domain.LongPrice{Above: 200_000, Price: domain.Price{Input: 6_000_000_000, Output: 22_500_000_000, CacheWrite: new(int64(7_500_000_000))}},
 	}
 }
 

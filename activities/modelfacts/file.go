@@ -96,22 +96,22 @@ func PriceKeys(p *domain.Price, least int64) document.Keys {
 	var l domain.LongPrice
 	above := tokens("above_tokens", "The number of input tokens above which these prices hold.", &l.Above)
 	above.Needed = "give the number of input tokens above which these prices hold"
-	return append(sums(least, &p.Input, &p.Output, &p.CacheRead, &p.CacheWrite), document.Key{
+	return append(sums(least, p), document.Key{
 		Name: "long", Doc: "The price of calls with more input tokens than above_tokens.",
-		Value: document.Mapping(append(sums(least, &l.Input, &l.Output, &l.CacheRead, &l.CacheWrite), above)).
+		Value: document.Mapping(append(sums(least, &l.Price), above)).
 			Then(func(*document.Reader, string, *yaml.Node) { p.Long = &l }),
 	})
 }
 
-func sums(least int64, input, output *int64, cacheRead, cacheWrite **int64) document.Keys {
+func sums(least int64, p *domain.Price) document.Keys {
 	const unit, needed = "dollars for a million tokens", "give dollars for a million tokens, 0 for a free model"
 	read := func(text string) (int64, string) { return dollars(text, least) }
 	sum := func(then func(int64)) document.Value { return document.Dollars(unit, read, then) }
 	return document.Keys{
-		{Name: "input", Doc: "Dollars for a million input tokens, exactly: up to nine decimals.", Value: sum(func(n int64) { *input = n }), Needed: needed},
-		{Name: "output", Doc: "Dollars for a million output tokens.", Value: sum(func(n int64) { *output = n }), Needed: needed},
-		{Name: "cache_read", Doc: "Input tokens read from the provider's cache; what input costs unless given.", Value: sum(func(n int64) { *cacheRead = &n })},
-		{Name: "cache_write", Doc: "Input tokens written to the provider's cache; what input costs unless given.", Value: sum(func(n int64) { *cacheWrite = &n })},
+		{Name: "input", Doc: "Dollars for a million input tokens, exactly: up to nine decimals.", Value: sum(func(n int64) { p.Input = n }), Needed: needed},
+		{Name: "output", Doc: "Dollars for a million output tokens.", Value: sum(func(n int64) { p.Output = n }), Needed: needed},
+		{Name: "cache_read", Doc: "Input tokens read from the provider's cache; what input costs unless given.", Value: sum(func(n int64) { p.CacheRead = &n })},
+		{Name: "cache_write", Doc: "Input tokens written to the provider's cache; what input costs unless given.", Value: sum(func(n int64) { p.CacheWrite = &n })},
 	}
 }
 

@@ -38,9 +38,9 @@ models:
 	require.Equal(t, modelfacts.Facts{
 		Price: &domain.Price{
 			Input: 1_250_000_000, Output: 10_000_000_000, CacheRead: nano(125_000_000), CacheWrite: nano(1_562_500_000),
-			Long: &domain.LongPrice{
-				Above: 200_000, Input: 2_500_000_000, Output: 15_000_000_000, CacheRead: nano(250_000_000), CacheWrite: nano(3_125_000_000),
-			},
+			Long: &domain.LongPrice{Above: 200_000, Price: domain.Price{
+				Input: 2_500_000_000, Output: 15_000_000_000, CacheRead: nano(250_000_000), CacheWrite: nano(3_125_000_000),
+			}},
 		},
 		ContextWindow: 1_000_000, MaxOutputTokens: 64_000,
 		Tools: new(true), Images: new(false), JSONSchema: new(true), Source: "prices.yaml",

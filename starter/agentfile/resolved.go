@@ -144,16 +144,15 @@ func resolvePrice(p *domain.Price) any {
 	if p == nil {
 		return nil
 	}
-	rates := func(input, output int64, cacheRead, cacheWrite *int64) Resolved {
+	rates := func(p domain.Price) Resolved {
 		return Resolved{
-			{"input", domain.USD(input)}, {"output", domain.USD(output)},
-			{"cache_read", usd(cacheRead)}, {"cache_write", usd(cacheWrite)},
+			{"input", domain.USD(p.Input)}, {"output", domain.USD(p.Output)},
+			{"cache_read", usd(p.CacheRead)}, {"cache_write", usd(p.CacheWrite)},
 		}
 	}
-	price := rates(p.Input, p.Output, p.CacheRead, p.CacheWrite)
+	price := rates(*p)
 	if l := p.Long; l != nil {
-		above := entry{"above_tokens", l.Above}
-		price = append(price, entry{"long", append(Resolved{above}, rates(l.Input, l.Output, l.CacheRead, l.CacheWrite)...)})
+		price = append(price, entry{"long", append(Resolved{{"above_tokens", l.Above}}, rates(l.Price)...)})
 	}
 	return price
 }
