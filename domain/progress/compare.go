@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"everstep/domain"
@@ -52,36 +53,29 @@ func (c *comparison) differ(what string, told, kept any) {
 	c.found = append(c.found, fmt.Sprintf("step %d: %s: history tells %v, the execution has kept %v", c.step, what, told, kept))
 }
 
-func same[T comparable](c *comparison, what string, told, kept T) {
-	if told != kept {
-		c.differ(what, told, kept)
-	}
-}
-
-// sameAt is same of what may be absent.
-func sameAt[T comparable](c *comparison, what string, told, kept *T) {
-	if (told == nil) != (kept == nil) || told != nil && *told != *kept {
+func (c *comparison) same(what string, told, kept any) {
+	if !reflect.DeepEqual(told, kept) {
 		c.differ(what, told, kept)
 	}
 }
 
 func (c *comparison) compare(told Step, kept domain.AgentStep) {
-	same(c, "usage", told.Usage, kept.Usage)
-	same(c, "lost usage", told.Lost, kept.Lost)
-	same(c, "cost", [2]int64{told.CostNanoUSD, told.LostNanoUSD}, [2]int64{kept.CostNanoUSD, kept.LostNanoUSD})
-	same(c, "tries", told.Tries, kept.Tries)
+	c.same("usage", told.Usage, kept.Usage)
+	c.same("lost usage", told.Lost, kept.Lost)
+	c.same("cost", [2]int64{told.CostNanoUSD, told.LostNanoUSD}, [2]int64{kept.CostNanoUSD, kept.LostNanoUSD})
+	c.same("tries", told.Tries, kept.Tries)
 	if c.hooked[domain.TriggerAfterInference] {
 		return
 	}
 	if kept.Interrupted && !told.Interrupted && slices.ContainsFunc(kept.ToolExecutions, func(t domain.ToolExecution) bool { return t.NotStarted }) {
 		told = told.cutOff(CutOff{By: StopInTools})
 	}
-	same(c, "interrupted", told.Interrupted, kept.Interrupted)
+	c.same("interrupted", told.Interrupted, kept.Interrupted)
 	if !slices.Equal(told.Errors, kept.Errors) {
 		c.differ("errors", told.Errors, kept.Errors)
 	}
-	sameAt(c, "response", told.Response, kept.Response)
-	same(c, "calls", len(told.ToolExecutions), len(kept.ToolExecutions))
+	c.same("response", told.Response, kept.Response)
+	c.same("calls", len(told.ToolExecutions), len(kept.ToolExecutions))
 	for i := range min(len(told.ToolExecutions), len(kept.ToolExecutions)) {
 		c.call(told.ToolExecutions[i], kept.ToolExecutions[i])
 	}
@@ -91,7 +85,7 @@ func (c *comparison) call(told, kept domain.ToolExecution) {
 	notRun := func(t domain.ToolExecution) bool { return t.Error != nil && t.Error.Code == domain.CodeNotRun }
 	begun := !kept.StartedAt.IsZero()
 	if !notRun(told) || !notRun(kept) {
-		same(c, "begun "+kept.ID.String(), !told.StartedAt.IsZero(), begun)
+		c.same("begun "+kept.ID.String(), !told.StartedAt.IsZero(), begun)
 	}
 	if !begun || c.hooked[domain.TriggerAfterToolUse] {
 		return
@@ -103,10 +97,10 @@ func (c *comparison) call(told, kept domain.ToolExecution) {
 	if domain.LeftOf(kept.Value, told.Value) {
 		kept.Value = told.Value
 	}
-	same(c, "call "+kept.ID.String(), told.Call, kept.Call)
-	same(c, "value of "+kept.ID.String(), told.Value, kept.Value)
-	sameAt(c, "error of "+kept.ID.String(), told.Error, kept.Error)
+	c.same("call "+kept.ID.String(), told.Call, kept.Call)
+	c.same("value of "+kept.ID.String(), told.Value, kept.Value)
+	c.same("error of "+kept.ID.String(), told.Error, kept.Error)
 	if kept.Attempts > 0 {
-		same(c, "attempts of "+kept.ID.String(), told.Attempts, kept.Attempts)
+		c.same("attempts of "+kept.ID.String(), told.Attempts, kept.Attempts)
 	}
 }
