@@ -76,7 +76,7 @@ func TestBudgetLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			use, reached := c.budget.Reached(c.used, c.now)
-			require.Equal(t, c.want, use.Reason())
+			require.Equal(t, c.want, use.Rule.Reason)
 			require.Equal(t, c.want != "", reached)
 			require.Equal(t, reached, c.budget.IsExhausted(c.used, c.now))
 		})

@@ -259,9 +259,6 @@ func (b ExecutionBudget) Reached(spent Spent, now time.Time) (use LimitUse, reac
 	return LimitUse{}, false
 }
 
-// Reason is that of the stop by which an execution ends at the limit.
-func (u LimitUse) Reason() StopReason { return u.Rule.Reason }
-
 // String says how much was used of the limit, such as "max_steps is 3 and 3 are done".
 func (u LimitUse) String() string {
 	if u.Rule.Unit == UnitTime {

@@ -111,7 +111,7 @@ func TestEachLimitHolds(t *testing.T) {
 			require.Equal(t, rule.Exhausts, reached)
 			if reached {
 				require.Equal(t, rule.Limit, use.Rule.Limit)
-				require.Equal(t, rule.Reason, use.Reason())
+				require.Equal(t, rule.Reason, use.Rule.Reason)
 			}
 			_, reached = budget.Reached(domain.Spent{}, now.Add(-time.Second))
 			require.False(t, reached, "with nothing spent there is all left")

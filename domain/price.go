@@ -183,7 +183,8 @@ func ParseUSD(text string) (nano int64, err error) {
 
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// AddCost adds two sums; what overflows is the largest, and what is negative nothing: no limit fails open.
+// AddCost adds two sums of money, or two counts. What overflows is the largest, and what is negative nothing, so that
+// no limit fails open.
 func AddCost(a, b int64) int64 {
 	a, b = max(a, 0), max(b, 0)
 	if a > maxCost-b {
@@ -204,26 +205,22 @@ type Usage struct {
 }
 
 // TotalTokens is input plus output.
-func (u Usage) TotalTokens() int64 { return addTokens(u.InputTokens, u.OutputTokens) }
+func (u Usage) TotalTokens() int64 { return AddCost(u.InputTokens, u.OutputTokens) }
 
 // Add returns the sum; it is estimated if either is.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		InputTokens:      addTokens(u.InputTokens, v.InputTokens),
-		OutputTokens:     addTokens(u.OutputTokens, v.OutputTokens),
-		CacheReadTokens:  addTokens(u.CacheReadTokens, v.CacheReadTokens),
-		CacheWriteTokens: addTokens(u.CacheWriteTokens, v.CacheWriteTokens),
-		ReasoningTokens:  addTokens(u.ReasoningTokens, v.ReasoningTokens),
+		InputTokens:      AddCost(u.InputTokens, v.InputTokens),
+		OutputTokens:     AddCost(u.OutputTokens, v.OutputTokens),
+		CacheReadTokens:  AddCost(u.CacheReadTokens, v.CacheReadTokens),
+		CacheWriteTokens: AddCost(u.CacheWriteTokens, v.CacheWriteTokens),
+		ReasoningTokens:  AddCost(u.ReasoningTokens, v.ReasoningTokens),
 		Estimated:        u.Estimated || v.Estimated,
 	}
 }
 
 // IsZero reports whether nothing was used.
 func (u Usage) IsZero() bool { return u == Usage{} }
-
-// addTokens adds two counts. What does not fit is the largest count, and a
-// negative one counts as none, so that no limit fails open.
-func addTokens(a, b int64) int64 { return AddCost(a, b) }
 
 // A UsageView is a usage with its total.
 type UsageView struct {

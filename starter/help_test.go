@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"everstep/domain"
 	"everstep/starter/help"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -165,8 +166,8 @@ func requireCommandLine(t *testing.T, manual string, program *cobra.Command, wor
 	}
 }
 
-// TestManualsMissNothing: each command, and each flag of a worker, is in the
-// page about it.
+// TestManualsMissNothing: each command, each limit with its stop reason, and each
+// flag of a worker, is in the page about it.
 func TestManualsMissNothing(t *testing.T) {
 	t.Parallel()
 	commands, _ := help.Named("commands")
@@ -175,6 +176,11 @@ func TestManualsMissNothing(t *testing.T) {
 	for _, command := range root.Commands() {
 		require.True(t, command.Hidden || regexp.MustCompile("[|,] `"+command.Name()+"\\b").MatchString(commands.Text),
 			"starter/help/commands.md lacks %s", command.Name())
+	}
+	budgets, _ := help.Named("budgets")
+	for _, rule := range domain.LimitRules() {
+		require.Contains(t, budgets.Text, "`--"+rule.Limit.Flag()+"`", "starter/help/budgets.md")
+		require.Contains(t, budgets.Text, "`"+string(rule.Reason)+"`", "starter/help/budgets.md")
 	}
 	configuration, _ := help.Named("configuration")
 	worker := flagsOf(host.Command(host.Config{}))

@@ -7,8 +7,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// A Fact is something that has happened to an execution. Each is a type of its own.
-type Fact interface{ isFact() }
+// A Fact is something that has happened to an execution: one of the types of this file.
+type Fact any
 
 // A Work is an activity that a worker was asked for.
 type Work struct {
@@ -204,25 +204,6 @@ type ResetHere struct{}
 
 // An Unreadable says what cannot be read, and why.
 type Unreadable struct{ What, Why string }
-
-// What is told of work has it in it, and is a fact by that.
-func (Work) isFact()       {}
-func (Answered) isFact()   {}
-func (Wanted) isFact()     {}
-func (CutOff) isFact()     {}
-func (Failed) isFact()     {}
-func (RunBegan) isFact()   {}
-func (RunEnded) isFact()   {}
-func (StopAsked) isFact()  {}
-func (StopForced) isFact() {}
-func (Sent) isFact()       {}
-func (Extended) isFact()   {}
-func (Ended) isFact()      {}
-func (TaskBegan) isFact()  {}
-func (TaskDone) isFact()   {}
-func (TaskFailed) isFact() {}
-func (ResetHere) isFact()  {}
-func (Unreadable) isFact() {}
 
 // A Recorded is a fact as a history holds it.
 type Recorded struct {

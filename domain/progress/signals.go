@@ -24,7 +24,7 @@ func (e Execution) Signals() []domain.StopSignal {
 		return signals
 	}
 	for _, use := range e.limits() {
-		if use.Reason() != e.Outcome.StopReason {
+		if use.Rule.Reason != e.Outcome.StopReason {
 			continue
 		}
 		signal := use.ReachedSignal()

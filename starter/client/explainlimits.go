@@ -29,15 +29,19 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	} else if !timed && budget.MaxSeconds != nil {
 		e.miss("how much time the executions that this one goes on from have used of the budget")
 	}
-	reached := e.reached(*budget, v)
-	limits := []ExplainLimit{}
-	used := e.used(v)
+	limits, used := []ExplainLimit{}, e.used(v)
+	c, _ := e.continuation()
+	// Of two limits of time it is the deadline that was reached, if past.
+	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
 	for _, rule := range domain.LimitRules() {
 		total, limited := rule.Total(*budget)
 		if !limited {
 			continue
 		}
-		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Reached: reached[rule.Limit]}
+		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == rule.Reason }) ||
+			e.outcome != nil && e.outcome.StopReason == rule.Reason
+		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit}
+		l.Reached = came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
 		if rule.Unit == domain.UnitTime {
 			l.Deadline = new(total.Time())
 			limits = append(limits, l)
@@ -73,19 +77,6 @@ func (e *explanation) used(v ExplainView) map[domain.Limit]*int64 {
 		used[domain.LimitSeconds] = new(int64((*s.Budget.MaxSeconds - *s.BudgetLeft.MaxSeconds - s.Prior.Seconds) * 1000))
 	}
 	return used
-}
-
-// reached are the limits of which a signal came. Of two with one reason it is the deadline, if past.
-func (e *explanation) reached(b domain.ExecutionBudget, v ExplainView) map[domain.Limit]bool {
-	c, _ := e.continuation()
-	past := b.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*b.Deadline)
-	reached := map[domain.Limit]bool{}
-	for _, rule := range domain.LimitRules() {
-		came := slices.ContainsFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == rule.Reason }) ||
-			e.outcome != nil && e.outcome.StopReason == rule.Reason
-		reached[rule.Limit] = came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
-	}
-	return reached
 }
 
 // exhausted reports whether nothing can go on. Without tool calls an agent still answers.
