@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -49,17 +50,21 @@ func (s AgentState) WithLLMConfig(c LLMConfig, now time.Time) AgentState {
 // Context is what the agent knows across its executions.
 func (s AgentState) Context() AgentContext { return s.w.Context }
 
-// Messages are those of the default section. The caller must not change them.
+// Messages are a copy of those of the default section.
 func (s AgentState) Messages() []Message { return s.store().Section(SectionMessages) }
 
 // Metadata returns a copy of the notes of the context.
-func (s AgentState) Metadata() Metadata { return maps.Clone(s.w.Context.w.Metadata) }
+func (s AgentState) Metadata() Metadata { return s.w.Context.w.Metadata.clone() }
 
 // SystemPrompt is the operator's instruction.
 func (s AgentState) SystemPrompt() string { return s.w.Context.w.SystemPrompt }
 
 // ResponseFormat says what an answer must be.
-func (s AgentState) ResponseFormat() ResponseFormat { return s.w.Context.w.ResponseFormat }
+func (s AgentState) ResponseFormat() ResponseFormat {
+	format := s.w.Context.w.ResponseFormat
+	format.Schema = bytes.Clone(format.Schema)
+	return format
+}
 
 // WithSystemPrompt returns the state with another instruction.
 func (s AgentState) WithSystemPrompt(text string, now time.Time) AgentState {

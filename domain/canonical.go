@@ -11,7 +11,7 @@ import (
 // is saved and read back is the same bytes. It fails where raw is not JSON.
 func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if isPlain(raw) {
-		return raw, nil
+		return bytes.Clone(raw), nil
 	}
 	written, err := json.Marshal(raw)
 	if err != nil {
@@ -55,8 +55,8 @@ func (m Message) kept() (Message, error) {
 	if err != nil {
 		return m, in("metadata", err)
 	}
-	m.CreatedAt, m.Metadata = utc(m.CreatedAt), metadata
-	m.Parts, m.ToolCalls = nilIfEmpty(m.Parts), nilIfEmpty(m.ToolCalls)
+	m.CreatedAt, m.Metadata, m.ToolResult = utc(m.CreatedAt), metadata, copied(m.ToolResult)
+	m.Parts, m.ToolCalls = slices.Clone(nilIfEmpty(m.Parts)), slices.Clone(nilIfEmpty(m.ToolCalls))
 	if slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Type != PartText || p.Opaque != nil || p.Data != nil }) {
 		m.Parts, err = keptAll("parts", m.Parts, Part.kept)
 	}
@@ -67,7 +67,7 @@ func (p Part) kept() (Part, error) {
 	if p.Type == "" {
 		return p, in("type", Errorf(Invalid, "is missing; say what the part holds"))
 	}
-	p.Data, p.Opaque = nilIfEmpty(p.Data), nilIfEmpty(p.Opaque)
+	p.Data, p.Opaque = bytes.Clone(nilIfEmpty(p.Data)), nilIfEmpty(p.Opaque)
 	if p.Opaque == nil {
 		return p, nil
 	}

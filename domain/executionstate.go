@@ -50,11 +50,11 @@ func (e ExecutionState) Folded() Folded {
 	return folded
 }
 
-// StepExecutions are the completed steps in memory. The caller must not change what they hold.
+// StepExecutions are a copy of the completed steps in memory.
 func (e ExecutionState) StepExecutions() []StepExecution {
 	var steps []StepExecution
 	for _, s := range e.w.Steps {
-		steps = append(steps, *s)
+		steps = append(steps, s.clone())
 	}
 	return steps
 }
@@ -75,8 +75,8 @@ func (e ExecutionState) CurrentStepStartedAt() (time.Time, bool) {
 	return e.w.CurrentSince, e.w.Current != nil
 }
 
-// Continuation decides whether the loop goes on. The caller must not change it.
-func (e ExecutionState) Continuation() Continuation { return e.w.Continuation }
+// Continuation is a copy of what decides whether the loop goes on.
+func (e ExecutionState) Continuation() Continuation { return e.w.Continuation.clone() }
 
 // Err is the execution's own error, where there is one; those of its steps are with the steps.
 func (e ExecutionState) Err() (Error, bool) { return e.w.Error.value() }

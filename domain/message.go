@@ -110,14 +110,40 @@ func (m Message) Clone() Message {
 		m.Parts[i].Data, m.Parts[i].Opaque = bytes.Clone(p.Data), bytes.Clone(p.Opaque)
 	}
 	m.ToolResult = copied(m.ToolResult)
-	m.Metadata = maps.Clone(m.Metadata)
+	m.Metadata = m.Metadata.clone()
 	return m
+}
+
+func cloned(messages []Message) []Message { return each(messages, Message.Clone) }
+
+// each returns a copy of a list, one by one.
+func each[T any](list []T, clone func(T) T) []T {
+	list = slices.Clone(list)
+	for i, one := range list {
+		list[i] = clone(one)
+	}
+	return list
+}
+
+// clone shares nothing with m. The values stand in one piece of memory.
+func (m Metadata) clone() Metadata {
+	copied := maps.Clone(m)
+	all := make([]byte, 0, m.size())
+	//workflowcheck:ignore
+	for key, value := range copied {
+		if value != nil {
+			from := len(all)
+			all = append(all, value...)
+			copied[key] = slices.Clip(all[from:])
+		}
+	}
+	return copied
 }
 
 // Equal reports whether two messages are the same in all that is recorded.
 func (m Message) Equal(other Message) bool { return reflect.DeepEqual(m, other) }
 
-// Metadata is what hooks, tools and programs note: JSON values by key. It is copied when it changes.
+// Metadata is what hooks, tools and programs note: JSON values by key.
 type Metadata map[string]json.RawMessage
 
 // Text returns the text parts of the message, joined.

@@ -25,10 +25,12 @@ func (s MessageStore) Sections() []string {
 	return names
 }
 
-// Section returns the messages of a section; empty is the default one. The caller must not change them.
-func (s MessageStore) Section(name string) []Message {
+// Section returns a copy of the messages of a section; empty is the default one.
+func (s MessageStore) Section(name string) []Message { return cloned(s.held(name)) }
+
+func (s MessageStore) held(name string) []Message {
 	if i := s.index(sectionName(name)); i >= 0 {
-		return slices.Clip(s.sections[i].Messages)
+		return s.sections[i].Messages
 	}
 	return nil
 }
@@ -122,7 +124,7 @@ func (s AgentState) WithMessageStore(store MessageStore) AgentState {
 func (s AgentState) AddedSince(earlier AgentState) []Entry {
 	var added []Entry
 	for _, section := range s.store().sections {
-		before := len(earlier.store().Section(section.Name))
+		before := len(earlier.store().held(section.Name))
 		for _, m := range section.Messages[min(before, len(section.Messages)):] {
 			added = append(added, Entry{Section: section.Name, Message: m})
 		}
@@ -133,7 +135,7 @@ func (s AgentState) AddedSince(earlier AgentState) []Entry {
 // Extends reports whether the state has all messages of an earlier one: of each section it looks at both ends.
 func (s AgentState) Extends(earlier AgentState) bool {
 	for _, section := range earlier.store().sections {
-		was, is := section.Messages, s.store().Section(section.Name)
+		was, is := section.Messages, s.store().held(section.Name)
 		if len(is) < len(was) {
 			return false
 		}

@@ -164,9 +164,9 @@ func AnswerText(messages []Message) string {
 	return strings.Join(texts, "\n")
 }
 
+// clone shares nothing with s.
 func (s AgentStep) clone() AgentStep {
-	s.Output = slices.Clone(s.Output)
-	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+	s.Output, s.ToolExecutions = cloned(s.Output), each(s.ToolExecutions, ToolExecution.clone)
 	s.Errors = slices.Clone(s.Errors)
 	s.Response = copied(s.Response)
 	s.Input.Sections = slices.Clone(s.Input.Sections)
@@ -207,6 +207,11 @@ type StepExecution struct {
 	CompletedAt time.Time
 	// Continuation is a copy, as it was when the step ended.
 	Continuation Continuation
+}
+
+func (s StepExecution) clone() StepExecution {
+	s.Step, s.Continuation = s.Step.clone(), s.Continuation.clone()
+	return s
 }
 
 // Duration is how long the step took, tool calls included.

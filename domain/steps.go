@@ -84,14 +84,14 @@ func (s AgentState) TransientStepCount() int {
 	return s.StepCount() + 1
 }
 
-// StepExecutions are the completed steps in memory. The caller must not change what they hold.
+// StepExecutions are a copy of the completed steps in memory.
 func (s AgentState) StepExecutions() []StepExecution { return s.execution().StepExecutions() }
 
 // Steps are StepExecutions without their times. Hooks get the newest of them; see Folded and ToolCounts.
 func (s AgentState) Steps() []AgentStep {
 	var steps []AgentStep
 	for _, step := range s.execution().w.Steps {
-		steps = append(steps, step.Step)
+		steps = append(steps, step.Step.clone())
 	}
 	return steps
 }
@@ -110,9 +110,7 @@ func (s AgentState) LastStepExecution() (StepExecution, bool) {
 	if len(steps) == 0 {
 		return StepExecution{}, false
 	}
-	last := *steps[len(steps)-1]
-	last.Step = last.Step.clone()
-	return last, true
+	return steps[len(steps)-1].clone(), true
 }
 
 // LastStep is the last completed step, without its times.

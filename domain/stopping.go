@@ -99,11 +99,11 @@ func (s AgentState) StopReason() (StopReason, bool) {
 	return signal.Reason, ok
 }
 
-// StopSignals are those that count, in the order in which they came. The caller must not change them.
+// StopSignals are those that count, in the order in which they came.
 func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSignals }
 
-// Continuation holds all signals and the request to continue. The caller must not change it.
-func (s AgentState) Continuation() Continuation { return s.execution().w.Continuation }
+// Continuation is a copy of all signals and the request to continue.
+func (s AgentState) Continuation() Continuation { return s.execution().Continuation() }
 
 // A StopReason says why an execution stops. Unknown values fail to decode, so a
 // new one is taught to every reader before anything writes it.
@@ -194,6 +194,16 @@ type Continuation struct {
 
 // MaxOverridden is how many overridden signals are kept: each step keeps what there were.
 const MaxOverridden = 10
+
+// clone shares nothing with c.
+func (c Continuation) clone() Continuation {
+	own := func(s StopSignal) StopSignal {
+		s.Context = s.Context.clone()
+		return s
+	}
+	c.StopSignals, c.Overridden, c.Late = each(c.StopSignals, own), each(c.Overridden, own), each(c.Late, own)
+	return c
+}
 
 func (c Continuation) size() int {
 	n := 0

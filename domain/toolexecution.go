@@ -111,6 +111,11 @@ func (t ToolExecution) SameOutcome(other ToolExecution) bool {
 
 func (t ToolExecution) hasCode(code Code) bool { return t.Error != nil && t.Error.Code == code }
 
+func (t ToolExecution) clone() ToolExecution {
+	t.Error = copied(t.Error)
+	return t
+}
+
 func (t ToolExecution) kept() ToolExecution {
 	t.StartedAt, t.CompletedAt = utc(t.StartedAt), utc(t.CompletedAt)
 	if t.Error != nil {

@@ -93,7 +93,7 @@ const roomBeside = 64 << 10
 // is, else with all but the last folded and that one trimmed. It reckons and does not encode.
 func (s AgentState) WithStepsWithin(limit int) AgentState {
 	size := 0
-	for _, step := range s.StepExecutions() {
+	for _, step := range s.execution().w.Steps {
 		size += step.Size()
 	}
 	if current := s.execution().w.Current; current != nil {

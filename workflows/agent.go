@@ -45,7 +45,7 @@ func (a *agent) resume(carry contract.Carry) error {
 		counts := domain.ExecutionCounts{ToolCalls: carry.ToolCalls, Waited: carry.Waited, Prior: carry.Prior}
 		state = state.WithCounts(counts, state.UpdatedAt())
 	}
-	a.state, a.cut = state, max(len(state.StepExecutions())-1, 0)
+	a.state, a.cut = state, max(state.StepCount()-int(state.Folded().Steps)-1, 0)
 	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
@@ -67,7 +67,7 @@ func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBud
 
 // whole is the state without the steps that an earlier run can tell whole.
 func (a *agent) whole() domain.AgentState {
-	return a.state.WithStepsFolded(len(a.state.StepExecutions()) - a.cut)
+	return a.state.WithStepsFolded(a.state.StepCount() - int(a.state.Folded().Steps) - a.cut)
 }
 
 // recent is the state with what is the same of its steps in every run, and whether

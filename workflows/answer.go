@@ -20,7 +20,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	rewritten := !made.Message.Equal(m)
 	if i.rewrite(rewritten); rewritten {
-		m, _ = progress.Sound(&made.Message)
+		m, _ = progress.Sound(new(made.Message.Clone())) // the hook may have kept it
 		m.ToolCalls = i.distinct(m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
 		invalid = i.checkOutput(permit, m)

@@ -1,0 +1,150 @@
+package domain_test
+
+import (
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+// TestNothingThatIsReadCanChangeAState writes into all that the accessors of a state
+// and of its parts hand out, at every depth that can be reached.
+func TestNothingThatIsReadCanChangeAState(t *testing.T) {
+	t.Parallel()
+	for name, s := range states(t) {
+		before := encoded(t, s)
+		if current, ok := s.CurrentStep(); ok {
+			s = must(t)(s.WithCurrentStep(toolStep(executionID(1), current.Number), s.UpdatedAt()))
+			before = encoded(t, s)
+		}
+		execution, _ := s.Execution()
+		store := s.Context().MessageStore()
+		for _, of := range []any{s, execution, store} {
+			methods := reflect.ValueOf(of)
+			for i := range methods.NumMethod() {
+				var in []reflect.Value
+				method := methods.Method(i)
+				for k := range method.Type().NumIn() {
+					switch method.Type().In(k) {
+					case reflect.TypeFor[time.Time]():
+						in = append(in, reflect.ValueOf(after(9)))
+					case reflect.TypeFor[string]():
+						in = append(in, reflect.ValueOf(domain.SectionMessages))
+					}
+				}
+				if method.Type().IsVariadic() || len(in) < method.Type().NumIn() {
+					continue
+				}
+				for _, out := range method.Call(in) {
+					spoil(out)
+				}
+				require.Equal(t, before, encoded(t, s), "%s: %T.%s", name, of, methods.Type().Method(i).Name)
+			}
+		}
+	}
+}
+
+// spoil writes into what a value refers to.
+func spoil(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() && v.Elem().Kind() != reflect.Func {
+			spoil(v.Elem())
+			overwrite(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				spoil(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i))
+			overwrite(v.Index(i))
+		}
+		if v.CanInterface() {
+			reflect.Append(v, reflect.Zero(v.Type().Elem()))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			spoil(v.MapIndex(key))
+			v.SetMapIndex(key, reflect.Zero(v.Type().Elem()))
+		}
+	default:
+	}
+}
+
+func overwrite(v reflect.Value) {
+	if !v.CanSet() {
+		return
+	}
+	if v.Kind() == reflect.Uint8 {
+		v.SetUint('x')
+		return
+	}
+	v.Set(reflect.Zero(v.Type()))
+}
+
+// TestWhatIsGivenToAStateIsItsOwn: whoever keeps what it gave changes nothing by it.
+func TestWhatIsGivenToAStateIsItsOwn(t *testing.T) {
+	t.Parallel()
+	step := toolStep(executionID(1), 1)
+	messages := toolStep(executionID(1), 1).Output
+	context := domain.Metadata{"a": []byte(`"plain"`), "b": []byte(`[1]`)}
+	s := must(t)(begunState(t).WithMessages("", messages, after(2)))
+	s = must(t)(s.WithMetadata("k", context["a"], after(2)))
+	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Context: context}, after(2)))
+	s = must(t)(s.WithStepStarted(step.ID, after(2)))
+	s = must(t)(s.WithCurrentStep(step, after(2)))
+	before := encoded(t, s)
+	for _, given := range []any{step, messages, context} {
+		spoil(reflect.ValueOf(given))
+		require.Equal(t, before, encoded(t, s), "%T", given)
+	}
+}
+
+// TestEventsShareNothing: they hold plain values alone.
+func TestEventsShareNothing(t *testing.T) {
+	t.Parallel()
+	var plain func(reflect.Type) bool
+	plain = func(typ reflect.Type) bool {
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Chan, reflect.Func:
+			return false
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				if typ != reflect.TypeFor[time.Time]() && !plain(typ.Field(i).Type) {
+					return false
+				}
+			}
+		default:
+		}
+		return true
+	}
+	for _, name := range domain.EventTypes() {
+		event, err := domain.Decode[domain.RecordedEvent]([]byte(`{"type":"` + string(name) + `"}`))
+		require.NoError(t, err)
+		require.True(t, plain(reflect.TypeOf(event.Event)), name)
+	}
+}
+
+// BenchmarkMessages is what a hook pays that looks at all messages of a conversation.
+func BenchmarkMessages(b *testing.B) {
+	for _, count := range []int{100, 2000} {
+		s := begunState(b)
+		for range count / 4 {
+			s = must(b)(s.WithMessages("", toolStep(executionID(1), 1).Output, after(2)))
+		}
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Messages()
+			}
+		})
+	}
+}
