@@ -89,7 +89,7 @@ func TestAbilities(t *testing.T) {
 		"a fallback without tools":       {definition: domain.Definition{Model: model("able"), Tools: f1, Fallbacks: falls(model("new"), model("without tools"))}, wrong: "fallbacks[1]: tools: model p/without tools takes no tools"},
 		"a fallback without schema":      {definition: domain.Definition{Model: model("able"), Format: cityFormat(""), Fallbacks: falls(model("without schema"))}, mode: domain.OutputNative},
 		"a fallback without that mode":   {definition: domain.Definition{Model: model("able"), Format: cityFormat(domain.OutputNative), Fallbacks: falls(model("without schema"))}, wrong: "fallbacks[0]: response_format.mode: model p/without schema takes no JSON Schema"},
-		"a fallback of nobody's":         {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "q", Model: "m"})}, wrong: "fallbacks[0]: model: no provider \"q\" on this worker; the providers are: locked, p, strict"},
+		"a fallback of nobody's":         {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "q", Model: "m"})}, wrong: "model: no provider \"q\" on this worker; the providers are: locked, p, strict"},
 		"a fallback that is wrong":       {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "strict", Model: "m"})}, wrong: "fallbacks[0]: options: no such option"},
 		"a fallback without its key yet": {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "locked", Model: "m"})}},
 	} {

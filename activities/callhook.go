@@ -26,7 +26,7 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	})()
 	h, err := a.config.Hooks.Find(request.Hook)
 	if err != nil {
-		return contract.HookReply{}, a.hookFailure(request.Hook, err)
+		return contract.HookReply{}, a.hookFailure(request.Hook, lacking(err))
 	}
 	grace := min(a.config.CancelGrace, time.Second) // less than a tool has, for a hook's time is short
 	run := runGuarded(contract.WithPlace(ctx, contract.Place{

@@ -26,7 +26,7 @@ func (c *modelCall) compiled(ctx context.Context, definition domain.Definition, 
 	}
 	own, ok := c.activities.config.Compilers[string(definition.Compiler)]
 	if !ok || own == nil {
-		return nil, domain.Errorf(domain.Invalid, "compiler: this worker has no %q; are all workers of the same version?", definition.Compiler)
+		return nil, lacking(domain.Errorf(domain.Invalid, "compiler: this worker has no %q; are all workers of the same version?", definition.Compiler))
 	}
 	messages, err := own.run(ctx, definition.Compiler, summaryFirst(c.request.Edits.Apply(entries)))
 	return paired(messages), err

@@ -188,9 +188,10 @@ func TestCallModelWithOwnCompiler(t *testing.T) {
 	require.NotContains(t, app.Error(), "secret")
 
 	b.compilers = nil
-	_, own = b.failure(t)
-	require.Equal(t, domain.Invalid, own.Kind)
-	require.Contains(t, own.Message, `this worker has no "mine"`)
+	app, own = b.failure(t)
+	require.True(t, app.NonRetryable(), "the workflow asks another worker")
+	require.True(t, own.Lacking)
+	require.Regexp(t, `^worker \d+@\S*: compiler: this worker has no "mine"`, own.Message)
 }
 
 // TestCallModelPairsCallsAndResults: whatever a compiler of a worker's own

@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -16,10 +18,22 @@ const maxRetryDelay = time.Hour
 // only detail is the error itself, so that a workflow reads back what was sent.
 func failure(err *domain.Error) error {
 	return temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind), temporal.ApplicationErrorOptions{
-		NonRetryable:   !err.Kind.Retryable(),
+		NonRetryable:   !err.Kind.Retryable() || err.Lacking, // the workflow looks for another worker
 		NextRetryDelay: min(max(err.RetryAfter, 0), maxRetryDelay),
 		Details:        []any{err},
 	})
+}
+
+// lacking is the error of a worker that lacks what others may have, as while workers
+// are replaced; it says which one.
+func lacking(err error) error {
+	if err == nil {
+		return nil
+	}
+	own := *domain.AsError(err)
+	machine, _ := os.Hostname() // without one the process has to do
+	own.Kind, own.Lacking, own.Message = domain.Unavailable, true, fmt.Sprintf("worker %d@%s: %s", os.Getpid(), machine, own.Message)
+	return &own
 }
 
 // recordable is an error of somebody else's as it may be recorded: without the

@@ -19,8 +19,8 @@ import (
 // nothing about an execution that began with these. It changes nothing and may
 // run any number of times.
 //
-// It fails for good where the definition, or a fallback of it, cannot run here. An
-// error of the provider that may pass, such as a key that a vault does not hand out
+// It fails for good where the definition, or a fallback of it, cannot run here, unless
+// another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
 	defer pulse(ctx)() // a vault may be slow
@@ -34,7 +34,7 @@ func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequ
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Catalog, error) {
 	specs, noTools := a.specs(definition.Tools)
 	hooks, noHooks := a.config.Hooks.Resolve(definition.Hooks)
-	err := cmp.Or(a.config.Allow.agent(definition), checkSettings(definition), noTools, noHooks, a.checkCompiler(definition.Compiler))
+	err := cmp.Or(a.config.Allow.agent(definition), checkSettings(definition), noTools, lacking(noHooks), a.checkCompiler(definition.Compiler))
 	if err != nil {
 		return contract.Catalog{}, err
 	}
@@ -105,8 +105,8 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 		names = append(names, string(c))
 	}
 	names = append(names, slices.Sorted(maps.Keys(a.config.Compilers))...)
-	return domain.Errorf(domain.Invalid, "compiler: this worker has no %q; it has: %s",
-		domain.Shorten(string(compiler), domain.MaxCompilerName), strings.Join(names, ", "))
+	return lacking(domain.Errorf(domain.Invalid, "compiler: this worker has no %q; it has: %s",
+		domain.Shorten(string(compiler), domain.MaxCompilerName), strings.Join(names, ", ")))
 }
 
 func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error) {
@@ -116,8 +116,8 @@ func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error
 	if provider, ok := a.config.Providers[model.Provider]; ok {
 		return provider, nil
 	}
-	return nil, domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound,
-		"model: no provider %q on this worker; the providers are: %s", domain.Shorten(model.Provider, 64), cmp.Or(strings.Join(slices.Sorted(maps.Keys(a.config.Providers)), ", "), "none"))
+	return nil, lacking(domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound,
+		"model: no provider %q on this worker; the providers are: %s", domain.Shorten(model.Provider, 64), cmp.Or(strings.Join(slices.Sorted(maps.Keys(a.config.Providers)), ", "), "none")))
 }
 
 // digestOf names a definition together with what a worker made of it, and

@@ -208,15 +208,15 @@ func TestListToolsRefuses(t *testing.T) {
 		{"no tools at all", activities.Config{}, domain.Definition{Tools: []string{"x"}},
 			domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no x; it has: none"},
 		{"unknown provider", activities.Config{Providers: map[string]inference.Provider{"q": checker{}, "p": checker{}}}, domain.Definition{Model: domain.LLMConfig{Provider: "r"}},
-			domain.Invalid, domain.CodeModelNotFound, `model: no provider "r" on this worker; the providers are: p, q`},
+			domain.Unavailable, domain.CodeModelNotFound, `model: no provider "r" on this worker; the providers are: p, q`},
 		{"refused model", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
 			domain.Denied, domain.CodeAuth, "no key"},
 		{"a vault that is down", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.Errorf(domain.Unavailable, "vault is down")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
 			domain.Unavailable, "", "vault is down"},
 		{"unknown hooks", activities.Config{Hooks: hooks(t, "audit", "gate")}, domain.Definition{Hooks: []string{"gaet", "audit"}},
-			domain.Invalid, "", "hooks: this worker has no gaet; it has: audit, gate"},
+			domain.Unavailable, "", "hooks: this worker has no gaet; it has: audit, gate"},
 		{"unknown compiler", activities.Config{Compilers: map[string]activities.Compiler{"newest": all, "mine": all}}, domain.Definition{Compiler: "newst"},
-			domain.Invalid, "", `compiler: this worker has no "newst"; it has: current_trace, all_sections, selected_sections, mine, newest`},
+			domain.Unavailable, "", `compiler: this worker has no "newst"; it has: current_trace, all_sections, selected_sections, mine, newest`},
 		{"guards without sense", activities.Config{}, domain.Definition{Guards: domain.Guards{OutputRetries: new(-1)}},
 			domain.Invalid, "", "guards.output_retries: is -1"},
 		{"compaction without sense", activities.Config{}, domain.Definition{Compaction: domain.Compaction{TriggerPercent: 100}},
@@ -231,11 +231,14 @@ func TestListToolsRefuses(t *testing.T) {
 			_, err := listTools(t, c.config, c.definition)
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
 			require.True(t, ok, "%v", err)
-			require.Equal(t, !c.kind.Retryable(), app.NonRetryable())
+			lacks := strings.HasPrefix(c.name, "unknown") && c.code != domain.CodeUnknownTool
+			require.Equal(t, !c.kind.Retryable() || lacks, app.NonRetryable(), "the workflow asks another worker")
 			require.Equal(t, string(c.kind), app.Type())
 			var own domain.Error
 			require.NoError(t, app.Details(&own))
 			require.Equal(t, c.code, own.Code)
+			require.Equal(t, lacks, own.Lacking)
+			require.Equal(t, lacks, strings.HasPrefix(own.Message, "worker "))
 			require.Contains(t, own.Message, c.text)
 		})
 	}

@@ -106,6 +106,8 @@ type Error struct {
 	Message string `json:"message"`
 	// Source says where it arose: a provider, a tool, a hook, the server.
 	Source string `json:"source,omitzero"`
+	// Lacking means that the worker lacks what it was asked for, which another may have.
+	Lacking bool `json:"lacking,omitzero"`
 	// RetryAfter is the delay that the other side asked for.
 	RetryAfter time.Duration `json:"-"`
 	// Billed means that the attempt may have cost money all the same.

@@ -74,6 +74,32 @@ func (s session) activityOptions(timeout time.Duration, attempts int, summary st
 	}
 }
 
+// lackingWorkers is the version from which another worker is asked where one lacks
+// what it needs. It must never change.
+const lackingWorkers = "lacking-workers"
+
+// A search for another worker is so many tries, with pauses up to a longest.
+type search struct {
+	tries   int
+	longest time.Duration
+}
+
+// whileReplaced takes some ten minutes, asFirst half of one: where an agent begins,
+// its definition may be wrong.
+func whileReplaced() search { return search{30, longestBackoff} }
+func asFirst() search       { return search{16, 2 * time.Second} }
+
+// askAnother waits for another worker where the one that was asked lacks what it needs,
+// as some do while workers are replaced, and reports whether to ask it. Whoever asks
+// then lets the server choose, which else gives work to the worker that has the workflow.
+func (s session) askAnother(err *domain.Error, asked int, as search) bool {
+	if !err.Lacking || asked >= as.tries || workflow.GetVersion(s.root, lackingWorkers, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return false
+	}
+	s.noteLacking(err.Message)
+	return s.mail.BackOff(min(s.backoff(asked), as.longest))
+}
+
 // tryLimit bounds the tries of an inference or a repeatable call.
 func (s session) tryLimit() int { return s.in.Definition.Tries() }
 

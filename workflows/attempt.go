@@ -15,11 +15,14 @@ type attempts struct {
 	// limit, pauses how often the provider paused in its answer, and nothings the
 	// answers with neither text nor tool calls.
 	queueChanges, pauses, nothings int
+	// lacks counts the workers that lacked what the inference needs.
+	lacks int
 	// shortened says that an overflow has made the conversation shorter once.
 	shortened bool
 }
 
 func (a *attempts) changeQueue()     { a.queueChanges++ }
+func (a *attempts) lack() int        { a.lacks++; return a.lacks }
 func (a *attempts) pauseOnce() int   { a.pauses++; return a.pauses }
 func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
 func (a *attempts) shorten()         { a.shortened = true }
@@ -51,6 +54,7 @@ func (i *inference) ask(permit mailbox.Permit, request contract.ModelRequest) (c
 		EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
 	})
 	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
+	options.DisableEagerExecution = i.lacks > 0
 	reply, err := mailbox.Await(permit, options, contract.CallModel, request)
 	work := progress.Work{Model: &request}
 	if err != nil {

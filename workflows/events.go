@@ -26,11 +26,21 @@ type eventLog struct {
 	// doing says what the session does now, for whoever asks.
 	doing string
 	since time.Time
+	// lacking says which worker lacks what, while another one is waited for.
+	lacking string
 }
 
 func (l *eventLog) now() time.Time { return workflow.Now(l.root).UTC() }
 
-func (l *eventLog) note(what string) { l.doing, l.since = what, l.now() }
+func (l *eventLog) note(what string) { l.doing, l.since, l.lacking = what, l.now(), "" }
+
+// noteLacking keeps since when the session waits.
+func (l *eventLog) noteLacking(what string) {
+	if l.lacking == "" {
+		l.since = l.now()
+	}
+	l.doing, l.lacking = what+"; waiting for a worker that has it", what
+}
 
 func (l *eventLog) restart() []domain.RecordedEvent {
 	ended := l.events

@@ -151,12 +151,19 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 		r.keep() // calls that have begun are seen while it waits
 	}
 	permit, _ := r.mail.Permit(mailbox.ForHook)
-	reply, err := mailbox.Await(permit, r.hookOptions(r.spec), contract.CallHook, request)
-	r.mail.DrainSignals()
+	var reply contract.HookReply
+	var err error
+	for asked, again := 1, true; again; asked++ {
+		options := r.hookOptions(r.spec)
+		options.DisableEagerExecution = asked > 1
+		reply, err = mailbox.Await(permit, options, contract.CallHook, request)
+		r.mail.DrainSignals()
+		again = err != nil && r.askAnother(lossOf(err).Err(), asked, whileReplaced())
+	}
 	switch {
 	case err == nil:
 		return reply, r.weigh(reply)
-	case temporal.IsCanceledError(err) && r.mail.Interrupted():
+	case r.mail.Interrupted() && (temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
 		return contract.HookReply{}, nil
 	}
 	return contract.HookReply{}, lossOf(err).Err()

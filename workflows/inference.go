@@ -86,7 +86,7 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 		if c, shorter := i.overflowed(why, err == nil); shorter {
 			return c
 		}
-		if i.queueChanged(why) {
+		if i.queueChanged(why) || why.Lacking && i.askAnother(why, i.lack(), whileReplaced()) {
 			return again
 		}
 	}

@@ -77,8 +77,15 @@ func (s session) list(permit mailbox.Permit) {
 	definition := s.in.Definition
 	definition.Model = s.state.LLMConfig()
 	definition.SystemPrompt, definition.Format = s.state.SystemPrompt(), s.state.ResponseFormat()
+	var catalog contract.Catalog
+	var err error
 	s.note("resolving the definition")
-	catalog, err := mailbox.Await(permit, s.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, contract.CatalogRequest{Definition: definition})
+	for asked, again := 1, true; again; asked++ {
+		options := s.briefOptions(listTimeout, ownAttempts, "resolve")
+		options.DisableEagerExecution = asked > 1
+		catalog, err = mailbox.Await(permit, options, contract.ListTools, contract.CatalogRequest{Definition: definition})
+		again = err != nil && s.askAnother(lossOf(err).Err(), asked, asFirst()) && !s.mail.Stopped()
+	}
 	if err != nil {
 		if !s.mail.Stopped() {
 			s.fail(lossOf(err).Err())

@@ -32,7 +32,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		AgentID: s.in.AgentID, Name: s.in.Name,
 		WorkflowID: s.info.WorkflowExecution.ID, RunID: s.info.WorkflowExecution.RunID,
 		Number: s.state.ExecutionCount(), Status: s.state.Status(), StepCount: s.state.StepCount(),
-		Doing: what, Since: since, Model: s.state.LLMConfig().String(),
+		Doing: what, Since: since, Lacking: s.lacking, Model: s.state.LLMConfig().String(),
 		Usage: s.state.Usage().View(), CostUSD: "0", StopSignals: []domain.StopSignal{},
 		PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: contract.HistoryView{

@@ -24,7 +24,9 @@ type StatusView struct {
 	// Doing says in words what is going on, and Since since when.
 	Doing string    `json:"doing"`
 	Since time.Time `json:"since,omitzero"`
-	Model string    `json:"model,omitzero"`
+	// Lacking says which worker lacks what, while another one is waited for.
+	Lacking string `json:"lacking,omitzero"`
+	Model   string `json:"model,omitzero"`
 	// RateLimit holds for the model's inferences, and RateLimited says that one waits for its turn.
 	RateLimit   *RateLimit `json:"rate_limit,omitempty"`
 	RateLimited bool       `json:"rate_limited,omitzero"`

@@ -147,7 +147,7 @@ func (s Step) replied(f ModelReplied, at At) Step {
 
 // lost takes what a call without a reply means, and counts what an inference
 // without one may have cost. To have come to a worker that has another task
-// queue for it is no attempt.
+// queue for it, or lacks what it needs, is no attempt.
 func (s Step) lost(f Lost, at At) Step {
 	if f.Tool != nil {
 		reply := f.Loss.ToolReply(*f.Tool)
@@ -161,7 +161,7 @@ func (s Step) lost(f Lost, at At) Step {
 	}
 	s.last = lastOf(f.Work, contract.ModelReply{}, &f.Loss)
 	err, spent := f.Loss.Err(), f.Loss.Spent()
-	if err.Code == domain.CodeRerouted {
+	if err.Code == domain.CodeRerouted || err.Lacking {
 		return s.spent(domain.Usage{}, spent, at.Price)
 	}
 	s = s.tried(1).spent(domain.Usage{}, spent, at.Price)

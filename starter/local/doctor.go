@@ -18,7 +18,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/modelfacts"
+	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/starter/render"
 	"everstep/worker/host"
@@ -36,7 +38,10 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 	checks = append(checks, serverCheck)
 	if s != nil {
 		defer s.Close()
-		checks = append(checks, s.checkAttributes(ctx), s.checkWorkers(ctx))
+		workers := s.checkWorkers(ctx)
+		if checks = append(checks, s.checkAttributes(ctx), workers); workers.Verdict == VerdictOK {
+			checks = append(checks, s.checkAgents(ctx)...)
+		}
 	}
 	checks = append(checks, m.checkStorage(ctx, connection.Configured, s), m.checkFolder(f), m.checkModel(ctx))
 	return append(append(checks, m.checkPrices()...), m.checkProviders(f)...)
@@ -209,6 +214,26 @@ func (s *Stack) checkWorkers(ctx context.Context) Check {
 	}
 	slices.Sort(seen)
 	return ok(name, "%s on task queue %s: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
+}
+
+// checkAgents says for which agents under way a worker lacks something, as far as
+// workers tell soon.
+func (s *Stack) checkAgents(ctx context.Context) (checks []Check) {
+	const most = 50
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	for a, err := range s.Agents.List(ctx, client.ListOptions{Open: true, Limit: most}) {
+		if err != nil {
+			return checks // the server's own check says so
+		}
+		if a.Status != domain.StatusInProgress || a.Foreign {
+			continue
+		}
+		if view, err := s.Agents.Status(ctx, a.ID); err == nil && view.Lacking != "" {
+			checks = append(checks, ok("agent "+a.ID, "%s", view.Lacking).warn("give all workers of a task queue the same; it is asked of others for some minutes"))
+		}
+	}
+	return checks
 }
 
 // A Verdict says how a check came out.

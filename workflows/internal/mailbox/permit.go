@@ -80,6 +80,9 @@ func (m *Mailbox) Interrupted() bool { return m.scope.Err() != nil }
 // BackOff waits before something of the step is tried again, and reports whether
 // it may be: a stop of mode now ends the wait and refuses it.
 func (m *Mailbox) BackOff(delay time.Duration) bool {
+	if m.ending { // hooks have their say all the same
+		return workflow.Sleep(m.root, delay) == nil
+	}
 	return workflow.Sleep(m.scope, delay) == nil && !m.CutOff()
 }
 

@@ -1,0 +1,101 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/domain/hook"
+)
+
+// TestAWorkerThatLacksWhatIsNeeded is no end while workers are replaced: others are
+// asked, for a while, and status says which worker lacks what.
+func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	const always = 1000
+	for name, test := range map[string]struct {
+		list, model, hook int // how many of the first tries meet such a worker
+		stop              contract.StopMode
+		status            domain.ExecutionStatus
+		asked             int // how often in vain, and the hook after the end
+	}{
+		"to begin with":             {list: 3, status: domain.StatusCompleted, asked: 3},
+		"of no worker's knowledge":  {list: always, status: domain.StatusFailed, asked: 16},
+		"a provider":                {model: 20, status: domain.StatusCompleted, asked: 20},
+		"a provider that none has":  {model: always, status: domain.StatusFailed, asked: 30},
+		"a provider, and a stop":    {model: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 5},
+		"a hook":                    {hook: 20, status: domain.StatusCompleted, asked: 20},
+		"a hook that none has":      {hook: always, status: domain.StatusFailed, asked: 31},
+		"a hook, and a stop":        {hook: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 6},
+		"to begin with, and a stop": {list: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked, soon := 0, test.list > 0 && test.list < always // it is over before anybody looks
+			lacks := func(left *int) error {
+				asked++
+				if *left--; *left < 0 {
+					return nil
+				}
+				own := domain.Errorf(domain.Unavailable, "worker 7@there: no such thing")
+				own.Lacking = true
+				return refused(own)
+			}
+			w := &world{model: plays(says("done"))}
+			plain := w.model
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+				require.Zero(t, r.Attempts, "it is none of the inference's tries")
+				if test.model > 0 {
+					if err := lacks(&test.model); err != nil {
+						return contract.ModelReply{}, err
+					}
+				}
+				return plain(r)
+			}
+			io := hook.IO(domain.TriggerBeforeStep, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{}, nil
+			})
+			after := hook.IO(domain.TriggerAfterExecution, "h", io.Activity())
+			env := hooked(t, w, nil, io, after)
+			listed := w.list
+			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
+				if test.list > 0 {
+					if err := lacks(&test.list); err != nil {
+						return contract.Catalog{}, err
+					}
+				}
+				return listed(r)
+			}
+			env.RegisterActivityWithOptions(func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
+				if test.hook == 0 || r.Hook.Trigger == domain.TriggerAfterExecution && test.hook > always/2 {
+					asked += min(test.hook, 1)
+					return contract.HookReply{}, nil
+				}
+				return contract.HookReply{}, lacks(&test.hook)
+			}, activity.RegisterOptions{Name: string(contract.CallHook)})
+			var status contract.StatusView
+			env.RegisterDelayedCallback(func() {
+				status = query(t, env, contract.QueryStatus, contract.StatusRequest{})
+				if test.stop != "" {
+					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+				}
+			}, 20*time.Second)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
+			require.Equal(t, test.status, outcome(t, env).Status)
+			require.Equal(t, test.asked, asked)
+			if soon {
+				return
+			}
+			require.Equal(t, "worker 7@there: no such thing", status.Lacking)
+			require.Contains(t, status.Doing, "worker 7@there: no such thing; waiting for a worker that has it")
+			if test.status == domain.StatusFailed {
+				require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message, "no such thing")
+			}
+		})
+	}
+}
