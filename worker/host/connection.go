@@ -79,18 +79,20 @@ type pace struct {
 	// reported and not just timed out.
 	deadlock time.Duration
 	// sticky is how long a workflow task waits for the worker that has the workflow in
-	// memory before any other may take it.
+	// memory before any other may take it, which replays it: a busy worker that loses its
+	// tasks to replays only gets busier. After a kill a lost heartbeat takes as long; a
+	// question, for which a server has 5 s, waits as well.
 	sticky time.Duration
 }
 
 func paceOf(address string) pace {
 	if Loopback(address) {
 		return pace{
-			throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond, sticky: 500 * time.Millisecond,
+			throttle: 200 * time.Millisecond, deadlock: 1500 * time.Millisecond, sticky: 3 * time.Second,
 		}
 	}
 	return pace{
-		throttle: 5 * time.Second, deadlock: 5 * time.Second, sticky: time.Second,
+		throttle: 5 * time.Second, deadlock: 5 * time.Second, sticky: 5 * time.Second,
 	}
 }
 
