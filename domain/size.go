@@ -137,6 +137,9 @@ const (
 	MaxCarriedState = 250_000
 	// MaxPage bounds a page of a query, unless one entry alone is longer.
 	MaxPage = 900_000
+	// MaxLargePage bounds one that comes compressed. Text has less than seven bits a byte, so that it is
+	// below a server's 2 MiB then, whatever it says.
+	MaxLargePage = 2_300_000
 	// MaxReason bounds the text of a stop's reason.
 	MaxReason = 4 << 10
 	// MaxToolCalls bounds the calls of one step that are run.

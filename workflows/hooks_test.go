@@ -18,6 +18,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
+	"everstep/domain/progress"
 	"everstep/workflows"
 )
 
@@ -234,7 +235,9 @@ func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
 			env := hooked(t, steady(steps, true), nil, look)
 			outgrows(env, inferences)
 			env.ExecuteWorkflow(string(contract.Execute), in)
-			held := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps
+			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
+			require.Equal(t, page.First, progress.Carried(in).FirstStep, "readers know it by what the run began with")
+			held := page.Steps
 			state, err := domain.DecodeAgentState(query(t, env, contract.QueryState, contract.StateRequest{}).State)
 			require.NoError(t, err)
 			require.Len(t, state.StepExecutions(), len(held), "who asks gets the whole steps of the run, and no others")

@@ -96,7 +96,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 	for i := range held {
 		held[i].Step = held[i].Step.Trimmed(domain.MaxPage)
 	}
-	fit := fitting(held, domain.StepExecution.Size)
+	fit := fitting(held, request.MaxBytes(), domain.StepExecution.Size)
 	page.Steps = append(page.Steps, held[:fit]...)
 	switch {
 	case fit < len(held):
@@ -111,11 +111,11 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 	return page, nil
 }
 
-// fitting is how many of some things a page has room for, at least one.
-func fitting[T any](all []T, size func(T) int) int {
+// fitting is how many of some things have room on a page, at least one.
+func fitting[T any](all []T, room int, size func(T) int) int {
 	total := 0
 	for i, one := range all {
-		if total += size(one); i > 0 && total > domain.MaxPage {
+		if total += size(one); i > 0 && total > room {
 			return i
 		}
 	}
@@ -150,7 +150,7 @@ func (s session) eventsOf(request contract.EventsRequest) (contract.EventsPage, 
 	}
 	page.First = held[0].Head().Sequence
 	wanted := held[min(max(request.After-page.First+1, 0), int64(len(held))):]
-	fit := fitting(wanted, func(event domain.RecordedEvent) int {
+	fit := fitting(wanted, domain.MaxPage, func(event domain.RecordedEvent) int {
 		encoded, _ := json.Marshal(event)
 		return len(encoded)
 	})

@@ -51,6 +51,8 @@ func TestStepsComeByPage(t *testing.T) {
 			}
 			require.Greater(t, pages, 1)
 			require.Equal(t, test.steps, seen)
+			large := query(t, env, contract.QuerySteps, contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
+			require.Greater(t, len(large.Steps)*(pages-1), len(seen), "a large page holds more")
 		})
 	}
 }

@@ -116,6 +116,24 @@ type StepsRequest struct {
 	Number int `json:"execution_number,omitzero"`
 	// From is the first step wanted, counted from 1.
 	From int `json:"from,omitzero"`
+	LargePage
+}
+
+// A LargePage in a request asks for all of a run at once, where that is not too much. A page from 64 KiB
+// on is compressed then, as host.Dial makes clients read it; others ask without.
+type LargePage struct {
+	Large bool `json:"large,omitzero"`
+}
+
+// Compressed reports whether the answer may be compressed.
+func (p LargePage) Compressed() bool { return p.Large }
+
+// MaxBytes bounds the page.
+func (p LargePage) MaxBytes() int {
+	if p.Large {
+		return domain.MaxLargePage
+	}
+	return domain.MaxPage
 }
 
 // A StepsPage holds the steps that this run knows of an execution.
@@ -148,6 +166,7 @@ type MessagesRequest struct {
 	Resolved *domain.Digest `json:"resolved,omitempty"`
 	// Limit bounds the number of messages; zero is as many as fit.
 	Limit int `json:"limit,omitzero"`
+	LargePage
 }
 
 // A MessagesPage is a part of the transcript.

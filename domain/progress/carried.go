@@ -20,22 +20,28 @@ type Takeover struct {
 	StartedAt time.Time
 	Budget    domain.ExecutionBudget
 	Origin    domain.ExecutionID
+	// FirstStep and FirstEvent are the numbers of what the run holds of that execution first, zero where
+	// nobody knows, and FirstMessage is the index of the first message.
+	FirstStep, FirstEvent, FirstMessage int
 }
 
 // Carried reads what a run took over: without a carry, the first execution begins.
 func Carried(in contract.SessionInput) Takeover {
 	if in.Carry == nil {
-		return Takeover{Number: 1, Begins: true}
+		return Takeover{Number: 1, Begins: true, FirstStep: 1, FirstEvent: 1}
 	}
 	t := taken(*in.Carry)
 	if in.GoOn != nil && !t.Open {
-		t.Number, t.Begins = t.Number+1, true
+		t.Number, t.Begins, t.FirstStep, t.FirstEvent = t.Number+1, true, 1, 1
+	}
+	if in.GoOn != nil && in.GoOn.Copy != nil { // what is copied is in no run's memory
+		t.FirstMessage = in.GoOn.Copy.Log.Length
 	}
 	return t
 }
 
 func taken(carry contract.Carry) Takeover {
-	var t Takeover
+	t := Takeover{FirstMessage: carry.Base}
 	if carry.Outcome != nil {
 		t.Number, t.Execution = carry.Outcome.Number, carry.Outcome.ExecutionID
 	}
@@ -49,6 +55,8 @@ func taken(carry contract.Carry) Takeover {
 		return t
 	}
 	t.Execution, t.Steps, t.Open = e.ID, int(e.Folded.Steps)+len(e.Steps), !e.Status.Terminal()
+	// Of the steps that came along the earlier run has all but the last whole.
+	t.FirstStep, t.FirstEvent = int(e.Folded.Steps)+max(len(e.Steps), 1), int(carry.Sequence)+1
 	t.StartedAt, t.Budget = e.StartedAt, e.Budget
 	if e.Origin != nil {
 		t.Origin = e.Origin.ExecutionID

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -37,6 +38,9 @@ func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, 
 	}
 	return out, err
 }
+
+// A questioning is glance or read.
+type questioning[In, Out any] func(ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error)
 
 // read asks one run what only a worker can tell; a closed run is replayed. A worker that is
 // busy is asked again, since a server gives up at half of a question's deadline.
@@ -83,7 +87,7 @@ type telling struct {
 	target
 	insists bool
 	// told means that Config.Progress has been told why it takes long.
-	told bool
+	told atomic.Bool
 }
 
 func tell[In, Out any](ctx context.Context, t *telling, runID string, query contract.Query[In, Out], in In) (Out, error) {
@@ -93,8 +97,7 @@ func tell[In, Out any](ctx context.Context, t *telling, runID string, query cont
 		if !missing || ctx.Err() != nil || !t.insists {
 			return out, err
 		}
-		if !t.told {
-			t.told = true
+		if t.told.CompareAndSwap(false, true) {
 			t.client.cfg.Progress("no worker answers; waiting until one is up")
 		}
 		if process.Pause(ctx, askAgain) != nil {

@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 )
 
 // EventsOptions choose events. The zero value is all of the newest execution.
@@ -36,18 +37,9 @@ func (c *Client) events(ctx context.Context, id string, o EventsOptions, yield f
 		return err
 	}
 	r := &eventReader{telling: telling{client: c, target: t, insists: t.running()}, last: o.After, yield: yield}
-	parts, held, err := c.parts(ctx, t.agent, t.runID(), int(o.After)+1, func(runID string) (part, bool, error) {
-		page, err := r.page(ctx, runID, math.MaxInt64)
-		if err != nil {
-			return part{}, false, unheld(err, !r.insists)
-		}
-		return partFrom(int(page.First)), page.ExecutionID == r.want(), nil
-	})
+	parts, err := c.parts(ctx, t.agent, t.runID(), int(o.After)+1, t.part(func(took progress.Takeover) int { return took.FirstEvent }))
 	if err != nil {
 		return err
-	}
-	if !held && !r.insists {
-		return gone("the events of execution %d of %s have left the runs that can still be asked", t.asked, id)
 	}
 	for _, part := range parts {
 		if r.insists && part.runID == t.runID() {
@@ -86,23 +78,25 @@ func (r *eventReader) page(ctx context.Context, runID string, after int64) (cont
 // read gives out what a run has beyond the last event. done: there is no more, or none is wanted.
 func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
 	done := false
-	held := joining[domain.Event]{
+	held := joining[domain.Event, contract.EventsPage]{
 		what:   "events",
 		number: func(e domain.Event) int { return int(e.Head().Sequence) },
-		page: func(runID string, from int) (events []domain.Event, more bool, err error) {
-			page, err := r.page(ctx, runID, int64(from-1))
-			if err != nil || page.ExecutionID != r.want() {
-				return nil, false, err
+		ask: func(ctx context.Context, of part, from int) (contract.EventsPage, error) {
+			return r.page(ctx, of.runID, int64(from-1))
+		},
+		open: func(page contract.EventsPage) (events []domain.Event, more bool) {
+			if page.ExecutionID != r.want() {
+				return nil, false
 			}
 			for _, event := range page.Events {
 				events = append(events, event.Event)
 			}
 			done = page.Ended
-			return events, page.More && !done, nil
+			return events, page.More && !done
 		},
 	}
 	next := int(r.last) + 1
-	err := held.over([]part{{runID, next, math.MaxInt}}, next, 0, func(event domain.Event, err error) bool {
+	err := held.over(ctx, []part{{runID, next, math.MaxInt}}, next, func(event domain.Event, err error) bool {
 		if err == nil {
 			r.last = event.Head().Sequence
 		}

@@ -70,7 +70,7 @@ func TestEventsJoinTheRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := threeRuns()
+			f := threeRuns(c.ranges)
 			f.newest().ends(outcomeOf(1, 9))
 			f.query = eventsHeld(c.ranges, 8)
 			f.deleted[c.deleted] = true

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -19,12 +20,24 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 		return ExplainView{}, err
 	}
 	e := explanation{target: t, pending: c.pending(t.snapshot), older: t.asked < t.number || t.left}
-	if err := e.read(ctx, c); err != nil {
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var asking sync.WaitGroup
+	var told testimony
+	var untold error
+	asking.Go(func() { told, untold = c.testimony(call, t) })
+	err = e.read(ctx, c)
+	if err != nil {
+		cancel()
+	}
+	asking.Wait()
+	switch {
+	case err != nil:
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
+	case untold != nil:
+		return ExplainView{}, fail(ctx, id, "explaining "+id, untold)
 	}
-	if err := c.askAll(ctx, &e); err != nil {
-		return ExplainView{}, fail(ctx, id, "explaining "+id, err)
-	}
+	e.testimony, e.missing = told, append(e.missing, told.untold...)
 	return e.view(), nil
 }
 
@@ -53,44 +66,90 @@ func (c *Client) Audit(ctx context.Context, id string, number int) ([]string, er
 	return append(e.missing, e.at.Compare(e.then.Hooks, kept)...), nil
 }
 
-func (c *Client) askAll(ctx context.Context, e *explanation) error {
-	page, err := glance(ctx, c, e.agent, e.runID(), contract.QuerySteps, contract.StepsRequest{Number: e.asked, From: math.MaxInt32})
-	if ctx.Err() != nil {
-		return ctx.Err()
+// A testimony is what workers tell of an execution.
+type testimony struct {
+	// told means that one has answered: the fields below are set by it. failure is why the execution
+	// failed, signal the one that ended it.
+	told    bool
+	steps   []domain.StepExecution
+	failure *domain.Error
+	signal  *domain.StopSignal
+	// status and state are of the newest execution only.
+	status *contract.StatusView
+	state  *domain.ExecutionState
+	// heard are the signals of an earlier execution by its events; nil where
+	// they cannot be read.
+	heard *domain.Continuation
+	// untold says, a sentence each, what they could not tell.
+	untold []string
+}
+
+// testimony asks the runs in which the execution was, side by side.
+func (c *Client) testimony(ctx context.Context, t target) (w testimony, err error) {
+	var newest sync.WaitGroup
+	defer newest.Wait()
+	begun := sync.OnceFunc(func() { // a worker is up: it can tell the rest too
+		w.told = true
+		if t.asked == t.number {
+			newest.Go(func() { w.status = c.newestStatus(ctx, t) })
+			newest.Go(func() { w.state = c.newestState(ctx, t) })
+		}
+	})
+	first := func(ctx context.Context, c *Client, a agent, runID string, query contract.Query[contract.StepsRequest, contract.StepsPage], in contract.StepsRequest) (contract.StepsPage, error) {
+		page, err := glance(ctx, c, a, runID, query, in)
+		if err != nil && ctx.Err() == nil {
+			err = errNoWorker
+		}
+		return page, err
 	}
-	if err != nil {
-		e.miss("no worker answers: hooks, blocked calls, and signals other than users' stops cannot be told")
+	err = c.stepsOf(ctx, t, first, func(page contract.StepsPage) {
+		begun()
+		if page.Error != nil || page.Signal != nil {
+			w.failure, w.signal = page.Error, page.Signal
+		}
+	}, func(step domain.StepExecution, err error) bool {
+		if err != nil {
+			w.untold = append(w.untold, err.Error())
+		} else {
+			w.steps = append(w.steps, step)
+		}
+		return true
+	})
+	switch err = fail(ctx, t.called(), "reading the steps of "+t.called(), err); {
+	case ctx.Err() != nil:
+		return w, ctx.Err()
+	case !w.told && errors.Is(err, errNoWorker):
+		w.untold = append(w.untold, "no worker answers: hooks, blocked calls, and signals other than users' stops cannot be told")
+		return w, nil
+	case errors.Is(err, &Error{Class: Gone}), errors.Is(err, &Error{Class: Unreachable}):
+		w.untold = append(w.untold, err.Error())
+	case err != nil:
+		return w, err
+	}
+	if t.asked != t.number {
+		w.heard = c.heardOf(ctx, t)
+	}
+	return w, nil
+}
+
+// newestStatus and newestState are what the workflow tells of its newest execution beside the steps; nil
+// where it does not.
+func (c *Client) newestStatus(ctx context.Context, t target) *contract.StatusView {
+	view := c.statusByWorkflow(ctx, t.agent)
+	if view == nil || view.ExecutionID != t.want() {
 		return nil
 	}
-	if page.ExecutionID == e.want() {
-		e.failure, e.signal = page.Error, page.Signal
-	}
-	e.told = true
-	for step, err := range c.Steps(ctx, e.called(), e.asked) {
-		switch {
-		case errors.Is(err, &Error{Class: Gone}), errors.Is(err, &Error{Class: Unreachable}):
-			e.miss("%s", err)
-		case err != nil:
-			return err
-		default:
-			e.steps = append(e.steps, step)
-		}
-	}
-	if e.asked != e.number {
-		e.hear(ctx, c)
+	return new(c.waiting(ctx, t.snapshot, t.completing(*view)))
+}
+
+func (c *Client) newestState(ctx context.Context, t target) *domain.ExecutionState {
+	view, err := read(ctx, c, t.agent, t.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
+	if err != nil {
 		return nil
 	}
-	if view := c.statusByWorkflow(ctx, e.agent); view != nil && view.ExecutionID == e.want() {
-		e.status = new(c.waiting(ctx, e.snapshot, e.completing(*view)))
-	}
-	view, err := read(ctx, c, e.agent, e.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
-	if err != nil {
-		return nil //nolint:nilerr // what it would add is said to be missing
-	}
-	if state, err := domain.DecodeAgentState(view.State); err == nil {
-		if execution, ok := state.Execution(); ok && execution.ID() == e.want() {
-			e.state = &execution
-		}
+	state, err := domain.DecodeAgentState(view.State)
+	if execution, ok := state.Execution(); err == nil && ok && execution.ID() == t.want() {
+		return &execution
 	}
 	return nil
 }

@@ -35,18 +35,7 @@ type explanation struct {
 	// ends of those tell: not in how much time.
 	prior *domain.Spent
 
-	// told means that a worker answered: the fields below are set by it. failure
-	// is why the execution failed, signal the one that ended it.
-	told    bool
-	steps   []domain.StepExecution
-	failure *domain.Error
-	signal  *domain.StopSignal
-	// status and state are of the newest execution only.
-	status *contract.StatusView
-	state  *domain.ExecutionState
-	// heard are the signals of an earlier execution by its events; nil where
-	// they cannot be read.
-	heard *domain.Continuation
+	testimony
 
 	missing []string
 }
@@ -156,13 +145,13 @@ func (e *explanation) recorded() []ExplainStep {
 // byServerHere reports whether it was this execution that the server ended.
 func (e *explanation) byServerHere() bool { return e.byServer && e.asked == e.number }
 
-// hear reads the signals of an execution that has ended from its events, which have no messages.
-func (e *explanation) hear(ctx context.Context, c *Client) {
+// heardOf reads the signals of an execution that has ended from its events, which have no messages.
+func (c *Client) heardOf(ctx context.Context, t target) *domain.Continuation {
 	var heard domain.Continuation
 	to := &heard.StopSignals
-	for event, err := range c.Events(ctx, e.called(), EventsOptions{Number: e.asked}) {
+	for event, err := range c.Events(ctx, t.called(), EventsOptions{Number: t.asked}) {
 		if err != nil {
-			return
+			return nil
 		}
 		switch event := event.(type) {
 		case domain.StopSignalReceived:
@@ -171,7 +160,7 @@ func (e *explanation) hear(ctx context.Context, c *Client) {
 			to = &heard.Late
 		}
 	}
-	e.heard = &heard
+	return &heard
 }
 
 // continuation is what is known of the signals; whole: others cannot have come.

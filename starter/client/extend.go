@@ -248,7 +248,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 	in.GoOn.Copy, carry.Copy = carry.Copy, nil
 	carry.Entries = nil
 	size, log := 0, domain.LogAt(carry.Base, carry.Chain)
-	for entry, err := range c.entries(ctx, p.agent, p.runID(), carry.Base, c.reading(ctx, p.agent)) {
+	for entry, err := range c.entries(ctx, p.agent, p.runID(), carry.Base, c.reading(p.agent)) {
 		if err == nil {
 			log, err = log.Join(entry)
 		}

@@ -191,7 +191,7 @@ func (a *assembly) loadMessages(ctx context.Context, runID string) error {
 	if n := len(a.entries); n > 0 {
 		from = a.entries[n-1].Index + 1
 	}
-	insisting := func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
+	insisting := func(ctx context.Context, runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
 		return tell(ctx, &a.telling, runID, contract.QueryMessages, r)
 	}
 	for entry, err := range a.client.entries(ctx, a.agent, runID, from, insisting) {

@@ -2,6 +2,9 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,9 +31,20 @@ func stepsHeld(ranges map[string][2]int) func(context.Context, string, string, a
 	}
 }
 
-// threeRuns is a chain of three runs in the middle of nora's first execution.
-func threeRuns() *fakeServer {
-	return newFake(newRun("run-1", nil), newRun("run-2", inMidst(1, 5)).continues("run-1"), newRun("run-3", inMidst(1, 8)).continues("run-2"))
+// threeRuns is a chain of three runs in the middle of nora's first execution, each of which takes over what
+// is before its range.
+func threeRuns[N int | int64](ranges map[string][2]N) *fakeServer {
+	f, last := newFake(newRun("run-1", nil)), ranges["run-1"][1]
+	for _, id := range []string{"run-2", "run-3"} {
+		held, ok := ranges[id]
+		if !ok {
+			held = [2]N{last + 1, last}
+		}
+		carry := inMidst(1, int(held[0])-1)
+		carry.Base, carry.Sequence, last = int(held[0]), int64(held[0])-1, held[1]
+		f.runs = append(f.runs, newRun(id, carry).continues(f.newest().id))
+	}
+	return f
 }
 
 func TestStepsJoinTheRuns(t *testing.T) {
@@ -50,7 +64,7 @@ func TestStepsJoinTheRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := threeRuns()
+			f := threeRuns(c.ranges)
 			f.query = stepsHeld(c.ranges)
 			f.deleted[c.deleted] = true
 			var got []int
@@ -118,7 +132,7 @@ func TestMessagesJoinTheRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := threeRuns()
+			f := threeRuns(c.ranges)
 			f.query = messagesHeld(c.ranges)
 			f.deleted[c.deleted] = true
 			var got []int
@@ -135,4 +149,74 @@ func TestMessagesJoinTheRuns(t *testing.T) {
 			require.Equal(t, c.gone, gone)
 		})
 	}
+}
+
+// TestReadingAsksARunOnce: a question to a run that has ended replays the whole run. What each holds
+// is known from what it began with.
+func TestReadingAsksARunOnce(t *testing.T) {
+	t.Parallel()
+	held := map[string][2]int{"run-1": {1, 2}, "run-2": {3, 4}, "run-3": {5, 6}}
+	for name, c := range map[string]struct {
+		query func(context.Context, string, string, any) (any, error)
+		read  func(c *Client) error
+		want  int32
+	}{
+		"steps": {stepsHeld(held), func(c *Client) error {
+			for _, err := range c.Steps(t.Context(), "nora", 0) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}, 3},
+		"messages": {messagesHeld(map[string][2]int{"run-1": {0, 2}, "run-2": {2, 4}, "run-3": {4, 6}}), func(c *Client) error {
+			for _, err := range c.Messages(t.Context(), "nora") {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}, 3},
+		"explain, with what the newest is doing": {func(ctx context.Context, runID, query string, in any) (any, error) {
+			if query != string(contract.QuerySteps) {
+				return nil, errors.New("not known")
+			}
+			return stepsHeld(held)(ctx, runID, query, in)
+		}, func(c *Client) error {
+			_, err := c.Explain(t.Context(), "nora", 0)
+			return err
+		}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := threeRuns(held)
+			if name == "messages" {
+				f = threeRuns(map[string][2]int{"run-2": {2, 4}, "run-3": {4, 6}})
+			}
+			var asked atomic.Int32
+			f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
+				asked.Add(1)
+				return c.query(ctx, runID, query, in)
+			}
+			require.NoError(t, c.read(f.client()))
+			require.Equal(t, c.want, asked.Load())
+		})
+	}
+}
+
+// TestReadingAsksNoRunOfOtherExecutions: those before and after are none of its business.
+func TestReadingAsksNoRunOfOtherExecutions(t *testing.T) {
+	t.Parallel()
+	later := &contract.Carry{Outcome: new(outcomeOf(2, 1)), State: must(json.Marshal(map[string]any{"execution_count": 2}))}
+	f := newFake(newRun("run-1", nil), newRun("run-2", inMidst(1, 2)).continues("run-1"), newRun("run-3", inMidst(2, 1)).continues("run-2"), newRun("run-4", later).continues("run-3"))
+	f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
+		require.Contains(t, []string{"run-1", "run-2"}, runID)
+		return stepsHeld(map[string][2]int{"run-1": {1, 2}, "run-2": {3, 4}})(ctx, runID, query, in)
+	}
+	n := 0
+	for _, err := range f.client().Steps(t.Context(), "nora", 1) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 4, n)
 }

@@ -2,13 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"math"
-
-	"go.temporal.io/api/serviceerror"
+	"sync"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 )
 
 // Steps yields the completed steps of an execution in order. Number zero is the newest. Where earlier
@@ -33,38 +34,55 @@ func (c *Client) steps(ctx context.Context, id string, number int, yield func(do
 	if err != nil {
 		return err
 	}
-	page := func(runID string, from int) (contract.StepsPage, error) {
-		return read(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from})
-	}
-	parts, held, err := c.parts(ctx, t.agent, t.runID(), 1, func(runID string) (part, bool, error) {
-		page, err := page(runID, math.MaxInt32)
-		if err != nil {
-			return part{}, false, unheld(err, t.asked < t.number)
-		}
-		return partFrom(page.First), page.Number == t.asked && page.ExecutionID == t.want(), nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case !held:
-		return gone("the steps of execution %d of %s have left the runs that can still be asked", t.asked, id)
-	}
-	return joining[domain.StepExecution]{
-		what:   "steps",
-		number: func(s domain.StepExecution) int { return s.Step.Number },
-		page: func(runID string, from int) ([]domain.StepExecution, bool, error) {
-			page, err := page(runID, from)
-			return page.Steps, page.Next > from, err
-		},
-	}.over(parts, 1, 0, yield)
+	return c.stepsOf(ctx, t, read, func(contract.StepsPage) {}, yield)
 }
 
-// unheld forgives a run that refuses to tell of an execution, where it may not hold it.
-func unheld(err error, earlier bool) error {
-	if earlier && isAs[*serviceerror.QueryFailed](err) {
-		return nil
+// stepsOf yields the steps of an execution that was located. It puts its first question by first, and
+// tells seen of each page.
+func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contract.StepsRequest, contract.StepsPage], seen func(contract.StepsPage), yield func(domain.StepExecution, error) bool) error {
+	parts, err := c.parts(ctx, t.agent, t.runID(), 1, t.part(func(took progress.Takeover) int { return took.FirstStep }))
+	if err != nil {
+		return err
+	}
+	held := false
+	err = joining[domain.StepExecution, contract.StepsPage]{
+		what:   "steps",
+		number: func(s domain.StepExecution) int { return s.Step.Number },
+		ask: func(ctx context.Context, of part, from int) (contract.StepsPage, error) {
+			put := read[contract.StepsRequest, contract.StepsPage]
+			if of == parts[0] && from == max(of.first, 1) {
+				put = first
+			}
+			return put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, LargePage: large})
+		},
+		open: func(page contract.StepsPage) ([]domain.StepExecution, bool) {
+			if page.ExecutionID != t.want() || page.Number != t.asked {
+				return nil, false
+			}
+			held = true
+			seen(page)
+			return page.Steps, page.Next > 0
+		},
+	}.over(ctx, parts, 1, yield)
+	if err == nil && !held {
+		err = gone("the steps of execution %d of %s have left the runs that can still be asked", t.asked, t.called())
 	}
 	return err
+}
+
+// part says from which number on a run holds what is numbered within the execution that is wanted, by what
+// the run began with: zero where that cannot be read. It reports false where the run holds nothing.
+func (t target) part(first func(progress.Takeover) int) func(progress.RunBegan) (int, bool) {
+	return func(began progress.RunBegan) (int, bool) {
+		took := progress.Carried(began.Input)
+		switch {
+		case !began.Readable():
+			return 0, true
+		case took.Number < t.asked:
+			return 1, true
+		}
+		return first(took), took.Number == t.asked
+	}
 }
 
 // Messages yields the agent's transcript over all its executions in order. Where a part can no longer
@@ -77,7 +95,7 @@ func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry
 			yield(domain.Entry{}, err)
 			return
 		}
-		for entry, err := range c.entries(ctx, s.agent, s.runID(), 0, c.reading(ctx, s.agent)) {
+		for entry, err := range c.entries(ctx, s.agent, s.runID(), 0, c.reading(s.agent)) {
 			if !yield(entry, fail(ctx, id, "reading the messages of "+id, err)) {
 				return
 			}
@@ -85,10 +103,10 @@ func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry
 	}
 }
 
-type asking func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error)
+type asking func(ctx context.Context, runID string, r contract.MessagesRequest) (contract.MessagesPage, error)
 
-func (c *Client) reading(ctx context.Context, a agent) asking {
-	return func(runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
+func (c *Client) reading(a agent) asking {
+	return func(ctx context.Context, runID string, r contract.MessagesRequest) (contract.MessagesPage, error) {
 		return read(ctx, c, a, runID, contract.QueryMessages, r)
 	}
 }
@@ -96,21 +114,25 @@ func (c *Client) reading(ctx context.Context, a agent) asking {
 // entries joins what a run and those before it hold from an index on.
 func (c *Client) entries(ctx context.Context, a agent, runID string, from int, ask asking) iter.Seq2[domain.Entry, error] {
 	return func(yield func(domain.Entry, error) bool) {
-		length := 0
-		parts, _, err := c.parts(ctx, a, runID, from, func(runID string) (part, bool, error) {
-			page, err := ask(runID, contract.MessagesRequest{Limit: 1})
-			length = max(length, page.Length)
-			return part{first: page.Base, end: page.Length}, true, err
+		// Counted from 1, so that zero is unknown here too.
+		parts, err := c.parts(ctx, a, runID, from+1, func(began progress.RunBegan) (int, bool) {
+			if !began.Readable() {
+				return 0, true
+			}
+			return progress.Carried(began.Input).FirstMessage + 1, true
 		})
 		if err == nil {
-			err = joining[domain.Entry]{
+			err = joining[domain.Entry, contract.MessagesPage]{
 				what:   "messages",
-				number: func(e domain.Entry) int { return e.Index },
-				page: func(runID string, from int) ([]domain.Entry, bool, error) {
-					page, err := ask(runID, contract.MessagesRequest{From: from})
-					return page.Entries, true, err
+				offset: 1,
+				number: func(e domain.Entry) int { return e.Index + 1 },
+				ask: func(ctx context.Context, of part, from int) (contract.MessagesPage, error) {
+					return ask(ctx, of.runID, contract.MessagesRequest{From: from - 1, LargePage: large})
 				},
-			}.over(parts, from, length, yield)
+				open: func(page contract.MessagesPage) ([]domain.Entry, bool) {
+					return page.Entries, page.From+len(page.Entries) < page.Length
+				},
+			}.over(ctx, parts, from+1, yield)
 		}
 		if err != nil {
 			yield(domain.Entry{}, err)
@@ -118,90 +140,141 @@ func (c *Client) entries(ctx context.Context, a agent, runID string, from int, a
 	}
 }
 
-// A part is what one run holds of something numbered, up to but not including end.
+// large pages: each question to a run that has ended replays the whole run.
+var large = contract.LargePage{Large: true}
+
+// A part is what one run holds of something numbered from 1 on, up to but not including end. Where first
+// is zero it is not known what the run holds.
 type part struct {
 	runID      string
 	first, end int
 }
 
-// partFrom is all from a number on; from zero on it is nothing.
-func partFrom(first int) part {
-	if first < 1 {
-		return part{}
-	}
-	return part{first: first, end: math.MaxInt}
-}
-
-// parts walks a chain of runs back until all from the lowest number on is found, or a run is
-// deleted. held: some run knew of what was asked for.
-func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, holds func(runID string) (part, bool, error)) (found []part, held bool, err error) {
+// parts walks a chain of runs back until all from the lowest number on is found, or a run is deleted.
+// holds says from which number on a run holds it, zero where that is unknown, by what the run began
+// with: to ask would replay it.
+func (c *Client) parts(ctx context.Context, a agent, runID string, lowest int, holds func(progress.RunBegan) (first int, some bool)) (found []part, err error) {
+	end := math.MaxInt
 	for runID != "" {
-		here, knows, err := holds(runID)
-		if err == nil {
-			held = held || knows
-			if knows && here.end > here.first {
-				if here.runID = runID; len(found) > 0 {
-					here.end = min(here.end, found[0].first)
-				}
-				found = append([]part{here}, found...)
-				if here.first <= lowest {
-					break
-				}
-			}
-			runID, err = c.previous(ctx, a, runID)
-		}
+		began, err := c.reader(a).First(ctx, runID)
 		if deleted(err) {
 			break
 		}
 		if err != nil {
-			return nil, held, err
+			return nil, err
 		}
+		if first, some := holds(began); some && first < end {
+			found = append([]part{{runID, first, end}}, found...)
+			if first > 0 {
+				end = first
+			}
+		}
+		if end <= lowest {
+			break
+		}
+		runID = began.Previous()
 	}
-	return found, held, nil
+	return found, nil
 }
 
 // A joining reads something that is numbered from the runs that hold it.
-type joining[T any] struct {
-	what   string
+type joining[T, Page any] struct {
+	what string
+	// offset is what the numbers here have before those that people see.
+	offset int
 	number func(T) int
-	// page asks a run for what it holds from a number on, and says whether there
-	// may be more.
-	page func(runID string, from int) ([]T, bool, error)
+	// ask asks a run for what it holds from a number on, from any goroutine; open tells what is on
+	// the page, and whether there is more.
+	ask  func(ctx context.Context, of part, from int) (Page, error)
+	open func(Page) (all []T, more bool)
 }
 
-// over yields what the parts hold from next on, each once, and Gone for what is missing up to until.
-func (j joining[T]) over(parts []part, next, until int, yield func(T, error) bool) error {
+// over yields what the parts hold from next on, each once, and Gone for what is missing before or between.
+func (j joining[T, Page]) over(ctx context.Context, parts []part, next int, yield func(T, error) bool) error {
 	skip := func(to int) bool {
 		from := next
 		next = max(next, to)
 		var none T
-		return to <= from || yield(none, gone("%s %d to %d can no longer be read", j.what, from, to-1))
+		return to <= from || yield(none, gone("%s %d to %d can no longer be read", j.what, from-j.offset, to-1-j.offset))
 	}
-	for _, of := range parts {
+	for of, page := range j.pages(ctx, parts, next) {
+		if page.err != nil {
+			return page.err
+		}
 		if !skip(of.first) {
 			return nil
 		}
-		for more := true; more && next < of.end; {
-			page, further, err := j.page(of.runID, next)
-			if err != nil {
-				return err
+		for _, one := range page.all {
+			n := j.number(one)
+			if n < next || n >= of.end {
+				continue
 			}
-			before := next
-			for _, one := range page {
-				n := j.number(one)
-				if n < next || n >= of.end {
-					continue
-				}
-				if !skip(n) {
-					return nil
-				}
-				if next = n + 1; !yield(one, nil) {
-					return nil
-				}
+			if !skip(n) {
+				return nil
 			}
-			more = further && next > before
+			if next = n + 1; !yield(one, nil) {
+				return nil
+			}
 		}
 	}
-	skip(until)
 	return nil
+}
+
+// A read page is what was on it, or why it could not be read.
+type readPage[T any] struct {
+	all []T
+	err error
+}
+
+// pages yields the pages of the parts from a number on, those of a part in their order. Once a worker has
+// answered it asks for the next page, and the first of the next part, before a page is yielded.
+func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) iter.Seq2[part, readPage[T]] {
+	return func(yield func(part, readPage[T]) bool) {
+		var asked sync.WaitGroup
+		defer asked.Wait()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		answered := false
+		ask := func(of part, from int) func() (Page, error) {
+			var page Page
+			var err error
+			done, alive := make(chan struct{}), answered
+			asked.Go(func() {
+				defer close(done)
+				if page, err = j.ask(ctx, of, from); alive && errors.Is(err, errBusy) { // with the others, and not gone
+					page, err = j.ask(ctx, of, from)
+				}
+			})
+			return func() (Page, error) { <-done; return page, err }
+		}
+		firsts := make([]func() (Page, error), 0, len(parts))
+		askFirst := func(i int) {
+			if i == len(firsts) && i < len(parts) {
+				firsts = append(firsts, ask(parts[i], max(parts[i].first, from)))
+			}
+		}
+		for i, of := range parts {
+			askFirst(i)
+			for wanted, more := firsts[i], true; more; {
+				page, err := wanted()
+				if deleted(err) && i < len(parts)-1 { // since its beginning was read
+					break
+				}
+				if err != nil {
+					yield(of, readPage[T]{err: goneIfDeleted(err, "the last %s: their run has been deleted", j.what)})
+					return
+				}
+				answered = true
+				askFirst(i + 1)
+				var got readPage[T]
+				got.all, more = j.open(page)
+				if more = more && len(got.all) > 0 && j.number(got.all[len(got.all)-1])+1 < of.end; more {
+					wanted = ask(of, j.number(got.all[len(got.all)-1])+1)
+				}
+				if !yield(of, got) {
+					return
+				}
+			}
+		}
+	}
 }

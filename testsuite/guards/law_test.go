@@ -33,10 +33,10 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 			compress := codec.New()
 			first := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
 			told := map[int]progress.Agent{}
-			agent := progress.Agent{}
+			agent, took := progress.Agent{}, progress.Takeover{}
 			for recorded := range agents.FactsOf(history, compress.DataConverter()) {
 				if began, ok := recorded.Fact.(progress.RunBegan); ok {
-					agent = progress.NewAgent(began.Input.AgentID, first)
+					agent, took = progress.NewAgent(began.Input.AgentID, first), progress.Carried(began.Input)
 				}
 				agent = agent.With(recorded.Fact, recorded.At)
 				told[agent.Execution.Number] = agent
@@ -45,6 +45,7 @@ func TestKeptHistoriesTellOneStory(t *testing.T) {
 			if asked.steps == nil {
 				return // the workflow refused what it was started with
 			}
+			asked.requireHeld(t, took)
 			audited := 0
 			for number := 1; number <= agent.Execution.Number; number++ {
 				page, err := asked.steps(contract.StepsRequest{Number: number})
@@ -98,6 +99,27 @@ func ended(o *contract.Outcome) *contract.Outcome {
 type askable struct {
 	steps func(contract.StepsRequest) (contract.StepsPage, error)
 	state func(contract.StateRequest) (contract.StateView, error)
+
+	events   func(contract.EventsRequest) (contract.EventsPage, error)
+	messages func(contract.MessagesRequest) (contract.MessagesPage, error)
+}
+
+// requireHeld: what a run holds is known from what it began with, so that nobody has to ask for that.
+func (a askable) requireHeld(t *testing.T, took progress.Takeover) {
+	t.Helper()
+	messages, err := a.messages(contract.MessagesRequest{})
+	require.NoError(t, err)
+	require.Equal(t, messages.Base, took.FirstMessage)
+	steps, err := a.steps(contract.StepsRequest{Number: took.Number})
+	require.NoError(t, err)
+	if len(steps.Steps) > 0 {
+		require.Equal(t, steps.First, took.FirstStep)
+	}
+	events, err := a.events(contract.EventsRequest{Number: took.Number})
+	require.NoError(t, err)
+	if len(events.Events) > 0 {
+		require.EqualValues(t, events.First, took.FirstEvent)
+	}
 }
 
 // stopsOf are the requests to stop of the newest execution.
@@ -172,6 +194,10 @@ func (a *answering) SetQueryHandler(ctx workflow.Context, query string, handler 
 		a.asked.steps = handle
 	case func(contract.StateRequest) (contract.StateView, error):
 		a.asked.state = handle
+	case func(contract.EventsRequest) (contract.EventsPage, error):
+		a.asked.events = handle
+	case func(contract.MessagesRequest) (contract.MessagesPage, error):
+		a.asked.messages = handle
 	}
 	return a.Next.SetQueryHandler(ctx, query, handler)
 }

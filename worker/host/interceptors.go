@@ -81,7 +81,7 @@ func (f *feeder) reached(boundary contract.Boundary, place contract.Place) {
 }
 
 // plain keeps what travels in queries, signals and updates out of the codec, on
-// both sides, so that Temporal's own tools can read and send it.
+// both sides, so that Temporal's own tools can read and send it; large pages aside.
 type plain struct{ interceptor.InterceptorBase }
 
 var _ interceptor.Interceptor = (*plain)(nil)
@@ -99,7 +99,13 @@ type plainWorkflow struct {
 	interceptor.WorkflowInboundInterceptorBase
 }
 
+// HandleQuery leaves to the codec what is asked for by one who can read that.
 func (p *plainWorkflow) HandleQuery(ctx workflow.Context, in *interceptor.HandleQueryInput) (any, error) {
+	if len(in.Args) > 0 {
+		if asked, ok := in.Args[0].(interface{ Compressed() bool }); ok && asked.Compressed() {
+			return p.Next.HandleQuery(ctx, in)
+		}
+	}
 	return answer(p.Next.HandleQuery(ctx, in))
 }
 

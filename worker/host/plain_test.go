@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -16,6 +17,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/worker/host/codec"
 )
 
@@ -127,4 +130,39 @@ func TestWorkflowsAnswerPlain(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, value.Get(&text))
 	require.Equal(t, long(), text)
+}
+
+// TestLargePagesAreCompressed where the asker can read that, and fit then whatever they say.
+func TestLargePagesAreCompressed(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, domain.MaxLargePage)
+	chance := rand.NewChaCha8([32]byte{})
+	_, _ = chance.Read(noise)
+	for i, b := range noise {
+		noise[i] = ' ' + b%95
+	}
+	compress := codec.New()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetDataConverter(converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress}))
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: paceOf("far").deadlock, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		return workflow.SetQueryHandler(ctx, "ask", func(contract.StepsRequest) (contract.StepsPage, error) {
+			return contract.StepsPage{Answer: string(noise)}, nil
+		})
+	}, workflow.RegisterOptions{Name: "answering"})
+	env.ExecuteWorkflow("answering")
+	require.NoError(t, env.GetWorkflowError())
+	var page contract.StepsPage
+	value, err := env.QueryWorkflow("ask", contract.StepsRequest{})
+	require.NoError(t, err)
+	require.NoError(t, value.Get(&page))
+	require.Equal(t, string(noise), page.Answer)
+	value, err = env.QueryWorkflow("ask", contract.StepsRequest{LargePage: contract.LargePage{Large: true}})
+	require.NoError(t, err)
+	var compressed converter.RawValue
+	require.NoError(t, value.Get(&compressed))
+	require.Equal(t, codec.Encoding, string(compressed.Payload().GetMetadata()[converter.MetadataEncoding]))
+	require.Less(t, compressed.Payload().Size(), 2<<20, "what a server takes")
 }
