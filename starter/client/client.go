@@ -18,6 +18,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
+	"everstep/worker/host/codec"
 )
 
 // A Config says where agents run and how soon lost work is noticed. The zero
@@ -30,8 +31,8 @@ type Config struct {
 	TaskQueue string
 	// Loopback, a server on this machine, has time-outs close together.
 	Loopback bool
-	// Converter reads the payloads of histories; it must be the one that the
-	// Temporal client was dialled with. Nil: the SDK's default.
+	// Converter reads the payloads of histories as the Temporal client and the workers write them. Nil: as
+	// host.Dial makes them do; whoever uses that need not set it.
 	Converter converter.DataConverter
 	// By says who begins executions, as events and the log of workers tell it. Empty:
 	// this program and process.
@@ -49,7 +50,7 @@ type Client struct {
 	known    attributes
 }
 
-// New returns a client that uses a connected Temporal client.
+// New returns a client that uses a connected Temporal client, that of host.Dial.
 func New(temporal sdk.Client, cfg Config) *Client {
 	return &Client{temporal: temporal, cfg: cfg.withDefaults()}
 }
@@ -58,7 +59,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.Namespace = cmp.Or(cfg.Namespace, "default")
 	cfg.TaskQueue = cmp.Or(cfg.TaskQueue, contract.DefaultTaskQueue)
 	if cfg.Converter == nil {
-		cfg.Converter = converter.GetDefaultDataConverter()
+		cfg.Converter = codec.New().DataConverter()
 	}
 	if cfg.By == (domain.Program{}) {
 		machine, _ := os.Hostname() // without one the process has to do

@@ -2,7 +2,7 @@
 // them. The command line is built on it, and so can any Go program be.
 //
 // Its main type is [Client], made by [New] from a connected Temporal client,
-// which has to convert payloads as Everstep's workers do: that of host.Dial.
+// that of host.Dial, which converts payloads as Everstep's workers do.
 // Its one rule: whatever can be told without a worker is told without one.
 // Waiting, following, listing and the status of an agent come from Temporal's
 // history, visibility and heartbeats; only what the workflow alone knows is

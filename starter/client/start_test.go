@@ -15,6 +15,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/worker/host/codec"
 )
 
 func scriptedAgent() domain.Definition {
@@ -285,4 +286,17 @@ func TestTiming(t *testing.T) {
 	far, task := Config{}.timing()
 	require.Equal(t, contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, far)
 	require.Equal(t, 10*time.Second, task)
+}
+
+// TestAClientReadsWhatDialWrites: whoever takes the Temporal client of host.Dial need not know how it
+// compresses.
+func TestAClientReadsWhatDialWrites(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("long ", codec.Threshold)
+	payload, err := codec.New().DataConverter().ToPayload(large)
+	require.NoError(t, err)
+	require.Less(t, len(payload.GetData()), len(large))
+	var text string
+	require.NoError(t, newFake().client().cfg.Converter.FromPayload(payload, &text))
+	require.Equal(t, large, text)
 }

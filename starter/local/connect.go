@@ -15,7 +15,6 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
-	"everstep/worker/host/codec"
 )
 
 // findPatience bounds how long a dev server that is just starting is waited for.
@@ -104,10 +103,9 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	return s, nil
 }
 
-// Client is a client as the commands use one, for the server at an address: it
-// compresses what is large, and a server on this machine is asked more often.
+// Client is a client as the commands use one, for the server at an address: one on
+// this machine is asked more often.
 func Client(temporal sdk.Client, address string, config client.Config) *client.Client {
-	config.Converter = codec.New().DataConverter()
 	config.Loopback = host.Loopback(address)
 	return client.New(temporal, config)
 }

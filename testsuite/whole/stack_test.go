@@ -16,7 +16,6 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/worker/host"
-	"everstep/worker/host/codec"
 )
 
 // A stack is a real server, a worker in this process and a client.
@@ -59,8 +58,7 @@ func connect(t testing.TB, server string, dynamic map[string]string) *stack {
 	require.NoError(t, err)
 	t.Cleanup(temporal.Close)
 	s := &stack{temporal: temporal, queue: "test-" + uuid.NewString(), address: address}
-	compress := codec.New()
-	s.agents = client.New(temporal, client.Config{TaskQueue: s.queue, Loopback: true, Converter: compress.DataConverter()})
+	s.agents = client.New(temporal, client.Config{TaskQueue: s.queue, Loopback: true})
 	return s
 }
 

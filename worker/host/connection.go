@@ -100,8 +100,8 @@ func paceOf(address string) pace {
 const dialPatience = 8 * time.Second
 
 // Dial connects to the server and checks that it answers, within 8 seconds. The
-// client converts payloads as Everstep's workers do; whoever talks to agents
-// needs one made here. A server that does not answer is a *domain.Error of kind
+// client converts payloads as Everstep's workers do, large ones compressed; whoever
+// talks to agents needs one made here, and client.New reads what it writes. A server that does not answer is a *domain.Error of kind
 // Unavailable that says what to do.
 func Dial(ctx context.Context, connection Connection) (client.Client, error) {
 	connection = connection.withDefaults()

@@ -21,7 +21,6 @@ import (
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
-	"everstep/worker/host/codec"
 )
 
 // A server starts an agent for each request. It asks nobody who they are: put
@@ -102,9 +101,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer temporal.Close()
-	agents := client.New(temporal, client.Config{
-		Loopback: host.Loopback(*address), Converter: codec.New().DataConverter(),
-	})
+	agents := client.New(temporal, client.Config{Loopback: host.Loopback(*address)})
 	provider, name, _ := strings.Cut(*model, "/")
 	definition := domain.Definition{Model: domain.LLMConfig{Provider: provider, Model: name}}
 	web := &http.Server{Addr: *listen, Handler: server{agents, definition}, ReadHeaderTimeout: stopPatience}

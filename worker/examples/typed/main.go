@@ -14,7 +14,6 @@ import (
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/worker/host"
-	"everstep/worker/host/codec"
 )
 
 // A verdict is what the agent answers with.
@@ -49,9 +48,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer temporal.Close()
-	agents := client.New(temporal, client.Config{
-		Loopback: host.Loopback(*address), Converter: codec.New().DataConverter(),
-	})
+	agents := client.New(temporal, client.Config{Loopback: host.Loopback(*address)})
 	provider, name, _ := strings.Cut(*model, "/")
 	got, err := triage(ctx, agents, domain.LLMConfig{Provider: provider, Model: name}, strings.Join(flag.Args(), " "))
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
-	"everstep/worker/host/codec"
 )
 
 // Main runs the tests, or the dev server's supervisor where the test binary was
@@ -58,7 +57,7 @@ func Start(t *testing.T, config host.Config) *client.Client {
 	worker, err := host.Start(t.Context(), temporal, config)
 	require.NoError(t, err)
 	t.Cleanup(worker.Stop)
-	return client.New(temporal, client.Config{TaskQueue: config.TaskQueue, Loopback: true, Converter: codec.New().DataConverter()})
+	return client.New(temporal, client.Config{TaskQueue: config.TaskQueue, Loopback: true})
 }
 
 // Script returns the model that plays a script.
