@@ -113,7 +113,7 @@ func (s AgentState) WithStepsFolded(keep int) AgentState {
 		folded = folded.with(step.Step)
 	}
 	kept := slices.Clone(nilIfEmpty(steps[first:]))
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = kept, folded })
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(folded, kept) })
 }
 
 // WithStepsUnfolded returns the state with the steps that were folded, all of them in their order, in place
@@ -123,7 +123,7 @@ func (s AgentState) WithStepsUnfolded(folded []StepExecution) AgentState {
 	for _, step := range folded {
 		steps = append(steps, &step)
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = append(steps, e.Steps...), Folded{} })
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(Folded{}, append(steps, e.Steps...)) })
 }
 
 // Execution returns the execution in progress or the one that ended last.

@@ -87,13 +87,12 @@ func (e ExecutionState) Usage() Usage { return e.total().Usage }
 // CostNanoUSD is what all steps cost, as Usage; zero where the model has no price.
 func (e ExecutionState) CostNanoUSD() int64 { return e.total().CostNanoUSD }
 
-// total adds what all steps used to what the folded ones did.
+// total is what all steps used, the one in progress and folded ones included.
 func (e ExecutionState) total() Folded {
-	sum := e.w.Folded
-	for s := range e.steps {
-		sum = sum.plus(s)
+	if e.w.Current == nil {
+		return e.w.completed
 	}
-	return sum
+	return e.w.completed.plus(e.w.Current)
 }
 
 // steps yields the steps in memory, the one in progress last.

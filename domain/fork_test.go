@@ -146,6 +146,10 @@ func TestForks(t *testing.T) {
 			require.Equal(t, wasZero, encoded(t, zero))
 			require.Equal(t, wasOne, encoded(t, one))
 			require.Equal(t, zero, again, "the same change of the same value gives the same")
+			read, err := domain.DecodeAgentState([]byte(wasZero))
+			require.NoError(t, err)
+			require.Equal(t, read.Usage(), zero.Usage(), "what is kept of the steps is what they come to")
+			require.Equal(t, read.Spent(after(30)), zero.Spent(after(30)))
 		})
 	}
 }

@@ -132,7 +132,7 @@ func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	}
 	s.w.Context.w.MessageStore = s.store().filtered(func(m Message) bool { return !later[TagOf(m).StepID] })
 	return s.changed(now, func(e *executionWire) {
-		e.Steps = nilIfEmpty(slices.Clip(e.Steps[:k-folded]))
+		e.hold(e.Folded, nilIfEmpty(slices.Clip(e.Steps[:k-folded])))
 		e.Current, e.CurrentSince = nil, time.Time{}
 		e.Status, e.CompletedAt, e.Continuation = StatusInProgress, time.Time{}, continuation
 		if e.Error != nil && !continuation.holds(SignalOf(e.Error)) {

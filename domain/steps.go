@@ -56,9 +56,7 @@ func (s AgentState) WithCurrentStepCompleted(now time.Time) (AgentState, error) 
 
 func (s AgentState) completedStep(now time.Time) AgentState {
 	return s.changed(now, func(e *executionWire) {
-		e.Steps = plus(e.Steps, &StepExecution{
-			Step: *e.Current, StartedAt: e.CurrentSince, CompletedAt: utc(now), Continuation: e.Continuation,
-		})
+		e.add(&StepExecution{Step: *e.Current, StartedAt: e.CurrentSince, CompletedAt: utc(now), Continuation: e.Continuation})
 		e.Current, e.CurrentSince = nil, time.Time{}
 	})
 }

@@ -18,6 +18,8 @@ type StepWindow struct {
 	id     ExecutionID
 	folded Folded
 	steps  []*StepExecution
+	// size is that of the steps, the last one aside.
+	size int
 }
 
 // Of returns the window of a state's execution. One that was of the same execution before saves work.
@@ -39,13 +41,10 @@ func (w StepWindow) with(step *StepExecution) StepWindow {
 		before := *w.steps[last-1]
 		before.Step = before.Step.Trimmed(recentStep)
 		w.steps[last-1] = &before
+		w.size += before.Size()
 	}
-	size := 0
-	for _, step := range w.steps[:last] {
-		size += step.Size()
-	}
-	for len(w.steps) > RecentSteps || size > recentSize {
-		size -= w.steps[0].Size()
+	for len(w.steps) > RecentSteps || w.size > recentSize {
+		w.size -= w.steps[0].Size()
 		w.folded, w.steps = w.folded.with(w.steps[0].Step), slices.Clone(w.steps[1:])
 	}
 	return w
@@ -58,7 +57,7 @@ func (w StepWindow) In(s AgentState) (AgentState, bool) {
 	if same || s.w.Execution == nil {
 		return s, false
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = w.steps, w.folded }), true
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.hold(w.folded, w.steps) }), true
 }
 
 // WithStepsOf returns the state with the completed steps of another one, from which it was made.
@@ -66,7 +65,9 @@ func (s AgentState) WithStepsOf(other AgentState) AgentState {
 	if s.w.Execution == nil || other.w.Execution == nil {
 		return s
 	}
-	return s.changed(s.w.UpdatedAt, func(e *executionWire) { e.Steps, e.Folded = other.w.Execution.w.Steps, other.w.Execution.w.Folded })
+	return s.changed(s.w.UpdatedAt, func(e *executionWire) {
+		e.Folded, e.Steps, e.completed = other.w.Execution.w.Folded, other.w.Execution.w.Steps, other.w.Execution.w.completed
+	})
 }
 
 // WithLastStepWithin returns the state with its last completed step trimmed, such that with those before it takes

@@ -59,6 +59,21 @@ type executionWire struct {
 	Current      *AgentStep       `json:"current_step,omitempty"`
 	Continuation Continuation     `json:"continuation,omitzero"`
 	Error        *Error           `json:"error,omitempty"`
+	// completed is what Folded and Steps come to, so that nobody adds up all steps again at each of them.
+	completed Folded
+}
+
+// hold replaces the completed steps.
+func (w *executionWire) hold(folded Folded, steps []*StepExecution) {
+	w.Folded, w.Steps, w.completed = folded, steps, Folded{Spent: folded.Spent, Usage: folded.Usage}
+	for _, step := range steps {
+		w.completed = w.completed.plus(&step.Step)
+	}
+}
+
+// add completes one more.
+func (w *executionWire) add(step *StepExecution) {
+	w.Steps, w.completed = plus(w.Steps, step), w.completed.plus(&step.Step)
 }
 
 // stepWire is a step or a step execution as one flat object, which is also what users read.
@@ -176,6 +191,7 @@ func (e *ExecutionState) UnmarshalJSON(data []byte) error {
 		w.StartedAt, w.CompletedAt, w.Budget = utc(w.StartedAt), utc(w.CompletedAt), w.Budget.clone()
 		w.WaitingSince, w.CurrentSince = utc(w.WaitingSince), utc(w.CurrentSince)
 		w.Folded.Errors = keptErrors(w.Folded.Errors)
+		w.hold(w.Folded, w.Steps)
 		if w.Error != nil {
 			w.Error = new(w.Error.kept())
 		}
