@@ -304,6 +304,14 @@ func TestCallModelFailures(t *testing.T) {
 			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 				return inference.Answer{}, test.err
 			})
+			if test.least > time.Second {
+				reply := b.reply(t)
+				require.Equal(t, contract.BilledFailure, reply.Outcome, "a stop is to end the wait")
+				require.Equal(t, test.kind, reply.Error.Kind)
+				require.Zero(t, reply.Spent)
+				require.Equal(t, test.least.Milliseconds(), reply.RetryAfterMillis)
+				return
+			}
 			app, own := b.failure(t)
 			require.Equal(t, test.kind, own.Kind)
 			require.Equal(t, test.code, own.Code)
@@ -323,13 +331,17 @@ func TestCallModelBackoffGrows(t *testing.T) {
 	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 		return inference.Answer{}, domain.Errorf(domain.Unavailable, "no")
 	})
-	b.attempt = 5
+	b.attempt = 2
 	app, _ := b.failure(t)
-	require.GreaterOrEqual(t, app.NextRetryDelay(), 3*time.Second)
-	require.LessOrEqual(t, app.NextRetryDelay(), 4*time.Second)
-	b.attempt = 1000
-	app, _ = b.failure(t)
-	require.LessOrEqual(t, app.NextRetryDelay(), time.Minute)
+	require.GreaterOrEqual(t, app.NextRetryDelay(), 375*time.Millisecond)
+	require.LessOrEqual(t, app.NextRetryDelay(), 500*time.Millisecond)
+	for attempt, most := range map[int32]int64{5: 4000, 1000: 60_000} {
+		b.attempt = attempt
+		reply := b.reply(t)
+		require.GreaterOrEqual(t, reply.RetryAfterMillis, most*3/4)
+		require.LessOrEqual(t, reply.RetryAfterMillis, most)
+		require.Equal(t, int(attempt), reply.Tries)
+	}
 }
 
 func TestCallModelBilledFailure(t *testing.T) {

@@ -33,8 +33,12 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 	return c.failed(ctx, answer, failed.From(c.call.Config.Provider))
 }
 
+// longestUnseen is how long an inference may wait within its activity, where only a
+// stop of mode now reaches it.
+const longestUnseen = time.Second
+
 // failed ends an attempt that has no answer, by why it has none. Only a failure
-// that surely cost nothing is left to Temporal.
+// that surely cost nothing, and is not to wait for long, is left to Temporal.
 func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (contract.ModelReply, error) {
 	failed, billed := c.judge(err)
 	var used domain.Usage
@@ -56,7 +60,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.tries(), "kind", failed.Kind,
 		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
 	failed.RetryAfter = c.delay(failed)
-	if !billed && c.spent.IsZero() {
+	if !billed && c.spent.IsZero() && failed.RetryAfter <= longestUnseen {
 		c.pulse.nothingSpent()
 		return contract.ModelReply{}, failure(failed)
 	}

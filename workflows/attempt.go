@@ -3,6 +3,8 @@ package workflows
 import (
 	"fmt"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
@@ -81,23 +83,28 @@ func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 	i.emit(domain.InferenceResponseReceived{EventHeader: i.head(), Usage: usage, Kind: err.Kind, Code: err.Code})
 }
 
+// summaryCutOff is the version from which a summary that workers cut off time and
+// again fails, and does not look like a stop. It must never change.
+const summaryCutOff = "summary-cut-off"
+
 func (i *inference) unanswered(reply contract.ModelReply) course {
 	verdict, err := progress.Judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
 	switch {
 	case verdict == progress.Stop:
 		return i.interrupted(reply)
 	case verdict == progress.Fail && i.plan != nil && (reply.Outcome == contract.Interrupted || reply.Outcome == contract.ShutDown):
-		// What workers cut off time and again is as if a stop had: histories hold
-		// it so.
-		return i.interrupted(reply)
+		if workflow.GetVersion(i.root, summaryCutOff, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			return i.interrupted(reply)
+		}
+		return i.failed(err)
 	case verdict == progress.Fail:
 		return i.failed(err)
 	case reply.Outcome != contract.BilledFailure:
 		return again
 	}
 	delay := progress.Delay(reply, i.backoff(i.tries))
-	i.note(fmt.Sprintf("step %d: the model failed (%s), trying again in %s", i.content.Number, progress.WhyUnanswered(reply).Kind, delay))
-	if !i.mail.BackOff(delay) {
+	i.note(progress.Waits(i.content.Number, i.tries+1, i.now().Add(delay), progress.WhyUnanswered(reply)))
+	if !i.mail.BackOffInference(delay) {
 		return i.interrupted(contract.ModelReply{})
 	}
 	return again

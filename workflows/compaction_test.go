@@ -57,7 +57,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 		"a summary that is billed and too long": {overflows: 1, summaries: 1, code: domain.CodeContextOverflow, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
 			return with(billed(domain.Invalid), func(r *contract.ModelReply) { r.Error = overflows() }), nil
 		}},
-		"workers that cut every summary off": {overflows: 1, summaries: 3, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
+		"workers that cut every summary off": {overflows: 1, summaries: 3, code: domain.CodeWorkerShutdown, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
 			return contract.ModelReply{Outcome: contract.ShutDown, Tries: 1}, nil
 		}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
@@ -138,6 +139,9 @@ func TestWhatExtendRefuses(t *testing.T) {
 			w := strolls(0)
 			env := w.environment(t)
 			if name == "one that is stopping" {
+				w.model, w.tool = calling(look()), func(contract.ToolRequest) (contract.ToolReply, error) {
+					return contract.ToolReply{}, temporal.NewApplicationErrorWithOptions("busy", "x", temporal.ApplicationErrorOptions{NextRetryDelay: time.Minute})
+				}
 				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{}) }, 40*time.Second)
 			}
 			v := extends(env, test.at, "e1", test.request)

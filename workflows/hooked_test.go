@@ -224,10 +224,13 @@ func TestTheStateHasMessagesBySection(t *testing.T) {
 // TestEachOfManyStopsIsTold: a hundred are kept, the others are counted.
 func TestEachOfManyStopsIsTold(t *testing.T) {
 	t.Parallel()
-	w := &world{model: plays(waits(time.Minute), says("done"))}
+	w := &world{}
 	env := w.environment(t)
-	for range domain.MaxStops + 30 {
-		env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{}) }, time.Second)
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+		for range domain.MaxStops + 30 {
+			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+		}
+		return says("done"), nil
 	}
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)

@@ -240,7 +240,7 @@ func TestUsageShowsWhileAStepIsInProgress(t *testing.T) {
 	require.Equal(t, domain.StatusInProgress, status.Status)
 	require.Zero(t, status.StepCount)
 	require.Equal(t, int64(100), status.Usage.TotalTokens)
-	require.Contains(t, status.Doing, "trying again")
+	require.Contains(t, status.Doing, "attempt 2 at the model waits until")
 }
 
 // TestEachExecutionSaysWhoBeganIt: by the word of the program, and by the server's

@@ -55,7 +55,13 @@ func moments() map[string]moment {
 				return model(r)
 			}
 			env.RegisterDelayedCallback(stop, 30*time.Second)
-		}, each(1), map[contract.StopMode]int{contract.AfterStep: 2, contract.AfterInference: 2, contract.StopNow: 1}, map[contract.StopMode]int{contract.AfterStep: 2}},
+		}, each(1), each(1), each(0)},
+		"in a try of an inference, before a long wait": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+				stop()
+				return waits(time.Hour), nil
+			}
+		}, each(1), each(1), each(0)},
 		"in an answer that is empty": {func(w *world, _ *testsuite.TestWorkflowEnvironment, stop func()) {
 			model, failed := w.model, false
 			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
@@ -131,7 +137,10 @@ func TestStopAtEachMoment(t *testing.T) {
 // execution leaves behind does nothing to the next one.
 func TestEscalation(t *testing.T) {
 	t.Parallel()
-	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }))}
+	w := &world{tools: reads(), model: calling(look())}
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{}, temporal.NewApplicationErrorWithOptions("busy", "x", temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})
+	}
 	env := w.environment(t)
 	begun := env.Now()
 	for _, within := range []time.Duration{10 * time.Minute, time.Minute, 30 * time.Minute} {
@@ -143,7 +152,7 @@ func TestEscalation(t *testing.T) {
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	require.Less(t, env.Now().Sub(begun), 2*time.Minute)
 	require.True(t, lastStep(t, env).Interrupted)
-	require.Equal(t, int64(100), lastStep(t, env).Usage.TotalTokens(), "what the failed try cost counts")
+	require.Equal(t, domain.CodeInterrupted, lastStep(t, env).ToolExecutions[0].Error.Code)
 }
 
 // TestManyStops are all heeded, and a number of them kept.

@@ -45,7 +45,7 @@ const (
 	Interrupted ModelOutcome = "interrupted"
 	// ShutDown: the worker was told to stop; another will do it.
 	ShutDown ModelOutcome = "worker_shutdown"
-	// BilledFailure: the attempt failed and may have cost money.
+	// BilledFailure: the attempt failed, and may have cost money or is to wait before the next.
 	BilledFailure ModelOutcome = "failed"
 )
 

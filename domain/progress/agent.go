@@ -116,7 +116,7 @@ func (a Agent) at(t time.Time) At {
 }
 
 func (a Agent) closing(t time.Time) closing {
-	return closing{At: a.at(t), attempts: a.Definition.Tries()}
+	return closing{At: a.at(t), attempts: a.Definition.Tries(), asked: len(a.Execution.Stops) > 0}
 }
 
 // turns reports whether work has to wait for its turn under a rate limit.
@@ -254,6 +254,7 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 	}
 	c := a.closing(at)
 	c.Stopped = c.Stopped || o.StopReason == domain.TimeLimitReached
+	c.failed = o.Status == domain.StatusFailed
 	c.short = o.StopReason == domain.TokenLimitReached || o.StopReason == domain.CostLimitReached
 	return a.over(c, o)
 }

@@ -62,6 +62,8 @@ type closing struct {
 	// short says that an inference did not fit what was left of the budget,
 	// underWay that the server ended the workflow while work was under way.
 	short, underWay bool
+	// asked says that somebody asked to stop, failed that an error ended the execution.
+	asked, failed bool
 }
 
 // closed returns the step when nothing more comes of it.
@@ -103,8 +105,11 @@ func (s Step) concluded(last inference, c closing) Step {
 	if last.loss != nil {
 		last.reply, verdict, err = last.loss.Kept(), Fail, last.loss.Err()
 	}
-	if c.Stopped && (answered || last.loss != nil) {
+	switch {
+	case c.Stopped && (answered || last.loss != nil):
 		verdict = Stop
+	case c.asked && verdict == Again:
+		return s.With(stop, c.At) // it waited to be made again
 	}
 	switch verdict {
 	case Stop:
@@ -113,8 +118,8 @@ func (s Step) concluded(last inference, c closing) Step {
 		}
 		return s.With(stop, c.At)
 	case Fail:
-		if last.summary && last.loss == nil && last.reply.Outcome != contract.BilledFailure {
-			return s.With(stop, c.At)
+		if last.summary && last.loss == nil && last.reply.Outcome != contract.BilledFailure && !c.failed {
+			return s.With(stop, c.At) // as it was once
 		}
 		return s.With(Failed{Ending(err)}, c.At)
 	case Again, Take:

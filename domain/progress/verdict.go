@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"fmt"
 	"time"
 
 	"everstep/domain"
@@ -68,6 +69,15 @@ const maxRetryAfter = time.Hour
 func Delay(reply contract.ModelReply, own time.Duration) time.Duration {
 	asked := min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())
 	return max(time.Duration(asked)*time.Millisecond, own)
+}
+
+// maxWaitReason bounds why an attempt failed, where that is said in passing.
+const maxWaitReason = 200
+
+// Waits says for what an inference waits whose attempt failed.
+func Waits(step, attempt int, until time.Time, why *domain.Error) string {
+	return fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
+		step, attempt, until.UTC().Format(time.RFC3339), domain.Shorten(why.Message, maxWaitReason))
 }
 
 // A Cut says what cut a step off, in words that are recorded.

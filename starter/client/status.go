@@ -13,6 +13,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
 
@@ -186,16 +187,12 @@ func (c *Client) waiting(ctx context.Context, s snapshot, v contract.StatusView)
 	}
 	for _, w := range work {
 		if w.Activity == string(contract.CallModel) && w.BackingOff && w.Before != nil {
-			v.Doing = fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
-				v.StepCount+1, w.Attempt, w.Next.UTC().Format(time.RFC3339), domain.Shorten(w.Before.Message, maxWaitReason))
+			v.Doing = progress.Waits(v.StepCount+1, w.Attempt, w.Next, w.Before)
 			return v
 		}
 	}
 	return v
 }
-
-// maxWaitReason bounds why an attempt failed, where that is said in passing.
-const maxWaitReason = 200
 
 func (c *Client) rateLimited(ctx context.Context, waits history.Pending, v contract.StatusView) contract.StatusView {
 	v.RateLimited, v.Since = true, waits.Since

@@ -76,9 +76,19 @@ func TestRateLimitWaits(t *testing.T) {
 }
 
 // TestAttemptWaits has a provider that wants to be left alone for an hour: status
-// and explain say until when, and why.
+// and explain say until when, and why. Any stop ends the wait: nothing is under way.
 func TestAttemptWaits(t *testing.T) {
 	t.Parallel()
+	for _, mode := range contract.StopModes() {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			attemptWaits(t, mode)
+		})
+	}
+}
+
+func attemptWaits(t *testing.T, mode contract.StopMode) {
+	t.Helper()
 	model := serveChat(t, refused(http.StatusTooManyRequests, "Retry-After: 3600", `{"error":{"message":"slow down","type":"requests"}}`))
 	s := start(t, chatWorker(t, model, nil))
 	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: limitedModel})
@@ -90,11 +100,10 @@ func TestAttemptWaits(t *testing.T) {
 		return regexp.MustCompile(words).MatchString(status.Doing)
 	}, patience, 20*time.Millisecond)
 	require.Regexp(t, words, s.explained(t, begun.ID).Doing.Text)
-	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
+	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: mode})
 	require.NoError(t, err)
-	ended, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusStopped, ended.Outcome.Status)
+	ended := s.stopped(t, begun.ID)
+	require.Equal(t, 1, ended.Outcome.Steps)
 }
 
 // TestRateLimitComes has an agent in the middle when its worker is replaced by

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,17 @@ turns:
 		begun := s.begin(t, busyScript, "call")
 		s.stopWaiting(t, begun.ID)
 		s.keep(t, "own-tries", s.ended(t, begun))
+	})
+	t.Run("stop-in-wait", func(t *testing.T) {
+		s := start(t, host.Config{})
+		begun := s.begin(t, "turns: [{failures: [{status: 429, retry_after: 1h}], text: done}]")
+		require.Eventually(t, func() bool {
+			status, err := s.agents.Status(within(t), begun.ID)
+			return err == nil && strings.Contains(status.Doing, "waits until")
+		}, patience, 10*time.Millisecond)
+		_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "stop-in-wait", s.ended(t, begun))
 	})
 	t.Run("budget", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}})

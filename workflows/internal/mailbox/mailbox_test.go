@@ -240,6 +240,40 @@ func TestACallIsMadeAgain(t *testing.T) {
 	})
 }
 
+// TestAStopInAPauseLetsCallsFinish: the step is to finish, so a call that waits to be
+// made again waits for its time and no longer for the end of the pause.
+func TestAStopInAPauseLetsCallsFinish(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[contract.StopMode]struct {
+		ok      bool
+		seconds float64
+	}{contract.AfterStep: {true, 60}, contract.AfterInference: {false, 30}, contract.StopNow: {false, 30}} {
+		p := newPlay()
+		p.sends(30*time.Second, contract.StopRequest{Mode: mode})
+		p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
+		p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
+			p.Pause(true)
+			_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false })
+			require.Equal(t, want.ok, ok, mode)
+			require.InDelta(t, want.seconds, p.agent.Spent().Seconds, 1, mode)
+		})
+	}
+}
+
+// TestAnyStopEndsTheWaitOfAnInference: nothing is under way meanwhile.
+func TestAnyStopEndsTheWaitOfAnInference(t *testing.T) {
+	t.Parallel()
+	for _, mode := range contract.StopModes() {
+		p := newPlay()
+		p.sends(time.Second, contract.StopRequest{Mode: mode})
+		p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
+			require.False(t, p.BackOffInference(time.Hour))
+			require.False(t, p.BackOffInference(time.Hour), "nor does another one begin")
+			require.InDelta(t, 1, p.agent.Spent().Seconds, 0.5, mode)
+		})
+	}
+}
+
 // TestManyStops: each counts, a hundred are kept.
 func TestManyStops(t *testing.T) {
 	t.Parallel()
@@ -304,7 +338,7 @@ func TestTheEarliestEscalation(t *testing.T) {
 				p.sends(time.Second, contract.StopRequest{Within: contract.Span(d)})
 			}
 			p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
-				require.False(t, p.BackOff(3*time.Hour))
+				_ = workflow.Await(p.ctx, p.Interrupted)
 				require.InDelta(t, 61, p.agent.Spent().Seconds, 1)
 			})
 		})

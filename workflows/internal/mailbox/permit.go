@@ -86,16 +86,45 @@ func (m *Mailbox) BackOff(delay time.Duration) bool {
 	return workflow.Sleep(m.scope, delay) == nil && !m.CutOff()
 }
 
+// stopsInWaits is the version from which a stop that lets the step finish also
+// ends a wait within it. It must never change.
+const stopsInWaits = "stops-in-waits"
+
+// heeds reports whether a stop that counts ends a wait.
+func (m *Mailbox) heeds() bool {
+	return m.stops() && workflow.GetVersion(m.root, stopsInWaits, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// BackOffInference waits before the model is asked again, and reports whether it may
+// be. Nothing is under way meanwhile, so any stop ends the wait and refuses it.
+func (m *Mailbox) BackOffInference(delay time.Duration) bool {
+	if m.CutOff() || m.heeds() {
+		return false
+	}
+	pause, cancel := workflow.WithCancel(m.scope)
+	defer cancel()
+	timer := workflow.NewTimer(pause, delay)
+	_ = workflow.Await(m.root, func() bool { return timer.IsReady() || m.stops() })
+	if !m.CutOff() && m.heeds() {
+		return false
+	}
+	return timer.Get(m.root, nil) == nil && !m.CutOff()
+}
+
 // BackOffCall waits before a tool call that did not begin is made again, in the
 // coroutine of the call. A stop that lets no tool start ends the wait and refuses
-// the permit, as does what halts the step; a pause holds it back.
+// the permit, as does what halts the step; a pause holds it back, unless a stop is
+// to let the step finish.
 func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted func() bool) (Permit, bool) {
 	refused := func() bool { return m.stop.noTools() || halted() }
 	if m.DrainSignals(); !refused() {
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
 		timer := workflow.NewTimer(pause, delay)
-		_ = workflow.Await(ctx, func() bool { return timer.IsReady() && !m.paused || refused() })
+		_ = workflow.Await(ctx, func() bool { return timer.IsReady() && (!m.paused || m.stops()) || refused() })
+		if m.paused && !refused() && !m.heeds() {
+			_ = workflow.Await(ctx, func() bool { return !m.paused || refused() })
+		}
 	}
 	m.DrainSignals()
 	return m.unless(refused())
