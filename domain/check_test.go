@@ -110,6 +110,15 @@ func TestSpan(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 90*time.Second, time.Duration(request.Within))
 	require.Equal(t, `{"within":"1m30s"}`, encoded(t, request))
+	for text, within := range map[string]contract.Span{"0s": contract.AtOnce, "never": 0} {
+		request, err := domain.Decode[contract.StopRequest](fmt.Appendf(nil, `{"within":%q}`, text))
+		require.NoError(t, err)
+		require.Equal(t, within, request.Within, "no time is not none")
+		written, err := within.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, text, string(written))
+	}
+	require.JSONEq(t, `{}`, encoded(t, contract.StopRequest{}))
 	for _, text := range []string{"-1s", "5", "soon", ""} {
 		_, err := domain.Decode[contract.StopRequest](fmt.Appendf(nil, `{"within":%q}`, text))
 		require.ErrorContains(t, err, "within: ", text)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,7 @@ import (
 
 func stopCommand(p *program) *cobra.Command {
 	mode := contract.AfterStep
-	var within time.Duration
+	var within contract.Span
 	var reason string
 	command := p.withAgent(&cobra.Command{
 		Use:   "stop ID",
@@ -37,7 +36,7 @@ its partial answer is kept.
 		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
 	})
 	command.Flags().Var(choiceFlag(&mode, contract.StopModes()), "mode", "how much may still finish")
-	command.Flags().Var(durationFlag(&within), "within", "go over to mode now after so long")
+	command.Flags().Var(spanFlag(&within), "within", "go over to mode now after so long; 0s is at once, never is the default")
 	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),

@@ -20,6 +20,7 @@ import (
 
 	answers "everstep/activities/output"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/enum"
 )
 
@@ -65,6 +66,18 @@ func durationFlag(target *time.Duration) flagValue {
 		}
 		*target = d
 		return nil
+	}}
+}
+
+// spanFlag is a durationFlag that tells no time from none.
+func spanFlag(target *contract.Span) flagValue {
+	var told time.Duration
+	flag := durationFlag(&told)
+	return flagValue{flag.kind, "", func(text string) error {
+		if target.UnmarshalText([]byte(text)) == nil {
+			return nil
+		}
+		return flag.set(text)
 	}}
 }
 

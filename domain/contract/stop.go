@@ -38,7 +38,8 @@ type StopRequest struct {
 	// Reason is a text for whoever reads the outcome.
 	Reason string   `json:"reason,omitzero"`
 	Mode   StopMode `json:"mode,omitzero"`
-	// Within escalates the stop to StopNow after a time: a Go duration such as "30s" on the wire.
+	// Within escalates the stop to StopNow after a time: a Go duration such as "30s" on the wire. Zero,
+	// absent or "never" on the wire, never does, and AtOnce, "0s" there, at once.
 	Within Span `json:"within,omitzero"`
 	// ExecutionID, where given, must be the one in progress.
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
@@ -51,21 +52,43 @@ func (r StopRequest) Escalation() (after time.Duration, ok bool) {
 	if r.Mode == StopNow {
 		return 0, true
 	}
+	if r.Within == AtOnce {
+		return 0, true
+	}
 	return time.Duration(r.Within), r.Within > 0
 }
 
-// A Span is a duration that is written as text, "1m30s".
+// A Span is a duration that is written as text, "1m30s". Zero is none.
 type Span time.Duration
 
-// MarshalText returns the duration's text.
-func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+// AtOnce is the span of no time, which is not the same as none.
+const AtOnce Span = -1
 
-// UnmarshalText reads a duration that is not negative.
+const never = "never"
+
+// MarshalText returns the duration's text.
+func (s Span) MarshalText() ([]byte, error) {
+	switch s {
+	case 0:
+		return []byte(never), nil
+	case AtOnce:
+		s = 0
+	}
+	return []byte(time.Duration(s).String()), nil
+}
+
+// UnmarshalText reads a duration that is not negative, or never.
 func (s *Span) UnmarshalText(text []byte) error {
+	if string(text) == never {
+		*s = 0
+		return nil
+	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < 0 {
-		return domain.Errorf(domain.Invalid, "duration: %q is not one; write it like 30s or 1m30s", string(text))
+		return domain.Errorf(domain.Invalid, "duration: %q is not one; write it like 30s or 1m30s, or never", string(text))
 	}
-	*s = Span(d)
+	if *s = Span(d); d == 0 {
+		*s = AtOnce
+	}
 	return nil
 }

@@ -34,6 +34,7 @@ func TestEscalation(t *testing.T) {
 		{contract.StopRequest{Mode: contract.AfterInference}, 0, false},
 		{contract.StopRequest{Mode: contract.AfterStep, Within: contract.Span(time.Minute)}, time.Minute, true},
 		{contract.StopRequest{Mode: contract.StopNow, Within: contract.Span(time.Minute)}, 0, true},
+		{contract.StopRequest{Mode: contract.AfterStep, Within: contract.AtOnce}, 0, true},
 	} {
 		after, ok := c.request.Escalation()
 		require.Equal(t, c.ok, ok)

@@ -258,7 +258,7 @@ func TestStop(t *testing.T) {
 	require.ErrorContains(t, err, "idle")
 
 	run.sent(2)
-	e, err := f.client().Stop(t.Context(), "nora", StopOptions{Mode: contract.StopNow, Within: time.Second, Reason: "enough"})
+	e, err := f.client().Stop(t.Context(), "nora", StopOptions{Mode: contract.StopNow, Within: contract.Span(time.Second), Reason: "enough"})
 	require.NoError(t, err)
 	require.Equal(t, 2, e.Number)
 	require.Equal(t, []contract.StopRequest{{
@@ -269,7 +269,7 @@ func TestStop(t *testing.T) {
 	_, err = f.client().Stop(t.Context(), "nora", StopOptions{})
 	requireClass(t, err, Refused)
 	for field, o := range map[string]StopOptions{
-		"mode": {Mode: "soon"}, "within": {Within: -1}, "reason": {Reason: strings.Repeat("x", domain.MaxReason+1)},
+		"mode": {Mode: "soon"}, "within": {Within: -2}, "reason": {Reason: strings.Repeat("x", domain.MaxReason+1)},
 	} {
 		_, err = f.client().Stop(t.Context(), "nora", o)
 		requireClass(t, err, Invalid)

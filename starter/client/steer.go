@@ -180,8 +180,9 @@ func closedUpdate(err error) bool {
 type StopOptions struct {
 	// Mode says how much may still finish. Empty: contract.AfterStep.
 	Mode contract.StopMode
-	// Within escalates to contract.StopNow after a time. Zero: never.
-	Within time.Duration
+	// Within escalates to contract.StopNow after a time. Zero: never;
+	// contract.AtOnce: at once.
+	Within contract.Span
 	// Reason is for whoever reads the outcome.
 	Reason string
 }
@@ -204,7 +205,7 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (Execution,
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), contract.StopRequest{
-		Reason: o.Reason, Mode: o.Mode, Within: contract.Span(o.Within), ExecutionID: target.ExecutionID,
+		Reason: o.Reason, Mode: o.Mode, Within: o.Within, ExecutionID: target.ExecutionID,
 	})
 	if isAs[*serviceerror.NotFound](err) {
 		return Execution{}, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
@@ -220,8 +221,8 @@ func (o StopOptions) check() error {
 	switch {
 	case mode.UnmarshalText([]byte(o.Mode)) != nil:
 		return domain.Errorf(domain.Invalid, "mode: %q is none of after_step, after_inference, now", o.Mode)
-	case o.Within < 0:
-		return domain.Errorf(domain.Invalid, "within: is %s; it may not be negative", o.Within)
+	case o.Within < contract.AtOnce:
+		return domain.Errorf(domain.Invalid, "within: is %s; it may not be negative", time.Duration(o.Within))
 	case len(o.Reason) > domain.MaxReason:
 		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; at most %d are allowed", len(o.Reason), domain.MaxReason)
 	case !utf8.ValidString(o.Reason):

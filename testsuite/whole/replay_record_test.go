@@ -90,7 +90,7 @@ turns:
 			s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
 			begun := s.begin(t, toolScript, "work")
 			s.textSeen(t, begun.ID)
-			_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: mode, Within: time.Hour, Reason: "enough"})
+			_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: mode, Within: contract.Span(time.Hour), Reason: "enough"})
 			require.NoError(t, err)
 			s.keep(t, "stop-"+string(mode), s.ended(t, begun))
 		})

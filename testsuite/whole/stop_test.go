@@ -116,7 +116,7 @@ func TestStopAfterStepEscalates(t *testing.T) {
 	s := start(t, host.Config{})
 	begun := s.begin(t, slowScript)
 	s.textSeen(t, begun.ID)
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Within: 300 * time.Millisecond})
+	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Within: contract.Span(300 * time.Millisecond)})
 	require.NoError(t, err)
 	require.NotContains(t, s.stopped(t, begun.ID).Answer, "sixteen")
 }

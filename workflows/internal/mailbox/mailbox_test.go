@@ -110,6 +110,8 @@ func TestWhatAStopRefuses(t *testing.T) {
 		"after the answer": {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.AfterInference}) }, []string{"a step", "between", "a call"}, false},
 		"now":              {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.StopNow}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
 		"within no time":   {func(p *play) { p.sends(time.Second, contract.StopRequest{Within: contract.Span(time.Second)}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
+		"within 0s":        {func(p *play) { p.sends(time.Second, map[string]string{"within": "0s"}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
+		"never":            {func(p *play) { p.sends(time.Second, map[string]string{"within": "never"}) }, []string{"a step", "between"}, false},
 		"a cancellation":   {func(p *play) { p.env.RegisterDelayedCallback(p.env.CancelWorkflow, time.Second) }, []string{"a step", "between", "an inference", "within", "a call", "idle"}, true},
 		"another's":        {func(p *play) { p.sends(time.Second, contract.StopRequest{ExecutionID: other}) }, nil, false},
 		"a message":        {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Post(mailbox.NextExecution{}) }, time.Second) }, []string{"idle"}, false},

@@ -88,10 +88,15 @@ func (m *Mailbox) take(request contract.StopRequest) {
 		m.cancel()
 		return
 	}
-	if within, ok := request.Escalation(); ok {
+	within, ok := request.Escalation()
+	if ok && (within > 0 || workflow.GetVersion(m.root, withinNoTime, workflow.DefaultVersion, 1) != workflow.DefaultVersion) {
 		m.escalate(within)
 	}
 }
+
+// withinNoTime is the version from which a stop within 0s is one of mode now. It must
+// never change.
+const withinNoTime = "within-no-time"
 
 // escalate makes the stop one of mode now after a time. Of several times the
 // earliest counts.
