@@ -46,6 +46,8 @@ type Config struct {
 	Secrets Secrets
 	// Limits are the providers' whose use is limited, by their names. Nil: none is.
 	Limits map[string]Limit
+	// Timing is what fits the way to the server. Zero: whoever starts an agent says.
+	Timing contract.Timing
 	// At is called where a worker's death would tell most. Nil in production.
 	At func(context.Context, contract.Boundary)
 	// CancelGrace is how long a tool may go on after its context has ended,

@@ -57,6 +57,7 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
 		return contract.Catalog{}, err
 	}
+	catalog.Timing = a.config.Timing
 	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
 		catalog.RateLimit = &limit.RateLimit
 	}

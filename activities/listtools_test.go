@@ -76,6 +76,12 @@ func TestListTools(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, catalog, again)
 
+	config.Timing = contract.TimingOf(false)
+	timed, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	require.Equal(t, config.Timing, timed.Timing, "the worker says what fits its way to the server")
+	require.Equal(t, catalog.Digest, timed.Digest)
+
 	config.Storage = memblob.OpenBucket(nil)
 	stored, err := listTools(t, config, definition)
 	require.NoError(t, err)

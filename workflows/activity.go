@@ -117,10 +117,18 @@ func (s session) apart(id domain.ToolExecutionID) time.Duration {
 	return least + least*time.Duration(id.UUID[15])/512
 }
 
+// timing is the worker's, whose way to the server counts.
+func (s session) timing() contract.Timing {
+	if s.resolved != nil && s.resolved.Timing != (contract.Timing{}) {
+		return s.resolved.Timing
+	}
+	return s.in.Timing
+}
+
 func (s session) heartbeat() time.Duration {
-	return min(cmp.Or(max(s.in.Timing.Heartbeat, 0), 30*time.Second), longestTimeout)
+	return min(cmp.Or(max(s.timing().Heartbeat, 0), 30*time.Second), longestTimeout)
 }
 
 func (s session) firstRetry() time.Duration {
-	return min(cmp.Or(max(s.in.Timing.FirstRetry, 0), time.Second), longestBackoff)
+	return min(cmp.Or(max(s.timing().FirstRetry, 0), time.Second), longestBackoff)
 }

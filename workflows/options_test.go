@@ -73,6 +73,26 @@ func TestHowLongWorkMayTake(t *testing.T) {
 	}
 }
 
+// TestTimingIsTheWorkers, whose way to the server is the one that counts: a client on
+// the server's machine knows nothing of it.
+func TestTimingIsTheWorkers(t *testing.T) {
+	t.Parallel()
+	w := steady(1, false)
+	w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
+		c := catalog()
+		c.Timing = contract.TimingOf(false)
+		return c, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Timing = contract.TimingOf(true) }))
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Equal(t, 3*time.Second, w.options[string(contract.ListTools)].HeartbeatTimeout, "nobody else has said by then")
+	for _, activity := range []string{string(contract.CallModel), string(contract.CallTool)} {
+		require.Equal(t, 30*time.Second, w.options[activity].HeartbeatTimeout)
+		require.Equal(t, time.Second, w.options[activity].RetryPolicy.InitialInterval)
+	}
+}
+
 // TestWhatIsPublished is the status and the reason, where the server knows their
 // names.
 func TestWhatIsPublished(t *testing.T) {

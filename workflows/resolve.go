@@ -95,7 +95,7 @@ func (s session) list(permit mailbox.Permit) {
 	if !s.changed() {
 		// Only the limit may be another: tools and all else stay as they were.
 		kept := *s.resolved
-		kept.RateLimit = catalog.RateLimit
+		kept.RateLimit, kept.Timing = catalog.RateLimit, catalog.Timing
 		s.take(&kept)
 		return
 	}

@@ -30,8 +30,10 @@ type Resolved struct {
 	MinOutputTokens int64 `json:"min_output_tokens,omitzero"`
 	// RateLimit is what holds for the model's inferences; absent: none.
 	RateLimit *RateLimit `json:"rate_limit,omitempty"`
-	// Digest names this value in requests, but for the rate limit, which may come and go. It is taken
-	// once, where the worker resolved it.
+	// Timing is what fits where the worker is; zero: it did not say.
+	Timing Timing `json:"timing,omitzero"`
+	// Digest names this value in requests, but for the rate limit, which may come and go, and the timing.
+	// It is taken once, where the worker resolved it.
 	Digest domain.Digest `json:"digest"`
 }
 

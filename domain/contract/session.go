@@ -36,7 +36,17 @@ func (in SessionInput) WorkflowID() string {
 	return domain.WorkflowID(in.AgentID.String())
 }
 
-// Timing says how soon lost work is noticed, as whoever starts the agent chooses.
+// TimingOf is what fits a server that is on the same machine, or not: what costs nothing there would cost
+// heartbeats elsewhere.
+func TimingOf(loopback bool) Timing {
+	if loopback {
+		return Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}
+	}
+	return Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}
+}
+
+// Timing says how soon lost work is noticed, as the worker chooses that resolves the definition; before that,
+// whoever starts the agent.
 type Timing struct {
 	// Heartbeat is how long an activity may be silent. Zero: 30 s.
 	Heartbeat time.Duration `json:"heartbeat,omitzero"`

@@ -74,10 +74,10 @@ func (cfg Config) withDefaults() Config {
 // timing is handed to new agents; task is how long a worker may take over a workflow
 // task before another may.
 func (cfg Config) timing() (timing contract.Timing, task time.Duration) {
-	if cfg.Loopback {
-		return contract.Timing{Heartbeat: 3 * time.Second, FirstRetry: 100 * time.Millisecond}, 2 * time.Second
+	if task = 10 * time.Second; cfg.Loopback {
+		task = 2 * time.Second
 	}
-	return contract.Timing{Heartbeat: 30 * time.Second, FirstRetry: time.Second}, 10 * time.Second
+	return contract.TimingOf(cfg.Loopback), task
 }
 
 // An agent is what users call one, and its identity.

@@ -28,6 +28,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/workflows"
 )
@@ -81,7 +82,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	acts, err := activities.New(activities.Config{
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
 		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
-		At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
+		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
 		HeartbeatThrottle: paceOf(config.Connection.Address).throttle,
 	})
 	if err != nil {
