@@ -35,17 +35,12 @@ type Spent struct {
 // IsZero reports whether nothing was spent.
 func (s Spent) IsZero() bool { return s == Spent{} }
 
-// Add returns the sum.
+// Add returns the sum. It is asked for after each step of all that came before: it walks no table.
 func (s Spent) Add(t Spent) Spent {
-	for _, rule := range limitRules[:] {
-		switch sum := rule.spent(&s).(type) {
-		case *int64:
-			*sum = AddCost(*sum, rule.Used(t, time.Time{}).count)
-		case *float64:
-			*sum += t.Seconds
-		}
+	return Spent{
+		Steps: AddCost(s.Steps, t.Steps), Tokens: AddCost(s.Tokens, t.Tokens), CostNanoUSD: AddCost(s.CostNanoUSD, t.CostNanoUSD),
+		ToolCalls: AddCost(s.ToolCalls, t.ToolCalls), Seconds: s.Seconds + t.Seconds,
 	}
-	return s
 }
 
 // Spent is what a step used, of each limit that steps tell of: of time the execution does.
@@ -71,7 +66,7 @@ func (b ExecutionBudget) IsEmpty() bool { return b == ExecutionBudget{} }
 // Check says which limit makes no sense, and what to give instead.
 func (b ExecutionBudget) Check() error {
 	for _, rule := range limitRules[:] {
-		total, _ := rule.Total(b)
+		total, _ := rule.in(&b)
 		year := total.at.UTC().Year() // 1, where it is none
 		switch {
 		case !(total.seconds >= 0 && total.seconds <= MaxBudgetSeconds): // as NaN is
@@ -102,7 +97,7 @@ func (b ExecutionBudget) IsExhausted(used Spent, now time.Time) bool {
 // Remaining returns each set limit less what was used of it, never below zero. The deadline stays.
 func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
 	for _, rule := range limitRules[:] {
-		if left, set := rule.Total(b); set {
+		if left, set := rule.in(&b); set {
 			// A negative use counts as none, so that nothing overflows.
 			spent := rule.Used(used, time.Time{})
 			left.count = max(left.count-max(spent.count, 0), 0)
@@ -116,8 +111,8 @@ func (b ExecutionBudget) Remaining(used Spent) ExecutionBudget {
 // CappedBy returns the smaller of each limit and the earlier deadline.
 func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
 	for _, rule := range limitRules[:] {
-		own, limited := rule.Total(b)
-		if limit, set := rule.Total(other); set && (!limited || limit.below(own)) {
+		own, limited := rule.in(&b)
+		if limit, set := rule.in(&other); set && (!limited || limit.below(own)) {
 			own, limited = limit, true
 		}
 		if limited {
@@ -131,9 +126,9 @@ func (b ExecutionBudget) CappedBy(other ExecutionBudget) ExecutionBudget {
 func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) ExecutionBudget {
 	var extended ExecutionBudget
 	for _, rule := range limitRules[:] {
-		total, set := rule.Total(totals)
+		total, set := rule.in(&totals)
 		if !set && !slices.Contains(lift, rule.Limit) {
-			total, set = rule.Total(b)
+			total, set = rule.in(&b)
 		}
 		if set {
 			extended = rule.With(extended, total)

@@ -39,7 +39,7 @@ const (
 
 // EventTypes lists every type.
 func EventTypes() []EventType {
-	var types []EventType
+	types := make([]EventType, 0, len(events()))
 	for _, none := range events() {
 		types = append(types, EventTypeOf(none))
 	}

@@ -93,8 +93,11 @@ var limitRules = [...]LimitRule{
 }
 
 // Total is the limit in a budget; ok is false where it is not set.
-func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) {
-	switch limit := r.total(&b).(type) {
+func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.in(&b) }
+
+// in is Total for who walks the table: one look at a budget allocates it.
+func (r LimitRule) in(b *ExecutionBudget) (total Amount, ok bool) {
+	switch limit := r.total(b).(type) {
 	case **int64:
 		if *limit != nil {
 			return Count(r.Unit, **limit), true
@@ -242,7 +245,7 @@ func (b ExecutionBudget) UseOf(limit Limit, spent Spent, now time.Time) (use Lim
 	for _, rule := range limitRules[:] {
 		if rule.Limit == limit {
 			use.Rule, use.Used = rule, rule.Used(spent, now)
-			use.Total, ok = rule.Total(b)
+			use.Total, ok = rule.in(&b)
 		}
 	}
 	return use, ok
