@@ -108,7 +108,15 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		}
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
 	}
-	return page, nil
+	if !request.State || page.Next > 0 || page.Number != s.state.ExecutionCount() {
+		return page, nil
+	}
+	status, err := s.status(contract.StatusRequest{})
+	if err == nil {
+		page.Status = &status
+		page.State, err = json.Marshal(s.state.WithStepsFolded(0))
+	}
+	return page, refusal(err)
 }
 
 // fitting is how many of some things have room on a page, at least one.

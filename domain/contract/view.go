@@ -116,6 +116,8 @@ type StepsRequest struct {
 	Number int `json:"execution_number,omitzero"`
 	// From is the first step wanted, counted from 1.
 	From int `json:"from,omitzero"`
+	// State asks for what else is known of the newest execution, on its last page.
+	State bool `json:"state,omitzero"`
 	LargePage
 }
 
@@ -154,6 +156,9 @@ type StepsPage struct {
 	// Answer is the current response's text, on the last page.
 	Answer string        `json:"answer,omitzero"`
 	Error  *domain.Error `json:"error,omitempty"`
+	// Status and State are set where they were asked for: the state is without messages and steps.
+	Status *StatusView     `json:"status,omitempty"`
+	State  json.RawMessage `json:"state,omitempty"`
 }
 
 // A MessagesRequest asks for the transcript from an index on.

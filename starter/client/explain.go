@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -86,15 +85,6 @@ type testimony struct {
 
 // testimony asks the runs in which the execution was, side by side.
 func (c *Client) testimony(ctx context.Context, t target) (w testimony, err error) {
-	var newest sync.WaitGroup
-	defer newest.Wait()
-	begun := sync.OnceFunc(func() { // a worker is up: it can tell the rest too
-		w.told = true
-		if t.asked == t.number {
-			newest.Go(func() { w.status = c.newestStatus(ctx, t) })
-			newest.Go(func() { w.state = c.newestState(ctx, t) })
-		}
-	})
 	first := func(ctx context.Context, c *Client, a agent, runID string, query contract.Query[contract.StepsRequest, contract.StepsPage], in contract.StepsRequest) (contract.StepsPage, error) {
 		page, err := glance(ctx, c, a, runID, query, in)
 		if err != nil && ctx.Err() == nil {
@@ -102,12 +92,7 @@ func (c *Client) testimony(ctx context.Context, t target) (w testimony, err erro
 		}
 		return page, err
 	}
-	err = c.stepsOf(ctx, t, first, func(page contract.StepsPage) {
-		begun()
-		if page.Error != nil || page.Signal != nil {
-			w.failure, w.signal = page.Error, page.Signal
-		}
-	}, func(step domain.StepExecution, err error) bool {
+	err = c.stepsOf(ctx, t, first, func(page contract.StepsPage) { w.hear(ctx, c, t, page) }, func(step domain.StepExecution, err error) bool {
 		if err != nil {
 			w.untold = append(w.untold, err.Error())
 		} else {
@@ -132,26 +117,23 @@ func (c *Client) testimony(ctx context.Context, t target) (w testimony, err erro
 	return w, nil
 }
 
-// newestStatus and newestState are what the workflow tells of its newest execution beside the steps; nil
-// where it does not.
-func (c *Client) newestStatus(ctx context.Context, t target) *contract.StatusView {
-	view := c.statusByWorkflow(ctx, t.agent)
-	if view == nil || view.ExecutionID != t.want() {
-		return nil
+// hear takes what a page says beside the steps. What it would add to that is said to be missing where it
+// cannot be read.
+func (w *testimony) hear(ctx context.Context, c *Client, t target, page contract.StepsPage) {
+	w.told = true
+	if page.Error != nil || page.Signal != nil {
+		w.failure, w.signal = page.Error, page.Signal
 	}
-	return new(c.waiting(ctx, t.snapshot, t.completing(*view)))
-}
-
-func (c *Client) newestState(ctx context.Context, t target) *domain.ExecutionState {
-	view, err := read(ctx, c, t.agent, t.runID(), contract.QueryState, contract.StateRequest{From: math.MaxInt32})
-	if err != nil {
-		return nil
+	if page.Status != nil && page.Status.ExecutionID == t.want() {
+		w.status = new(c.waiting(ctx, t.snapshot, t.completing(*page.Status)))
 	}
-	state, err := domain.DecodeAgentState(view.State)
+	if len(page.State) == 0 {
+		return
+	}
+	state, err := domain.DecodeAgentState(page.State)
 	if execution, ok := state.Execution(); err == nil && ok && execution.ID() == t.want() {
-		return &execution
+		w.state = &execution
 	}
-	return nil
 }
 
 func (e *explanation) view() ExplainView {

@@ -26,18 +26,18 @@ type knows struct {
 }
 
 func (k knows) answer(_ context.Context, _, query string, in any) (any, error) {
-	switch query {
-	case string(contract.QuerySteps):
-		page := k.page
-		page.First = 1
-		if in.(contract.StepsRequest).From <= 1 {
-			page.Steps = k.steps
-		}
-		return page, nil
-	case string(contract.QueryStatus):
+	if query != string(contract.QuerySteps) {
 		return k.status, nil
 	}
-	return contract.StateView{State: must(json.Marshal(k.state))}, nil
+	request, page := in.(contract.StepsRequest), k.page
+	page.First = 1
+	if request.From <= 1 {
+		page.Steps = k.steps
+	}
+	if request.State {
+		page.Status, page.State = &k.status, must(json.Marshal(k.state.WithStepsFolded(0)))
+	}
+	return page, nil
 }
 
 // told makes a worker that knows an execution which ended with these signals.

@@ -53,7 +53,7 @@ func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contra
 			if of == parts[0] && from == max(of.first, 1) {
 				put = first
 			}
-			return put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, LargePage: large})
+			return put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: large})
 		},
 		open: func(page contract.StepsPage) ([]domain.StepExecution, bool) {
 			if page.ExecutionID != t.want() || page.Number != t.asked {
