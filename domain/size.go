@@ -137,9 +137,9 @@ const (
 	MaxCarriedState = 250_000
 	// MaxPage bounds a page of a query, unless one entry alone is longer.
 	MaxPage = 900_000
-	// MaxLargePage bounds one that comes compressed. Text has less than seven bits a byte, so that it is
-	// below a server's 2 MiB then, whatever it says.
-	MaxLargePage = 2_300_000
+	// MaxLargePage bounds one that comes compressed: nearly all texts are below a server's 2 MiB then, and
+	// all of them below the 4 MiB of a message. Where one is not, its asker asks for a page.
+	MaxLargePage = 4_000_000
 	// MaxReason bounds the text of a stop's reason.
 	MaxReason = 4 << 10
 	// MaxToolCalls bounds the calls of one step that are run.

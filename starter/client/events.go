@@ -81,7 +81,7 @@ func (r *eventReader) read(ctx context.Context, runID string) (bool, error) {
 	held := joining[domain.Event, contract.EventsPage]{
 		what:   "events",
 		number: func(e domain.Event) int { return int(e.Head().Sequence) },
-		ask: func(ctx context.Context, of part, from int) (contract.EventsPage, error) {
+		ask: func(ctx context.Context, of part, from int, _ contract.LargePage) (contract.EventsPage, error) {
 			return r.page(ctx, of.runID, int64(from-1))
 		},
 		open: func(page contract.EventsPage) (events []domain.Event, more bool) {

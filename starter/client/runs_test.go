@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -213,4 +214,23 @@ func TestReadingAsksNoRunOfOtherExecutions(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 4, n)
+}
+
+// TestAPageThatTheServerRefusesIsAskedForSmaller: what cannot be compressed is too much for it.
+func TestAPageThatTheServerRefusesIsAskedForSmaller(t *testing.T) {
+	t.Parallel()
+	held := map[string][2]int{"run-1": {1, 2}, "run-2": {3, 4}, "run-3": {5, 6}}
+	f := threeRuns(held)
+	f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
+		if in.(contract.StepsRequest).Large {
+			return nil, serviceerror.NewQueryFailed("blob size exceeds limit")
+		}
+		return stepsHeld(held)(ctx, runID, query, in)
+	}
+	n := 0
+	for _, err := range f.client().Steps(t.Context(), "nora", 0) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 6, n)
 }

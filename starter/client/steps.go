@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 
+	"go.temporal.io/api/serviceerror"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/progress"
@@ -48,12 +50,12 @@ func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contra
 	err = joining[domain.StepExecution, contract.StepsPage]{
 		what:   "steps",
 		number: func(s domain.StepExecution) int { return s.Step.Number },
-		ask: func(ctx context.Context, of part, from int) (contract.StepsPage, error) {
+		ask: func(ctx context.Context, of part, from int, size contract.LargePage) (contract.StepsPage, error) {
 			put := read[contract.StepsRequest, contract.StepsPage]
 			if of == parts[0] && from == max(of.first, 1) {
 				put = first
 			}
-			return put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: large})
+			return put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: size})
 		},
 		open: func(page contract.StepsPage) ([]domain.StepExecution, bool) {
 			if page.ExecutionID != t.want() || page.Number != t.asked {
@@ -126,8 +128,8 @@ func (c *Client) entries(ctx context.Context, a agent, runID string, from int, a
 				what:   "messages",
 				offset: 1,
 				number: func(e domain.Entry) int { return e.Index + 1 },
-				ask: func(ctx context.Context, of part, from int) (contract.MessagesPage, error) {
-					return ask(ctx, of.runID, contract.MessagesRequest{From: from - 1, LargePage: large})
+				ask: func(ctx context.Context, of part, from int, size contract.LargePage) (contract.MessagesPage, error) {
+					return ask(ctx, of.runID, contract.MessagesRequest{From: from - 1, LargePage: size})
 				},
 				open: func(page contract.MessagesPage) ([]domain.Entry, bool) {
 					return page.Entries, page.From+len(page.Entries) < page.Length
@@ -139,9 +141,6 @@ func (c *Client) entries(ctx context.Context, a agent, runID string, from int, a
 		}
 	}
 }
-
-// large pages: each question to a run that has ended replays the whole run.
-var large = contract.LargePage{Large: true}
 
 // A part is what one run holds of something numbered from 1 on, up to but not including end. Where first
 // is zero it is not known what the run holds.
@@ -185,7 +184,7 @@ type joining[T, Page any] struct {
 	number func(T) int
 	// ask asks a run for what it holds from a number on, from any goroutine; open tells what is on
 	// the page, and whether there is more.
-	ask  func(ctx context.Context, of part, from int) (Page, error)
+	ask  func(ctx context.Context, of part, from int, size contract.LargePage) (Page, error)
 	open func(Page) (all []T, more bool)
 }
 
@@ -226,7 +225,8 @@ type readPage[T any] struct {
 	err error
 }
 
-// pages yields the pages of the parts from a number on, those of a part in their order. Once a worker has
+// pages yields the pages of the parts from a number on, those of a part in their order. They are large, as
+// each question to a run that has ended replays the whole run. Once a worker has
 // answered it asks for the next page, and the first of the next part, before a page is yielded.
 func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) iter.Seq2[part, readPage[T]] {
 	return func(yield func(part, readPage[T]) bool) {
@@ -241,8 +241,12 @@ func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) ite
 			done, alive := make(chan struct{}), answered
 			asked.Go(func() {
 				defer close(done)
-				if page, err = j.ask(ctx, of, from); alive && errors.Is(err, errBusy) { // with the others, and not gone
-					page, err = j.ask(ctx, of, from)
+				page, err = j.ask(ctx, of, from, contract.LargePage{Large: true})
+				switch {
+				case isAs[*serviceerror.QueryFailed](err): // it may be too large for the server
+					page, err = j.ask(ctx, of, from, contract.LargePage{})
+				case alive && errors.Is(err, errBusy): // with the others, and not gone
+					page, err = j.ask(ctx, of, from, contract.LargePage{Large: true})
 				}
 			})
 			return func() (Page, error) { <-done; return page, err }

@@ -82,3 +82,26 @@ func TestCallsThatAHookMakesLong(t *testing.T) {
 		require.Equal(t, fmt.Sprint(base64.StdEncoding.EncodedLen(size)), call.Value)
 	}
 }
+
+// TestATranscriptOfNoise: what cannot be compressed is too much for one page of the server's, and is read.
+func TestATranscriptOfNoise(t *testing.T) {
+	t.Parallel()
+	const calls = 60
+	noise := tool.New("noise", "", domain.ReadOnly, func(context.Context, struct{}) (string, error) {
+		text := make([]byte, 60<<10)
+		for i := range text {
+			text[i] = byte('#' + rand.N(90))
+		}
+		return string(text), nil
+	})
+	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{noise}})
+	script := "turns:\n  - text: 'looking'\n    tool_calls:\n" + strings.Repeat("      - {name: noise}\n", calls) + "  - text: 'done'\n"
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(writeScript(t, script), "noise")})
+	require.NoError(t, err)
+	_, err = s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	messages := collect(t, s.agents.Messages(within(t), begun.ID))
+	require.Len(t, messages, calls+3)
+	require.Len(t, messages[calls].Message.ToolResult.Content, 60<<10)
+	require.Len(t, collect(t, s.agents.Steps(within(t), begun.ID, 0)), 2)
+}
