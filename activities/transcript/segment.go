@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	"go.temporal.io/sdk/activity"
@@ -46,12 +50,51 @@ func (s *Source) record(ctx context.Context, run workflow.Execution, want contra
 	if err != nil {
 		return segment, domain.Errorf(domain.Internal, "record: %v", err)
 	}
-	err = s.Storage.WriteAll(ctx, segment.Key(run.ID), object, &blob.WriterOptions{ContentType: "application/zstd"})
-	if err != nil {
+	if err = s.write(ctx, segment.Key(run.ID), object); err != nil {
 		return segment, storageFailed(ctx, "write", segment.Key(run.ID), err)
 	}
 	segment.Bytes = int64(len(object))
 	return segment, nil
+}
+
+// write writes an object. In a directory the disk has it then, and the folders that
+// name it: the run that continues has it nowhere else.
+func (s *Source) write(ctx context.Context, key string, object []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var file *os.File // nil in a bucket
+	w, err := s.Storage.NewWriter(ctx, key, &blob.WriterOptions{
+		ContentType: "application/zstd", BeforeWrite: func(as func(any) bool) error { as(&file); return nil },
+	})
+	if err != nil {
+		return err
+	}
+	if _, err = w.Write(object); err == nil && file != nil {
+		err = s.toDisk(file)
+	}
+	if err != nil {
+		cancel() // Close takes back what was written
+		return errors.Join(err, w.Close())
+	}
+	if err = w.Close(); err != nil || file == nil {
+		return err
+	}
+	folder := filepath.Dir(file.Name())
+	for range strings.Count(key, "/") + 1 {
+		if opened, err := os.Open(folder); err == nil {
+			_ = s.toDisk(opened) // not every file system can
+			_ = opened.Close()
+		}
+		folder = filepath.Dir(folder)
+	}
+	return nil
+}
+
+func (s *Source) toDisk(file *os.File) error {
+	if s.sync != nil {
+		return s.sync(file)
+	}
+	return file.Sync()
 }
 
 // stored is what an object holds; whether it is right its segment's digest tells.

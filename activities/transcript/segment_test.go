@@ -1,12 +1,15 @@
 package transcript
 
 import (
+	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
 	"pgregory.net/rapid"
 
 	"everstep/domain"
@@ -50,6 +53,41 @@ func TestRecord(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, texts(log.From(5)), texts(entries.entries))
 	require.Equal(t, chain, entries.before)
+}
+
+// A segment in a directory is on the disk before it is named, with the folders that
+// lead to it; one that the disk does not take is none.
+func TestSegmentsInADirectoryReachTheDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	storage, err := fileblob.OpenBucket(dir, &fileblob.Options{NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	log := conversation(5, 5, "")
+	s := sourceOf(&fakeWorkflow{log: log}, storage)
+	var synced []string
+	full := errors.New("no space left")
+	s.sync = func(*os.File) error { return full }
+	request := contract.RecordRequest{From: 0, Log: log.Ref()}
+	_, err = s.record(t.Context(), testRun, request)
+	require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
+	require.Empty(t, keys(t, storage))
+
+	s.sync = func(file *os.File) error {
+		info, err := file.Stat()
+		require.NoError(t, err)
+		require.Equal(t, len(synced) > 0, info.IsDir(), "first the file, then what names it")
+		require.Positive(t, info.Size(), "all of it is there")
+		synced = append(synced, file.Name())
+		return file.Sync()
+	}
+	segment, err := s.record(t.Context(), testRun, request)
+	require.NoError(t, err)
+	require.Len(t, synced, 2+strings.Count(segment.Key(testRun.ID), "/"))
+	require.Equal(t, dir, synced[len(synced)-1])
+	s.sync = nil
+	_, err = s.record(t.Context(), testRun, request)
+	require.NoError(t, err)
 }
 
 // An ended run's messages are copied into a segment of the run that goes on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type Source struct {
 	Storage *blob.Bucket
 
 	patience, pause time.Duration
+	// sync, where set, takes the place of a file's own.
+	sync func(*os.File) error
 
 	// asking holds, by agent, a channel that is closed when it was asked.
 	asking sync.Map

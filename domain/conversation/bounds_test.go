@@ -1,6 +1,7 @@
 package conversation_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,4 +134,29 @@ func TestStepInput(t *testing.T) {
 	require.Equal(t, chain(1), conversation.New("").WithExecution(chain(2, 1), true, nil).Origins())
 	later := carried(t, withCalls(begun(20, r), 1, 10), 3, r, chain(1))
 	require.False(t, say(later, 1, answer(20), false).NewestIsCarried(), "another one followed")
+}
+
+// TestWhatIsHandedOnIsBounded, however long the conversation has become: of the oldest
+// messages the sum is known, and they can be cleared and summed up all the same.
+func TestWhatIsHandedOnIsBounded(t *testing.T) {
+	t.Parallel()
+	const long = 300_000
+	r := resolved(1_000_000, "")
+	carry := contract.Carry{Base: long, Sketch: make([]int64, long), Visible: 900_000}
+	for i := range carry.Sketch {
+		carry.Sketch[i] = 3<<5 | 1<<4 // three tokens, shown
+	}
+	c, err := conversation.FromCarry(carry, "", chain(1))
+	require.NoError(t, err)
+	var next contract.Carry
+	c.Carry(&next, long, r)
+	require.Len(t, next.Sketch, 32<<10)
+	encoded, err := json.Marshal(next)
+	require.NoError(t, err)
+	require.Less(t, len(encoded), 300<<10)
+	again, err := conversation.FromCarry(next, "", chain(1))
+	require.NoError(t, err)
+	require.Equal(t, c.Input(r), again.Input(r))
+	_, worth := again.PlanSummary(r)
+	require.True(t, worth)
 }

@@ -44,6 +44,10 @@ func (c Conversation) SizeFrom(index int) int {
 	return size
 }
 
+// maxSketch bounds the messages that a run hands on the summaries of, the newest: of what
+// is older the sum is known. They take up to some 250 KB.
+const maxSketch = 32 << 10
+
 // Carry writes what the next run needs of the conversation. It will hold the
 // messages from an index on. r is the definition in force, if any.
 func (c Conversation) Carry(carry *contract.Carry, from int, r *contract.Resolved) {
@@ -56,7 +60,7 @@ func (c Conversation) Carry(carry *contract.Carry, from int, r *contract.Resolve
 	if r == nil || !r.Compacts() {
 		return
 	}
-	for i := c.from(c.edits.Hidden); i < from; i++ {
+	for i := max(c.from(c.edits.Hidden), from-maxSketch); i < from; i++ {
 		carry.Sketch = append(carry.Sketch, c.summary(i).recorded)
 	}
 }
