@@ -82,12 +82,16 @@ const lackingWorkers = "lacking-workers"
 type search struct {
 	tries   int
 	longest time.Duration
+	pause   func(time.Duration) bool
 }
 
-// whileReplaced takes some ten minutes, asFirst half of one: where an agent begins,
-// its definition may be wrong.
-func whileReplaced() search { return search{30, longestBackoff} }
-func asFirst() search       { return search{16, 2 * time.Second} }
+// whileReplaced takes some ten minutes. asFirst takes half of one: where an agent
+// begins, its definition may be wrong.
+func (s session) whileReplaced() search { return search{30, longestBackoff, s.mail.BackOffInference} }
+func (s session) asFirst() search       { return search{16, 2 * time.Second, s.mail.BackOffInference} }
+
+// asHook is whileReplaced for hooks, which a gentle stop lets have their say.
+func (s session) asHook() search { return search{30, longestBackoff, s.mail.BackOff} }
 
 // askAnother waits for another worker where the one that was asked lacks what it needs,
 // as some do while workers are replaced, and reports whether to ask it. Whoever asks
@@ -97,7 +101,7 @@ func (s session) askAnother(err *domain.Error, asked int, as search) bool {
 		return false
 	}
 	s.noteLacking(err.Message)
-	return s.mail.BackOff(min(s.backoff(asked), as.longest))
+	return as.pause(min(s.backoff(asked), as.longest))
 }
 
 // tryLimit bounds the tries of an inference or a repeatable call.

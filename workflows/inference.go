@@ -86,8 +86,11 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 		if c, shorter := i.overflowed(why, err == nil); shorter {
 			return c
 		}
-		if i.queueChanged(why) || why.Lacking && i.askAnother(why, i.lack(), whileReplaced()) {
+		if i.queueChanged(why) || why.Lacking && i.askAnother(why, i.lack(), i.whileReplaced()) {
 			return again
+		}
+		if why.Lacking && i.mail.Stopped() { // it waited for another worker
+			return i.interrupted(contract.ModelReply{})
 		}
 	}
 	switch {

@@ -29,6 +29,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 		"a provider":                {model: 20, status: domain.StatusCompleted, asked: 20},
 		"a provider that none has":  {model: always, status: domain.StatusFailed, asked: 30},
 		"a provider, and a stop":    {model: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 5},
+		"a provider, a gentle stop": {model: always, stop: contract.AfterStep, status: domain.StatusStopped, asked: 5},
 		"a hook":                    {hook: 20, status: domain.StatusCompleted, asked: 20},
 		"a hook that none has":      {hook: always, status: domain.StatusFailed, asked: 31},
 		"a hook, and a stop":        {hook: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 6},

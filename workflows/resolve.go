@@ -84,7 +84,7 @@ func (s session) list(permit mailbox.Permit) {
 		options := s.briefOptions(listTimeout, ownAttempts, "resolve")
 		options.DisableEagerExecution = asked > 1
 		catalog, err = mailbox.Await(permit, options, contract.ListTools, contract.CatalogRequest{Definition: definition})
-		again = err != nil && s.askAnother(lossOf(err).Err(), asked, asFirst()) && !s.mail.Stopped()
+		again = err != nil && s.askAnother(lossOf(err).Err(), asked, s.asFirst()) && !s.mail.Stopped()
 	}
 	if err != nil {
 		if !s.mail.Stopped() {

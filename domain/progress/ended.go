@@ -108,7 +108,7 @@ func (s Step) concluded(last inference, c closing) Step {
 	switch {
 	case c.Stopped && (answered || last.loss != nil):
 		verdict = Stop
-	case c.asked && verdict == Again:
+	case c.asked && (verdict == Again || last.loss != nil && last.loss.Err().Lacking):
 		return s.With(stop, c.At) // it waited to be made again
 	}
 	switch verdict {
