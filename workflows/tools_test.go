@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -302,7 +303,7 @@ func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 			require.True(t, call.Outcome().Ran())
 			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.says)
 			for i, err := range test.tries[1:] {
-				if test.tries[i] == lost && err != nil {
+				if errors.Is(test.tries[i], lost) && err != nil {
 					require.GreaterOrEqual(t, at[i+1].Sub(at[i]), 5*time.Second)
 				}
 			}
