@@ -50,6 +50,12 @@ func CompileEdited(c Compiler, sections []string, entries []Entry, chain []Execu
 	return shown
 }
 
+// Compile returns the messages that the model was sent, byte for byte, by one of our compilers, from the whole
+// transcript. sections and chain are as for CompileEdited.
+func (i StepInput) Compile(sections []string, entries []Entry, chain []ExecutionID) []Message {
+	return CompileEdited(i.Compiler, sections, entries[:min(i.Messages, len(entries))], chain, i.Edits)
+}
+
 // hidden is the rank of what is not shown; slices.Index returns it too.
 const hidden = -1
 

@@ -67,7 +67,7 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 	return s.changed(now, func(e *executionWire) {
 		e.Status, e.CompletedAt = status, utc(now)
 		if len(e.Continuation.StopSignals) == 0 {
-			e.Continuation.StopSignals = []StopSignal{{Reason: Completed}}
+			e.Continuation.StopSignals = []StopSignal{Done()}
 		}
 	}), nil
 }

@@ -311,15 +311,7 @@ func (u LimitUse) DeniedSignal(asked int64) StopSignal {
 
 // signal is a stop by the limit, with what was used of it as data.
 func (u LimitUse) signal(said string) StopSignal {
-	context := Metadata{}
-	for _, datum := range []struct {
-		key   string
-		value any
-	}{{"limit", u.Rule.Limit}, {"unit", u.Rule.Unit}, {"used", u.Used}, {"total", u.Total}} {
-		encoded, err := json.Marshal(datum.value)
-		if err == nil { // a number that JSON has no word for is left out
-			context[datum.key] = encoded
-		}
-	}
-	return StopSignal{Reason: u.Rule.Reason, Message: said + "; " + u.GoOn(), Context: context}
+	return StopSignal{Reason: u.Rule.Reason, Message: said + "; " + u.GoOn()}.Noted(map[string]any{
+		"limit": u.Rule.Limit, "unit": u.Rule.Unit, "used": u.Used, "total": u.Total,
+	})
 }

@@ -36,7 +36,8 @@ type AgentStep struct {
 	Response *Response `json:"response,omitempty"`
 }
 
-// A StepInput names what the model was shown, from which the transcript gives the messages.
+// A StepInput names what the model was sent in the step's newest inference, summaries aside. It is zero where the
+// model was not asked.
 type StepInput struct {
 	Compiler Compiler `json:"compiler,omitzero"`
 	Messages int      `json:"messages,omitzero"`

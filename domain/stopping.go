@@ -1,7 +1,9 @@
 package domain
 
 import (
+	"encoding/json"
 	"everstep/domain/enum"
+	"maps"
 	"slices"
 	"time"
 )
@@ -247,6 +249,28 @@ type StopSignal struct {
 	Context Metadata `json:"context,omitempty"`
 	// Source says who emitted it: a hook, a tool, a limit, the user.
 	Source string `json:"source,omitzero"`
+}
+
+// Noted returns the signal with data beside its sentence. What is not JSON is left out.
+func (s StopSignal) Noted(data map[string]any) StopSignal {
+	s.Context = maps.Clone(s.Context)
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if encoded, err := json.Marshal(data[key]); err == nil {
+			if s.Context == nil {
+				s.Context = Metadata{}
+			}
+			s.Context[key] = encoded
+		}
+	}
+	return s
+}
+
+// SourceAgent is the source of the signal of an agent that was done. It is recorded.
+const SourceAgent = "agent"
+
+// Done is the signal of a natural end.
+func Done() StopSignal {
+	return StopSignal{Reason: Completed, Source: SourceAgent, Message: "the model gave its answer and asked for nothing more"}
 }
 
 // SignalOf returns the signal that an unrecoverable error adds.

@@ -64,7 +64,7 @@ func TestTerminalStatus(t *testing.T) {
 	}
 	s := must(t)(begunState(t).WithExecutionCompleted(after(3)))
 	require.Equal(t, domain.StatusCompleted, s.Status())
-	require.Equal(t, []domain.StopSignal{{Reason: domain.Completed}}, s.StopSignals(), "a normal end")
+	require.Equal(t, []domain.StopSignal{domain.Done()}, s.StopSignals(), "a normal end")
 }
 
 // TestShouldStop has a row for each case of the rule, the first that fits.
@@ -268,7 +268,7 @@ func TestLateSignals(t *testing.T) {
 		status  domain.ExecutionStatus
 	}{
 		"after one that counts": {[]domain.StopSignal{early, late}, 1, []domain.StopSignal{early}, []domain.StopSignal{late}, domain.StatusCompleted},
-		"without any":           {[]domain.StopSignal{late, late}, 0, []domain.StopSignal{{Reason: domain.Completed}}, []domain.StopSignal{late, late}, domain.StatusCompleted},
+		"without any":           {[]domain.StopSignal{late, late}, 0, []domain.StopSignal{domain.Done()}, []domain.StopSignal{late, late}, domain.StatusCompleted},
 		"an error among them":   {[]domain.StopSignal{early, late, broke, late}, 1, []domain.StopSignal{early, broke}, []domain.StopSignal{late, late}, domain.StatusFailed},
 		"none came":             {[]domain.StopSignal{late}, 1, []domain.StopSignal{late}, nil, domain.StatusStopped},
 		"an index beyond them":  {[]domain.StopSignal{late}, 7, []domain.StopSignal{late}, nil, domain.StatusStopped},

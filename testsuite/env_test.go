@@ -245,6 +245,23 @@ func TestCalledAreTheToolsThatRan(t *testing.T) {
 	require.Equal(t, []domain.ToolOutcome{domain.ToolNotRun, domain.ToolFailed, domain.ToolBlocked, domain.ToolOK, domain.ToolNotRun}, outcomes)
 }
 
+// TestAStepNamesWhatTheModelSaw also what a hook and a guard have said just before.
+func TestAStepNamesWhatTheModelSaw(t *testing.T) {
+	t.Parallel()
+	say := hook.BeforeInference("say", func(c hook.Inference) (hook.Inference, error) { return c.Say(domain.RoleUser, "mind the gap"), nil })
+	say.Always = true
+	look := testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.Returns("sunny"))
+	run := testsuite.New(t, testsuite.Config{
+		Tools: []tool.Tool{look.Tool()}, Hooks: []hook.Hook{say}, Turns: []testsuite.Turn{calls("look", 1), {Text: "done"}},
+		Definition: domain.Definition{Guards: domain.Guards{FinalAnswer: true}, Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))}},
+	}).Run("go")
+	require.Len(t, run.Steps, 2)
+	for n, said := range []int{2, 6} { // the prompt and the hook; then call, result, guard and hook
+		require.Len(t, run.Asked[n].Messages, said)
+		require.Equal(t, run.Asked[n].Messages, run.Shown(run.Steps[n].Step))
+	}
+}
+
 func TestEnvInRealTime(t *testing.T) {
 	t.Parallel()
 	const delay = 300 * time.Millisecond

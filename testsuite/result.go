@@ -2,6 +2,7 @@ package testsuite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"everstep/activities/inference"
@@ -20,9 +21,25 @@ type Run struct {
 	// Asked is what the model was shown, one call for each attempt: its system
 	// prompt, messages, tools, and the bound of its answer.
 	Asked []inference.Call
+	// entries are Messages with their places.
+	entries  []domain.Entry
+	sections []string
 	// Heard are the events as a listener of the worker gets them, of all
 	// executions.
 	Heard []domain.Event
+}
+
+// Shown is what the model was sent in a step, made again from the transcript by what the step noted.
+func (r Run) Shown(step domain.AgentStep) []domain.Message {
+	var chain []domain.ExecutionID
+	for _, e := range slices.Backward(r.Executions) {
+		started, _ := e.Events[0].(domain.AgentExecutionStarted)
+		begun := slices.ContainsFunc(e.Steps, func(s domain.StepExecution) bool { return s.Step.ID == step.ID })
+		if begun || len(chain) > 0 && chain[len(chain)-1] == started.ExecutionID {
+			chain = append(chain[:max(len(chain)-1, 0)], started.ExecutionID, started.Origin)
+		}
+	}
+	return step.Input.Compile(r.sections, r.entries, chain)
 }
 
 // An Execution is what followed one message of the user.

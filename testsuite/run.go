@@ -111,7 +111,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 		return Run{}, s.failed[0]
 	}
 	result, err := s.read()
-	result.Asked, result.Heard = model.asked(), s.heard
+	result.Asked, result.Heard, result.sections = model.asked(), s.heard, e.definition.Sections
 	return result, err
 }
 
@@ -174,6 +174,7 @@ func (s *stage) read() (Run, error) {
 		if err != nil || len(page.Entries) == 0 {
 			return run, err
 		}
+		run.entries = append(run.entries, page.Entries...)
 		for _, entry := range page.Entries {
 			run.Messages = append(run.Messages, entry.Message)
 		}

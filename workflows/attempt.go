@@ -52,6 +52,9 @@ func (i *inference) ask(permit mailbox.Permit, request contract.ModelRequest) (c
 	}
 	i.note(fmt.Sprintf("step %d: %s", i.content.Number, doing))
 	i.asks(i.resolved.Definition.Model.String())
+	if i.plan == nil {
+		i.reads(i.talk.StepInput())
+	}
 	i.emit(domain.InferenceRequestStarted{
 		EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
 	})

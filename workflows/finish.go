@@ -16,7 +16,7 @@ func (s session) finish() {
 	}
 	s.fire(domain.TriggerOnStop)
 	if len(s.state.StopSignals()) == 0 {
-		s.Signal(domain.StopSignal{Reason: domain.Completed})
+		s.Signal(domain.Done())
 	}
 	signal, _ := s.state.StopSignal()
 	s.emit(domain.AgentExecutionStopped{EventHeader: s.head(), Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})

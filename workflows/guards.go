@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -153,9 +154,10 @@ func (t *stepRun) guard() {
 		}
 	}
 	if retries := t.outputRetries(); t.repeat == inTheFormat && t.guards.misfits > retries {
-		t.signal(domain.RetryLimitReached, guardOutput, fmt.Sprintf(
+		t.signalWith(domain.RetryLimitReached, guardOutput, fmt.Sprintf(
 			"%d answers in this execution did not fit the response format, and output_retries is %d; "+
-				"make the schema or the instruction clearer, or raise guards.output_retries", t.guards.misfits, retries))
+				"make the schema or the instruction clearer, or raise guards.output_retries", t.guards.misfits, retries),
+			map[string]any{"limit": "output_retries", "used": t.guards.misfits, "total": retries, "problems": t.problems()})
 	}
 	// Last: it asks to go on only where nothing asks to stop.
 	if _, signalled := t.state.StopSignal(); t.repeat != unrepeated && !signalled {
@@ -165,8 +167,8 @@ func (t *stepRun) guard() {
 
 func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
 	if r := t.content.Response; r != nil && slices.Contains(reasons, r.Finish) {
-		t.signal(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
-			"the model ended with %q, which guards.finish_reasons lists", r.Finish))
+		t.signalWith(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
+			"the model ended with %q, which guards.finish_reasons lists", r.Finish), map[string]any{"finish_reason": r.Finish})
 	}
 }
 
@@ -180,8 +182,9 @@ func (t *stepRun) guardCalls() {
 			e.Error.Code != domain.CodeUnknownTool && e.Error.Code != domain.CodeMalformed
 	})
 	if n := t.guards.sawMisguided(len(t.content.ToolExecutions) > 0 && !taken); n >= maxMisguided {
-		t.signal(domain.StopRequested, guardCalls, fmt.Sprintf(
-			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", n, t.toolNames()))
+		t.signalWith(domain.StopRequested, guardCalls, fmt.Sprintf(
+			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", n, t.toolNames()),
+			map[string]any{"limit": guardCalls, "used": n, "total": maxMisguided, "calls": t.noted()})
 	}
 }
 
@@ -189,14 +192,37 @@ func (t *stepRun) guardRepetition(limits domain.Repetition) {
 	switch n := t.guards.sawCalls(digestOfCalls(t.content.ToolExecutions)); {
 	case n < 2:
 	case limits.Stop > 0 && n >= limits.Stop:
-		t.signal(domain.StopRequested, guardRepeated, fmt.Sprintf(
+		t.signalWith(domain.StopRequested, guardRepeated, fmt.Sprintf(
 			"%d steps in a row made the same tool calls (%s) and got the same results; "+
-				"guards.repeated_calls.stop_after is %d", n, t.toolNames(), limits.Stop))
+				"guards.repeated_calls.stop_after is %d", n, t.toolNames(), limits.Stop),
+			map[string]any{"limit": "repeated_calls.stop_after", "used": n, "total": limits.Stop, "calls": t.noted()})
 	case n == limits.Nudge:
 		t.interject("", domain.UserMessage(fmt.Sprintf(
 			"The last %d steps made the same tool calls with the same arguments and got the same results. "+
 				"Repeating them will not help: try something else, or answer with what you have.", n)))
 	}
+}
+
+// noted are the step's first calls, as a signal's data hold them.
+func (t *stepRun) noted() []domain.ToolCall {
+	const most, longest = 5, 500
+	calls := make([]domain.ToolCall, min(len(t.content.ToolExecutions), most))
+	for i := range calls {
+		calls[i] = t.content.ToolExecutions[i].Call
+		calls[i].Name, calls[i].Arguments = domain.Shorten(calls[i].Name, longest), domain.Shorten(calls[i].Arguments, longest)
+	}
+	return calls
+}
+
+// problems are what is wrong with the step's answer, each with its place in the schema.
+func (t *stepRun) problems() []string {
+	for _, err := range t.content.Errors {
+		if err.Code == domain.CodeInvalidOutput {
+			_, list, _ := strings.Cut(err.Message, ": ")
+			return strings.Split(strings.TrimSpace(list), "\n")
+		}
+	}
+	return nil
 }
 
 // digestOfCalls is of what was called and what came of it; zero where nothing was.

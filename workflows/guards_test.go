@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -74,6 +75,7 @@ func TestFinishReasonGuard(t *testing.T) {
 				require.Equal(t, domain.StopSignal{
 					Reason: test.reason, Source: "finish_reasons",
 					Message: fmt.Sprintf("the model ended with %q, which guards.finish_reasons lists", finish),
+					Context: domain.Metadata{"finish_reason": fmt.Appendf(nil, "%q", finish)},
 				}, signalled(t, env))
 			}
 		})
@@ -144,6 +146,9 @@ func TestRepeatedCallsGuard(t *testing.T) {
 						require.Equal(t, "repeated_calls", signal.Source)
 						require.Contains(t, signal.Message, fmt.Sprintf("%d steps in a row", test.steps))
 						require.Contains(t, signal.Message, "guards.repeated_calls.stop_after is")
+						require.JSONEq(t, `"repeated_calls.stop_after"`, string(signal.Context["limit"]))
+						require.Equal(t, signal.Context["total"], signal.Context["used"])
+						require.Contains(t, string(signal.Context["calls"]), `"name":"look"`)
 					}
 					break
 				}
@@ -203,6 +208,11 @@ func TestStructuredOutputGuard(t *testing.T) {
 				retries = *test.retries
 			}
 			require.Contains(t, signal.Message, fmt.Sprintf("output_retries is %d", retries))
+			require.JSONEq(t, fmt.Sprint(retries), string(signal.Context["total"]))
+			require.JSONEq(t, fmt.Sprint(retries+1), string(signal.Context["used"]))
+			var problems []string
+			require.NoError(t, json.Unmarshal(signal.Context["problems"], &problems))
+			require.Equal(t, []string{"at /city: is no string"}, problems)
 			require.Equal(t, retries, texts(t, env, "at /city: is no string"), "the model reads what is wrong, unless nothing follows")
 		})
 	}

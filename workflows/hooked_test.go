@@ -93,7 +93,11 @@ func TestWhatAHookAsksFor(t *testing.T) {
 				}
 			}
 			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
-			require.Equal(t, test.source, status.StopSignals[0].Source)
+			if test.reason == domain.Completed {
+				require.Equal(t, []domain.StopSignal{domain.Done()}, status.StopSignals, "a natural end says so, too")
+			} else {
+				require.Equal(t, test.source, status.StopSignals[0].Source)
+			}
 			require.Equal(t, test.reason == domain.ErrorForbade, status.Error != nil)
 		})
 	}

@@ -72,7 +72,7 @@ func (s session) startStep() *stepRun {
 	execution, _ := s.state.Execution()
 	number := s.state.StepCount() + 1
 	id := execution.ID().Step(number)
-	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number, s.talk.StepInput()), phase: beforeModel}
+	step := &stepRun{session: s, execution: execution.ID(), content: progress.Begin(id, number), phase: beforeModel}
 	s.agent.startStep(id, number)
 	return step
 }
@@ -86,6 +86,9 @@ func (s session) between() *stepRun {
 func (t *stepRun) enter(p phase) { t.phase = p }
 
 func (t *stepRun) asks(model string) { t.content.Model = model }
+
+// reads notes what the model is sent for the step's answer.
+func (t *stepRun) reads(input domain.StepInput) { t.content.Input = input }
 
 func (t *stepRun) want(request hook.Request) { t.request = request }
 

@@ -94,7 +94,7 @@ func (e Execution) turnsTo(number int, c closing) Execution {
 		return e
 	}
 	e = e.settled(c)
-	s := Begin(e.ID.Step(number), number, domain.StepInput{})
+	s := Begin(e.ID.Step(number), number)
 	s.StartedAt = c.Time
 	e.Now, e.Step = &s, max(e.Step, number)
 	return e

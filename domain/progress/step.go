@@ -69,8 +69,8 @@ type At struct {
 }
 
 // Begin returns a step in which nothing has happened.
-func Begin(id domain.StepID, number int, input domain.StepInput) Step {
-	return Step{AgentStep: domain.AgentStep{ID: id, Number: number, Input: input}}
+func Begin(id domain.StepID, number int) Step {
+	return Step{AgentStep: domain.AgentStep{ID: id, Number: number}}
 }
 
 // With returns the step with one more fact. Others leave it as it is.

@@ -21,7 +21,7 @@ var (
 	price = &domain.Price{Input: 1_000_000, Output: 10_000_000}
 )
 
-func begun() progress.Step { return progress.Begin(step, 3, domain.StepInput{Messages: 2}) }
+func begun() progress.Step { return progress.Begin(step, 3) }
 
 func usage(in, out int64) domain.Usage { return domain.Usage{InputTokens: in, OutputTokens: out} }
 

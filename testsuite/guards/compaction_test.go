@@ -12,6 +12,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/testsuite"
+	"everstep/testsuite/internal/kept"
 )
 
 const (
@@ -81,7 +82,9 @@ func longRun(t *testing.T, size int) (testsuite.Run, []string) {
 		Definition: domain.Definition{Model: domain.LLMConfig{ContextWindow: longWindow}},
 		Tools:      []tool.Tool{pages.Tool()}, Turns: turns,
 	})
-	return env.Run("Read all pages; the key is 4711."), said
+	run := env.Run("Read all pages; the key is 4711.")
+	kept.CheckInputs(t, run)
+	return run, said
 }
 
 // tokensOf counts what is sent, by the rule of thumb of four characters a token.

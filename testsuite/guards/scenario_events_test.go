@@ -21,6 +21,7 @@ func checkEvents(t *testing.T, run testsuite.Run) {
 		queried = append(queried, e.Events...)
 		checkExecution(t, e)
 	}
+	kept.CheckInputs(t, run)
 	require.Equal(t, queried, run.Heard, "listeners hear what anyone can ask for, in the same order")
 }
 

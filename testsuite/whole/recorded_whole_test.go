@@ -13,6 +13,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/hook"
 	"everstep/testsuite"
+	"everstep/testsuite/internal/kept"
 )
 
 // A wholeRun is a recorded chat as one long execution: a hook says the next
@@ -166,7 +167,9 @@ func (w wholeRun) play(t *testing.T, definition domain.Definition, hooks ...hook
 	definition.SystemPrompt = w.system
 	user := w.user()
 	definition.Hooks = []string{user.Name}
-	return w.env(t, definition, append(hooks, user)...).Run(w.prompt)
+	got := w.env(t, definition, append(hooks, user)...).Run(w.prompt)
+	kept.CheckInputs(t, got)
+	return got
 }
 
 func (w wholeRun) env(t *testing.T, definition domain.Definition, hooks ...hook.Hook) *testsuite.Env {
