@@ -16,6 +16,7 @@ import (
 	"everstep/starter/agentfile"
 	"everstep/starter/local"
 	"everstep/starter/render"
+	"everstep/worker/host"
 )
 
 func agentsCommand(p *program) *cobra.Command {
@@ -134,7 +135,7 @@ model is known to the worker alone.`,
 					return err
 				}
 				if len(listed) == 0 {
-					return usage("agent: there is none in ./agents or ./.everstep/agents; give a file, as in: starter agents check reviewer.md")
+					return usage("agent: there is none in ./agents or ./.everstep/agents; give a file, as in: %s", p.again("agents", "check", "reviewer.md"))
 				}
 				for _, a := range listed {
 					args = append(args, a.File)
@@ -157,6 +158,7 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 		}
 		file, err := agentfile.Load(path)
 		problems, _ := errors.AsType[document.Problems](err)
+		problems = append(problems, p.checkProviders(path, file.Definition)...)
 		if len(problems) == 0 {
 			p.say("%s: nothing is wrong", path)
 		}
@@ -164,6 +166,26 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 		all = append(all, problems...)
 	}
 	return all
+}
+
+// checkProviders finds providers that are none of ours, but much like one. Of others it is
+// only said that a worker of the user's own has to have them.
+func (p *program) checkProviders(path string, d domain.Definition) (problems document.Problems) {
+	providers, known := []string{d.Model.Provider}, host.ProviderNames()
+	for _, f := range d.Fallbacks {
+		providers = append(providers, f.Model.Provider)
+	}
+	for _, provider := range slices.Compact(slices.Sorted(slices.Values(providers))) {
+		if provider == "" || slices.Contains(known, provider) {
+			continue
+		}
+		if near, ok := spelling.Nearest(provider, known); ok {
+			problems = append(problems, document.Problem{File: path, Field: "model", Message: fmt.Sprintf("there is no provider %q; did you mean %s?", provider, near)})
+			continue
+		}
+		p.say("%s: note: model: %s is no provider of ours; there are %s, and others on workers of your own", path, provider, strings.Join(known, ", "))
+	}
+	return problems
 }
 
 // noteTools says what may be misspelt. A worker of the user's own may have such tools.
@@ -187,7 +209,7 @@ func (p *program) showProblems(problems document.Problems) error {
 	if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
 		return err
 	}
-	return &exitError{code: exitOther}
+	return &exitError{code: exitOther, text: render.Counted(int64(len(problems)), "problem")}
 }
 
 func agentsShowCommand(p *program) *cobra.Command {

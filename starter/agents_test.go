@@ -109,12 +109,12 @@ func TestAgentsCheck(t *testing.T) {
 	require.Equal(t, broken+":1:1: modell: there is no such key; did you mean model?\n"+
 		broken+":3:14: budget.max_steps: \"ten\" is a text, not a whole number\n"+
 		"revewer: there is no agent \"revewer\" in ./agents and ./.everstep/agents; did you mean reviewer?\n"+
-		"none.yaml: there is no such file; `starter agents list` lists those in ./agents and ./.everstep/agents\n", stdout)
-	require.Equal(t, filepath.Join(c.here, "agents", "reviewer.md")+": nothing is wrong\n", stderr)
+		"none.yaml: there is no such file; `agents list` shows those in ./agents and ./.everstep/agents\n", stdout)
+	require.Equal(t, filepath.Join(c.here, "agents", "reviewer.md")+": nothing is wrong\nerror: 4 problems\n", stderr)
 
 	code, stdout, stderr = c.call(t.Context(), "agents", "check", "--json", "--quiet")
 	require.Equal(t, exitOther, code)
-	require.Empty(t, stderr)
+	require.Equal(t, "error: 2 problems\n", stderr)
 	var problems []document.Problem
 	require.NoError(t, json.Unmarshal([]byte(stdout), &problems))
 	require.Equal(t, []document.Problem{
@@ -133,6 +133,13 @@ func TestAgentsCheck(t *testing.T) {
 	require.Empty(t, stdout)
 	require.Equal(t, typo+": nothing is wrong\n"+
 		typo+": note: tools: raed_file is not built in; did you mean read_file? A worker of your own may have it\n", stderr)
+
+	provider := filepath.Join(c.here, "provider.yaml")
+	require.NoError(t, os.WriteFile(provider, []byte("model: opnai/gpt-5-mini\nfallbacks: [house/large]\n"), 0o600))
+	code, stdout, stderr = c.call(t.Context(), "agents", "check", provider)
+	require.Equal(t, exitOther, code)
+	require.Equal(t, provider+": model: there is no provider \"opnai\"; did you mean openai?\n", stdout)
+	require.Contains(t, stderr, "note: model: house is no provider of ours; there are scripted")
 }
 
 func TestAgentsSchema(t *testing.T) {

@@ -187,12 +187,12 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err != nil {
 		return demoReport{}, err
 	}
-	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.UI(d.agent.ID, d.agent.RunID), StateFile: d.Lease.Server().StateFile}
+	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.UI(d.agent.ID) + d.agent.RunID, StateFile: d.Lease.Server().StateFile}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	expected := d.guard(ctx, cancel)
 	defer func() { expected() }()
-	v := d.program.newView(d.agent.ID, told.UIURL)
+	v := d.program.newView(d.agent.ID, d.UI(d.agent.ID))
 	defer v.Close()
 	for event, err := range d.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
 		if err != nil {

@@ -59,10 +59,11 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 		return err
 	}
 	defer s.Close()
-	server, worker := s.Lease.Server(), s.Spec()
+	server := s.Lease.Server()
+	worker, folder := s.Spec()
 	defer serveCodec(listener, server.UIURL)()
 	up := devUp{
-		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: worker.Dir,
+		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
 		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version,
 	}
 	if err := p.announce(up); err != nil {

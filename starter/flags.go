@@ -308,10 +308,14 @@ func readFormat(path string, mode domain.OutputMode) (format domain.ResponseForm
 
 // readSchema reads a little more of a file than a schema may have.
 func readSchema(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if os.IsNotExist(err) {
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
 		return nil, errors.New("there is no such file; check the path")
+	case err == nil && !info.Mode().IsRegular(): // a pipe may have nobody at its other end
+		return nil, errors.New("is no plain file; put the schema in one")
 	}
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

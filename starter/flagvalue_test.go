@@ -3,12 +3,15 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	answers "everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -55,8 +58,12 @@ func TestSchemaFiles(t *testing.T) {
 		require.Equal(t, exitUsage, exitCode(err), name)
 		require.NotContains(t, err.Error(), "\n", name)
 	}
-	_, err = readFormat("/dev/zero", "")
+	_, err = readFormat(file("long.json", strings.Repeat(" ", answers.MaxSchema+1)), "")
 	require.ErrorContains(t, err, "more than")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	_, err = readFormat(pipe, "")
+	require.ErrorContains(t, err, "is no plain file", "nobody may be at its other end")
 }
 
 // TestTotals takes a limit away and sets it; the last word counts.

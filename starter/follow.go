@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ None of it is shown where a hook may rewrite answers.
 With --json each event is a line; text, reasoning and text_withdrawn say of which
 attempt they are. With --events each event that the execution
 itself has noted is a line of JSON instead: each once, in order, the same at any
-time, and without any text of users, models or tools.
+time, and without any text of users, models or tools. That needs a worker.
 
 Where no server is configured, what the execution needs to go on is brought up,
 as run does.`,
@@ -47,12 +48,15 @@ as run does.`,
 			if err := checkID(args[0]); err != nil {
 				return err
 			}
+			if err := p.machine.CheckKept(args[0]); err != nil {
+				return err
+			}
 			s, err := p.machine.BringUp(ctx, f)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0], ""))}
+			q := followed{stack: s, view: p.newView(args[0], s.UI(args[0]))}
 			switch {
 			case exactly:
 				q.view, q.events, q.exactly = render.Blind(), true, true
@@ -81,7 +85,7 @@ type followed struct {
 
 // followNew follows an execution that this command has begun.
 func (p *program) followNew(ctx context.Context, stack *local.Stack, x client.Execution) error {
-	return p.follow(ctx, followed{stack: stack, view: p.newView(x.ID, stack.UI(x.ID, x.RunID))}, x)
+	return p.follow(ctx, followed{stack: stack, view: p.newView(x.ID, stack.UI(x.ID))}, x)
 }
 
 // follow shows an execution until it ends, prints its answer, and returns the
@@ -141,6 +145,9 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 		}
 		if x.Number == 0 {
 			x.Number = event.Number
+		}
+		if event.Type == client.EventNoWorker {
+			event.Reason = cmp.Or(q.stack.Full(), event.Reason)
 		}
 		q.view.Show(event)
 	}

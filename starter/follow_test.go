@@ -79,6 +79,15 @@ func TestAfterwardsIsSaidToPeople(t *testing.T) {
 	}
 }
 
+// TestWatchStartsNothingForAnAgentThatCannotBe: where no dev server has ever run, none is brought up.
+func TestWatchStartsNothingForAnAgentThatCannotBe(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	code, _, stderr := c.call(t.Context(), "watch", "nope")
+	require.Equal(t, exitNotFound, code, stderr)
+	require.Contains(t, stderr, `id: there is no agent "nope": `+c.variables[local.VariableState])
+}
+
 // TestKeptExecutions says what brings back what a server that is gone has kept.
 func TestKeptExecutions(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,7 @@ pipe it is written as it is, in Markdown.`,
 }
 
 func (p *program) page(topic help.Topic) error {
+	topic.Text = p.named(topic.Text)
 	text := topic.Text
 	if p.out.Terminal {
 		var err error

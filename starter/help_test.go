@@ -192,3 +192,18 @@ func TestManualsMissNothing(t *testing.T) {
 		require.Contains(t, configuration.Text, "`--"+name+"`", "starter/help/configuration.md")
 	}
 }
+
+// TestHelpHasTheNameByWhichItWasCalled, and so have the errors that name commands.
+func TestHelpHasTheNameByWhichItWasCalled(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"--help"}, {"run", "--help"}, {"completion", "--help"}, {"agents", "check", "--help"}, {"help", "commands"}, {"help", "budgets"},
+		{"status"}, {"status", "notes"}, {"staus"}, {"list", "x"}, {"agents", "check"},
+	} {
+		c := newCaller(t)
+		c.name, c.here = "everstep", t.TempDir()
+		_, stdout, stderr := c.call(t.Context(), args...)
+		require.Contains(t, stdout+stderr, "everstep ", args)
+		require.NotRegexp(t, `(^|[ `+"`"+`(<])starter `, stdout+stderr, args)
+	}
+}

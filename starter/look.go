@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -24,6 +25,9 @@ Where no worker is up, it shows what the server knows, and says so.`,
 		status, err := s.Agents.Status(ctx, id)
 		if err != nil {
 			return err
+		}
+		if full := s.Full(); status.Source == contract.FromHistory && full != "" {
+			p.say("%s", full)
 		}
 		return p.show(render.Status(status), render.StatusText(p.out.Theme, id, status, p.now()))
 	})

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"iter"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -38,7 +41,7 @@ func main() { os.Exit(thisProgram().run(context.Background(), os.Args[1:])) }
 func thisProgram() *program {
 	env := local.Environment{Environment: envconfig.EnvLookupOS}
 	p := &program{
-		in: os.Stdin, out: terminal(os.Stdout, env), err: terminal(os.Stderr, env),
+		name: strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), in: os.Stdin, out: terminal(os.Stdout, env), err: terminal(os.Stderr, env),
 		interrupts: untilInterrupted, now: time.Now,
 	}
 	p.machine = &local.Machine{Env: env, Executable: os.Executable, Say: p.say, Again: p.again}
@@ -92,6 +95,7 @@ func sharedArguments(args []string) []string {
 }
 
 type program struct {
+	name    string // that it was called by; empty is the usual one
 	in      io.Reader
 	out     *render.Output
 	err     *render.Output
@@ -109,10 +113,19 @@ type program struct {
 type sharedFlags struct{ json, quiet, raw bool }
 
 func (p *program) report(err error) {
-	if text := err.Error(); text != "" {
-		p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(strings.TrimSpace(text)))
+	text := strings.TrimSpace(err.Error())
+	if text == "" {
+		return
 	}
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Next != "" {
+		text += "; " + backquoted.ReplaceAllStringFunc(e.Next, func(command string) string {
+			return "`" + p.again(strings.Trim(command, "`")) + "`"
+		})
+	}
+	p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(text))
 }
+
+var backquoted = regexp.MustCompile("`[^`]+`")
 
 // say tells the user something that is not the answer, in one line.
 func (p *program) say(format string, args ...any) {
@@ -240,7 +253,7 @@ func reported(err error) error {
 
 // again is a command line that reaches the same server as this one.
 func (p *program) again(words ...string) string {
-	return strings.Join(append(append([]string{programName}, words...), p.shared...), " ")
+	return strings.Join(append(append([]string{p.called()}, words...), p.shared...), " ")
 }
 
 func outcomeOf(r client.Result) error {
@@ -313,7 +326,14 @@ func version() string {
 	return fmt.Sprintf("%s (%s)", info.Main.Version, strings.TrimPrefix(info.GoVersion, "go"))
 }
 
-const programName = "starter"
+func (p *program) called() string { return cmp.Or(p.name, "starter") }
+
+// named has the commands of a help carry the name by which the program was called.
+func (p *program) named(text string) string {
+	return usualName.ReplaceAllString(text, "${1}"+p.called()+" ")
+}
+
+var usualName = regexp.MustCompile("(?m)(^|[ `(<])starter ")
 
 // The groups in which help lists the commands.
 const (
@@ -323,7 +343,7 @@ const (
 
 func newRoot(p *program) *cobra.Command {
 	root := &cobra.Command{
-		Use:   programName,
+		Use:   p.called(),
 		Short: "Start AI agents that cannot lose a step",
 		Long: `Everstep runs AI agents on Temporal: each step is recorded, so that an agent
 goes on where it was when a worker, a machine or this command dies.
@@ -371,7 +391,15 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	root.AddCommand(
 		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise), hiddenCommand(proof.ChaosWorker, proof.ChaosWork),
 	)
+	p.rename(root)
 	return root
+}
+
+func (p *program) rename(command *cobra.Command) {
+	command.Long, command.Example = p.named(command.Long), p.named(command.Example)
+	for _, below := range command.Commands() {
+		p.rename(below)
+	}
 }
 
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {

@@ -18,6 +18,7 @@ import (
 
 // A caller calls the command line in memory.
 type caller struct {
+	name      string // that it is called by, the usual one unless given
 	variables map[string]string
 	in        string
 	// here is where agents are looked for by name.
@@ -39,7 +40,7 @@ var today = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
 func (c *caller) call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err locked
 	p := &program{
-		in: strings.NewReader(c.in), out: render.Plain(&out), err: render.Plain(&err),
+		name: c.name, in: strings.NewReader(c.in), out: render.Plain(&out), err: render.Plain(&err),
 		interrupts: func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
 		now:        func() time.Time { return today }, here: c.here,
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +57,12 @@ The prompt - is read from standard input.`,
   git diff | starter run --system "You review Go code." - > review.txt`,
 	}
 	var f local.Flags
-	p.starting(command, `"What is in this folder?"`, &f, p.machine.BringUp, p.followNew)
+	p.starting(command, `"What is in this folder?"`, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
+		if missing := s.Missing(ctx); missing != "" { // also where nothing is shown: it may be for good
+			p.err.Note(p.err.Theme.Warn(render.OneLine(missing)))
+		}
+		return p.followNew(ctx, s, x)
+	})
 	rawFlag(command, p)
 	f.Register(command.Flags())
 	return command
@@ -244,7 +250,10 @@ func (f *startFlags) definition(p *program) (domain.Definition, error) {
 	if f.system != "" {
 		d.SystemPrompt = f.system
 	}
-	if f.tools != nil {
+	for i, tool := range f.tools {
+		if slices.Contains(f.tools[:i], tool) {
+			return domain.Definition{}, usage("--tool: %q is named twice; name it once", domain.Shorten(tool, 100))
+		}
 		d.Tools = f.tools
 	}
 	return d, f.output.apply(&d)

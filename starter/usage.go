@@ -87,6 +87,7 @@ func firstWord(flags *pflag.FlagSet, args []string) string {
 
 func arguments(example string, what ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
+		example := command.Root().Name() + strings.TrimPrefix(example, "starter")
 		if len(args) < len(what) {
 			return usage("%s: is missing; write it as in: %s", what[len(args)], example)
 		}

@@ -87,7 +87,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for name, says := range map[string]string{
 		"reviewr.yaml":       "there is no such file; did you mean " + at("reviewer.yaml") + "?",
 		"reviewer.md":        "there is no such file; did you mean " + at("reviewer.yaml") + "?",
-		"other.yaml":         "there is no such file; `starter agents list` lists those in ./agents and ./.everstep/agents",
+		"other.yaml":         "there is no such file; `agents list` shows those in ./agents and ./.everstep/agents",
 		"nowhere/a.yaml":     "there is no such file, and no folder " + at("nowhere"),
 		"notes.txt":          "is no agent's file by its name; let it end in .yaml, .yml, .md, .markdown",
 		"huge.yaml":          "has more than 1048576 bytes; make it smaller",

@@ -45,7 +45,7 @@ func read(path string) ([]byte, error) {
 		if err != nil {
 			return nil, errors.New("there is no such file, and no folder " + filepath.Dir(path))
 		}
-		const list = "; `starter agents list` lists those in ./agents and ./.everstep/agents"
+		const list = "; `agents list` shows those in ./agents and ./.everstep/agents"
 		return nil, errors.New("there is no such file" + cmp.Or(near(path, entries, endings), list))
 	case err != nil:
 		return nil, fmt.Errorf("cannot be read: %w", bare(err))

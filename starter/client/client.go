@@ -29,6 +29,8 @@ type Config struct {
 	Namespace string
 	// TaskQueue is of new agents. Empty: contract.DefaultTaskQueue.
 	TaskQueue string
+	// Server names the Temporal server in words for people. Empty: it is not named.
+	Server string
 	// Loopback, a server on this machine, has time-outs close together.
 	Loopback bool
 	// Converter reads the payloads of histories as the Temporal client and the workers write them. Nil: as
@@ -69,6 +71,15 @@ func (cfg Config) withDefaults() Config {
 		cfg.Progress = func(string) {}
 	}
 	return cfg
+}
+
+// place is where work waits, in words.
+func (cfg Config) place(queue string) string {
+	place := fmt.Sprintf("task queue %s, namespace %s", queue, cfg.Namespace)
+	if cfg.Server != "" {
+		place += ", server " + cfg.Server
+	}
+	return place
 }
 
 // timing is handed to new agents; task is how long a worker may take over a workflow

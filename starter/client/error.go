@@ -54,6 +54,8 @@ type Error struct {
 	Class Class
 	// Message is the whole text.
 	Message string
+	// Next says how to go on from a command line, with its commands in backquotes; empty: as Message says.
+	Next string
 	// Err is what caused it, where something did. It is for operators.
 	Err error
 }
@@ -73,6 +75,12 @@ func (e *Error) Is(target error) bool {
 
 func errorf(class Class, cause error, format string, args ...any) *Error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...), Err: cause}
+}
+
+// next says how to go on from a command line.
+func (e *Error) next(format string, args ...any) *Error {
+	e.Next = fmt.Sprintf(format, args...)
+	return e
 }
 
 func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
@@ -106,13 +114,13 @@ func fail(ctx context.Context, id, doing string, err error) error {
 	case errors.Is(err, errClosed):
 		return ended(id, err)
 	case errors.Is(err, errNoWorker):
-		return errorf(Unreachable, err, "%s: no worker answers; see that one is up on the task queue, or begin one with `dev`", id)
+		return errorf(Unreachable, err, "%s: no worker answers; see that one is up on the task queue", id).next("`dev` has one")
 	case isAs[*serviceerror.NamespaceNotFound](err):
 		return errorf(Failed, err, "namespace: the server does not know it; create it, or name another one")
 	case code == codes.NotFound:
-		return errorf(NotFound, err, "id: there is no agent %q; `list` shows those that there are", id)
+		return errorf(NotFound, err, "id: there is no agent %q", id).next("`list` shows those that there are")
 	case history.Away(err):
-		return errorf(Unreachable, err, "%s: the server does not answer; see that it is up and that the address is right, or begin one with `dev`", doing)
+		return errorf(Unreachable, err, "%s: the server does not answer; see that it is up and that the address is right", doing).next("`dev` begins one")
 	case code == codes.InvalidArgument:
 		return errorf(Invalid, err, "%s: the server refused: %s", doing, err)
 	}
@@ -126,7 +134,7 @@ func fail(ctx context.Context, id, doing string, err error) error {
 var errClosed = errors.New("the workflow has ended")
 
 func ended(id string, cause error) *Error {
-	return errorf(Refused, cause, "the session of %s has ended; `run --id %s` begins a new one", id, id)
+	return errorf(Refused, cause, "the session of %s has ended", id).next("`run --id %s` begins a new one", id)
 }
 
 var (

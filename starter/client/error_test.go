@@ -6,7 +6,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +93,27 @@ func constants(t *testing.T, file, typ string) []string {
 		return true
 	})
 	return values
+}
+
+// TestErrorsSpeakOfNoCommand: what only a command line has is in Next, which Go programs leave alone.
+func TestErrorsSpeakOfNoCommand(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	begins := regexp.MustCompile(`(errorf|gone|session|tell)\(.*`)
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, call := range begins.FindAllString(string(text), -1) {
+			message, _, _ := strings.Cut(call, ").next(")
+			require.NotContains(t, message, "`", file)
+			require.NotContains(t, message, "--", file)
+			found++
+		}
+	}
+	require.Greater(t, found, 40)
 }

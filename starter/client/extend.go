@@ -124,14 +124,14 @@ func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Ext
 }
 
 func (p position) nothingLeft() *Error {
-	next := "`run` starts another agent"
-	if p.name != "" {
-		next = "`send " + p.called() + "` gives it its next message"
-		if !p.open() {
-			next = "`run --id " + p.called() + "` begins a new session"
-		}
+	err := errorf(Refused, nil, "execution %d of %s is completed, so there is nothing to go on with", p.number, p.called())
+	switch {
+	case p.name == "":
+		return err.next("`run` starts another agent")
+	case p.open():
+		return err.next("`send %s` gives it its next message", p.called())
 	}
-	return errorf(Refused, nil, "execution %d of %s is completed, so there is nothing to go on with; %s", p.number, p.called(), next)
+	return err.next("`run --id %s` begins a new session", p.called())
 }
 
 func (a agent) extended(reply contract.ExtendReply) Extended {
@@ -142,7 +142,7 @@ func (a agent) extended(reply contract.ExtendReply) Extended {
 func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
 	id := p.called()
 	if p.byServer {
-		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from; `run` starts another agent", p.number, id)
+		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
 	}
 	if err := c.closedItself(ctx, p); err != nil {
 		return Extended{}, fail(ctx, id, "waiting for the end of "+id, err)
@@ -235,11 +235,11 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 
 // exhausted is the refusal to go on where a limit would stop it before its first step.
 func exhausted(use domain.LimitUse) *Error {
-	higher := "a higher total"
+	higher := "higher"
 	if use.Rule.Unit == domain.UnitTime {
-		higher = "a later one"
+		higher = "later"
 	}
-	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give %s with --%s", use, higher, use.Rule.Limit.Flag())
+	return errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Rule.Limit).next("--%s does", use.Rule.Limit.Flag())
 }
 
 // loadEntries hands on the messages that no segment holds: in the input, or as a task for storage.

@@ -216,11 +216,11 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 		lift   []domain.Limit
 		says   string
 	}{
-		"no total is given": {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, nil, "max_steps is 2 and 2 are done; give a higher total with --max-steps"},
-		"too low a total":   {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher total with --max-steps"},
-		"tokens":            {domain.Spent{Tokens: 900}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxTokens: new(int64(900))}, nil, "max_tokens is 900 and 900 are used; give a higher total with --max-tokens"},
-		"money":             {domain.Spent{CostNanoUSD: cents}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxCostNanoUSD: &cents}, nil, "max_cost is $0.05 and $0.05 are spent; give a higher total with --max-cost"},
-		"time":              {domain.Spent{Seconds: 61}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxSeconds: new(60.0)}, nil, "max_seconds is 60 and 61.0 are used; give a higher total with --max-seconds"},
+		"no total is given": {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, nil, "max_steps is 2 and 2 are done; give a higher max_steps"},
+		"too low a total":   {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher max_steps"},
+		"tokens":            {domain.Spent{Tokens: 900}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxTokens: new(int64(900))}, nil, "max_tokens is 900 and 900 are used; give a higher max_tokens"},
+		"money":             {domain.Spent{CostNanoUSD: cents}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxCostNanoUSD: &cents}, nil, "max_cost is $0.05 and $0.05 are spent; give a higher max_cost"},
+		"time":              {domain.Spent{Seconds: 61}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxSeconds: new(60.0)}, nil, "max_seconds is 60 and 61.0 are used; give a higher max_seconds"},
 		"a higher total":    {domain.Spent{Steps: 2}, steps(3), nil, ""},
 		"a limit lifted":    {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, []domain.Limit{domain.LimitSteps}, ""},
 	} {
@@ -254,7 +254,8 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	require.ErrorContains(t, err, "max_cost: nobody knows what scripted/")
 	use, _ := domain.ExecutionBudget{Deadline: &at}.Reached(domain.Spent{}, at)
 	late := exhausted(use)
-	require.ErrorContains(t, late, "--deadline")
+	require.ErrorContains(t, late, "give a later deadline")
+	require.Equal(t, "--deadline does", late.Next)
 }
 
 // TestGoingOnWhereSomebodyWasFaster finds the agent at work, and gives that

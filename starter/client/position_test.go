@@ -113,5 +113,6 @@ func TestTarget(t *testing.T) {
 	requireClass(t, err, Invalid)
 	_, err = newFake(&fakeRun{id: "other"}).withDeleted("other").client().target(t.Context(), "nora", 0)
 	requireClass(t, err, NotFound)
-	require.ErrorContains(t, err, "`list` shows")
+	require.NotContains(t, err.Error(), "`")
+	require.Equal(t, "`list` shows those that there are", err.(*Error).Next)
 }

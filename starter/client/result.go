@@ -40,7 +40,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		}
 	}
 	if outcome.Rewritten {
-		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it; start one with `starter worker` or `starter dev`", outcome.Number, t.called())
+		return Result{}, errorf(Unreachable, nil, "a hook has changed the answer of execution %d of %s, so history does not hold it: it takes a worker to tell it", outcome.Number, t.called()).next("`dev` has one")
 	}
 	e := explanation{target: t}
 	if err := e.read(ctx, c); err != nil {

@@ -70,7 +70,7 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := c.session(ctx, a, "has no session to close: it ends by itself, or by `stop`"); err != nil {
+	if err := c.session(ctx, a, "has no session to close: it ends by itself, or when it is stopped"); err != nil {
 		return 0, err
 	}
 	reply, err := update(ctx, c, a, "", contract.UpdateClose, contract.CloseRequest{})
@@ -97,7 +97,7 @@ func (c *Client) idle(ctx context.Context, s snapshot) error {
 	if err != nil || p.ended != nil {
 		return fail(ctx, s.called(), "reading the history of "+s.called(), err)
 	}
-	return errorf(Refused, nil, "%s: execution %d is in progress; wait for it with `result %s`, or stop it", s.called(), p.number, s.called())
+	return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", s.called(), p.number).next("`result %s` waits for it", s.called())
 }
 
 const (
@@ -141,7 +141,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			tell("no worker has answered for 5 s; the message waits until one is up")
 		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
 			gone = time.Time{}
-			tell("the agent's workflow tasks fail; the message waits until one succeeds, `status` may say why")
+			tell("the agent's workflow tasks fail; the message waits until one succeeds, the agent's status may say why")
 			_ = process.Pause(ctx, askAgain) // the next attempt tells that ctx has ended
 		case history.Away(err):
 			if gone.IsZero() {
@@ -233,7 +233,7 @@ func (o StopOptions) check() error {
 
 func (p position) nothingTo(what string) *Error {
 	if p.open() && p.name != "" {
-		return errorf(Refused, nil, "%s is idle: execution %d has ended (%s), so there is nothing to %s; `close` ends the session", p.called(), p.number, p.ended.Status, what)
+		return errorf(Refused, nil, "%s is idle: execution %d has ended (%s), so there is nothing to %s", p.called(), p.number, p.ended.Status, what).next("`close %s` ends the session", p.called())
 	}
 	return errorf(Refused, nil, "%s has ended (%s); there is nothing to %s", p.called(), p.ended.Status, what)
 }

@@ -209,7 +209,8 @@ func (w *watcher) stall(ctx context.Context, s snapshot, work []history.Pending)
 		w.stalled = w.looked
 	case now.Sub(w.stalled) >= stalledAfter && !w.told:
 		w.told = true
-		e := Event{Type: EventNoWorker, Time: now, Number: w.reducer.number()}
+		queue := s.GetExecutionConfig().GetTaskQueue().GetName()
+		e := Event{Type: EventNoWorker, Time: now, Number: w.reducer.number(), Reason: w.client.cfg.place(queue)}
 		if waits, ok := limited(work); ok {
 			e.Reason = unserved(waits.Limited)
 			if w.client.served(ctx, waits.Limited) {
@@ -313,7 +314,7 @@ const (
 	// Tool: empty for an inference; Attempt: the coming one; Reason.
 	EventRetry EventType = "retry"
 	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once
-	// until work goes on. Reason: where it waits, if not on the agent's task queue.
+	// until work goes on. Reason: where it waits.
 	EventNoWorker EventType = "no_worker"
 	// EventRateLimited: an inference has waited 5 s for its turn under a rate limit. It comes once until
 	// work goes on. Reason: the task queue where it waits.

@@ -20,16 +20,12 @@ import (
 // findPatience bounds how long a dev server that is just starting is waited for.
 const findPatience = 8 * time.Second
 
-// UI is where a person looks at an agent or a run of it; empty where it is not known.
-func (s *Stack) UI(id, runID string) string {
+// UI is where a person looks at an agent, a run's id aside; empty where it is not known.
+func (s *Stack) UI(id string) string {
 	if s.local == nil || s.local.UIURL == "" {
 		return ""
 	}
-	workflows := fmt.Sprintf("%s/namespaces/%s/workflows", s.local.UIURL, url.PathEscape(s.namespace))
-	if runID == "" {
-		return workflows + "?query=" + url.QueryEscape(fmt.Sprintf("WorkflowId=%q", domain.WorkflowID(id)))
-	}
-	return workflows + "/" + url.PathEscape(domain.WorkflowID(id)) + "/" + url.PathEscape(runID)
+	return fmt.Sprintf("%s/namespaces/%s/workflows/%s/", s.local.UIURL, url.PathEscape(s.namespace), url.PathEscape(domain.WorkflowID(id)))
 }
 
 // running finds the dev server of ours that is up.
@@ -58,7 +54,7 @@ func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Stack, error)
 		return nil, err
 	}
 	if !up {
-		return nil, &client.Error{Class: client.Unreachable, Message: "server: none is up; start one with `starter dev`, or name one with --address or " + VariableAddress, Err: errNoServer}
+		return nil, &client.Error{Class: client.Unreachable, Message: "server: none is up; start one with `" + m.Again("dev") + "`, or name one with --address or " + VariableAddress, Err: errNoServer}
 	}
 	return m.DialDev(ctx, found, taskQueue)
 }
@@ -79,6 +75,17 @@ func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
 	return nil, &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
 		"server: none is up; all executions are kept in %s: `%s`, or `%s`, brings them back; or name another server with --address or %s",
 		file, m.Again("dev"), m.Again("watch", id), VariableAddress)}
+}
+
+// CheckKept refuses to bring up a dev server for an agent where none has ever run.
+func (m *Machine) CheckKept(id string) error {
+	own, _, err := m.ownStack(Flags{})
+	err = cmp.Or(err, host.CheckWorker(m.Env))
+	file, _ := m.knownStateFile() // without one what brings it up says why
+	if _, missing := os.Stat(file); err == nil && own && os.IsNotExist(missing) {
+		err = &client.Error{Class: client.NotFound, Message: fmt.Sprintf("id: there is no agent %q: %s, where the dev server would keep it, is not there", id, file)}
+	}
+	return err
 }
 
 // DialDev connects to a dev server of ours.
@@ -106,7 +113,7 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 // Client is a client as the commands use one, for the server at an address: one on
 // this machine is asked more often.
 func Client(temporal sdk.Client, address string, config client.Config) *client.Client {
-	config.Loopback = host.Loopback(address)
+	config.Server, config.Loopback = address, host.Loopback(address)
 	return client.New(temporal, config)
 }
 

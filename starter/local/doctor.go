@@ -14,7 +14,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/modelfacts"
@@ -38,7 +37,7 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 	checks = append(checks, serverCheck)
 	if s != nil {
 		defer s.Close()
-		workers := s.checkWorkers(ctx)
+		workers := s.checkWorkers(ctx, m)
 		if checks = append(checks, s.checkAttributes(ctx), workers); workers.Verdict == VerdictOK {
 			checks = append(checks, s.checkAgents(ctx)...)
 		}
@@ -117,7 +116,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 		case err != nil:
 			return ok(name, "%s", err).fail("see the dev server's state file and log"), nil
 		case !up:
-			return ok(name, "no dev server is up").warn("run and watch bring one up while they last; starter dev keeps one up"), nil
+			return ok(name, "no dev server is up").warn("run and watch bring one up while they last; " + m.Again("dev") + " keeps one up"), nil
 		}
 		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace}, &found
 	}
@@ -187,28 +186,20 @@ func (s *Stack) checkAttributes(ctx context.Context) Check {
 	return ok(name, "the three search attributes are registered")
 }
 
-func (s *Stack) checkWorkers(ctx context.Context) Check {
+func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 	const name = "workers"
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	described, err := s.Temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: s.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: s.taskQueue},
-		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
-	})
+	pollers, err := s.pollers(ctx)
 	if err != nil {
 		return ok(name, "task queue %s cannot be read: %s", s.taskQueue, err).warn("")
 	}
 	var seen []string
-	for _, poller := range described.GetPollers() {
-		silent := time.Since(poller.GetLastAccessTime().AsTime())
-		if silent < pollSpan {
-			seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.GetIdentity(), render.Duration(silent)))
-		}
+	for _, poller := range pollers {
+		seen = append(seen, fmt.Sprintf("%s (%s ago)", poller.identity, render.Duration(poller.silent)))
 	}
 	if len(seen) == 0 {
 		fix := "start one on it: everstep/worker, or your own"
 		if s.local != nil {
-			fix = "run and watch bring one up while they last; starter dev keeps one up"
+			fix = "run and watch bring one up while they last; " + m.Again("dev") + " keeps one up"
 		}
 		return ok(name, "none has asked task queue %s for work in the last minute", s.taskQueue).warn(fix)
 	}

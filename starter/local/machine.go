@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain/contract"
 	"everstep/starter/client"
@@ -47,7 +48,11 @@ func (f *Flags) Register(set *pflag.FlagSet) {
 
 // Configured is the server that flags, variables or a profile name, if they do.
 func (m *Machine) Configured() (host.Connection, error) {
-	return host.ConnectionFromEnvironment(host.Connection{}, m.Env, m.Connection)
+	connection, err := host.ConnectionFromEnvironment(host.Connection{}, m.Env, m.Connection)
+	if err == nil && !connection.Configured && cmp.Or(connection.Namespace, sdk.DefaultNamespace) != sdk.DefaultNamespace {
+		err = invalid("namespace: the dev server has none but %s; name the server of %s with --address or %s", sdk.DefaultNamespace, connection.Namespace, VariableAddress)
+	}
+	return connection, err
 }
 
 // stateFile is the state file of the dev server; empty is the default one.

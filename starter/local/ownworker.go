@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"everstep/activities/files"
 	"everstep/activities/openai"
@@ -79,7 +80,7 @@ const ModelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5
 // of a script becomes absolute, since workers have other current directories.
 func ReadModel(named, text string) (domain.LLMConfig, error) {
 	provider, model, ok := strings.Cut(text, "/")
-	if !ok || provider == "" || model == "" {
+	if !ok || provider == "" || strings.TrimSpace(model) == "" || strings.ContainsFunc(text, unicode.IsControl) {
 		return domain.LLMConfig{}, invalid("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm)
 	}
 	if provider == scripted.Name {

@@ -94,8 +94,8 @@ func (s *Stack) keepWorker(m *Machine, f Flags, dir, queue string, log io.Writer
 	return err
 }
 
-// Spec is the worker that a stack of this machine keeps.
-func (s *Stack) Spec() WorkerSpec { return s.worker.spec }
+// Spec is the worker that a stack of this machine keeps, and folder the one that is served by now.
+func (s *Stack) Spec() (spec WorkerSpec, folder string) { return s.worker.spec, s.worker.folder }
 
 // Close lets work in progress finish, then what of the server is ours go. It may be called twice.
 func (s *Stack) Close() {
@@ -117,18 +117,6 @@ func (s *Stack) Failed() <-chan error {
 		return nil
 	}
 	return s.worker.failed
-}
-
-// Pauses reports whether an execution pauses when this process ends: the dev server
-// is ours, and no other process of ours is known to run a worker for the queue.
-func (s *Stack) Pauses() bool {
-	if s.Lease == nil {
-		return false
-	}
-	if s.worker != nil {
-		return s.worker.serving.Load()
-	}
-	return !queueServed(s.Lease.Server().StateFile, s.taskQueue)
 }
 
 // A LeaseKeeper has the dev server started again on the same ports when it dies.

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,7 +33,9 @@ type workerKeeper struct {
 	failed chan error
 
 	spec    WorkerSpec
-	serving atomic.Bool // the worker of the queue is this process's
+	folder  string       // that of the worker that served the queue at first
+	pid     atomic.Int64 // the newest worker of this process
+	serving atomic.Bool  // the worker of the queue is this process's
 	say     func(string, ...any)
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
@@ -54,7 +57,9 @@ func (m *Machine) keepWorker(spec WorkerSpec, folderAsked bool, log io.Writer) (
 	if err != nil && !errors.Is(err, process.ErrLocked) {
 		return nil, err
 	}
+	folder := spec.Dir
 	if lock == nil {
+		folder = cmp.Or(holder.Dir, folder)
 		switch {
 		case holder.Dir == spec.Dir:
 			m.Say("process %d already runs a worker for task queue %s", holder.PID, spec.TaskQueue)
@@ -67,7 +72,7 @@ func (m *Machine) keepWorker(spec WorkerSpec, folderAsked bool, log io.Writer) (
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &workerKeeper{failed: make(chan error, 1), spec: spec, say: m.Say, cancel: cancel}
+	k := &workerKeeper{failed: make(chan error, 1), spec: spec, folder: folder, say: m.Say, cancel: cancel}
 	k.ended.Go(func() { k.keep(ctx, lock) })
 	return k, nil
 }
@@ -109,6 +114,7 @@ func (k *workerKeeper) serve(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("worker: cannot be started: %w", err)
 		}
+		k.pid.Store(int64(w.PID()))
 		select {
 		case <-ctx.Done():
 			w.Stop()

@@ -159,6 +159,11 @@ func TestOneProcessServesATaskQueue(t *testing.T) {
 	_, err = new(Machine).keepWorker(spec, true, io.Discard)
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "in /elsewhere; leave --dir out")
+
+	s := Stack{}
+	s.worker, _ = keep(t, spec)
+	_, folder := s.Spec()
+	require.Equal(t, "/elsewhere", folder, "where files are served, for whoever asks nothing")
 }
 
 // keep keeps a worker that plays a part.

@@ -40,7 +40,7 @@ type callKey struct{ step, position int }
 // A story puts events into words. What views have in common is here.
 type story struct {
 	id string
-	ui string // where a person looks at the execution; empty for nowhere
+	ui string // where a person looks at the agent, a run's id aside; empty for nowhere
 
 	calls map[callKey]call
 	began time.Time
@@ -96,7 +96,7 @@ func (s *story) tell(e client.Event) []line {
 		s.began = e.Time
 		lines := []line{{mark: markBegan, text: fmt.Sprintf("%s · execution %d", OneLine(s.id), e.Number)}}
 		if s.ui != "" {
-			lines = append(lines, line{mark: markLink, text: s.ui})
+			lines = append(lines, line{mark: markLink, text: s.ui + e.RunID})
 		}
 		return lines
 	case client.EventStep:
@@ -212,7 +212,7 @@ func notice(e client.Event) (mark, string) {
 	case client.EventSummary:
 		return markNotice, "making the conversation shorter"
 	case client.EventNoWorker:
-		return markWarning, "no worker has taken the work for 5 s; waiting until one is up on the task queue" + reason
+		return markWarning, "no worker has taken the work for 5 s; waiting until one is up" + reason
 	case client.EventRateLimited:
 		return markNotice, "the model has a rate limit; the inference has to wait for its turn" + reason
 	case client.EventTrouble:

@@ -14,7 +14,7 @@ type View struct {
 	Close func()
 }
 
-// NewView is live on a terminal, else of plain lines. ui is where it can be looked at.
+// NewView is live on a terminal, else of plain lines. ui is where its runs can be looked at, by their ids.
 func NewView(out *Output, id, ui string) View {
 	s := newStory(id, ui)
 	if out.animated {

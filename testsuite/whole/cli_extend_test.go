@@ -41,7 +41,7 @@ func TestCLIExtend(t *testing.T) {
 	require.Equal(t, result["output"], c.json("result", id)["output"])
 	got = c.do("extend", id, "--max-steps", "20")
 	require.Equal(t, 6, got.code)
-	requireOneError(t, got.err, "execution 2 of "+id, "`run`")
+	requireOneError(t, got.err, "execution 2 of "+id, "run` starts another agent")
 
 	status := c.json("status", id)
 	require.Equal(t, "0.004", status["cost_usd"])

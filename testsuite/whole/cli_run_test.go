@@ -161,8 +161,8 @@ func told(t *testing.T, got said) []string {
 	return types
 }
 
-// TestCLINoWorker has nobody on the task queue: run says so after 5 s, and
-// waits; the execution is done when a worker comes.
+// TestCLINoWorker has nobody on the task queue: run says what is missing at once, also where it
+// shows nothing, and again after 5 s, and waits; the execution is done when a worker comes.
 func TestCLINoWorker(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
@@ -170,12 +170,16 @@ func TestCLINoWorker(t *testing.T) {
 	p := c.start("run", "--model", c.script("hello.yaml", hello), "hi").untilErr("no worker has taken the work for 5 s")
 	require.Greater(t, time.Since(p.began), 4*time.Second)
 	require.Less(t, time.Since(p.began), 15*time.Second)
+	quiet := c.start("run", "--quiet", "--model", c.script("quiet.yaml", hello), "hi").untilErr("no worker serves task queue ")
 	w := s.work(t, workerConfig())
 	t.Cleanup(w.Stop)
+	require.Equal(t, 0, quiet.wait().code)
 	got := p.wait()
 	require.Equal(t, 0, got.code, got.err)
 	require.Equal(t, "Hello.\n", got.out)
-	require.Equal(t, 1, strings.Count(got.err, "no worker"), got.err)
+	require.Equal(t, 2, strings.Count(got.err, "no worker"), got.err)
+	require.Contains(t, got.err, "no worker serves task queue "+s.queue+", namespace default, of the server at ")
+	require.Contains(t, got.err, "waiting until one is up: task queue "+s.queue+", namespace default, server ")
 }
 
 // TestCLIStopped has a run whose execution somebody else stops in the middle of

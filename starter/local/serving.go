@@ -1,0 +1,106 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+// Pauses reports whether an execution pauses when this process ends: it keeps the dev server
+// up, and nobody else is known to run a worker for the queue.
+func (s *Stack) Pauses() bool {
+	switch {
+	case s.Lease == nil:
+		return false
+	case s.worker != nil && !s.worker.serving.Load() || s.worker == nil && queueServed(s.Lease.Server().StateFile, s.taskQueue):
+		return false
+	}
+	return s.Lease.Server().Started || s.served(context.Background()) != nil
+}
+
+// served is an error that says what is missing where nobody but this process is known to
+// run a worker for the queue.
+func (s *Stack) served(ctx context.Context) error {
+	seen, err := s.pollers(ctx)
+	for _, poller := range seen {
+		if !poller.gone(s.worker) {
+			return nil
+		}
+	}
+	if err != nil {
+		return nil // who cannot be asked may have one
+	}
+	return fmt.Errorf("no worker serves task queue %s, namespace %s, of the server at %s; what is started there waits for one", s.taskQueue, s.namespace, s.address)
+}
+
+// Missing is what an execution lacks that is followed from here, if that is known; empty: nothing.
+func (s *Stack) Missing(ctx context.Context) string {
+	if s.worker != nil || s.Temporal == nil {
+		return ""
+	}
+	if err := s.served(ctx); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Full says why nothing can be recorded any more on the dev server's disk; empty: it can.
+func (s *Stack) Full() string {
+	if s.local == nil {
+		return ""
+	}
+	folder := filepath.Dir(s.local.StateFile)
+	file, err := os.CreateTemp(folder, ".room-*")
+	if err == nil {
+		_, err = file.Write(make([]byte, 1<<20)) // a page of the database would not tell of its log
+		err = errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("the dev server cannot write its state in %s: %s", folder, err)
+}
+
+// A poller is a worker that has asked for work, and how long ago.
+type poller struct {
+	identity string
+	silent   time.Duration
+}
+
+// pollers are those of the last minute.
+func (s *Stack) pollers(ctx context.Context) (seen []poller, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	described, err := s.Temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: s.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: s.taskQueue},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+	})
+	for _, p := range described.GetPollers() {
+		if silent := time.Since(p.GetLastAccessTime().AsTime()); silent < pollSpan {
+			seen = append(seen, poller{p.GetIdentity(), silent})
+		}
+	}
+	return seen, err
+}
+
+// gone reports whether it is a worker of this machine that has ended, or the one that goes with this process.
+func (p poller) gone(own *workerKeeper) bool {
+	number, rest, _ := strings.Cut(p.identity, "@")
+	machine, _ := os.Hostname()
+	pid, err := strconv.Atoi(number)
+	if err != nil || rest != machine && !strings.HasPrefix(rest, machine+"@") {
+		return false
+	}
+	process, err := os.FindProcess(pid)
+	return own != nil && own.pid.Load() == int64(pid) || err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
