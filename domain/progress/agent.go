@@ -97,6 +97,8 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		a.Execution = a.Execution.asksToStop(f.Request, at)
 	case StopForced:
 		a.Execution = a.Execution.asksToStop(ServerStop(), at)
+	case Paused:
+		a.Execution.Paused = f.On && a.Execution.Running
 	case Sent:
 		return a.sent(f, at)
 	case Extended:
@@ -261,7 +263,7 @@ func (a Agent) executionEnded(o contract.Outcome, at time.Time) Agent {
 
 func (a Agent) over(c closing, o contract.Outcome) Agent {
 	a.Execution = a.Execution.settled(c)
-	a.Execution.Running, a.Execution.EndedAt, a.Execution.Outcome = false, c.Time, &o
+	a.Execution.Running, a.Execution.Paused, a.Execution.EndedAt, a.Execution.Outcome = false, false, c.Time, &o
 	return a
 }
 
@@ -312,7 +314,7 @@ func (a Agent) runBegan(f RunBegan, at time.Time) Agent {
 	case took.Open:
 		a.Execution = Execution{
 			ID: took.Execution, Number: took.Number, Running: true, StartedAt: took.StartedAt,
-			Budget: &took.Budget, Prior: &in.Carry.Prior, Origin: took.Origin, Step: took.Steps,
+			Budget: &took.Budget, Prior: &in.Carry.Prior, Origin: took.Origin, Step: took.Steps, Paused: in.Carry.Paused,
 		}
 	case took.Number >= a.Execution.Number:
 		a.Execution.Number, a.Execution.Running = took.Number, false

@@ -26,6 +26,8 @@ type Execution struct {
 	// Stops are the requests to stop that meant it, and MoreStops counts those beyond domain.MaxStops.
 	Stops     []domain.StopSignal
 	MoreStops int
+	// Paused says that nothing new starts until it is resumed.
+	Paused bool
 	// Halt is since when a stop lets nothing go on; zero: none does.
 	Halt time.Time
 	// Step is the number of its newest step.

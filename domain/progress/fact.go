@@ -161,6 +161,9 @@ type StopAsked struct{ Request contract.StopRequest }
 // A StopForced says that the workflow was cancelled with the server's own tools.
 type StopForced struct{}
 
+// A Paused says that the execution in progress was to pause, or to go on. It may have been so already.
+type Paused struct{ On bool }
+
 // A Sent says that a message was taken. Request is nil where it cannot be read.
 type Sent struct {
 	Request *contract.SendRequest

@@ -12,6 +12,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	updatepb "go.temporal.io/api/update/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -26,11 +27,16 @@ func failedOf(err *domain.Error, steps int) contract.Outcome {
 
 // extends records an extension that began an execution.
 func (r *fakeRun) extends(n int, budget domain.ExecutionBudget) {
+	r.updates(string(contract.UpdateExtend), contract.ExtendRequest{Budget: budget}, contract.ExtendReply{ExecutionID: nth(n), Number: n, Began: true, Budget: budget})
+}
+
+// updates records an update and its answer.
+func (r *fakeRun) updates(name string, request, reply any) {
 	accepted := r.add(&historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
 			WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
-				AcceptedRequest: &updatepb.Request{Input: &updatepb.Input{Name: string(contract.UpdateExtend), Args: payloads(contract.ExtendRequest{Budget: budget})}},
+				AcceptedRequest: &updatepb.Request{Input: &updatepb.Input{Name: name, Args: payloads(request)}},
 			},
 		},
 	})
@@ -38,13 +44,56 @@ func (r *fakeRun) extends(n int, budget domain.ExecutionBudget) {
 		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
 			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
-				AcceptedEventId: accepted,
-				Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{
-					Success: payloads(contract.ExtendReply{ExecutionID: nth(n), Number: n, Began: true, Budget: budget}),
-				}},
+				AcceptedEventId: accepted, Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(reply)}},
 			},
 		},
 	})
+}
+
+// TestPauseAndStopAreSeen by whoever follows, asks and lists, with no worker up.
+func TestPauseAndStopAreSeen(t *testing.T) {
+	t.Parallel()
+	request, reply := contract.PauseRequest{ExecutionID: nth(1)}, contract.PauseReply{ExecutionID: nth(1), Number: 1, Changed: true}
+	seen := func(run *fakeRun) (status contract.StatusView, listed Listed) {
+		f := newFake(run)
+		f.listed = []*workflowpb.WorkflowExecutionInfo{visible("agent/nora", "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil)}
+		synctest.Test(t, func(t *testing.T) {
+			var err error
+			status, err = f.client().Status(t.Context(), nora.name)
+			require.NoError(t, err)
+		})
+		for l, err := range f.client().List(t.Context(), ListOptions{}) {
+			require.NoError(t, err)
+			listed = l
+		}
+		return status, listed
+	}
+	run := newRun("run-1", nil)
+	asked := run.infers(1, 1)
+	run.updates(string(contract.UpdatePause), request, reply)
+	run.updates(string(contract.UpdatePause), request, contract.PauseReply{Number: 1})
+	status, listed := seen(run)
+	require.True(t, status.Paused)
+	require.True(t, listed.Paused)
+	require.False(t, listed.Stopping)
+
+	run.updates(string(contract.UpdateResume), request, reply)
+	run.signals(contract.StopRequest{Mode: contract.AfterStep})
+	run.completes(asked, contract.ModelReply{Outcome: contract.Answered, Message: &domain.Message{ToolCalls: []domain.ToolCall{{Name: "read_file"}}}})
+	call := run.calls(1, 1, 0, "read_file")
+	status, listed = seen(run)
+	require.False(t, status.Paused)
+	require.NotEmpty(t, status.StopSignals)
+	require.False(t, listed.Paused)
+	require.True(t, listed.Stopping, "also when the step has begun calls since")
+
+	run.completes(call, contract.ToolReply{Content: "text"})
+	run.ends(outcomeOf(1, 1))
+	types := typesOf(followed(t, newFake(run), FollowOptions{}))
+	require.Equal(t, []EventType{EventBegan, EventStep, EventPaused, EventResumed, EventStopAsked}, types[:5])
+	require.NotContains(t, types[5:], EventPaused)
+	_, listed = seen(run)
+	require.False(t, listed.Paused || listed.Stopping)
 }
 
 // alone is what is told of nora by history, where no worker answers.

@@ -236,6 +236,7 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 	if e.outcome != nil && e.outcome.Status != domain.StatusCompleted {
 		c, _, _ = e.counting()
 	}
+	v.Paused = e.outcome == nil && e.at.Paused
 	v.StopSignals, v.MoreStops = append(v.StopSignals, c.StopSignals...), c.More
 	steps := e.recorded()
 	t := totalsOf(steps)

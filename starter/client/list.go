@@ -13,6 +13,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
 )
 
@@ -29,6 +30,9 @@ type Listed struct {
 	Steps      *int              `json:"step_count"`
 	StopReason domain.StopReason `json:"stop_reason,omitzero"`
 	Code       domain.Code       `json:"code,omitzero"`
+	// Paused says that nothing new starts in it, Stopping that it was asked to stop.
+	Paused   bool `json:"paused,omitzero"`
+	Stopping bool `json:"stopping,omitzero"`
 	// Open says that an execution is in progress, or the session takes messages.
 	Open bool `json:"open"`
 	// ServerStatus is Temporal's own word for the workflow.
@@ -115,13 +119,13 @@ func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.Workflow
 			cut.Number = 1
 			l = l.with(cut)
 		}
+	} else {
+		l = l.with(outcome)
+	}
+	if l.Foreign || err != nil && !l.Open || (l.Name == "" || !l.Open) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		return l
 	}
-	l = l.with(outcome)
-	if l.Foreign || (l.Name == "" || !l.Open) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		return l
-	}
-	// What the list cannot tell is whether a session whose memo says how an
+	// What the list cannot tell is what was asked of an execution, and whether a session whose memo says how an
 	// execution ended is, or was, in the next one by now. Where the server does
 	// not tell either, the list's word stays.
 	p, err := c.locate(ctx, l.ID)
@@ -131,7 +135,32 @@ func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.Workflow
 	if p.ended != nil {
 		return l.with(*p.ended)
 	}
-	return l.with(contract.Outcome{Status: domain.StatusInProgress, Number: p.number})
+	l = l.with(contract.Outcome{Status: domain.StatusInProgress, Number: p.number})
+	l.Paused, l.Stopping = c.steered(ctx, p)
+	return l
+}
+
+// steered reports what was asked of the execution in progress, as far as its newest step in
+// this run tells: before that it would have ended, or begun nothing.
+func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool) {
+	told, want := false, p.executionID(p.number)
+	for recorded, err := range c.reader(p.agent).Backwards(ctx, p.runID()) {
+		switch f := recorded.Fact.(type) {
+		case progress.Paused:
+			paused, told = !told && f.On || paused, true
+		case progress.StopAsked:
+			stopping = stopping || f.Request.ExecutionID.IsZero() || f.Request.ExecutionID == want
+		case progress.StopForced:
+			stopping = true
+		case progress.RunBegan:
+			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Paused
+		}
+		asked, ok := recorded.Fact.(progress.Asked)
+		if err != nil || ok && asked.Step() > 0 && (asked.Step() < p.step || asked.Execution() != want) {
+			break
+		}
+	}
+	return paused, stopping
 }
 
 func (l Listed) with(o contract.Outcome) Listed {

@@ -324,6 +324,10 @@ const (
 	EventTrouble EventType = "trouble"
 	// EventStopAsked: somebody asked the execution to stop. Mode, Reason.
 	EventStopAsked EventType = "stop_asked"
+	// EventPaused: nothing new starts in the execution until it is resumed.
+	EventPaused EventType = "paused"
+	// EventResumed: a pause is over.
+	EventResumed EventType = "resumed"
 	// EventContinued: the workflow went on in a new run. RunID.
 	EventContinued EventType = "continued_as_new"
 	// EventReconnecting: the server went away; Reason. The sequence goes on.
@@ -338,7 +342,7 @@ const (
 func EventTypes() []EventType {
 	return []EventType{
 		EventBegan, EventStep, EventReasoning, EventText, EventWithdrawn, EventWithheld, EventAnswered, EventCut, EventTool, EventToolDone,
-		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked, EventContinued,
+		EventNotRun, EventHook, EventHookFailed, EventSummary, EventRetry, EventNoWorker, EventRateLimited, EventTrouble, EventStopAsked, EventPaused, EventResumed, EventContinued,
 		EventReconnecting, EventReconnected, EventEnded,
 	}
 }

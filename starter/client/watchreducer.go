@@ -97,6 +97,13 @@ func (r *watchReducer) take(recorded progress.Recorded) []Event {
 		if r.agent.Execution.Meant(f.Request) {
 			r.emit(Event{Type: EventStopAsked, Mode: f.Request.Mode, Reason: f.Request.Reason})
 		}
+	case progress.Paused:
+		switch now := r.agent.Execution.Paused; {
+		case now && !before.Paused:
+			r.emit(Event{Type: EventPaused})
+		case before.Paused && !now:
+			r.emit(Event{Type: EventResumed})
+		}
 	case progress.TaskFailed:
 		r.emit(Event{Type: EventTrouble, Reason: "a workflow task failed: " + f.Why})
 	case progress.RunEnded:

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -221,7 +222,8 @@ type Table struct {
 
 const columnGap = "  "
 
-// Render aligns the columns. Of those that do not fit the last are left out, but for two.
+// Render aligns the columns. Of those that do not fit the last are left out; the last that is
+// shown may be cut. The first, by which rows are called, stays whole.
 func (t Table) Render(out *Output) string {
 	widths := t.widths(out.Width())
 	var b strings.Builder
@@ -234,7 +236,7 @@ func (t Table) Render(out *Output) string {
 
 // widths are those of the columns that are shown; limit is the terminal's, or zero.
 func (t Table) widths(limit int) []int {
-	const least = 2
+	const leastCut = 12
 	widths := make([]int, len(t.Head))
 	total := -len(columnGap)
 	for i := range widths {
@@ -244,12 +246,14 @@ func (t Table) widths(limit int) []int {
 		}
 		total += widths[i] + len(columnGap)
 	}
-	for limit > 0 && total > limit && len(widths) > least {
-		total -= widths[len(widths)-1] + len(columnGap)
-		widths = widths[:len(widths)-1]
-	}
-	if excess := total - limit; limit > 0 && excess > 0 {
-		widths[0] = max(widths[0]-excess, lipgloss.Width(t.Head[0]))
+	for limit > 0 && total > limit && len(widths) > 1 {
+		last := len(widths) - 1
+		if width := widths[last] - (total - limit); width >= leastCut {
+			widths[last] = width
+			return widths
+		}
+		total -= widths[last] + len(columnGap)
+		widths = widths[:last]
 	}
 	return widths
 }
@@ -275,31 +279,30 @@ func fitted(text string, width int) string {
 
 // List is the table of a list, what matters least on the right.
 func List(agents []client.Listed, now time.Time) Table {
-	t := Table{Head: []string{"ID", "STATUS", "SESSION", "STEPS", "AGE", "EXECUTION", "WHY"}}
+	t := Table{Head: []string{"ID", "STATUS", "EXEC", "AGE", "STEPS"}}
 	for _, a := range agents {
-		steps, session, age := "-", "ended", "-"
+		steps, status, age := "-", string(a.Status), "-"
 		if a.Steps != nil {
 			steps = grouped(int64(*a.Steps))
 		}
 		switch {
 		case a.Foreign:
-			session = "foreign"
+			status = "foreign"
 		case a.Open && a.Status.Terminal():
-			session = "idle"
-		case a.Open:
-			session = "running"
+			status += ", idle"
+		case a.Stopping:
+			status = "stopping"
+		case a.Paused:
+			status = "paused"
 		}
 		if !a.StartedAt.IsZero() {
 			age = Duration(now.Sub(a.StartedAt))
 		}
-		why := string(a.Code)
-		if a.Foreign {
-			why = "not started by Everstep"
-		} else if why == "" && a.StopReason != domain.Completed {
-			why = string(a.StopReason)
+		if why := cmp.Or(string(a.Code), string(a.StopReason)); why != "" && why != string(domain.Completed) && !a.Foreign {
+			status += " (" + OneLine(why) + ")"
 		}
 		t.Rows = append(t.Rows, []string{
-			OneLine(a.ID), string(a.Status), session, steps, age, grouped(int64(a.Number)), OneLine(why),
+			OneLine(a.ID), status, grouped(int64(a.Number)), age, steps,
 		})
 	}
 	return t

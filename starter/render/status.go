@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 		status += ", idle"
 	case v.Paused:
 		status += ", paused"
+	case !v.Status.Terminal() && slices.ContainsFunc(v.StopSignals, func(s domain.StopSignal) bool { return s.Reason.Forced() }):
+		status += ", stopping"
 	}
 	x := newSheet(t, now, id, v.Number, v.Status, status)
 	if v.Doing != "" {

@@ -117,6 +117,9 @@ func TestListing(t *testing.T) {
 		{Execution: client.Execution{ID: "notes", Number: 12}, Status: domain.StatusCompleted, Steps: new(3), StopReason: domain.Completed, Open: true},
 		{Execution: client.Execution{ID: "6cd30739-3b72-5c27-89d3-e71bda49aaaf", Number: 1}, Status: domain.StatusInProgress, Open: true},
 		{Execution: client.Execution{ID: "世界", Number: 1}, Status: domain.StatusFailed, Steps: new(1), Code: domain.CodeAuth},
+		{Execution: client.Execution{ID: "held", Number: 2}, Status: domain.StatusInProgress, Open: true, Paused: true},
+		{Execution: client.Execution{ID: "halted", Number: 1}, Status: domain.StatusInProgress, Open: true, Paused: true, Stopping: true},
+		{Execution: client.Execution{ID: "86abe349-6c81-41e2-b9e9-123721cc45b2", Number: 1}, Status: domain.StatusStopped, Steps: new(9), StopReason: domain.StepsLimitReached},
 		{Execution: client.Execution{ID: "X", Number: 1}, Foreign: true, Status: domain.StatusFailed, Steps: new(0)},
 	}
 	agents[0].StartedAt = testNow.Add(-90 * time.Minute)

@@ -219,6 +219,10 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case client.EventStopAsked:
 		return markWarning, fmt.Sprintf("asked to stop (%s)%s", e.Mode, reason)
+	case client.EventPaused:
+		return markWarning, "paused: nothing new starts until it is resumed"
+	case client.EventResumed:
+		return markNotice, "resumed"
 	case client.EventContinued:
 		return markNotice, "the history goes on in a new run"
 	case client.EventReconnecting:

@@ -70,6 +70,7 @@ func tales() map[string][]client.Event {
 		),
 		"stopped": tale(began, step(1),
 			client.Event{Type: client.EventText, Step: 1, Text: "Counting: one"},
+			client.Event{Type: client.EventPaused}, client.Event{Type: client.EventResumed},
 			client.Event{Type: client.EventStopAsked, Mode: contract.StopNow, Reason: "enough"},
 			client.Event{Type: client.EventCut, Step: 1, Outcome: contract.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
 			ended(domain.StatusStopped, domain.UserRequested, ""),

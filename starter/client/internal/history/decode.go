@@ -92,6 +92,9 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		in := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
 		d.updates[event.GetEventId()] = update{in.GetName(), in.GetArgs()}
+		if pause := in.GetName() == string(contract.UpdatePause); pause || in.GetName() == string(contract.UpdateResume) {
+			return one(progress.Paused{On: pause})
+		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 		return d.updated(event.GetWorkflowExecutionUpdateCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
