@@ -114,5 +114,7 @@ func TestTarget(t *testing.T) {
 	_, err = newFake(&fakeRun{id: "other"}).withDeleted("other").client().target(t.Context(), "nora", 0)
 	requireClass(t, err, NotFound)
 	require.NotContains(t, err.Error(), "`")
-	require.Equal(t, "`list` shows those that there are", err.(*Error).Next)
+	var told *Error
+	require.ErrorAs(t, err, &told)
+	require.Equal(t, "`list` shows those that there are", told.Next)
 }

@@ -19,6 +19,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/domain/progress"
 	"everstep/starter/client/internal/history"
+	"everstep/worker/host/codec"
 )
 
 // keptHistories are those that the workflow has to replay for ever, by name.
@@ -44,11 +45,11 @@ func keptHistories(t testing.TB) map[string]*historypb.History {
 func told(kept *historypb.History, events []*historypb.HistoryEvent) (progress.Agent, []progress.Recorded) {
 	first := kept.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
 	var in contract.SessionInput
-	if err := converter.GetDefaultDataConverter().FromPayloads(first.GetInput(), &in); err != nil {
+	if err := codec.New().DataConverter().FromPayloads(first.GetInput(), &in); err != nil {
 		panic(err)
 	}
 	agent := progress.NewAgent(in.AgentID, first.GetFirstExecutionRunId())
-	facts := slices.Collect(history.Decode(converter.GetDefaultDataConverter(), "run", events))
+	facts := slices.Collect(history.Decode(codec.New().DataConverter(), "run", events))
 	for _, recorded := range facts {
 		agent = agent.With(recorded.Fact, recorded.At)
 	}
@@ -259,7 +260,7 @@ func FuzzHistory(f *testing.F) {
 			_ = s.Type()
 		}
 		_ = unread(agent)
-		for range history.DecodeBackwards(converter.GetDefaultDataConverter(), "run", reversed(h.GetEvents())) {
+		for range history.DecodeBackwards(codec.New().DataConverter(), "run", reversed(h.GetEvents())) {
 		}
 	})
 }
@@ -290,7 +291,7 @@ func TestBackwardsTellsTheSame(t *testing.T) {
 	}
 	for name, h := range keptHistories(t) {
 		_, forwards := told(h, h.GetEvents())
-		backwards := slices.Collect(history.DecodeBackwards(converter.GetDefaultDataConverter(), "run", reversed(h.GetEvents())))
+		backwards := slices.Collect(history.DecodeBackwards(codec.New().DataConverter(), "run", reversed(h.GetEvents())))
 		count := func(all []progress.Recorded) map[string]int {
 			n := map[string]int{}
 			for _, r := range all {
