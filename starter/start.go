@@ -81,7 +81,9 @@ func (p *program) starting(
 		if err != nil {
 			return err
 		}
-		if err := p.machine.CheckLocally(ctx, *f, request.Definition); err != nil {
+		here := request.Definition
+		here.Budget = request.Budget
+		if err := p.machine.CheckLocally(ctx, *f, here); err != nil {
 			return err
 		}
 		s, err := reach(ctx, *f)
@@ -100,6 +102,7 @@ func (p *program) starting(
 
 func sendCommand(p *program) *cobra.Command {
 	var model string
+	var price *domain.Price
 	var wait bool
 	var l budgetFlags
 	command := &cobra.Command{
@@ -121,10 +124,12 @@ while one is in progress. The message - is read from standard input.`,
 				if err != nil {
 					return err
 				}
-				options.Model = &chosen
-				if err := p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen}); err != nil {
+				options.Model, chosen.Price = &chosen, price
+				if err := p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen, Budget: l.budget}); err != nil {
 					return err
 				}
+			} else if price != nil {
+				return usage("--price: is given without a model; name one with --model")
 			}
 			var err error
 			if options.Prompt, err = p.prompt(args[1]); err != nil {
@@ -148,6 +153,7 @@ while one is in progress. The message - is read from standard input.`,
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
+	command.Flags().Var(priceFlag(&price), "price", "what that model costs, as for run")
 	l.register(command.Flags(), p.now)
 	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "model", completeModels)

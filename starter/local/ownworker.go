@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"everstep/activities/files"
+	"everstep/activities/modelfacts"
 	"everstep/activities/openai"
 	"everstep/activities/scripted"
 	"everstep/domain"
@@ -23,7 +24,26 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	if err != nil || !own || d.Model.Provider == "" {
 		return err
 	}
-	return cmp.Or(checkModel(ctx, d.Model), checkTools(d.Tools), checkOwnWorker(d))
+	return cmp.Or(checkModel(ctx, d.Model), checkTools(d.Tools), checkOwnWorker(d), m.checkCost(d))
+}
+
+// checkCost refuses to limit the cost of what has no price, here or on our worker. One that is
+// up may have another file of prices: then it is named to this command too.
+func (m *Machine) checkCost(d domain.Definition) error {
+	limit := d.Budget.MaxCostNanoUSD
+	if limit == nil || *limit == 0 || d.Model.Price != nil {
+		return nil
+	}
+	files := slices.DeleteFunc([]string{m.Env.file(VariablePrices)}, func(file string) bool { return file == "" })
+	table, err := modelfacts.Load(files...)
+	if err != nil {
+		return invalid("%s: %s", VariablePrices, err)
+	}
+	if known, _ := table.Find(d.Model.Provider, d.Model.Model, true); known.Price == nil {
+		return invalid("max_cost: nobody knows what %s costs; give its price with --price, in the agent's file or in %s, or leave the limit out",
+			d.Model, VariablePrices)
+	}
+	return nil
 }
 
 // BuiltinTools are those that the workers of this program have.
