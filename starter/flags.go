@@ -236,7 +236,7 @@ func (f *outputFlags) register(p *program, command *cobra.Command) {
 	set.Var(textFlag(&f.schema), "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
 	set.Var(choiceFlag(&f.mode, domain.OutputModes()), "output-mode", "how the model is told of it; chosen for the provider unless given")
 	set.BoolVar(&f.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
-	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10[,cache_read=…,cache_write=…]")
+	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10; cache_read and cache_write too, where they differ")
 	p.completeWith(command, "output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 	p.completeWith(command, "output-mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(domain.OutputNative), "the provider's own feature"),

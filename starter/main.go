@@ -122,7 +122,7 @@ func (p *program) report(err error) {
 			return "`" + p.again(strings.Trim(command, "`")) + "`"
 		})
 	}
-	p.err.Printf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(text))
+	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("%s %s\n", p.err.Theme.Bad("error:"), render.Clean(text))))
 }
 
 var backquoted = regexp.MustCompile("`[^`]+`")
@@ -130,7 +130,7 @@ var backquoted = regexp.MustCompile("`[^`]+`")
 // say tells the user something that is not the answer, in one line.
 func (p *program) say(format string, args ...any) {
 	if !p.flags.quiet {
-		p.err.Note(p.err.Theme.Faint(render.OneLine(fmt.Sprintf(format, args...))))
+		p.err.Note(p.err.Theme.Faint(p.err.Fold(render.OneLine(fmt.Sprintf(format, args...)))))
 	}
 }
 
@@ -139,17 +139,17 @@ func (p *program) show(value any, text string) error {
 	if p.flags.json {
 		return p.out.JSON(value)
 	}
-	p.out.Printf("%s", text)
+	p.out.Printf("%s", p.out.Fold(text))
 	return nil
 }
 
 // answer shows what an execution has come to.
 func (p *program) answer(result client.Result) error {
-	text := p.out.Answer(result.Answer)
-	if p.flags.raw {
-		text = result.Answer
+	if p.flags.raw && !p.flags.json {
+		p.out.Printf("%s", result.Answer)
+		return nil
 	}
-	return p.show(render.Result(result), text)
+	return p.show(render.Result(result), p.out.Answer(result.Answer))
 }
 
 // table answers with rows, or says that there is none.
@@ -364,6 +364,9 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	if p.out != nil {
+		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", p.out.Width())))
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,4 +96,15 @@ func TestFailureText(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "openai-chat: no ␛[31mkey", Failure(domain.Errorf(domain.Invalid, "no \x1b[31mkey").From("openai-chat")))
 	require.Equal(t, "openai: no", Failure(domain.Errorf(domain.Invalid, "openai: no").From("openai")))
+}
+
+// TestFoldBreaksBetweenWordsAlone, below what follows a name, and leaves a pipe alone.
+func TestFoldBreaksBetweenWordsAlone(t *testing.T) {
+	t.Parallel()
+	out := Plain(&strings.Builder{})
+	text := "warn  storage        the folder is not there\n  why       it was told to-stop by a user\nplain words that go on\na-path/that-has-no-end-at-all-here/and-on x\n\n"
+	require.Equal(t, text, out.Fold(text))
+	out.Width = func() int { return 30 }
+	require.Equal(t, "warn  storage        the \n      folder is not there\n  why       it was told \n            to-stop by a user\nplain words that go on\n"+
+		"a-path/that-has-no-end-at-all-here/and-on \nx\n\n", out.Fold(text))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -116,6 +117,34 @@ func (o *Output) Answer(text string) string {
 	return text
 }
 
+var (
+	painted = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	hanging = regexp.MustCompile(`^ *(\S+ {2,})?`)
+)
+
+// Fold breaks lines that are too long for the reader, and between words alone. What goes on
+// stands below what follows a name, or as far in as the line.
+func (o *Output) Fold(text string) string {
+	width := o.Width()
+	if width == 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		indent := min(len(hanging.FindString(painted.ReplaceAllString(line, ""))), width/2)
+		used := 0
+		for word := range strings.SplitAfterSeq(line, " ") {
+			if used > indent && used+lipgloss.Width(strings.TrimRight(word, " \n")) > width {
+				b.WriteString("\n" + strings.Repeat(" ", indent))
+				used = indent
+			}
+			b.WriteString(word)
+			used += lipgloss.Width(word)
+		}
+	}
+	return b.String()
+}
+
 // Facts writes a line for each name and its text; width is that of the names.
 func (o *Output) Facts(width int, facts [][2]string) {
 	for _, fact := range facts {
@@ -130,7 +159,7 @@ func (o *Output) Hints(hints [][2]string) {
 		width = max(width, len(hint[0]))
 	}
 	for _, hint := range hints {
-		o.Printf("  %s  %s\n", o.Theme.name(fmt.Sprintf("%-*s", width, hint[0])), o.Theme.Faint(hint[1]))
+		o.Printf("%s", o.Fold(fmt.Sprintf("  %s  %s\n", o.Theme.name(fmt.Sprintf("%-*s", width, hint[0])), o.Theme.Faint(hint[1]))))
 	}
 }
 
