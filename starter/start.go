@@ -260,6 +260,8 @@ func (f *startFlags) definition(p *program) (domain.Definition, error) {
 		if slices.Contains(f.tools[:i], tool) {
 			return domain.Definition{}, usage("--tool: %q is named twice; name it once", domain.Shorten(tool, 100))
 		}
+	}
+	if f.tools != nil {
 		d.Tools = f.tools
 	}
 	return d, f.output.apply(&d)
