@@ -200,21 +200,11 @@ func (p *modelPulse) nothingSpent() {
 	p.record()
 }
 
-// spentBefore is what attempts of this activity that were lost may have cost:
-// what the last of them had counted, and itself if its request may have gone
-// out: its input and what had come, since what more was written nobody knows.
+// spentBefore is what attempts of this activity that were lost may have cost.
 func spentBefore(ctx context.Context) domain.Usage {
 	var last contract.Heartbeat
 	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &last) != nil {
 		return domain.Usage{}
 	}
-	if last.Phase != contract.PhaseRequested && last.Phase != contract.PhaseStreaming {
-		return last.Spent
-	}
-	return last.Spent.Add(domain.Usage{
-		InputTokens:     last.Reserved.InputTokens,
-		OutputTokens:    int64(last.Length+3)/4 + last.Reserved.ReasoningTokens,
-		ReasoningTokens: last.Reserved.ReasoningTokens,
-		Estimated:       true,
-	})
+	return last.Used()
 }

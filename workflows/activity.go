@@ -44,6 +44,8 @@ func (s session) briefOptions(timeout time.Duration, attempts int, summary strin
 // modelOptions are those of an inference, after so many tries.
 func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
 	options := s.activityOptions(s.resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
+	// The server drops what it knows of a lost try where a stop meets the wait for the next.
+	options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
 	if s.resolved.RateLimit != nil {
 		options.TaskQueue = s.resolved.RateLimit.TaskQueue
 	}

@@ -34,7 +34,7 @@ func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
 	request := contract.ModelRequest{
 		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.resolved.Digest,
 		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(),
-		MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
+		Tries: min(i.tryLimit(), mostTries), MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.request.WithoutTools || limited && left == 0,
 	}
 	if i.plan != nil {
@@ -44,8 +44,13 @@ func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
 	return request
 }
 
-// ask makes one inference activity, counts what it used and tells of it.
-func (i *inference) ask(permit mailbox.Permit, request contract.ModelRequest) (contract.ModelReply, error) {
+// lostInference is the version from which the workflow makes an inference again whose
+// worker was lost, and so knows what was said and spent. It must never change.
+const lostInference = "lost-inference"
+
+// ask makes one inference activity, counts what it used and tells of it. The request is
+// left without tries where it is not made again after a loss.
+func (i *inference) ask(permit mailbox.Permit, request *contract.ModelRequest) (contract.ModelReply, error) {
 	what, doing := "model", "waiting for the model"
 	if i.plan != nil {
 		what, doing = "summary", "making the conversation shorter"
@@ -55,18 +60,26 @@ func (i *inference) ask(permit mailbox.Permit, request contract.ModelRequest) (c
 	if i.plan == nil {
 		i.reads(i.talk.StepInput())
 	}
-	i.emit(domain.InferenceRequestStarted{
-		EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
-	})
+	if !i.resumes { // else it has been told
+		i.emit(domain.InferenceRequestStarted{
+			EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
+		})
+	}
+	i.resumes = false
 	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
 	options.DisableEagerExecution = i.lacks > 0
-	reply, err := mailbox.Await(permit, options, contract.CallModel, request)
-	work := progress.Work{Model: &request}
+	reply, err := mailbox.Await(permit, options, contract.CallModel, *request)
+	work := progress.Work{Model: request}
 	if err != nil {
 		loss := lossOf(err)
+		if !loss.AskedAgain(*request) || i.mail.CutOff() || workflow.GetVersion(i.root, lostInference, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			request.Tries = 0
+		}
 		i.learn(progress.Lost{Work: work, Loss: loss})
 		i.keep()
-		i.emitUnanswered(loss.Err(), domain.Usage{})
+		if request.Tries == 0 {
+			i.emitUnanswered(loss.Err(), domain.Usage{})
+		}
 		return reply, err
 	}
 	// Whoever asks sees at once what was used, and the budget counts it before
@@ -111,6 +124,19 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 		return i.interrupted(contract.ModelReply{})
 	}
 	return again
+}
+
+// lost waits before an inference is made again whose worker was lost. No event tells
+// of that, as of what the server tries again.
+func (i *inference) lost(loss progress.Loss, request contract.ModelRequest) course {
+	i.tries = loss.Tried(request)
+	delay := i.backoff(i.tries)
+	i.note(progress.Waits(i.content.Number, i.tries+1, i.now().Add(delay), loss.Err()))
+	if i.resumes = i.mail.BackOffInference(delay); i.resumes {
+		return again
+	}
+	i.emitUnanswered(loss.Err(), domain.Usage{})
+	return i.interrupted(loss.Kept())
 }
 
 // failed ends the step, unless another model takes over.

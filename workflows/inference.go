@@ -17,8 +17,10 @@ type inference struct {
 	*stepRun
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
-	// tries counts those of this request.
-	tries int
+	// tries counts those of this request; resumes says that the newest goes on for one
+	// whose worker was lost.
+	tries   int
+	resumes bool
 }
 
 // A course says how an inference goes on.
@@ -39,6 +41,9 @@ func (i *inference) run() course {
 	for {
 		permit, room, ok := i.prepare()
 		if !ok {
+			if i.resumes {
+				i.emitUnanswered(progress.Loss{How: progress.TimedOut}.Err(), domain.Usage{})
+			}
 			return over
 		}
 		if c := i.attempt(permit, room); c != again {
@@ -72,10 +77,13 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 }
 
 func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) course {
-	reply, err := i.ask(permit, i.demand(room))
+	request := i.demand(room)
+	reply, err := i.ask(permit, &request)
+	var loss progress.Loss
 	var why *domain.Error
 	if err != nil {
-		why = lossOf(err).Err()
+		loss = lossOf(err)
+		why = loss.Err()
 	} else {
 		i.tries += max(reply.Tries, 1)
 		if reply.Outcome == contract.BilledFailure {
@@ -95,7 +103,9 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 	}
 	switch {
 	case err != nil && i.mail.CutOff():
-		return i.interrupted(lossOf(err).Kept())
+		return i.interrupted(loss.Kept())
+	case err != nil && loss.AskedAgain(request):
+		return i.lost(loss, request)
 	case err != nil:
 		return i.failed(why)
 	case reply.Outcome != contract.Answered:

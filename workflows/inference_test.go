@@ -343,3 +343,63 @@ func TestAPausedAnswerGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// TestALostInference comes back with what was said and spent: it is made again, and a
+// stop or a limit that meets the wait for that keeps both.
+func TestALostInference(t *testing.T) {
+	t.Parallel()
+	beat := contract.Heartbeat{
+		Step: 1, Phase: contract.PhaseStreaming, Tail: "half", Length: 8, Attempt: 1,
+		Spent: domain.Usage{InputTokens: 7}, Reserved: domain.Usage{InputTokens: 50, OutputTokens: 900},
+	}
+	for name, test := range map[string]struct {
+		losses  int
+		stop    contract.StopMode
+		seconds float64
+		status  domain.ExecutionStatus
+		text    string
+		tokens  int64
+		asked   int
+	}{
+		"made again":         {losses: 1, status: domain.StatusCompleted, text: "done", tokens: 59 + 3, asked: 2},
+		"lost twice":         {losses: 2, status: domain.StatusCompleted, text: "done", tokens: 2*59 + 3, asked: 3},
+		"lost each time":     {losses: 9, status: domain.StatusFailed, tokens: 3*59 + 957, asked: 4},
+		"a stop in the wait": {losses: 9, stop: contract.StopNow, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a graceful one":     {losses: 9, stop: contract.AfterStep, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a limit":            {losses: 9, seconds: 2, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{loses: true}
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+				require.Equal(t, len(w.asked)-1, r.Attempts)
+				require.Equal(t, 4, r.Tries)
+				if len(w.asked) <= test.losses {
+					return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError(beat)
+				}
+				return with(says("done"), func(r *contract.ModelReply) { r.Response.Usage = domain.Usage{InputTokens: 2, OutputTokens: 1} }), nil
+			}
+			env := w.environment(t)
+			if test.stop != "" {
+				env.RegisterDelayedCallback(func() {
+					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+				}, 2*time.Second)
+			}
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				if in.Definition.Attempts = 4; test.seconds > 0 {
+					in.Budget.MaxSeconds = &test.seconds
+				}
+			}))
+			out := outcome(t, env)
+			require.Equal(t, test.status, out.Status)
+			require.Equal(t, test.tokens, out.Usage.TotalTokens())
+			require.Len(t, w.asked, test.asked)
+			last := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+			if test.text != "" {
+				require.Equal(t, test.text, last[len(last)-1].Message.Text())
+			} else {
+				require.Len(t, last, 1)
+			}
+		})
+	}
+}

@@ -189,7 +189,7 @@ func TestTheLaw(t *testing.T) {
 		}
 		notes := &stenographer{}
 		w := &world{
-			tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "once", Effect: domain.AtMostOnce}}, notes: notes,
+			tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}, {Name: "once", Effect: domain.AtMostOnce}}, notes: notes, loses: true,
 		}
 		w.list = func(contract.CatalogRequest) (contract.Catalog, error) {
 			return contract.Catalog{

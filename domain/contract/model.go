@@ -16,8 +16,10 @@ type ModelRequest struct {
 	Resolved domain.Digest `json:"resolved"`
 	// Inference counts the inferences that this conversation has completed.
 	Inference int `json:"inference,omitzero"`
-	// Attempts counts the tries of this inference in earlier activities.
+	// Attempts counts the tries of this inference in earlier activities. Tries is how many there may be in
+	// all, where the workflow makes the one after a worker was lost; zero: the server does.
 	Attempts int `json:"attempts,omitzero"`
+	Tries    int `json:"tries,omitzero"`
 	// MaxOutputTokens is what is reserved for the answer. Zero: no bound but the definition's.
 	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
 	// TokensLeft is what the budget has for this inference with all its attempts. Zero: no limit.
@@ -120,4 +122,18 @@ type Heartbeat struct {
 	// Reasoning is the end of the reasoning so far, and ReasoningLength how many bytes there are.
 	Reasoning       string `json:"reasoning,omitzero"`
 	ReasoningLength int    `json:"reasoning_length,omitzero"`
+}
+
+// Used is what has been used when an attempt that was lost is made again: by those before it, and by itself
+// if its request may have gone out: its input and what had come, since what more was written nobody knows.
+func (b Heartbeat) Used() domain.Usage {
+	if b.Phase != PhaseRequested && b.Phase != PhaseStreaming {
+		return b.Spent
+	}
+	return b.Spent.Add(domain.Usage{
+		InputTokens:     b.Reserved.InputTokens,
+		OutputTokens:    int64(b.Length+3)/4 + b.Reserved.ReasoningTokens,
+		ReasoningTokens: b.Reserved.ReasoningTokens,
+		Estimated:       true,
+	})
 }

@@ -108,8 +108,11 @@ func (s Step) concluded(last inference, c closing) Step {
 	switch {
 	case c.Stopped && (answered || last.loss != nil):
 		verdict = Stop
-	case c.asked && (verdict == Again || last.loss != nil && last.loss.Err().Lacking):
-		return s.With(stop, c.At) // it waited to be made again
+	case c.asked && (verdict == Again || last.again || last.loss != nil && last.loss.Err().Lacking): // it waited to be made again
+		if last.again && !last.summary {
+			stop.Reply = last.reply
+		}
+		return s.With(stop, c.At)
 	}
 	switch verdict {
 	case Stop:

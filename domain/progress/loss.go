@@ -73,6 +73,19 @@ func (l Loss) Spent() domain.Usage {
 	return spent
 }
 
+// Tried counts the tries of an inference that ended so, over all activities.
+func (l Loss) Tried(request contract.ModelRequest) int {
+	if l.Beat == nil {
+		return request.Attempts + 1
+	}
+	return max(request.Attempts+1, l.Beat.Attempt)
+}
+
+// AskedAgain reports whether the workflow makes an inference again whose worker was lost.
+func (l Loss) AskedAgain(request contract.ModelRequest) bool {
+	return l.How == TimedOut && l.Tried(request) < request.Tries
+}
+
 // Kept is what the last heartbeat told of an answer whose worker was lost.
 func (l Loss) Kept() contract.ModelReply {
 	reply := contract.ModelReply{Outcome: contract.Interrupted}

@@ -37,6 +37,7 @@ type inference struct {
 	bound   bool // by the budget, in length
 	reply   contract.ModelReply
 	loss    *Loss
+	again   bool // it is made again after the loss
 }
 
 // A Retry are attempts at an inference that failed one after another within one
@@ -161,6 +162,9 @@ func (s Step) lost(f Lost, at At) Step {
 	}
 	s.last = lastOf(f.Work, contract.ModelReply{}, &f.Loss)
 	err, spent := f.Loss.Err(), f.Loss.Spent()
+	if s.last.again = !at.Stopped && f.Loss.AskedAgain(*f.Model); s.last.again && f.Loss.Beat != nil {
+		spent = f.Loss.Beat.Used()
+	}
 	if err.Code == domain.CodeRerouted || err.Lacking {
 		return s.spent(domain.Usage{}, spent, at.Price)
 	}

@@ -49,24 +49,27 @@ func readHistory(t *testing.T, path string) *historypb.History {
 	return history
 }
 
-var ownTries = testsuite.Known{
-	Of: "activity agent.CallTool", Path: "/tries", Why: "the workflow makes a call again, which the server did",
+// ownTries are of all histories that older workers recorded.
+func ownTries() []testsuite.Known {
+	return []testsuite.Known{
+		{Of: "activity agent.CallTool", Path: "/tries", Why: "the workflow makes a call again, which the server did"},
+		{Of: "activity agent.CallModel", Path: "/tries", Why: "the workflow makes an inference again whose worker was lost, which the server did"},
+	}
 }
 
 // known are the differences between what older workers recorded and what is
 // recorded now. What is running somewhere was recorded by either.
 func known() []testsuite.Known {
 	const newestStay = "the newest steps go along, so that rules of stopping and hooks can read them; they were folded"
-	return []testsuite.Known{
+	return append(ownTries(), []testsuite.Known{
 		{Of: "carry", Path: "/carry/newest_role", Why: "an execution that goes on in a later run is told to go on only after an answer"},
 		{Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about"},
-		ownTries,
 		{Of: "carry", Path: "/carry/event_sequence", Why: "events are numbered over all runs"},
 		{Of: "carry", Path: "/carry/guarded", Why: "what guards remember goes along"},
 		{Of: "carry", Path: "/carry/state/execution/tool_calls", Why: "what an execution has used is in its state"},
 		{Of: "carry", Path: "/carry/state/execution/step_executions", Why: newestStay},
 		{Of: "carry", Path: "/carry/state/execution/folded", From: `{"steps":5,"usage":{"input_tokens":50,"output_tokens":10}}`, Why: newestStay},
-	}
+	}...)
 }
 
 // TestReplay replays every kept history against the workflow as it is now, and
