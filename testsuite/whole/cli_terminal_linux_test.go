@@ -196,7 +196,8 @@ func TestCLIHostileText(t *testing.T) {
 			requireHarmless(t, got.out, args)
 		}
 	}
-	require.Contains(t, c.ok("result", id), "two \x1b]0;pwned", "into a pipe the answer goes as it is")
+	require.Contains(t, c.ok("result", "--raw", id), "two \x1b]0;pwned", "as it is, where that is asked for")
+	require.NotContains(t, c.ok("result", id), "\x1b", "a pipe may end at a terminal")
 }
 
 // requireHarmless requires that nothing on a terminal is but text and what the

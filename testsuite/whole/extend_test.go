@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/uuid"
@@ -54,8 +55,7 @@ func TestExtendOfAnEndedAgent(t *testing.T) {
 			require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
 			require.Equal(t, "All done. echo: call 30", result.Answer)
 			_, err = s.agents.Extend(ctx, id, client.ExtendOptions{})
-			require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-			require.ErrorContains(t, err, "`run`")
+			requireRefused(t, err, "`run`")
 
 			requireAllThree(t, s, id, []int{10, 15, 6})
 			messages := collect(t, s.agents.Messages(ctx, id))
@@ -116,8 +116,7 @@ func TestExtendOfASession(t *testing.T) {
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
 	require.Equal(t, second.ExecutionID, result.ExecutionID)
 	_, err = s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(20)})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-	require.ErrorContains(t, err, "`send ")
+	requireRefused(t, err, "`send ")
 	_, err = s.agents.Close(ctx, id)
 	require.NoError(t, err)
 	_, err = s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(20)})
@@ -169,4 +168,13 @@ func TestExtendOfATerminatedAgent(t *testing.T) {
 	}
 	require.ErrorIs(t, last, &client.Error{Class: client.Failed})
 	require.ErrorContains(t, last, "terminated")
+}
+
+// requireRefused requires the class of an error, and how it says to go on.
+func requireRefused(t *testing.T, err error, next string) {
+	t.Helper()
+	refused, ok := errors.AsType[*client.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, client.Refused, refused.Class, "%v", err)
+	require.Contains(t, refused.Next, next)
 }
