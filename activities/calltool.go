@@ -28,15 +28,22 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	})()
 
 	called, ok := a.tools[request.Name]
-	if !ok {
-		reply := c.failed(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
-			"unknown tool %q; the tools are: %s", domain.Shorten(request.Name, 64), a.toolNames()))
-		reply.NotStarted = true // while workers are replaced another one may have it
-		return reply, nil
+	if ok {
+		c.effect = stricter(request.Effect, called.Spec().Effect)
 	}
-	c.effect = stricter(request.Effect, called.Spec().Effect)
 	if c.attempt() > 1 && !c.effect.Repeatable() {
 		return c.unknown("an earlier attempt may have begun"), nil
+	}
+	if !ok { // while workers are replaced another one may have it
+		own := domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
+			"unknown tool %q; the tools are: %s", domain.Shorten(request.Name, 64), a.toolNames())
+		if c.attempt() > 1 {
+			own.Kind = domain.Unavailable
+			return c.notBegun(ctx, own)
+		}
+		reply := c.failed(own)
+		reply.NotStarted = true
+		return reply, nil
 	}
 	var err error
 	arguments := request.Arguments

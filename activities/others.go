@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+
+	"everstep/domain"
 )
 
 // inferring are the inferences under way on this worker.
@@ -33,8 +35,9 @@ func (i *inferring) begin() (end func()) {
 	}
 }
 
-// othersPatience is how long a call whose worker was lost lets others go before it.
-const othersPatience = 30 * time.Second
+// othersPatience is how long a call whose worker was lost lets others go before it. Less
+// than the time for a report, so that it takes nothing from the call's own.
+const othersPatience = domain.ReportTime / 2
 
 // wait lets those that are under way have their answers, for a while: what is to
 // run now may take this worker with it.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,4 +49,24 @@ func TestACallThatLostItsWorkerLetsInferencesGoFirst(t *testing.T) {
 	first := request("look", domain.ReadOnly)
 	first.Attempts, first.Lost = 1, 1
 	require.Equal(t, "seen", b.reply(t, first).Content, "nobody is asked: nothing is waited for")
+}
+
+// TestLettingOthersGoFirstTakesNothingFromACall: it is over within the time for a report.
+func TestLettingOthersGoFirstTakesNothingFromACall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		look := fake(domain.ReadOnly, answering("seen"))
+		b := benchOf(look)
+		var m *modelBench
+		m = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+			b.shared = m.made
+			again, begun := request("fake", domain.ReadOnly), time.Now()
+			again.Attempts, again.Lost = 1, 1
+			require.Equal(t, "seen", b.reply(t, again).Content)
+			require.Equal(t, domain.ReportTime/2, time.Since(begun))
+			return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+		})
+		m.tools = []tool.Tool{look}
+		m.reply(t)
+	})
 }

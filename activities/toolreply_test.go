@@ -154,6 +154,28 @@ func TestAnotherTryThatIsStoppedBeforeItBegins(t *testing.T) {
 	}
 }
 
+// TestAnotherTryWhereTheToolIsLacking: the one before may have taken effect on a worker
+// that was lost.
+func TestAnotherTryWhereTheToolIsLacking(t *testing.T) {
+	t.Parallel()
+	b := benchOf()
+	in := request("gone", domain.Idempotent)
+	in.Attempts, in.Tries = 1, 3
+	own := b.failure(t, in)
+	require.Equal(t, domain.Unavailable, own.Kind, "it is tried again")
+	require.Equal(t, domain.CodeUnknownTool, own.Code)
+	in.Attempts = 2
+	reply := b.reply(t, in)
+	require.Equal(t, domain.CodeUnknownTool, reply.Error.Code)
+	require.False(t, reply.NotStarted, "it is counted")
+	require.Equal(t, 3, reply.Attempts)
+	once := request("gone", domain.AtMostOnce)
+	once.Attempts = 1
+	reply = b.reply(t, once)
+	require.Equal(t, domain.CodeOutcomeUnknown, reply.Error.Code)
+	require.False(t, reply.NotStarted)
+}
+
 // TestCallToolWithoutItsArguments runs nothing, and says why: what was stopped
 // meanwhile was not run, whatever else went wrong.
 func TestCallToolWithoutItsArguments(t *testing.T) {

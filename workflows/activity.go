@@ -99,11 +99,16 @@ func (s session) asHook() search { return search{30, longestBackoff, s.mail.Back
 // as some do while workers are replaced, and reports whether to ask it. Whoever asks
 // then lets the server choose, which else gives work to the worker that has the workflow.
 func (s session) askAnother(err *domain.Error, asked int, as search) bool {
-	if !err.Lacking || asked >= as.tries || workflow.GetVersion(s.root, lackingWorkers, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if asked >= as.tries || !s.lacked(err) {
 		return false
 	}
 	s.noteLacking(err.Message)
 	return as.pause(min(s.backoff(asked), as.longest))
+}
+
+// lacked reports whether a worker lacked what it needs, and others are asked then.
+func (s session) lacked(err *domain.Error) bool {
+	return err.Lacking && workflow.GetVersion(s.root, lackingWorkers, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 // tryLimit bounds the tries of an inference or a repeatable call.

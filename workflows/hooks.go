@@ -163,7 +163,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	switch {
 	case err == nil:
 		return reply, r.weigh(reply)
-	case r.mail.Interrupted() && (temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
+	case r.mail.Interrupted() && (temporal.IsCanceledError(err) || r.lacked(lossOf(err).Err())):
 		return contract.HookReply{}, nil
 	}
 	return contract.HookReply{}, lossOf(err).Err()

@@ -97,7 +97,7 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 		if i.queueChanged(why) || why.Lacking && i.askAnother(why, i.lack(), i.whileReplaced()) {
 			return again
 		}
-		if why.Lacking && i.mail.Stopped() { // it waited for another worker
+		if i.lacked(why) && i.mail.Stopped() { // it waited for another worker
 			return i.interrupted(contract.ModelReply{})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -97,6 +99,48 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 			if test.status == domain.StatusFailed {
 				require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message, "no such thing")
 			}
+		})
+	}
+}
+
+// TestAWorkerThatLackedOnceWasAFailure: where no other was asked, a stop meanwhile changes
+// nothing.
+func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
+	t.Parallel()
+	lacks := domain.Errorf(domain.Unavailable, "worker 7@there: no such thing")
+	lacks.Lacking = true
+	for name, test := range map[string]struct {
+		version workflow.Version
+		stop    contract.StopMode
+		hook    bool
+		status  domain.ExecutionStatus
+	}{
+		"a provider, then":  {workflow.DefaultVersion, contract.AfterStep, false, domain.StatusFailed},
+		"a provider, since": {1, contract.AfterStep, false, domain.StatusStopped},
+		"a hook, then":      {workflow.DefaultVersion, contract.StopNow, true, domain.StatusFailed},
+		"a hook, since":     {1, contract.StopNow, true, domain.StatusStopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var env *testsuite.TestWorkflowEnvironment
+			w := &world{}
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+				return contract.ModelReply{}, refused(lacks)
+			}
+			var hooks []hook.Hook
+			if test.hook {
+				hooks = append(hooks, hook.IO(domain.TriggerAfterExecution, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+					return contract.HookReply{}, nil
+				}))
+			}
+			env = hooked(t, w, nil, hooks...)
+			env.OnGetVersion("lacking-workers", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{}, refused(lacks)
+			}, activity.RegisterOptions{Name: string(contract.CallHook)})
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
+			require.Equal(t, test.status, outcome(t, env).Status)
 		})
 	}
 }

@@ -75,6 +75,7 @@ func TestWhatBecomesOfACall(t *testing.T) {
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "what a tool does is data for the model")
 			require.Len(t, w.ran, test.ran)
+			require.Equal(t, test.ran > 1, w.options[string(contract.CallTool)].DisableEagerExecution, "another worker is asked")
 			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
 			require.Len(t, page.Steps[0].Step.ToolExecutions, 1)
 			execution := page.Steps[0].Step.ToolExecutions[0]
