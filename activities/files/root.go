@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,9 +26,20 @@ type Root struct {
 	bounds bounds
 
 	mu sync.Mutex
-	// writing has the files that are being changed, each with what is closed when that
-	// is over: two edits of one do not lose one another, and no file waits for another.
-	writing map[string]chan struct{}
+	// writing are the changes under way: two edits of one file do not lose one another,
+	// and no file waits for another.
+	writing []*change
+}
+
+// A change is of the file that has a name in a folder, by whichever links a path led there.
+type change struct {
+	folder, file os.FileInfo // no file: there is none yet
+	base         string
+	over         chan struct{}
+}
+
+func (c *change) meets(other *change) bool {
+	return c.base == other.base && os.SameFile(c.folder, other.folder) || os.SameFile(c.file, other.file)
 }
 
 type bounds struct {
@@ -45,7 +57,7 @@ func Open(dir string) (*Root, error) {
 		return nil, fmt.Errorf("open folder for file tools: %w", err)
 	}
 	return &Root{
-		root: root, writing: map[string]chan struct{}{},
+		root:   root,
 		bounds: bounds{visited: 50_000, fileBytes: 1 << 20, allBytes: 256 << 20},
 	}, nil
 }
@@ -69,21 +81,26 @@ func (r *Root) Tools() []tool.Tool {
 	}
 }
 
-// change runs a change of a file, one of each file at a time.
+// change runs a change of a file, one of each file at a time. The file's folder exists.
 func (r *Root) change(ctx context.Context, name string, run func() (string, error)) (string, error) {
-	own := make(chan struct{})
+	own := &change{base: path.Base(name), over: make(chan struct{})}
 	for {
-		r.mu.Lock()
-		other, busy := r.writing[name]
-		if !busy {
-			r.writing[name] = own
+		var err error
+		if own.folder, err = r.root.Stat(path.Dir(name)); err != nil {
+			return "", explain(name, err)
 		}
-		r.mu.Unlock()
-		if !busy {
+		own.file, _ = r.root.Lstat(name)
+		r.mu.Lock()
+		i := slices.IndexFunc(r.writing, own.meets)
+		if i < 0 {
+			r.writing = append(r.writing, own)
+			r.mu.Unlock()
 			break
 		}
+		other := r.writing[i]
+		r.mu.Unlock()
 		select {
-		case <-other:
+		case <-other.over:
 		case <-ctx.Done():
 			return "", errNotTouched()
 		}
@@ -91,8 +108,8 @@ func (r *Root) change(ctx context.Context, name string, run func() (string, erro
 	defer func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.writing, name)
-		close(own)
+		r.writing = slices.DeleteFunc(r.writing, func(c *change) bool { return c == own })
+		close(own.over)
 	}()
 	return run()
 }

@@ -65,12 +65,12 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return r.change(ctx, name, func() (string, error) {
-		if dir := path.Dir(name); dir != "." {
-			if err := r.root.MkdirAll(dir, 0o755); err != nil {
-				return "", explain(dir, err)
-			}
+	if dir := path.Dir(name); dir != "." {
+		if err := r.root.MkdirAll(dir, 0o755); err != nil {
+			return "", explain(dir, err)
 		}
+	}
+	return r.change(ctx, name, func() (string, error) {
 		perm, err := r.writable(name)
 		if err != nil {
 			return "", err

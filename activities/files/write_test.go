@@ -137,6 +137,29 @@ func TestEditsAtOnceLoseNothing(t *testing.T) {
 	require.Equal(t, strings.NewReplacer("<", "(", ">", ")").Replace(text.String()), stored(t, dir, "a.txt"))
 }
 
+// A change is of a file, by whichever path: also of one that is not there yet.
+func TestPathsToOneFileAreChangedInTurn(t *testing.T) {
+	t.Parallel()
+	root, dir := folder(t, map[string]string{"d/x": "one two"})
+	require.NoError(t, os.Symlink("d", filepath.Join(dir, "l")))
+	for _, name := range []string{"x", "new"} {
+		_, err := root.change(t.Context(), "d/"+name, func() (string, error) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := root.change(ctx, "l/"+name, func() (string, error) { return "", nil })
+			require.ErrorContains(t, err, "before the file was touched", "it waits")
+			_, err = root.change(ctx, "l/other", func() (string, error) { return "", nil })
+			require.NoError(t, err, "another file does not")
+			return "", nil
+		})
+		require.NoError(t, err)
+	}
+	answer(t, root, "edit_file", fields{"path": "l/x", "old": "one", "new": "1"})
+	answer(t, root, "edit_file", fields{"path": "d/x", "old": "two", "new": "2"})
+	require.Equal(t, "1 2", stored(t, dir, "d/x"))
+	require.Contains(t, refusal(t, root, "edit_file", fields{"path": "none/x", "old": "a", "new": "b"}).Message, `"none/x" does not exist`)
+}
+
 func TestEditLeavesAFileThatOthersChange(t *testing.T) {
 	t.Parallel()
 	root, dir := folder(t, map[string]string{"a.txt": "old"})
