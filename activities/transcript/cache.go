@@ -13,7 +13,7 @@ const DefaultCacheBytes = 256 << 20
 
 // A Cache keeps the transcripts of the agents whose activities this worker runs, the least recently
 // used leaving first. It is fed by workflows and by a Source, and is never read by a workflow.
-// // Agents are told apart by workflow id. That a name was used again shows in the digests, since
+// Agents are told apart by workflow id. That a name was used again shows in the digests, since
 // the first message's id follows from the chain of runs. Safe for concurrent use.
 type Cache struct {
 	max int64

@@ -118,7 +118,7 @@ func partOf(t require.TestingT, log domain.Log, from, to int) domain.Log {
 
 func store(t testing.TB, storage *blob.Bucket, segment contract.Segment, before domain.Digest, entries []domain.Entry) {
 	t.Helper()
-	object, err := encode(before, entries)
+	object, err := encode(before, entries, maxSegment)
 	require.NoError(t, err)
 	require.NoError(t, storage.WriteAll(t.Context(), segment.Key(testRun.ID), object, nil))
 }

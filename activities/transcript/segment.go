@@ -46,7 +46,7 @@ func (s *Source) record(ctx context.Context, run workflow.Execution, want contra
 		return segment, err
 	}
 	before, _ := found.Log.ChainAt(want.From)
-	object, err := encode(before, found.Log.From(want.From))
+	object, err := encode(before, found.Log.From(want.From), maxSegment)
 	if err != nil {
 		return segment, domain.Errorf(domain.Internal, "record: %v", err)
 	}
@@ -118,26 +118,30 @@ func (s *Source) read(ctx context.Context, workflowID string, segment contract.S
 	if err != nil {
 		return stored{}, storageFailed(ctx, "read", key, err)
 	}
-	found, err := decode(object)
+	found, err := decode(object, segment.To-segment.From, maxSegment)
 	if err != nil {
 		return stored{}, lostf("messages %d to %d are lost: object %s of the storage is damaged: %v", segment.From, segment.To-1, key, err)
 	}
 	return found, nil
 }
 
+// maxSegment bounds an object's JSON: a few bytes of storage can hold any amount of it.
+const maxSegment = 256 << 20
+
 type line struct {
 	domain.Entry
 	Before domain.Digest `json:"before,omitzero"`
 }
 
-// encode writes compressed JSON, one entry a line, always the same bytes.
-func encode(before domain.Digest, entries []domain.Entry) ([]byte, error) {
+// encode writes compressed JSON, one entry a line, always the same bytes; never more than decode takes.
+func encode(before domain.Digest, entries []domain.Entry, most int64) ([]byte, error) {
 	var object bytes.Buffer
 	compressed, err := zstd.NewWriter(&object, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
-	lines := json.NewEncoder(compressed)
+	counted := &tally{Writer: compressed, left: most}
+	lines := json.NewEncoder(counted)
 	lines.SetEscapeHTML(false)
 	for _, e := range entries {
 		if err := lines.Encode(line{e, before}); err != nil {
@@ -151,17 +155,35 @@ func encode(before domain.Digest, entries []domain.Entry) ([]byte, error) {
 	return object.Bytes(), nil
 }
 
-func decode(object []byte) (stored, error) {
+// A tally is a writer that takes only so much.
+type tally struct {
+	io.Writer
+	left int64
+}
+
+func (t *tally) Write(p []byte) (int, error) {
+	if t.left -= int64(len(p)); t.left < 0 {
+		return 0, errors.New("it holds more than a segment may")
+	}
+	return t.Writer.Write(p)
+}
+
+// decode reads at most so many entries, in so much JSON.
+func decode(object []byte, count int, most int64) (stored, error) {
 	var found stored
-	plain, err := zstd.NewReader(bytes.NewReader(object), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	plain, err := zstd.NewReader(bytes.NewReader(object), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSegment))
 	if err != nil {
 		return found, err
 	}
 	defer plain.Close()
-	lines := json.NewDecoder(plain)
+	bounded := &io.LimitedReader{R: plain, N: most + 1}
+	lines := json.NewDecoder(bounded)
 	for {
 		var l line
 		err := lines.Decode(&l)
+		if bounded.N == 0 || err == nil && len(found.entries) == count {
+			return stored{}, errors.New("it holds more than a segment may")
+		}
 		if err == io.EOF {
 			return found, nil
 		}

@@ -156,12 +156,12 @@ func TestSegmentRoundTrip(t *testing.T) {
 		}
 		log = partOf(rt, log, rapid.IntRange(0, log.Len()).Draw(rt, "from"), log.Len())
 		before, _ := log.ChainAt(log.Base())
-		object, err := encode(before, log.Entries())
+		object, err := encode(before, log.Entries(), maxSegment)
 		require.NoError(rt, err)
-		same, err := encode(before, log.Entries())
+		same, err := encode(before, log.Entries(), maxSegment)
 		require.NoError(rt, err)
 		require.Equal(rt, object, same)
-		found, err := decode(object)
+		found, err := decode(object, len(log.Entries()), maxSegment)
 		require.NoError(rt, err)
 		if len(log.Entries()) == 0 {
 			require.Empty(rt, found.entries)
@@ -181,9 +181,9 @@ func TestSegmentRemembersWhatCameBefore(t *testing.T) {
 	t.Parallel()
 	log := conversation(2, 2, "")
 	before, _ := log.ChainAt(1)
-	object, err := encode(before, partOf(t, log, 1, 2).Entries())
+	object, err := encode(before, partOf(t, log, 1, 2).Entries(), maxSegment)
 	require.NoError(t, err)
-	found, err := decode(object)
+	found, err := decode(object, len(log.Entries()), maxSegment)
 	require.NoError(t, err)
 	require.Equal(t, before, found.before)
 }
@@ -193,14 +193,33 @@ func TestSegmentRemembersWhatCameBefore(t *testing.T) {
 func TestSegmentCut(t *testing.T) {
 	t.Parallel()
 	log := conversation(30, 30, "")
-	object, err := encode(domain.Digest{}, log.Entries())
+	object, err := encode(domain.Digest{}, log.Entries(), maxSegment)
 	require.NoError(t, err)
 	for n := 1; n < len(object); n++ {
-		_, err := decode(object[:n])
+		_, err := decode(object[:n], 30, maxSegment)
 		require.Error(t, err, "cut at %d of %d", n, len(object))
 	}
-	_, err = decode(append(object[:len(object):len(object)], "rubbish"...))
+	_, err = decode(append(object[:len(object):len(object)], "rubbish"...), 30, maxSegment)
 	require.Error(t, err)
+	require.NotErrorIs(t, err, io.EOF)
+}
+
+// A small object can hold any amount: no more is read than a segment may hold, and no more is written.
+func TestSegmentIsBounded(t *testing.T) {
+	t.Parallel()
+	log := say(conversation(2, 2, ""), strings.Repeat("x", 1<<20))
+	object, err := encode(domain.Digest{}, log.Entries(), maxSegment)
+	require.NoError(t, err)
+	require.Less(t, len(object), 1<<12)
+	for _, test := range []struct {
+		count int
+		most  int64
+	}{{3, 1 << 20}, {3, 100}, {2, maxSegment}, {0, maxSegment}} {
+		_, err = decode(object, test.count, test.most)
+		require.ErrorContains(t, err, "more than a segment may")
+	}
+	_, err = encode(domain.Digest{}, log.Entries(), 1<<20)
+	require.ErrorContains(t, err, "more than a segment may")
 	require.NotErrorIs(t, err, io.EOF)
 }
 
