@@ -104,7 +104,9 @@ func New(config Config) (*Activities, error) {
 	}
 	for _, name := range config.Allow.Tools {
 		_, known := tools[name]
-		check(known, "allow tools: there is no %q; the tools are: %s", name, toolNames(config.Tools))
+		if !known {
+			wrong = append(wrong, domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(config.Tools)))
+		}
 	}
 	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.tool(t.Spec().Name) })
 	maps.DeleteFunc(tools, func(name string, _ tool.Tool) bool { return !config.Allow.tool(name) })

@@ -86,5 +86,6 @@ func TestWorkerDoesWhatItIsForOnly(t *testing.T) {
 		require.NotContains(t, reply.Content, "write,", name)
 	}
 	_, err := activities.New(activities.Config{Transcripts: &transcript.Source{}, Allow: activities.Allow{Tools: []string{"raed"}}, Tools: []tool.Tool{named("read")}})
-	require.ErrorContains(t, err, `allow tools: there is no "raed"; the tools are: read`)
+	require.ErrorContains(t, err, `--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no "raed"; the tools are: read`)
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 }

@@ -10,7 +10,7 @@ import (
 
 // An ExplainView says why an execution ended, or what it is doing, and what each part of it took. Its
 // JSON has all keys: null is what nobody could tell, and Missing says why. Money is in nano-dollars.
-// // Names, arguments and messages come from models and tools: clean them for a terminal.
+// Names, arguments and messages come from models and tools: clean them for a terminal.
 type ExplainView struct {
 	Execution
 	Status domain.ExecutionStatus `json:"status"`

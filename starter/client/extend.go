@@ -44,7 +44,7 @@ const extendTries = 5
 // Extend gives the execution in progress new totals, at least one. Where the newest one stopped or
 // failed it begins the next, which goes on from it: in the open session of a named agent, else in a
 // new workflow of the same agent. It is refused where that execution completed or the session ended.
-// // Totals replace those of the request and of the definition, so that a repeated call does no harm.
+// Totals replace those of the request and of the definition, so that a repeated call does no harm.
 // It needs a worker, as Send does.
 func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extended, error) {
 	if _, err := agentOf(id); err != nil {

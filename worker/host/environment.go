@@ -166,7 +166,7 @@ func connectionSettings() []setting {
 func workerSettings() []setting {
 	return []setting{
 		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
-		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave; without one a program's own worker has no file tools", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
+		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
 		{"seat", "EVERSTEP_SEAT", "file", "a file for one worker at a time; with the same one, a worker that takes the place of one that was killed says so to the server, and its agents go on at once", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
 		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
@@ -208,12 +208,12 @@ func among[T any](words []string, values ...T) func(string) (T, error) {
 }
 
 // apply reads the setting from the flags, else from the environment. An empty
-// variable counts as none.
+// variable counts as none, but in a list of what is allowed: there none may be everything.
 func (s setting) apply(c *Config, environment Environment, flags []*Flags) error {
 	if text, ok := s.given(flags); ok {
 		return s.wrong("--"+s.flag, s.read(c, text))
 	}
-	if text, ok := environment.LookupEnv(s.variable); ok && text != "" {
+	if text, ok := environment.LookupEnv(s.variable); ok && (text != "" || strings.HasPrefix(s.flag, "allow-")) {
 		return s.wrong(s.variable, s.read(c, text))
 	}
 	return nil
@@ -286,6 +286,9 @@ func count(most int) func(string) (int, error) {
 
 // readList reads what commas part.
 func readList(text string) ([]string, error) {
+	if text == "" {
+		return nil, errors.New("is empty; name at least one, or leave it out (unset the variable)")
+	}
 	list := strings.Split(text, ",")
 	for i := range list {
 		if list[i] = strings.TrimSpace(list[i]); list[i] == "" {

@@ -178,6 +178,16 @@ func TestBadValues(t *testing.T) {
 			})
 		}
 	}
+	for _, list := range []string{"tools", "models", "base-urls"} {
+		t.Run("empty list of "+list, func(t *testing.T) {
+			t.Parallel()
+			variable := "EVERSTEP_ALLOW_" + strings.ToUpper(strings.ReplaceAll(list, "-", "_"))
+			_, err := read(t, host.Config{}, variables{variable: ""})
+			requireInvalid(t, err, variable+": is empty", "unset")
+			_, err = read(t, host.Config{}, nil, "--allow-"+list+"=")
+			requireInvalid(t, err, "--allow-"+list+": is empty", "leave it out")
+		})
+	}
 	for _, flag := range []string{"namespace", "task-queue", "dir", "storage", "log-level", "max-activities", "prices"} {
 		t.Run("empty "+flag, func(t *testing.T) {
 			t.Parallel()

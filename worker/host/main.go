@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -80,6 +81,12 @@ handed back; at once on a second signal.`,
 	}
 	connection, own := ConnectionFlags(command.Flags()), WorkerFlags(command.Flags())
 	command.Flags().SortFlags = false
+	without := "without one there are no file tools"
+	if config.Dir != "" {
+		without = config.Dir + " unless given"
+	}
+	dir := command.Flags().Lookup("dir")
+	dir.Usage = strings.Replace(dir.Usage, " (", "; "+without+" (", 1)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return domain.Errorf(domain.Invalid, "%s; see --help", err)
 	})

@@ -69,6 +69,12 @@ func TestHelp(t *testing.T) {
 	})
 }
 
+func TestHelpSaysWhatAWorkerDoesWithoutAFolder(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, Command(Config{Dir: "."}).Flags().Lookup("dir").Usage, "never leave; . unless given (EVERSTEP_DIR)")
+	require.Contains(t, Command(Config{}).Flags().Lookup("dir").Usage, "never leave; without one there are no file tools (EVERSTEP_DIR)")
+}
+
 func named(name, description string) tool.Tool {
 	return tool.New(name, description, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
