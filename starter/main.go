@@ -8,7 +8,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -326,15 +325,6 @@ func version() string {
 	return fmt.Sprintf("%s (%s)", info.Main.Version, strings.TrimPrefix(info.GoVersion, "go"))
 }
 
-func (p *program) called() string { return cmp.Or(p.name, "starter") }
-
-// named has the commands of a help carry the name by which the program was called.
-func (p *program) named(text string) string {
-	return usualName.ReplaceAllString(text, "${1}"+p.called()+" ")
-}
-
-var usualName = regexp.MustCompile("(?m)(^|[ `(<])starter ")
-
 // The groups in which help lists the commands.
 const (
 	groupAgents = "agents"
@@ -396,13 +386,6 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	)
 	p.rename(root)
 	return root
-}
-
-func (p *program) rename(command *cobra.Command) {
-	command.Long, command.Example = p.named(command.Long), p.named(command.Example)
-	for _, below := range command.Commands() {
-		p.rename(below)
-	}
 }
 
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {

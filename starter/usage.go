@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,4 +105,20 @@ func noArguments(command *cobra.Command, args []string) error {
 		return usage("%q: `%s` takes no argument", domain.Shorten(args[0], 100), command.CommandPath())
 	}
 	return nil
+}
+
+func (p *program) called() string { return cmp.Or(p.name, "starter") }
+
+// named has the commands of a help carry the name by which the program was called.
+func (p *program) named(text string) string {
+	return usualName.ReplaceAllString(text, "${1}"+p.called()+" ")
+}
+
+var usualName = regexp.MustCompile("(?m)(^|[ `(<])starter ")
+
+func (p *program) rename(command *cobra.Command) {
+	command.Long, command.Example = p.named(command.Long), p.named(command.Example)
+	for _, below := range command.Commands() {
+		p.rename(below)
+	}
 }

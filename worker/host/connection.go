@@ -35,7 +35,8 @@ type Connection struct {
 	Configured bool
 	// Seat is a file that stands for the place of one worker at a time. The worker
 	// that takes the place of one that was killed tells the server so, whose agents
-	// then go on at once and not after up to a second. Empty: nobody tells.
+	// then go on at once and not after up to 3 s on loopback, 5 s elsewhere. Empty:
+	// nobody tells.
 	Seat string
 	// Logger gets what the SDK has to say. Nil: nobody.
 	Logger log.Logger
