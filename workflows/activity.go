@@ -26,6 +26,8 @@ const (
 	// ownAttempts bounds the tries of what no definition speaks of: to resolve, to
 	// record, to check.
 	ownAttempts = domain.DefaultAttempts
+	// storeAttempts bounds them where the run may go on and try again later.
+	storeAttempts = 4
 	// mostTries bounds how often an activity, or a call, is tried.
 	mostTries = 1000
 )

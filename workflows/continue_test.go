@@ -195,40 +195,82 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 	}
 }
 
-// TestAStorageThatFails is no reason to fail as long as the messages fit into
-// the next run's input.
+// TestAStorageThatFails ends nothing: what fits into the next run's input goes there, and what does not stays
+// in its run, which tries again after some steps and says why. Only the server's own bounds end that.
 func TestAStorageThatFails(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		result string
-		code   domain.Code
-	}{
-		"they fit":   {"seen", ""},
-		"they don't": {strings.Repeat("x", 60_000), domain.CodeContextLost},
+	gone := temporal.NewApplicationErrorWithOptions("the bucket is gone", string(domain.Unavailable),
+		temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Unavailable, "the bucket is gone")}})
+	failing := func(t *testing.T, result string) (*world, *testsuite.TestWorkflowEnvironment) {
+		w := steady(60, true)
+		w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, gone }
+		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+			return contract.ToolReply{Content: result}, nil
+		}
+		env := w.environment(t)
+		outgrows(env, 20)
+		return w, env
+	}
+	long := strings.Repeat("x", 60_000)
+	t.Run("what fits is carried", func(t *testing.T) {
+		t.Parallel()
+		_, env := failing(t, "seen")
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		in, continued := handedOn(t, env)
+		require.True(t, continued)
+		require.Len(t, in.Carry.Entries, 41)
+	})
+	t.Run("what does not stays", func(t *testing.T) {
+		t.Parallel()
+		w, env := failing(t, long)
+		var tried []int
+		w.record = func(r contract.RecordRequest) (contract.Segment, error) {
+			if step := r.Log.Length / 2; len(tried) == 0 || tried[len(tried)-1] != step {
+				tried = append(tried, step)
+			}
+			return contract.Segment{}, gone
+		}
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+		require.Equal(t, []int{20, 21, 23, 27, 35, 51}, tried, "less and less often")
+		require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).History.Unstored, "the bucket is gone")
+	})
+	t.Run("until it is back", func(t *testing.T) {
+		t.Parallel()
+		w, env := failing(t, long)
+		w.record = func(r contract.RecordRequest) (contract.Segment, error) {
+			if r.Log.Length < 50 {
+				return contract.Segment{}, gone
+			}
+			return stores(r)
+		}
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		in, continued := handedOn(t, env)
+		require.True(t, continued)
+		require.Equal(t, 55, in.Carry.Segments[0].To)
+		require.Empty(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).History.Unstored)
+	})
+	for name, near := range map[string]func(*testsuite.TestWorkflowEnvironment){
+		"the server's bound of events": func(env *testsuite.TestWorkflowEnvironment) { env.SetCurrentHistoryLength(50_000) },
+		"the server's bound of bytes":  func(env *testsuite.TestWorkflowEnvironment) { env.SetCurrentHistorySize(48 << 20) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := steady(30, true)
-			w.record = func(contract.RecordRequest) (contract.Segment, error) {
-				return contract.Segment{}, temporal.NewApplicationErrorWithOptions("the bucket is gone", string(domain.Unavailable),
-					temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Unavailable, "the bucket is gone")}})
+			w, env := failing(t, long)
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+				if r.Step == 30 {
+					near(env)
+				}
+				return says(fmt.Sprint("step ", r.Step), look()), nil
 			}
-			w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-				return contract.ToolReply{Content: test.result}, nil
-			}
-			env := w.environment(t)
-			outgrows(env, 20)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			in, continued := handedOn(t, env)
-			require.Equal(t, test.code == "", continued)
-			if continued {
-				require.Len(t, in.Carry.Entries, 41)
-				return
-			}
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusFailed, out.Status)
-			require.Equal(t, test.code, out.Code)
-			require.Contains(t, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message, "the bucket is gone")
+			require.Equal(t, domain.CodeContextLost, out.Code)
+			require.Equal(t, 30, out.Steps)
+			why := query(t, env, contract.QueryStatus, contract.StatusRequest{}).Error.Message
+			require.Contains(t, why, "the bucket is gone")
+			require.Contains(t, why, "the server ends a run at 51200 events or 50 MiB")
 		})
 	}
 }

@@ -35,7 +35,7 @@ func (s session) runExecution() {
 
 func (s session) loop() {
 	for {
-		if s.outgrown() {
+		if s.outgrown() && (s.run.due() || s.nearBounds()) {
 			if permit, ok := s.mail.Permit(mailbox.BetweenSteps); ok && s.carriable(permit) {
 				return
 			}

@@ -57,7 +57,7 @@ func TestHowLongWorkMayTake(t *testing.T) {
 				string(contract.ListTools): {test.list, domain.DefaultAttempts, false},
 				string(contract.CallModel): {test.model, test.tries, true},
 				string(contract.CallTool):  {test.tool, 1, true},
-				string(contract.Record):    {5 * time.Minute, domain.DefaultAttempts, false},
+				string(contract.Record):    {5 * time.Minute, 4, false},
 			} {
 				options := w.options[activity]
 				require.Equal(t, want.timeout+domain.ReportTime, options.StartToCloseTimeout, activity)

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
@@ -27,8 +28,33 @@ type run struct {
 	// stays says that an idle session cannot continue as new: its next execution
 	// will say why.
 	stays bool
+	// outage is of the storage, without which the run cannot continue as new.
+	outage outage
 	// successor is what the next run starts with, where this one continues.
 	successor *contract.SessionInput
+}
+
+// An outage is of the storage that a run needs to continue as new. It goes on meanwhile,
+// and tries again after more and more steps, so that what fails slowly holds it up little.
+type outage struct {
+	// why is how the newest try failed; empty where none has.
+	why   string
+	tries int
+	// steps are those before the next try.
+	steps int
+}
+
+// mostSteps bounds the steps between two tries.
+const mostSteps = 64
+
+func (r *run) suffer(why *domain.Error) {
+	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
+}
+
+// due counts a step, and reports whether the storage is to be tried after it.
+func (r *run) due() bool {
+	r.outage.steps--
+	return r.outage.steps <= 0
 }
 
 // newRun takes over a carry; the first run's is zero.
@@ -54,12 +80,38 @@ func (r *run) copied(segment contract.Segment) {
 }
 
 func (r *run) recorded(segment contract.Segment) {
-	r.segments, r.stored = append(r.segments, segment), segment.To
+	r.segments, r.stored, r.outage = append(r.segments, segment), segment.To, outage{}
 }
 
 func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
 func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
+
+// The server ends a run of more than so many events or bytes. From the others on there is
+// room for a long step and the end of the execution, and no more.
+const (
+	mostEvents, lastEvents = 51_200, 45_000
+	mostBytes, lastBytes   = 50 << 20, 40 << 20
+)
+
+// nearBounds reports whether the run is near the server's own bounds.
+func (s session) nearBounds() bool {
+	return s.info.GetCurrentHistoryLength() >= lastEvents || s.info.GetCurrentHistorySize() >= lastBytes
+}
+
+// storageOutage is the version from which an execution outlives an outage of the storage.
+// It must never change.
+const storageOutage = "storage-outage"
+
+// outlives reports whether the execution goes on in its run, though it should continue as new.
+func (s session) outlives(why *domain.Error) bool {
+	s.run.suffer(why)
+	if s.nearBounds() || workflow.GetVersion(s.root, storageOutage, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return false
+	}
+	workflow.GetLogger(s.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", s.run.outage.tries)
+	return true
+}
 
 // wantsNewRun reports whether an idle session is to continue as new.
 func (s session) wantsNewRun() bool {
@@ -93,6 +145,9 @@ func (s session) carriable(permit mailbox.Permit) bool {
 		return false
 	}
 	if unstored != nil {
+		if active && s.outlives(unstored) {
+			return false
+		}
 		lost = unstored
 	}
 	s.contextLost(lost)
@@ -106,8 +161,12 @@ func (s session) awaitHandlers() {
 // contextLost ends the execution in progress. An idle session just stays.
 func (s session) contextLost(why *domain.Error) {
 	if s.state.HasActiveExecution() {
-		s.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost,
-			"the conversation outgrew one run and could not be carried to the next: %s", why.Message))
+		message := "the conversation outgrew one run and could not be carried to the next: " + why.Message
+		if s.nearBounds() {
+			message += fmt.Sprintf(" (the server ends a run at %d events or %d MiB, and this one has %d and %d)",
+				mostEvents, mostBytes>>20, s.info.GetCurrentHistoryLength(), s.info.GetCurrentHistorySize()>>20)
+		}
+		s.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost, "%s", message))
 	}
 }
 
@@ -120,7 +179,7 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 	}
 	s.note("continuing as new")
 	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
-	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, ownAttempts, "record the transcript"), contract.Record, request)
+	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, storeAttempts, "record the transcript"), contract.Record, request)
 	if err != nil {
 		return lossOf(err).Err()
 	}

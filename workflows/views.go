@@ -37,6 +37,7 @@ func (s session) status(contract.StatusRequest) (contract.StatusView, error) {
 		PendingApprovals: []string{}, PendingQuestions: []string{},
 		History: contract.HistoryView{
 			Events: int64(s.info.GetCurrentHistoryLength()), Bytes: int64(s.info.GetCurrentHistorySize()), Runs: s.run.number,
+			Unstored: s.run.outage.why,
 		},
 		Source: contract.FromWorkflow, Open: s.in.Name != "" && !s.mail.Closed(),
 	}

@@ -92,6 +92,9 @@ type HistoryView struct {
 	Bytes  int64 `json:"bytes"`
 	// Runs counts the runs of the chain, this one included.
 	Runs int `json:"runs,omitzero"`
+	// Unstored says why the storage did not take the transcript, without which the run cannot continue
+	// as new: it goes on, and tries again after some steps. Only the server's own bounds end it.
+	Unstored string `json:"unstored,omitzero"`
 }
 
 // A StateRequest asks for the state, with messages from an index on.

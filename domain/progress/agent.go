@@ -45,6 +45,8 @@ type Run struct {
 	Steps int
 	// Suggested says that the server suggests to continue as new.
 	Suggested bool
+	// Unstored is why the newest try to store the transcript failed; nil where it did not.
+	Unstored *domain.Error
 }
 
 // NewAgent is an agent of which only its id and its workflow's first run are known.
@@ -80,12 +82,18 @@ func (a Agent) With(fact Fact, at time.Time) Agent {
 		}
 		return a.ended(f.Work, fact, at)
 	case Finished:
+		if f.Activity == string(contract.Record) {
+			a.Run.Unstored = nil
+		}
 		return a.ended(f.Work, f, at)
 	case Lost:
 		if f.Tool != nil && f.Loss.MadeAgain(*f.Tool) {
 			call := *f.Tool
 			call.Attempts++
 			return a.ended(f.Work, unmade{ToolReplied{Work: f.Work, Reply: NotAgain(call)}}, at)
+		}
+		if f.Activity == string(contract.Record) && f.Loss.How != Cancelled {
+			a.Run.Unstored = f.Loss.Err()
 		}
 		f.Turns = a.turns(f.Work)
 		return a.ended(f.Work, f, at)

@@ -381,3 +381,16 @@ func TestCompactionsAreToldOnce(t *testing.T) {
 	s.then(progress.ModelReplied{Work: s.asks(progress.Work{Model: &after}), Reply: answer("done")})
 	require.Equal(t, []progress.Compaction{{Before: 7}, {Summary: true, Before: 9, Usage: usage(100, 10)}}, s.steps()[1].Compactions)
 }
+
+// TestAnOutageOfTheStorageIsTold until the storage takes the transcript.
+func TestAnOutageOfTheStorageIsTold(t *testing.T) {
+	t.Parallel()
+	s := begins(contract.SessionInput{Prompt: "hello"})
+	record := progress.Work{Activity: string(contract.Record)}
+	s.then(progress.Lost{Work: s.asks(record), Loss: progress.Loss{How: progress.Cancelled}})
+	require.Nil(t, s.Run.Unstored, "a stop is no outage")
+	s.then(progress.Lost{Work: s.asks(record), Loss: progress.Loss{Told: domain.Errorf(domain.Unavailable, "the bucket is gone")}})
+	require.Equal(t, "the bucket is gone", s.Run.Unstored.Message)
+	s.then(progress.Finished{Work: s.asks(record)})
+	require.Nil(t, s.Run.Unstored)
+}

@@ -238,6 +238,9 @@ func (e *explanation) history() ExplainHistory {
 		Events: e.info().GetHistoryLength(), Bytes: e.info().GetHistorySizeBytes(), Runs: e.run.Before + 1,
 		Steps: e.run.Steps, ContinueEvents: continueEvents, ContinueBytes: continueBytes, Suggested: e.run.Suggested,
 	}
+	if e.run.Unstored != nil {
+		h.Unstored = &e.run.Unstored.Message
+	}
 	h.Share = min(max(float64(h.Events)/continueEvents, float64(h.Bytes)/continueBytes), 1)
 	if h.Steps == 0 {
 		return h

@@ -236,6 +236,9 @@ type ExplainHistory struct {
 	ContinueEvents int64 `json:"continue_at_events"`
 	ContinueBytes  int64 `json:"continue_at_bytes"`
 	Suggested      bool  `json:"continue_suggested"`
+	// Unstored is why the storage did not take the transcript, without which there is no new run: the
+	// newest one goes on. Null where it did.
+	Unstored *string `json:"unstored"`
 	// Share is how much of the way there is behind, 0 to 1; StepsLeft about how
 	// many steps are before it at the pace so far.
 	Share     float64 `json:"share"`

@@ -237,6 +237,9 @@ func (e *explanation) adding(v contract.StatusView) contract.StatusView {
 		c, _, _ = e.counting()
 	}
 	v.Paused = e.outcome == nil && e.at.Paused
+	if e.run.Unstored != nil {
+		v.History.Unstored = e.run.Unstored.Message
+	}
 	v.StopSignals, v.MoreStops = append(v.StopSignals, c.StopSignals...), c.More
 	steps := e.recorded()
 	t := totalsOf(steps)

@@ -220,8 +220,13 @@ func (s *Stack) checkAgents(ctx context.Context) (checks []Check) {
 		if a.Status != domain.StatusInProgress || a.Foreign {
 			continue
 		}
-		if view, err := s.Agents.Status(ctx, a.ID); err == nil && view.Lacking != "" {
+		view, err := s.Agents.Status(ctx, a.ID)
+		if err == nil && view.Lacking != "" {
 			checks = append(checks, ok("agent "+a.ID, "%s", view.Lacking).warn("give all workers of a task queue the same; it is asked of others for some minutes"))
+		}
+		if err == nil && view.History.Unstored != "" {
+			checks = append(checks, ok("agent "+a.ID, "its transcript cannot be stored: %s", view.History.Unstored).warn(
+				"mend the storage (--storage, EVERSTEP_STORAGE); the agent goes on, but not beyond what the server keeps of one run"))
 		}
 	}
 	return checks

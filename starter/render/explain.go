@@ -206,6 +206,8 @@ func (x *sheet) history(v client.ExplainView) {
 	x.fact("history", text)
 	next := percent(h.Share) + " of the way to a new run"
 	switch {
+	case h.Unstored != nil:
+		next = "no new run, as the storage fails, which is tried again after some steps: " + OneLine(*h.Unstored)
 	case h.Suggested:
 		next = "the server suggests a new run, which begins with the next step"
 	case h.StepsLeft != nil:

@@ -49,6 +49,7 @@ func StatusText(t Theme, id string, v contract.StatusView, now time.Time) string
 	if v.History.Events > 0 {
 		x.fact("history", joined(", ", Counted(v.History.Events, "event"), size(v.History.Bytes),
 			where(v.History.Runs > 1, "run "+grouped(int64(v.History.Runs)))))
+		x.fact("", where(v.History.Unstored != "", "no new run, as the storage fails, which is tried again after some steps: "+OneLine(v.History.Unstored)))
 	}
 	x.fact("workflow", OneLine(v.WorkflowID)+" "+t.Faint(OneLine(v.RunID)))
 	x.fact("told by", source(v.Source))

@@ -99,6 +99,64 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	require.Equal(t, "All done. echo: call 40", first.Answer)
 }
 
+// outage runs an agent whose storage is gone from its first step until meanwhile returns, in its 7th.
+func (s *stack) outage(t *testing.T, meanwhile func(of client.Execution)) client.Execution {
+	t.Helper()
+	storage := filepath.Join(t.TempDir(), "storage")
+	require.NoError(t, os.Mkdir(storage, 0o750))
+	reached, back := make(chan struct{}, 2), make(chan struct{})
+	slow := tool.New("echo", "Says it again.", domain.Idempotent, func(ctx context.Context, a struct {
+		Text  string `json:"text"`
+		Times int    `json:"times"`
+	},
+	) (string, error) {
+		if a.Text == "call 7" {
+			reached <- struct{}{}
+			select {
+			case <-back:
+			case <-ctx.Done():
+			}
+		}
+		return a.Text, nil
+	})
+	worker := s.work(t, host.Config{Tools: []tool.Tool{slow}, Storage: storage})
+	t.Cleanup(worker.Stop)
+	require.NoError(t, os.Rename(storage, storage+".away"))
+	require.NoError(t, os.WriteFile(storage, nil, 0o600))
+	begun, err := s.agents.Start(within(t), client.Start{
+		Prompt: strings.Repeat("x", 999_500), Definition: scripted(longScript(t, 20, 1), "echo"),
+	})
+	require.NoError(t, err)
+	<-reached
+	meanwhile(begun)
+	require.NoError(t, os.Remove(storage))
+	require.NoError(t, os.Rename(storage+".away", storage))
+	close(back)
+	return begun
+}
+
+// TestAnOutageOfTheStorage, in which the run should have continued as new several times, ends nothing.
+func TestAnOutageOfTheStorage(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "continuing", continuing)
+	begun := s.outage(t, func(of client.Execution) {
+		status, err := s.agents.Status(within(t), of.ID)
+		require.NoError(t, err)
+		require.Equal(t, domain.StatusInProgress, status.Status)
+		require.Equal(t, 1, status.History.Runs)
+		require.Contains(t, status.History.Unstored, "storage")
+		require.Equal(t, &status.History.Unstored, s.explained(t, of.ID).History.Unstored, "history tells the same")
+	})
+	result, err := s.agents.Wait(within(t), begun.ID, 1)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	status, err := s.agents.Status(within(t), begun.ID)
+	require.NoError(t, err)
+	require.Greater(t, status.History.Runs, 1)
+	require.Empty(t, status.History.Unstored)
+	require.NoError(t, s.audited(within(t), begun.ID, 1))
+}
+
 // TestWithoutStorage carries a small conversation in the input, and fails
 // plainly where it has outgrown its carry.
 func TestWithoutStorage(t *testing.T) {

@@ -1,10 +1,10 @@
 package whole_test
 
 import (
-	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +120,11 @@ turns:
 		s.keep(t, "worker-shutdown", s.ended(t, begun))
 	})
 	recordAgents(t)
+	t.Run("storage-outage", func(t *testing.T) {
+		s := connect(t, "continuing", continuing)
+		begun := s.outage(t, func(agents.Execution) {})
+		s.keep(t, "storage-outage", begun)
+	})
 	t.Run("continue-as-new", func(t *testing.T) {
 		s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})
@@ -156,6 +161,7 @@ func (s *stack) keep(t *testing.T, name string, of agents.Execution) {
 	require.NoError(t, err)
 	machine, err := os.Hostname()
 	require.NoError(t, err)
-	encoded = bytes.ReplaceAll(encoded, []byte(machine), []byte("machine"))
+	// Not where a payload in base64 happens to have it.
+	encoded = regexp.MustCompile(`(["@])`+regexp.QuoteMeta(machine)+"([@:])").ReplaceAll(encoded, []byte("${1}machine${2}"))
 	require.NoError(t, os.WriteFile(filepath.Join(kept.Histories, name+".json"), encoded, 0o600))
 }
