@@ -108,8 +108,8 @@ func New(config Config) (*Activities, error) {
 			wrong = append(wrong, domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(config.Tools)))
 		}
 	}
-	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.tool(t.Spec().Name) })
-	maps.DeleteFunc(tools, func(name string, _ tool.Tool) bool { return !config.Allow.tool(name) })
+	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.Tool(t.Spec().Name) })
+	maps.DeleteFunc(tools, func(name string, _ tool.Tool) bool { return !config.Allow.Tool(name) })
 	for name, compiler := range config.Compilers {
 		switch err := new(domain.Compiler).UnmarshalText([]byte(name)); {
 		case name == "" || compiler == nil:

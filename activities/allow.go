@@ -21,8 +21,8 @@ type Allow struct {
 	Agents []domain.Definition
 }
 
-// tool reports whether a tool is one of those allowed, and used by an agent allowed.
-func (a Allow) tool(name string) bool {
+// Tool reports whether a tool is one of those allowed, and used by an agent allowed.
+func (a Allow) Tool(name string) bool {
 	used := func(d domain.Definition) bool { return slices.Contains(d.Tools, name) }
 	return (a.Tools == nil || slices.Contains(a.Tools, name)) && (a.Agents == nil || slices.ContainsFunc(a.Agents, used))
 }

@@ -134,6 +134,7 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
 	})
 	limits.registerTotals(command.Flags(), p.now)
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	rawFlag(command, p)
 	return command
 }
 

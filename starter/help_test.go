@@ -227,3 +227,12 @@ func TestHelpFitsATerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoeverAnswersTakesRaw: what a pipe loses is there where it is asked for.
+func TestWhoeverAnswersTakesRaw(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"run", "watch", "result", "send", "extend"} {
+		_, help, _ := newCaller(t).call(t.Context(), command, "--help")
+		require.Contains(t, help, "--raw", command)
+	}
+}

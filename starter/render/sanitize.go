@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -15,17 +16,35 @@ import (
 // of writing, and what is not UTF-8 is replaced by a visible character.
 func Clean(text string) string {
 	// A line break as some systems write it is one.
-	return strings.Map(shown, strings.ReplaceAll(text, "\r\n", "\n"))
+	return mapped(strings.ReplaceAll(text, "\r\n", "\n"), shown)
 }
 
-// stripped is a text without what Clean replaces.
+// stripped is a text without what controls a terminal or the order of others. A file may
+// come of it: lines end as they did, and marks that stand in words of other scripts stay.
 func stripped(text string) string {
-	return strings.Map(func(r rune) rune {
-		if shown(r) != r {
-			return -1
-		}
-		return r
-	}, strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"))
+	lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
+	for i, line := range lines {
+		lines[i] = mapped(line, func(r rune) rune {
+			if shown(r) != r && !strings.ContainsRune("\u200e\u200f\u061c", r) {
+				return -1
+			}
+			return r
+		})
+	}
+	return strings.Join(lines, "\r\n")
+}
+
+// ensign is the flag of a part of a country, whose tags show as one picture.
+var ensign = regexp.MustCompile(`\x{1f3f4}[\x{e0030}-\x{e0039}\x{e0061}-\x{e007a}]{1,6}\x{e007f}`)
+
+// mapped maps each character but those of flags.
+func mapped(text string, by func(rune) rune) string {
+	var b strings.Builder
+	for at := ensign.FindStringIndex(text); at != nil; at = ensign.FindStringIndex(text) {
+		b.WriteString(strings.Map(by, text[:at[0]]) + text[at[0]:at[1]])
+		text = text[at[1]:]
+	}
+	return b.String() + strings.Map(by, text)
 }
 
 // OneLine is clean for one line: line breaks and tabs become spaces.

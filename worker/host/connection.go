@@ -38,7 +38,8 @@ type Connection struct {
 	// then go on at once and not after up to 3 s on loopback, 5 s elsewhere. Empty:
 	// nobody tells.
 	Seat string
-	// Logger gets what the SDK has to say. Nil: nobody.
+	// Logger gets what the SDK has to say, in words of ours where it tells of a kill, an
+	// outage or a shutdown. Nil: nobody.
 	Logger log.Logger
 
 	// base has what a profile says beyond address and namespace: TLS, keys,
@@ -118,9 +119,9 @@ func Dial(ctx context.Context, connection Connection) (client.Client, error) {
 func (c Connection) options() client.Options {
 	options := c.base
 	options.HostPort, options.Namespace = c.Address, c.Namespace
-	options.Logger = c.Logger
-	if options.Logger == nil {
-		options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	if c.Logger != nil {
+		options.Logger = newSDKLogger(c.Logger)
 	}
 	options.DataConverter = codec.New().DataConverter()
 	options.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{

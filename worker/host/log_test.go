@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
+
+	"everstep/activities"
+	"everstep/domain"
 )
 
 func TestLogLines(t *testing.T) {
@@ -26,6 +30,36 @@ func TestLogLines(t *testing.T) {
 			require.Contains(t, out.String(), want)
 		})
 	}
+}
+
+// TestLogSteersNoTerminal: who started an execution has a say in a line.
+func TestLogSteersNoTerminal(t *testing.T) {
+	t.Parallel()
+	const said = "a\x1b[2J\u009b31m\u202eb\u2028c\rd"
+	for _, inJSON := range []bool{false, true} {
+		var out bytes.Buffer
+		newLogger(Log{JSON: inJSON, Writer: &out}, &secrets{}).Info(said, "identity", said)
+		line, ended := strings.CutSuffix(out.String(), "\n")
+		require.True(t, ended)
+		require.NotRegexp(t, `[\x00-\x08\x0a-\x1f\x7f-\x{9f}\x{202e}\x{2028}]`, line)
+		_, inBraces, _ := strings.Cut(line, "{")
+		fields := map[string]any{}
+		require.NoError(t, json.Unmarshal([]byte("{"+inBraces), &fields))
+		require.Equal(t, said, fields["identity"], "the value stays the same")
+	}
+}
+
+func TestWorkerSaysWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	config := Config{Allow: activities.Allow{Models: []string{"openai/*"}, Agents: []domain.Definition{
+		{Source: "reviewer.md", Tools: []string{"read_file"}}}}}
+	m, err := gather(t.Context(), Config{Dir: t.TempDir()}.withDefaults())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.close()) })
+	said := fmt.Sprint(m.describe(config)...)
+	require.Contains(t, said, "tools1: read_file")
+	require.Contains(t, said, "modelsopenai/*")
+	require.Contains(t, said, "agentsreviewer.md")
 }
 
 func TestLogLevels(t *testing.T) {

@@ -100,7 +100,7 @@ func TestGather(t *testing.T) {
 	require.Len(t, m.providers, len(ProviderNames())+1)
 	require.Equal(t, own, m.providers["openai-chat"])
 	require.NotNil(t, m.storage)
-	require.Contains(t, m.describe(), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
+	require.Contains(t, m.describe(Config{}), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
 }
 
 // A program's own worker reads and writes no file unless it asks for that.
@@ -110,7 +110,7 @@ func TestNoFileToolsUnlessAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.close()) })
 	require.Len(t, m.tools, 1)
-	require.Contains(t, m.describe(), "none")
+	require.Contains(t, m.describe(Config{}), "none")
 }
 
 type openAI struct{ inference.Provider }

@@ -2,12 +2,15 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"everstep/activities/inference/wire"
 	"everstep/domain"
@@ -104,18 +107,36 @@ func (s *secrets) Begun(text string) int {
 	return s.said.Begun(text)
 }
 
-// A redactor writes on what it is given, without the secrets. A line is written
-// whole, so none is split.
+// A redactor writes on what it is given, without the secrets, and without what could
+// steer a terminal. A line is written whole, so none is split.
 type redactor struct {
 	out     io.Writer
 	secrets *secrets
 }
 
 func (r *redactor) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(r.out, r.secrets.hide(string(line))); err != nil {
+	text, end := strings.CutSuffix(string(line), "\n")
+	text = visible(r.secrets.hide(text))
+	if end {
+		text += "\n"
+	}
+	if _, err := io.WriteString(r.out, text); err != nil {
 		return 0, err
 	}
 	return len(line), nil
+}
+
+// visible escapes, as JSON does, what controls a terminal or the order of others.
+func visible(text string) string {
+	var safe strings.Builder
+	for _, r := range text {
+		if r != '\t' && unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
+			fmt.Fprintf(&safe, `\u%04x`, r)
+			continue
+		}
+		safe.WriteRune(r)
+	}
+	return safe.String()
 }
 
 // Access says where a vendor's models are, and with which key. The zero value

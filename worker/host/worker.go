@@ -67,7 +67,7 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 	}
 	logger.Info("worker is up", append([]any{
 		"task_queue", config.TaskQueue, "namespace", config.Connection.Namespace, "address", config.Connection.Address,
-	}, means.describe()...)...)
+	}, means.describe(config)...)...)
 	return w, nil
 }
 
@@ -196,13 +196,31 @@ func notServing(config Config, err error) error {
 	return own.From("server")
 }
 
-func (m *means) describe() []any {
-	names := texts(m.tools, func(t tool.Tool) string { return t.Spec().Name })
-	return []any{
+// describe is what a worker has, and what it is for.
+func (m *means) describe(config Config) []any {
+	var names, agents []string
+	for _, t := range m.tools {
+		if name := t.Spec().Name; config.Allow.Tool(name) {
+			names = append(names, name)
+		}
+	}
+	for _, d := range config.Allow.Agents {
+		agents = append(agents, cmp.Or(d.Source, d.Model.String()))
+	}
+	described := []any{
 		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, "none"),
 		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 	}
+	for _, list := range []struct {
+		name  string
+		items []string
+	}{{"models", config.Allow.Models}, {"agents", agents}, {"base_urls", config.AllowBaseURLs}} {
+		if list.items != nil {
+			described = append(described, list.name, strings.Join(list.items, " "))
+		}
+	}
+	return described
 }
 
 // means is what a worker's activities work with.
