@@ -59,6 +59,9 @@ type Config struct {
 	ShutdownGrace time.Duration
 	// HeartbeatThrottle is the worker's MaxHeartbeatThrottleInterval. Zero: 5 s.
 	HeartbeatThrottle time.Duration
+	// HeartbeatEvery is how often a heartbeat is recorded that tells nothing new, and so
+	// how soon a stop reaches work that is silent. Zero: as often as the throttle allows.
+	HeartbeatEvery time.Duration
 }
 
 // A Compiler chooses what a model sees of a conversation: it gets the entries that
@@ -163,7 +166,7 @@ func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In,
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
-	defer pulse(ctx)()
+	defer a.pulse(ctx)()
 	segment, err := a.config.Transcripts.Record(ctx, request)
 	switch {
 	case err == nil:

@@ -27,7 +27,7 @@ func (a *Activities) CallModel(ctx context.Context, request contract.ModelReques
 	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
 	defer a.inferring.begin()()
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
-	c.pulse = startModelPulse(ctx, c.info, a.config.HeartbeatThrottle, contract.Heartbeat{
+	c.pulse = a.startModelPulse(ctx, c.info, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseWaiting,
 		Attempt: c.tries(), Spent: c.spent,
 	})

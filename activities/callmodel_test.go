@@ -67,6 +67,8 @@ type modelBench struct {
 	at       func(context.Context, contract.Boundary)
 	// heartbeat is the time-out that the activity is told.
 	heartbeat time.Duration
+	// every is how often one is recorded that tells nothing new.
+	every time.Duration
 	// source, where set, takes the place of the worker's memory.
 	source    *transcript.Source
 	compilers map[string]activities.Compiler
@@ -123,7 +125,7 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 		source.Cache.Feed(agent, b.log, b.resolved)
 	}
 	a, err := activities.New(activities.Config{
-		Tools: b.tools, Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow,
+		Tools: b.tools, Providers: map[string]inference.Provider{"fake": b.provider()}, Transcripts: source, At: b.at, Compilers: b.compilers, Secrets: b.secrets, Facts: b.facts, Limits: b.limits, Allow: b.allow, HeartbeatEvery: b.every,
 	})
 	require.NoError(t, err)
 	b.made = a

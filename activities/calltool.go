@@ -23,7 +23,7 @@ import (
 // and a second attempt at it runs nothing.
 func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest) (contract.ToolReply, error) {
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
-	defer pulse(ctx, contract.Heartbeat{
+	defer a.pulse(ctx, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: c.attempt(),
 	})()
 

@@ -23,7 +23,7 @@ import (
 // another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequest) (contract.Catalog, error) {
-	defer pulse(ctx)() // a vault may be slow
+	defer a.pulse(ctx)() // a vault may be slow
 	catalog, err := a.catalog(ctx, request.Definition)
 	if err != nil {
 		return contract.Catalog{}, failure(domain.AsError(err))

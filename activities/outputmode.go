@@ -18,7 +18,7 @@ import (
 // hook has replaced. It changes nothing and may run any number of times. It
 // fails for good where the format itself is wrong.
 func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputRequest) (contract.OutputReply, error) {
-	defer pulse(ctx)()
+	defer a.pulse(ctx)()
 	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)
 	checker, err := a.outputs.of(request.Format)
 	if err != nil {

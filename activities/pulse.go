@@ -19,8 +19,9 @@ import (
 // pulse heartbeats on a timer, with the same details, until the function that it
 // returns is called. A cancellation reaches an activity only with its next
 // heartbeat; what ends before the first costs the server none.
-func pulse(ctx context.Context, details ...any) (stop func()) {
-	every := min(max(activity.GetInfo(ctx).HeartbeatTimeout/20, beatEvery), time.Second)
+func (a *Activities) pulse(ctx context.Context, details ...any) (stop func()) {
+	timeout := activity.GetInfo(ctx).HeartbeatTimeout
+	every := max(min(max(timeout/20, beatEvery), time.Second), min(a.config.HeartbeatEvery, timeout/3))
 	return repeat(every, func() { activity.RecordHeartbeat(ctx, details...) })
 }
 
@@ -95,6 +96,8 @@ func ending(text string, most int) string {
 type modelPulse struct {
 	ctx      context.Context
 	throttle time.Duration
+	// every is how often one is recorded that tells nothing new.
+	every time.Duration
 	// early is when a heartbeat goes out though there was no request yet.
 	early time.Time
 	stop  func()
@@ -103,6 +106,9 @@ type modelPulse struct {
 	sending sync.Mutex
 	// wasEarly says that one went out before the request's.
 	wasEarly bool
+	// recorded is when the last one was, and told how much the model had said by then.
+	recorded time.Time
+	told     int
 
 	mu        sync.Mutex
 	beat      contract.Heartbeat
@@ -112,24 +118,31 @@ type modelPulse struct {
 	withheld bool
 }
 
-func startModelPulse(ctx context.Context, info activity.Info, throttle time.Duration, beat contract.Heartbeat) *modelPulse {
+func (a *Activities) startModelPulse(ctx context.Context, info activity.Info, beat contract.Heartbeat) *modelPulse {
 	p := &modelPulse{
 		ctx: ctx, beat: beat, text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
-		throttle: min(cmp.Or(max(throttle, 0), defaultThrottle), info.HeartbeatTimeout*4/5),
+		throttle: min(cmp.Or(max(a.config.HeartbeatThrottle, 0), defaultThrottle), info.HeartbeatTimeout*4/5),
+		every:    min(a.config.HeartbeatEvery, info.HeartbeatTimeout/3),
 		early:    time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultThrottle)),
 	}
 	p.stop = repeat(beatEvery, func() {
-		if p.phase() != contract.PhaseWaiting || time.Now().After(p.early) {
+		if p.due(time.Now()) {
 			p.record()
 		}
 	})
 	return p
 }
 
-func (p *modelPulse) phase() contract.InferencePhase {
+// due reports whether something is to be told, or has not been for long.
+func (p *modelPulse) due(now time.Time) bool {
+	p.sending.Lock()
+	defer p.sending.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.beat.Phase
+	if p.beat.Phase == contract.PhaseWaiting && !now.After(p.early) {
+		return false
+	}
+	return p.text.length+p.reasoning.length > p.told || now.Sub(p.recorded) >= p.every
 }
 
 func (p *modelPulse) record() {
@@ -143,6 +156,7 @@ func (p *modelPulse) record() {
 	}
 	p.mu.Unlock()
 	p.wasEarly = p.wasEarly || beat.Phase == contract.PhaseWaiting
+	p.recorded, p.told = time.Now(), beat.Length+beat.ReasoningLength
 	activity.RecordHeartbeat(p.ctx, beat)
 }
 

@@ -85,6 +85,29 @@ func TestUnbilledModelFirstBeat(t *testing.T) {
 	}
 }
 
+// TestHeartbeatsComeWithText: where each costs something, one that tells nothing new waits,
+// and one that tells what the model says does not.
+func TestHeartbeatsComeWithText(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		began := time.Now()
+		b := modelBenchOf(func(_ context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+			for _, pause := range []time.Duration{50 * time.Millisecond, time.Second, time.Second} {
+				<-time.After(pause)
+				emit(inference.Delta{Text: "word "})
+			}
+			<-time.After(6 * time.Second)
+			return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+		})
+		b.heartbeat, b.every = 30*time.Second, 5*time.Second
+		b.onBeat = func(contract.Heartbeat) { at = append(at, time.Since(began)) }
+		b.reply(t)
+		const tick = 100 * time.Millisecond
+		require.Equal(t, []time.Duration{0, tick, 11 * tick, 21 * tick, 71 * tick}, at)
+	})
+}
+
 func TestHeartbeatsTellTextAndReasoning(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("thought ", 1000)
@@ -189,10 +212,14 @@ func TestCallModelSlowConversation(t *testing.T) {
 // with the next of them.
 func TestCallToolBeatsOftenEnough(t *testing.T) {
 	t.Parallel()
-	for timeout, want := range map[time.Duration]time.Duration{
-		0: 100 * time.Millisecond, 10 * time.Second: 500 * time.Millisecond, time.Hour: time.Second,
+	for _, test := range []struct{ timeout, every, want time.Duration }{
+		{0, 0, 100 * time.Millisecond},
+		{10 * time.Second, 0, 500 * time.Millisecond},
+		{time.Hour, 0, time.Second},
+		{30 * time.Second, 5 * time.Second, 5 * time.Second},
+		{3 * time.Second, 5 * time.Second, time.Second},
 	} {
-		t.Run(timeout.String(), func(t *testing.T) {
+		t.Run(test.timeout.String()+", "+test.every.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				beats := make(chan time.Time, 100)
@@ -200,9 +227,10 @@ func TestCallToolBeatsOftenEnough(t *testing.T) {
 					first := <-beats
 					return (<-beats).Sub(first).String(), nil
 				}))
-				b.info = func(info *activity.Info) { info.HeartbeatTimeout = timeout }
+				b.config.HeartbeatEvery = test.every
+				b.info = func(info *activity.Info) { info.HeartbeatTimeout = test.timeout }
 				b.beaten = func() { beats <- time.Now() }
-				require.Equal(t, want.String(), b.reply(t, request("fake", domain.ReadOnly)).Content)
+				require.Equal(t, test.want.String(), b.reply(t, request("fake", domain.ReadOnly)).Content)
 			})
 		})
 	}

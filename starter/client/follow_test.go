@@ -179,6 +179,43 @@ func TestFollowShowsLiveText(t *testing.T) {
 	})
 }
 
+// TestFollowShowsTextEachSecond of a server that is far, where heartbeats are 600 ms apart.
+func TestFollowShowsTextEachSecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := newRun("run-1", nil)
+		scheduled := run.infers(1, 1)
+		f := newFake(run)
+		var came []time.Time
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for e, err := range New(f, Config{}).Follow(t.Context(), "nora", FollowOptions{}) {
+				require.NoError(t, err)
+				if e.Type == EventText {
+					came = append(came, time.Now())
+				}
+			}
+		}()
+		synctest.Wait()
+		const text = "It is forty-two."
+		for n := range len(text) {
+			f.change(func() {
+				run.pending = []*workflowpb.PendingActivityInfo{beating("2", 1, contract.Heartbeat{
+					ExecutionID: nth(1), Step: 1, Phase: contract.PhaseStreaming, Attempt: 1, Tail: text[:n+1], Length: n + 1,
+				})}
+			})
+			time.Sleep(600 * time.Millisecond) // in the bubble's time
+		}
+		f.change(func() { run.pending = nil; run.completes(scheduled, reply(text)); run.ends(outcomeOf(1, 1)) })
+		<-done
+		require.Len(t, came, len(text))
+		for i, then := range came[1:] {
+			require.LessOrEqual(t, then.Sub(came[i]), time.Second)
+		}
+	})
+}
+
 func TestFollowSaysThatNoWorkerIsUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

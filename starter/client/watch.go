@@ -56,10 +56,11 @@ func (c *Client) beginning(ctx context.Context, s snapshot, number int) (string,
 }
 
 const (
-	// textEvery is how often the live text is looked at on loopback. Elsewhere,
-	// where heartbeats are further apart, it is as often as other pending work.
-	textEvery = 200 * time.Millisecond
-	workEvery = time.Second
+	// textEvery is how often the live text is looked at on loopback, and farTextEvery
+	// elsewhere: with the 600 ms between heartbeats there some of it comes every second.
+	textEvery    = 200 * time.Millisecond
+	farTextEvery = 300 * time.Millisecond
+	workEvery    = time.Second
 	// stalledAfter is how long work may wait for a worker without a word.
 	stalledAfter = 5 * time.Second
 )
@@ -171,10 +172,14 @@ func (w *watcher) show(e Event) {
 func (w *watcher) give(e Event) { w.finished = w.finished || !w.yield(e, nil) }
 
 func (w *watcher) pace() time.Duration {
-	if w.reducer.inferring() && w.client.cfg.Loopback {
+	switch {
+	case !w.reducer.inferring():
+		return workEvery
+	case w.client.cfg.Loopback:
 		return textEvery
+	default:
+		return farTextEvery
 	}
-	return workEvery
 }
 
 // look shows what the history does not tell until work has ended: live text,

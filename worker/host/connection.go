@@ -72,9 +72,10 @@ func Loopback(address string) bool {
 
 // A pace is how soon things are noticed, which costs nothing on one machine.
 type pace struct {
-	// throttle is how often a heartbeat reaches the server, and so how soon a
-	// cancellation reaches an activity. Temporal Cloud bills heartbeats.
-	throttle time.Duration
+	// throttle is how often a heartbeat reaches the server that tells what a model says,
+	// and every how often another does, and so how soon a cancellation reaches an
+	// activity. Temporal Cloud bills heartbeats.
+	throttle, every time.Duration
 	// deadlock is how long a workflow may compute without waiting for anything.
 	// The SDK's second is too short for a busy machine, where it fails a task that
 	// only had no processor. It is shorter than a workflow task may take, so that what blocks one is
@@ -94,7 +95,7 @@ func paceOf(address string) pace {
 		}
 	}
 	return pace{
-		throttle: 5 * time.Second, deadlock: 5 * time.Second, sticky: 5 * time.Second,
+		throttle: 600 * time.Millisecond, every: 5 * time.Second, deadlock: 5 * time.Second, sticky: 5 * time.Second,
 	}
 }
 

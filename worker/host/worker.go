@@ -79,11 +79,12 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	if err != nil {
 		return err
 	}
+	pace := paceOf(config.Connection.Address)
 	acts, err := activities.New(activities.Config{
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
 		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
-		HeartbeatThrottle: paceOf(config.Connection.Address).throttle,
+		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
 	})
 	if err != nil {
 		return err
