@@ -54,6 +54,9 @@ func forks(t *testing.T) map[string]fork {
 		"WithMetadata": {busyState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithMetadata("team", raw(n), after(20+n)))
 		}},
+		"WithNotesOf": {busyState(t), func(t *testing.T, s state, n int) state {
+			return must(t)(s.WithNotesOf(&domain.Given{Metadata: domain.Metadata{"team": raw(n)}}, after(20+n)))
+		}},
 		"WithResponseFormat": {busyState(t), func(t *testing.T, s state, n int) state {
 			return must(t)(s.WithResponseFormat(domain.ResponseFormat{Type: domain.FormatSchema, Name: "x", Schema: raw(n)}, after(20+n)))
 		}},

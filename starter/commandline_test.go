@@ -103,6 +103,22 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"deadline behind":      {args: []string{"run", "--model", model, "--deadline=-5s", "hi"}, says: "is in the past"},
 		"deadline in words":    {args: []string{"run", "--model", model, "--deadline", "tomorrow", "hi"}, says: `--deadline: "tomorrow" is neither a time nor a duration`},
 
+		"a note without =":       {args: []string{"run", "--model", model, "--metadata", "ticket", "hi"}, says: `--metadata: "ticket" has no key before a =; write it as key=value`},
+		"a note twice":           {args: []string{"start", "--model", model, "--metadata", "a=1", "--metadata", "a=2", "hi"}, says: `--metadata: "a=2" names a twice`},
+		"a note not UTF-8":       {args: []string{"send", "notes", "--metadata", "a=\xff", "hi"}, says: `is not valid UTF-8; convert it`},
+		"a note of two lines":    {args: []string{"send", "notes", "--metadata", "a\nb=c", "hi"}, says: `metadata: "a\nb" is no key`},
+		"no messages file":       {args: []string{"run", "--model", model, "--messages", "none.jsonl", "hi"}, says: "--messages: none.jsonl: there is no such file"},
+		"messages are a folder":  {args: []string{"run", "--model", model, "--messages", ".", "hi"}, says: "--messages: .: is no plain file; put the messages in one"},
+		"messages of nothing":    {args: []string{"start", "--model", model, "--messages", "-", "hi"}, says: "--messages: -: there are no messages in it"},
+		"messages of no role":    {args: []string{"send", "notes", "--messages", "-", "hi"}, in: "\n{\"parts\": []}", says: "--messages: -: line 2: role: "},
+		"messages and prompt":    {args: []string{"run", "--model", model, "--messages", "-", "-"}, in: "x", says: "standard input can be the messages or the prompt, not both"},
+		"a state of no agent":    {args: []string{"run", "--messages", "-", "hi"}, in: `{"schema_version": 1}`, says: "--messages: -: agent_id: is missing"},
+		"a newer state":          {args: []string{"run", "--messages", "-", "hi"}, in: `{"schema_version": 9}`, says: "this version reads up to 1"},
+		"a state that runs":      {args: []string{"run", "--messages", "-", "hi"}, in: savedState(`"execution": {"execution_id": "`+someID+`", "status": "in_progress"}, `, ""), says: "--messages: -: state: execution 0 is in progress"},
+		"a state of half a call": {args: []string{"run", "--messages", "-", "hi"}, in: savedState("", `{"role": "assistant", "tool_calls": [{"id": "a"}]}`), says: `messages[0].tool_calls: call "a" has no result`},
+		"a state without model":  {args: []string{"run", "--messages", "-", "hi"}, in: savedState("", ""), says: "model: is missing"},
+		"a state for a session":  {args: []string{"send", "notes", "--messages", "-", "hi"}, in: savedState("", ""), says: "is a saved state, with which an agent begins"},
+
 		"unknown mode":         {args: []string{"stop", "notes", "--mode", "nwo"}, says: `--mode: "nwo" is none of after_step, after_inference, now`},
 		"negative within":      {args: []string{"stop", "notes", "--within=-3s"}, says: `--within: "-3s" is negative`},
 		"within without unit":  {args: []string{"stop", "notes", "--within", "30"}, says: `--within: "30" is no duration`},
@@ -135,6 +151,13 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+const someID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+
+// savedState is one with other keys, and a message where one is given.
+func savedState(more, message string) string {
+	return `{"schema_version": 1, ` + more + `"agent_id": "` + someID + `", "context": {"message_store": {"sections": [{"name": "messages", "messages": [` + message + `]}]}}}`
 }
 
 func TestBrokenScriptIsSaidBeforeAnythingStarts(t *testing.T) {

@@ -278,7 +278,7 @@ func (f *outputFlags) priced(definition, given *domain.Definition) error {
 
 // readFormat makes a response format of a JSON Schema, checked as by a worker.
 func readFormat(path string, mode domain.OutputMode) (format domain.ResponseFormat, err error) {
-	text, err := readSchema(path)
+	text, err := readPlain(path, answers.MaxSchema, "the schema")
 	if err != nil {
 		return format, err
 	}
@@ -306,21 +306,21 @@ func readFormat(path string, mode domain.OutputMode) (format domain.ResponseForm
 	return format, nil
 }
 
-// readSchema reads a little more of a file than a schema may have.
-func readSchema(path string) ([]byte, error) {
+// readPlain reads a file, and a little more of it than it may have.
+func readPlain(path string, most int64, what string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case os.IsNotExist(err):
 		return nil, errors.New("there is no such file; check the path")
 	case err == nil && !info.Mode().IsRegular(): // a pipe may have nobody at its other end
-		return nil, errors.New("is no plain file; put the schema in one")
+		return nil, fmt.Errorf("is no plain file; put %s in one", what)
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, answers.MaxSchema+1))
+	return io.ReadAll(io.LimitReader(file, most+1))
 }
 
 const priceForm = "give dollars for a million tokens by kind, such as input=1.25,output=10"

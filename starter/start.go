@@ -54,6 +54,7 @@ The prompt - is read from standard input.`,
   starter run --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"
   starter run --agent agents/reviewer.md --max-cost 0.25 "Review the newest file"
+  starter messages notes --json | starter run --messages - --metadata ticket=A-7 "And now?"
   git diff | starter run --system "You review Go code." - > review.txt`,
 	}
 	var f local.Flags
@@ -105,6 +106,7 @@ func sendCommand(p *program) *cobra.Command {
 	var price *domain.Price
 	var wait bool
 	var l budgetFlags
+	var given givenFlags
 	command := &cobra.Command{
 		Use:   `send ID "message"`,
 		Short: "Give an idle agent its next message",
@@ -115,10 +117,14 @@ while one is in progress. The message - is read from standard input.`,
 		Args: arguments(`starter send notes "And then?"`, "id", "message"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			options := client.SendOptions{Budget: l.budget}
 			if err := checkID(args[0]); err != nil {
 				return err
 			}
+			messages, err := given.onlyMessages(p, args[1])
+			if err != nil {
+				return err
+			}
+			options := client.SendOptions{Budget: l.budget, Metadata: given.metadata, Messages: messages}
 			if model != "" {
 				chosen, err := local.ReadModel("model", model)
 				if err != nil {
@@ -131,7 +137,6 @@ while one is in progress. The message - is read from standard input.`,
 			} else if price != nil {
 				return usage("--price: is given without a model; name one with --model")
 			}
-			var err error
 			if options.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
@@ -155,6 +160,7 @@ while one is in progress. The message - is read from standard input.`,
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
 	command.Flags().Var(priceFlag(&price), "price", "what that model costs, as for run")
 	l.register(command.Flags(), p.now)
+	given.register(command.Flags())
 	command.ValidArgsFunction = p.completeIDs
 	p.completeWith(command, "model", completeModels)
 	return command
@@ -168,6 +174,7 @@ type startFlags struct {
 	tools  []string
 	output outputFlags
 	budget budgetFlags
+	given  givenFlags
 }
 
 func (f *startFlags) register(p *program, command *cobra.Command) {
@@ -179,6 +186,7 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 	set.Var(textFlag(&f.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	f.budget.register(set, p.now)
 	f.output.register(p, command)
+	f.given.register(set)
 	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
 	})
@@ -189,6 +197,11 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 // request reads and checks all that can be told without a server.
 func (f *startFlags) request(p *program, argument string) (client.Start, error) {
 	given, err := f.definition(p)
+	var start client.Start
+	if err == nil {
+		start, err = f.given.over(p, given, argument)
+		given = start.Definition
+	}
 	// The file's time-outs hold for whatever model is named instead of its own.
 	definition, timeouts := given, given.Model.Timeouts
 	switch {
@@ -217,9 +230,9 @@ func (f *startFlags) request(p *program, argument string) (client.Start, error) 
 		return client.Start{}, err
 	}
 	prompt, err := p.prompt(argument)
-	return client.Start{
-		ID: f.id, Prompt: prompt, Definition: definition, Given: &given, Budget: given.Budget.CappedBy(f.budget.budget),
-	}, err
+	start.ID, start.Prompt, start.Definition, start.Given = f.id, prompt, definition, &given
+	start.Budget = given.Budget.CappedBy(f.budget.budget)
+	return start, err
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.
@@ -231,7 +244,9 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (cl
 	if !reflect.ValueOf(*request.Given).IsZero() {
 		return client.Execution{}, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
-	execution, err := agents.Send(ctx, request.ID, client.SendOptions{Prompt: request.Prompt, Budget: request.Budget})
+	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
+		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages,
+	})
 	if exitCode(err) == exitNotFound {
 		return client.Execution{}, missing
 	}

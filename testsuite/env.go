@@ -38,6 +38,9 @@ type Config struct {
 	Dir string
 	// Budget caps the definition's, as a request does.
 	Budget domain.ExecutionBudget
+	// Metadata and Messages are given to the first execution, as by client.Start.
+	Metadata domain.Metadata
+	Messages []domain.Entry
 	// RealTime lets delays take as long as they say, for tools that talk to other
 	// processes or over a network. A run then ends with a panic when nothing
 	// happens for 10 minutes.

@@ -121,9 +121,10 @@ func (e *Env) input(prompt string, events []Event) (contract.SessionInput, error
 	if slices.ContainsFunc(events, func(e Event) bool { return e.session }) {
 		id, in.Name = agentName, agentName
 	}
-	var err error
+	var err, wrong error
 	in.AgentID, err = domain.AgentIDOf(id)
-	return in, cmp.Or(domain.CheckPrompt(prompt), in.Budget.Check(), err)
+	in.Given, wrong = domain.NewGiven(e.config.Metadata, e.config.Messages)
+	return in, cmp.Or(domain.CheckPrompt(prompt), in.Budget.Check(), err, wrong)
 }
 
 // schedule arranges for the events, and for the end of a session after them.

@@ -65,6 +65,8 @@ func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBud
 	a.rewritten, a.cut = false, 0
 }
 
+func (a *agent) noteGiven(given *domain.Given) { a.state = must(a.state.WithNotesOf(given, a.now())) }
+
 // whole is the state without the steps that an earlier run can tell whole.
 func (a *agent) whole() domain.AgentState {
 	return a.state.WithStepsFolded(a.state.StepCount() - int(a.state.Folded().Steps) - a.cut)

@@ -98,6 +98,7 @@ func (s session) beginExecution() {
 	id := s.nextExecutionID()
 	s.mail.Begin()
 	s.enterExecution(id, budget, next.GoesOn, prior)
+	s.noteGiven(next.Given)
 	s.talk.begin(s.root, id, s.state.Chain(), next, s.resolved, s.now())
 	if s.state.ExecutionCount() > 1 {
 		// Whoever started the workflow has published the first.

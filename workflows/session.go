@@ -69,10 +69,10 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
 func (s session) create() error {
-	if err := cmp.Or(checkAgent(s.in), checkStart(s.in.Prompt, s.in.Budget)); err != nil {
+	if err := cmp.Or(checkAgent(s.in), s.checkStart(s.in.Prompt, s.in.Given, s.in.Budget)); err != nil {
 		return err
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Budget: s.in.Budget, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: s.in.Given, Budget: s.in.Budget, By: s.startedBy()})
 	return s.agent.create(s.in)
 }
 
@@ -158,8 +158,8 @@ func checkAgent(in contract.SessionInput) error {
 	return cmp.Or(err, in.Definition.Check())
 }
 
-func checkStart(prompt string, budget domain.ExecutionBudget) error {
-	return cmp.Or(domain.CheckPrompt(prompt), budget.Check())
+func (s session) checkStart(prompt string, given *domain.Given, budget domain.ExecutionBudget) error {
+	return cmp.Or(domain.CheckPrompt(prompt), given.Check(s.state.Metadata()), budget.Check())
 }
 
 func (s session) nextExecutionID() domain.ExecutionID {

@@ -54,6 +54,7 @@ const goOnRole = "go-on-role"
 func (t *transcript) begin(ctx workflow.Context, id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
 	t.Conversation = t.WithExecution(chain, next.GoesOn, r)
 	if !next.GoesOn {
+		t.Conversation = t.WithGiven(id, next.Given, now)
 		t.Conversation = t.WithPrompt(id, next.Prompt, now)
 		return
 	}

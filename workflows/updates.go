@@ -53,7 +53,7 @@ func (s session) checkSend(request contract.SendRequest) error {
 	if !request.ExecutionID.IsZero() {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
-	err := checkStart(request.Prompt, request.Budget)
+	err := s.checkStart(request.Prompt, request.Given, request.Budget)
 	if request.Model != nil {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
@@ -81,7 +81,7 @@ func (s session) idleFor(what string) error {
 
 // send has the loop begin the next execution when the handler has returned.
 func (s session) send(request contract.SendRequest) contract.SendReply {
-	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
+	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true,

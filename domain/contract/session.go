@@ -13,8 +13,9 @@ type SessionInput struct {
 	// Name is set for a named agent, whose session stays open.
 	Name       string            `json:"name,omitzero"`
 	Definition domain.Definition `json:"definition"`
-	// Prompt begins the first execution.
-	Prompt string `json:"prompt,omitzero"`
+	// Prompt begins the first execution, with what is given beside it.
+	Prompt string        `json:"prompt,omitzero"`
+	Given  *domain.Given `json:"given,omitempty"`
 	// Budget is the request's, which caps the definition's.
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
 	Timing Timing                 `json:"timing,omitzero"`
@@ -153,6 +154,8 @@ type Outcome struct {
 // A SendRequest gives an agent a message.
 type SendRequest struct {
 	Prompt string `json:"prompt"`
+	// Given is what the execution begins with beside it.
+	Given *domain.Given `json:"given,omitempty"`
 	// IfIdle refuses the message where an execution is in progress.
 	IfIdle bool `json:"if_idle,omitzero"`
 	// ExecutionID, where given, must be the execution that the sender means.

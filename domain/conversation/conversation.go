@@ -84,6 +84,11 @@ func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *
 	} else {
 		c.results, c.resultTokens = 0, 0
 		c.messageSummaries = withoutTraces(c.messageSummaries)
+		for i := c.from(max(c.edits.Cleared, c.edits.Hidden)); i < c.log.Len(); i++ {
+			if m := c.summary(i); m.is(flagResult) && !m.is(flagTrace) { // it was given
+				c.results, c.resultTokens = c.results+1, c.resultTokens+m.tokens()
+			}
+		}
 	}
 	c.traces = 0
 	if r == nil {
@@ -117,6 +122,27 @@ func (c Conversation) WithPrompt(id domain.ExecutionID, prompt string, now time.
 	// The digest is of what the history holds: the id follows from it, the
 	// text is the client's own.
 	return c.Append("", domain.Tag{ExecutionID: id}.Apply(m), domain.DigestOf([]byte(m.ID.String()), []byte(prompt)))
+}
+
+// WithGiven returns the conversation with what was given to an execution. What its compiler hides counts for nothing.
+func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.Given, now time.Time) Conversation {
+	if given == nil {
+		return c
+	}
+	for _, e := range given.Messages {
+		m, before := e.Message, c
+		if m.ID.IsZero() {
+			m.ID = id.Message(c.log.Len())
+		}
+		if m.CreatedAt.IsZero() {
+			m.CreatedAt = now
+		}
+		c = c.Append(e.Section, m, e.Digest)
+		if added, _ := c.log.At(before.log.Len()); !added.Shown(c.compiler, c.chain) {
+			c.visible, c.traces, c.results, c.resultTokens = before.visible, before.traces, before.results, before.resultTokens
+		}
+	}
+	return c
 }
 
 // NewestIsCarried reports whether the last message has left memory and is known

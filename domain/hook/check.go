@@ -11,9 +11,8 @@ import (
 // read by clients: what none of them could read, or take, fails the hook.
 
 const (
-	maxMetadata = 64 << 10 // every request of a hook made with IO carries it
-	maxSignal   = 16 << 10
-	maxModel    = 64 << 10
+	maxSignal = 16 << 10
+	maxModel  = 64 << 10
 )
 
 // CheckChange refuses a state that is no later one of the same execution at the
@@ -73,7 +72,7 @@ func CheckState(given, made domain.AgentState) error {
 	}
 	return cmp.Or(
 		readable(failed && own != before, "error", own, maxSignal),
-		readable(len(made.Metadata()) > 0, "metadata", made.Metadata(), maxMetadata),
+		readable(len(made.Metadata()) > 0, "metadata", made.Metadata(), domain.MaxMetadata),
 		readable(prompt != given.SystemPrompt(), "system prompt", prompt, domain.MaxSystemPrompt),
 		unfit,
 		readable(other, "model", model, maxModel),

@@ -63,6 +63,38 @@ func ExampleClient_Follow() {
 	}
 }
 
+// What was said to one agent is where another begins, with another model: here as a state that was saved between.
+func ExampleStart_WithState() {
+	var agents *client.Client // of client.New
+	ctx := context.Background()
+	state, err := agents.State(ctx, "librarian")
+	if err != nil {
+		log.Fatal(err)
+	}
+	saved, err := state.EncodeSession() // without its execution
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	state, err = domain.DecodeAgentState(saved)
+	if err != nil {
+		log.Fatal(err)
+	}
+	start, err := client.Start{
+		Prompt:     "Which of them would you read first?",
+		Definition: domain.Definition{Model: domain.LLMConfig{Provider: "anthropic", Model: "claude-haiku-4-5"}},
+		Metadata:   domain.Metadata{"reader": []byte(`"Ann"`)}, // beside the state's
+	}.WithState(state)
+	if err != nil {
+		log.Fatal(err)
+	}
+	final, err := agents.Execute(ctx, start)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(final.Answer())
+}
+
 // A named agent is a session: Start begins its first execution, and the next one where the session is open.
 // While one is in progress it is refused; Send adds to that one instead.
 func ExampleClient_Start() {

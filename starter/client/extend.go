@@ -214,7 +214,7 @@ func (c *Client) successor(ctx context.Context, p position, in contract.SessionI
 		return in, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	budget, _ := state.Budget()
-	in.SchemaVersion, in.Prompt, in.Budget = domain.SchemaVersion, "", domain.ExecutionBudget{}
+	in.SchemaVersion, in.Prompt, in.Given, in.Budget = domain.SchemaVersion, "", nil, domain.ExecutionBudget{}
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.runID()}
 	if r := view.Carry.Resolved; in.GoOn.Budget.MaxCostNanoUSD != nil && r != nil && r.Price == nil {
 		return in, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig())

@@ -35,6 +35,13 @@ type Start struct {
 	Given *domain.Definition
 	// Budget caps the definition's.
 	Budget domain.ExecutionBudget
+	// Metadata are notes for the agent's context, which hooks read and no model sees. In an open session they
+	// replace those of the same keys.
+	Metadata domain.Metadata
+	// Messages are what was said before the prompt, as Messages and ReadMessages yield them: their Index and
+	// Digest mean nothing. They take at most domain.MaxCarriedMessages bytes. Their tokens count as read by the
+	// model, not as spent; what is tagged as a trace of another execution is hidden as in any later one.
+	Messages []domain.Entry
 }
 
 // startTries bounds how often a start may meet a session that ends just then.
@@ -49,9 +56,13 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	if err != nil {
 		return Execution{}, err
 	}
+	given, err := domain.NewGiven(s.Metadata, s.Messages)
+	if err != nil {
+		return Execution{}, invalid(err)
+	}
 	input := contract.SessionInput{
 		SchemaVersion: domain.SchemaVersion, AgentID: a.id, Name: a.name, Definition: s.Definition,
-		Prompt: s.Prompt, Budget: s.Budget,
+		Prompt: s.Prompt, Given: given, Budget: s.Budget,
 	}
 	if err := checkInput(input, time.Now()); err != nil {
 		return Execution{}, invalid(err)
@@ -67,7 +78,7 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 		if a.name == "" {
 			return Execution{}, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
 		}
-		execution, err = c.resume(ctx, a, s)
+		execution, err = c.resume(ctx, a, s.message(given, c.cfg.By))
 		if !errors.Is(err, errClosed) {
 			return execution, err
 		}
@@ -114,7 +125,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 }
 
 // resume begins the next execution of a session. errClosed: it ended meanwhile.
-func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error) {
+func (c *Client) resume(ctx context.Context, a agent, request contract.SendRequest) (Execution, error) {
 	open, err := c.snapshot(ctx, a, "")
 	switch {
 	case err != nil:
@@ -125,7 +136,7 @@ func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error
 	if err := c.idle(ctx, open); err != nil {
 		return Execution{}, err
 	}
-	reply, err := update(ctx, c, a, "", contract.UpdateSend, s.message(c.cfg.By))
+	reply, err := update(ctx, c, a, "", contract.UpdateSend, request)
 	if err == nil {
 		return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
 	}
@@ -137,18 +148,18 @@ func (c *Client) resume(ctx context.Context, a agent, s Start) (Execution, error
 	return Execution{}, fail(ctx, a.called(), "sending to "+a.called(), err)
 }
 
-func (s Start) message(by domain.Program) contract.SendRequest {
-	given := s.Definition
+func (s Start) message(given *domain.Given, by domain.Program) contract.SendRequest {
+	wanted := s.Definition
 	if s.Given != nil {
-		given = *s.Given
+		wanted = *s.Given
 	}
-	request := contract.SendRequest{Prompt: s.Prompt, IfIdle: true, Budget: s.Budget, By: by}
-	if given.Model.Provider != "" {
-		request.Model = new(given.Model)
+	request := contract.SendRequest{Prompt: s.Prompt, Given: given, IfIdle: true, Budget: s.Budget, By: by}
+	if wanted.Model.Provider != "" {
+		request.Model = new(wanted.Model)
 	}
-	given.Model, given.Budget = domain.LLMConfig{}, domain.ExecutionBudget{}
-	if !reflect.ValueOf(given).IsZero() {
-		request.Definition = &given
+	wanted.Model, wanted.Budget = domain.LLMConfig{}, domain.ExecutionBudget{}
+	if !reflect.ValueOf(wanted).IsZero() {
+		request.Definition = &wanted
 	}
 	return request
 }
@@ -159,7 +170,7 @@ func checkInput(in contract.SessionInput, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return domain.CheckFits("prompt and definition", in, domain.MaxPayload)
+	return domain.CheckFits("prompt, definition and what is given", in, domain.MaxPayload)
 }
 
 // attributes remembers which of our search attributes the server knows: it refuses others.

@@ -26,6 +26,9 @@ type SendOptions struct {
 	Model *domain.LLMConfig
 	// Budget caps the definition's for the execution that the message begins.
 	Budget domain.ExecutionBudget
+	// Metadata and Messages are given to that execution, as to one of Start.
+	Metadata domain.Metadata
+	Messages []domain.Entry
 }
 
 // Send gives a named agent a message, which begins its next execution. It is
@@ -37,7 +40,11 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err != nil {
 		return Execution{}, err
 	}
-	request := contract.SendRequest{Prompt: o.Prompt, IfIdle: true, Model: o.Model, Budget: o.Budget, By: c.cfg.By}
+	given, err := domain.NewGiven(o.Metadata, o.Messages)
+	if err != nil {
+		return Execution{}, invalid(err)
+	}
+	request := contract.SendRequest{Prompt: o.Prompt, Given: given, IfIdle: true, Model: o.Model, Budget: o.Budget, By: c.cfg.By}
 	if err := checkSend(request, time.Now()); err != nil {
 		return Execution{}, invalid(err)
 	}

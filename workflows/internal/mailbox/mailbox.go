@@ -68,6 +68,8 @@ const (
 // A NextExecution is what the next execution starts from.
 type NextExecution struct {
 	Prompt string
+	// Given is what was given beside it.
+	Given *domain.Given
 	// Model takes the place of the one in force, where given.
 	Model  *domain.LLMConfig
 	Budget domain.ExecutionBudget

@@ -1,0 +1,115 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func said(role domain.Role, text string, calls ...string) domain.Entry {
+	m := domain.Message{Role: role, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}
+	for _, id := range calls {
+		m.ToolCalls = append(m.ToolCalls, domain.ToolCall{ID: id, Name: "look", Arguments: "{}"})
+	}
+	return domain.Entry{Message: m}
+}
+
+func found(id string) domain.Entry {
+	return domain.Entry{Message: domain.ToolMessage(domain.ToolResult{CallID: id, Name: "look", Content: "a"})}
+}
+
+// TestGivenIsCheckedAtTheDoor: what no provider could be sent, and what would not be kept as it is, is refused with
+// the place of it.
+func TestGivenIsCheckedAtTheDoor(t *testing.T) {
+	t.Parallel()
+	user, asks := said(domain.RoleUser, "hi"), said(domain.RoleAssistant, "I look", "a", "b")
+	part := func(role domain.Role, p domain.Part) domain.Entry {
+		return domain.Entry{Message: domain.Message{Role: role, Parts: []domain.Part{p}}}
+	}
+	of := func(m domain.Message) []domain.Entry { return []domain.Entry{{Message: m}} }
+	half := strings.Repeat("x", domain.MaxCarriedMessages/2)
+	for name, test := range map[string]struct {
+		messages []domain.Entry
+		metadata domain.Metadata
+		says     string
+	}{
+		"a conversation":              {messages: []domain.Entry{user, asks, found("a"), found("b"), said(domain.RoleAssistant, "two"), said(domain.RoleDeveloper, "now in French")}},
+		"results in another order":    {messages: []domain.Entry{asks, found("b"), found("a")}},
+		"one id for two calls":        {messages: []domain.Entry{said(domain.RoleAssistant, "x", "a", "a"), found("a"), found("a")}},
+		"ids that are empty":          {messages: []domain.Entry{said(domain.RoleAssistant, "x", "", ""), found(""), found("")}},
+		"an image":                    {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: domain.PartImage, URL: "https://x.example/a.png"})}},
+		"reasoning of the model":      {messages: []domain.Entry{part(domain.RoleAssistant, domain.Part{Type: domain.PartReasoning, Text: "hm", Opaque: json.RawMessage(`{"a": 1}`)})}},
+		"another section":             {messages: []domain.Entry{{Section: domain.SectionSummary, Message: user.Message}}},
+		"notes":                       {metadata: domain.Metadata{"a": json.RawMessage(` {"b" : 1}`)}},
+		"a result of no call":         {messages: []domain.Entry{user, found("a")}, says: `messages[1].tool_result.call_id: "a" is no call that waits for its result`},
+		"a second result":             {messages: []domain.Entry{asks, found("a"), found("a")}, says: `messages[2].tool_result.call_id: "a" is no call`},
+		"a call without its result":   {messages: []domain.Entry{user, asks, found("a")}, says: `messages[1].tool_calls: call "b" has no result`},
+		"a result that comes late":    {messages: []domain.Entry{asks, found("a"), user, found("b")}, says: `messages[2]: comes before the result of call "b"`},
+		"no role":                     {messages: of(domain.Message{Parts: user.Message.Parts}), says: "messages[0].role: is missing"},
+		"an unknown role":             {messages: of(domain.Message{Role: "boss", Parts: user.Message.Parts}), says: `messages[0].role: "boss" is none of`},
+		"nothing said":                {messages: of(domain.Message{Role: domain.RoleUser}), says: "messages[0].parts: are missing"},
+		"a user who calls":            {messages: []domain.Entry{said(domain.RoleUser, "x", "a")}, says: "messages[0].tool_calls: are the model's alone"},
+		"a user with a result":        {messages: of(domain.Message{Role: domain.RoleUser, ToolResult: &domain.ToolResult{}}), says: "messages[0].tool_result: belongs"},
+		"a tool without one":          {messages: []domain.Entry{said(domain.RoleTool, "x")}, says: "messages[0].tool_result: belongs"},
+		"a tool with text beside it":  {messages: of(domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{}, Parts: user.Message.Parts}), says: "messages[0].parts: are no place"},
+		"more calls than there are":   {messages: []domain.Entry{said(domain.RoleAssistant, "x", make([]string, domain.MaxRequestedCalls+1)...)}, says: "messages[0].tool_calls: are 1001"},
+		"a part of no type":           {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Text: "x"})}, says: "messages[0].parts[0].type: is missing"},
+		"a part of an unknown type":   {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: "video"})}, says: `messages[0].parts[0].type: "video" is none of`},
+		"an instruction with a sound": {messages: []domain.Entry{part(domain.RoleSystem, domain.Part{Type: domain.PartAudio, Data: []byte("x")})}, says: "messages[0].parts[0].type: is audio"},
+		"reasoning of the user":       {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: domain.PartReasoning, Text: "hm"})}, says: "messages[0].parts[0].type: is reasoning"},
+		"an image of nothing":         {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: domain.PartImage})}, says: "messages[0].parts[0].data: is missing"},
+		"a sound by its address":      {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: domain.PartAudio, URL: "https://x.example/a.wav"})}, says: "messages[0].parts[0].data: is missing"},
+		"a password":                  {messages: []domain.Entry{part(domain.RoleUser, domain.Part{Type: domain.PartImage, URL: "https://u:secret@x.example/a.png"})}, says: "messages[0].parts[0].url: holds a user or password"},
+		"opaque that is no JSON":      {messages: []domain.Entry{part(domain.RoleAssistant, domain.Part{Type: domain.PartReasoning, Opaque: json.RawMessage("{")})}, says: "messages[0].parts[0].opaque: is not valid JSON"},
+		"a text that is no UTF-8":     {messages: []domain.Entry{said(domain.RoleUser, "\xff")}, says: "messages[0].parts[0]: is not valid UTF-8"},
+		"arguments that are no UTF-8": {messages: of(domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{Arguments: "\xff"}}}), says: "messages[0].tool_calls[0]: is not valid UTF-8"},
+		"a result that is no UTF-8":   {messages: []domain.Entry{said(domain.RoleAssistant, "x", "a"), {Message: domain.ToolMessage(domain.ToolResult{CallID: "a", Content: "\xff"})}}, says: "messages[1].tool_result: is not valid UTF-8"},
+		"a section of two lines":      {messages: []domain.Entry{{Section: "a\nb", Message: user.Message}}, says: "messages[0].section: is no name"},
+		"too much":                    {messages: []domain.Entry{said(domain.RoleUser, half), said(domain.RoleAssistant, half)}, says: "at most 1000000 can be given"},
+		"notes that are no JSON":      {metadata: domain.Metadata{"a": json.RawMessage("{")}, says: "metadata.a: is not valid JSON"},
+		"a note of no name":           {metadata: domain.Metadata{"": json.RawMessage("1")}, says: `metadata: "" is no key`},
+		"a note of two lines":         {metadata: domain.Metadata{"a\nb": json.RawMessage("1")}, says: `metadata: "a\nb" is no key`},
+		"long notes":                  {metadata: domain.Metadata{"a": json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata) + `"`)}, says: "metadata: takes 65544 bytes; at most 65536 fit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			given, err := domain.NewGiven(test.metadata, test.messages)
+			if test.says != "" {
+				require.ErrorContains(t, err, test.says)
+				require.Equal(t, domain.TooLarge == domain.AsError(err).Kind, strings.Contains(test.says, "at most 10") || strings.Contains(test.says, "takes"))
+				require.Nil(t, given)
+				return
+			}
+			require.NoError(t, err)
+			encoded, err := json.Marshal(given)
+			require.NoError(t, err)
+			again, err := domain.Decode[domain.Given](encoded)
+			require.NoError(t, err)
+			require.Equal(t, *given, again, "what is recorded is what was given")
+			require.NoError(t, again.Check(nil))
+		})
+	}
+}
+
+// TestGivenIsNothingOrBesideWhatIsThere: nothing given is nothing recorded; notes are bounded with those that the
+// agent has, of which they replace some; and messages have their digests.
+func TestGivenIsNothingOrBesideWhatIsThere(t *testing.T) {
+	t.Parallel()
+	none, err := domain.NewGiven(nil, nil)
+	require.NoError(t, err)
+	require.Nil(t, none)
+	require.NoError(t, none.Check(nil))
+
+	half := json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata*2/3) + `"`)
+	given, err := domain.NewGiven(domain.Metadata{"a": half}, []domain.Entry{said(domain.RoleUser, "hi"), said(domain.RoleUser, "ho")})
+	require.NoError(t, err)
+	require.NotEqual(t, given.Messages[0].Digest, given.Messages[1].Digest)
+	require.NoError(t, given.Check(domain.Metadata{"a": half}), "it is replaced")
+	require.ErrorContains(t, given.Check(domain.Metadata{"b": half}), "metadata: takes")
+	given.Messages[1].Digest = domain.Digest{}
+	require.ErrorContains(t, given.Check(nil), "messages[1]: has no digest")
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"everstep/domain"
+)
+
+// WithState returns the start of an agent that begins with what a saved state holds: its messages and metadata, and
+// its model, system prompt and response format where the definition names none. What the start has already comes
+// after the state's messages, and before its metadata. The agent is another one, unless ID says otherwise, and
+// counts its executions from 1. A state whose execution is in progress is refused.
+func (s Start) WithState(state domain.AgentState) (Start, error) {
+	if state.HasActiveExecution() {
+		return s, errorf(Invalid, nil, "state: execution %d is in progress; save the state when it has ended, or its session alone", state.ExecutionCount())
+	}
+	s.Definition = over(s.Definition, state)
+	if s.Given != nil {
+		s.Given = new(over(*s.Given, state))
+	}
+	own := s.Metadata
+	s.Metadata = domain.Metadata{}
+	maps.Copy(s.Metadata, state.Metadata())
+	maps.Copy(s.Metadata, own)
+	var messages []domain.Entry
+	store := state.Context().MessageStore()
+	for _, section := range store.Sections() {
+		for _, m := range store.Section(section) {
+			messages = append(messages, domain.Entry{Section: section, Message: m})
+		}
+	}
+	s.Messages = append(messages, s.Messages...)
+	return s, nil
+}
+
+// over is the definition, and the state's where it says nothing.
+func over(d domain.Definition, state domain.AgentState) domain.Definition {
+	if d.Model.Provider == "" {
+		d.Model = state.LLMConfig()
+	}
+	if d.SystemPrompt == "" {
+		d.SystemPrompt = state.SystemPrompt()
+	}
+	if d.Format.Type == "" {
+		d.Format = state.ResponseFormat()
+	}
+	return d
+}
+
+// ReadMessages reads messages to be given to an execution, in JSON, one a line: entries as Messages yields them, or
+// messages alone. It checks them as Start does; an error names the line.
+func ReadMessages(text []byte) ([]domain.Entry, error) {
+	var messages []domain.Entry
+	var lines []int
+	var order domain.MessageOrder
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		entry, err := readMessage(line)
+		if err == nil {
+			err = order.Add(entry)
+		}
+		if err != nil {
+			return nil, errorf(Invalid, err, "line %d: %s", number, err)
+		}
+		messages, lines = append(messages, entry), append(lines, number)
+	}
+	if at, err := order.Dangling(); err != nil {
+		return nil, errorf(Invalid, err, "line %d: %s", lines[at], err)
+	}
+	if len(messages) == 0 {
+		return nil, errorf(Invalid, nil, "there are no messages in it; give one a line")
+	}
+	if _, err := domain.NewGiven(nil, messages); err != nil {
+		return nil, invalid(err)
+	}
+	return messages, nil
+}
+
+// readMessage reads one line.
+func readMessage(line []byte) (domain.Entry, error) {
+	var keys map[string]json.RawMessage
+	switch {
+	case !utf8.Valid(line):
+		return domain.Entry{}, errors.New("is not valid UTF-8; convert it")
+	case !json.Valid(line):
+		return domain.Entry{}, errors.New("is not JSON; give one message a line, as messages --json does")
+	case json.Unmarshal(line, &keys) != nil || keys == nil:
+		return domain.Entry{}, errors.New("is no object; give one message a line, as messages --json does")
+	}
+	var read struct {
+		Section string          `json:"section"`
+		Message *domain.Message `json:"message"`
+	}
+	if _, whole := keys["message"]; whole {
+		err := domain.DecodeInto(line, &read)
+		if err == nil && read.Message == nil {
+			err = errors.New("message: is null; give the message")
+		}
+		if err != nil {
+			return domain.Entry{}, err
+		}
+		return domain.Entry{Section: read.Section, Message: *read.Message}, nil
+	}
+	m, err := domain.Decode[domain.Message](line)
+	if other := slices.IndexFunc(otherKeys, func(key string) bool { return keys[key] != nil }); err == nil && other >= 0 {
+		err = fmt.Errorf("%s: is no key of a message; %s", otherKeys[other], messageForm)
+	}
+	return domain.Entry{Message: m}, err
+}
+
+// otherKeys are of messages as providers have them, and would be lost.
+var otherKeys = []string{"content", "tool_call_id", "function_call", "refusal"}
+
+const messageForm = `what is said stands in parts, as {"role": "user", "parts": [{"type": "text", "text": "…"}]}`

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"everstep/domain"
+	"everstep/starter/client"
+)
+
+// givenFlags are what an execution begins with beside its prompt.
+type givenFlags struct {
+	metadata domain.Metadata
+	file     string
+}
+
+func (f *givenFlags) register(set *pflag.FlagSet) {
+	set.Var(flagValue{"KEY=VALUE", "", f.note}, "metadata", "a note that hooks read and no model sees; once for each")
+	set.Var(textFlag(&f.file), "messages", "the `FILE` with what was said before, as messages --json writes it, or a saved state; - is standard input")
+}
+
+// note reads one note. Its value is a text, whatever it looks like.
+func (f *givenFlags) note(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	switch {
+	case !ok || key == "":
+		return errors.New("has no key before a =; write it as key=value")
+	case !utf8.ValidString(value):
+		return errors.New("is not valid UTF-8; convert it")
+	case f.metadata[key] != nil:
+		return fmt.Errorf("names %s twice; give it once", domain.Shorten(key, 60))
+	case f.metadata == nil:
+		f.metadata = domain.Metadata{}
+	}
+	encoded, err := json.Marshal(value)
+	f.metadata[key] = encoded
+	return err
+}
+
+// maxGiven bounds a file of messages, or a saved state with its steps.
+const maxGiven = 16 << 20
+
+// read reads what is in the file: messages, or a state.
+func (f *givenFlags) read(p *program, prompt string) (messages []domain.Entry, state *domain.AgentState, err error) {
+	if _, err := domain.NewGiven(f.metadata, nil); err != nil {
+		return nil, nil, err
+	}
+	var text []byte
+	switch {
+	case f.file == "":
+		return nil, nil, nil
+	case f.file == fromStdin && prompt == fromStdin:
+		return nil, nil, usage("--messages: standard input can be the messages or the prompt, not both; put one in its place")
+	case f.file == fromStdin:
+		text, err = io.ReadAll(io.LimitReader(p.in, maxGiven+1))
+	default:
+		text, err = readPlain(f.file, maxGiven, "the messages")
+	}
+	if err == nil && len(text) > maxGiven {
+		err = fmt.Errorf("has more than %d bytes; leave the oldest messages out", maxGiven)
+	}
+	var head struct {
+		Version *int `json:"schema_version"`
+	}
+	switch {
+	case err != nil:
+	case json.Unmarshal(text, &head) == nil && head.Version != nil:
+		var saved domain.AgentState
+		saved, err = domain.DecodeAgentState(text)
+		state = &saved
+	default:
+		messages, err = client.ReadMessages(text)
+	}
+	if err != nil {
+		return nil, nil, usage("--messages: %s: %s", f.file, err)
+	}
+	return messages, state, nil
+}
+
+// over is the start of an agent with what is given, whose definition says what a saved state does not.
+func (f *givenFlags) over(p *program, definition domain.Definition, prompt string) (client.Start, error) {
+	messages, state, err := f.read(p, prompt)
+	start := client.Start{Definition: definition, Metadata: f.metadata, Messages: messages}
+	if err != nil || state == nil {
+		return start, err
+	}
+	if start, err = start.WithState(*state); err == nil {
+		_, err = domain.NewGiven(nil, start.Messages)
+	}
+	if err != nil {
+		err = usage("--messages: %s: %s", f.file, err)
+	}
+	return start, err
+}
+
+// onlyMessages are those given to an agent that has a state.
+func (f *givenFlags) onlyMessages(p *program, prompt string) ([]domain.Entry, error) {
+	messages, state, err := f.read(p, prompt)
+	if state != nil {
+		return nil, usage("--messages: %s: is a saved state, with which an agent begins; give messages, or the state to run", f.file)
+	}
+	return messages, err
+}

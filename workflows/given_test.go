@@ -1,0 +1,76 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+// conversed is a question and its answer, with a note.
+func conversed(t *testing.T) *domain.Given {
+	t.Helper()
+	given, err := domain.NewGiven(domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{
+		{Message: domain.UserMessage("before")}, {Message: *says("answered").Message},
+	})
+	require.NoError(t, err)
+	return given
+}
+
+// TestWhatIsGivenIsHandedOnOnce: a run that continues as new has the messages in its carry, no second time in its
+// input, and so has a workflow that goes on; the metadata stays.
+func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
+	t.Parallel()
+	w := steady(3, false)
+	env := w.environment(t)
+	outgrows(env, 1)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Given = conversed(t) }))
+	in, ok := handedOn(t, env)
+	require.True(t, ok)
+	require.Nil(t, in.Given)
+	require.Equal(t, "before", in.Carry.Entries[0].Message.Text())
+	state, err := domain.DecodeAgentState(in.Carry.State)
+	require.NoError(t, err)
+	require.Equal(t, conversed(t).Metadata, state.Metadata())
+	require.Equal(t, 3, w.asked[0].Log.Length)
+
+	env = w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
+	require.Equal(t, []string{"before", "answered", "hello"}, []string{
+		page.Entries[0].Message.Text(), page.Entries[1].Message.Text(), page.Entries[2].Message.Text(),
+	})
+}
+
+// TestWhatIsGivenIsChecked by the workflow too, before anything begins: with the start, and with a message to a
+// session, whose notes it may not outgrow.
+func TestWhatIsGivenIsChecked(t *testing.T) {
+	t.Parallel()
+	dangling := conversed(t)
+	dangling.Messages[1].Message.ToolCalls = []domain.ToolCall{look()}
+	w := &world{model: plays(says("one"), says("two"))}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Given = dangling }))
+	require.ErrorContains(t, env.GetWorkflowError(), "messages[1].tool_calls: call")
+	require.Empty(t, w.asked)
+
+	long := json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata*2/3) + `"`)
+	given := func(key string) *domain.Given { return &domain.Given{Metadata: domain.Metadata{key: long}} }
+	env = w.environment(t)
+	refused := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: dangling})
+	toomuch := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: given("b")})
+	instead := sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Given: &domain.Given{Metadata: given("a").Metadata, Messages: conversed(t).Messages}})
+	closes(env, time.Hour, "u4")
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Given = given("a") }))
+	require.Equal(t, 2, outcome(t, env).Number)
+	require.ErrorContains(t, refused.rejected, "messages[1].tool_calls: call")
+	require.ErrorContains(t, toomuch.rejected, "metadata: takes")
+	require.Equal(t, 2, instead.value.(contract.SendReply).Number)
+	require.Equal(t, []int{1, 5}, []int{w.asked[0].Log.Length, w.asked[1].Log.Length})
+}
