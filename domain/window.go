@@ -28,7 +28,16 @@ func (w StepWindow) Of(s AgentState) StepWindow {
 	if known := int(w.folded.Steps) + len(w.steps); w.id != e.ID() || known > e.StepCount() || known < int(e.w.Folded.Steps) {
 		w = StepWindow{id: e.ID(), folded: e.w.Folded}
 	}
-	for _, step := range e.w.Steps[int(w.folded.Steps-e.w.Folded.Steps)+len(w.steps):] {
+	steps := e.w.Steps[int(w.folded.Steps-e.w.Folded.Steps)+len(w.steps):]
+	// Of what cannot stay nothing is kept but totals and errors, so that nothing else of it is trimmed.
+	for ; len(w.steps) == 0 && len(steps) > RecentSteps; steps = steps[1:] {
+		step := steps[0].Step
+		if step.HasErrors() {
+			step = step.Trimmed(recentStep)
+		}
+		w.folded = w.folded.with(step)
+	}
+	for _, step := range steps {
 		w = w.with(step)
 	}
 	return w

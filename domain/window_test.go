@@ -27,6 +27,9 @@ func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 			for range rapid.SampledFrom([]int{0, 0, 200}).Draw(r, "calls") {
 				step.ToolExecutions = append(step.ToolExecutions, step.ToolExecutions[0])
 			}
+			if number%3 == 0 {
+				step.Errors = append(step.Errors, domain.Error{Kind: domain.Internal, Message: strings.Repeat("e", 9_000)})
+			}
 			step.ToolExecutions[0].Value += strings.Repeat("x", rapid.SampledFrom([]int{0, 10, 5_000, 9_000, 30_000}).Draw(r, "length"))
 			one, many = withStep(t, one, step), withStep(t, many, step)
 			one, many = one.WithMessageStore(domain.MessageStore{}), many.WithMessageStore(domain.MessageStore{})
@@ -48,6 +51,20 @@ func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 		last, _ := one.LastStep()
 		require.Equal(t, last, steps[len(steps)-1], "the last is whole")
 	})
+}
+
+// TestAWindowCostsWhatItShows: of the steps before it there are totals alone, however long they are.
+//
+//nolint:paralleltest // allocations are counted of the whole program
+func TestAWindowCostsWhatItShows(t *testing.T) {
+	cost := func(steps int) float64 {
+		s := begunState(t)
+		for number := range steps {
+			s = withStep(t, s, answerStep(executionID(1), number+1, strings.Repeat("x", 20_000))).WithMessageStore(domain.MessageStore{})
+		}
+		return testing.AllocsPerRun(2, func() { domain.StepWindow{}.Of(s) })
+	}
+	require.LessOrEqual(t, cost(4*domain.RecentSteps), cost(domain.RecentSteps))
 }
 
 func TestToolCounts(t *testing.T) {

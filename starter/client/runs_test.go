@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -195,6 +196,56 @@ func TestReadingAsksARunOnce(t *testing.T) {
 			}
 			require.NoError(t, c.read(f.client()))
 			require.Equal(t, c.want, asked.Load())
+		})
+	}
+}
+
+// TestRunsAreAskedSideBySide: each question takes a replay, so no answer comes before three are under way;
+// but explain learns from the first one whether a worker answers.
+func TestRunsAreAskedSideBySide(t *testing.T) {
+	t.Parallel()
+	held := map[string][2]int{"run-1": {1, 2}, "run-2": {3, 4}, "run-3": {5, 6}, "run-4": {7, 8}}
+	for name, read := range map[string]func(c *Client) error{
+		"steps": func(c *Client) error {
+			for _, err := range c.Steps(t.Context(), "nora", 0) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"explain": func(c *Client) error {
+			_, err := c.Explain(t.Context(), "nora", 0)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := threeRuns(held)
+			f.runs = append(f.runs, newRun("run-4", inMidst(1, 6)).continues("run-3"))
+			var mu sync.Mutex
+			asked, enough, all := 0, 3, make(chan struct{})
+			if name == "explain" {
+				enough = 4
+			}
+			f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
+				mu.Lock()
+				if asked++; asked == enough {
+					close(all)
+				}
+				alone := name == "explain" && asked == 1
+				mu.Unlock()
+				if !alone {
+					select {
+					case <-all:
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
+				return stepsHeld(held)(ctx, runID, query, in)
+			}
+			require.NoError(t, read(f.client()))
+			require.Equal(t, 4, asked)
 		})
 	}
 }

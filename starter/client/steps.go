@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"go.temporal.io/api/serviceerror"
 
@@ -36,11 +37,11 @@ func (c *Client) steps(ctx context.Context, id string, number int, yield func(do
 	if err != nil {
 		return err
 	}
-	return c.stepsOf(ctx, t, read, func(contract.StepsPage) {}, yield)
+	return c.stepsOf(ctx, t, nil, func(contract.StepsPage) {}, yield)
 }
 
-// stepsOf yields the steps of an execution that was located. It puts its first question by first, and
-// tells seen of each page.
+// stepsOf yields the steps of an execution that was located. It puts its first question by first, where
+// given, and others only when that was answered, and tells seen of each page.
 func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contract.StepsRequest, contract.StepsPage], seen func(contract.StepsPage), yield func(domain.StepExecution, error) bool) error {
 	parts, err := c.parts(ctx, t.agent, t.runID(), 1, t.part(func(took progress.Takeover) int { return took.FirstStep }))
 	if err != nil {
@@ -49,10 +50,11 @@ func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contra
 	held := false
 	err = joining[domain.StepExecution, contract.StepsPage]{
 		what:   "steps",
+		alone:  first != nil,
 		number: func(s domain.StepExecution) int { return s.Step.Number },
 		ask: func(ctx context.Context, of part, from int, size contract.LargePage) (contract.StepsPage, error) {
 			put := read[contract.StepsRequest, contract.StepsPage]
-			if of == parts[0] && from == max(of.first, 1) {
+			if first != nil && of == parts[0] && from == max(of.first, 1) {
 				put = first
 			}
 			return put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: size})
@@ -181,6 +183,8 @@ type joining[T, Page any] struct {
 	what string
 	// offset is what the numbers here have before those that people see.
 	offset int
+	// alone says that the first question is put before all others.
+	alone  bool
 	number func(T) int
 	// ask asks a run for what it holds from a number on, from any goroutine; open tells what is on
 	// the page, and whether there is more.
@@ -225,40 +229,46 @@ type readPage[T any] struct {
 	err error
 }
 
+// askedAtOnce bounds how many runs are asked side by side.
+const askedAtOnce = 3
+
 // pages yields the pages of the parts from a number on, those of a part in their order. They are large, as
-// each question to a run that has ended replays the whole run. Once a worker has
-// answered it asks for the next page, and the first of the next part, before a page is yielded.
+// each question to a run that has ended replays the whole run, and for that reason
+// the parts that come next are asked meanwhile, as is the next page.
 func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) iter.Seq2[part, readPage[T]] {
 	return func(yield func(part, readPage[T]) bool) {
 		var asked sync.WaitGroup
 		defer asked.Wait()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		answered := false
+		var answered atomic.Bool
 		ask := func(of part, from int) func() (Page, error) {
 			var page Page
 			var err error
-			done, alive := make(chan struct{}), answered
+			done := make(chan struct{})
 			asked.Go(func() {
 				defer close(done)
 				page, err = j.ask(ctx, of, from, contract.LargePage{Large: true})
 				switch {
 				case isAs[*serviceerror.QueryFailed](err): // it may be too large for the server
 					page, err = j.ask(ctx, of, from, contract.LargePage{})
-				case alive && errors.Is(err, errBusy): // with the others, and not gone
+				case answered.Load() && errors.Is(err, errBusy): // with the others, and not gone
 					page, err = j.ask(ctx, of, from, contract.LargePage{Large: true})
 				}
 			})
 			return func() (Page, error) { <-done; return page, err }
 		}
-		firsts := make([]func() (Page, error), 0, len(parts))
-		askFirst := func(i int) {
-			if i == len(firsts) && i < len(parts) {
-				firsts = append(firsts, ask(parts[i], max(parts[i].first, from)))
+		firsts, ahead := make([]func() (Page, error), 0, len(parts)), askedAtOnce
+		if j.alone {
+			ahead = 1
+		}
+		askTo := func(n int) {
+			for k := len(firsts); k < min(n, len(parts)); k++ {
+				firsts = append(firsts, ask(parts[k], max(parts[k].first, from)))
 			}
 		}
 		for i, of := range parts {
-			askFirst(i)
+			askTo(i + ahead)
 			for wanted, more := firsts[i], true; more; {
 				page, err := wanted()
 				if deleted(err) && i < len(parts)-1 { // since its beginning was read
@@ -268,8 +278,9 @@ func (j joining[T, Page]) pages(ctx context.Context, parts []part, from int) ite
 					yield(of, readPage[T]{err: goneIfDeleted(err, "the last %s: their run has been deleted", j.what)})
 					return
 				}
-				answered = true
-				askFirst(i + 1)
+				answered.Store(true)
+				ahead = askedAtOnce
+				askTo(i + 1 + ahead)
 				var got readPage[T]
 				got.all, more = j.open(page)
 				if more = more && len(got.all) > 0 && j.number(got.all[len(got.all)-1])+1 < of.end; more {
