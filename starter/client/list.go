@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -49,16 +50,65 @@ type ListOptions struct {
 	Limit int
 }
 
-const listPage = 100
+const (
+	listPage = 100
+	// lookedAtOnce bounds how many agents are looked at side by side, and
+	// lookTimeout for how long in all.
+	lookedAtOnce = 8
+	lookTimeout  = 10 * time.Second
+)
 
 // List yields the agents that the server knows, the open ones first, then the
 // newest. It needs no worker. What was started a moment ago may be missing.
+// Agents in progress are looked at one by one: where that takes above 10 s in
+// all, the rest is what the server's list says of it, and Config.Progress is told.
 func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
+		var looking sync.WaitGroup
+		defer looking.Wait()
+		look, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		late := sync.OnceFunc(func() {
+			c.cfg.Progress("the server is slow to say how agents stand; of some there is only what its list says, which may be a moment old")
+		})
+		var ahead []chan Listed // in the list's order
+		next := func() bool {
+			l := <-ahead[0]
+			ahead = ahead[1:]
+			return yield(l, nil)
+		}
+		var failed error
+		for l, info := range c.listable(ctx, o, &failed) {
+			told := make(chan Listed, 1)
+			looking.Go(func() {
+				l, err := c.listed(look, l, info)
+				if err != nil && look.Err() != nil && ctx.Err() == nil {
+					late()
+				}
+				told <- l
+			})
+			if ahead = append(ahead, told); len(ahead) == lookedAtOnce && !next() {
+				return
+			}
+		}
+		for len(ahead) > 0 {
+			if !next() {
+				return
+			}
+		}
+		if failed != nil {
+			yield(Listed{}, fail(ctx, "", "listing agents", failed))
+		}
+	}
+}
+
+// listable yields each agent once, as far as the options go, and why there are no more.
+func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) iter.Seq2[Listed, *workflowpb.WorkflowExecutionInfo] {
+	return func(yield func(Listed, *workflowpb.WorkflowExecutionInfo) bool) {
 		count, shown := 0, map[string]bool{}
 		for info, err := range c.visible(ctx, o) {
 			if err != nil {
-				yield(Listed{}, fail(ctx, "", "listing agents", err))
+				*failed = err
 				return
 			}
 			workflowID := info.GetExecution().GetWorkflowId()
@@ -72,7 +122,7 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Listed, erro
 			if foreign {
 				x = Execution{ID: workflowID, Number: 1, WorkflowID: workflowID, RunID: x.RunID}
 			}
-			if count++; !yield(c.listed(ctx, Listed{Execution: x, Foreign: foreign}, info), nil) || count == o.Limit {
+			if count++; !yield(Listed{Execution: x, Foreign: foreign}, info) || count == o.Limit {
 				return
 			}
 		}
@@ -105,8 +155,8 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 	}
 }
 
-// listed adds what the memo and the server say.
-func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.WorkflowExecutionInfo) Listed {
+// listed adds what the memo and the server say; the error is why the latter does not.
+func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.WorkflowExecutionInfo) (Listed, error) {
 	l.Status = domain.StatusInProgress
 	l.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	l.ServerStatus, l.StartedAt = strings.ToLower(info.GetStatus().String()), info.GetStartTime().AsTime()
@@ -123,26 +173,26 @@ func (c *Client) listed(ctx context.Context, l Listed, info *workflowpb.Workflow
 		l = l.with(outcome)
 	}
 	if l.Foreign || err != nil && !l.Open || (l.Name == "" || !l.Open) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		return l
+		return l, nil
 	}
 	// What the list cannot tell is what was asked of an execution, and whether a session whose memo says how an
 	// execution ended is, or was, in the next one by now. Where the server does
 	// not tell either, the list's word stays.
 	p, err := c.locate(ctx, l.ID)
 	if err != nil || p.runID() != l.RunID {
-		return l
+		return l, err
 	}
 	if p.ended != nil {
-		return l.with(*p.ended)
+		return l.with(*p.ended), nil
 	}
 	l = l.with(contract.Outcome{Status: domain.StatusInProgress, Number: p.number})
-	l.Paused, l.Stopping = c.steered(ctx, p)
-	return l
+	l.Paused, l.Stopping, err = c.steered(ctx, p)
+	return l, err
 }
 
 // steered reports what was asked of the execution in progress, as far as its newest step in
 // this run tells: before that it would have ended, or begun nothing.
-func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool) {
+func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool, _ error) {
 	told, want := false, p.executionID(p.number)
 	for recorded, err := range c.reader(p.agent).Backwards(ctx, p.runID()) {
 		switch f := recorded.Fact.(type) {
@@ -155,12 +205,15 @@ func (c *Client) steered(ctx context.Context, p position) (paused, stopping bool
 		case progress.RunBegan:
 			paused = paused || !told && f.Input.Carry != nil && f.Input.Carry.Paused
 		}
+		if err != nil {
+			return paused, stopping, err
+		}
 		asked, ok := recorded.Fact.(progress.Asked)
-		if err != nil || ok && asked.Step() > 0 && (asked.Step() < p.step || asked.Execution() != want) {
+		if ok && asked.Step() > 0 && (asked.Step() < p.step || asked.Execution() != want) {
 			break
 		}
 	}
-	return paused, stopping
+	return paused, stopping, nil
 }
 
 func (l Listed) with(o contract.Outcome) Listed {

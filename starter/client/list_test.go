@@ -1,15 +1,23 @@
 package client
 
 import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/process"
 )
 
 func visible(workflowID, runID string, status enumspb.WorkflowExecutionStatus, outcome *contract.Outcome) *workflowpb.WorkflowExecutionInfo {
@@ -65,4 +73,59 @@ func TestListJoinsBothStatuses(t *testing.T) {
 		limited++
 	}
 	require.Equal(t, 2, limited)
+}
+
+// A slowServer takes its time for each agent that is looked at.
+type slowServer struct {
+	*fakeServer
+	takes          time.Duration
+	underWay, most atomic.Int32
+}
+
+func (s *slowServer) DescribeWorkflowExecution(ctx context.Context, id, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	defer s.underWay.Add(-1)
+	if n := s.underWay.Add(1); n > s.most.Load() {
+		s.most.Store(n)
+	}
+	if err := process.Pause(ctx, s.takes); err != nil {
+		return nil, err
+	}
+	return s.fakeServer.DescribeWorkflowExecution(ctx, id, runID)
+}
+
+// TestListLooksAtEightAgentsAtOnce, in the list's order, and says it where the
+// server does not tell of all of them in time.
+func TestListLooksAtEightAgentsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		each, took time.Duration
+		late       int
+	}{
+		"in time":     {time.Second, 3 * time.Second, 0},
+		"not in time": {6 * time.Second, 10 * time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				run := newRun("run-1", nil)
+				slow := &slowServer{fakeServer: newFake(run), takes: c.each}
+				for i := range 20 {
+					slow.listed = append(slow.listed, visible(fmt.Sprintf("agent/a%d", i), "run-1", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil))
+				}
+				var told []string
+				agents := New(slow, Config{Loopback: true, Progress: func(what string) { told = append(told, what) }})
+				began, n := time.Now(), 0
+				for l, err := range agents.List(t.Context(), ListOptions{}) {
+					require.NoError(t, err)
+					require.Equal(t, fmt.Sprintf("a%d", n), l.ID)
+					require.Equal(t, domain.StatusInProgress, l.Status)
+					n++
+				}
+				require.Equal(t, 20, n)
+				require.LessOrEqual(t, slow.most.Load(), int32(8))
+				require.Equal(t, c.took, time.Since(began))
+				require.Equal(t, c.late, strings.Count(strings.Join(told, "\n"), "slow"))
+			})
+		})
+	}
 }
