@@ -118,6 +118,9 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
 		return Execution{}, err
+	case isAs[*serviceerror.InvalidArgument](err) && len(o.input.Attributes) > 0 && c.lost(ctx, o.input.Attributes):
+		o.input.Attributes, _ = c.registered(ctx)
+		return c.begin(ctx, a, o)
 	case err != nil:
 		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
 	}
@@ -205,6 +208,15 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 		}
 	}
 	return c.known.names, nil
+}
+
+// lost asks anew, and reports whether the namespace has lost some of the attributes that it had.
+func (c *Client) lost(ctx context.Context, had []string) bool {
+	c.known.mu.Lock()
+	c.known.read, c.known.names = false, nil
+	c.known.mu.Unlock()
+	names, err := c.registered(ctx)
+	return err == nil && slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(names, name) })
 }
 
 func (a agent) initial(known []string) temporal.SearchAttributes {

@@ -134,9 +134,11 @@ func (c Connection) options() client.Options {
 	if Loopback(c.Address) {
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
+	between := []grpc.UnaryClientInterceptor{(&lostAttributes{}).leaveOut}
 	if c.Seat != "" {
-		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor((&seat{connection: c}).take))
+		between = append(between, (&seat{connection: c}).take)
 	}
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(between...))
 	return options
 }
 

@@ -1,0 +1,72 @@
+package whole_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// TestAttributesThatWereRemoved from the namespace under an open session hold up nothing: not its next
+// execution, not a run that continues as new, not another worker that replays it.
+func TestAttributesThatWereRemoved(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "attributes", continuing) // a server of its own: attributes are the namespace's
+	config := host.Config{Storage: t.TempDir()}
+	first := s.work(t, config)
+	const turns = 200
+	var script strings.Builder
+	script.WriteString("turns:\n")
+	for i := range turns {
+		fmt.Fprintf(&script, "  - {text: 'answer %d'}\n", i+1)
+	}
+	name := s.named("session")
+	begun, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, script.String()))})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	_, err = s.temporal.OperatorService().RemoveSearchAttributes(within(t), &operatorservice.RemoveSearchAttributesRequest{
+		Namespace: "default", SearchAttributes: []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason},
+	})
+	require.NoError(t, err)
+	number := 1
+	more := func() (refused bool) {
+		number++
+		_, err := s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
+		require.NoError(t, err)
+		result, err := s.agents.Wait(within(t), name, number)
+		require.NoError(t, err)
+		require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+		require.Equal(t, fmt.Sprint("answer ", number), result.Answer)
+		events := s.temporal.GetWorkflowHistory(within(t), begun.WorkflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			require.NoError(t, err)
+			refused = refused || event.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES
+		}
+		return refused
+	}
+	for !more() { // the server notices the removal after a while
+		require.Less(t, number, turns/2)
+	}
+	status, err := s.agents.Status(within(t), name)
+	require.NoError(t, err)
+	for runs := status.History.Runs; status.History.Runs < runs+2; {
+		more()
+		status, err = s.agents.Status(within(t), name)
+		require.NoError(t, err)
+	}
+	first.Stop()
+	second := s.work(t, config)
+	t.Cleanup(second.Stop)
+	more()
+	require.Equal(t, contract.FromWorkflow, status.Source)
+	s.ended(t, s.begin(t, "turns: [{text: 'a client that knows the old ones'}]"))
+}
