@@ -88,8 +88,8 @@ func closeCommand(p *program) *cobra.Command {
 		Use:   "close ID",
 		Short: "End an idle session",
 		Long: `Ends the session of a named agent, so that it takes no more messages. What it
-did stays readable until the name begins a new session; the server's UI has it
-after that. It is refused while an execution is in progress.`,
+did stays readable. When the name begins a new session, this one is NAME@RUN, as
+list --all says. It is refused while an execution is in progress.`,
 		Example: `  starter close notes`,
 	}, "starter close notes", func(ctx context.Context, s *local.Stack, id string) error {
 		executions, err := s.Agents.Close(ctx, id)
@@ -100,7 +100,7 @@ after that. It is refused while an execution is in progress.`,
 			ID         string `json:"id"`
 			Executions int    `json:"executions"`
 		}{id, executions}
-		return p.done(closed, "closed %s after %s; it stays readable until the name begins a new session", id, render.Counted(int64(executions), "execution"))
+		return p.done(closed, "closed %s after %s; it stays readable, also when the name begins a new session: `%s` names it then", id, render.Counted(int64(executions), "execution"), p.again("list --all"))
 	})
 }
 

@@ -45,7 +45,7 @@ as run does.`,
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			if err := checkID(args[0]); err != nil {
+			if err := client.CheckID(args[0]); err != nil {
 				return err
 			}
 			if err := p.machine.CheckKept(args[0]); err != nil {

@@ -41,8 +41,13 @@ func listCommand(p *program) *cobra.Command {
 		Long: `Lists the agents that the server knows, the open ones first, then the newest.
 It needs no worker. What was started a moment ago may be missing. What others
 started on the server as if it were an agent is named by its workflow id, and
-foreign: workers refuse it.`,
+foreign: workers refuse it.
+
+Of a name that was used again the newest session is listed; with --all the earlier
+ones are too, as NAME@RUN, which status, result, steps, messages, explain and watch
+take as they take a name.`,
 		Example: `  starter list
+  starter list --all
   starter list --open --json | jq -r '.[].id'`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -63,6 +68,7 @@ foreign: workers refuse it.`,
 		},
 	}
 	command.Flags().BoolVar(&options.Open, "open", false, "leave out agents that have ended")
+	command.Flags().BoolVar(&options.All, "all", false, "list the earlier sessions of each name too")
 	command.Flags().Var(numberFlag(&options.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
 	return command
 }

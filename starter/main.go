@@ -205,7 +205,7 @@ func (p *program) withAgent(
 ) *cobra.Command {
 	command.Args, command.ValidArgsFunction = arguments(like, "id"), p.completeIDs
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := checkID(args[0]); err != nil {
+		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
 		s, err := p.machine.ConnectTo(command.Context(), args[0])
@@ -216,11 +216,6 @@ func (p *program) withAgent(
 		return run(command.Context(), s, args[0])
 	}
 	return command
-}
-
-func checkID(id string) error {
-	_, err := domain.AgentIDOf(id)
-	return err
 }
 
 // each does something with all that can be read. What is gone is the error in the end.

@@ -117,7 +117,7 @@ while one is in progress. The message - is read from standard input.`,
 		Args: arguments(`starter send notes "And then?"`, "id", "message"),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			if err := checkID(args[0]); err != nil {
+			if err := client.CheckID(args[0]); err != nil {
 				return err
 			}
 			messages, err := given.onlyMessages(p, args[1])
@@ -221,7 +221,7 @@ func (f *startFlags) request(p *program, argument string) (client.Start, error) 
 		err = f.output.priced(&definition, &given)
 	}
 	if err == nil && f.id != "" {
-		err = checkID(f.id)
+		_, err = domain.AgentIDOf(f.id)
 	}
 	if err == nil && definition.Model.Provider != "" {
 		err = definition.Check()

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -59,7 +60,7 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 	call, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	response, err := c.temporal.QueryWorkflowWithOptions(call, &sdk.QueryWorkflowWithOptionsRequest{
-		WorkflowID: a.workflowID(), RunID: runID, QueryType: string(query), Args: []any{in},
+		WorkflowID: a.workflowID(), RunID: cmp.Or(runID, a.session), QueryType: string(query), Args: []any{in},
 	})
 	switch {
 	case err == nil:

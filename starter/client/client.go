@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -95,23 +97,46 @@ func (cfg Config) timing() (timing contract.Timing, task time.Duration) {
 type agent struct {
 	id   domain.AgentID
 	name string // empty for an agent without one
+	// session is a run of the session that is meant, where that need not be the newest of the name.
+	session string
+}
+
+// sessionMark stands between a name and a run of the session that is meant.
+const sessionMark = "@"
+
+// CheckID says what is wrong with what is to name an agent, or an earlier session of a name.
+func CheckID(id string) error {
+	_, err := agentOf(id)
+	return err
 }
 
 func agentOf(id string) (agent, error) {
-	identity, err := domain.AgentIDOf(id)
+	called, session, chosen := strings.Cut(id, sessionMark)
+	identity, err := domain.AgentIDOf(called)
 	if err != nil {
 		return agent{}, invalid(err)
 	}
-	if domain.CheckAgentName(id) == nil {
-		return agent{id: identity, name: id}, nil
+	named := domain.CheckAgentName(called) == nil
+	switch {
+	case named && !chosen:
+		return agent{id: identity, name: called}, nil
+	case !chosen:
+		return agent{id: identity}, nil
+	case !named || uuid.Validate(session) != nil || len(session) != 36:
+		return agent{}, invalid(domain.Errorf(domain.Invalid, "id: %q names no earlier session; that is a name, %q and the id of its run", id, sessionMark))
 	}
-	return agent{id: identity}, nil
+	return agent{id: identity, name: called, session: session}, nil
 }
 
-// called is the name, or the UUID where there is none.
-func (a agent) called() string { return cmp.Or(a.name, a.id.String()) }
+// called is the name, or the UUID where there is none; with the session where that was chosen.
+func (a agent) called() string {
+	if a.session != "" {
+		return a.name + sessionMark + a.session
+	}
+	return cmp.Or(a.name, a.id.String())
+}
 
-func (a agent) workflowID() string { return domain.WorkflowID(a.called()) }
+func (a agent) workflowID() string { return domain.WorkflowID(cmp.Or(a.name, a.id.String())) }
 
 // begun names an execution that began in a run.
 func (a agent) begun(number int, id domain.ExecutionID, runID string) Execution {
@@ -138,11 +163,11 @@ func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
 	return s, fail(ctx, id, "asking about "+id, err)
 }
 
-// snapshot is what the server says of one run; the empty id is the newest.
+// snapshot is what the server says of one run; the empty id is the newest, or that of the session that was chosen.
 func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), runID)
+	response, err := c.temporal.DescribeWorkflowExecution(call, a.workflowID(), cmp.Or(runID, a.session))
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -194,7 +219,8 @@ func failureOf(o contract.Outcome) *domain.Error {
 // An Execution names one execution of one agent.
 type Execution struct {
 	AgentID domain.AgentID `json:"agent_id"`
-	// ID is what users call the agent: its name, or its UUID where it has none.
+	// ID is what users call the agent: its name, or its UUID where it has none. An earlier session of a name is
+	// NAME@RUN, which whatever reads takes, and nothing else.
 	ID          string             `json:"id"`
 	Name        string             `json:"name,omitzero"`
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`

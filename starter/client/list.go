@@ -46,6 +46,8 @@ type Listed struct {
 type ListOptions struct {
 	// Open leaves out agents that have ended.
 	Open bool
+	// All lists the earlier sessions of a name too. The ID of each, NAME@RUN, is what reads it.
+	All bool
 	// Limit bounds the number of agents. Zero: no bound.
 	Limit int
 }
@@ -115,7 +117,10 @@ func (c *Client) listable(ctx context.Context, o ListOptions, failed *error) ite
 			a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
 			foreign := err != nil || a.workflowID() != workflowID
 			if !foreign && shown[workflowID] {
-				continue // an earlier life of the same name
+				if !o.All || a.name == "" { // without a name there is one, of which each execution can be named
+					continue
+				}
+				a.session = info.GetExecution().GetRunId()
 			}
 			shown[workflowID] = true
 			x := a.begun(1, domain.ExecutionID{}, info.GetExecution().GetRunId())

@@ -129,3 +129,67 @@ func TestListLooksAtEightAgentsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestAnEarlierSessionOfANameIsRead under the id that the list gives it, and nothing else is done with it.
+func TestAnEarlierSessionOfANameIsRead(t *testing.T) {
+	t.Parallel()
+	const life = "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11"
+	earlier, newest := newRun(life, nil), newRun("run-2", nil)
+	earlier.first, newest.first = "run-1", "run-2"
+	earlier.answers(1, 1, "the earlier answer")
+	earlier.ends(outcomeOf(1, 1))
+	earlier.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+	newest.infers(1, 1)
+	f := newFake(earlier, newest)
+	done := outcomeOf(1, 1)
+	f.listed = []*workflowpb.WorkflowExecutionInfo{
+		visible("agent/nora", "run-2", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil),
+		visible("agent/nora", life, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, &done),
+		visible("agent/"+life, "run-9", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, &done),
+		visible("agent/"+life, "run-8", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, &done),
+	}
+	agents := f.client()
+	for all, want := range map[bool][]string{false: {"nora", life}, true: {"nora", "nora@" + life, life}} {
+		var got []string
+		for l, err := range agents.List(t.Context(), ListOptions{All: all}) {
+			require.NoError(t, err)
+			got = append(got, l.ID)
+		}
+		require.Equal(t, want, got)
+	}
+
+	id := "nora@" + life
+	var asked []string
+	f.query = func(_ context.Context, runID, _ string, _ any) (any, error) {
+		asked = append(asked, runID)
+		return nil, errDown
+	}
+	result, err := agents.Wait(t.Context(), id, 0)
+	require.NoError(t, err)
+	require.Equal(t, "the earlier answer", result.Answer)
+	require.Equal(t, id, result.ID)
+	require.Equal(t, "nora", result.Name)
+	view, err := agents.Explain(t.Context(), id, 0)
+	require.NoError(t, err)
+	require.Equal(t, domain.StatusCompleted, view.Status)
+	status, err := agents.Status(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, life, status.RunID)
+	for _, runID := range asked {
+		require.Equal(t, life, runID)
+	}
+
+	_, err = agents.Start(t.Context(), Start{ID: id, Prompt: "more", Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}}})
+	requireClass(t, err, Invalid)
+	_, err = agents.Send(t.Context(), id, SendOptions{Prompt: "more"})
+	requireClass(t, err, Refused)
+	_, err = agents.Stop(t.Context(), id, StopOptions{})
+	requireClass(t, err, Refused)
+	_, err = agents.Extend(t.Context(), id, ExtendOptions{})
+	requireClass(t, err, Refused)
+	_, err = agents.Close(t.Context(), id)
+	requireClass(t, err, Refused)
+	for _, wrong := range []string{"nora@", "nora@2", "@" + life, life + "@" + life, "nora@" + life + "@" + life} {
+		require.Error(t, CheckID(wrong), wrong)
+	}
+}

@@ -53,8 +53,11 @@ const startTries = 5
 // Config.Progress is told when none is up.
 func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 	a, err := agentOf(cmp.Or(s.ID, uuid.NewString()))
-	if err != nil {
+	switch {
+	case err != nil:
 		return Execution{}, err
+	case a.session != "":
+		return Execution{}, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name))
 	}
 	given, err := domain.NewGiven(s.Metadata, s.Messages)
 	if err != nil {
