@@ -129,6 +129,8 @@ const (
 	MaxToolResult = 64 << 10
 	// MaxToolOutput is the longest result that a tool may return at all.
 	MaxToolOutput = 16 << 20
+	// MaxEnd bounds what a workflow's result tells in words.
+	MaxEnd = 64 << 10
 	// MaxInlineArguments is up to where a call's arguments travel by value.
 	MaxInlineArguments = 4 << 10
 	// MaxCarriedMessages bounds what a run without storage hands to the next one.

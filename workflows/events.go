@@ -101,13 +101,3 @@ type endedExecution struct {
 func (a *archive) keep(ended endedExecution) { a.ended = append(a.ended, ended) }
 
 func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }
-
-// result is the outcome of the newest execution, where the session is over.
-func (a *archive) result(agent domain.AgentID) contract.Outcome {
-	out := contract.Outcome{AgentID: agent, Status: domain.StatusPending}
-	if a.outcome != nil {
-		out = *a.outcome
-	}
-	out.Closed = true
-	return out
-}

@@ -58,7 +58,7 @@ func (o Options) execute(ctx workflow.Context, in contract.SessionInput) (contra
 	}
 	s.awaitHandlers()
 	s.note("ended")
-	return s.archive.result(s.in.AgentID), nil
+	return s.result(), nil
 }
 
 // awaitWork waits until there is an execution to run. It answers false where

@@ -62,6 +62,27 @@ func describe(agent domain.AgentID, state domain.AgentState, priced bool) contra
 	return outcome
 }
 
+func endOf(state domain.AgentState) contract.End {
+	end := contract.End{Answer: state.Answer(), Error: executionError(state)}
+	if signal, ok := state.StopSignal(); ok && state.Status() != domain.StatusCompleted {
+		end.Signal = &signal
+	}
+	return end
+}
+
+// result is the outcome of the newest execution, where the session is over.
+func (s session) result() contract.Outcome {
+	out := contract.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending}
+	if s.archive.outcome != nil {
+		out = *s.archive.outcome
+		if end := endOf(s.state); s.in.TellsEnd && domain.CheckFits("end", end, domain.MaxEnd) == nil {
+			out.End = &end
+		}
+	}
+	out.Closed = true
+	return out
+}
+
 // executionError is what makes an execution fail, if anything does: the error
 // whose signal counts, else the execution's own, else the newest, else all that
 // the signal says.

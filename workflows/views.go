@@ -103,10 +103,8 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 	case fit < len(held):
 		page.Next = held[fit].Step.Number
 	case state.Status().Terminal():
-		page.Answer, page.Error = state.Answer(), executionError(state)
-		if signal, ok := state.StopSignal(); ok && state.Status() != domain.StatusCompleted {
-			page.Signal = &signal
-		}
+		end := endOf(state)
+		page.Answer, page.Error, page.Signal = end.Answer, end.Error, end.Signal
 		page.Outcome = new(describe(s.in.AgentID, state, found.priced))
 	}
 	if !request.State || page.Next > 0 || page.Number != s.state.ExecutionCount() {

@@ -63,6 +63,45 @@ func TestStepsComeByPage(t *testing.T) {
 	}
 }
 
+// TestTheResultTellsTheEnd where it is asked to and the end is short; the memo never does.
+func TestTheResultTellsTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		tells  bool
+		steps  int64
+		answer string
+		told   bool
+	}{
+		"an answer":  {true, 9, "done", true},
+		"a limit":    {true, 1, "", true},
+		"not asked":  {false, 9, "done", false},
+		"long words": {true, 9, strings.Repeat("x", domain.MaxEnd), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := steady(1, false)
+			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+				if r.Step > 1 {
+					return says(test.answer), nil
+				}
+				return says("", look()), nil
+			}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+				in.TellsEnd, in.Budget.MaxSteps = test.tells, &test.steps
+			}))
+			end := outcome(t, env).End
+			require.Nil(t, query(t, env, contract.QueryState, contract.StateRequest{}).Carry.Outcome.End, "it is the memo's")
+			require.Equal(t, test.told, end != nil)
+			if page := query(t, env, contract.QuerySteps, contract.StepsRequest{}); test.told {
+				require.Equal(t, contract.End{Answer: page.Answer, Error: page.Error, Signal: page.Signal}, *end)
+				require.Equal(t, test.answer, end.Answer)
+				require.Equal(t, test.steps == 1, end.Signal != nil)
+			}
+		})
+	}
+}
+
 // TestEventsComeByPage: after the one that the asker has, as many as fit; only the
 // last page says that no more will come.
 func TestEventsComeByPage(t *testing.T) {

@@ -27,6 +27,9 @@ type SessionInput struct {
 	Carry *Carry `json:"carry,omitempty"`
 	// GoOn is set where an ended execution of an unnamed agent goes on.
 	GoOn *GoOn `json:"go_on,omitempty"`
+	// TellsEnd has the workflow's result tell what the newest execution came to: to ask a
+	// workflow that has ended is to have a worker replay it.
+	TellsEnd bool `json:"tells_end,omitzero"`
 }
 
 // WorkflowID is the id under which the agent runs, whoever starts it.
@@ -149,6 +152,17 @@ type Outcome struct {
 	// Rewritten means that a hook has changed the answer, so that history does not tell it.
 	Rewritten bool `json:"answer_rewritten,omitzero"`
 	Closed    bool `json:"closed,omitzero"`
+	// End stands in a workflow's result alone, where SessionInput.TellsEnd asks for it and
+	// it is short. A memo holds no text of users.
+	End *End `json:"end,omitempty"`
+}
+
+// An End is what an execution came to, in words.
+type End struct {
+	Answer string        `json:"answer,omitzero"`
+	Error  *domain.Error `json:"error,omitempty"`
+	// Signal is the one that counted, where the execution did not complete.
+	Signal *domain.StopSignal `json:"signal,omitempty"`
 }
 
 // A SendRequest gives an agent a message.

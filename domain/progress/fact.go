@@ -133,8 +133,9 @@ type RunEnded struct {
 	How RunEnd
 	// Next is the run that goes on, where the workflow continues as new.
 	Next string
-	// Outcome is the workflow's result, where it has one.
+	// Outcome is the workflow's result, where it has one, and End what of it tells the end.
 	Outcome *contract.Outcome
+	End     *contract.End
 }
 
 // A RunEnd says how a run ended.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"everstep/activities/output"
 	"everstep/domain"
@@ -34,8 +35,12 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	outcome := *t.outcome
 	r := Result{Execution: t.execution(outcome.Number), Outcome: outcome, Source: contract.FromWorkflow}
 	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
-		if page, ok := c.told(ctx, t); ok {
-			r.Answer, r.Error, r.Signal = page.Answer, page.Error, page.Signal
+		end, ok := c.recorded(ctx, t)
+		if !ok {
+			end, ok = c.told(ctx, t)
+		}
+		if ok {
+			r.Answer, r.Error, r.Signal = end.Answer, end.Error, end.Signal
 			return c.withOutput(ctx, t.agent, r), nil
 		}
 	}
@@ -59,8 +64,20 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	return c.withOutput(ctx, t.agent, r), nil
 }
 
+// recorded reads the result of a workflow that is done: to ask it would have it replayed.
+func (c *Client) recorded(ctx context.Context, t target) (contract.End, bool) {
+	if t.info().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		return contract.End{}, false
+	}
+	ended, err := c.reader(t.agent).End(ctx, t.runID())
+	if err != nil || ended.End == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
+		return contract.End{}, false
+	}
+	return *ended.End, true
+}
+
 // told asks the workflow; false: no worker answers, or it knows of a later execution only.
-func (c *Client) told(ctx context.Context, t target) (contract.StepsPage, bool) {
+func (c *Client) told(ctx context.Context, t target) (contract.End, bool) {
 	put, runID := glance[contract.StepsRequest, contract.StepsPage], ""
 	if t.outcome.Rewritten {
 		put = read[contract.StepsRequest, contract.StepsPage] // nothing else can tell
@@ -69,7 +86,8 @@ func (c *Client) told(ctx context.Context, t target) (contract.StepsPage, bool) 
 		runID = t.runID()
 	}
 	page, err := put(ctx, c, t.agent, runID, contract.QuerySteps, contract.StepsRequest{Number: t.outcome.Number, From: math.MaxInt32})
-	return page, err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
+	return contract.End{Answer: page.Answer, Error: page.Error, Signal: page.Signal},
+		err == nil && page.ExecutionID == t.outcome.ExecutionID && page.Outcome != nil
 }
 
 // Wait waits until an execution has ended, in whatever way, and returns its

@@ -102,7 +102,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	timing, task := c.cfg.timing()
-	o.input.Timing, o.input.By = timing, c.cfg.By
+	o.input.Timing, o.input.By, o.input.TellsEnd = timing, c.cfg.By, true
 	var memo map[string]any
 	if o.before != nil {
 		memo = map[string]any{contract.MemoOutcome: *o.before}

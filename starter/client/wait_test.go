@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -124,6 +125,50 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 	require.Equal(t, outcomeOf(1, 1), r.Outcome)
 	require.Equal(t, "one", r.Answer, "the workflow tells of the second only")
 	require.Equal(t, contract.FromHistory, r.Source)
+}
+
+// TestWhatIsRecordedIsNotAskedFor: to ask a workflow that is done has a worker replay it.
+func TestWhatIsRecordedIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	signal := domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}
+	for name, test := range map[string]struct {
+		outcome contract.Outcome
+		end     *contract.End
+		answer  string
+		asked   int
+	}{
+		"told":       {outcomeOf(1, 1), &contract.End{Answer: "42", Signal: &signal}, "42", 0},
+		"not told":   {outcomeOf(1, 1), nil, "asked", 1},
+		"of another": {outcomeOf(2, 1), &contract.End{Answer: "42"}, "asked", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := newRun("run-1", nil)
+			run.answers(1, 1, "not this")
+			run.ends(outcomeOf(1, 1))
+			run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+			test.outcome.End = test.end
+			run.events[len(run.events)-1].Attributes = &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{
+				WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{Result: payloads(test.outcome)},
+			}
+			f := newFake(run)
+			asked, ended := 0, outcomeOf(1, 1)
+			answer := answering(contract.StepsPage{Number: 1, ExecutionID: nth(1), Outcome: &ended, Answer: "asked"})
+			f.query = func(ctx context.Context, runID, query string, in any) (any, error) {
+				asked++
+				return answer(ctx, runID, query, in)
+			}
+			r, err := f.client().Wait(t.Context(), "nora", 1)
+			require.NoError(t, err)
+			require.Equal(t, test.answer, r.Answer)
+			require.Equal(t, test.asked, asked)
+			require.Equal(t, outcomeOf(1, 1), r.Outcome)
+			require.Equal(t, contract.FromWorkflow, r.Source)
+			if test.asked == 0 {
+				require.Equal(t, &signal, r.Signal)
+			}
+		})
+	}
 }
 
 func TestWaitEndsWithItsContext(t *testing.T) {

@@ -247,7 +247,7 @@ func (d *decoder) closed(event *historypb.HistoryEvent) []progress.Fact {
 			return append(unreadable("the workflow's result", err), fact)
 		}
 		if outcome.Number > 0 {
-			fact.Outcome = outcome
+			fact.Outcome, fact.End, outcome.End = outcome, outcome.End, nil
 		}
 	}
 	return one(fact)

@@ -99,13 +99,9 @@ type feed struct {
 func (f *feed) next(ctx context.Context) ([]*historypb.HistoryEvent, error) {
 	call, cancel := context.WithTimeout(ctx, longPoll)
 	defer cancel()
-	filter := enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
-	if f.OnlyEnds {
-		filter = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
-	}
 	response, err := f.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: f.Namespace, Execution: f.execution(f.run), WaitNewEvent: true, NextPageToken: f.token, SkipArchival: true,
-		HistoryEventFilterType: filter,
+		HistoryEventFilterType: f.filter(),
 	})
 	if err != nil {
 		f.token = nil // it may not outlive the server that gave it

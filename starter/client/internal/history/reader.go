@@ -8,6 +8,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
@@ -92,6 +93,21 @@ func (r Reader) First(ctx context.Context, run string) (progress.RunBegan, error
 	return progress.RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
 }
 
+// End reads how a run has ended.
+func (r Reader) End(ctx context.Context, run string) (progress.RunEnded, error) {
+	r.OnlyEnds = true
+	events, _, err := r.page(ctx, run, nil, 0)
+	if err != nil {
+		return progress.RunEnded{}, err
+	}
+	for recorded := range Decode(r.Converter, run, events) {
+		if ended, ok := recorded.Fact.(progress.RunEnded); ok {
+			return ended, nil
+		}
+	}
+	return progress.RunEnded{}, fmt.Errorf("history: run %s has not ended", run)
+}
+
 func (r Reader) facts(d *decoder, page func(token []byte) ([]*historypb.HistoryEvent, []byte, error)) iter.Seq2[progress.Recorded, error] {
 	return func(yield func(progress.Recorded, error) bool) {
 		var token []byte
@@ -119,6 +135,7 @@ func (r Reader) page(ctx context.Context, run string, token []byte, size int32) 
 	response, err := Retried(call, func() (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 		return r.Service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
 			Namespace: r.Namespace, Execution: r.execution(run), NextPageToken: token, MaximumPageSize: size, SkipArchival: true,
+			HistoryEventFilterType: r.filter(),
 		})
 	})
 	if err != nil {
@@ -130,6 +147,13 @@ func (r Reader) page(ctx context.Context, run string, token []byte, size int32) 
 
 func (r Reader) execution(run string) *commonpb.WorkflowExecution {
 	return &commonpb.WorkflowExecution{WorkflowId: r.Workflow, RunId: run}
+}
+
+func (r Reader) filter() enumspb.HistoryEventFilterType {
+	if r.OnlyEnds {
+		return enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+	}
+	return enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
 }
 
 // eventsOf reads a response in either form in which servers give it.
