@@ -134,6 +134,22 @@ func DigestOf(parts ...[]byte) Digest {
 	return Digest(hash.Sum(nil)[:16])
 }
 
+// DigestOfTexts is DigestOf for texts.
+func DigestOfTexts(parts ...string) Digest {
+	hash := sha256.New()
+	var piece [1024]byte
+	for _, part := range parts {
+		binary.BigEndian.PutUint64(piece[:8], uint64(len(part)))
+		hash.Write(piece[:8])
+		for len(part) > 0 {
+			n := copy(piece[:], part)
+			hash.Write(piece[:n])
+			part = part[n:]
+		}
+	}
+	return Digest(hash.Sum(nil)[:16])
+}
+
 // IsZero reports whether there is no digest.
 func (d Digest) IsZero() bool { return d == Digest{} }
 

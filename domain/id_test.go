@@ -75,3 +75,15 @@ func TestTheZeroUUIDNamesNobody(t *testing.T) {
 	_, err := domain.AgentIDOf("00000000-0000-0000-0000-000000000000")
 	require.ErrorContains(t, err, "id: ")
 }
+
+func TestDigestOfTextsIsThatOfBytes(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789", 1000)
+	for _, parts := range [][]string{nil, {""}, {"a", "", "bc"}, {long, "x"}, {long[:1024]}, {long[:1025]}} {
+		var bytes [][]byte
+		for _, part := range parts {
+			bytes = append(bytes, []byte(part))
+		}
+		require.Equal(t, domain.DigestOf(bytes...), domain.DigestOfTexts(parts...))
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"everstep/domain/enum"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -141,10 +140,30 @@ func (m Metadata) clone() Metadata {
 }
 
 // Equal reports whether two messages are the same in all that is recorded.
-func (m Message) Equal(other Message) bool { return reflect.DeepEqual(m, other) }
+func (m Message) Equal(other Message) bool {
+	return m.ID == other.ID && m.CreatedAt.Equal(other.CreatedAt) && m.Role == other.Role && m.Name == other.Name &&
+		slices.EqualFunc(m.Parts, other.Parts, Part.equal) && slices.Equal(m.ToolCalls, other.ToolCalls) &&
+		same(m.ToolResult, other.ToolResult, func(a, b ToolResult) bool { return a == b }) && m.Metadata.equal(other.Metadata)
+}
+
+func (p Part) equal(other Part) bool {
+	return p.Type == other.Type && p.Text == other.Text && p.MediaType == other.MediaType && p.URL == other.URL &&
+		p.Filename == other.Filename && p.Signature == other.Signature && bytes.Equal(p.Data, other.Data) && bytes.Equal(p.Opaque, other.Opaque)
+}
 
 // Metadata is what hooks, tools and programs note: JSON values by key.
 type Metadata map[string]json.RawMessage
+
+func (m Metadata) equal(other Metadata) bool {
+	// A comparison has no order.
+	//workflowcheck:ignore
+	for key, value := range m {
+		if theirs, ok := other[key]; !ok || !bytes.Equal(value, theirs) {
+			return false
+		}
+	}
+	return len(m) == len(other)
+}
 
 // Text returns the text parts of the message, joined.
 func (m Message) Text() string {

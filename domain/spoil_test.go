@@ -108,6 +108,51 @@ func TestWhatIsGivenToAStateIsItsOwn(t *testing.T) {
 	}
 }
 
+// TestEqualSeesEveryField of a message and of its parts, and none that is not recorded.
+func TestEqualSeesEveryField(t *testing.T) {
+	t.Parallel()
+	full := func() (m domain.Message) {
+		fill(reflect.ValueOf(&m).Elem(), "m")
+		return m
+	}
+	require.True(t, full().Equal(full()))
+	m := full()
+	m.CreatedAt = m.CreatedAt.In(time.FixedZone("", 3600))
+	require.True(t, full().Equal(m))
+	require.True(t, domain.Message{}.Equal(domain.Message{Parts: []domain.Part{}, Metadata: domain.Metadata{}}))
+	for _, of := range []func(*domain.Message) any{
+		func(m *domain.Message) any { return m },
+		func(m *domain.Message) any { return &m.Parts[0] },
+		func(m *domain.Message) any { return m.ToolResult },
+	} {
+		for i := range reflect.TypeOf(of(&m)).Elem().NumField() {
+			m := full()
+			field := reflect.ValueOf(of(&m)).Elem().Field(i)
+			field.SetZero()
+			require.False(t, full().Equal(m), "%T: %d", of(&m), i)
+			require.False(t, m.Equal(full()), "%T: %d", of(&m), i)
+		}
+	}
+}
+
+// TestAMessageOfTheSameIDIsKeptAnew where it says something else: one that a step had is
+// not copied again.
+func TestAMessageOfTheSameIDIsKeptAnew(t *testing.T) {
+	t.Parallel()
+	step := toolStep(executionID(1), 1)
+	s := must(t)(begunState(t).WithStepStarted(step.ID, after(2)))
+	s = must(t)(s.WithCurrentStep(step, after(2)))
+	step.Output = append(step.Output, step.Output[0].Clone())
+	step.Output[0].Metadata["note"] = []byte(`[1]`)
+	step.Output[1].Parts = []domain.Part{{Type: domain.PartText, Text: "other"}}
+	s = must(t)(s.WithCurrentStep(step, after(3)))
+	before := encoded(t, s)
+	current, _ := s.CurrentStep()
+	require.Equal(t, step.Output, current.Output)
+	spoil(reflect.ValueOf(step))
+	require.Equal(t, before, encoded(t, s))
+}
+
 // TestEventsShareNothing: they hold plain values alone.
 func TestEventsShareNothing(t *testing.T) {
 	t.Parallel()

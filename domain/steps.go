@@ -37,7 +37,7 @@ func (s AgentState) WithCurrentStep(step AgentStep, now time.Time) (AgentState, 
 	if step.Number != 0 && step.Number != current.Number {
 		return s, Errorf(Invalid, "number: is %d; the step in progress is %d", step.Number, current.Number)
 	}
-	kept, err := step.kept()
+	kept, err := step.keptAfter(current)
 	if err != nil {
 		return s, invalid(err)
 	}

@@ -187,14 +187,14 @@ func (a *agent) startStep(id domain.StepID, number int) {
 
 func (a *agent) keep(step domain.AgentStep) { a.state = must(a.state.WithCurrentStep(step, a.now())) }
 
-func (a *agent) completeStep() {
+// completeStep is told the step as it was kept.
+func (a *agent) completeStep(step domain.AgentStep) {
+	began, _ := a.state.CurrentStepStartedAt()
 	a.state = must(a.state.WithCurrentStepCompleted(a.now()))
-	completed, _ := a.state.LastStepExecution()
-	step := completed.Step
 	finish, _ := step.FinishReason()
 	a.emit(domain.AgentStepCompleted{
 		EventHeader: a.head(), StepType: step.Type(), Usage: step.Usage, CostNanoUSD: step.CostNanoUSD, FinishReason: finish,
-		Milliseconds: completed.Duration().Milliseconds(), ToolCalls: len(step.ToolExecutions), Errors: len(step.AllErrors()),
+		Milliseconds: a.now().Sub(began).Milliseconds(), ToolCalls: len(step.ToolExecutions), Errors: len(step.AllErrors()),
 	})
 	a.emit(domain.TokenUsageReported{
 		EventHeader: a.head(), Usage: a.state.Usage(), CostNanoUSD: a.state.CostNanoUSD(), StepUsage: step.Usage, StepCostNanoUSD: step.CostNanoUSD,

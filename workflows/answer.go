@@ -16,7 +16,10 @@ import (
 // more where there is nothing in it.
 func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, reply contract.ModelReply) course {
 	m, _ := progress.Sound(reply.Message)
-	made := fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m.Clone(), Response: reply.Response})
+	made := hook.Answer{Message: m, Response: reply.Response}
+	if len(i.resolved.Hooks) > 0 {
+		made = fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m.Clone(), Response: reply.Response})
+	}
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	rewritten := !made.Message.Equal(m)
 	if i.rewrite(rewritten); rewritten {

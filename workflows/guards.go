@@ -230,15 +230,15 @@ func digestOfCalls(executions []domain.ToolExecution) domain.Digest {
 	if len(executions) == 0 {
 		return domain.Digest{}
 	}
-	var parts [][]byte
+	var parts []string
 	for _, e := range executions {
 		failed := ""
 		if e.Error != nil {
 			failed = string(e.Error.Code) + e.Error.Message
 		}
-		parts = append(parts, []byte(e.Call.Name), []byte(e.Call.Arguments), []byte(e.Value), []byte(failed))
+		parts = append(parts, e.Call.Name, e.Call.Arguments, e.Value, failed)
 	}
-	return domain.DigestOf(parts...)
+	return domain.DigestOfTexts(parts...)
 }
 
 func (t *stepRun) outputRetries() int {

@@ -71,7 +71,7 @@ func (s session) runStep() {
 	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	step.guard()
 	step.keep()
-	s.completeStep()
+	s.completeStep(step.content.AgentStep)
 }
 
 func (s session) beginExecution() {

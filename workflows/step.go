@@ -17,7 +17,9 @@ type stepRun struct {
 	session
 	execution domain.ExecutionID
 	content   progress.Step
-	phase     phase
+	// unkept says that the state does not have all of the content yet.
+	unkept bool
+	phase  phase
 	attempts
 	// request is what hooks and guards want of its inference; at is the index of the
 	// message that holds the calls.
@@ -85,10 +87,10 @@ func (s session) between() *stepRun {
 
 func (t *stepRun) enter(p phase) { t.phase = p }
 
-func (t *stepRun) asks(model string) { t.content.Model = model }
+func (t *stepRun) asks(model string) { t.content.Model, t.unkept = model, true }
 
 // reads notes what the model is sent for the step's answer.
-func (t *stepRun) reads(input domain.StepInput) { t.content.Input = input }
+func (t *stepRun) reads(input domain.StepInput) { t.content.Input, t.unkept = input, true }
 
 func (t *stepRun) want(request hook.Request) { t.request = request }
 
@@ -104,24 +106,34 @@ func (t *stepRun) settle() {
 // learn adds a fact to the step. What follows from it is decided there.
 func (t *stepRun) learn(fact progress.Fact) {
 	t.content = t.content.With(fact, progress.At{Time: t.now(), Price: t.price(), Stopped: t.mail.CutOff()})
+	t.unkept = true
 }
 
-func (t *stepRun) keep() { t.agent.keep(t.content.AgentStep) }
+func (t *stepRun) keep() {
+	if t.unkept {
+		t.agent.keep(t.content.AgentStep)
+		t.unkept = false
+	}
+}
 
 // say adds a message of the step to the transcript and to the step's output.
 func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
 	m.ID = t.content.ID.Message(len(t.content.Output))
 	tag.AgentID, tag.ExecutionID, tag.StepID = t.in.AgentID, t.execution, t.content.ID
 	t.content.Output = append(t.content.Output, t.talk.add(section, m, digest, tag, t.now()))
+	t.unkept = true
 }
 
 func (t *stepRun) takeCalls(calls []domain.ToolCall, at int) { t.calls, t.at = calls, at }
 
-func (t *stepRun) callAs(i int, call domain.ToolCall) { t.content.ToolExecutions[i].Call = call }
-func (t *stepRun) callStarted(i int)                  { t.content.ToolExecutions[i].StartedAt = t.now() }
+func (t *stepRun) callAs(i int, call domain.ToolCall) {
+	t.content.ToolExecutions[i].Call, t.unkept = call, true
+}
+
+func (t *stepRun) callStarted(i int) { t.content.ToolExecutions[i].StartedAt, t.unkept = t.now(), true }
 
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
-	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error = value, err
+	t.content.ToolExecutions[i].Value, t.content.ToolExecutions[i].Error, t.unkept = value, err, true
 }
 
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
