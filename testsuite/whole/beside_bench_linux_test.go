@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
+	"runtime/pprof"
 	"sync"
 	"testing"
 	"text/tabwriter"
@@ -43,6 +43,18 @@ type bill struct {
 	workerCPU, serverCPU float64 // milliseconds
 	bytes                float64
 	requests             map[string]float64
+}
+
+// tasks is how often a workflow task was handed out.
+func (b bill) tasks() float64 { return b.requests["history/RecordWorkflowTaskStarted"] }
+
+// talkers are the providers that executions of so many steps ask for.
+func talkers(steps ...int) map[string]inference.Provider {
+	providers := map[string]inference.Provider{}
+	for _, n := range steps {
+		providers[fmt.Sprintf("talker%d", n)] = talker{steps: n}
+	}
+	return providers
 }
 
 // ours is Everstep with a worker and a client of this process.
@@ -157,61 +169,72 @@ var perStep = []string{
 	"matching/AddWorkflowTask", "history/RecordWorkflowTaskStarted",
 }
 
+// A load is so many executions of so many steps at once, measured in so many
+// pairs of the two loops.
+type load struct{ agents, steps, pairs int }
+
+func (l load) String() string { return fmt.Sprintf("%dx%d", l.agents, l.steps) }
+
 // BenchmarkBeside sets the loop beside one that is written by hand on the bare
 // SDK, in turn on one server: one execution of 100, 500 and 2,000 steps, and 20,
-// 100 and 300 of 20 steps at once, each with a client that waits. With -short,
-// one of 20 steps and 5 at once.
+// 100 and 300 of 20 steps at once, each with a client that waits. -bench
+// 'Beside/^100x20$' chooses one. With -short, one of 20 steps and 5 at once. In a
+// profile of processor time, the label loop tells whose it is.
 func BenchmarkBeside(b *testing.B) {
-	type load struct{ agents, steps, pairs int }
 	loads := []load{{1, 100, 3}, {1, 500, 3}, {1, 2000, 1}, {20, 20, 3}, {100, 20, 3}, {300, 20, 1}}
 	if testing.Short() {
 		loads = []load{{1, 20, 1}, {5, 20, 1}}
 	}
-	providers := map[string]inference.Provider{}
 	for _, l := range loads {
-		providers[fmt.Sprintf("talker%d", l.steps)] = talker{steps: l.steps}
+		b.Run(l.String(), func(b *testing.B) {
+			s := connect(b, "beside", nil)
+			for b.Loop() {
+				s.beside(b, l)
+			}
+		})
 	}
-	s := connect(b, "beside", nil)
-	for b.Loop() {
-		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(table, "agents\tsteps\tloop\tsteps/s\tms/step\tworker CPU ms\tserver CPU ms\tbytes/step\t")
-		var names strings.Builder
-		for _, l := range loads {
-			var bills [2][]bill
-			for pair := range l.pairs + 1 {
-				for i, begin := range []func() side{
-					func() side { return s.bare(b, func(int) {}) },
-					func() side { return s.ours(b, providers, recite()) },
-				} {
-					one := begin()
-					if pair == 0 { // warm
-						s.charge(b, one, min(l.agents, 20), min(l.steps, 20))
-					} else {
-						bills[i] = append(bills[i], s.charge(b, one, l.agents, l.steps))
-					}
-					one.stop()
+}
+
+// beside measures one load, and prints what came of it.
+func (s *stack) beside(b *testing.B, l load) {
+	b.Helper()
+	warm := load{agents: min(l.agents, 20), steps: min(l.steps, 20)}
+	var bills [2][]bill
+	for pair := range l.pairs + 1 {
+		for i, begin := range []func() side{
+			func() side { return s.bare(b, func(int) {}) },
+			func() side { return s.ours(b, talkers(warm.steps, l.steps), recite()) },
+		} {
+			pprof.Do(b.Context(), pprof.Labels("loop", []string{"bare", "everstep"}[i]), func(context.Context) {
+				one := begin()
+				defer one.stop()
+				if pair == 0 { // warm
+					s.charge(b, one, warm.agents, warm.steps)
+				} else {
+					bills[i] = append(bills[i], s.charge(b, one, l.agents, l.steps))
 				}
-			}
-			bare, ours := median(bills[0]), median(bills[1])
-			fmt.Fprintf(&names, "%d agents, %d steps: bare, everstep\n", l.agents, l.steps)
-			for _, request := range perStep {
-				fmt.Fprintf(&names, "  %-40s %5.2f %5.2f\n", request, bare.requests[request], ours.requests[request])
-			}
-			for _, m := range []struct {
-				name string
-				bill
-			}{{"bare", bare}, {"everstep", ours}} {
-				fmt.Fprintf(table, "%d\t%d\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t\n",
-					l.agents, l.steps, m.name, m.stepsPerSecond, m.millis, m.workerCPU, m.serverCPU, m.bytes)
-			}
-			fmt.Fprintf(table, "\t\tratio\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", ours.stepsPerSecond/bare.stepsPerSecond,
-				ours.millis/bare.millis, ours.workerCPU/bare.workerCPU, ours.serverCPU/bare.serverCPU, ours.bytes/bare.bytes)
-			b.ReportMetric(ours.millis/bare.millis, fmt.Sprintf("time-ratio@%dx%d", l.agents, l.steps))
-			b.ReportMetric(ours.workerCPU/bare.workerCPU, fmt.Sprintf("cpu-ratio@%dx%d", l.agents, l.steps))
+			})
 		}
-		require.NoError(b, table.Flush())
-		fmt.Println("requests a step\n" + names.String())
 	}
+	bare, ours := median(bills[0]), median(bills[1])
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "\nload\tloop\tsteps/s\tms/step\tworker CPU ms\tserver CPU ms\ttasks/step\tbytes/step\t")
+	row := func(name, format string, m bill) {
+		fmt.Fprintf(table, "%s\t%s\t"+format+"\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t\n", l, name,
+			m.stepsPerSecond, m.millis, m.workerCPU, m.serverCPU, m.tasks(), m.bytes)
+	}
+	row("bare", "%.1f", bare)
+	row("everstep", "%.1f", ours)
+	fmt.Fprintf(table, "\tratio\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", ours.stepsPerSecond/bare.stepsPerSecond, ours.millis/bare.millis,
+		ours.workerCPU/bare.workerCPU, ours.serverCPU/bare.serverCPU, ours.tasks()/bare.tasks(), ours.bytes/bare.bytes)
+	require.NoError(b, table.Flush())
+	fmt.Println("requests a step: bare, everstep")
+	for _, request := range perStep {
+		fmt.Printf("  %-40s %5.2f %5.2f\n", request, bare.requests[request], ours.requests[request])
+	}
+	b.ReportMetric(ours.stepsPerSecond/bare.stepsPerSecond, "speed-ratio")
+	b.ReportMetric(ours.workerCPU/bare.workerCPU, "worker-ratio")
+	b.ReportMetric(ours.serverCPU/bare.serverCPU, "server-ratio")
 }
 
 // median is the bill with the median time.
