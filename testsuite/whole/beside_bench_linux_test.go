@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"sync"
 	"testing"
 	"text/tabwriter"
@@ -249,50 +250,62 @@ func median(bills []bill) bill {
 
 // BenchmarkMemory says what a running agent holds in a process that has its
 // worker and its waiting client, beside the bare loop, when all of them are in
-// the middle of an inference.
+// the middle of an inference: 20, 100 and 300 of them, chosen as 'Memory/^300$'.
 func BenchmarkMemory(b *testing.B) {
-	agents := 300
+	agents := []int{20, 100, 300}
 	if testing.Short() {
-		agents = 20
+		agents = agents[:1]
 	}
+	for _, n := range agents {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s := connect(b, "beside", nil)
+			for b.Loop() {
+				fmt.Println()
+				for _, name := range []string{"bare", "everstep"} {
+					held := s.held(b, name, n)
+					fmt.Printf("%s: %.3f MB an agent, %d agents\n", name, held, n)
+					b.ReportMetric(held, "MB/agent-"+name)
+				}
+			}
+		})
+	}
+}
+
+// held is the memory, in MB, of each of so many agents.
+func (s *stack) held(b *testing.B, name string, agents int) float64 {
+	b.Helper()
 	const steps = 20
-	s := connect(b, "beside", nil)
-	for b.Loop() {
-		for _, name := range []string{"bare", "everstep"} {
-			arrived, release := make(chan struct{}, agents), make(chan struct{})
-			var one side
-			if name == "bare" {
-				one = s.bare(b, func(step int) {
-					if step == steps-5 {
-						arrived <- struct{}{}
-						<-release
-					}
-				})
-			} else {
-				one = s.ours(b, map[string]inference.Provider{fmt.Sprintf("talker%d", steps): waiter{talker{steps}, arrived, release}}, recite())
+	arrived, release := make(chan struct{}, agents), make(chan struct{})
+	var one side
+	if name == "bare" {
+		one = s.bare(b, func(step int) {
+			if step == steps-5 {
+				arrived <- struct{}{}
+				<-release
 			}
-			before := heap()
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-			var all sync.WaitGroup
-			errs := make([]error, agents)
-			for i := range agents {
-				all.Go(func() { _, errs[i] = one.run(ctx, steps) })
-			}
-			for range agents {
-				<-arrived
-			}
-			held := float64(heap()-before) / float64(agents) / (1 << 20)
-			close(release)
-			all.Wait()
-			cancel()
-			one.stop()
-			for _, err := range errs {
-				require.NoError(b, err)
-			}
-			fmt.Printf("%s: %.2f MB an agent, %d agents\n", name, held, agents)
-			b.ReportMetric(held, "MB/agent-"+name)
-		}
+		})
+	} else {
+		one = s.ours(b, map[string]inference.Provider{fmt.Sprintf("talker%d", steps): waiter{talker{steps}, arrived, release}}, recite())
 	}
+	defer one.stop()
+	before := heap()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	errs := make([]error, agents)
+	for i := range agents {
+		all.Go(func() { _, errs[i] = one.run(ctx, steps) })
+	}
+	for range agents {
+		<-arrived
+	}
+	held := float64(heap()-before) / float64(agents) / (1 << 20)
+	close(release)
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(b, err)
+	}
+	return held
 }
 
 // A waiter is a talker that stops in its 16th inference until it is released.
