@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -114,6 +115,32 @@ func (c *chronicle) asksToCancel(activity int64) *chronicle {
 	c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, &historypb.HistoryEvent{
 		Attributes: &historypb.HistoryEvent_ActivityTaskCancelRequestedEventAttributes{
 			ActivityTaskCancelRequestedEventAttributes: &historypb.ActivityTaskCancelRequestedEventAttributes{ScheduledEventId: activity},
+		}})
+	return c
+}
+
+// exhausted says of the end of an activity before that the server had made its last attempt.
+func (c *chronicle) exhausted() *chronicle {
+	c.events[len(c.events)-1].GetActivityTaskTimedOutEventAttributes().RetryState = enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
+	return c
+}
+
+// versioned is the commands with which a version is recorded.
+func (c *chronicle) versioned(change string, version workflow.Version) *chronicle {
+	c.add(enumspb.EVENT_TYPE_MARKER_RECORDED, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_MarkerRecordedEventAttributes{
+			MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{
+				MarkerName: "Version", WorkflowTaskCompletedEventId: int64(len(c.events)),
+				Details: map[string]*commonpb.Payloads{"change-id": c.payloads(change), "version": c.payloads(version)},
+			},
+		}})
+	c.add(enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, &historypb.HistoryEvent{
+		Attributes: &historypb.HistoryEvent_UpsertWorkflowSearchAttributesEventAttributes{
+			UpsertWorkflowSearchAttributesEventAttributes: &historypb.UpsertWorkflowSearchAttributesEventAttributes{
+				SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
+					"TemporalChangeVersion": c.payloads([]string{fmt.Sprintf("%s-%d", change, version)}).Payloads[0],
+				}},
+			},
 		}})
 	return c
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -35,6 +37,8 @@ type world struct {
 	storage bool
 	// loses says that attempts at inferences fail by time-outs only.
 	loses bool
+	// exhausted counts the inferences, first of all, that end with lostAtLast.
+	exhausted int
 	// notes, where given, writes down what happens, and logger takes what is logged.
 	notes  *stenographer
 	logger log.Logger
@@ -122,7 +126,26 @@ func (o *ownID) ExecuteActivity(ctx workflow.Context, name string, args ...any) 
 		// The environment makes an attempt again after a time-out that the server does not.
 		ctx = workflow.WithRetryPolicy(ctx, temporal.RetryPolicy{MaximumAttempts: 1})
 	}
+	if name == string(contract.CallModel) && o.world.exhausted > 0 {
+		o.world.exhausted--
+		future, set := workflow.NewFuture(ctx)
+		set.SetError(lostAtLast())
+		return future
+	}
 	return o.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)
+}
+
+// lostAtLast is the end of an activity whose worker was lost in the last of the attempts
+// that were the server's to make.
+func lostAtLast() error {
+	timeout := &failurepb.Failure{FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+		TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT,
+	}}}
+	return temporal.GetDefaultFailureConverter().FailureToError(&failurepb.Failure{
+		Cause: timeout, FailureInfo: &failurepb.Failure_ActivityFailureInfo{ActivityFailureInfo: &failurepb.ActivityFailureInfo{
+			RetryState: enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED,
+		}},
+	})
 }
 
 func (o *ownID) Init(next interceptor.WorkflowOutboundInterceptor) error {

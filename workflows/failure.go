@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
@@ -19,7 +20,8 @@ func lossOf(err error) progress.Loss {
 			loss.Beat = &beat
 		}
 	}
-	_, failed := errors.AsType[*temporal.ActivityError](err)
+	ended, failed := errors.AsType[*temporal.ActivityError](err)
+	loss.Exhausted = failed && ended.RetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
 	switch {
 	case temporal.IsCanceledError(err):
 		loss.How = progress.Cancelled

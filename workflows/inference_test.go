@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -402,4 +404,36 @@ func TestALostInference(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnOldLossIsTheServersAlone: where older workers let one end an execution, the next
+// execution of the run makes an inference again whose worker is lost. As the history of
+// the first is replayed, the version is not yet that of today, and stays so once asked for.
+func TestAnOldLossIsTheServersAlone(t *testing.T) {
+	t.Parallel()
+	w := &world{loses: true, exhausted: 1}
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if len(w.asked) == 1 {
+			return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1, Phase: contract.PhaseStreaming, Attempt: 1})
+		}
+		return says("done"), nil
+	}
+	env := w.environment(t)
+	version := sync.OnceValue(func() workflow.Version {
+		if len(w.asked) == 0 {
+			return workflow.DefaultVersion
+		}
+		return 1
+	})
+	env.OnGetVersion("lost-inference", workflow.DefaultVersion, workflow.Version(1)).Return(
+		func(string, workflow.Version, workflow.Version) workflow.Version { return version() })
+	in := input(t, "ann")
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, domain.StatusFailed, query(t, env, contract.QueryStatus, contract.StatusRequest{}).Status)
+		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback[contract.SendReply](t, nil), contract.SendRequest{Prompt: "more", Definition: &in.Definition})
+	}, time.Hour)
+	closes(env, 2*time.Hour, "close")
+	env.ExecuteWorkflow(string(contract.Execute), in)
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	require.Len(t, w.asked, 2)
 }

@@ -20,6 +20,8 @@ type Loss struct {
 	// long to wait before one.
 	Final      bool
 	RetryAfter time.Duration
+	// Exhausted says that the server has tried it as often as it was asked to.
+	Exhausted bool
 }
 
 // A How says how work ended without a reply.
@@ -81,9 +83,10 @@ func (l Loss) Tried(request contract.ModelRequest) int {
 	return max(request.Attempts+1, l.Beat.Attempt)
 }
 
-// AskedAgain reports whether the workflow makes an inference again whose worker was lost.
+// AskedAgain reports whether the workflow makes an inference again whose worker was lost:
+// not where the server did, which older workers let it.
 func (l Loss) AskedAgain(request contract.ModelRequest) bool {
-	return l.How == TimedOut && l.Tried(request) < request.Tries
+	return l.How == TimedOut && !l.Exhausted && l.Tried(request) < request.Tries
 }
 
 // Kept is what the last heartbeat told of an answer whose worker was lost.

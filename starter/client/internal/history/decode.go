@@ -121,7 +121,9 @@ func (d *decoder) facts(event *historypb.HistoryEvent) []progress.Fact {
 		return d.lost(a.GetScheduledEventId(), d.loss(a.GetFailure(), progress.Broke))
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := event.GetActivityTaskTimedOutEventAttributes()
-		return d.lost(a.GetScheduledEventId(), d.loss(a.GetFailure(), progress.TimedOut))
+		loss := d.loss(a.GetFailure(), progress.TimedOut)
+		loss.Exhausted = a.GetRetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
+		return d.lost(a.GetScheduledEventId(), loss)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
 		return d.lost(event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), progress.Loss{How: progress.Cancelled})
 	default:
