@@ -145,6 +145,10 @@ type ToolSpec struct {
 // DefaultLosses is how many workers a call may lose: the first may have been chance.
 const DefaultLosses = 2
 
+// InferenceLosses is how many workers one inference may lose: others may take them with them, so these
+// use up none of its attempts.
+const InferenceLosses = 20
+
 // A Definition is what an agent is, before a worker has resolved it.
 type Definition struct {
 	Model LLMConfig `json:"model"`
@@ -162,7 +166,8 @@ type Definition struct {
 	// Sections are those that SelectedSections shows, in that order.
 	Sections   []string   `json:"sections,omitempty"`
 	Compaction Compaction `json:"compaction,omitzero"`
-	// Attempts bounds the tries of one inference or repeatable tool call. Zero is DefaultAttempts.
+	// Attempts bounds the tries of one inference, without those whose worker was lost, or of one repeatable
+	// tool call. Zero is DefaultAttempts.
 	Attempts int `json:"attempts,omitzero"`
 	// InferenceTimeout bounds one attempt of an inference; zero is DefaultInferenceTimeout.
 	InferenceTimeout time.Duration `json:"inference_timeout,omitzero"`

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -46,18 +45,21 @@ func (s session) briefOptions(timeout time.Duration, attempts int, summary strin
 // modelOptions are those of an inference, after so many tries.
 func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
 	options := s.activityOptions(s.resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
-	// The server drops what it knows of a lost try where a stop meets the wait for the next.
-	options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
+	if s.retries.inferences != workflow.DefaultVersion {
+		// The server drops what it knows of a lost try where a stop meets the wait for the next.
+		options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
+	}
 	if s.resolved.RateLimit != nil {
 		options.TaskQueue = s.resolved.RateLimit.TaskQueue
 	}
 	return options
 }
 
-// toolOptions are those of one try of a tool call. The workflow makes further ones: the
-// server drops what it knows of a try where a stop meets the wait for the next.
-func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
-	return s.activityOptions(s.resolved.ToolTimeout(tool), 1, summary)
+// toolOptions are those of so many tries of a tool call, mostly one. The workflow makes
+// further ones: the server drops what it knows of a try where a stop meets the wait for
+// the next.
+func (s session) toolOptions(tool domain.ToolSpec, tries int, summary string) workflow.ActivityOptions {
+	return s.activityOptions(s.resolved.ToolTimeout(tool), tries, summary)
 }
 
 // activityOptions are those of an activity. The summary tells the story in
@@ -69,79 +71,11 @@ func (s session) activityOptions(timeout time.Duration, attempts int, summary st
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:        s.firstRetry(),
+			InitialInterval:        min(s.firstRetry()+s.later(s.firstRetry(), 0, 0), longestBackoff),
 			BackoffCoefficient:     2,
 			MaximumInterval:        longestBackoff,
 			MaximumAttempts:        int32(min(attempts, mostTries)), //nolint:gosec // bounded by min
 			NonRetryableErrorTypes: []string{payloadSizeError},
 		},
 	}
-}
-
-// lackingWorkers is the version from which another worker is asked where one lacks
-// what it needs. It must never change.
-const lackingWorkers = "lacking-workers"
-
-// A search for another worker is so many tries, with pauses up to a longest.
-type search struct {
-	tries   int
-	longest time.Duration
-	pause   func(time.Duration) bool
-}
-
-// whileReplaced takes some ten minutes. asFirst takes half of one: where an agent
-// begins, its definition may be wrong.
-func (s session) whileReplaced() search { return search{30, longestBackoff, s.mail.BackOffInference} }
-func (s session) asFirst() search       { return search{16, 2 * time.Second, s.mail.BackOffInference} }
-
-// asHook is whileReplaced for hooks, which a gentle stop lets have their say.
-func (s session) asHook() search { return search{30, longestBackoff, s.mail.BackOff} }
-
-// askAnother waits for another worker where the one that was asked lacks what it needs,
-// as some do while workers are replaced, and reports whether to ask it. Whoever asks
-// then lets the server choose, which else gives work to the worker that has the workflow.
-func (s session) askAnother(err *domain.Error, asked int, as search) bool {
-	if asked >= as.tries || !s.lacked(err) {
-		return false
-	}
-	s.noteLacking(err.Message)
-	return as.pause(min(s.backoff(asked), as.longest))
-}
-
-// lacked reports whether a worker lacked what it needs, and others are asked then.
-func (s session) lacked(err *domain.Error) bool {
-	return err.Lacking && workflow.GetVersion(s.root, lackingWorkers, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
-// tryLimit bounds the tries of an inference or a repeatable call.
-func (s session) tryLimit() int { return s.in.Definition.Tries() }
-
-// longestBackoff bounds the delay after a try, which doubles with each.
-const longestBackoff = 30 * time.Second
-
-func (s session) backoff(tries int) time.Duration {
-	return min(s.firstRetry()<<min(tries-1, 20), longestBackoff)
-}
-
-// apart is how long a call waits whose worker was lost: the inferences that died with
-// it go first, and the calls do not come back together. It is the same on replay.
-func (s session) apart(id domain.ToolExecutionID) time.Duration {
-	least := s.heartbeat() / 6
-	return least + least*time.Duration(id.UUID[15])/512
-}
-
-// timing is the worker's, whose way to the server counts.
-func (s session) timing() contract.Timing {
-	if s.resolved != nil && s.resolved.Timing != (contract.Timing{}) {
-		return s.resolved.Timing
-	}
-	return s.in.Timing
-}
-
-func (s session) heartbeat() time.Duration {
-	return min(cmp.Or(max(s.timing().Heartbeat, 0), 30*time.Second), longestTimeout)
-}
-
-func (s session) firstRetry() time.Duration {
-	return min(cmp.Or(max(s.timing().FirstRetry, 0), time.Second), longestBackoff)
 }

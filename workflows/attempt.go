@@ -34,19 +34,15 @@ func (i *inference) demand(room contract.Reservation) contract.ModelRequest {
 	request := contract.ModelRequest{
 		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.resolved.Digest,
 		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(),
-		Tries: min(i.tryLimit(), mostTries), MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
+		Tries: i.tryLimit(), Lost: i.lost, Losses: domain.InferenceLosses, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.request.WithoutTools || limited && left == 0,
 	}
 	if i.plan != nil {
 		summary := i.plan.Request()
 		request.WithoutTools, request.Summary = true, &summary
 	}
-	return request
+	return i.retries.inference(request)
 }
-
-// lostInference is the version from which the workflow makes an inference again whose
-// worker was lost, and so knows what was said and spent. It must never change.
-const lostInference = "lost-inference"
 
 // ask makes one inference activity, counts what it used and tells of it. The request is
 // left without tries where it is not made again after a loss.
@@ -72,9 +68,7 @@ func (i *inference) ask(permit mailbox.Permit, request *contract.ModelRequest) (
 	work := progress.Work{Model: request}
 	if err != nil {
 		loss := lossOf(err)
-		if !loss.AskedAgain(*request) || i.mail.CutOff() || workflow.GetVersion(i.root, lostInference, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-			request.Tries = 0
-		}
+		*request = i.retries.inferenceAgain(loss, *request, i.mail.CutOff())
 		i.learn(progress.Lost{Work: work, Loss: loss})
 		i.keep()
 		if request.Tries == 0 {
@@ -118,7 +112,7 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	case reply.Outcome != contract.BilledFailure:
 		return again
 	}
-	delay := progress.Delay(reply, i.backoff(i.tries))
+	delay := i.apart(progress.Delay(reply, i.backoff(i.tries)), i.tries, 0)
 	i.note(progress.Waits(i.content.Number, i.tries+1, i.now().Add(delay), progress.WhyUnanswered(reply)))
 	if !i.mail.BackOffInference(delay) {
 		return i.interrupted(contract.ModelReply{})
@@ -126,11 +120,11 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	return again
 }
 
-// lost waits before an inference is made again whose worker was lost. No event tells
+// waitAfter waits before an inference is made again whose worker was lost. No event tells
 // of that, as of what the server tries again.
-func (i *inference) lost(loss progress.Loss, request contract.ModelRequest) course {
-	i.tries = loss.Tried(request)
-	delay := i.backoff(i.tries)
+func (i *inference) waitAfter(loss progress.Loss, request contract.ModelRequest) course {
+	i.tries, i.lost = loss.Tried(request), i.lost+1
+	delay := i.apart(i.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
 	i.note(progress.Waits(i.content.Number, i.tries+1, i.now().Add(delay), loss.Err()))
 	if i.resumes = i.mail.BackOffInference(delay); i.resumes {
 		return again
@@ -176,7 +170,7 @@ func (i *inference) queueChanged(err *domain.Error) bool {
 		return false
 	}
 	if i.queueChanges > 0 {
-		delay := i.backoff(i.queueChanges)
+		delay := i.apart(i.backoff(i.queueChanges), i.queueChanges, 0)
 		i.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.content.Number, delay))
 		if !i.mail.BackOff(delay) {
 			return false

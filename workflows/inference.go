@@ -17,10 +17,10 @@ type inference struct {
 	*stepRun
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
-	// tries counts those of this request; resumes says that the newest goes on for one
-	// whose worker was lost.
-	tries   int
-	resumes bool
+	// tries counts those of this request, lost the workers that were lost with it beside;
+	// resumes says that the newest goes on for one whose worker was lost.
+	tries, lost int
+	resumes     bool
 }
 
 // A course says how an inference goes on.
@@ -105,7 +105,7 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 	case err != nil && i.mail.CutOff():
 		return i.interrupted(loss.Kept())
 	case err != nil && loss.AskedAgain(request):
-		return i.lost(loss, request)
+		return i.waitAfter(loss, request)
 	case err != nil:
 		return i.failed(why)
 	case reply.Outcome != contract.Answered:

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -355,40 +356,51 @@ func TestALostInference(t *testing.T) {
 		Spent: domain.Usage{InputTokens: 7}, Reserved: domain.Usage{InputTokens: 50, OutputTokens: 900},
 	}
 	for name, test := range map[string]struct {
-		losses  int
-		stop    contract.StopMode
-		seconds float64
-		status  domain.ExecutionStatus
-		text    string
-		tokens  int64
-		asked   int
+		losses   int
+		attempts int
+		version  workflow.Version
+		stop     contract.StopMode
+		seconds  float64
+		status   domain.ExecutionStatus
+		text     string
+		tokens   int64
+		asked    int
 	}{
-		"made again":         {losses: 1, status: domain.StatusCompleted, text: "done", tokens: 59 + 3, asked: 2},
-		"lost twice":         {losses: 2, status: domain.StatusCompleted, text: "done", tokens: 2*59 + 3, asked: 3},
-		"lost each time":     {losses: 9, status: domain.StatusFailed, tokens: 3*59 + 957, asked: 4},
-		"a stop in the wait": {losses: 9, stop: contract.StopNow, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
-		"a graceful one":     {losses: 9, stop: contract.AfterStep, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
-		"a limit":            {losses: 9, seconds: 2, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"made again":               {losses: 1, status: domain.StatusCompleted, text: "done", tokens: 59 + 3, asked: 2},
+		"lost twice":               {losses: 2, status: domain.StatusCompleted, text: "done", tokens: 2*59 + 3, asked: 3},
+		"more often than attempts": {losses: 9, attempts: 1, status: domain.StatusCompleted, text: "done", tokens: 9*59 + 3, asked: 10},
+		"lost each time":           {losses: 99, status: domain.StatusFailed, tokens: 19*59 + 957, asked: 20},
+		"once, lost twice":         {losses: 2, version: 1, status: domain.StatusCompleted, text: "done", tokens: 2*59 + 3, asked: 3},
+		"once, lost each time":     {losses: 9, version: 1, status: domain.StatusFailed, tokens: 3*59 + 957, asked: 4},
+		"by the server":            {losses: 9, version: workflow.DefaultVersion, status: domain.StatusFailed, tokens: 957, asked: 1},
+		"a stop in the wait":       {losses: 9, stop: contract.StopNow, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a graceful one":           {losses: 9, stop: contract.AfterStep, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a limit":                  {losses: 9, seconds: 2, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			attempts, version := cmp.Or(test.attempts, 4), cmp.Or(test.version, 2)
 			w := &world{loses: true}
 			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-				require.Equal(t, len(w.asked)-1, r.Attempts)
-				require.Equal(t, 4, r.Tries)
+				if before := len(w.asked) - 1; version == 2 {
+					require.Equal(t, []int{0, before, attempts}, []int{r.Attempts, r.Lost, r.Tries})
+				} else {
+					require.Equal(t, []int{before, 0, attempts}, []int{r.Attempts, r.Lost, r.Tries})
+				}
 				if len(w.asked) <= test.losses {
 					return contract.ModelReply{}, temporal.NewHeartbeatTimeoutError(beat)
 				}
 				return with(says("done"), func(r *contract.ModelReply) { r.Response.Usage = domain.Usage{InputTokens: 2, OutputTokens: 1} }), nil
 			}
 			env := w.environment(t)
+			env.OnGetVersion("lost-inference", workflow.DefaultVersion, workflow.Version(2)).Return(version)
 			if test.stop != "" {
 				env.RegisterDelayedCallback(func() {
 					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
 				}, 2*time.Second)
 			}
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
-				if in.Definition.Attempts = 4; test.seconds > 0 {
+				if in.Definition.Attempts = attempts; test.seconds > 0 {
 					in.Budget.MaxSeconds = &test.seconds
 				}
 			}))
@@ -423,9 +435,9 @@ func TestAnOldLossIsTheServersAlone(t *testing.T) {
 		if len(w.asked) == 0 {
 			return workflow.DefaultVersion
 		}
-		return 1
+		return 2
 	})
-	env.OnGetVersion("lost-inference", workflow.DefaultVersion, workflow.Version(1)).Return(
+	env.OnGetVersion("lost-inference", workflow.DefaultVersion, workflow.Version(2)).Return(
 		func(string, workflow.Version, workflow.Version) workflow.Version { return version() })
 	in := input(t, "ann")
 	env.RegisterDelayedCallback(func() {

@@ -65,6 +65,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 			})
 			after := hook.IO(domain.TriggerAfterExecution, "h", io.Activity())
 			env := hooked(t, w, nil, io, after)
+			unspread(env)
 			listed := w.list
 			w.list = func(r contract.CatalogRequest) (contract.Catalog, error) {
 				if test.list > 0 {

@@ -64,7 +64,8 @@ func TestHowLongWorkMayTake(t *testing.T) {
 				require.Equal(t, test.heartbeat, options.HeartbeatTimeout, activity)
 				require.Equal(t, want.waits, options.WaitForCancellation, activity)
 				require.Equal(t, want.tries, options.RetryPolicy.MaximumAttempts, activity)
-				require.Equal(t, test.first, options.RetryPolicy.InitialInterval, activity)
+				require.GreaterOrEqual(t, options.RetryPolicy.InitialInterval, test.first, activity)
+				require.LessOrEqual(t, options.RetryPolicy.InitialInterval, min(test.first*5/4, 30*time.Second), activity)
 				require.Equal(t, 30*time.Second, options.RetryPolicy.MaximumInterval, activity)
 				require.NotEmpty(t, options.Summary, activity)
 			}
@@ -89,7 +90,7 @@ func TestTimingIsTheWorkers(t *testing.T) {
 	require.Equal(t, 3*time.Second, w.options[string(contract.ListTools)].HeartbeatTimeout, "nobody else has said by then")
 	for _, activity := range []string{string(contract.CallModel), string(contract.CallTool)} {
 		require.Equal(t, 30*time.Second, w.options[activity].HeartbeatTimeout)
-		require.Equal(t, time.Second, w.options[activity].RetryPolicy.InitialInterval)
+		require.InDelta(t, 1.125, w.options[activity].RetryPolicy.InitialInterval.Seconds(), 0.125)
 	}
 }
 

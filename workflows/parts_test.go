@@ -19,7 +19,7 @@ import (
 var layers = []string{
 	"execute.go", "loop.go", "updates.go", "views.go", "finish.go", "session.go", "run.go",
 	"inference.go", "answer.go", "attempt.go", "tools.go", "guards.go", "hooks.go", "step.go",
-	"resolve.go", "activity.go", "transcript.go", "agent.go", "events.go", "failure.go", "doc.go",
+	"resolve.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "failure.go", "doc.go",
 }
 
 // A reading is the package's source, as far as its own names go.

@@ -80,6 +80,7 @@ func TestTimeInAPause(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), model: plays(waits(10*time.Second), says("looking", look()), waits(10*time.Second), says("done")), tool: saw}
 			env := w.environment(t)
+			unspread(env)
 			asked, _ := timed(w, env)
 			for _, at := range test.pauses {
 				pauses(env, at)

@@ -22,6 +22,7 @@ type session struct {
 	mail    *mailbox.Mailbox
 	talk    *transcript
 	guards  *guards
+	retries *retries
 	run     *run
 	archive *archive
 }
@@ -49,7 +50,7 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 	s := session{
 		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, definition: definition,
 		mail: mailbox.New(root, agent, carry), talk: talk, guards: newGuards(carry.Guarded),
-		run: newRun(carry), archive: &archive{outcome: carry.Outcome},
+		retries: &retries{root: root}, run: newRun(carry), archive: &archive{outcome: carry.Outcome},
 	}
 	switch {
 	case in.GoOn != nil && in.Carry != nil:

@@ -155,11 +155,6 @@ func (b *toolBatch) toolList() string {
 // unstarted bounds how often a call is made after it surely did not begin.
 const unstarted = 3
 
-// ownTries is the version from which the workflow makes a repeatable call again,
-// and so knows that it has begun; from 2 on it also counts the workers that were
-// lost. It must never change.
-const ownTries = "own-tries"
-
 // call makes one call and waits for it, in a coroutine of its own.
 func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) contract.ToolReply {
 	tool, _ := b.resolved.Tool(wanted.Name)
@@ -168,15 +163,16 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		Arguments: wanted.Arguments,
 	}
 	if tool.Effect.Repeatable() {
-		request.Tries, request.Losses = min(b.tryLimit(), mostTries), tool.Losses
+		request.Tries, request.Losses = b.tryLimit(), tool.Losses
 	}
+	request, tries := b.retries.call(request)
 	// What a hook has changed stands nowhere in the transcript.
 	own := wanted.Arguments == b.calls[position].Arguments
 	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
 		request.Arguments = ""
 		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	}
-	options := b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
+	options := b.toolOptions(tool, tries, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name))
 	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size()
 	for unbegun := 0; ; {
 		b.load.Add(ctx, size)
@@ -190,17 +186,18 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 			if unbegun++; !reply.NotStarted || unbegun == unstarted {
 				return reply
 			}
-			delay = b.backoff(unbegun)
+			delay = b.apart(b.backoff(unbegun), unbegun, position)
 		} else {
 			loss := lossOf(err)
-			if !b.madeAgain(loss, request) {
+			if !b.retries.callAgain(loss, request) {
 				return loss.ToolReply(request)
 			}
 			request.Attempts++
-			delay = max(loss.RetryAfter, b.backoff(request.Attempts))
+			delay = b.apart(max(loss.RetryAfter, b.backoff(request.Attempts)), request.Attempts, position)
 			if loss.How == progress.TimedOut {
 				request.Lost, request.Losses = request.Lost+1, cmp.Or(tool.Losses, domain.DefaultLosses)
-				delay = max(delay, b.apart(request.ID()))
+				request, _ = b.retries.call(request)
+				delay = max(delay, b.afterLoss(request.ID()))
 			}
 			reply = progress.NotAgain(request)
 			b.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s",
@@ -213,16 +210,6 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		permit = again
 		b.noteRunning()
 	}
-}
-
-func (b *toolBatch) madeAgain(loss progress.Loss, request contract.ToolRequest) bool {
-	uncounted := request
-	uncounted.Losses = 0
-	if !loss.MadeAgain(uncounted) {
-		return false
-	}
-	version := workflow.GetVersion(b.root, ownTries, workflow.DefaultVersion, 2)
-	return version == 1 || version == 2 && loss.MadeAgain(request)
 }
 
 func (b *toolBatch) noteRunning() {

@@ -55,7 +55,8 @@ type Call struct {
 	Summary bool
 	// Inference counts the completed inferences of the conversation; of a summary, the summaries.
 	Inference int
-	// Attempt counts the tries of this inference from 1, over all activities.
+	// Attempt counts the tries of this inference from 1, over all activities, without
+	// those whose worker was lost.
 	Attempt int
 	// Sent is called just before the first byte of the request may leave. It may be nil.
 	Sent func()

@@ -20,6 +20,9 @@ type ModelRequest struct {
 	// all, where the workflow makes the one after a worker was lost; zero: the server does.
 	Attempts int `json:"attempts,omitzero"`
 	Tries    int `json:"tries,omitzero"`
+	// Lost counts the workers that were lost with it, and Losses is how many may be; zero: they count as tries.
+	Lost   int `json:"lost,omitzero"`
+	Losses int `json:"losses,omitzero"`
 	// MaxOutputTokens is what is reserved for the answer. Zero: no bound but the definition's.
 	MaxOutputTokens int64 `json:"max_output_tokens,omitzero"`
 	// TokensLeft is what the budget has for this inference with all its attempts. Zero: no limit.

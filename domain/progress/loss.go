@@ -75,18 +75,26 @@ func (l Loss) Spent() domain.Usage {
 	return spent
 }
 
-// Tried counts the tries of an inference that ended so, over all activities.
+// Tried counts the tries of an inference that ended so, over all activities. Where lost
+// workers are counted apart, the one whose worker was lost is none.
 func (l Loss) Tried(request contract.ModelRequest) int {
-	if l.Beat == nil {
-		return request.Attempts + 1
+	tried := request.Attempts + 1
+	if l.Beat != nil {
+		tried = max(tried, l.Beat.Attempt)
 	}
-	return max(request.Attempts+1, l.Beat.Attempt)
+	if request.Losses > 0 {
+		tried--
+	}
+	return tried
 }
 
 // AskedAgain reports whether the workflow makes an inference again whose worker was lost:
 // not where the server did, which older workers let it.
 func (l Loss) AskedAgain(request contract.ModelRequest) bool {
-	return l.How == TimedOut && !l.Exhausted && l.Tried(request) < request.Tries
+	if l.How != TimedOut || l.Exhausted || l.Tried(request) >= request.Tries {
+		return false
+	}
+	return request.Losses == 0 || request.Lost+1 < request.Losses
 }
 
 // Kept is what the last heartbeat told of an answer whose worker was lost.

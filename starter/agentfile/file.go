@@ -130,7 +130,7 @@ func (a *agent) keys() document.Keys {
 		{Name: "compaction", Doc: "When a conversation is made shorter for the model, in percent of its context window. off never does it.",
 			Value: compaction(&d.Compaction)},
 		{Name: "retry", Doc: "How often a try that failed is made again.", Value: document.Mapping(document.Keys{
-			{Name: "attempts", Doc: "At most so many tries of one inference or repeatable tool call.",
+			{Name: "attempts", Doc: "At most so many tries of one inference, workers that are lost with it aside, or of one repeatable tool call.",
 				Value: document.Count(1, maxAttempts, func(n int64) { d.Attempts = int(n) }).Default(domain.DefaultAttempts)},
 		})},
 		{Name: "timeouts", Doc: "Bounds of one attempt, as durations such as 30s or 5m.", Value: document.Mapping(document.Keys{

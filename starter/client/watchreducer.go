@@ -200,7 +200,7 @@ func (r *watchReducer) inference(work *shownWork) {
 	switch {
 	case summary && !r.summing:
 		r.emit(Event{Type: EventSummary, Step: r.step})
-	case again && summary == r.summing && work.Model.Attempts > 0:
+	case again && summary == r.summing && work.Model.Attempts+work.Model.Lost > 0:
 		r.emit(Event{Type: EventRetry, Step: r.step, Attempt: work.Model.Attempts + 1, Reason: messageOf(r.cut), Error: r.cut})
 	}
 	r.summing = summary

@@ -195,7 +195,12 @@ func notice(e client.Event) (mark, string) {
 	switch e.Type {
 	case client.EventRetry:
 		what := cmp.Or(OneLine(e.Tool), "the inference")
-		return markWarning, fmt.Sprintf("%s failed and is tried again (attempt %d)%s", what, e.Attempt, reason)
+		if e.Attempt > 1 { // one whose worker was lost does not count
+			what = fmt.Sprintf("%s failed and is tried again (attempt %d)", what, e.Attempt)
+		} else {
+			what += " failed and is tried again"
+		}
+		return markWarning, what + reason
 	case client.EventNotRun:
 		return markWarning, notRun(e)
 	case client.EventHook:

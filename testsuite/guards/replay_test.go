@@ -54,6 +54,7 @@ func ownTries() []testsuite.Known {
 	return []testsuite.Known{
 		{Of: "activity agent.CallTool", Path: "/tries", Why: "the workflow makes a call again, which the server did"},
 		{Of: "activity agent.CallModel", Path: "/tries", Why: "the workflow makes an inference again whose worker was lost, which the server did"},
+		{Of: "activity agent.CallModel", Path: "/losses", Why: "workers that are lost are counted apart from an inference's own tries"},
 	}
 }
 

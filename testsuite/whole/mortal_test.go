@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/inference"
+	script "everstep/activities/scripted"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
@@ -38,22 +40,41 @@ func mortalWork(ctx context.Context, args []string) error {
 	})
 	return host.Run(ctx, host.Config{
 		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, echo()},
-		Log: host.Log{Level: slog.LevelError},
+		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
+		Log:       host.Log{Level: slog.LevelError},
 	})
 }
 
-// TestAToolThatEndsItsProcessHarmsNoOther: it takes two workers with it and then no
-// more, and twenty agents beside it finish.
-func TestAToolThatEndsItsProcessHarmsNoOther(t *testing.T) {
-	t.Parallel()
-	ctx := within(t)
-	s := connect(t, "plain", nil)
+// A mortal model ends its worker in the middle of its first five answers.
+type mortal struct {
+	inference.Provider
+	deaths string
+}
+
+func (m mortal) Infer(ctx context.Context, call inference.Call, hear func(inference.Delta)) (inference.Answer, error) {
+	deaths, err := os.OpenFile(m.deaths, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return inference.Answer{}, err
+	}
+	if at, err := deaths.Seek(0, io.SeekEnd); err != nil || at == 5 {
+		return m.Provider.Infer(ctx, call, hear)
+	}
+	_, err = deaths.WriteString(".")
+	hear(inference.Delta{Text: "half"})
+	time.Sleep(500 * time.Millisecond) // its heartbeat goes out
+	os.Exit(3)
+	return inference.Answer{}, err
+}
+
+// mortals keeps a worker up, whichever way it ends, and counts how often it did.
+func (s *stack) mortals(t *testing.T) *atomic.Int64 {
+	t.Helper()
 	var deaths atomic.Int64
 	ended := make(chan struct{})
 	serving, stop := context.WithCancel(context.Background())
+	seat := t.TempDir() + "/seat"
 	go func() {
 		defer close(ended)
-		seat := t.TempDir() + "/seat"
 		for serving.Err() == nil {
 			worker := exec.CommandContext(serving, os.Args[0], mortalWorker, s.address, s.queue, seat)
 			in, err := worker.StdinPipe()
@@ -72,16 +93,48 @@ func TestAToolThatEndsItsProcessHarmsNoOther(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { stop(); <-ended })
+	return &deaths
+}
 
-	calm := writeScript(t, `
+// TestLostWorkersUseUpNoAttempt of an inference, which is made again until it is answered.
+func TestLostWorkersUseUpNoAttempt(t *testing.T) {
+	t.Parallel()
+	ctx := within(t)
+	s := connect(t, "plain", nil)
+	deaths := s.mortals(t)
+	definition := scripted(writeScript(t, "turns: [{text: done}]"))
+	definition.Model.Provider, definition.Attempts = "mortal", 1
+	x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(ctx, x.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "done", result.Answer, "%v", result.Error)
+	require.EqualValues(t, 5, deaths.Load())
+	require.NoError(t, s.audited(ctx, x.ID, 1))
+	for step, err := range s.agents.Steps(ctx, x.ID, 0) {
+		require.NoError(t, err)
+		require.Equal(t, 6, step.Step.Tries)
+		require.Positive(t, step.Step.Lost.OutputTokens, "what was said is counted")
+	}
+}
+
+// TestAToolThatEndsItsProcessHarmsNoOther: it takes two workers with it and then no
+// more, and twenty agents beside it finish.
+func TestAToolThatEndsItsProcessHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	ctx := within(t)
+	s := connect(t, "plain", nil)
+	deaths := s.mortals(t)
+	calm := scripted(writeScript(t, `
 turns:
   - {text: a, delay: 1s, tool_calls: [{name: echo, arguments: {text: one}}]}
   - {text: b, delay: 1s, tool_calls: [{name: echo, arguments: {text: two}}]}
   - {text: done, delay: 1s}
-`)
+`), "echo")
+	calm.Attempts = 1 // those that others take with them are none
 	var beside []client.Execution
 	for range 20 {
-		x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(calm, "echo")})
+		x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: calm})
 		require.NoError(t, err)
 		beside = append(beside, x)
 	}
