@@ -42,7 +42,7 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 			checks = append(checks, s.checkAgents(ctx)...)
 		}
 	}
-	checks = append(checks, m.checkStorage(ctx, connection.Configured, s), m.checkFolder(f), m.checkModel(ctx))
+	checks = append(checks, m.checkStorage(ctx, connection.Configured, s), m.checkFolder(f), m.checkBuiltinTools(), m.checkModel(ctx))
 	return append(append(checks, m.checkPrices()...), m.checkProviders(f)...)
 }
 
@@ -291,6 +291,19 @@ func (m *Machine) checkFolder(f Flags) Check {
 		return ok("folder", "%s", err).fail("")
 	}
 	return ok("folder", "file tools would work in %s", dir)
+}
+
+// checkBuiltinTools says what a worker would have beside the tools for files.
+func (m *Machine) checkBuiltinTools() Check {
+	const name = "tools"
+	on := m.optionalTools()
+	if _, err := host.ReadOptionalTools(m.Env.Value(variableBuiltinTools)); err != nil && len(on) > 0 {
+		return ok(name, "%s: %s", variableBuiltinTools, err).fail("")
+	}
+	if len(on) == 0 {
+		return ok(name, "those for files; %s turns others on: %s", variableBuiltinTools, strings.Join(host.OptionalNames(), ", "))
+	}
+	return ok(name, "those for files, and %s", strings.Join(on, ", "))
 }
 
 func (m *Machine) checkModel(ctx context.Context) Check {

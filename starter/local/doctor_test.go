@@ -5,10 +5,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/worker/host"
 	"everstep/worker/host/door"
 )
 
@@ -58,6 +60,16 @@ func TestDoctorNamesPrices(t *testing.T) {
 		require.Regexp(t, `^EVERSTEP_PRICES: .*prices\.yaml:[23]:[0-9]+: `, c.Detail, i)
 		require.NotContains(t, c.Detail, "\n")
 	}
+}
+
+func TestDoctorNamesTools(t *testing.T) {
+	t.Parallel()
+	m := &Machine{Env: Environment{memory{}}}
+	require.Equal(t, ok("tools", "those for files; EVERSTEP_BUILTIN_TOOLS turns others on: %s", strings.Join(host.OptionalNames(), ", ")), m.checkBuiltinTools())
+	m.Env = Environment{memory{variableBuiltinTools: "http_get"}}
+	require.Equal(t, ok("tools", "those for files, and http_get"), m.checkBuiltinTools())
+	m.Env = Environment{memory{variableBuiltinTools: "http_got"}}
+	require.Equal(t, VerdictFail, m.checkBuiltinTools().Verdict)
 }
 
 func TestDoctorSeesAnOpenUI(t *testing.T) {

@@ -118,10 +118,12 @@ const (
 	VariableTaskQueue = "EVERSTEP_TASK_QUEUE" // where new agents look for workers
 	VariableDir       = "EVERSTEP_DIR"        // the root of the file tools
 	variableStorage   = "EVERSTEP_STORAGE"    // where workers keep parts of long conversations
-	VariablePrices    = "EVERSTEP_PRICES"     // a worker's file of prices
-	VariableAddress   = "TEMPORAL_ADDRESS"    // Temporal's own
-	VariableNoColor   = "NO_COLOR"
-	variableColumns   = "COLUMNS"
+	// the tools that workers have beside those for files
+	variableBuiltinTools = "EVERSTEP_BUILTIN_TOOLS"
+	VariablePrices       = "EVERSTEP_PRICES"  // a worker's file of prices
+	VariableAddress      = "TEMPORAL_ADDRESS" // Temporal's own
+	VariableNoColor      = "NO_COLOR"
+	variableColumns      = "COLUMNS"
 )
 
 // An Environment is where variables are read from.

@@ -24,7 +24,7 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	if err != nil || !own || d.Model.Provider == "" {
 		return err
 	}
-	return cmp.Or(checkModel(ctx, d.Model), checkTools(d.Tools), checkOwnWorker(d), m.checkCost(d))
+	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), checkOwnWorker(d), m.checkCost(d))
 }
 
 // checkCost refuses to limit the cost of what has no price, here or on our worker. One that is
@@ -46,13 +46,13 @@ func (m *Machine) checkCost(d domain.Definition) error {
 	return nil
 }
 
-// BuiltinTools are those that the workers of this program have.
+// BuiltinTools are those that the workers of this program have, or can have.
 func BuiltinTools() []domain.ToolSpec {
 	var specs []domain.ToolSpec
 	for _, t := range new(files.Root).Tools() {
 		specs = append(specs, t.Spec())
 	}
-	return specs
+	return append(specs, host.OptionalTools()...)
 }
 
 // BuiltinNames are the names of [BuiltinTools].
@@ -64,11 +64,20 @@ func BuiltinNames() []string {
 	return names
 }
 
-// checkTools says at once what a worker of this program would say of tools.
-func checkTools(tools []string) error {
+// checkTools says at once what a worker of this program would say of tools. One that is
+// up may have others turned on than this command's environment.
+func (m *Machine) checkTools(f Flags, tools []string) error {
 	known := BuiltinNames()
+	off := func(name string) bool {
+		return slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name }) &&
+			!slices.Contains(m.optionalTools(), name) && !m.served(f)
+	}
 	for _, name := range tools {
-		if slices.Contains(known, name) {
+		switch {
+		case off(name):
+			return invalid("tool: %s is off on the worker that this command starts; to turn it on set %s=%s",
+				name, variableBuiltinTools, strings.Join(append(m.optionalTools(), name), ","))
+		case slices.Contains(known, name):
 			continue
 		}
 		short := domain.Shorten(name, 100)
@@ -79,6 +88,27 @@ func checkTools(tools []string) error {
 			short, strings.Join(known, ", "))
 	}
 	return nil
+}
+
+// optionalTools are those that a worker started by this command would have turned on.
+func (m *Machine) optionalTools() []string {
+	var names []string
+	for name := range strings.SplitSeq(m.Env.Value(variableBuiltinTools), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// served reports whether a worker of ours is up where this command would have one.
+func (m *Machine) served(f Flags) bool {
+	queue, err := m.Env.taskQueue(f.TaskQueue)
+	if err != nil {
+		return false
+	}
+	file, err := m.knownStateFile()
+	return err == nil && queueServed(file, queue)
 }
 
 // checkOwnWorker says what our worker has not, whatever a definition asks for.

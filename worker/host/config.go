@@ -22,12 +22,21 @@ type Config struct {
 	// Dir is the root that the file tools never leave. Empty: the worker has none of
 	// them.
 	Dir string
+	// BuiltinTools are the names of those of OptionalTools that the worker has. Empty: none.
+	BuiltinTools []string
+	// HTTPAllow is what http_get and http_post may reach beyond the public network:
+	// addresses, prefixes and hosts, as in 10.1.0.0/16 or intranet.example.com:8080.
+	HTTPAllow []string
+	// HTTPProxy is the URL of the proxy for their requests, which then finds hosts by
+	// name and has to refuse those inside. It may hold a password. Empty: none,
+	// whatever HTTP_PROXY says.
+	HTTPProxy Secret
 	// Storage is where parts of long conversations go: a directory, or the URL
 	// of a bucket. Empty: nowhere, so that a conversation must fit one run. All
 	// workers of a task queue need the same.
 	Storage string
 
-	// Tools are added to the file tools, where there are any. One of the same name replaces it.
+	// Tools are added to those that Everstep has, where there are any. One of the same name replaces it.
 	Tools []tool.Tool
 	// Providers are added to those that Everstep has, by name. One of the same
 	// name replaces it.
@@ -103,6 +112,8 @@ func (c Config) withDefaults() Config {
 		}
 		c.secrets.fix(c.Proxy.Reveal())
 		c.secrets.fix(password(c.Proxy))
+		c.secrets.fix(c.HTTPProxy.Reveal())
+		c.secrets.fix(password(c.HTTPProxy))
 	}
 	c.TaskQueue = cmp.Or(c.TaskQueue, contract.DefaultTaskQueue)
 	c.MaxActivities = cmp.Or(c.MaxActivities, DefaultMaxActivities)

@@ -167,6 +167,14 @@ func workerSettings() []setting {
 	return []setting{
 		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
 		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
+		{"builtin-tools", "EVERSTEP_BUILTIN_TOOLS", "names", "the tools that it has beside those for files, of " + strings.Join(OptionalNames(), ", ") + "; none unless given", into(func(c *Config) *[]string { return &c.BuiltinTools }, ReadOptionalTools)},
+		{"http-allow", "EVERSTEP_HTTP_ALLOW", "hosts", "what http_get and http_post may reach beyond the public network: addresses, prefixes, hosts, as in 10.1.0.0/16,intranet.example.com:8080; nothing unless given", into(func(c *Config) *[]string { return &c.HTTPAllow }, readHTTPAllow)},
+		// No flag: it may hold a password.
+		{"", "EVERSTEP_HTTP_PROXY", "url", "the proxy that requests of http_get and http_post go through", func(c *Config, text string) error {
+			c.HTTPProxy = Secret(strings.TrimSpace(text))
+			_, err := wire.ParseProxy(text)
+			return err
+		}},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
 		{"seat", "EVERSTEP_SEAT", "file", "a file for one worker at a time; with the same one, a worker that takes the place of one that was killed says so to the server, and its agents go on at once", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
 		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {

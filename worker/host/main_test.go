@@ -113,6 +113,21 @@ func TestNoFileToolsUnlessAskedFor(t *testing.T) {
 	require.Contains(t, m.describe(Config{}), "none")
 }
 
+// Tools that reach out are there only where the configuration names them.
+func TestOptionalToolsAreOffUnlessNamed(t *testing.T) {
+	t.Parallel()
+	for names, want := range map[string][]string{"": {}, "http_get": {"http_get"}, "http_post,http_get": {"http_get", "http_post"}} {
+		config := Config{}
+		if names != "" {
+			config.BuiltinTools = strings.Split(names, ",")
+		}
+		m, err := gather(t.Context(), config.withDefaults())
+		require.NoError(t, err)
+		require.Equal(t, want, texts(m.tools, func(t tool.Tool) string { return t.Spec().Name }))
+		require.NoError(t, m.close())
+	}
+}
+
 type openAI struct{ inference.Provider }
 
 func TestGatherSaysWhatIsWrong(t *testing.T) {
@@ -127,6 +142,8 @@ func TestGatherSaysWhatIsWrong(t *testing.T) {
 		"a password": {Config{Dir: t.TempDir(), Vendors: map[string]Access{"openai": {BaseURL: "http://u:pass@host/"}}}, "OPENAI_BASE_URL"},
 		"no prices":  {Config{Dir: t.TempDir(), Prices: filepath.Join(t.TempDir(), "absent.yaml")}, "absent.yaml: cannot be read"},
 		"a hook":     {Config{Dir: t.TempDir(), Hooks: []hook.Hook{hook.BeforeStep("", nil)}}, "hooks: hook at before_step: name: is empty"},
+		"a tool":     {Config{BuiltinTools: []string{"curl"}}, "there is no \"curl\"; there are http_get, http_post"},
+		"a host":     {Config{HTTPAllow: []string{"http://a"}}, "--http-allow (EVERSTEP_HTTP_ALLOW)"},
 		"no key":     {Config{Dir: t.TempDir(), Vendors: map[string]Access{"openai": {Key: "sk with spaces"}}}, "OPENAI_API_KEY"},
 		"two keys":   {Config{Dir: t.TempDir(), Vendors: map[string]Access{"gemini": {Key: "sk with", KeyFile: "key"}}}, "GEMINI_API_KEY and GEMINI_API_KEY_FILE: both"},
 		"no file":    {Config{Dir: t.TempDir(), Vendors: map[string]Access{"anthropic": {KeyFile: "sk with"}}}, "ANTHROPIC_API_KEY_FILE"},

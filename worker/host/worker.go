@@ -252,6 +252,11 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		}
 		m.tools = m.root.Tools()
 	}
+	optional, err := config.optionalTools()
+	if err != nil {
+		return m, err
+	}
+	m.tools = append(m.tools, optional...)
 	for _, v := range vendors() {
 		if err = config.Vendors[v.Name].outside(m.dir, v); err != nil {
 			return m, err

@@ -1,0 +1,221 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// readable is the text of a page: its title, headings, paragraphs, lists, tables and
+// links, without scripts and styles. It walks over the tokens and makes no tree, so that
+// no page takes more time than in proportion to its length.
+func readable(page string, base *url.URL) string {
+	w := &walker{base: base}
+	tokens := html.NewTokenizer(strings.NewReader(page))
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			if !errors.Is(tokens.Err(), io.EOF) {
+				w.line()
+				w.words("[what follows cannot be read]")
+			}
+			return strings.TrimSpace(w.out.String())
+		case html.TextToken:
+			w.text(string(tokens.Text()))
+		case html.StartTagToken:
+			w.open(tokens.Token())
+		case html.SelfClosingTagToken:
+			w.open(tokens.Token())
+		case html.EndTagToken:
+			name, _ := tokens.TagName()
+			w.close(atom.Lookup(name))
+		case html.CommentToken, html.DoctypeToken:
+		}
+	}
+}
+
+// A walker writes what it meets.
+type walker struct {
+	out  strings.Builder
+	base *url.URL
+	// hidden is the element that is left out, and deep how many of its name are open.
+	hidden atom.Atom
+	deep   int
+	// pre counts the elements that keep their spaces.
+	pre int
+	// breaks are the line ends at the end of the text, space is that one is due.
+	breaks int
+	space  bool
+	// marked means that the text ends in the mark of a heading, a list or a cell.
+	marked bool
+	// link is where the text leads that is being written, and since when.
+	link  string
+	since int
+}
+
+func (w *walker) text(text string) {
+	switch {
+	case w.hidden != 0:
+	case w.pre > 0:
+		w.put(text)
+	default:
+		w.words(text)
+	}
+}
+
+// words writes a text with one space between words.
+func (w *walker) words(text string) {
+	for i, word := range strings.Fields(text) {
+		w.space = w.space || i > 0 || startsBlank(text)
+		if w.space && w.breaks == 0 && w.out.Len() > 0 && !w.marked {
+			w.put(" ")
+		}
+		w.space, w.marked = false, false
+		w.put(word)
+	}
+	if text != "" {
+		w.space = w.space || startsBlank(text[len(text)-1:])
+	}
+}
+
+func startsBlank(text string) bool { return text != "" && strings.ContainsAny(text[:1], " \t\r\n\f") }
+
+func (w *walker) put(text string) {
+	if text == "" {
+		return
+	}
+	w.out.WriteString(text)
+	kept := strings.TrimRight(text, "\n")
+	if kept != "" {
+		w.breaks = 0
+	}
+	w.breaks += len(text) - len(kept)
+}
+
+func (w *walker) mark(text string) {
+	w.put(text)
+	w.marked = true
+}
+
+// line ends the line, paragraph leaves one free.
+func (w *walker) line()      { w.end(1) }
+func (w *walker) paragraph() { w.end(2) }
+
+func (w *walker) end(breaks int) {
+	w.space, w.marked = false, false
+	if w.out.Len() == 0 {
+		return
+	}
+	for w.breaks < breaks {
+		w.put("\n")
+	}
+}
+
+func (w *walker) open(t html.Token) {
+	if w.hidden != 0 {
+		if t.DataAtom == w.hidden && t.Type == html.StartTagToken {
+			w.deep++
+		}
+		return
+	}
+	switch t.DataAtom {
+	case atom.Script, atom.Style, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object, atom.Noembed, atom.Noframes, atom.Select, atom.Datalist, atom.Canvas:
+		if t.Type == html.StartTagToken {
+			w.hidden, w.deep = t.DataAtom, 1
+		}
+	case atom.Base:
+		if u, err := w.base.Parse(attribute(t, "href")); err == nil {
+			w.base = u
+		}
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		w.paragraph()
+		w.mark(strings.Repeat("#", int(t.Data[1]-'0')) + " ")
+	case atom.Li:
+		w.line()
+		w.mark("- ")
+	case atom.Td, atom.Th:
+		if w.breaks == 0 && w.out.Len() > 0 {
+			w.mark(" | ")
+		}
+	case atom.Br:
+		w.put("\n")
+		w.space = false
+	case atom.Hr:
+		w.paragraph()
+	case atom.Pre:
+		w.paragraph()
+		w.pre++
+	case atom.Img:
+		if alt := attribute(t, "alt"); strings.TrimSpace(alt) != "" {
+			w.words("[image: " + alt + "]")
+		}
+	case atom.A:
+		w.leave()
+		w.link, w.since = w.target(attribute(t, "href")), w.out.Len()
+	default:
+		w.block(t.DataAtom)
+	}
+}
+
+func (w *walker) close(name atom.Atom) {
+	if w.hidden != 0 {
+		if name == w.hidden {
+			if w.deep--; w.deep == 0 {
+				w.hidden = 0
+			}
+		}
+		return
+	}
+	switch name {
+	case atom.A:
+		w.leave()
+	case atom.Pre:
+		w.pre = max(w.pre-1, 0)
+		w.paragraph()
+	case atom.Title, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		w.paragraph()
+	default:
+		w.block(name)
+	}
+}
+
+// block ends the line, or the paragraph, where an element begins or ends.
+func (w *walker) block(name atom.Atom) {
+	switch name {
+	case atom.P, atom.Blockquote, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Figure, atom.Article, atom.Section, atom.Main, atom.Header, atom.Footer, atom.Nav, atom.Aside, atom.Form, atom.Fieldset, atom.Details:
+		w.paragraph()
+	case atom.Div, atom.Tr, atom.Dt, atom.Dd, atom.Caption, atom.Address, atom.Figcaption, atom.Summary, atom.Option, atom.Legend, atom.Body, atom.Li:
+		w.line()
+	default: // a part of a line
+	}
+}
+
+// leave writes where a link leads, if it had a text.
+func (w *walker) leave() {
+	if w.link != "" && strings.TrimSpace(w.out.String()[w.since:]) != "" {
+		w.put(" (" + w.link + ")")
+	}
+	w.link = ""
+}
+
+// target is where a link leads from the page, empty where a reader need not know.
+func (w *walker) target(href string) string {
+	u, err := w.base.Parse(strings.TrimSpace(href))
+	if href == "" || strings.HasPrefix(href, "#") || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return ""
+	}
+	return u.String()
+}
+
+func attribute(t html.Token, name string) string {
+	for _, a := range t.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}

@@ -1,0 +1,191 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/http/httpguts"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+type getArgs struct {
+	URL     string            `json:"url" jsonschema:"what to fetch, with http:// or https://"`
+	Headers map[string]string `json:"headers,omitzero" jsonschema:"request headers, such as Accept; few are allowed, and none for credentials"`
+	Raw     bool              `json:"raw,omitzero" jsonschema:"true: HTML as it is and not as readable text"`
+	From    int               `json:"from,omitzero" jsonschema:"where in a long text to begin, as an earlier answer has said; the URL is fetched anew"`
+}
+
+type postArgs struct {
+	URL         string            `json:"url" jsonschema:"where to send it, with http:// or https://"`
+	Body        string            `json:"body" jsonschema:"the body as it is sent"`
+	ContentType string            `json:"content_type,omitzero" jsonschema:"the body's media type; left out: application/json"`
+	Headers     map[string]string `json:"headers,omitzero" jsonschema:"request headers, such as Accept; few are allowed, and none for credentials"`
+	Raw         bool              `json:"raw,omitzero" jsonschema:"true: HTML as it is and not as readable text"`
+}
+
+func (c *Client) get(ctx context.Context, args getArgs) (string, error) {
+	if args.From < 0 {
+		return "", domain.Errorf(domain.Invalid, "from: is below 0")
+	}
+	request, err := c.request(ctx, http.MethodGet, args.URL, args.Headers, nil)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
+	defer cancel()
+	response, redirects, err := c.fetch(request.WithContext(ctx), true)
+	if err != nil {
+		return "", explain(err, request.URL.Hostname())
+	}
+	defer response.Body.Close()
+	return c.answer(response, asked{url: request.URL, redirects: redirects, raw: args.Raw, from: args.From})
+}
+
+func (c *Client) post(ctx context.Context, args postArgs) (string, error) {
+	if len(args.Body) > c.bounds.sent {
+		return "", domain.Errorf(domain.TooLarge, "body: has %d bytes; at most %d are sent", len(args.Body), c.bounds.sent)
+	}
+	kind, parameters, err := mime.ParseMediaType(args.ContentType)
+	switch {
+	case args.ContentType == "":
+		kind = "application/json"
+	case err != nil || !strings.Contains(kind, "/"):
+		return "", domain.Errorf(domain.Invalid, "content_type: %s is no media type, as in application/json", shorten(args.ContentType))
+	}
+	request, err := c.request(ctx, http.MethodPost, args.URL, args.Headers, strings.NewReader(args.Body))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", mime.FormatMediaType(kind, parameters))
+	request.GetBody = nil // it is sent once
+	sent := false
+	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	response, _, err := c.fetch(request.WithContext(ctx), false)
+	if err != nil {
+		own := explain(err, request.URL.Hostname())
+		if !sent {
+			return "", tool.NotStarted(own)
+		}
+		unknown := domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
+			"outcome unknown: the request was sent, and no answer came whole: %s; it may or may not have taken effect, and was not repeated", own.Message)
+		unknown.Detail = own.Detail
+		return "", unknown
+	}
+	defer response.Body.Close()
+	return c.answer(response, asked{url: request.URL, raw: args.Raw})
+}
+
+// request makes a request of what a model gave, or says what is wrong with it.
+func (c *Client) request(ctx context.Context, method, address string, headers map[string]string, body io.Reader) (*http.Request, error) {
+	u, err := c.parseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), body)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "url: %s cannot be asked for", shorten(address))
+	}
+	for name, value := range headers {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		if !slices.Contains(allowedHeaders(), name) {
+			return nil, domain.Errorf(domain.Denied, "headers: %s may not be set; allowed are %s", shorten(name), strings.Join(allowedHeaders(), ", "))
+		}
+		if len(value) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, domain.Errorf(domain.Invalid, "headers: the value of %s is too long or holds what may not stand there", name)
+		}
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("User-Agent", "everstep")
+	request.Header.Set("Accept-Encoding", "gzip")
+	return request, nil
+}
+
+// allowedHeaders say what is wanted, and on which condition. None says who asks.
+func allowedHeaders() []string {
+	return []string{"Accept", "Accept-Language", "Idempotency-Key", "If-Match", "If-Modified-Since", "If-None-Match", "If-Unmodified-Since", "Prefer"}
+}
+
+const (
+	maxURL         = 8 << 10
+	maxHeaderValue = 1000
+)
+
+func (c *Client) parseURL(text string) (*url.URL, error) {
+	if len(text) > maxURL {
+		return nil, domain.Errorf(domain.TooLarge, "url: has %d bytes; at most %d are allowed", len(text), maxURL)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar
+	}) {
+		return nil, domain.Errorf(domain.Invalid, "url: %s holds what may not stand in a URL; encode it", shorten(text))
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "url: %s is no URL", shorten(text))
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, c.checkURL(u)
+}
+
+// checkURL refuses a URL for what can be seen of it; where its host is, is judged when
+// it is dialled. Its errors never repeat a user and a password.
+func (c *Client) checkURL(u *url.URL) error {
+	host := u.Hostname()
+	switch port, err := strconv.ParseUint(u.Port(), 10, 16); {
+	case u.User != nil:
+		return domain.Errorf(domain.Denied, "url: holds a user or a password, which are not sent; leave them out")
+	case u.Scheme != "http" && u.Scheme != "https", u.Opaque != "":
+		return domain.Errorf(domain.Denied, "url: %s does not begin with http:// or https://", shorten(u.String()))
+	case host == "":
+		return domain.Errorf(domain.Invalid, "url: %s names no host", shorten(u.String()))
+	case u.Port() != "" && (err != nil || port == 0), strings.HasSuffix(u.Host, ":"):
+		return domain.Errorf(domain.Invalid, "url: the port of %s is none from 1 to 65535", shorten(u.Host))
+	}
+	addr, err := netip.ParseAddr(strings.TrimSuffix(host, "."))
+	switch {
+	case err != nil && endsInNumber(host):
+		return domain.Errorf(domain.Denied, "url: %s is an address in a spelling that is not taken; write it as four numbers", shorten(host))
+	case err == nil:
+		if err := c.network.check(host, netip.AddrPortFrom(addr, portOf(u))); err != nil {
+			return err
+		}
+	}
+	return c.network.checkPort(host, portOf(u))
+}
+
+func portOf(u *url.URL) uint16 {
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		return uint16(port)
+	}
+	if u.Scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// tlsProblem says what is wrong with the other side's certificate, if that is it.
+func tlsProblem(err error) string {
+	if bad, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "its certificate is not valid: " + domain.Shorten(bad.Err.Error(), 200)
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "it does not speak TLS there; try http://"
+	}
+	return ""
+}
