@@ -61,7 +61,7 @@ func (i *inference) ask(permit mailbox.Permit, request *contract.ModelRequest) (
 			EventHeader: i.head(), Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
 		})
 	}
-	i.resumes = false
+	i.resumes, i.kept = false, contract.ModelReply{}
 	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
 	options.DisableEagerExecution = i.lacks > 0
 	reply, err := mailbox.Await(permit, options, contract.CallModel, *request)
@@ -123,14 +123,14 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 // waitAfter waits before an inference is made again whose worker was lost. No event tells
 // of that, as of what the server tries again.
 func (i *inference) waitAfter(loss progress.Loss, request contract.ModelRequest) course {
-	i.tries, i.lost = loss.Tried(request), i.lost+1
+	i.tries, i.lost, i.kept = loss.Tried(request), i.lost+1, loss.Kept()
 	delay := i.apart(i.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
 	i.note(progress.Waits(i.content.Number, i.tries+1, i.now().Add(delay), loss.Err()))
 	if i.resumes = i.mail.BackOffInference(delay); i.resumes {
 		return again
 	}
 	i.emitUnanswered(loss.Err(), domain.Usage{})
-	return i.interrupted(loss.Kept())
+	return i.interrupted(i.kept)
 }
 
 // failed ends the step, unless another model takes over.
@@ -143,13 +143,17 @@ func (i *inference) failed(err *domain.Error) course {
 	return over
 }
 
-// interrupted keeps what had come of an answer that a stop cut off. The text of
-// a summary so far is no answer of the agent's.
 func (i *inference) interrupted(reply contract.ModelReply) course {
+	return i.cut(progress.StopInInference, reply)
+}
+
+// cut keeps what had come of an answer that was cut off. The text of a summary so
+// far is no answer of the agent's.
+func (i *inference) cut(by progress.Cut, reply contract.ModelReply) course {
 	if i.plan != nil {
 		reply = contract.ModelReply{}
 	}
-	i.learn(progress.CutOff{By: progress.StopInInference, Reply: reply})
+	i.learn(progress.CutOff{By: by, Reply: reply})
 	m, written := progress.Remains(reply)
 	switch {
 	case !written:
@@ -165,21 +169,22 @@ func (i *inference) interrupted(reply contract.ModelReply) course {
 // queueChanged looks for the model's rate limit anew where a worker says that one
 // has come, which holds on a queue of its own. While workers are replaced another one
 // may be asked, which does not have it yet: then it is looked for again, after a while.
-func (i *inference) queueChanged(err *domain.Error) bool {
+// It answers false where that leads to nothing.
+func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
 	if err.Code != domain.CodeRerouted || i.queueChanges >= i.tryLimit() || i.mail.CutOff() {
-		return false
+		return again, false
 	}
 	if i.queueChanges > 0 {
 		delay := i.apart(i.backoff(i.queueChanges), i.queueChanges, 0)
 		i.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.content.Number, delay))
-		if !i.mail.BackOff(delay) {
-			return false
+		if !i.mail.BackOffReroute(delay) {
+			return i.interrupted(contract.ModelReply{}), true
 		}
 	}
 	permit, ok := i.mail.Permit(mailbox.WithinStep)
 	if !ok {
-		return false
+		return again, false
 	}
 	i.changeQueue()
-	return i.resolveAgain(permit)
+	return again, i.resolveAgain(permit)
 }

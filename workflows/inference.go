@@ -21,6 +21,8 @@ type inference struct {
 	// resumes says that the newest goes on for one whose worker was lost.
 	tries, lost int
 	resumes     bool
+	// kept is what is known of the answer of that one.
+	kept contract.ModelReply
 }
 
 // A course says how an inference goes on.
@@ -64,13 +66,13 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 	// A pause or a stop may have come meanwhile.
 	permit, ok := i.mail.Permit(mailbox.ForInference)
 	if !ok {
-		i.interrupted(contract.ModelReply{})
+		i.interrupted(i.kept)
 		return permit, contract.Reservation{}, false
 	}
 	room, short := i.reserve()
 	if short != "" {
 		i.signalShort(short)
-		i.learn(progress.CutOff{By: noBudget})
+		i.cut(noBudget, i.kept)
 		return permit, room, false
 	}
 	return permit, room.Within(bound), true
@@ -94,7 +96,10 @@ func (i *inference) attempt(permit mailbox.Permit, room contract.Reservation) co
 		if c, shorter := i.overflowed(why, err == nil); shorter {
 			return c
 		}
-		if i.queueChanged(why) || why.Lacking && i.askAnother(why, i.lack(), i.whileReplaced()) {
+		if c, changed := i.queueChanged(why); changed {
+			return c
+		}
+		if why.Lacking && i.askAnother(why, i.lack(), i.whileReplaced()) {
 			return again
 		}
 		if i.lacked(why) && i.mail.Stopped() { // it waited for another worker

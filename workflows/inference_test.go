@@ -360,7 +360,9 @@ func TestALostInference(t *testing.T) {
 		attempts int
 		version  workflow.Version
 		stop     contract.StopMode
+		paused   time.Duration
 		seconds  float64
+		max      *int64
 		status   domain.ExecutionStatus
 		text     string
 		tokens   int64
@@ -375,6 +377,8 @@ func TestALostInference(t *testing.T) {
 		"by the server":            {losses: 9, version: workflow.DefaultVersion, status: domain.StatusFailed, tokens: 957, asked: 1},
 		"a stop in the wait":       {losses: 9, stop: contract.StopNow, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 		"a graceful one":           {losses: 9, stop: contract.AfterStep, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a stop in a pause after":  {losses: 9, stop: contract.StopNow, paused: time.Hour, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a limit of tokens":        {losses: 9, max: number(60), status: domain.StatusStopped, text: "…half", tokens: 59, asked: 1},
 		"a limit":                  {losses: 9, seconds: 2, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -397,10 +401,13 @@ func TestALostInference(t *testing.T) {
 			if test.stop != "" {
 				env.RegisterDelayedCallback(func() {
 					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
-				}, 2*time.Second)
+				}, 2*time.Second+test.paused)
+			}
+			if test.paused > 0 {
+				pauses(env, 2*time.Second)
 			}
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
-				if in.Definition.Attempts = attempts; test.seconds > 0 {
+				if in.Definition.Attempts, in.Budget.MaxTokens = attempts, test.max; test.seconds > 0 {
 					in.Budget.MaxSeconds = &test.seconds
 				}
 			}))

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,5 +65,25 @@ func TestARateLimitThatComes(t *testing.T) {
 				require.True(t, out.Usage.Estimated, "what the lost attempt may have cost stays counted")
 			}
 		})
+	}
+}
+
+// TestAStopWhileWorkersDoNotAgree on a rate limit ends the wait at once, since nothing is
+// under way.
+func TestAStopWhileWorkersDoNotAgree(t *testing.T) {
+	t.Parallel()
+	for _, mode := range contract.StopModes() {
+		w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return rerouted(false) }}
+		env := w.environment(t)
+		begun := env.Now()
+		const stopped = 50 * time.Second // in a wait of half a minute
+		env.RegisterDelayedCallback(func() {
+			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode})
+		}, stopped)
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		out := outcome(t, env)
+		require.Equal(t, domain.StatusStopped, out.Status, mode)
+		require.Equal(t, domain.UserRequested, out.StopReason, mode)
+		require.Equal(t, stopped, env.Now().Sub(begun).Round(time.Second), mode)
 	}
 }

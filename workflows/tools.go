@@ -176,7 +176,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	size := 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size()
 	for unbegun := 0; ; {
 		b.load.Add(ctx, size)
-		options.DisableEagerExecution = unbegun > 0 // another worker may be able to
+		options.DisableEagerExecution = unbegun+request.Attempts > 0 // another worker may be able to
 		reply, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
 		if refused, ok := errors.AsType[*domain.Error](err); ok {
 			return progress.Unanswered(refused) // it was never asked for

@@ -241,6 +241,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 			}))
 			outcome(t, env)
 			require.Less(t, env.Now().Sub(begun), time.Minute)
+			require.Equal(t, len(w.ran) > 1, w.options[string(contract.CallTool)].DisableEagerExecution, "another worker may be able to")
 			require.Len(t, w.ran, test.ran)
 			for i, r := range w.ran {
 				require.Equal(t, i, r.Attempts)

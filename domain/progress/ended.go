@@ -98,20 +98,21 @@ func (s Step) concluded(last inference, c closing) Step {
 	if answered && last.summary {
 		return s
 	}
-	if c.short && !c.Stopped {
-		return s.With(CutOff{By: NoBudget}, c.At)
-	}
 	verdict, err := Judge(last.reply, last.tries, c.attempts, c.Stopped)
+	elsewhere := false // it was to go to another worker
 	if last.loss != nil {
 		last.reply, verdict, err = last.loss.Kept(), Fail, last.loss.Err()
+		elsewhere = !c.failed && (err.Lacking || err.Code == domain.CodeRerouted)
+	}
+	if last.again && !last.summary {
+		stop.Reply = last.reply
 	}
 	switch {
+	case c.short && !c.Stopped:
+		return s.With(CutOff{By: NoBudget, Reply: stop.Reply}, c.At)
 	case c.Stopped && (answered || last.loss != nil):
 		verdict = Stop
-	case c.asked && (verdict == Again || last.again || last.loss != nil && last.loss.Err().Lacking): // it waited to be made again
-		if last.again && !last.summary {
-			stop.Reply = last.reply
-		}
+	case c.asked && (verdict == Again || last.again || elsewhere): // it waited to be made again
 		return s.With(stop, c.At)
 	}
 	switch verdict {

@@ -253,3 +253,39 @@ func TestFactsOfWhatIsNotKnown(t *testing.T) {
 	s := begun().With(progress.Asked{Work: once}, at(1)).With(progress.Lost{Work: once}, at(2))
 	require.Zero(t, s.ToolExecutions[0].Attempts, "one alone is not worth noting")
 }
+
+// TestALossThatNothingFollows: where it was to be made again it waited, and a stop or a
+// limit has kept what it said; else the execution failed, whoever asked to stop meanwhile.
+func TestALossThatNothingFollows(t *testing.T) {
+	t.Parallel()
+	lost := progress.Loss{How: progress.TimedOut, Beat: &contract.Heartbeat{Attempt: 1, Tail: "half", Length: 4}}
+	lacks, moved := domain.Errorf(domain.Unavailable, "no hook"), domain.CodedErrorf(domain.Denied, domain.CodeRerouted, "elsewhere")
+	lacks.Lacking = true
+	final := lost
+	final.Exhausted = true
+	for name, c := range map[string]struct {
+		loss  progress.Loss
+		end   domain.StopReason
+		want  string
+		keeps bool
+	}{
+		"made again, and a stop":      {lost, domain.UserRequested, string(progress.StopInInference), true},
+		"made again, and a limit":     {lost, domain.TokenLimitReached, string(progress.NoBudget), true},
+		"the server's last try":       {final, domain.ErrorForbade, "no worker finished it in time", false},
+		"a worker that lacks it":      {progress.Loss{Told: lacks}, domain.UserRequested, string(progress.StopInInference), false},
+		"which was a failure once":    {progress.Loss{Told: lacks}, domain.ErrorForbade, "no hook", false},
+		"another queue":               {progress.Loss{Told: moved}, domain.UserRequested, string(progress.StopInInference), false},
+		"queues that never come true": {progress.Loss{Told: moved}, domain.ErrorForbade, "elsewhere", false},
+	} {
+		s := begins(contract.SessionInput{Definition: domain.Definition{Attempts: 3}})
+		w := s.asks(progress.Work{Model: &contract.ModelRequest{ExecutionID: nth(1), Step: 1, Tries: 3, Losses: 9}})
+		ended := outcome(1, 1, c.end)
+		if c.end == domain.ErrorForbade {
+			ended.Status = domain.StatusFailed
+		}
+		s.then(progress.Lost{Work: w, Loss: c.loss}, progress.StopAsked{Request: contract.StopRequest{Mode: contract.AfterStep}}, progress.Ended{Outcome: ended})
+		step := s.steps()[0]
+		require.Equal(t, []string{c.want}, messages(step.Errors), name)
+		require.Equal(t, c.keeps, step.Response != nil, name)
+	}
+}

@@ -180,6 +180,44 @@ func TestLiveTextOfALostWorker(t *testing.T) {
 	}
 }
 
+// TestLiveTextOfALossThatWaits stays until the inference is made again, and where a stop or a
+// limit comes first.
+func TestLiveTextOfALossThatWaits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		again, stop bool
+		want        []attempted
+	}{
+		"made again": {true, false, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventWithdrawn, 1, ""}, {EventCut, 1, ""}, {EventRetry, 1, ""}, {EventAnswered, 1, "four"}}},
+		"a stop":     {false, true, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}},
+		"a limit":    {false, false, []attempted{{EventText, 1, "two "}, {EventText, 1, "three"}, {EventCut, 1, "two three"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				run := newRun("run-1", nil)
+				request := contract.ModelRequest{ExecutionID: nth(1), Step: 1, Tries: 3, Losses: 9}
+				scheduled := run.schedule(string(contract.CallModel), request)
+				l := watched(t, run)
+				l.beats("2", 1, contract.Heartbeat{Attempt: 1, Tail: "two ", Length: 8})
+				l.then(func() {
+					l.pending = nil
+					l.timesOut(scheduled, contract.Heartbeat{Step: 1, Phase: contract.PhaseStreaming, Attempt: 1, Tail: "two three", Length: 13})
+				})
+				l.then(func() {
+					if c.stop {
+						l.stops(contract.StopRequest{})
+					}
+					if request.Lost++; c.again {
+						l.completes(l.schedule(string(contract.CallModel), request), reply("four"))
+					}
+				})
+				require.Equal(t, c.want, attemptsIn(l.ended()))
+			})
+		})
+	}
+}
+
 // TestLiveTextIsWithheld: where a hook may rewrite answers nothing that the
 // model said is shown, and why is told once an execution.
 func TestLiveTextIsWithheld(t *testing.T) {

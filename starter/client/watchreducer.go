@@ -28,6 +28,9 @@ type watchReducer struct {
 	// lostCalls are calls of the step in progress that wait to be made again, by
 	// position, and why.
 	lostCalls map[int]*domain.Error
+	// waits is an inference whose worker was lost, while nobody knows whether it is made
+	// again: then its text is withdrawn, else it stays.
+	waits *lostInference
 	// withheld says that it was told that nothing of what the model says is shown.
 	withheld bool
 	out      []Event
@@ -40,6 +43,11 @@ type shownWork struct {
 	// told them.
 	try             int
 	text, reasoning liveText
+}
+
+type lostInference struct {
+	work *shownWork
+	loss progress.Loss
 }
 
 // tries is the newest attempt over all activities of the same inference.
@@ -135,6 +143,10 @@ func (r *watchReducer) begun(before progress.Execution, fact progress.Fact) {
 
 func (r *watchReducer) ended(before progress.Execution) {
 	now := r.agent.Execution
+	if w := r.waits; w != nil && now.Outcome != nil {
+		r.waits = nil
+		r.kept(w.work, w.loss)
+	}
 	if now.Outcome != nil && (before.Running || before.Number != now.Number) {
 		r.emit(Event{Type: EventEnded, ExecutionID: now.Outcome.ExecutionID, Ended: now.Outcome})
 	}
@@ -188,6 +200,10 @@ func (r *watchReducer) asked(w progress.Work) {
 
 // inference notes a step's first inference, another try, or one for a summary.
 func (r *watchReducer) inference(work *shownWork) {
+	if w := r.waits; w != nil {
+		r.waits = nil
+		r.replied(w.work, contract.ModelReply{Outcome: contract.BilledFailure, Error: w.loss.Err()}, 0)
+	}
 	again, summary := work.Step() == r.step, work.Model.Summary != nil
 	if !again {
 		r.step, r.cut, r.summing = work.Step(), nil, false
@@ -263,18 +279,25 @@ func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 		r.emit(Event{Type: EventHookFailed, Step: work.Hook.Step, Hook: hook.Name, Trigger: hook.Trigger, Error: loss.Err()})
 	case work.Model == nil:
 	case loss.Beat != nil && work.Model.Summary == nil && r.agent.Execution.Halted(r.now):
-		// A stop keeps what the worker had told before it was lost.
+		r.kept(work, loss)
+	case loss.Beat != nil && work.Model.Summary == nil && loss.AskedAgain(*work.Model):
 		r.beat(work, *loss.Beat)
-		reply := contract.ModelReply{Outcome: contract.Interrupted, Error: loss.Err()}
-		if loss.Beat.Tail != "" {
-			reply.Message = &domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: loss.Beat.Tail}}}
-		}
-		r.replied(work, reply, max(loss.Beat.Length-len(loss.Beat.Tail), 0))
+		r.waits = &lostInference{work, loss}
 	case loss.How == progress.Cancelled:
 		r.replied(work, contract.ModelReply{Outcome: contract.Interrupted, Error: loss.Err()}, 0)
 	default:
 		r.replied(work, contract.ModelReply{Outcome: contract.BilledFailure, Error: loss.Err()}, 0)
 	}
+}
+
+// kept notes that a stop or a limit keeps what the worker had told before it was lost.
+func (r *watchReducer) kept(work *shownWork, loss progress.Loss) {
+	r.beat(work, *loss.Beat)
+	reply := contract.ModelReply{Outcome: contract.Interrupted, Error: loss.Err()}
+	if loss.Beat.Tail != "" {
+		reply.Message = &domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: loss.Beat.Tail}}}
+	}
+	r.replied(work, reply, max(loss.Beat.Length-len(loss.Beat.Tail), 0))
 }
 
 func (r *watchReducer) toolDone(w progress.Work, err *domain.Error) {

@@ -90,22 +90,31 @@ func (m *Mailbox) BackOff(delay time.Duration) bool {
 // ends a wait within it. It must never change.
 const stopsInWaits = "stops-in-waits"
 
-// heeds reports whether a stop that counts ends a wait.
-func (m *Mailbox) heeds() bool {
-	return m.stops() && workflow.GetVersion(m.root, stopsInWaits, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+// stopsInReroutes is that from which it ends the wait for workers to agree on a rate
+// limit. It must never change.
+const stopsInReroutes = "stops-in-reroutes"
+
+// heeds reports whether a stop that counts ends a wait, as of a version.
+func (m *Mailbox) heeds(since string) bool {
+	return m.stops() && workflow.GetVersion(m.root, since, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 // BackOffInference waits before the model is asked again, and reports whether it may
 // be. Nothing is under way meanwhile, so any stop ends the wait and refuses it.
-func (m *Mailbox) BackOffInference(delay time.Duration) bool {
-	if m.CutOff() || m.heeds() {
+func (m *Mailbox) BackOffInference(delay time.Duration) bool { return m.backOff(delay, stopsInWaits) }
+
+// BackOffReroute is the same before the model's rate limit is looked for again.
+func (m *Mailbox) BackOffReroute(delay time.Duration) bool { return m.backOff(delay, stopsInReroutes) }
+
+func (m *Mailbox) backOff(delay time.Duration, since string) bool {
+	if m.CutOff() || m.heeds(since) {
 		return false
 	}
 	pause, cancel := workflow.WithCancel(m.scope)
 	defer cancel()
 	timer := workflow.NewTimer(pause, delay)
 	_ = workflow.Await(m.root, func() bool { return timer.IsReady() || m.stops() })
-	if !m.CutOff() && m.heeds() {
+	if !m.CutOff() && m.heeds(since) {
 		return false
 	}
 	return timer.Get(m.root, nil) == nil && !m.CutOff()
@@ -122,7 +131,7 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 		defer cancel()
 		timer := workflow.NewTimer(pause, delay)
 		_ = workflow.Await(ctx, func() bool { return timer.IsReady() && (!m.paused || m.stops()) || refused() })
-		if m.paused && !refused() && !m.heeds() {
+		if m.paused && !refused() && !m.heeds(stopsInWaits) {
 			_ = workflow.Await(ctx, func() bool { return !m.paused || refused() })
 		}
 	}
