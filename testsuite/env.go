@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"go.temporal.io/sdk/interceptor"
+
 	"everstep/activities"
 	"everstep/activities/files"
 	"everstep/activities/inference"
@@ -34,6 +36,8 @@ type Config struct {
 	Hooks []hook.Hook
 	// Compilers are those that the worker has beside ours, by name.
 	Compilers map[string]activities.Compiler
+	// Interceptors see, and change, what the workflow and its activities do, as a worker's.
+	Interceptors []interceptor.WorkerInterceptor
 	// Dir adds the file tools, with this folder as their root.
 	Dir string
 	// Budget caps the definition's, as a request does.

@@ -95,7 +95,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	if e.config.RealTime {
 		patience = realPatience
 	}
-	s.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{bridge}, DeadlockDetectionTimeout: patience})
+	s.env.SetWorkerOptions(worker.Options{Interceptors: append([]interceptor.WorkerInterceptor{bridge}, e.config.Interceptors...), DeadlockDetectionTimeout: patience})
 	s.env.SetTestTimeout(patience)
 	workflows.Register(s.env, workflows.Options{Hooks: e.hooks, Emit: func(event domain.Event) { s.heard = append(s.heard, event) }})
 	acts.Register(s.env)
