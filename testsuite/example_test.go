@@ -118,6 +118,7 @@ func TestExampleReplay(t *testing.T) {
 		Known: []testsuite.Known{
 			{Of: "activity agent.CallHook", Path: "/tool_execution_id", Why: "events name the call that a hook is about"},
 			{Of: "activity agent.CallModel", Path: "/tries", Why: "the workflow makes an inference again whose worker was lost"},
+			{Of: "activity agent.CallModel", Path: "/losses", Why: "workers that are lost are counted apart from an inference's own tries"},
 			{Of: "activity agent.CallTool", Path: "/tries", Why: "the workflow makes a call again, which the server did"},
 		},
 	})

@@ -45,7 +45,7 @@ func mortalWork(ctx context.Context, args []string) error {
 	})
 }
 
-// A mortal model ends its worker in the middle of its first five answers.
+// A mortal model ends its worker in the middle of its first three answers.
 type mortal struct {
 	inference.Provider
 	deaths string
@@ -56,7 +56,7 @@ func (m mortal) Infer(ctx context.Context, call inference.Call, hear func(infere
 	if err != nil {
 		return inference.Answer{}, err
 	}
-	if at, err := deaths.Seek(0, io.SeekEnd); err != nil || at == 5 {
+	if at, err := deaths.Seek(0, io.SeekEnd); err != nil || at == 3 {
 		return m.Provider.Infer(ctx, call, hear)
 	}
 	if _, err := deaths.WriteString("."); err != nil {
@@ -111,11 +111,11 @@ func TestLostWorkersUseUpNoAttempt(t *testing.T) {
 	result, err := s.agents.Wait(ctx, x.ID, 0)
 	require.NoError(t, err)
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
-	require.EqualValues(t, 5, deaths.Load())
+	require.EqualValues(t, 3, deaths.Load())
 	require.NoError(t, s.audited(ctx, x.ID, 1))
 	for step, err := range s.agents.Steps(ctx, x.ID, 0) {
 		require.NoError(t, err)
-		require.Equal(t, 6, step.Step.Tries)
+		require.Equal(t, 4, step.Step.Tries)
 		require.Positive(t, step.Step.Lost.OutputTokens, "what was said is counted")
 	}
 }

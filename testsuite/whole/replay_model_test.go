@@ -41,6 +41,14 @@ turns:
 		require.NoError(t, err)
 		s.keep(t, "hooks", s.ended(t, begun))
 	})
+	t.Run("recent-steps", func(t *testing.T) {
+		s := start(t, host.Config{Tools: []tool.Tool{echo()}, Hooks: kept.HistoryHooks()})
+		definition := scripted(longScript(t, domain.RecentSteps+2, 1), "echo")
+		definition.Hooks = []string{"kept-deny"}
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "recent-steps", s.ended(t, begun))
+	})
 	t.Run("calls-apart", func(t *testing.T) {
 		s := start(t, host.Config{Tools: []tool.Tool{echo()}, Hooks: kept.HistoryHooks()})
 		calls := strings.Repeat("{name: echo, arguments: {text: a}}, ", 5)

@@ -120,6 +120,7 @@ turns:
 		s.keep(t, "worker-shutdown", s.ended(t, begun))
 	})
 	recordAgents(t)
+	recordWaits(t)
 	t.Run("storage-outage", func(t *testing.T) {
 		s := connect(t, "continuing", continuing)
 		begun := s.outage(t, func(agents.Execution) {})

@@ -1,0 +1,103 @@
+package whole_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	script "everstep/activities/scripted"
+	"everstep/activities/tool"
+	"everstep/domain"
+	"everstep/domain/contract"
+	agents "everstep/starter/client"
+	"everstep/worker/host"
+)
+
+// An elsewhere is a model that has come under a rate limit on a queue that no worker knows.
+type elsewhere struct{ inference.Provider }
+
+func (elsewhere) Infer(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+	return inference.Answer{}, domain.CodedErrorf(domain.Denied, domain.CodeRerouted, "elsewhere")
+}
+
+// doing waits until a status says so.
+func (s *stack) doing(t *testing.T, id, what string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		status, err := s.agents.Status(within(t), id)
+		return err == nil && strings.Contains(status.Doing, what)
+	}, patience, 20*time.Millisecond)
+}
+
+// recordWaits records what is made again, or is not, and why: after lost workers, by
+// others than lack something, and where a stop comes.
+func recordWaits(t *testing.T) {
+	t.Helper()
+	t.Run("lost-inference", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		s.mortals(t)
+		definition := scripted(writeScript(t, "turns: [{text: done}]"))
+		definition.Model.Provider, definition.Attempts = "mortal", 1
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.keep(t, "lost-inference", s.ended(t, begun))
+	})
+	t.Run("lost-calls", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		s.mortals(t)
+		s.keep(t, "lost-calls", s.ended(t, s.begin(t, "turns: [{tool_calls: [{name: die, arguments: {}}]}, {text: done}]", "die")))
+	})
+	t.Run("lacking-workers", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		t.Cleanup(s.work(t, host.Config{}).Stop)
+		definition := scripted(writeScript(t, "turns: [{text: done}]"))
+		definition.Model.Provider = "newest"
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.doing(t, begun.ID, "waiting for a worker that has it")
+		t.Cleanup(s.work(t, host.Config{Providers: map[string]inference.Provider{"newest": script.New()}}).Stop)
+		s.keep(t, "lacking-workers", s.ended(t, begun))
+	})
+	t.Run("reroutes", func(t *testing.T) {
+		s := start(t, host.Config{Providers: map[string]inference.Provider{"moved": elsewhere{script.New()}}})
+		definition := scripted(writeScript(t, "turns: [{text: done}]"))
+		definition.Model.Provider = "moved"
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.doing(t, begun.ID, "looking again in")
+		_, err = s.agents.Stop(within(t), begun.ID, agents.StopOptions{Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "reroutes", s.ended(t, begun))
+	})
+	t.Run("within-no-time", func(t *testing.T) {
+		shop := newWorkshop()
+		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.ReadOnly)}})
+		begun := s.begin(t, toolScript, "work")
+		s.textSeen(t, begun.ID)
+		_, err := s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: contract.AfterStep, Within: contract.AtOnce, Reason: "enough"})
+		require.NoError(t, err)
+		s.keep(t, "within-no-time", s.ended(t, begun))
+	})
+	t.Run("summary-cut-off", func(t *testing.T) {
+		s := connect(t, "plain", nil)
+		first := s.work(t, host.Config{Tools: []tool.Tool{echo()}})
+		var text strings.Builder
+		text.WriteString("summaries: [{text: 'in short', delay: 1m}]\nturns:\n")
+		for n := range 10 {
+			fmt.Fprintf(&text, "  - {text: '%d %s', tool_calls: [{name: echo, arguments: {text: '%d', times: 100}}]}\n", n, strings.Repeat("words ", 100), n)
+		}
+		definition := scripted(writeScript(t, text.String()), "echo")
+		definition.Model.ContextWindow, definition.Attempts = 1500, 1
+		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
+		require.NoError(t, err)
+		s.doing(t, begun.ID, "making the conversation shorter")
+		first.Stop()
+		t.Cleanup(s.work(t, host.Config{Tools: []tool.Tool{echo()}}).Stop)
+		s.keep(t, "summary-cut-off", s.ended(t, begun))
+	})
+}
