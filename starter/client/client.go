@@ -101,8 +101,8 @@ type agent struct {
 	session string
 }
 
-// sessionMark stands between a name and a run of the session that is meant.
-const sessionMark = "@"
+// SessionMark stands between a name and a run of the session that is meant.
+const SessionMark = "@"
 
 // CheckID says what is wrong with what is to name an agent, or an earlier session of a name.
 func CheckID(id string) error {
@@ -111,7 +111,7 @@ func CheckID(id string) error {
 }
 
 func agentOf(id string) (agent, error) {
-	called, session, chosen := strings.Cut(id, sessionMark)
+	called, session, chosen := strings.Cut(id, SessionMark)
 	identity, err := domain.AgentIDOf(called)
 	if err != nil {
 		return agent{}, invalid(err)
@@ -123,7 +123,7 @@ func agentOf(id string) (agent, error) {
 	case !chosen:
 		return agent{id: identity}, nil
 	case !named || uuid.Validate(session) != nil || len(session) != 36:
-		return agent{}, invalid(domain.Errorf(domain.Invalid, "id: %q names no earlier session; that is a name, %q and the id of its run", id, sessionMark))
+		return agent{}, invalid(domain.Errorf(domain.Invalid, "id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark))
 	}
 	return agent{id: identity, name: called, session: session}, nil
 }
@@ -131,7 +131,7 @@ func agentOf(id string) (agent, error) {
 // called is the name, or the UUID where there is none; with the session where that was chosen.
 func (a agent) called() string {
 	if a.session != "" {
-		return a.name + sessionMark + a.session
+		return a.name + SessionMark + a.session
 	}
 	return cmp.Or(a.name, a.id.String())
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
@@ -134,7 +135,8 @@ func fail(ctx context.Context, id, doing string, err error) error {
 var errClosed = errors.New("the workflow has ended")
 
 func ended(id string, cause error) *Error {
-	return errorf(Refused, cause, "the session of %s has ended", id).next("`run --id %s` begins a new one", id)
+	name, _, _ := strings.Cut(id, SessionMark)
+	return errorf(Refused, cause, "the session of %s has ended", id).next("`run --id %s` begins a new one", name)
 }
 
 var (

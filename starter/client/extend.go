@@ -131,7 +131,7 @@ func (p position) nothingLeft() *Error {
 	case p.open():
 		return err.next("`send %s` gives it its next message", p.called())
 	}
-	return err.next("`run --id %s` begins a new session", p.called())
+	return err.next("`run --id %s` begins a new session", p.name)
 }
 
 func (a agent) extended(reply contract.ExtendReply) Extended {
@@ -171,6 +171,15 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 	in, err := c.successor(ctx, p, began.Input, view, o)
 	if err != nil {
 		return Extended{}, err
+	}
+	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
+	// then; what is in progress refuses it.
+	now, err := c.snapshot(ctx, p.agent, "")
+	switch {
+	case err != nil:
+		return Extended{}, fail(ctx, id, "looking at "+id, err)
+	case now.runID() != p.runID():
+		return Extended{}, errOvertaken
 	}
 	execution, err := c.begin(ctx, p.agent, opening{
 		input: in, number: p.number + 1, queue: cmp.Or(p.GetExecutionConfig().GetTaskQueue().GetName(), c.cfg.TaskQueue), before: p.ended,

@@ -282,6 +282,32 @@ func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
 	require.Equal(t, must(agentOf(lonely)).id.Execution("run-9", 2), sent.ExecutionID)
 }
 
+// TestNoNumberIsBegunTwice: what somebody else began from the same end, and what has ended since, is gone on
+// from in its turn.
+func TestNoNumberIsBegunTwice(t *testing.T) {
+	t.Parallel()
+	f := newFake(lonelyRun(t, "run-0", 1, nil))
+	faster := false
+	f.query = func(ctx context.Context, run, query string, in any) (any, error) {
+		if !faster {
+			faster = true
+			f.change(func() { f.runs = append(f.runs, lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})) })
+			return answersOf(t, 1, 10, false)(ctx, run, query, in)
+		}
+		n := map[string]int{"run-0": 1, "run-9": 2}[run]
+		return answersOf(t, n, 10, false)(ctx, run, query, in)
+	}
+	var from []string
+	f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
+		from = append(from, in.GoOn.RunID)
+		return nil
+	}
+	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
+	require.Equal(t, 3, x.Number)
+	require.Equal(t, []string{"run-9"}, from)
+}
+
 // TestExecutionsOfEarlierWorkflows reads each where it was.
 func TestExecutionsOfEarlierWorkflows(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	sdk "go.temporal.io/sdk/client"
@@ -25,7 +26,8 @@ func (s *Stack) UI(id string) string {
 	if s.local == nil || s.local.UIURL == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s/namespaces/%s/workflows/%s/", s.local.UIURL, url.PathEscape(s.namespace), url.PathEscape(domain.WorkflowID(id)))
+	called, _, _ := strings.Cut(id, client.SessionMark)
+	return fmt.Sprintf("%s/namespaces/%s/workflows/%s/", s.local.UIURL, url.PathEscape(s.namespace), url.PathEscape(domain.WorkflowID(called)))
 }
 
 // running finds the dev server of ours that is up.
