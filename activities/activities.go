@@ -105,7 +105,7 @@ func New(config Config) (*Activities, error) {
 		check(!taken, "tool %q: name: two tools have it; rename one", name)
 		tools[name] = t
 	}
-	for _, name := range config.Allow.Tools {
+	for _, name := range *cmp.Or(config.Allow.Tools, &[]string{}) {
 		_, known := tools[name]
 		if !known {
 			wrong = append(wrong, domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(config.Tools)))

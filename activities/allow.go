@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,22 +10,23 @@ import (
 )
 
 // Allow says what a worker is for, whatever those ask who reach its namespace. What
-// is nil allows all that the worker has.
+// is nil allows all that the worker has; a list with nothing in it, as of an empty
+// folder, allows nothing.
 type Allow struct {
 	// Tools are the names of those that it runs.
-	Tools []string
+	Tools *[]string
 	// Models are those that it asks, as provider/model; a * at the end stands for
 	// any end, as in openai/*.
-	Models []string
+	Models *[]string
 	// Agents are those that it serves, as their files define them. A definition may
 	// differ by its budget, if it allows no more.
-	Agents []domain.Definition
+	Agents *[]domain.Definition
 }
 
 // Tool reports whether a tool is one of those allowed, and used by an agent allowed.
 func (a Allow) Tool(name string) bool {
 	used := func(d domain.Definition) bool { return slices.Contains(d.Tools, name) }
-	return (a.Tools == nil || slices.Contains(a.Tools, name)) && (a.Agents == nil || slices.ContainsFunc(a.Agents, used))
+	return (a.Tools == nil || slices.Contains(*a.Tools, name)) && (a.Agents == nil || slices.ContainsFunc(*a.Agents, used))
 }
 
 // model refuses a model that the worker does not ask.
@@ -33,16 +35,16 @@ func (a Allow) model(model domain.LLMConfig) error {
 		beginning, open := strings.CutSuffix(pattern, "*")
 		return pattern == model.String() || open && strings.HasPrefix(model.String(), beginning)
 	}
-	if a.Models == nil || slices.ContainsFunc(a.Models, matches) {
+	if a.Models == nil || slices.ContainsFunc(*a.Models, matches) {
 		return nil
 	}
 	return domain.Errorf(domain.Denied, "model: this worker does not ask %s; it asks %s",
-		domain.Shorten(model.String(), 128), domain.Shorten(strings.Join(a.Models, ", "), 500))
+		domain.Shorten(model.String(), 128), domain.Shorten(cmp.Or(strings.Join(*a.Models, ", "), "none"), 500))
 }
 
 // agent refuses a definition that is none of the agents'.
 func (a Allow) agent(given domain.Definition) error {
-	if a.Agents == nil || slices.ContainsFunc(a.Agents, func(own domain.Definition) bool { return isAgent(own, given) }) {
+	if a.Agents == nil || slices.ContainsFunc(*a.Agents, func(own domain.Definition) bool { return isAgent(own, given) }) {
 		return nil
 	}
 	return domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves; start one of them as its file defines it")

@@ -27,20 +27,21 @@ func TestWorkerDoesWhatItIsForOnly(t *testing.T) {
 		change(&own)
 		return own
 	}
-	agents := activities.Allow{Agents: []domain.Definition{{Model: model, SystemPrompt: "another"}, reviewer}}
+	agents := activities.Allow{Agents: &[]domain.Definition{{Model: model, SystemPrompt: "another"}, reviewer}}
 	for name, test := range map[string]struct {
 		allow      activities.Allow
 		definition domain.Definition
 		wrong      string
 	}{
 		"nothing said":         {definition: reviewer},
-		"its tools":            {allow: activities.Allow{Tools: []string{"read", "list"}}, definition: reviewer},
-		"another tool":         {allow: activities.Allow{Tools: []string{"list"}}, definition: reviewer, wrong: "has no read; it has: list"},
-		"no tools":             {allow: activities.Allow{Tools: []string{}}, definition: reviewer, wrong: "it has: none"},
-		"its model":            {allow: activities.Allow{Models: []string{"x/y", "fake/*"}}, definition: reviewer},
-		"the model's name":     {allow: activities.Allow{Models: []string{"fake/m", "fake/other"}}, definition: reviewer},
-		"a fallback":           {allow: activities.Allow{Models: []string{"fake/m"}}, definition: reviewer, wrong: "fallbacks[0]: model: this worker does not ask fake/other; it asks fake/m"},
-		"another model":        {allow: activities.Allow{Models: []string{"fake/", "ake/*"}}, definition: reviewer, wrong: "does not ask fake/m"},
+		"its tools":            {allow: activities.Allow{Tools: &[]string{"read", "list"}}, definition: reviewer},
+		"another tool":         {allow: activities.Allow{Tools: &[]string{"list"}}, definition: reviewer, wrong: "has no read; it has: list"},
+		"no tools":             {allow: activities.Allow{Tools: &[]string{}}, definition: reviewer, wrong: "it has: none"},
+		"no models":            {allow: activities.Allow{Models: new([]string)}, definition: reviewer, wrong: "does not ask fake/m; it asks none"},
+		"its model":            {allow: activities.Allow{Models: &[]string{"x/y", "fake/*"}}, definition: reviewer},
+		"the model's name":     {allow: activities.Allow{Models: &[]string{"fake/m", "fake/other"}}, definition: reviewer},
+		"a fallback":           {allow: activities.Allow{Models: &[]string{"fake/m"}}, definition: reviewer, wrong: "fallbacks[0]: model: this worker does not ask fake/other; it asks fake/m"},
+		"another model":        {allow: activities.Allow{Models: &[]string{"fake/", "ake/*"}}, definition: reviewer, wrong: "does not ask fake/m"},
 		"its agent":            {allow: agents, definition: reviewer},
 		"from another file":    {allow: agents, definition: changed(func(d *domain.Definition) { d.Source = "" })},
 		"with less to spend":   {allow: agents, definition: changed(func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(4)) })},
@@ -50,7 +51,7 @@ func TestWorkerDoesWhatItIsForOnly(t *testing.T) {
 		"under another model":  {allow: agents, definition: changed(func(d *domain.Definition) { d.Model.Model = "dear" }), wrong: "none of the agents"},
 		"with another prompt":  {allow: agents, definition: changed(func(d *domain.Definition) { d.SystemPrompt = "obey" }), wrong: "none of the agents"},
 		"with another's tools": {allow: agents, definition: changed(func(d *domain.Definition) { d.Tools = nil }), wrong: "none of the agents"},
-		"no agents":            {allow: activities.Allow{Agents: []domain.Definition{}}, definition: reviewer, wrong: "none of the agents"},
+		"no agents":            {allow: activities.Allow{Agents: new([]domain.Definition)}, definition: reviewer, wrong: "none of the agents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +77,7 @@ func TestWorkerDoesWhatItIsForOnly(t *testing.T) {
 		})
 	}
 
-	for name, allow := range map[string]activities.Allow{"by its name": {Tools: []string{"list"}}, "by the agents": agents} {
+	for name, allow := range map[string]activities.Allow{"by its name": {Tools: &[]string{"list"}}, "by the agents": agents} {
 		b := benchOf(named("write"), named("list"), named("read"))
 		b.config.Allow = allow
 		request := contract.ToolRequest{Name: "write", Effect: domain.ReadOnly, Arguments: "{}"}
@@ -85,7 +86,7 @@ func TestWorkerDoesWhatItIsForOnly(t *testing.T) {
 		require.Equal(t, domain.CodeUnknownTool, reply.Error.Code, name)
 		require.NotContains(t, reply.Content, "write,", name)
 	}
-	_, err := activities.New(activities.Config{Transcripts: &transcript.Source{}, Allow: activities.Allow{Tools: []string{"raed"}}, Tools: []tool.Tool{named("read")}})
+	_, err := activities.New(activities.Config{Transcripts: &transcript.Source{}, Allow: activities.Allow{Tools: &[]string{"raed"}}, Tools: []tool.Tool{named("read")}})
 	require.ErrorContains(t, err, `--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no "raed"; the tools are: read`)
 	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 }

@@ -158,6 +158,7 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 		}
 		file, err := agentfile.Load(path)
 		problems, _ := errors.AsType[document.Problems](err)
+		problems = append(problems, file.Doubts...)
 		problems = append(problems, p.checkProviders(path, file.Definition)...)
 		if len(problems) == 0 {
 			p.say("%s: nothing is wrong", path)

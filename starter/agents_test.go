@@ -134,6 +134,15 @@ func TestAgentsCheck(t *testing.T) {
 	require.Equal(t, typo+": nothing is wrong\n"+
 		typo+": note: tools: raed_file is not built in; did you mean read_file? A worker of your own may have it\n", stderr)
 
+	both := filepath.Join(c.here, "both.yaml")
+	require.NoError(t, os.WriteFile(both, []byte("tools:\n  allow: [read_file, list_files]\n  deny: [write_file, read_file]\n"), 0o600))
+	code, stdout, _ = c.call(t.Context(), "agents", "check", both)
+	require.Equal(t, exitOther, code)
+	require.Equal(t, both+":3:22: tools.deny: read_file is in tools.allow, too, so the agent has it not; name it in one of them\n", stdout)
+	file, err := agentfile.Load(both)
+	require.NoError(t, err, "it counts as it stands")
+	require.Equal(t, []string{"list_files"}, file.Definition.Tools)
+
 	provider := filepath.Join(c.here, "provider.yaml")
 	require.NoError(t, os.WriteFile(provider, []byte("model: opnai/gpt-5-mini\nfallbacks: [house/large]\n"), 0o600))
 	code, stdout, stderr = c.call(t.Context(), "agents", "check", provider)

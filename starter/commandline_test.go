@@ -92,6 +92,8 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 		"cost of no price":     {args: []string{"run", "--model", model, "--max-cost", "1", "hi"}, says: "max_cost: nobody knows what openai-chat/m costs; give its price with --price"},
 		"cost of no new price": {args: []string{"send", "notes", "--model", model, "--max-cost", "1", "hi"}, says: "max_cost: nobody knows what openai-chat/m costs"},
 		"price of no model":    {args: []string{"send", "notes", "--price", "input=1,output=2", "hi"}, says: "--price: is given without a model; name one with --model"},
+		"window of no model":   {args: []string{"send", "notes", "--context-window", "9000", "hi"}, says: "--context-window: is given without a model; name one with --model"},
+		"window of nothing":    {args: []string{"run", "--model", model, "--context-window", "0", "hi"}, says: `--context-window: "0" is no whole number from 1 to 1000000000`},
 		"price without model":  {args: []string{"run", "--id", "notes", "--price", "input=1,output=2", "hi"}, says: "--price: is given without a model"},
 		"no schema file":       {args: []string{"run", "--model", model, "--output", "none.json", "hi"}, says: "--output: none.json: there is no such file"},
 		"schema is a folder":   {args: []string{"run", "--model", model, "--output", ".", "hi"}, says: "--output: .: "},

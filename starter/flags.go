@@ -22,6 +22,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/enum"
+	"everstep/starter/agentfile"
 )
 
 // A flagValue is a flag of a kind, whose text set reads; initial is its default.
@@ -224,8 +225,34 @@ func (f *budgetFlags) readDeadline(text string) (time.Time, error) {
 	return deadline.UTC(), nil
 }
 
-type outputFlags struct {
+// modelFlags are what is said of a model that no worker may know.
+type modelFlags struct {
 	price  *domain.Price
+	window int
+}
+
+func (f *modelFlags) register(set *pflag.FlagSet) {
+	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10; cache_read and cache_write too, where they differ")
+	set.Var(numberFlag(&f.window, 1, agentfile.MaxTokens), "context-window", "how many tokens the model can read, where the worker does not know it")
+}
+
+// apply puts it into a model, if one is named, and reports whether there was any.
+func (f *modelFlags) apply(model *domain.LLMConfig) (given bool, _ error) {
+	named := model.Provider != ""
+	switch {
+	case f.price == nil && f.window == 0:
+		return false, nil
+	case !named && f.price != nil:
+		return true, usage("--price: is given without a model; name one with --model")
+	case !named:
+		return true, usage("--context-window: is given without a model; name one with --model")
+	}
+	model.Price = cmp.Or(f.price, model.Price)
+	model.ContextWindow = cmp.Or(int64(f.window), model.ContextWindow)
+	return true, nil
+}
+
+type outputFlags struct {
 	schema string // the file that says what the answer must be
 	mode   domain.OutputMode
 	final  bool // withholds the tools at the last step that --max-steps allows
@@ -236,7 +263,6 @@ func (f *outputFlags) register(p *program, command *cobra.Command) {
 	set.Var(textFlag(&f.schema), "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
 	set.Var(choiceFlag(&f.mode, domain.OutputModes()), "output-mode", "how the model is told of it; chosen for the provider unless given")
 	set.BoolVar(&f.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
-	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10; cache_read and cache_write too, where they differ")
 	p.completeWith(command, "output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt))
 	p.completeWith(command, "output-mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(domain.OutputNative), "the provider's own feature"),
@@ -245,7 +271,7 @@ func (f *outputFlags) register(p *program, command *cobra.Command) {
 	}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// apply puts what was asked for into a definition, its price aside.
+// apply puts what was asked for into a definition.
 func (f *outputFlags) apply(d *domain.Definition) error {
 	if f.final {
 		d.Guards.FinalAnswer = true
@@ -260,19 +286,6 @@ func (f *outputFlags) apply(d *domain.Definition) error {
 	if d.Format, err = readFormat(f.schema, f.mode); err != nil {
 		return usage("--output: %s: %s", f.schema, err)
 	}
-	return nil
-}
-
-// priced gives the model its price. One that is priced was asked for.
-func (f *outputFlags) priced(definition, given *domain.Definition) error {
-	switch {
-	case f.price == nil:
-		return nil
-	case definition.Model.Provider == "":
-		return usage("--price: is given without a model; name one with --model")
-	}
-	definition.Model.Price = f.price
-	given.Model = definition.Model
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -103,7 +104,7 @@ func (p *program) starting(
 
 func sendCommand(p *program) *cobra.Command {
 	var model string
-	var price *domain.Price
+	var about modelFlags
 	var wait bool
 	var l budgetFlags
 	var given givenFlags
@@ -124,27 +125,32 @@ while one is in progress. The message - is read from standard input.`,
 			if err != nil {
 				return err
 			}
+			var unknown error // to our workers: those of another queue may know it
 			options := client.SendOptions{Budget: l.budget, Metadata: given.metadata, Messages: messages}
 			if model != "" {
 				chosen, err := local.ReadModel("model", model)
 				if err != nil {
 					return err
 				}
-				options.Model, chosen.Price = &chosen, price
-				if err := p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen, Budget: l.budget}); err != nil {
+				if _, err := about.apply(&chosen); err != nil {
 					return err
 				}
-			} else if price != nil {
-				return usage("--price: is given without a model; name one with --model")
+				options.Model = &chosen
+				unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: chosen, Budget: l.budget})
+			} else if _, err := about.apply(&domain.LLMConfig{}); err != nil {
+				return err
 			}
 			if options.Prompt, err = p.prompt(args[1]); err != nil {
 				return err
 			}
 			s, err := p.machine.ConnectTo(ctx, args[0])
 			if err != nil {
-				return err
+				return cmp.Or(unknown, err)
 			}
 			defer s.Close()
+			if unknown != nil && s.Own(ctx, args[0]) {
+				return unknown
+			}
 			execution, err := s.Agents.Send(ctx, args[0], options)
 			switch {
 			case err != nil:
@@ -158,7 +164,7 @@ while one is in progress. The message - is read from standard input.`,
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: who answers from now on")
-	command.Flags().Var(priceFlag(&price), "price", "what that model costs, as for run")
+	about.register(command.Flags())
 	l.register(command.Flags(), p.now)
 	given.register(command.Flags())
 	command.ValidArgsFunction = p.completeIDs
@@ -175,6 +181,7 @@ type startFlags struct {
 	output outputFlags
 	budget budgetFlags
 	given  givenFlags
+	about  modelFlags
 }
 
 func (f *startFlags) register(p *program, command *cobra.Command) {
@@ -186,6 +193,7 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 	set.Var(textFlag(&f.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
 	f.budget.register(set, p.now)
 	f.output.register(p, command)
+	f.about.register(set)
 	f.given.register(set)
 	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
@@ -218,7 +226,7 @@ func (f *startFlags) request(p *program, argument string) (client.Start, error) 
 		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
 	if err == nil {
-		err = f.output.priced(&definition, &given)
+		err = f.known(&definition, &given)
 	}
 	if err == nil && f.id != "" {
 		_, err = domain.AgentIDOf(f.id)
@@ -233,6 +241,15 @@ func (f *startFlags) request(p *program, argument string) (client.Start, error) 
 	start.ID, start.Prompt, start.Definition, start.Given = f.id, prompt, definition, &given
 	start.Budget = given.Budget.CappedBy(f.budget.budget)
 	return start, err
+}
+
+// known says what the flags know of the model. One of which they do was asked for.
+func (f *startFlags) known(definition, given *domain.Definition) error {
+	said, err := f.about.apply(&definition.Model)
+	if said && err == nil {
+		given.Model = definition.Model
+	}
+	return err
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.

@@ -57,6 +57,9 @@ func (s session) checkSend(request contract.SendRequest) error {
 	if request.Model != nil {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
+	if err == nil {
+		err = s.checkCost(request)
+	}
 	if err != nil || request.Definition == nil {
 		return err
 	}
@@ -64,6 +67,16 @@ func (s session) checkSend(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "%s: differs from the open session's; close the session first, or leave it out", strings.Join(fields, ", "))
 	}
 	return nil
+}
+
+// checkCost refuses a limit of money that would end the execution at once.
+func (s session) checkCost(request contract.SendRequest) error {
+	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig())), s.resolved
+	limit := s.in.Definition.Budget.CappedBy(request.Budget).MaxCostNanoUSD
+	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
 }
 
 // idleFor refuses what only an idle, open session takes.

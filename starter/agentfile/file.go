@@ -26,6 +26,8 @@ type File struct {
 	// none. What is absent in the file is zero: the worker that resolves the
 	// definition sets the defaults.
 	Definition domain.Definition
+	// Doubts are what counts as it stands, and is most likely a mistake.
+	Doubts document.Problems
 }
 
 // Load reads an agent's file. Its error is of type document.Problems and holds
@@ -115,7 +117,7 @@ func (a *agent) keys() document.Keys {
 		{Name: "system_prompt", Doc: "The system prompt. In Markdown it is the text below the front matter instead.",
 			Value: document.Text(&d.SystemPrompt, checkPrompt)},
 		{Name: "tools", Doc: "The tools that the agent may use, each by name: a list, a text with commas, or what is allowed less what is denied. There are no wildcards.",
-			Value: tools(&d.Tools)},
+			Value: tools(&d.Tools, &a.Doubts)},
 		{Name: "hooks", Doc: "Hooks of the worker that the agent uses, each by name: a list, or a text with commas.",
 			Value: document.Names(&d.Hooks, "hook", "", nil)},
 		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit; zero lets nothing happen.",

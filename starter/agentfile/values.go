@@ -20,8 +20,8 @@ const (
 	modelForm = "write it as PROVIDER/NAME, such as openai-chat/gpt-5-mini"
 	// DefaultFormatName is the name of a response format that a file gives none.
 	DefaultFormatName = "answer"
-	// maxTokens bounds numbers of tokens: what is above is a mistake.
-	maxTokens = 1_000_000_000
+	// MaxTokens bounds numbers of tokens: what is above is a mistake.
+	MaxTokens = 1_000_000_000
 	// maxTemperature is above what any provider takes.
 	maxTemperature = 100
 
@@ -31,7 +31,7 @@ const (
 
 func (a *agent) model(m *domain.LLMConfig) document.Value {
 	const needed = "a model that is a mapping needs provider and name"
-	tokens := func(into *int64) document.Value { return document.Count(1, maxTokens, func(n int64) { *into = n }) }
+	tokens := func(into *int64) document.Value { return document.Count(1, MaxTokens, func(n int64) { *into = n }) }
 	var price domain.Price
 	return document.Either(a.modelText(m), document.Mapping(document.Keys{
 		{Name: "provider", Doc: "The adapter.", Needed: needed,
@@ -122,13 +122,13 @@ func takes(f domain.Fallback) []domain.Failure {
 	return slices.DeleteFunc(domain.Failures(), func(failure domain.Failure) bool { return !f.Takes(failure) })
 }
 
-func tools(into *[]string) document.Value {
+func tools(into *[]string, doubts *document.Problems) document.Value {
 	list := func(into *[]string) document.Value { return document.Names(into, "tool", validTool, checkTool) }
 	var allow, deny []string
 	var denied *yaml.Node
 	return document.Either(list(into), document.Mapping(document.Keys{
 		{Name: "allow", Doc: "A list, or a text with commas.", Value: list(&allow), Needed: "an agent has the tools that are allowed, so there is nothing to deny"},
-		{Name: "deny", Doc: "Taken from those that are allowed.",
+		{Name: "deny", Doc: "What the agent has not, even if it is allowed; agents check finds what is both.",
 			Value: list(&deny).Then(func(_ *document.Reader, _ string, node *yaml.Node) { denied = node })},
 	}).Then(func(r *document.Reader, field string, _ *yaml.Node) {
 		for i, name := range deny {
@@ -136,7 +136,12 @@ func tools(into *[]string) document.Value {
 			if denied.Kind == yaml.SequenceNode {
 				at = denied.Content[i]
 			}
-			if !slices.Contains(allow, name) {
+			if slices.Contains(allow, name) {
+				*doubts = append(*doubts, document.Problem{
+					File: r.File, Line: max(at.Line, 1) + r.Offset, Column: max(at.Column, 1), Field: document.Join(field, "deny"),
+					Message: fmt.Sprintf("%s is in %s, too, so the agent has it not; name it in one of them", name, document.Join(field, "allow")),
+				})
+			} else if _, near := spelling.Nearest(name, allow); near {
 				r.Problem(at, document.Join(field, "deny"), "%s is not allowed in the first place%s", name, mean(name, allow))
 			}
 		}

@@ -14,6 +14,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // Pauses reports whether an execution pauses when this process ends: it keeps the dev server
@@ -52,6 +55,14 @@ func (s *Stack) Missing(ctx context.Context) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// Own reports whether an agent's tasks go where a worker of this program takes them, as far as is known.
+func (s *Stack) Own(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	described, err := s.Temporal.DescribeWorkflowExecution(ctx, domain.WorkflowID(id), "")
+	return err != nil || described.GetExecutionConfig().GetTaskQueue().GetName() == contract.DefaultTaskQueue
 }
 
 // Full says why nothing can be recorded any more on the dev server's disk; empty: it can.

@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,6 +10,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	scripts "everstep/activities/scripted"
+	"everstep/worker/host"
 )
 
 // hello is a script of one turn.
@@ -237,6 +242,7 @@ func TestCLIBadSend(t *testing.T) {
 		{[]string{"send", "n", "hi", "--model", "scripted/none.yaml"}, []string{"model:", "none.yaml"}},
 		{[]string{"send", "n", "hi", "--deadline", "2001-01-01T00:00:00Z"}, []string{"--deadline:", "past"}},
 		{[]string{"send", "n", "hi", "--max-cost", "1e3"}, []string{"--max-cost:", "give dollars"}},
+		{[]string{"send", "n", "hi", "--max-cost", "1"}, []string{"max_cost: nobody knows what scripted/"}},
 		{[]string{"extend", "n", "--max-steps", "-1"}, []string{"--max-steps:", "negative"}},
 		{[]string{"extend", "n", "--deadline", "2001-01-01T00:00:00Z"}, []string{"--deadline:", "past"}},
 		{[]string{"send", "n", "hi", "--max-tokens", "NaN"}, []string{"--max-tokens:", "give"}},
@@ -249,6 +255,29 @@ func TestCLIBadSend(t *testing.T) {
 	}
 	require.InDelta(t, 1, c.json("status", "n")["execution_number"], 0)
 	require.Len(t, objects(t, c.ok("messages", "n", "--json")), 2)
+}
+
+// TestCLISendsToAnotherQueue: what its workers know need not be known to ours.
+func TestCLISendsToAnotherQueue(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.dev()
+	server, up := c.server()
+	require.True(t, up)
+	ctx, cancel := context.WithCancel(within(t))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- host.Run(ctx, host.Config{
+			Connection: host.Connection{Address: server.Address}, TaskQueue: "elsewhere",
+			Providers: map[string]inference.Provider{"mine": scripts.New()},
+		})
+	}()
+	model := c.script("twice.yaml", "turns: [{text: Hello.}, {text: Hello.}]")
+	answer := c.ok("run", "--id", "o", "--task-queue", "elsewhere", "--model", model, "hi")
+	require.Equal(t, answer, c.ok("send", "o", "--wait", "--model", "mine/"+strings.TrimPrefix(model, "scripted/"), "--price", "input=1,output=1", "--context-window", "5000", "again"))
+	require.InDelta(t, 5000, c.json("status", "o")["context_window"], 0)
+	cancel()
+	require.NoError(t, <-ended)
 }
 
 // TestCLIFullDisk cannot write its answer: it says so and ends 1, since a

@@ -182,8 +182,8 @@ func workerSettings() []setting {
 			_, err := modelfacts.Table{}.With(text)
 			return err
 		}},
-		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs; all that it has unless given", into(func(c *Config) *[]string { return &c.Allow.Tools }, readList)},
-		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5; all unless given", into(func(c *Config) *[]string { return &c.Allow.Models }, readList)},
+		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs, or none; all that it has unless given", into(func(c *Config) **[]string { return &c.Allow.Tools }, readAllowed)},
+		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5, or none; all unless given", into(func(c *Config) **[]string { return &c.Allow.Models }, readAllowed)},
 		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(func(c *Config) *slog.Level { return &c.Log.Level }, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
 		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(func(c *Config) *bool { return &c.Log.JSON }, among([]string{"console", "json"}, false, true))},
 		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(func(c *Config) *int { return &c.MaxActivities }, count(10_000))},
@@ -304,6 +304,15 @@ func readList(text string) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// readAllowed is readList, and none for the list of nothing.
+func readAllowed(text string) (*[]string, error) {
+	if text == "none" {
+		return new([]string), nil
+	}
+	list, err := readList(text)
+	return &list, err
 }
 
 // upTo reads a duration above zero.

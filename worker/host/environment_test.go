@@ -81,12 +81,21 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 	require.Equal(t, 90*time.Second, config.StopTimeout)
 	require.Equal(t, "http://user:sesame@proxy:3128", config.Proxy.Reveal())
 	require.Equal(t, []string{"http://a/v1", "http://b"}, config.AllowBaseURLs)
-	require.Equal(t, activities.Allow{Tools: []string{"read_file"}, Models: []string{"openai/*", "scripted/x"}}, config.Allow)
+	require.Equal(t, activities.Allow{Tools: &[]string{"read_file"}, Models: &[]string{"openai/*", "scripted/x"}}, config.Allow)
 	require.Equal(t, []string{"http_get", "http_post"}, config.BuiltinTools)
 	require.Equal(t, []string{"10.0.0.0/8", "host:8080"}, config.HTTPAllow)
 	require.Equal(t, "http://user:sesame@proxy:1", config.HTTPProxy.Reveal())
 	require.True(t, config.FinishOptional)
 	require.Equal(t, wire.Timeouts{Connect: 3 * time.Second, FirstByte: 20 * time.Minute, Idle: 90 * time.Second}, config.Timeouts)
+}
+
+// TestNothingAllowedIsSaid: none is a list of nothing, and not all.
+func TestNothingAllowedIsSaid(t *testing.T) {
+	t.Parallel()
+	config, err := read(t, host.Config{}, variables{"EVERSTEP_ALLOW_TOOLS": "none", "EVERSTEP_ALLOW_MODELS": "none"})
+	require.NoError(t, err)
+	require.Equal(t, activities.Allow{Tools: new([]string), Models: new([]string)}, config.Allow)
+	require.False(t, config.Allow.Tool("read_file"))
 }
 
 func TestPrecedence(t *testing.T) {

@@ -51,7 +51,7 @@ func TestLogSteersNoTerminal(t *testing.T) {
 
 func TestWorkerSaysWhatItIsFor(t *testing.T) {
 	t.Parallel()
-	config := Config{Allow: activities.Allow{Models: []string{"openai/*"}, Agents: []domain.Definition{
+	config := Config{Allow: activities.Allow{Models: &[]string{"openai/*"}, Agents: &[]domain.Definition{
 		{Source: "reviewer.md", Tools: []string{"read_file"}}}}}
 	m, err := gather(t.Context(), Config{Dir: t.TempDir()}.withDefaults())
 	require.NoError(t, err)

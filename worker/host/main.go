@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/domain"
+	"everstep/domain/spelling"
 	"everstep/worker/host/codec"
 	"everstep/worker/host/door"
 )
@@ -87,9 +90,7 @@ handed back; at once on a second signal.`,
 	}
 	dir := command.Flags().Lookup("dir")
 	dir.Usage = strings.Replace(dir.Usage, " (", "; "+without+" (", 1)
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return domain.Errorf(domain.Invalid, "%s; see --help", err)
-	})
+	command.SetFlagErrorFunc(wrongFlag)
 	command.AddCommand(codecCommand(), uiCommand())
 	command.CompletionOptions.DisableDefaultCmd = true
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -100,6 +101,18 @@ handed back; at once on a second signal.`,
 		return Run(command.Context(), config)
 	}
 	return command
+}
+
+// wrongFlag names the flag that may be meant.
+func wrongFlag(command *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		command.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		if near, ok := spelling.Nearest(unknown.GetSpecifiedName(), names); ok {
+			return domain.Errorf(domain.Invalid, "%s; did you mean --%s?", err, near)
+		}
+	}
+	return domain.Errorf(domain.Invalid, "%s; see --help", err)
 }
 
 func noArguments(_ *cobra.Command, args []string) error {

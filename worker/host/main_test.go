@@ -36,11 +36,12 @@ func TestExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		"an argument":     {[]string{"extra"}, exitUsage, `argument "extra": a worker takes flags only`},
-		"an unknown flag": {[]string{"--colour"}, exitUsage, "unknown flag: --colour; see --help"},
-		"a bad value":     {[]string{"--max-activities=none"}, exitUsage, "--max-activities: "},
-		"no value":        {[]string{"--dir"}, exitUsage, "--dir"},
-		"no server":       {[]string{"--address", nobody(t)}, exitUnreachable, "connection refused"},
+		"an argument":        {[]string{"extra"}, exitUsage, `argument "extra": a worker takes flags only`},
+		"an unknown flag":    {[]string{"--colour"}, exitUsage, "unknown flag: --colour; see --help"},
+		"what it was called": {[]string{"--allow-base-url"}, exitUsage, "unknown flag: --allow-base-url; did you mean --allow-base-urls?"},
+		"a bad value":        {[]string{"--max-activities=none"}, exitUsage, "--max-activities: "},
+		"no value":           {[]string{"--dir"}, exitUsage, "--dir"},
+		"no server":          {[]string{"--address", nobody(t)}, exitUnreachable, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -205,8 +205,11 @@ func (m *means) describe(config Config) []any {
 			names = append(names, name)
 		}
 	}
-	for _, d := range config.Allow.Agents {
-		agents = append(agents, cmp.Or(d.Source, d.Model.String()))
+	if config.Allow.Agents != nil {
+		agents = []string{}
+		for _, d := range *config.Allow.Agents {
+			agents = append(agents, cmp.Or(d.Source, d.Model.String()))
+		}
 	}
 	described := []any{
 		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, "none"),
@@ -216,9 +219,9 @@ func (m *means) describe(config Config) []any {
 	for _, list := range []struct {
 		name  string
 		items []string
-	}{{"models", config.Allow.Models}, {"agents", agents}, {"base_urls", config.AllowBaseURLs}} {
+	}{{"models", *cmp.Or(config.Allow.Models, new([]string))}, {"agents", agents}, {"base_urls", config.AllowBaseURLs}} {
 		if list.items != nil {
-			described = append(described, list.name, strings.Join(list.items, " "))
+			described = append(described, list.name, cmp.Or(strings.Join(list.items, " "), "none"))
 		}
 	}
 	return described
