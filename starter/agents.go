@@ -59,7 +59,7 @@ func agentsListCommand(p *program) *cobra.Command {
 folder. A broken file is listed with the number of its problems; check names
 them.`,
 		Example: `  starter agents list
-  starter agents list --dir ~/work --json | jq -r '.[] | select(.problems == 0).name'`,
+  starter agents list --dir ~/work --json | jq -r '.[].name'`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			listed, err := p.listAgents(dir)

@@ -83,7 +83,7 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	if p.flags.json {
 		return p.out.JSON(told)
 	}
-	p.out.Printf("%s", p.out.Answer(told.Report))
+	p.out.Printf("%s", p.out.Fold(p.out.Answer(told.Report)))
 	d.summarize(told)
 	return nil
 }
@@ -262,7 +262,7 @@ func (d *demo) replaceWorker(k *demoKill) error {
 	k.PID, k.at = d.worker.PID(), time.Now()
 	d.worker.Kill()
 	if p := d.program; !p.flags.quiet {
-		p.err.Note(p.err.Theme.Bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During)))
+		p.err.Note(p.err.Fold(p.err.Theme.Bad(fmt.Sprintf("demo: kill -9 %d: the worker is dead, in the middle of step %d, %s", k.PID, k.Step, k.During))))
 	}
 	var err error
 	if d.worker, err = local.StartWorker(d.spec); err != nil {
@@ -298,7 +298,7 @@ func (d *demo) summarize(r demoReport) {
 	}
 	t := p.err.Theme
 	p.err.Printf("\n%s\n", t.Head("What you saw"))
-	p.err.Facts(12, [][2]string{
+	p.err.Facts(13, [][2]string{
 		{"killed", fmt.Sprintf("worker process %d, with SIGKILL, in step %d, %s", k.PID, k.Step, k.During)},
 		{"went on", fmt.Sprintf("at step %d, with worker process %d, %.1f s after the kill", k.Step, k.TookOver, k.Seconds)},
 		{"not repeated", fmt.Sprintf("%s with %s: recorded, so they stand", render.Counted(int64(k.StepsKept), "completed step"), render.Counted(int64(k.CallsKept), "tool call"))},
@@ -307,6 +307,6 @@ func (d *demo) summarize(r demoReport) {
 		{"look at it", r.UIURL},
 	})
 	if d.Lease.Server().Started {
-		p.err.Printf("  %s\n", t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev"))))
+		p.err.Printf("%s", p.err.Fold("  "+t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev")))+"\n"))
 	}
 }

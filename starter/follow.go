@@ -40,7 +40,7 @@ as run does.`,
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
   starter watch notes --json | jq -j 'select(.type == "text").text'
-  starter watch notes --events | jq -r 'select(.type == "AgentStepCompleted").usage'`,
+  starter watch notes --events | jq -c 'select(.usage).usage'`,
 		Args:              arguments("starter watch notes", "id"),
 		ValidArgsFunction: p.completeIDs,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -183,7 +183,7 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution) {
 	if x.Number > 0 {
 		which = fmt.Sprintf(", execution %d", x.Number)
 	}
-	p.err.Printf("\nleft %s%s: %s\n", id, which, words)
+	p.err.Printf("%s", p.err.Fold(fmt.Sprintf("\nleft %s%s: %s\n", id, which, words)))
 	p.err.Hints(hints)
 }
 

@@ -57,13 +57,14 @@ func (p *program) page(topic help.Topic) error {
 func listTopics(p *program, root *cobra.Command) {
 	usual := root.HelpFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
+		command.Long = p.out.Paragraphs(command.Long)
 		usual(command, args)
 		if command != root {
 			return
 		}
 		p.out.Printf("\nTopics, as in `%s help budgets`:\n", root.Name())
 		for _, topic := range help.Topics() {
-			p.out.Printf("  %-13s %s\n", topic.Name, topic.Title)
+			p.out.Printf("%s", p.out.Fold(fmt.Sprintf("  %-13s %s\n", topic.Name, topic.Title)))
 		}
 	})
 }

@@ -228,6 +228,31 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
+// TestAllOfHelpFitsATerminal: there is nothing that one would break inside a word.
+func TestAllOfHelpFitsATerminal(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	fits := render.Plain(&out)
+	fits.Width = func() int { return 80 }
+	p := &program{machine: &local.Machine{}, out: fits, err: fits}
+	root := newRoot(p)
+	root.SetOut(fits)
+	var show func(*cobra.Command)
+	show = func(command *cobra.Command) {
+		if !command.Hidden {
+			require.NoError(t, command.Help())
+		}
+		for _, below := range command.Commands() {
+			show(below)
+		}
+	}
+	show(root)
+	require.Greater(t, strings.Count(out.String(), "\n"), 500)
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, ansi.StringWidth(strings.TrimSuffix(line, "\n")), 80, line)
+	}
+}
+
 // TestWhoeverAnswersTakesRaw: what a pipe loses is there where it is asked for.
 func TestWhoeverAnswersTakesRaw(t *testing.T) {
 	t.Parallel()

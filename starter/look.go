@@ -104,7 +104,7 @@ func messagesCommand(p *program) *cobra.Command {
 Messages that can no longer be read are reported as gone (exit 1), and the
 others follow.`,
 		Example: `  starter messages notes
-  starter messages notes --json | jq -r 'select(.message.role == "user").message.parts[].text'`,
+  starter messages notes --json | jq -r '.message.parts[].text'`,
 	}, "starter messages notes", func(ctx context.Context, s *local.Stack, id string) error {
 		return each(p, s.Agents.Messages(ctx, id), func(entry domain.Entry) error {
 			return p.show(entry, render.Message(p.out.Theme, entry))
@@ -133,7 +133,7 @@ what the history has, and says what is missing.`,
 				view.Advice[i].Command = p.again(advice.Command)
 			}
 		}
-		return p.show(view, render.Explanation(p.out.Theme, view, p.now()))
+		return p.show(view, render.Explanation(p.out, view, p.now()))
 	})
 	executionFlag(command, &number)
 	return command

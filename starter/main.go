@@ -129,7 +129,7 @@ var backquoted = regexp.MustCompile("`[^`]+`")
 // say tells the user something that is not the answer, in one line.
 func (p *program) say(format string, args ...any) {
 	if !p.flags.quiet {
-		p.err.Note(p.err.Theme.Faint(p.err.Fold(render.OneLine(fmt.Sprintf(format, args...)))))
+		p.err.Note(p.err.Fold(p.err.Theme.Faint(render.OneLine(fmt.Sprintf(format, args...)))))
 	}
 }
 
@@ -279,7 +279,7 @@ func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Res
 		return reported(err)
 	}
 	if text := render.Stopped(r, shown); text != "" {
-		p.err.Printf("%s\n", text)
+		p.err.Printf("%s", p.err.Fold(text+"\n"))
 	}
 	if p.err.Terminal {
 		p.err.Hints(p.nextCommands(ctx, s.Agents.Explain, r))
@@ -341,7 +341,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 3 stopped, 4 not found, 5 unreachable, 6 refused by the state it is in,
 130 left while it goes on.`,
 		Example: `  starter run --model scripted/hello.yaml "Say hello"
-  starter run --id notes --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
+  starter run --id notes --model openai/gpt-5-mini --tool list_files "Sum up"
   starter send notes "And which file is the newest?" --wait
   starter status notes
   starter dev`,

@@ -141,7 +141,7 @@ func (p *program) chaosElsewhere(config *proof.ChaosConfig) error {
 
 // chaosReport prints what the kills did; whole: the proof was carried to its end.
 func (p *program) chaosReport(r proof.ChaosReport, whole bool) error {
-	if err := p.show(r, r.Table()); err != nil {
+	if err := p.table(r, r.Table(), ""); err != nil {
 		return err
 	}
 	for _, kind := range r.Kinds {

@@ -52,10 +52,10 @@ Ctrl-C leaves the execution as it is; stop ends it. extend raises a limit at whi
 it stopped, and goes on from there; explain says why it ended, and what it cost.
 The prompt - is read from standard input.`,
 		Example: `  starter run --model scripted/hello.yaml "Say hello"
-  starter run --model openai-chat/gpt-5-mini --tool list_files,read_file "What is in this folder?"
-  starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest file"
-  starter run --agent agents/reviewer.md --max-cost 0.25 "Review the newest file"
-  starter messages notes --json | starter run --messages - --metadata ticket=A-7 "And now?"
+  starter run --model openai-chat/gpt-5-mini --tool list_files "What is here?"
+  starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest"
+  starter run --agent agents/reviewer.md --max-cost 0.25 "Review it"
+  starter messages notes --json | starter run --messages - "And now?"
   git diff | starter run --system "You review Go code." - > review.txt`,
 	}
 	var f local.Flags

@@ -13,7 +13,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -240,7 +242,9 @@ type CrowdReport struct {
 
 // Table is the report as people read it.
 func (r CrowdReport) Table() string {
-	return table([][]string{
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
 		{"agents completed", fmt.Sprintf("%d of %d, on %d workers", r.Completed, r.Agents, r.Workers)},
 		{"requests taken", strconv.Itoa(r.Requests)},
 		{"requests refused (429)", strconv.Itoa(r.Refused)},
@@ -250,7 +254,11 @@ func (r CrowdReport) Table() string {
 		{"agents ended", fmt.Sprintf("after %.1f to %.1f s", r.FirstSeconds, r.LastSeconds)},
 		{"statuses that said waiting", fmt.Sprintf("%d of %d", r.Waiting, r.Statuses)},
 		{"inferences retried", strconv.Itoa(r.Retried)},
-	}, 0)
+	} {
+		_, _ = fmt.Fprintln(w, row[0]+"\t"+row[1]) // a builder takes all
+	}
+	_ = w.Flush()
+	return b.String()
 }
 
 // jain is Jain's index of fairness.

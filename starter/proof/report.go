@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"everstep/domain/contract"
+	"everstep/starter/render"
 )
 
 // A Promise is what must hold whenever a worker dies.
@@ -169,26 +168,16 @@ func percentile(times []time.Duration, hundredths int) time.Duration {
 func round(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 // Table is the report as people read it.
-func (r ChaosReport) Table() string {
-	rows := [][]string{{
+func (r ChaosReport) Table() render.Table {
+	t := render.Table{Numbers: true, Head: []string{
 		"boundary", "kills", "steps lost", "effects doubled", "outcome unknown", "transcripts equal", "events equal",
-		"hooks again", "extra requests", "go on p50", "p99", "",
+		"hooks again", "extra requests", "go on p50", "p99",
 	}}
 	for _, row := range r.Rows {
-		rows = append(rows, row.cells(string(row.Boundary)))
+		t.Rows = append(t.Rows, row.cells(string(row.Boundary)))
 	}
-	return table(append(rows, r.Total.cells("all")), tabwriter.AlignRight)
-}
-
-// table aligns the cells of rows.
-func table(rows [][]string, flags uint) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', flags)
-	for _, cells := range rows {
-		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // a builder takes all
-	}
-	_ = w.Flush()
-	return b.String()
+	t.Rows = append(t.Rows, r.Total.cells("all"))
+	return t
 }
 
 func (r Row) cells(name string) []string {
@@ -196,7 +185,7 @@ func (r Row) cells(name string) []string {
 		name, strconv.Itoa(r.Kills), strconv.Itoa(r.StepsLost), strconv.Itoa(r.EffectsDoubled), strconv.Itoa(r.OutcomeUnknown),
 		fmt.Sprintf("%d of %d", r.TranscriptsEqual, r.Kills), fmt.Sprintf("%d of %d", r.EventsEqual, r.Kills),
 		strconv.Itoa(r.HooksAgain), strconv.Itoa(r.ExtraRequests),
-		r.time(r.P50), r.time(r.P99), "",
+		r.time(r.P50), r.time(r.P99),
 	}
 }
 

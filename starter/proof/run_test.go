@@ -11,6 +11,7 @@ import (
 	"everstep/domain/contract"
 	"everstep/starter/devserver"
 	"everstep/starter/proof"
+	"everstep/starter/render"
 )
 
 // TestKills kills real workers at every boundary, of plain agents and of those
@@ -31,7 +32,7 @@ func TestKills(t *testing.T) {
 		Address: lease.Server().Address, Dir: dir, Kills: kills, Seed: 1,
 		Progress: func(line string) { t.Log(line) },
 	})
-	t.Logf("\n%s", report.Table())
+	t.Logf("\n%s", report.Table().Render(render.Plain(nil)))
 	require.NoError(t, err)
 	require.Empty(t, report.Broken)
 	require.Empty(t, report.Unreached)

@@ -11,8 +11,8 @@ import (
 )
 
 // Explanation is an explanation for people.
-func Explanation(t Theme, v client.ExplainView, now time.Time) string {
-	x := newSheet(t, now, v.ID, v.Number, v.Status, string(v.Status))
+func Explanation(out *Output, v client.ExplainView, now time.Time) string {
+	x := newSheet(out.Theme, now, v.ID, v.Number, v.Status, string(v.Status))
 	x.why(v)
 	x.when(v)
 	if v.Model != nil {
@@ -22,19 +22,19 @@ func Explanation(t Theme, v client.ExplainView, now time.Time) string {
 		x.fact("goes on", "from execution "+v.Origin.String())
 	}
 	x.fact("steps", totalWords(v))
-	x.steps(v)
+	x.steps(v, out.Width())
 	x.fact("waste", wasted(v.Waste)...)
 	x.budget(v)
 	x.history(v)
 	for _, advice := range v.Advice {
 		x.fact("to do", OneLine(advice.Text))
 		if advice.Command != "" {
-			x.fact("", t.name(OneLine(advice.Command)))
+			x.fact("", out.Theme.name(OneLine(advice.Command)))
 		}
 	}
 	var missing []string
 	for _, text := range v.Missing {
-		missing = append(missing, t.Warn(OneLine(text)))
+		missing = append(missing, out.Theme.Warn(OneLine(text)))
 	}
 	x.fact("not told", missing...)
 	return x.String()
@@ -225,7 +225,7 @@ func (x *sheet) history(v client.ExplainView) {
 	}
 }
 
-func (x *sheet) steps(v client.ExplainView) {
+func (x *sheet) steps(v client.ExplainView, columns int) {
 	if len(v.Steps) == 0 {
 		return
 	}
@@ -233,8 +233,8 @@ func (x *sheet) steps(v client.ExplainView) {
 	for _, s := range v.Steps {
 		t.Rows = append(t.Rows, stepCells(s, v.StartedAt))
 	}
-	widths := t.widths(0)
-	writeRow(&x.Builder, t.Head, widths, x.theme.Faint)
+	widths := t.widths(columns)
+	t.writeRow(&x.Builder, t.Head, widths, x.theme.Faint)
 	for i, s := range v.Steps {
 		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
 			if i == keptEnds {
@@ -249,7 +249,7 @@ func (x *sheet) steps(v client.ExplainView) {
 		case s.Type != nil && *s.Type == domain.StepError:
 			paint = x.theme.Warn
 		}
-		writeRow(&x.Builder, t.Rows[i], widths, paint)
+		t.writeRow(&x.Builder, t.Rows[i], widths, paint)
 		x.inside(s)
 	}
 }

@@ -73,7 +73,7 @@ func explainedAgent() client.ExplainView {
 
 func TestExplainText(t *testing.T) {
 	t.Parallel()
-	got := Explanation(noTheme(), explainedAgent(), testNow)
+	got := Explanation(Plain(nil), explainedAgent(), testNow)
 	requireHarmless(t, got)
 	zone := moment(testNow.Add(-time.Minute))
 	deadline := moment(testNow.Add(time.Hour))
@@ -90,10 +90,10 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 		},
 		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}}}},
 	}
-	got := Explanation(noTheme(), v, testNow)
+	got := Explanation(Plain(nil), v, testNow)
 	require.Contains(t, got, "paused · step 1: waiting for the model, for 4.0 s")
 	v.Doing.Text = "paused"
-	require.Contains(t, Explanation(noTheme(), v, testNow), "doing     paused, for 4.0 s")
+	require.Contains(t, Explanation(Plain(nil), v, testNow), "doing     paused, for 4.0 s")
 	require.Contains(t, got, "also user_requested by user: enough · will end it")
 	require.Contains(t, got, "in progress")
 	require.Contains(t, got, "work · running")
@@ -112,7 +112,7 @@ func TestExplainTextFoldsWhatIsLong(t *testing.T) {
 		v.Steps[0].Tools = append(v.Steps[0].Tools, client.ExplainTool{Tool: "echo", Outcome: domain.ToolOK})
 	}
 	v.Steps[0].Tools[39] = client.ExplainTool{Tool: "last", Outcome: domain.ToolUnknown, Error: domain.Errorf(domain.Internal, "lost")}
-	got := Explanation(noTheme(), v, testNow)
+	got := Explanation(Plain(nil), v, testNow)
 	require.Less(t, strings.Count(got, "\n"), 80)
 	require.Contains(t, got, "… and 160 more steps; --json has them all")
 	require.Contains(t, got, "… and 28 more calls\n        last · outcome unknown: lost", "what went wrong is shown")
@@ -125,4 +125,21 @@ func TestExplainWordsForAll(t *testing.T) {
 	for _, fate := range client.SignalFates() {
 		require.NotEqual(t, string(fate), fateWords(fate))
 	}
+}
+
+// TestExplanationFitsATerminal: columns on the right are left out.
+func TestExplanationFitsATerminal(t *testing.T) {
+	t.Parallel()
+	out := Plain(nil)
+	out.Width = func() int { return 60 }
+	for line := range strings.Lines(Explanation(out, explainedAgent(), testNow)) {
+		if strings.Contains(line, "tool_execution") {
+			require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 60, line)
+			require.NotContains(t, line, "tool_calls", "how it ended")
+		}
+	}
+	table := Table{Numbers: true, Head: []string{"boundary", "kills", "lost steps"}, Rows: [][]string{{"all", "7", "0"}}}
+	require.Equal(t, "boundary  kills  lost steps\nall           7           0\n", table.Render(Plain(nil)))
+	out.Width = func() int { return 26 }
+	require.Equal(t, "boundary  kills\nall           7\n", table.Render(out), "half a number tells nothing")
 }

@@ -105,6 +105,8 @@ func TestFoldBreaksBetweenWordsAlone(t *testing.T) {
 	text := "warn  storage        the folder is not there\n  why       it was told to-stop by a user\nplain words that go on\na-path/that-has-no-end-at-all-here/and-on x\n\n"
 	require.Equal(t, text, out.Fold(text))
 	out.Width = func() int { return 30 }
-	require.Equal(t, "warn  storage        the \n      folder is not there\n  why       it was told \n            to-stop by a user\nplain words that go on\n"+
-		"a-path/that-has-no-end-at-all-here/and-on \nx\n\n", out.Fold(text))
+	require.Equal(t, "warn  storage        the\n      folder is not there\n  why       it was told\n            to-stop by a user\nplain words that go on\n"+
+		"a-path/that-has-no-end-at-all-here/and-on\nx\n\n", out.Fold(text), "no line ends with blanks, which a terminal would break once more")
+	out.Width = func() int { return 26 }
+	require.Equal(t, "  not kept   two steps of\n             three\n  a line of  words\n", out.Fold("  not kept   two steps of three\n  a line of  words\n"))
 }

@@ -119,7 +119,9 @@ func (o *Output) Answer(text string) string {
 
 var (
 	painted = regexp.MustCompile("\x1b\\[[0-9;]*m")
-	hanging = regexp.MustCompile(`^ *(\S+ {2,})?`)
+	// unbroken is where a line goes on in the next.
+	unbroken = regexp.MustCompile(`(\S)\n(\S)`)
+	hanging  = regexp.MustCompile(`^ *(\S+( \S+)? {2,})?`)
 )
 
 // Fold breaks lines that are too long for the reader, and between words alone. What goes on
@@ -132,23 +134,33 @@ func (o *Output) Fold(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		indent := min(len(hanging.FindString(painted.ReplaceAllString(line, ""))), width/2)
-		used := 0
+		used, spaces := 0, ""
 		for word := range strings.SplitAfterSeq(line, " ") {
-			if used > indent && used+lipgloss.Width(strings.TrimRight(word, " \n")) > width {
-				b.WriteString("\n" + strings.Repeat(" ", indent))
-				used = indent
+			bare := strings.TrimRight(word, " \n")
+			if used > indent && used+lipgloss.Width(bare) > width {
+				used, spaces = indent, "\n"+strings.Repeat(" ", indent)
 			}
-			b.WriteString(word)
+			b.WriteString(spaces + bare)
+			spaces = word[len(bare):]
 			used += lipgloss.Width(word)
 		}
+		b.WriteString(strings.TrimLeft(spaces, " "))
 	}
 	return b.String()
+}
+
+// Paragraphs lays out a text that was broken by hand, but for lines that are set in.
+func (o *Output) Paragraphs(text string) string {
+	if o.Width() == 0 {
+		return text
+	}
+	return o.Fold(unbroken.ReplaceAllString(text, "$1 $2"))
 }
 
 // Facts writes a line for each name and its text; width is that of the names.
 func (o *Output) Facts(width int, facts [][2]string) {
 	for _, fact := range facts {
-		o.Printf("%s", o.Theme.fact(width, fact[0], OneLine(fact[1])))
+		o.Printf("%s", o.Fold(o.Theme.fact(width, fact[0], OneLine(fact[1]))))
 	}
 }
 
@@ -245,8 +257,9 @@ func (t Theme) glyph(status domain.ExecutionStatus) string {
 
 // A Table is rows of cleaned, single-line cells under a head.
 type Table struct {
-	Head []string
-	Rows [][]string
+	Head    []string
+	Rows    [][]string
+	Numbers bool // all cells but the first of a row are numbers, which end below one another
 }
 
 const columnGap = "  "
@@ -256,9 +269,9 @@ const columnGap = "  "
 func (t Table) Render(out *Output) string {
 	widths := t.widths(out.Width())
 	var b strings.Builder
-	writeRow(&b, t.Head, widths, out.Theme.Faint)
+	t.writeRow(&b, t.Head, widths, out.Theme.Faint)
 	for _, row := range t.Rows {
-		writeRow(&b, row, widths, plain)
+		t.writeRow(&b, row, widths, plain)
 	}
 	return b.String()
 }
@@ -277,7 +290,7 @@ func (t Table) widths(limit int) []int {
 	}
 	for limit > 0 && total > limit && len(widths) > 1 {
 		last := len(widths) - 1
-		if width := widths[last] - (total - limit); width >= leastCut {
+		if width := widths[last] - (total - limit); width >= leastCut && !t.Numbers {
 			widths[last] = width
 			return widths
 		}
@@ -287,14 +300,18 @@ func (t Table) widths(limit int) []int {
 	return widths
 }
 
-func writeRow(b *strings.Builder, cells []string, widths []int, paint func(...string) string) {
+func (t Table) writeRow(b *strings.Builder, cells []string, widths []int, paint func(...string) string) {
 	var row strings.Builder
 	for i, cell := range cells[:len(widths)] {
 		if i > 0 {
 			row.WriteString(columnGap)
 		}
 		cell = fitted(cell, widths[i])
-		row.WriteString(cell + strings.Repeat(" ", max(widths[i]-lipgloss.Width(cell), 0)))
+		gap := strings.Repeat(" ", max(widths[i]-lipgloss.Width(cell), 0))
+		if t.Numbers && i > 0 {
+			gap, cell = cell, gap
+		}
+		row.WriteString(cell + gap)
 	}
 	b.WriteString(paint(strings.TrimRight(row.String(), " ")) + "\n")
 }

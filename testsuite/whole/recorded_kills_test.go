@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/starter/proof"
+	"everstep/starter/render"
 )
 
 // TestKillsOverRecordedRuns kills workers over real models' runs, and over runs
@@ -38,7 +39,7 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 		Address: servers.server(t, "continuing", continuing).Address, Dir: t.TempDir(), Kills: kills, Agents: agents, Seed: 7,
 		Progress: func(line string) { t.Log(line) },
 	})
-	t.Logf("%d agents\n%s", len(agents), report.Table())
+	t.Logf("%d agents\n%s", len(agents), report.Table().Render(render.Plain(nil)))
 	require.NoError(t, err)
 	require.Empty(t, report.Broken)
 	require.Empty(t, report.Unreached)
