@@ -100,7 +100,7 @@ func TestDemoReportAnywhere(t *testing.T) {
 		want  []string
 	}{
 		"empty": {want: []string{"## Tests"}},
-		"many":  {files: many, want: []string{"[1176 more; "}},
+		"many":  {files: many, want: []string{"[1176 more; ", "is cut off: it has **at least 1001 lines**. At the top:"}},
 		"hostile": {
 			files: map[string]string{
 				"new\nline.txt": "x", "a\x1b[31mb.go": "{{ .x }}", "{{ .y }}.md": "# {{ end }}", "quote'\"`|.json": "x",

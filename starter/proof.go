@@ -27,7 +27,7 @@ func chaosCommand(p *program) *cobra.Command {
 	var plain bool
 	command := &cobra.Command{
 		Use:   "chaos",
-		Short: "Kill workers at every boundary, and show what became of their agents",
+		Short: "Kill workers everywhere, and show what became of their agents",
 		Long: `Runs scripted agents and kills the worker processes that serve them with
 SIGKILL, at exact points of their work: before, in and after a model's answer,
 before and after a tool's effect, among parallel calls, between steps, while a
@@ -176,7 +176,7 @@ func crowdCommand(p *program) *cobra.Command {
 	config := proof.CrowdConfig{Agents: 100, Workers: 2, Steps: 12, RequestsPerMinute: 600, Thinks: 200 * time.Millisecond}
 	command := &cobra.Command{
 		Use:   "crowd",
-		Short: "Run many agents on one rate limit, and show that all get their turn",
+		Short: "Run many agents on one rate limit, and show that all take turns",
 		Long: `Runs many agents at once on one quota of requests a minute, against a model
 server on this machine that refuses what exceeds it (HTTP 429), as providers do.
 The workers have the same limit (--rate-limits), so that requests wait for their

@@ -124,7 +124,8 @@ type chaos struct {
 	prefix  string
 	sockets string
 	ledger  string
-	calm    *lane // where agents run undisturbed
+	calm    *lane      // where agents run undisturbed
+	uncalm  chan error // why that lane can do no more
 
 	mu        sync.Mutex
 	turn      int
@@ -137,7 +138,7 @@ type chaos struct {
 // begin connects and makes the places that workers share.
 func begin(ctx context.Context, config ChaosConfig) (*chaos, error) {
 	p := &chaos{
-		config: config, ledger: filepath.Join(config.Dir, "ledger.jsonl"), baselines: make(map[string]func() (played, error)),
+		config: config, ledger: filepath.Join(config.Dir, "ledger.jsonl"), baselines: make(map[string]func() (played, error)), uncalm: make(chan error, 1),
 		prefix: "chaos-" + uuid.NewString()[:8], pool: newPool(config.Kills, config.Boundaries, config.Seed),
 	}
 	err := p.prepare(ctx)
@@ -166,7 +167,12 @@ func (p *chaos) prepare(ctx context.Context) (err error) {
 	if p.temporal, err = host.Dial(ctx, host.Connection{Address: p.config.Address, Namespace: p.config.Namespace}); err != nil {
 		return err
 	}
-	p.calm, err = p.openLane("undisturbed", func(error) {})
+	p.calm, err = p.openLane("undisturbed", func(err error) {
+		select {
+		case p.uncalm <- err:
+		default: // one is enough
+		}
+	})
 	return err
 }
 
@@ -180,8 +186,17 @@ func (p *chaos) close() {
 	_ = os.RemoveAll(p.sockets) // nobody listens there any more
 }
 
-// run has all lanes work until every kill is made, or one of them fails.
+// run has all lanes work until every kill is made, or one of them fails, the undisturbed one too.
 func (p *chaos) run(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() {
+		select {
+		case err := <-p.uncalm:
+			end(err)
+		case <-ctx.Done():
+		}
+	}()
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range p.config.Lanes {
 		group.Go(func() error {

@@ -204,7 +204,7 @@ func (c *crowd) result() CrowdReport {
 	r := c.report
 	r.Requests, r.Refused = len(p.taken), p.refused
 	r.BusiestMinute, r.BusiestSecond = p.busiest(time.Minute), p.busiest(time.Second)
-	r.Fairness = jain(p.halfway)
+	r.Fairness = fairness(p.halfway)
 	r.Broken = r.judge()
 	return r
 }
@@ -227,8 +227,8 @@ type CrowdReport struct {
 	BusiestMinute int `json:"busiest_minute"`
 	BusiestSecond int `json:"busiest_second"`
 	// Fairness is Jain's index of the agents' requests when half of all were
-	// taken: 1 where each has had the same, 1/Agents where one has had all.
-	// (Jain, Chiu and Hawe, 1984: (Σx)² / (n·Σx²).)
+	// taken: 1 where each has had the same, as far as whole requests can be shared out, about
+	// 1/Agents where one has had all. (Jain, Chiu and Hawe, 1984: (Σx)² / (n·Σx²).)
 	Fairness     float64 `json:"fairness"`
 	FirstSeconds float64 `json:"first_end_seconds"` // First and Last are when agents ended
 	LastSeconds  float64 `json:"last_end_seconds"`
@@ -259,6 +259,21 @@ func (r CrowdReport) Table() string {
 	}
 	_ = w.Flush()
 	return b.String()
+}
+
+// fairness is Jain's index, of the best that there can be where the sum does not divide.
+func fairness(shares []int) float64 {
+	even, sum := make([]int, len(shares)), 0
+	for _, x := range shares {
+		sum += x
+	}
+	if sum == 0 {
+		return 0
+	}
+	for i := range even {
+		even[i] = (sum + i) / len(shares)
+	}
+	return jain(shares) / jain(even)
 }
 
 // jain is Jain's index of fairness.

@@ -37,6 +37,11 @@ func TestJain(t *testing.T) {
 	require.InDelta(t, 1, jain([]int{3, 3, 3}), 1e-9)
 	require.InDelta(t, 0.25, jain([]int{8, 0, 0, 0}), 1e-9)
 	require.Zero(t, jain(nil))
+	require.InDelta(t, 1, fairness([]int{2, 2, 1, 2, 1, 1}), 1e-9, "nine requests cannot be shared out among six otherwise")
+	require.InDelta(t, 0.25, fairness([]int{8, 0, 0, 0}), 1e-9)
+	require.Less(t, fairness([]int{3, 2, 2, 1, 1, 0}), leastFair)
+	require.Zero(t, fairness([]int{0, 0}))
+	require.Zero(t, fairness(nil))
 }
 
 // TestCrowdJudge names each promise that a report breaks.
