@@ -3,9 +3,6 @@ package devserver
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +11,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"everstep/starter/process"
+	"everstep/worker/host/statefile"
 )
 
 // patience is how long a caller tries to get hold of a server, not counting the
@@ -28,7 +25,7 @@ const patience = startPatience + 15*time.Second
 // it answers. However many call it at once, in whatever processes, there is one
 // server and all get it.
 func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
-	if err := supported(); err != nil {
+	if err := statefile.Supported(); err != nil {
 		return nil, err
 	}
 	cfg, err := cfg.checked()
@@ -38,7 +35,7 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 	if err := os.MkdirAll(filepath.Dir(cfg.StateFile), 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the state file: %w", err)
 	}
-	if cfg.StateFile, err = resolveStateFile(cfg.StateFile); err != nil {
+	if cfg.StateFile, err = statefile.Resolve(cfg.StateFile); err != nil {
 		return nil, err
 	}
 	a := acquisition{cfg: cfg, began: time.Now()}
@@ -74,7 +71,7 @@ type acquisition struct {
 }
 
 func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
-	conn, r, err := connect(ctx, a.cfg.StateFile)
+	conn, r, err := statefile.Connect(ctx, a.cfg.StateFile)
 	switch {
 	case err == nil && r.Error == "":
 		return a.join(conn, r.Server)
@@ -83,7 +80,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 		_ = conn.Close()
 		a.failed = r.Error
 		return nil, errAgain
-	case !errors.Is(err, errNotUp):
+	case !errors.Is(err, statefile.ErrNotUp):
 		return nil, err
 	}
 	if a.binary.Path == "" {
@@ -128,7 +125,7 @@ func (a *acquisition) mismatch(server Server) error {
 
 // await waits for the server of the supervisor that this call started.
 func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, error) {
-	conn, r, err := connect(ctx, a.cfg.StateFile)
+	conn, r, err := statefile.Connect(ctx, a.cfg.StateFile)
 	switch {
 	case err == nil && r.Error != "":
 		_ = conn.Close()
@@ -137,7 +134,7 @@ func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, er
 		r.Server.Started = true
 		a.cfg.Progress(fmt.Sprintf("started the dev server: %s, web UI %s", r.Server.Address, r.Server.UIURL))
 		return newLease(conn, r.Server), nil
-	case !errors.Is(err, errNotUp):
+	case !errors.Is(err, statefile.ErrNotUp):
 		return nil, err
 	}
 	select {
@@ -191,87 +188,4 @@ func (l *Lease) Close() error {
 		return nil
 	}
 	return err
-}
-
-// Running reports which dev server of ours is up on a state file (empty: the
-// default one), without keeping it up. One that is starting is waited for.
-func Running(ctx context.Context, stateFile string) (Server, bool, error) {
-	if err := supported(); err != nil {
-		return Server{}, false, nil
-	}
-	stateFile, err := resolveStateFile(stateFile)
-	if err != nil {
-		return Server{}, false, err
-	}
-	conn, r, err := connect(ctx, stateFile)
-	if err != nil {
-		if errors.Is(err, errNotUp) {
-			err = nil
-		}
-		return Server{}, false, err
-	}
-	_ = conn.Close() // it was only read from
-	return r.Server, r.Error == "", nil
-}
-
-// errNotUp means that no supervisor answers on a state file: there is none, or
-// it went away while it was asked.
-var errNotUp = errors.New("no dev server is up on this state file")
-
-// longestSocketPath is what every unix takes (Linux has 108, macOS 104).
-const longestSocketPath = 100
-
-// A reply is the one line that a supervisor sends on each connection, once the
-// server answers or is known to have failed.
-type reply struct {
-	Server Server `json:"server,omitzero"`
-	Error  string `json:"error,omitzero"`
-}
-
-func socketPath(stateFile string) (string, error) {
-	if path := stateFile + ".sock"; len(path) <= longestSocketPath {
-		return path, nil
-	}
-	dir, err := privateDir()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256([]byte(stateFile))
-	path := filepath.Join(dir, hex.EncodeToString(sum[:12])+".sock")
-	if len(path) > longestSocketPath {
-		return "", fmt.Errorf("socket path %q is too long: choose a shorter state file, or a shorter TMPDIR", path)
-	}
-	return path, nil
-}
-
-// connect reaches the supervisor of a state file and waits for its reply. While
-// the connection is open, the server stays up.
-func connect(ctx context.Context, stateFile string) (net.Conn, reply, error) {
-	path, err := socketPath(stateFile)
-	if err != nil {
-		return nil, reply{}, err
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, reply{}, ctx.Err()
-		}
-		// EAGAIN is a full backlog: it is up, or going away.
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EAGAIN) {
-			return nil, reply{}, errNotUp
-		}
-		return nil, reply{}, fmt.Errorf("reach the supervisor of the dev server: %w", err)
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
-	var r reply
-	err = json.NewDecoder(conn).Decode(&r)
-	stopped := stop()
-	if stopped && err == nil {
-		return conn, r, nil
-	}
-	_ = conn.Close() // nothing is held any more
-	if !stopped {
-		return nil, reply{}, ctx.Err()
-	}
-	return nil, reply{}, errNotUp // cut off: it is gone
 }

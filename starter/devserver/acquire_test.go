@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+
+	"everstep/worker/host/statefile"
 )
 
 func dial(t *testing.T, server Server) client.Client {
@@ -34,7 +36,7 @@ func dial(t *testing.T, server Server) client.Client {
 func TestAcquireStartsAndCloseStops(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	_, up, err := Running(t.Context(), cfg.StateFile)
+	_, up, err := statefile.Running(t.Context(), cfg.StateFile)
 	require.NoError(t, err)
 	require.False(t, up)
 
@@ -70,7 +72,7 @@ func TestAcquireStartsAndCloseStops(t *testing.T) {
 		require.Equal(t, mode, info.Mode().Perm(), path)
 	}
 
-	seen, up, err := Running(t.Context(), cfg.StateFile)
+	seen, up, err := statefile.Running(t.Context(), cfg.StateFile)
 	require.NoError(t, err)
 	require.True(t, up)
 	require.Equal(t, server.PID, seen.PID)
@@ -83,7 +85,7 @@ func TestAcquireStartsAndCloseStops(t *testing.T) {
 	_, err = net.Dial("tcp", server.Address)
 	require.Error(t, err)
 	require.NoFileExists(t, server.StateFile+".sock")
-	_, up, err = Running(t.Context(), cfg.StateFile)
+	_, up, err = statefile.Running(t.Context(), cfg.StateFile)
 	require.NoError(t, err)
 	require.False(t, up)
 }
@@ -226,7 +228,7 @@ func TestLongAndLinkedStateFiles(t *testing.T) {
 	require.NoFileExists(t, cfg.StateFile+".sock")
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(dir, link))
-	server, up, err := Running(t.Context(), filepath.Join(link, "dev.db"))
+	server, up, err := statefile.Running(t.Context(), filepath.Join(link, "dev.db"))
 	require.NoError(t, err)
 	require.True(t, up)
 	require.Equal(t, lease.Server().PID, server.PID)

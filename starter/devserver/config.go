@@ -2,7 +2,6 @@ package devserver
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"everstep/worker/host/statefile"
 )
 
 // SupervisorCommand is the first argument with which a supervisor is started.
@@ -22,7 +23,7 @@ const SupervisorCommand = "dev-supervisor"
 // on other ports than those asked for.
 type Config struct {
 	// StateFile is the SQLite file that keeps the server's state. Default: see
-	// [DefaultStateFile]. Its directory is made if it is missing.
+	// [statefile.Default]. Its directory is made if it is missing.
 	StateFile string
 	// Port and UIPort are the loopback ports of the server and its Web UI. Zero
 	// prefers 7233 and 8233 for the default state file, and takes any free port for
@@ -72,7 +73,7 @@ func (c Config) checked() (Config, error) {
 		}
 	}
 	var err error
-	if c.StateFile, err = resolveStateFile(c.StateFile); err != nil {
+	if c.StateFile, err = statefile.Resolve(c.StateFile); err != nil {
 		return c, err
 	}
 	if len(c.Supervisor) == 0 {
@@ -88,74 +89,12 @@ func (c Config) checked() (Config, error) {
 	return c, nil
 }
 
-// resolveStateFile gives every name of a file the same spelling, since lock and
-// socket are found by it.
-func resolveStateFile(path string) (string, error) {
-	var err error
-	if path == "" {
-		path, err = DefaultStateFile()
-	} else if path, err = filepath.Abs(path); err != nil {
-		err = fmt.Errorf("state file: %w", err)
-	}
-	if err != nil {
-		return "", err
-	}
-	// The server puts the path into a SQLite URI as it is.
-	if strings.ContainsAny(path, "?#%") {
-		return "", fmt.Errorf("state file %q: SQLite takes no ?, # or %% in its path: choose another", path)
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return "", fmt.Errorf("state file %q is not a file: give the path of one", path)
-	}
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved, nil
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("state file %q: %w", path, err)
-	}
-	// A new file, whose directory may be reached by different names.
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		return filepath.Join(dir, filepath.Base(path)), nil
-	}
-	return path, nil
-}
-
-// DefaultStateFile is everstep/dev.db in $XDG_STATE_HOME, or in ~/.local/state
-// where that is not set.
-func DefaultStateFile() (string, error) {
-	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("no place for the dev server's state: %w: name a state file, or set XDG_STATE_HOME", err)
-		}
-		state = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(state, "everstep", "dev.db"), nil
-}
-
 func defaultCacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("no place for a dev server: %w: install the temporal CLI, or set XDG_CACHE_HOME", err)
 	}
 	return filepath.Join(cache, "everstep", "temporal"), nil
-}
-
-// privateDir is a directory of this user alone with a short path, for sockets
-// whose own path would be too long and for what all servers of a user share.
-func privateDir() (string, error) {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("everstep-%d", os.Getuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", fmt.Errorf("make a directory for sockets: %w", err)
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return "", fmt.Errorf("look at the directory for sockets: %w", err)
-	}
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByMe(info) {
-		return "", fmt.Errorf("%s is not a directory of yours alone: remove it, or set TMPDIR", dir)
-	}
-	return dir, nil
 }
 
 // supervisorEnvironment is the little that a process needs that outlives the

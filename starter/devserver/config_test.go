@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/worker/host/statefile"
 )
 
 func TestConfigIsChecked(t *testing.T) {
@@ -50,7 +52,7 @@ func TestDefaults(t *testing.T) {
 
 	t.Setenv("XDG_STATE_HOME", "relative")
 	t.Setenv("HOME", state)
-	path, err := DefaultStateFile()
+	path, err := statefile.Default()
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(state, ".local", "state", "everstep", "dev.db"), path)
 

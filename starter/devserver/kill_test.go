@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"everstep/starter/process"
-
 	"github.com/stretchr/testify/require"
+
+	"everstep/starter/process"
+	"everstep/worker/host/statefile"
 )
 
 func TestKilledUsersLetGo(t *testing.T) {
@@ -84,7 +85,7 @@ func launchAndJoin(t *testing.T, cfg Config) (*Lease, <-chan error) {
 	require.NoError(t, err)
 	_, err = launch(cfg, Binary{Path: cfg.Binary})
 	require.ErrorIs(t, err, process.ErrLocked, "two servers on one file")
-	conn, r, err := connect(t.Context(), cfg.StateFile)
+	conn, r, err := statefile.Connect(t.Context(), cfg.StateFile)
 	require.NoError(t, err)
 	require.Empty(t, r.Error)
 	lease := newLease(conn, r.Server)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"everstep/starter/process"
+	"everstep/worker/host/statefile"
 )
 
 // What a supervisor inherits, in the order of exec.Cmd.ExtraFiles.
@@ -73,7 +74,7 @@ func launch(cfg Config, binary Binary) (<-chan error, error) {
 }
 
 func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
-	own, err := DefaultStateFile()
+	own, err := statefile.Default()
 	known := err == nil && cfg.StateFile == own
 	cfg.Binary = binary.Path
 	argument, err := json.Marshal(spec{Config: cfg, Version: binary.Version, Known: known})
@@ -97,7 +98,7 @@ func supervisorCommand(cfg Config, binary Binary) (*exec.Cmd, error) {
 // listenForUsers makes the socket. The caller holds the lock, so one that is
 // there already belongs to nobody.
 func listenForUsers(stateFile string) (*os.File, error) {
-	path, err := socketPath(stateFile)
+	path, err := statefile.SocketPath(stateFile)
 	if err != nil {
 		return nil, err
 	}

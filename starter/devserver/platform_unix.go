@@ -7,14 +7,6 @@ import (
 	"syscall"
 )
 
-// supported is nil where a supervisor can work.
-func supported() error { return nil }
-
-func ownedByMe(info os.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid()
-}
-
 // ownSession makes a child that no signal of the terminal reaches.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 

@@ -18,6 +18,7 @@ import (
 
 	"everstep/starter/process"
 	"everstep/worker/host/door"
+	"everstep/worker/host/statefile"
 )
 
 const (
@@ -29,25 +30,7 @@ const (
 )
 
 // A Server is a dev server that answers.
-type Server struct {
-	// Address is host and port for clients, UIURL is the Web UI for people.
-	Address string `json:"address"`
-	UIURL   string `json:"ui_url"`
-	// Namespace is the one that exists, with the search attributes AgentName,
-	// AgentStatus and StopReason.
-	Namespace string `json:"namespace"`
-	// StateFile is absolute and free of symlinks.
-	StateFile string `json:"state_file"`
-	// LogFile is what the server prints, errors only.
-	LogFile string `json:"log_file"`
-	// Version is the server's version, Binary the CLI that it runs in.
-	Version string `json:"version"`
-	Binary  string `json:"binary"`
-	// PID is the server's process, not the supervisor's.
-	PID int `json:"pid"`
-	// Started is true for the one call of [Acquire] that brought it up.
-	Started bool `json:"-"`
-}
+type Server = statefile.Server
 
 // tuning is dynamic configuration as JSON. With the server's defaults each
 // hand-off between server and worker waits on limits meant for clusters: 100 ms

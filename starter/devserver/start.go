@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"everstep/starter/process"
+	"everstep/worker/host/statefile"
 )
 
 // startPatience is how long a server may take until it answers. It takes 0.2 s.
@@ -33,7 +34,7 @@ const startAttempts = 5
 func (s *supervisor) start(ctx context.Context) (*process.Process, Server, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("no answer in %s", startPatience))
 	defer cancel()
-	dir, err := privateDir()
+	dir, err := statefile.PrivateDir()
 	if err != nil {
 		return nil, Server{}, err
 	}

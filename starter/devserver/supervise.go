@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"everstep/starter/process"
+	"everstep/worker/host/statefile"
 )
 
 const (
@@ -42,7 +43,7 @@ type supervisor struct {
 	spec     spec
 	lock     *os.File // the server inherits it too
 	listener net.Listener
-	reply    reply
+	reply    statefile.Reply
 	answered chan struct{} // closed when reply is set
 	over     chan struct{} // closed when users are to be let go
 }
@@ -82,7 +83,7 @@ func (s *supervisor) run(ctx context.Context) error {
 
 	users := s.watch(ctx, came, left, served)
 
-	if path, err := socketPath(s.spec.StateFile); err == nil {
+	if path, err := statefile.SocketPath(s.spec.StateFile); err == nil {
 		_ = os.Remove(path) // a stale one does no harm
 	}
 	_ = s.listener.Close()

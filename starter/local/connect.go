@@ -16,6 +16,7 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
+	"everstep/worker/host/statefile"
 )
 
 // findPatience bounds how long a dev server that is just starting is waited for.
@@ -34,7 +35,7 @@ func (s *Stack) UI(id string) string {
 func (m *Machine) running(ctx context.Context) (devserver.Server, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, findPatience)
 	defer cancel()
-	found, up, err := devserver.Running(ctx, m.stateFile())
+	found, up, err := statefile.Running(ctx, m.stateFile())
 	if errors.Is(err, context.DeadlineExceeded) {
 		return found, false, &client.Error{Class: client.Unreachable, Message: fmt.Sprintf(
 			"server: the dev server has been starting for %s; try again when it is up", findPatience), Err: err}

@@ -18,6 +18,7 @@ import (
 	"everstep/starter/client"
 	"everstep/starter/devserver"
 	"everstep/worker/host"
+	"everstep/worker/host/statefile"
 )
 
 // A Machine is what flags and variables say of servers, and how processes are started.
@@ -63,7 +64,7 @@ func (m *Machine) knownStateFile() (string, error) {
 	if file := m.stateFile(); file != "" {
 		return file, nil
 	}
-	return devserver.DefaultStateFile()
+	return statefile.Default()
 }
 
 // Folder is the root of the file tools, absolute.

@@ -18,6 +18,7 @@ import (
 
 	"everstep/starter/devserver"
 	"everstep/worker/host"
+	"everstep/worker/host/statefile"
 )
 
 // cliBinary is the starter of this test run, built once, and the dev server
@@ -104,7 +105,7 @@ func (c *cli) quiet() {
 // up for a moment.
 func (c *cli) server() (devserver.Server, bool) {
 	c.t.Helper()
-	server, up, err := devserver.Running(context.Background(), c.state)
+	server, up, err := statefile.Running(context.Background(), c.state)
 	require.NoError(c.t, err)
 	return server, up
 }

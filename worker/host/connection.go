@@ -19,6 +19,7 @@ import (
 
 	"everstep/domain"
 	"everstep/worker/host/codec"
+	"everstep/worker/host/statefile"
 )
 
 // Connection names a Temporal server. The zero value is the local one.
@@ -33,6 +34,9 @@ type Connection struct {
 	// Configured says that a flag, a variable or a profile named the server.
 	// FromEnvironment sets it.
 	Configured bool
+	// State is the state file of a dev server of starter. Where no server is named, the one
+	// that is up on that file is meant. Empty: none is looked for.
+	State string
 	// Seat is a file that stands for the place of one worker at a time. The worker
 	// that takes the place of one that was killed tells the server so, whose agents
 	// then go on at once and not after up to 3 s on loopback, 5 s elsewhere. Empty:
@@ -107,13 +111,34 @@ const dialPatience = 8 * time.Second
 // talks to agents needs one made here, and client.New reads what it writes. A server that does not answer is a *domain.Error of kind
 // Unavailable that says what to do.
 func Dial(ctx context.Context, connection Connection) (client.Client, error) {
-	connection = connection.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
+	connection, err := connection.located(ctx)
+	if err != nil {
+		return nil, err
+	}
+	connection = connection.withDefaults()
 	c, err := client.DialContext(ctx, connection.options())
 	if err != nil {
 		return nil, unreachable(connection, err)
 	}
+	return c, nil
+}
+
+// located has the address of the dev server that is meant, where that is one.
+func (c Connection) located(ctx context.Context) (Connection, error) {
+	if c.Address != "" || c.Configured || c.State == "" {
+		return c, nil
+	}
+	found, up, err := statefile.Running(ctx, c.State)
+	switch {
+	case err != nil:
+		return c, domain.Errorf(domain.Unavailable, "EVERSTEP_STATE: %s", err)
+	case !up:
+		return c, domain.Errorf(domain.Unavailable,
+			"EVERSTEP_STATE: no dev server is up on %s; start one there, or name a server with --address (TEMPORAL_ADDRESS)", c.State).From("server")
+	}
+	c.Address, c.Namespace = found.Address, cmp.Or(c.Namespace, found.Namespace)
 	return c, nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"everstep/activities/inference/wire"
 	"everstep/activities/modelfacts"
 	"everstep/domain"
+	"everstep/worker/host/statefile"
 )
 
 // An Environment is where variables are read from; envconfig.EnvLookupOS is the
@@ -176,6 +177,8 @@ func workerSettings() []setting {
 			return err
 		}},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
+		// No flag: it names a server only for the commands of starter beside it.
+		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(func(c *Config) *string { return &c.Connection.State }, statefile.Resolve)},
 		{"seat", "EVERSTEP_SEAT", "file", "a file for one worker at a time; with the same one, a worker that takes the place of one that was killed says so to the server, and its agents go on at once", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
 		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
 			c.Prices = text

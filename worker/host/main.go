@@ -125,6 +125,12 @@ func noArguments(_ *cobra.Command, args []string) error {
 // Run connects, serves until ctx ends, and stops gracefully. It reads neither
 // flags nor variables.
 func Run(ctx context.Context, config Config) error {
+	locating, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	var err error
+	if config.Connection, err = config.Connection.located(locating); err != nil {
+		return err
+	}
 	config = config.withDefaults()
 	config.Connection.Logger = config.logger()
 	c, err := Dial(ctx, config.Connection)

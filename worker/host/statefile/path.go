@@ -1,0 +1,71 @@
+package statefile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Resolve gives every name of a file the same spelling, since lock and
+// socket are found by it.
+func Resolve(path string) (string, error) {
+	var err error
+	if path == "" {
+		path, err = Default()
+	} else if path, err = filepath.Abs(path); err != nil {
+		err = fmt.Errorf("state file: %w", err)
+	}
+	if err != nil {
+		return "", err
+	}
+	// The server puts the path into a SQLite URI as it is.
+	if strings.ContainsAny(path, "?#%") {
+		return "", fmt.Errorf("state file %q: SQLite takes no ?, # or %% in its path: choose another", path)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("state file %q is not a file: give the path of one", path)
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved, nil
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("state file %q: %w", path, err)
+	}
+	// A new file, whose directory may be reached by different names.
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path)), nil
+	}
+	return path, nil
+}
+
+// Default is everstep/dev.db in $XDG_STATE_HOME, or in ~/.local/state
+// where that is not set.
+func Default() (string, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no place for the dev server's state: %w: name a state file, or set XDG_STATE_HOME", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "everstep", "dev.db"), nil
+}
+
+// PrivateDir is a directory of this user alone with a short path, for sockets
+// whose own path would be too long and for what all servers of a user share.
+func PrivateDir() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("everstep-%d", os.Getuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", fmt.Errorf("make a directory for sockets: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("look at the directory for sockets: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByMe(info) {
+		return "", fmt.Errorf("%s is not a directory of yours alone: remove it, or set TMPDIR", dir)
+	}
+	return dir, nil
+}

@@ -1,0 +1,15 @@
+//go:build !unix
+
+package statefile
+
+import (
+	"errors"
+	"os"
+)
+
+// Supported says that a supervisor cannot work here.
+func Supported() error {
+	return errors.New("a dev server of our own needs unix: run `temporal server start-dev` and give its address")
+}
+
+func ownedByMe(os.FileInfo) bool { return false }

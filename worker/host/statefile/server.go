@@ -1,0 +1,120 @@
+package statefile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A Server is a dev server that answers.
+type Server struct {
+	// Address is host and port for clients, UIURL is the Web UI for people.
+	Address string `json:"address"`
+	UIURL   string `json:"ui_url"`
+	// Namespace is the one that exists, with the search attributes AgentName,
+	// AgentStatus and StopReason.
+	Namespace string `json:"namespace"`
+	// StateFile is absolute and free of symlinks.
+	StateFile string `json:"state_file"`
+	// LogFile is what the server prints, errors only.
+	LogFile string `json:"log_file"`
+	// Version is the server's version, Binary the CLI that it runs in.
+	Version string `json:"version"`
+	Binary  string `json:"binary"`
+	// PID is the server's process, not the supervisor's.
+	PID int `json:"pid"`
+	// Started is true for the one call that brought it up.
+	Started bool `json:"-"`
+}
+
+// Running reports which dev server of ours is up on a state file (empty: the
+// default one), without keeping it up. One that is starting is waited for.
+func Running(ctx context.Context, stateFile string) (Server, bool, error) {
+	if err := Supported(); err != nil {
+		return Server{}, false, nil
+	}
+	stateFile, err := Resolve(stateFile)
+	if err != nil {
+		return Server{}, false, err
+	}
+	conn, r, err := Connect(ctx, stateFile)
+	if err != nil {
+		if errors.Is(err, ErrNotUp) {
+			err = nil
+		}
+		return Server{}, false, err
+	}
+	_ = conn.Close() // it was only read from
+	return r.Server, r.Error == "", nil
+}
+
+// ErrNotUp means that no supervisor answers on a state file: there is none, or
+// it went away while it was asked.
+var ErrNotUp = errors.New("no dev server is up on this state file")
+
+// longestSocketPath is what every unix takes (Linux has 108, macOS 104).
+const longestSocketPath = 100
+
+// A Reply is the one line that a supervisor sends on each connection, once the
+// server answers or is known to have failed.
+type Reply struct {
+	Server Server `json:"server,omitzero"`
+	Error  string `json:"error,omitzero"`
+}
+
+// SocketPath is where the supervisor of a state file listens.
+func SocketPath(stateFile string) (string, error) {
+	if path := stateFile + ".sock"; len(path) <= longestSocketPath {
+		return path, nil
+	}
+	dir, err := PrivateDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(stateFile))
+	path := filepath.Join(dir, hex.EncodeToString(sum[:12])+".sock")
+	if len(path) > longestSocketPath {
+		return "", fmt.Errorf("socket path %q is too long: choose a shorter state file, or a shorter TMPDIR", path)
+	}
+	return path, nil
+}
+
+// Connect reaches the supervisor of a state file and waits for its reply. While
+// the connection is open, the server stays up.
+func Connect(ctx context.Context, stateFile string) (net.Conn, Reply, error) {
+	path, err := SocketPath(stateFile)
+	if err != nil {
+		return nil, Reply{}, err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, Reply{}, ctx.Err()
+		}
+		// EAGAIN is a full backlog: it is up, or going away.
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EAGAIN) {
+			return nil, Reply{}, ErrNotUp
+		}
+		return nil, Reply{}, fmt.Errorf("reach the supervisor of the dev server: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	var r Reply
+	err = json.NewDecoder(conn).Decode(&r)
+	stopped := stop()
+	if stopped && err == nil {
+		return conn, r, nil
+	}
+	_ = conn.Close() // nothing is held any more
+	if !stopped {
+		return nil, Reply{}, ctx.Err()
+	}
+	return nil, Reply{}, ErrNotUp // cut off: it is gone
+}
