@@ -158,7 +158,7 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 		options.DisableEagerExecution = asked > 1
 		reply, err = mailbox.Await(permit, options, contract.CallHook, request)
 		r.mail.DrainSignals()
-		again = err != nil && r.askAnother(lossOf(err).Err(), asked, r.asHook())
+		again = err != nil && r.lacked(lossOf(err).Err()) && r.askAnother(lossOf(err).Err(), asked, r.asHook())
 	}
 	switch {
 	case err == nil:

@@ -145,3 +145,35 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 		})
 	}
 }
+
+// TestTheLastHooksOfAStopNow that no worker has hold it up for a minute, and not for 26.
+func TestTheLastHooksOfAStopNow(t *testing.T) {
+	t.Parallel()
+	lacks := domain.Errorf(domain.Unavailable, "worker 7@there: no such thing")
+	lacks.Lacking = true
+	for name, test := range map[string]struct {
+		version  workflow.Version
+		from, to time.Duration
+	}{"then": {workflow.DefaultVersion, 20 * time.Minute, 30 * time.Minute}, "since": {1, 30 * time.Second, 2 * time.Minute}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			silent := func(context.Context, contract.HookRequest) (contract.HookReply, error) { return contract.HookReply{}, nil }
+			w := &world{}
+			var env *testsuite.TestWorkflowEnvironment
+			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+				return says("cut off"), nil
+			}
+			env = hooked(t, w, nil, hook.IO(domain.TriggerOnStop, "h", silent), hook.IO(domain.TriggerAfterExecution, "h", silent))
+			env.OnGetVersion("brief-last-words", workflow.DefaultVersion, workflow.Version(1)).Return(test.version)
+			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{}, refused(lacks)
+			}, activity.RegisterOptions{Name: string(contract.CallHook)})
+			begun := env.Now()
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			took := env.Now().Sub(begun)
+			require.True(t, took > test.from && took < test.to, took)
+		})
+	}
+}

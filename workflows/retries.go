@@ -101,8 +101,17 @@ type search struct {
 func (s session) whileReplaced() search { return search{30, longestBackoff, s.mail.BackOffInference} }
 func (s session) asFirst() search       { return search{16, 2 * time.Second, s.mail.BackOffInference} }
 
+// briefLastWords is the version from which a stop of mode now lets the last hooks of an
+// execution wait for a worker as briefly as those who begin. It must never change.
+const briefLastWords = "brief-last-words"
+
 // asHook is whileReplaced for hooks, which a gentle stop lets have their say.
-func (s session) asHook() search { return search{30, longestBackoff, s.mail.BackOff} }
+func (s session) asHook() search {
+	if s.mail.Ending() && s.mail.CutOff() && workflow.GetVersion(s.root, briefLastWords, workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		return search{16, 2 * time.Second, s.mail.BackOff}
+	}
+	return search{30, longestBackoff, s.mail.BackOff}
+}
 
 // askAnother waits for another worker where the one that was asked lacks what it needs,
 // as some do while workers are replaced, and reports whether to ask it. Whoever asks

@@ -90,6 +90,13 @@ func (c *Cache) Clear() {
 	c.order.Init()
 }
 
+// Size is about how many bytes it holds.
+func (c *Cache) Size() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
+}
+
 func (c *Cache) remove(held *list.Element) {
 	it := c.order.Remove(held).(*item)
 	delete(c.items, it.agent)

@@ -2,11 +2,13 @@ package whole_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,7 +43,7 @@ func mortalWork(ctx context.Context, args []string) error {
 	return host.Run(ctx, host.Config{
 		Connection: host.Connection{Address: args[0], Seat: args[2]}, TaskQueue: args[1], Tools: []tool.Tool{die, echo()},
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
-		Log:       host.Log{Level: slog.LevelError},
+		Log:       host.Log{Level: slog.LevelWarn},
 	})
 }
 
@@ -156,4 +158,44 @@ turns:
 		require.Equal(t, "done", result.Answer)
 	}
 	require.EqualValues(t, 2, deaths.Load())
+}
+
+// TestAWorkerShortOfMemoryLetsGoOfWorkflows in the middle of what they do, and all of them end as they would.
+func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	worker, said := exec.Command(os.Args[0], mortalWorker, s.address, s.queue, t.TempDir()+"/seat"), &transcript{}
+	worker.Env, worker.Stderr = append(os.Environ(), "GOMEMLIMIT=16MiB", "GOGC=100"), said
+	in, err := worker.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, worker.Start())
+	t.Cleanup(func() { require.NoError(t, errors.Join(in.Close(), worker.Wait())) })
+
+	name := s.named("session")
+	_, err = s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
+	require.NoError(t, err)
+	var turns strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&turns, "  - {text: a, delay: 500ms, tool_calls: [{name: echo, arguments: {text: call %d}}]}\n", i)
+	}
+	script := writeScript(t, "turns:\n"+turns.String()+"  - {text: done}\n")
+	var all []client.Execution
+	for range 10 {
+		x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(script, "echo")})
+		require.NoError(t, err)
+		all = append(all, x)
+	}
+	require.Eventually(t, func() bool { return strings.Contains(said.String(), "letting go of the workflows") }, patience, 50*time.Millisecond)
+	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
+	require.NoError(t, err)
+	result, err := s.agents.Wait(within(t), name, 2)
+	require.NoError(t, err)
+	require.Equal(t, "two", result.Answer)
+	for _, x := range all {
+		result, err := s.agents.Wait(within(t), x.ID, 0)
+		require.NoError(t, err)
+		require.Equal(t, "done", result.Answer)
+		require.Equal(t, 21, result.Outcome.Steps)
+		require.NoError(t, s.audited(within(t), x.ID, 1))
+	}
 }

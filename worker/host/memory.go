@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// workflowBytes is about what one workflow takes while it is kept in
-	// memory: 78 KB were measured with 50 KB of state.
+	// workflowBytes is about what an idle workflow takes while it is kept in
+	// memory: 78 KB were measured with 50 KB of state. A keeper sees to those that take more.
 	workflowBytes = 100 << 10
 	// memoryShare is the part of the memory that workflows may take.
 	memoryShare = 4
@@ -20,20 +20,20 @@ const (
 	assumedMemory = 2 << 30
 )
 
-// stickyWorkflows is how many workflows to keep in memory: as many as fit a
-// quarter of what this process may use, which is GOMEMLIMIT, else its control
-// group's limit, else the machine's memory. The SDK counts them, and keeps
-// 10,000 whatever the memory.
-func stickyWorkflows() int {
+// workflowShare is what workflows may take in memory: a quarter of what this process
+// may use, which is GOMEMLIMIT, else its control group's limit, else the machine's memory.
+func workflowShare() int64 {
 	memory := cmp.Or(totalMemory(os.ReadFile), assumedMemory)
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		memory = limit
 	}
-	return workflowsIn(memory)
+	return memory / memoryShare
 }
 
-func workflowsIn(memory int64) int {
-	return int(max(memory/memoryShare/workflowBytes, fewestWorkflows))
+// workflowsIn is how many workflows to keep in memory. The SDK counts them, and keeps
+// 10,000 whatever the memory.
+func workflowsIn(share int64) int {
+	return int(max(share/workflowBytes, fewestWorkflows))
 }
 
 // totalMemory is the least of the machine's memory and the control group's

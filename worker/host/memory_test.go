@@ -9,9 +9,9 @@ import (
 
 func TestWorkflowsKeptInMemory(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 5242, workflowsIn(2<<30))
+	require.Equal(t, 5242, workflowsIn(512<<20))
 	require.Equal(t, fewestWorkflows, workflowsIn(1<<20))
-	require.GreaterOrEqual(t, stickyWorkflows(), fewestWorkflows)
+	require.Positive(t, workflowShare())
 }
 
 func TestTotalMemory(t *testing.T) {

@@ -44,6 +44,8 @@ type Worker struct {
 	events  *dispatcher
 	fatal   chan error
 	stop    sync.Once
+	// kept ends the keeper of what is in memory.
+	kept context.CancelFunc
 }
 
 // Start begins to serve. It checks all of the configuration first, opens the
@@ -65,6 +67,9 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 		w.events.Close()
 		return nil, errors.Join(err, means.close())
 	}
+	keeping, kept := context.WithCancel(context.Background())
+	w.kept = kept
+	go newKeeper(workflowShare(), w.cache, logger).keep(keeping)
 	logger.Info("worker is up", append([]any{
 		"task_queue", config.TaskQueue, "namespace", config.Connection.Namespace, "address", config.Connection.Address,
 	}, means.describe(config)...)...)
@@ -89,7 +94,7 @@ func (w *Worker) serve(c client.Client, config Config) error {
 	if err != nil {
 		return err
 	}
-	worker.SetStickyWorkflowCacheSize(stickyWorkflows())
+	worker.SetStickyWorkflowCacheSize(workflowsIn(workflowShare()))
 	main := worker.New(c, config.TaskQueue, w.options(config))
 	workflows.Register(main, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
 	acts.Register(main)
@@ -171,6 +176,7 @@ func (w *Worker) Forget() { w.cache.Clear() }
 // one when it is started again, goes on with them. It may be called twice.
 func (w *Worker) Stop() {
 	w.stop.Do(func() {
+		w.kept()
 		w.stopServing()
 		w.events.Close()
 		if err := w.means.close(); err != nil {
