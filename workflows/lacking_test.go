@@ -157,7 +157,9 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 	}{"then": {workflow.DefaultVersion, 20 * time.Minute, 30 * time.Minute}, "since": {1, 30 * time.Second, 2 * time.Minute}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			silent := func(context.Context, contract.HookRequest) (contract.HookReply, error) { return contract.HookReply{}, nil }
+			silent := func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{}, nil
+			}
 			w := &world{}
 			var env *testsuite.TestWorkflowEnvironment
 			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {

@@ -158,7 +158,10 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 		return openai.TextContentPart(p.Text), nil
 	case domain.PartImage:
 		url := p.URL
-		if url == "" {
+		switch {
+		case url == "" && len(p.Data) == 0:
+			return openai.ChatCompletionContentPartUnionParam{}, errors.New("an image has neither URL nor data; give one")
+		case url == "":
 			url = wire.DataURL(p)
 		}
 		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url}), nil

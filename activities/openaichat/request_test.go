@@ -183,6 +183,15 @@ func TestMessageForms(t *testing.T) {
 	}
 }
 
+// TestAPictureOfNothing is refused before it is asked for.
+func TestAPictureOfNothing(t *testing.T) {
+	t.Parallel()
+	call := question()
+	call.Messages = []domain.Message{{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartImage}}}}
+	_, err := infer(t, "http://127.0.0.1:1", call)
+	require.ErrorContains(t, err, "an image has neither URL nor data; give one")
+}
+
 // TestDialects: what a vendor's servers take otherwise than most is what differs.
 func TestDialects(t *testing.T) {
 	t.Parallel()

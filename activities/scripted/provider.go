@@ -3,13 +3,12 @@ package scripted
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +26,9 @@ type Provider struct {
 }
 
 const maxScripts = 64
+
+// endings are those of the names of scripts.
+var endings = []string{".yaml", ".yml", ".json"}
 
 type parsed struct {
 	script   *script
@@ -56,16 +58,18 @@ func (p *Provider) load(path string) (*script, error) {
 	if !filepath.IsAbs(path) {
 		return nil, notFound("script %q: is not an absolute path; write the model as %s/FILE with the file's full path", path, Name)
 	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFound("script %s: there is no such file on the worker; check the path", path)
+	if !slices.Contains(endings, strings.ToLower(filepath.Ext(path))) {
+		return nil, notFound("script %s: its name ends in none of %s, so it is not looked at", path, strings.Join(endings, ", "))
 	}
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, notFound("script %s: is not a file; give the file's path", path)
+	// Whoever asks may be anybody who reaches the namespace, and learns nothing else of the worker's files.
+	unread := notFound("script %s: there is no such file that the worker can read; check the path", path)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, unread
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known, ok := p.scripts[path]; ok && err == nil && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
+	if known, ok := p.scripts[path]; ok && known.modified.Equal(info.ModTime()) && known.size == info.Size() {
 		return known.script, nil
 	}
 	var data []byte
@@ -75,7 +79,7 @@ func (p *Provider) load(path string) (*script, error) {
 		data, err = io.ReadAll(io.LimitReader(file, maxScript+1))
 	}
 	if err != nil {
-		return nil, notFound("script %s: cannot be read: %s", path, reason(err))
+		return nil, unread
 	}
 	s, err := parse(path, data)
 	if err != nil {
@@ -90,13 +94,6 @@ func (p *Provider) load(path string) (*script, error) {
 
 func notFound(format string, args ...any) error {
 	return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, format, args...).From(Name)
-}
-
-func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // Infer plays the turn that the call is at, or a summary, which takes no turn.

@@ -184,10 +184,16 @@ func TestStopInATemplateWithoutEnd(t *testing.T) {
 func TestCheckFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
+	dangling, other := filepath.Join(folder, "a.yaml"), filepath.Join(folder, "b.yaml")
+	require.NoError(t, os.Symlink(filepath.Join(folder, "none"), dangling))
+	require.NoError(t, os.Mkdir(other, 0o750))
 	tests := map[string]struct{ path, want string }{
 		"relative": {"a.yaml", "is not an absolute path"},
-		"missing":  {filepath.Join(folder, "none.yaml"), "none.yaml: there is no such file"},
-		"a folder": {folder, "is not a file"},
+		"missing":  {filepath.Join(folder, "none.yaml"), "none.yaml: there is no such file that the worker can read"},
+		"a link":   {dangling, "there is no such file that the worker can read"},
+		"another":  {other, "there is no such file that the worker can read"},
+		"no file":  {"/etc/passwd", "its name ends in none of .yaml, .yml, .json, so it is not looked at"},
+		"a folder": {folder, "its name ends in none of .yaml, .yml, .json, so it is not looked at"},
 		"broken":   {scriptFile(t, "turns:\n  - txet: x"), ":2:5: turns[0].txet: there is no such key"},
 	}
 	for name, test := range tests {

@@ -110,7 +110,7 @@ func (s *Source) read(ctx context.Context, workflowID string, segment contract.S
 		return stored{}, noStorage()
 	}
 	key := segment.Key(workflowID)
-	object, err := s.Storage.ReadAll(ctx, key)
+	object, err := s.object(ctx, key, maxSegment+1)
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return stored{}, lostf("messages %d to %d are lost: storage has no object %s; does this worker use the storage of the others?",
 			segment.From, segment.To-1, key)
@@ -123,6 +123,16 @@ func (s *Source) read(ctx context.Context, workflowID string, segment contract.S
 		return stored{}, lostf("messages %d to %d are lost: object %s of the storage is damaged: %v", segment.From, segment.To-1, key, err)
 	}
 	return found, nil
+}
+
+// object reads so much of an object at most. One that is longer is cut, and so damaged.
+func (s *Source) object(ctx context.Context, key string, most int64) ([]byte, error) {
+	reader, err := s.Storage.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	object, err := io.ReadAll(io.LimitReader(reader, most))
+	return object, errors.Join(err, reader.Close())
 }
 
 // maxSegment bounds an object's JSON: a few bytes of storage can hold any amount of it.

@@ -223,6 +223,18 @@ func TestSegmentIsBounded(t *testing.T) {
 	require.NotErrorIs(t, err, io.EOF)
 }
 
+// No more is read of an object than is asked for.
+func TestALongObjectIsCut(t *testing.T) {
+	t.Parallel()
+	bucket := memory(t)
+	require.NoError(t, bucket.WriteAll(t.Context(), "long", []byte("0123456789"), nil))
+	for most, want := range map[int64]string{4: "0123", 10: "0123456789", 20: "0123456789"} {
+		object, err := (&Source{Storage: bucket}).object(t.Context(), "long", most)
+		require.NoError(t, err)
+		require.Equal(t, want, string(object))
+	}
+}
+
 func keys(t *testing.T, bucket *blob.Bucket) []string {
 	t.Helper()
 	var found []string

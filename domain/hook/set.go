@@ -95,8 +95,11 @@ func (s Set) Find(spec contract.HookSpec) (Hook, error) {
 		has = "this worker has version " + strings.Join(versions, ", ")
 	}
 	return Hook{}, domain.CodedErrorf(domain.Invalid, domain.CodeHookFailed,
-		"hook %q, version %d, at %s: the execution uses it%s, and %s; run a worker that has it", spec.Name, spec.Version, spec.Trigger, uses, has)
+		"hook %q, version %d, at %s: the execution uses it%s, and %s; "+WantsAnother, spec.Name, spec.Version, spec.Trigger, uses, has)
 }
+
+// WantsAnother ends the error of a worker that lacks a hook, where another worker may have it.
+const WantsAnother = "run a worker that has it"
 
 func (s Set) names() string {
 	var names []string

@@ -238,7 +238,6 @@ func (a Agent) sent(f Sent, at time.Time) Agent {
 }
 
 func (a Agent) extended(f Extended, at time.Time) Agent {
-	before := a.Execution.ID
 	if f.Reply.Began {
 		a = a.begins(f.Reply.Number, at)
 	}
@@ -247,10 +246,8 @@ func (a Agent) extended(f Extended, at time.Time) Agent {
 	}
 	a.Execution.Budget = &f.Reply.Budget
 	if f.Reply.Began {
-		a.Execution.Prior = nil
-		if before != a.Execution.ID {
-			a.Execution.Origin = before
-		}
+		// Its work may be recorded before this answer.
+		a.Execution.Prior, a.Execution.Origin = nil, a.executionID(f.Reply.Number-1)
 	}
 	return a
 }

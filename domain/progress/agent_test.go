@@ -247,6 +247,10 @@ func TestExecutionsFollowOneAnother(t *testing.T) {
 	require.Equal(t, 3, s.Execution.Number)
 	require.Equal(t, nth(2), s.Execution.Origin)
 	require.Nil(t, s.Execution.Prior, "how long the one before waited for people is not known")
+	s.then(progress.Ended{Outcome: outcome(3, 1, domain.StepsLimitReached)})
+	s.infers(4, 1)
+	s.then(progress.Extended{Reply: contract.ExtendReply{Number: 4, Began: true}})
+	require.Equal(t, nth(3), s.Execution.Origin, "also where its work is recorded before the answer")
 	s.then(progress.Ended{Outcome: outcome(6, 2, domain.Completed)})
 	require.Equal(t, 6, s.Execution.Number, "what came between was not read")
 }

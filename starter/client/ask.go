@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	"everstep/starter/client/internal/history"
 	"everstep/starter/process"
 )
@@ -44,12 +46,13 @@ func glance[In, Out any](ctx context.Context, c *Client, a agent, runID string, 
 type questioning[In, Out any] func(ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error)
 
 // read asks one run what only a worker can tell; a closed run is replayed. A worker that is
-// busy is asked again, since a server gives up at half of a question's deadline.
+// busy is asked again, since a server gives up at half of a question's deadline, and another
+// one where that which was asked lacks a hook of the execution.
 func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
 	until := time.Now().Add(readTimeout)
 	for {
 		out, err := ask(ctx, c, a, runID, readTimeout, query, in)
-		if !errors.Is(err, errBusy) || !time.Now().Before(until) || process.Pause(ctx, askAgain) != nil {
+		if !errors.Is(err, errBusy) && !lacksHook(err) || !time.Now().Before(until) || process.Pause(ctx, askAgain) != nil {
 			return out, err
 		}
 	}
@@ -77,6 +80,10 @@ func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, dea
 		return out, errorf(Failed, err, "%s: the answer cannot be read; the worker may be of another version: %s", query, err)
 	}
 	return out, nil
+}
+
+func lacksHook(err error) bool {
+	return isAs[*serviceerror.QueryFailed](err) && strings.Contains(err.Error(), hook.WantsAnother)
 }
 
 const askAgain = 200 * time.Millisecond

@@ -228,3 +228,24 @@ func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
 func replies(reply contract.HookReply) hook.Activity {
 	return func(context.Context, contract.HookRequest) (contract.HookReply, error) { return reply, nil }
 }
+
+// TestAQuestionToAWorkerWithoutTheHook is put to another one.
+func TestAQuestionToAWorkerWithoutTheHook(t *testing.T) {
+	t.Parallel()
+	s := connect(t, "plain", nil)
+	storage := t.TempDir()
+	first := s.work(t, host.Config{Hooks: []hook.Hook{versioned(1)}, Storage: storage})
+	definition := scripted(writeScript(t, "turns: [{text: done}]"))
+	definition.Hooks = []string{"versioned"}
+	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
+	require.NoError(t, err)
+	s.ended(t, begun)
+	first.Stop()
+	for _, hooks := range [][]hook.Hook{nil, {versioned(1)}} {
+		worker := s.work(t, host.Config{Hooks: hooks, Storage: storage})
+		t.Cleanup(worker.Stop)
+	}
+	for range 20 {
+		require.Equal(t, []string{"version 1"}, s.said(t, begun.ID))
+	}
+}

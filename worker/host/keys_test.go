@@ -122,6 +122,11 @@ func TestReaches(t *testing.T) {
 		require.Equal(t, host.ProviderNames()[i+1], r.Provider, "each but the one that needs no server")
 	}
 
+	// Azure is the vendor's own too, and needs a key.
+	reaches, err = host.Reaches(variables{"OPENAI_BASE_URL": "https://us.openai.azure.com/openai/v1"}, t.TempDir())
+	require.NoError(t, err)
+	require.True(t, reaches[0].Own)
+
 	// What is wrong with one says nothing of the others.
 	reaches, err = host.Reaches(variables{"ANTHROPIC_API_KEY": "", "GEMINI_BASE_URL": "ftp://host", "OPENAI_API_KEY": "sk"}, t.TempDir())
 	require.NoError(t, err)

@@ -133,13 +133,16 @@ func Run(ctx context.Context, config Config) error {
 	}
 	config = config.withDefaults()
 	config.Connection.Logger = config.logger()
-	c, err := Dial(ctx, config.Connection)
+	w, err := ready(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	w, err := Start(ctx, c, config)
+	c, err := Dial(ctx, config.Connection)
 	if err != nil {
+		return errors.Join(err, w.close())
+	}
+	defer c.Close()
+	if err := w.start(c); err != nil {
 		return err
 	}
 	defer w.Stop()

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities"
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -102,6 +103,14 @@ func TestGather(t *testing.T) {
 	require.Equal(t, own, m.providers["openai-chat"])
 	require.NotNil(t, m.storage)
 	require.Contains(t, m.describe(Config{}), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
+}
+
+// What is wrong with the configuration is said before the server is asked for anything.
+func TestWrongConfigurationNeedsNoServer(t *testing.T) {
+	t.Parallel()
+	err := Run(t.Context(), Config{Connection: Connection{Address: "127.0.0.1:1"}, Dir: t.TempDir(), Allow: activities.Allow{Tools: []string{"read_fiel"}}})
+	require.ErrorContains(t, err, "read_fiel")
+	require.Equal(t, exitUsage, exitCode(err))
 }
 
 // A program's own worker reads and writes no file unless it asks for that.

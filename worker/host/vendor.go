@@ -127,7 +127,8 @@ func (v vendor) config(c Config) (wire.Config, error) {
 	}, err
 }
 
-// atServer reports whether a base URL is at an API's own server. An empty one is.
+// atServer reports whether a base URL is at an API's own server, where its names of models
+// are the vendor's: at others of the vendor, as at Azure's, they are the user's. An empty one is.
 func atServer(api wire.API, base string) bool {
 	own, err := url.Parse(api.Server)
 	if base == "" || err != nil {
@@ -262,7 +263,7 @@ func (v vendor) reaches(c Config, environment Environment) []Reach {
 			_, r.Err = wire.New(api, config)
 		}
 		if r.Err == nil {
-			r.Server, r.Own = plainURL(config.BaseURL, api.Server), atServer(api, config.BaseURL)
+			r.Server, r.Own = plainURL(config.BaseURL, api.Server), api.OwnServer(config.BaseURL)
 		}
 		all = append(all, r)
 	}

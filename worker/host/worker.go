@@ -38,9 +38,13 @@ import (
 type Worker struct {
 	// workers are the SDK's, one for each task queue.
 	workers []worker.Worker
+	config  Config
 	log     log.Logger
 	means   *means
 	cache   *transcript.Cache
+	source  *transcript.Source
+	quotas  []quota
+	acts    *activities.Activities
 	events  *dispatcher
 	fatal   chan error
 	stop    sync.Once
@@ -52,60 +56,82 @@ type Worker struct {
 // directory and the storage and probes the latter. The client must come from
 // Dial; it stays the caller's to close, after Stop.
 func Start(ctx context.Context, c client.Client, config Config) (*Worker, error) {
+	w, err := ready(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.start(c); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// ready is a worker that has all but a server: what is wrong with its configuration
+// is said without one.
+func ready(ctx context.Context, config Config) (*Worker, error) {
 	config = config.withDefaults()
-	logger := config.logger()
 	means, err := gather(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{log: logger, means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1)}
-	w.events, err = newDispatcher(config.Listeners, logger)
+	w := &Worker{config: config, log: config.logger(), means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1)}
+	w.source = &transcript.Source{Cache: w.cache, Storage: means.storage}
+	w.events, err = newDispatcher(config.Listeners, w.log)
 	if err == nil {
-		err = w.serve(c, config)
+		err = w.prepare()
 	}
 	if err != nil {
-		w.events.Close()
-		return nil, errors.Join(err, means.close())
+		return nil, errors.Join(err, w.close())
 	}
-	keeping, kept := context.WithCancel(context.Background())
-	w.kept = kept
-	go newKeeper(workflowShare(), w.cache, logger).keep(keeping)
-	logger.Info("worker is up", append([]any{
-		"task_queue", config.TaskQueue, "namespace", config.Connection.Namespace, "address", config.Connection.Address,
-	}, means.describe(config)...)...)
 	return w, nil
 }
 
-func (w *Worker) serve(c client.Client, config Config) error {
-	source := &transcript.Source{Cache: w.cache, Client: c, Storage: w.means.storage}
+// start begins to serve, or closes what was opened.
+func (w *Worker) start(c client.Client) error {
+	if err := w.serve(c); err != nil {
+		return errors.Join(err, w.close())
+	}
+	keeping, kept := context.WithCancel(context.Background())
+	w.kept = kept
+	go newKeeper(workflowShare(), w.cache, w.log).keep(keeping)
+	w.log.Info("worker is up", append([]any{
+		"task_queue", w.config.TaskQueue, "namespace", w.config.Connection.Namespace, "address", w.config.Connection.Address,
+	}, w.means.describe(w.config)...)...)
+	return nil
+}
+
+func (w *Worker) prepare() (err error) {
+	config := w.config
 	// What is left of the stop time-out is for reporting.
 	grace := config.StopTimeout * 2 / 5
-	quotas, err := config.quotas()
-	if err != nil {
+	if w.quotas, err = config.quotas(); err != nil {
 		return err
 	}
 	pace := paceOf(config.Connection.Address)
-	acts, err := activities.New(activities.Config{
-		Providers: w.means.providers, Tools: w.means.tools, Transcripts: source, Storage: w.means.storage,
-		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(quotas),
+	w.acts, err = activities.New(activities.Config{
+		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage,
+		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas),
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
 		HeartbeatThrottle: pace.throttle, HeartbeatEvery: pace.every,
 	})
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+func (w *Worker) serve(c client.Client) error {
+	config := w.config
+	w.source.Client = c
 	worker.SetStickyWorkflowCacheSize(workflowsIn(workflowShare()))
 	main := worker.New(c, config.TaskQueue, w.options(config))
 	workflows.Register(main, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
-	acts.Register(main)
+	w.acts.Register(main)
 	all := []worker.Worker{main}
-	for _, q := range quotas {
+	for _, q := range w.quotas {
 		options, err := q.options(w.options(config))
 		if err != nil {
 			return err
 		}
 		limited := worker.New(c, q.TaskQueue, options)
-		acts.RegisterInference(limited)
+		w.acts.RegisterInference(limited)
 		all = append(all, limited)
 	}
 	for _, one := range all {
@@ -116,6 +142,12 @@ func (w *Worker) serve(c client.Client, config Config) error {
 		w.workers = append(w.workers, one)
 	}
 	return nil
+}
+
+// close closes what was opened.
+func (w *Worker) close() error {
+	w.events.Close()
+	return w.means.close()
 }
 
 // stopServing stops what has started, all at once, and waits for it.
@@ -178,8 +210,7 @@ func (w *Worker) Stop() {
 	w.stop.Do(func() {
 		w.kept()
 		w.stopServing()
-		w.events.Close()
-		if err := w.means.close(); err != nil {
+		if err := w.close(); err != nil {
 			w.log.Warn("close the directory and storage", "error", err)
 		}
 		w.log.Info("worker has stopped")

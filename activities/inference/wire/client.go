@@ -57,6 +57,12 @@ func (a API) KeyVariable() string { return a.Variables + "_API_KEY" }
 // KeyFileVariable names the variable of the path of a file that holds a key.
 func (a API) KeyFileVariable() string { return a.KeyVariable() + "_FILE" }
 
+// OwnServer reports whether a base URL is at the vendor's own servers, as the empty one is.
+func (a API) OwnServer(base string) bool {
+	u, err := url.Parse(strings.TrimSpace(cmp.Or(base, a.Server)))
+	return err == nil && a.official(u)
+}
+
 func (a API) official(base *url.URL) bool {
 	host := strings.ToLower(base.Hostname())
 	if a.Official != nil {
