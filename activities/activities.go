@@ -80,6 +80,8 @@ type Activities struct {
 	outputs checkers
 	// inferring lets a call wait for those whom it might take with it.
 	inferring inferring
+	// beating spaces out the heartbeats.
+	beating beating
 }
 
 // New checks the configuration and reports all that is wrong with it.

@@ -129,6 +129,12 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 	})
 	require.NoError(t, err)
 	b.made = a
+	return b.callOn(t, a, request)
+}
+
+// callOn makes a call of activities that are there.
+func (b *modelBench) callOn(t testing.TB, a *activities.Activities, request contract.ModelRequest) (contract.ModelReply, error) {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent{})
 	env := suite.NewTestActivityEnvironment()

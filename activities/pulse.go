@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -21,13 +22,33 @@ import (
 // heartbeat; what ends before the first costs the server none.
 func (a *Activities) pulse(ctx context.Context, details ...any) (stop func()) {
 	timeout := activity.GetInfo(ctx).HeartbeatTimeout
-	every := max(min(max(timeout/20, beatEvery), time.Second), min(a.config.HeartbeatEvery, timeout/3))
-	return repeat(every, func() { activity.RecordHeartbeat(ctx, details...) })
+	alone := max(min(max(timeout/20, beatEvery), time.Second), min(a.config.HeartbeatEvery, timeout/3))
+	every := func() time.Duration { return max(alone, a.beating.apart(timeout)) }
+	return a.beating.repeat(every, func() { activity.RecordHeartbeat(ctx, details...) })
+}
+
+// beating counts the activities under way that heartbeat. Each heartbeat is a write of the
+// server, so all of a worker's are bounded together: many activities have their stops later.
+type beating struct{ n atomic.Int64 }
+
+// repeat is the function of that name for one of them.
+func (b *beating) repeat(every func() time.Duration, do func()) (stop func()) {
+	b.n.Add(1)
+	end, leave := repeat(every, do), sync.OnceFunc(func() { b.n.Add(-1) })
+	return func() {
+		end()
+		leave()
+	}
+}
+
+// apart is how far apart the heartbeats of one are at the least.
+func (b *beating) apart(timeout time.Duration) time.Duration {
+	return min(time.Duration(b.n.Load())*beatShare, timeout/3)
 }
 
 // repeat calls a function, first after beatEvery, until the one that it returns is
 // called, maybe twice. Then it is not under way either.
-func repeat(every time.Duration, do func()) (stop func()) {
+func repeat(every func() time.Duration, do func()) (stop func()) {
 	var doing sync.Mutex
 	var ended bool
 	var timer *time.Timer
@@ -38,7 +59,7 @@ func repeat(every time.Duration, do func()) (stop func()) {
 		defer doing.Unlock()
 		if !ended {
 			do()
-			timer.Reset(every)
+			timer.Reset(every())
 		}
 	})
 	return func() {
@@ -53,6 +74,8 @@ const (
 	// beatEvery is until the first heartbeat and how often one is recorded. The SDK
 	// holds most back; recording often is what lets a stop through without delay.
 	beatEvery = 100 * time.Millisecond
+	// beatShare is how much of a second each heartbeat takes of a worker's: 250 may come.
+	beatShare = 4 * time.Millisecond
 	// defaultThrottle is the longest that our workers hold a heartbeat back.
 	defaultThrottle = 5 * time.Second
 	// maxTail and maxReasoning bound, in bytes, what a heartbeat tells a reader who
@@ -96,8 +119,9 @@ func ending(text string, most int) string {
 type modelPulse struct {
 	ctx      context.Context
 	throttle time.Duration
-	// every is how often one is recorded that tells nothing new.
+	// every is how often one is recorded that tells nothing new, and apart how far apart any are.
 	every time.Duration
+	apart func() time.Duration
 	// early is when a heartbeat goes out though there was no request yet.
 	early time.Time
 	stop  func()
@@ -124,8 +148,9 @@ func (a *Activities) startModelPulse(ctx context.Context, info activity.Info, be
 		throttle: min(cmp.Or(max(a.config.HeartbeatThrottle, 0), defaultThrottle), info.HeartbeatTimeout*4/5),
 		every:    min(a.config.HeartbeatEvery, info.HeartbeatTimeout/3),
 		early:    time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultThrottle)),
+		apart:    func() time.Duration { return a.beating.apart(info.HeartbeatTimeout) },
 	}
-	p.stop = repeat(beatEvery, func() {
+	p.stop = a.beating.repeat(func() time.Duration { return beatEvery }, func() {
 		if p.due(time.Now()) {
 			p.record()
 		}
@@ -142,7 +167,8 @@ func (p *modelPulse) due(now time.Time) bool {
 	if p.beat.Phase == contract.PhaseWaiting && !now.After(p.early) {
 		return false
 	}
-	return p.text.length+p.reasoning.length > p.told || now.Sub(p.recorded) >= p.every
+	since := now.Sub(p.recorded)
+	return since >= p.apart() && (p.text.length+p.reasoning.length > p.told || since >= p.every)
 }
 
 func (p *modelPulse) record() {

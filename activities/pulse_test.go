@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,6 +107,42 @@ func TestHeartbeatsComeWithText(t *testing.T) {
 		const tick = 100 * time.Millisecond
 		require.Equal(t, []time.Duration{0, tick, 11 * tick, 21 * tick, 71 * tick}, at)
 	})
+}
+
+// TestHeartbeatsOfManyAreBoundedTogether: each is a write of the server, and what it can take
+// of them is no more where many wait. None comes so late that its activity seems lost.
+func TestHeartbeatsOfManyAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		many  int
+		apart time.Duration
+	}{{1, 100 * time.Millisecond}, {25, 100 * time.Millisecond}, {100, 400 * time.Millisecond}, {300, time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			const lasts = 10 * time.Second
+			var beats atomic.Int64
+			var others sync.WaitGroup
+			var first sync.Once
+			var b *modelBench
+			b = modelBenchOf(func(_ context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
+				first.Do(func() {
+					for range test.many - 1 {
+						others.Go(func() { _, _ = b.callOn(t, b.made, b.request()) })
+					}
+				})
+				for range lasts / (10 * time.Millisecond) {
+					<-time.After(10 * time.Millisecond)
+					emit(inference.Delta{Text: "word "})
+				}
+				return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			})
+			b.heartbeat = 3 * time.Second
+			b.onBeat = func(contract.Heartbeat) { beats.Add(1) }
+			b.reply(t)
+			others.Wait()
+			each := float64(beats.Load()) / float64(test.many)
+			require.InDelta(t, float64(lasts/test.apart), each, float64(lasts/test.apart)/10+2, "of %d", test.many)
+		})
+	}
 }
 
 func TestHeartbeatsTellTextAndReasoning(t *testing.T) {

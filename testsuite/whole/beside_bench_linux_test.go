@@ -50,10 +50,10 @@ type bill struct {
 func (b bill) tasks() float64 { return b.requests["history/RecordWorkflowTaskStarted"] }
 
 // talkers are the providers that executions of so many steps ask for.
-func talkers(steps ...int) map[string]inference.Provider {
+func talkers(thinks time.Duration, steps ...int) map[string]inference.Provider {
 	providers := map[string]inference.Provider{}
 	for _, n := range steps {
-		providers[fmt.Sprintf("talker%d", n)] = talker{steps: n}
+		providers[fmt.Sprintf("talker%d", n)] = talker{n, thinks}
 	}
 	return providers
 }
@@ -171,20 +171,33 @@ var perStep = []string{
 }
 
 // A load is so many executions of so many steps at once, measured in so many
-// pairs of the two loops.
-type load struct{ agents, steps, pairs int }
+// pairs of the two loops. Its model thinks for so long at each step.
+type load struct {
+	agents, steps, pairs int
+	thinks               time.Duration
+}
 
-func (l load) String() string { return fmt.Sprintf("%dx%d", l.agents, l.steps) }
+func (l load) String() string {
+	name := fmt.Sprintf("%dx%d", l.agents, l.steps)
+	if l.thinks > 0 {
+		name += "x" + l.thinks.String()
+	}
+	return name
+}
 
 // BenchmarkBeside sets the loop beside one that is written by hand on the bare
 // SDK, in turn on one server: one execution of 100, 500 and 2,000 steps, and 20,
-// 100 and 300 of 20 steps at once, each with a client that waits. -bench
+// 100 and 300 of 20 steps at once, each with a client that waits; and 100 and 300
+// whose model takes 3 s, during which the bare loop sends no heartbeat. -bench
 // 'Beside/^100x20$' chooses one. With -short, one of 20 steps and 5 at once. In a
 // profile of processor time, the label loop tells whose it is.
 func BenchmarkBeside(b *testing.B) {
-	loads := []load{{1, 100, 3}, {1, 500, 3}, {1, 2000, 1}, {20, 20, 3}, {100, 20, 3}, {300, 20, 1}}
+	loads := []load{
+		{1, 100, 3, 0}, {1, 500, 3, 0}, {1, 2000, 1, 0}, {20, 20, 3, 0}, {100, 20, 3, 0}, {300, 20, 1, 0},
+		{100, 4, 1, 3 * time.Second}, {300, 4, 1, 3 * time.Second},
+	}
 	if testing.Short() {
-		loads = []load{{1, 20, 1}, {5, 20, 1}}
+		loads = []load{{1, 20, 1, 0}, {5, 20, 1, 0}}
 	}
 	for _, l := range loads {
 		b.Run(l.String(), func(b *testing.B) {
@@ -203,8 +216,8 @@ func (s *stack) beside(b *testing.B, l load) {
 	var bills [2][]bill
 	for pair := range l.pairs + 1 {
 		for i, begin := range []func() side{
-			func() side { return s.bare(b, func(int) {}) },
-			func() side { return s.ours(b, talkers(warm.steps, l.steps), recite()) },
+			func() side { return s.bare(b, func(int) { time.Sleep(l.thinks) }) },
+			func() side { return s.ours(b, talkers(l.thinks, warm.steps, l.steps), recite()) },
 		} {
 			pprof.Do(b.Context(), pprof.Labels("loop", []string{"bare", "everstep"}[i]), func(context.Context) {
 				one := begin()
@@ -285,7 +298,7 @@ func (s *stack) held(b *testing.B, name string, agents int) float64 {
 			}
 		})
 	} else {
-		one = s.ours(b, map[string]inference.Provider{fmt.Sprintf("talker%d", steps): waiter{talker{steps}, arrived, release}}, recite())
+		one = s.ours(b, map[string]inference.Provider{fmt.Sprintf("talker%d", steps): waiter{talker{steps: steps}, arrived, release}}, recite())
 	}
 	defer one.stop()
 	before := heap()

@@ -27,14 +27,18 @@ import (
 const kilobytes2 = 2048
 
 // A talker is a model that makes a call of a tool in each of its first steps
-// and answers then, with texts of 2 KB.
-type talker struct{ steps int }
+// and answers then, with texts of 2 KB, each after a while.
+type talker struct {
+	steps  int
+	thinks time.Duration
+}
 
 func (talker) Check(context.Context, domain.LLMConfig) error { return nil }
 func (talker) MinOutputTokens() int64                        { return 1 }
 func (talker) Unbilled() bool                                { return true }
 
 func (m talker) Infer(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+	time.Sleep(m.thinks)
 	answer := inference.Answer{
 		Message:  inference.AssistantMessage(nil, text2KB(call.Inference), nil),
 		Response: domain.Response{Finish: domain.FinishStop, Usage: domain.Usage{InputTokens: 1, OutputTokens: 1}},
