@@ -108,7 +108,7 @@ func TestGather(t *testing.T) {
 // What is wrong with the configuration is said before the server is asked for anything.
 func TestWrongConfigurationNeedsNoServer(t *testing.T) {
 	t.Parallel()
-	err := Run(t.Context(), Config{Connection: Connection{Address: "127.0.0.1:1"}, Dir: t.TempDir(), Allow: activities.Allow{Tools: []string{"read_fiel"}}})
+	err := Run(t.Context(), Config{Connection: Connection{Address: "127.0.0.1:1"}, Dir: t.TempDir(), Allow: activities.Allow{Tools: &[]string{"read_fiel"}}})
 	require.ErrorContains(t, err, "read_fiel")
 	require.Equal(t, exitUsage, exitCode(err))
 }
