@@ -172,17 +172,18 @@ func TestWhereResolvingFails(t *testing.T) {
 	}
 }
 
-// TestMoneyIsLimitedInEveryExecution, also where the definition is resolved.
+// TestMoneyIsLimitedInEveryExecution: where nobody knows a price, nothing begins.
 func TestMoneyIsLimitedInEveryExecution(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(says("one"), says("two"))}
 	env := w.environment(t)
-	sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}})
+	refused := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}})
 	closes(env, time.Hour, "u2")
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	require.ErrorContains(t, refused.rejected, "max_cost: nobody knows what scripted//x costs")
 	out := outcome(t, env)
-	require.Equal(t, 2, out.Number)
-	require.Equal(t, domain.StatusFailed, out.Status)
+	require.Equal(t, 1, out.Number)
+	require.Equal(t, domain.StatusCompleted, out.Status)
 	require.Len(t, w.asked, 1)
 }
 
