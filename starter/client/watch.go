@@ -316,7 +316,8 @@ const (
 	// EventSummary: the model is first asked for a summary, within the step, to stay in its window. Step.
 	EventSummary EventType = "summary_started"
 	// EventRetry: an inference or tool call failed and is tried again. Step,
-	// Tool: empty for an inference; Attempt: the coming one; Reason.
+	// Tool: empty for an inference; Attempt: the coming one, where those of an
+	// inference whose worker was lost do not count; Reason.
 	EventRetry EventType = "retry"
 	// EventNoWorker: no worker has taken what is waiting for 5 s. It comes once
 	// until work goes on. Reason: where it waits.
