@@ -165,7 +165,7 @@ func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	worker, said := exec.Command(os.Args[0], mortalWorker, s.address, s.queue, t.TempDir()+"/seat"), &transcript{}
-	worker.Env, worker.Stderr = append(os.Environ(), "GOMEMLIMIT=16MiB", "GOGC=100"), said
+	worker.Env, worker.Stderr = append(os.Environ(), "GOMEMLIMIT=32MiB"), said
 	in, err := worker.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, worker.Start())
