@@ -74,8 +74,9 @@ const (
 	// beatEvery is until the first heartbeat and how often one is recorded. The SDK
 	// holds most back; recording often is what lets a stop through without delay.
 	beatEvery = 100 * time.Millisecond
-	// beatShare is how much of a second each heartbeat takes of a worker's: 250 may come.
-	beatShare = 4 * time.Millisecond
+	// beatShare is how much of a second each heartbeat takes of a worker's: 100 may come. One
+	// takes the server about a millisecond, and the worker a third of that.
+	beatShare = 10 * time.Millisecond
 	// defaultThrottle is the longest that our workers hold a heartbeat back.
 	defaultThrottle = 5 * time.Second
 	// maxTail and maxReasoning bound, in bytes, what a heartbeat tells a reader who

@@ -116,7 +116,7 @@ func TestHeartbeatsOfManyAreBoundedTogether(t *testing.T) {
 	for _, test := range []struct {
 		many  int
 		apart time.Duration
-	}{{1, 100 * time.Millisecond}, {25, 100 * time.Millisecond}, {100, 400 * time.Millisecond}, {300, time.Second}} {
+	}{{1, 100 * time.Millisecond}, {10, 100 * time.Millisecond}, {50, 500 * time.Millisecond}, {300, time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
 			const lasts = 10 * time.Second
 			var beats atomic.Int64
