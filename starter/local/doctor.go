@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/modelfacts"
+	"everstep/activities/shell"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
@@ -303,7 +304,15 @@ func (m *Machine) checkBuiltinTools() Check {
 	if len(on) == 0 {
 		return ok(name, "those for files; %s turns others on: %s", variableBuiltinTools, strings.Join(host.OptionalNames(), ", "))
 	}
-	return ok(name, "those for files, and %s", strings.Join(on, ", "))
+	c := ok(name, "those for files, and %s", strings.Join(on, ", "))
+	if !slices.Contains(on, shell.Name) {
+		return c
+	}
+	c.Detail += "; " + shell.Confinement()
+	if shell.Landlock() == 0 {
+		return c.warn("run the worker where the kernel has Landlock, or as a user who may write nowhere else")
+	}
+	return c
 }
 
 func (m *Machine) checkModel(ctx context.Context) Check {

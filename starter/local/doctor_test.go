@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/shell"
 	"everstep/worker/host"
 	"everstep/worker/host/door"
 )
@@ -68,6 +69,8 @@ func TestDoctorNamesTools(t *testing.T) {
 	require.Equal(t, ok("tools", "those for files; EVERSTEP_BUILTIN_TOOLS turns others on: %s", strings.Join(host.OptionalNames(), ", ")), m.checkBuiltinTools())
 	m.Env = Environment{memory{variableBuiltinTools: "http_get"}}
 	require.Equal(t, ok("tools", "those for files, and http_get"), m.checkBuiltinTools())
+	m.Env = Environment{memory{variableBuiltinTools: "http_get,shell"}}
+	require.Equal(t, "those for files, and http_get, shell; "+shell.Confinement(), m.checkBuiltinTools().Detail)
 	m.Env = Environment{memory{variableBuiltinTools: "http_got"}}
 	require.Equal(t, VerdictFail, m.checkBuiltinTools().Verdict)
 }

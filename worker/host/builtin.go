@@ -2,9 +2,14 @@ package host
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"everstep/activities/shell"
 	"everstep/activities/tool"
 	"everstep/activities/web"
 	"everstep/domain"
@@ -18,7 +23,7 @@ func OptionalTools() []domain.ToolSpec {
 		panic(err) // of nothing nothing can be wrong
 	}
 	var specs []domain.ToolSpec
-	for _, t := range client.Tools() {
+	for _, t := range append(client.Tools(), new(shell.Shell).Tool()) {
 		specs = append(specs, t.Spec())
 	}
 	return specs
@@ -33,16 +38,42 @@ func OptionalNames() []string {
 	return names
 }
 
-// optionalTools makes those that the configuration names.
-func (c Config) optionalTools() ([]tool.Tool, error) {
+// addOptional adds those that the configuration names.
+func (m *means) addOptional(c Config) error {
 	if err := checkOptional(c.BuiltinTools); err != nil {
-		return nil, domain.Errorf(domain.Invalid, "builtin-tools: %s; see --builtin-tools (EVERSTEP_BUILTIN_TOOLS)", err)
+		return domain.Errorf(domain.Invalid, "builtin-tools: %s; see --builtin-tools (EVERSTEP_BUILTIN_TOOLS)", err)
 	}
 	client, err := web.New(web.Config{Allow: c.HTTPAllow, Proxy: c.HTTPProxy.Reveal()})
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
+		return domain.Errorf(domain.Invalid, "HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
 	}
-	return slices.DeleteFunc(client.Tools(), func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) }), nil
+	m.tools = append(m.tools, slices.DeleteFunc(client.Tools(), func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })...)
+	if !slices.Contains(c.BuiltinTools, shell.Name) {
+		return nil
+	}
+	if m.dir == "" {
+		return domain.Errorf(domain.Invalid, "dir: shell needs a folder to run commands in; name one with --dir (EVERSTEP_DIR)")
+	}
+	if err := checkShellEnv(c.ShellEnv); err != nil {
+		return domain.Errorf(domain.Invalid, "shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
+	}
+	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.keyFiles(), Keeper: c.ShellKeeper})
+	if err != nil {
+		return domain.Errorf(domain.Invalid, "shell: %s", err)
+	}
+	m.tools = append(m.tools, m.shell.Tool())
+	return nil
+}
+
+// keyFiles are the files that hold keys.
+func (c Config) keyFiles() []string {
+	var all []string
+	for _, v := range vendors() {
+		if file := c.Vendors[v.Name].KeyFile; file != "" {
+			all = append(all, file)
+		}
+	}
+	return all
 }
 
 func checkOptional(names []string) error {
@@ -69,4 +100,45 @@ func readHTTPAllow(text string) ([]string, error) {
 		_, err = web.ParseAllow(entries)
 	}
 	return entries, err
+}
+
+func readShellEnv(text string) ([]string, error) {
+	names, err := readList(text)
+	if err == nil {
+		err = checkShellEnv(names)
+	}
+	return names, err
+}
+
+// checkShellEnv refuses what holds a key or may: models decide what commands do with it.
+func checkShellEnv(names []string) error {
+	variable := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	for _, name := range names {
+		switch {
+		case !variable.MatchString(name):
+			return fmt.Errorf("%q is no name of a variable", domain.Shorten(name, 64))
+		case slices.ContainsFunc(vendors(), func(v vendor) bool { return slices.Contains(v.keys(), name) }), strings.HasPrefix(name, "TEMPORAL_"), name == "EVERSTEP_PROXY", name == "EVERSTEP_HTTP_PROXY":
+			return fmt.Errorf("%s may hold a key, which commands do not get", name)
+		}
+	}
+	return nil
+}
+
+const keeperName = "shell-keeper"
+
+// keeperCommand is what a worker starts beside itself, to keep a command of the tool shell.
+func keeperCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: keeperName, Hidden: true, DisableFlagParsing: true,
+		Run: func(*cobra.Command, []string) { os.Exit(shell.Keep()) },
+	}
+}
+
+// below is how a command is called below its program.
+func below(command *cobra.Command) []string {
+	var words []string
+	for ; command.HasParent(); command = command.Parent() {
+		words = slices.Insert(words, 0, command.Name())
+	}
+	return words
 }

@@ -31,6 +31,13 @@ type Config struct {
 	// name and has to refuse those inside. It may hold a password. Empty: none,
 	// whatever HTTP_PROXY says.
 	HTTPProxy Secret
+	// ShellEnv are the names of the worker's variables that commands of the tool shell
+	// get, beside PATH, LANG, LC_ALL and TZ. No key is one of them.
+	ShellEnv []string
+	// ShellKeeper is how this program is called as the keeper of such commands; Command
+	// sets it. A program that has the tool and calls Run or Start itself calls shell.Keep
+	// where its arguments are these.
+	ShellKeeper []string
 	// Storage is where parts of long conversations go: a directory, or the URL
 	// of a bucket. Empty: nowhere, so that a conversation must fit one run. All
 	// workers of a task queue need the same.

@@ -176,6 +176,7 @@ func workerSettings() []setting {
 			_, err := wire.ParseProxy(text)
 			return err
 		}},
+		{"shell-env", "EVERSTEP_SHELL_ENV", "names", "the variables that commands of shell get beside PATH, LANG, LC_ALL and TZ; none unless given", into(func(c *Config) *[]string { return &c.ShellEnv }, readShellEnv)},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
 		// No flag: it names a server only for the commands of starter beside it.
 		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(func(c *Config) *string { return &c.Connection.State }, statefile.Resolve)},

@@ -64,7 +64,7 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 		"EVERSTEP_LOG_LEVEL": "debug", "EVERSTEP_LOG_FORMAT": "json", "EVERSTEP_MAX_ACTIVITIES": "7",
 		"EVERSTEP_CACHE_SIZE": "3MiB", "EVERSTEP_STOP_TIMEOUT": "1m30s",
 		"EVERSTEP_PROXY": " http://user:sesame@proxy:3128", "EVERSTEP_ALLOW_BASE_URLS": "http://a/v1, http://b", "EVERSTEP_ALLOW_TOOLS": "read_file", "EVERSTEP_ALLOW_MODELS": "openai/*,scripted/x", "EVERSTEP_FINISH_OPTIONAL": "1",
-		"EVERSTEP_BUILTIN_TOOLS": "http_get, http_post", "EVERSTEP_HTTP_ALLOW": "10.0.0.0/8,host:8080", "EVERSTEP_HTTP_PROXY": "http://user:sesame@proxy:1",
+		"EVERSTEP_BUILTIN_TOOLS": "http_get, http_post", "EVERSTEP_SHELL_ENV": "GOFLAGS", "EVERSTEP_HTTP_ALLOW": "10.0.0.0/8,host:8080", "EVERSTEP_HTTP_PROXY": "http://user:sesame@proxy:1",
 		"EVERSTEP_CONNECT_TIMEOUT": "3s", "EVERSTEP_FIRST_BYTE_TIMEOUT": "20m", "EVERSTEP_IDLE_TIMEOUT": "90s",
 	})
 	require.NoError(t, err)
@@ -83,6 +83,7 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 	require.Equal(t, []string{"http://a/v1", "http://b"}, config.AllowBaseURLs)
 	require.Equal(t, activities.Allow{Tools: &[]string{"read_file"}, Models: &[]string{"openai/*", "scripted/x"}}, config.Allow)
 	require.Equal(t, []string{"http_get", "http_post"}, config.BuiltinTools)
+	require.Equal(t, []string{"GOFLAGS"}, config.ShellEnv)
 	require.Equal(t, []string{"10.0.0.0/8", "host:8080"}, config.HTTPAllow)
 	require.Equal(t, "http://user:sesame@proxy:1", config.HTTPProxy.Reveal())
 	require.True(t, config.FinishOptional)
@@ -175,6 +176,7 @@ func TestBadValues(t *testing.T) {
 		"stop time-out":   {"stop-timeout", "EVERSTEP_STOP_TIMEOUT", []string{"0s", "-1s", "10", "2h", "soon"}, "as in 10s"},
 		"base URLs":       {"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", []string{"a,,b", ","}, "names nothing at its place"},
 		"builtin tools":   {"builtin-tools", "EVERSTEP_BUILTIN_TOOLS", []string{"curl", "http_get,,http_post", "HTTP_GET"}, "n"},
+		"shell env":       {"shell-env", "EVERSTEP_SHELL_ENV", []string{"A=b", "1", "OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY_FILE", "TEMPORAL_API_KEY", "EVERSTEP_PROXY"}, ""},
 		"http allow":      {"http-allow", "EVERSTEP_HTTP_ALLOW", []string{"*", "10.0.0.0/99", "http://host/"}, "is no address, prefix or host"},
 		"finish":          {"finish-optional", "EVERSTEP_FINISH_OPTIONAL", []string{"2"}, "is neither true nor false"},
 		"connect":         {"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", []string{"0s", "2h"}, "up to 1h"},

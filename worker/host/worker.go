@@ -25,6 +25,7 @@ import (
 	"everstep/activities/files"
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
+	"everstep/activities/shell"
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
@@ -261,6 +262,9 @@ func (m *means) describe(config Config) []any {
 			described = append(described, list.name, cmp.Or(strings.Join(list.items, " "), "none"))
 		}
 	}
+	if m.shell != nil {
+		described = append(described, "shell", shell.Confinement())
+	}
 	return described
 }
 
@@ -268,6 +272,7 @@ func (m *means) describe(config Config) []any {
 type means struct {
 	dir         string
 	root        *files.Root
+	shell       *shell.Shell
 	storageName string
 	storage     *blob.Bucket
 	providers   map[string]inference.Provider
@@ -292,11 +297,9 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		}
 		m.tools = m.root.Tools()
 	}
-	optional, err := config.optionalTools()
-	if err != nil {
+	if err = m.addOptional(config); err != nil {
 		return m, err
 	}
-	m.tools = append(m.tools, optional...)
 	for _, v := range vendors() {
 		if err = config.Vendors[v.Name].outside(m.dir, v); err != nil {
 			return m, err
@@ -327,6 +330,9 @@ func replace(tools, with []tool.Tool) []tool.Tool {
 func (m *means) close() (err error) {
 	if m.root != nil {
 		err = m.root.Close()
+	}
+	if m.shell != nil {
+		err = errors.Join(err, m.shell.Close())
 	}
 	if m.storage != nil {
 		err = errors.Join(err, m.storage.Close())

@@ -1,0 +1,186 @@
+package shell
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Landlock is the version of Landlock that the kernel has, zero where it has none.
+func Landlock() int {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(version)
+}
+
+// The versions that brought what is used beyond the first.
+const (
+	refers    = 2
+	truncates = 3
+)
+
+const (
+	ofFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	writes  = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
+)
+
+// dropCapabilities leaves of root's powers those over files and users alone: the others
+// reach into processes, devices and the kernel. Who has none loses none.
+func dropCapabilities() error {
+	const kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID |
+		1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var has [2]unix.CapUserData
+	if err := unix.Capget(&header, &has[0]); err != nil {
+		return err
+	}
+	few := [2]unix.CapUserData{{Effective: has[0].Effective & kept, Permitted: has[0].Permitted & kept}}
+	return unix.Capset(&header, &few[0])
+}
+
+// confine has this thread, and what it starts, write nowhere but in the root and in the
+// temporary folder, read no hidden file, and gain no rights by running programs. Where
+// the kernel can, it neither signals nor looks into other processes. Without Landlock
+// only the rights are seen to.
+//
+// The system's calls are used directly: the libraries confine the whole process, and
+// here it is one thread that must be.
+func confine(temp string, hidden []string) error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	version := Landlock()
+	if version == 0 {
+		if len(hidden) > 0 {
+			return errors.New("the kernel has no Landlock to hide files with")
+		}
+		return nil
+	}
+	handled := unix.LandlockRulesetAttr{Handled_access_fs: writes}
+	if version >= refers {
+		handled.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if version >= truncates {
+		handled.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if version >= signals {
+		handled.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	if len(hidden) > 0 {
+		handled.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_READ_FILE
+	}
+	made, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	if errno != 0 {
+		return errors.New("the kernel takes no rules of Landlock: " + errno.Error())
+	}
+	rules := ruleset{int(made), handled.Handled_access_fs}
+	defer unix.Close(rules.fd)
+	if err := rules.allow(temp, hidden); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0); errno != 0 {
+		return errors.New("the kernel does not confine the command: " + errno.Error())
+	}
+	return nil
+}
+
+type ruleset struct {
+	fd      int
+	handled uint64
+}
+
+func (r ruleset) allow(temp string, hidden []string) error {
+	if err := r.beneath(rootFD, r.handled); err != nil {
+		return err
+	}
+	if err := r.path(temp, r.handled); err != nil {
+		return err
+	}
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"} {
+		if err := r.path(device, ofFiles); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if len(hidden) == 0 {
+		return nil
+	}
+	paths, err := visible(hidden)
+	for _, path := range paths {
+		if err := r.path(path, unix.LANDLOCK_ACCESS_FS_READ_FILE); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+// path allows something beneath a path, or at it.
+func (r ruleset) path(path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return err
+	}
+	switch info.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		return nil // what it leads to has a rule of its own
+	case unix.S_IFDIR:
+	default:
+		rights &= ofFiles
+	}
+	return r.beneath(fd, rights)
+}
+
+func (r ruleset) beneath(fd int, rights uint64) error {
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
+	if rule.Allowed_access == 0 {
+		return nil
+	}
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+		return errors.New("the kernel takes no rule of Landlock: " + errno.Error())
+	}
+	return nil
+}
+
+// visible are the paths that together hold every file but those hidden: Landlock knows
+// no exceptions, so all that stands beside the way to a hidden file is named.
+func visible(hidden []string) ([]string, error) {
+	ways := map[string]bool{}
+	for _, file := range hidden {
+		file, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			return nil, errors.New("a file that is to be hidden cannot be found")
+		}
+		for ; !ways[file]; file = filepath.Dir(file) {
+			ways[file] = true
+		}
+	}
+	var paths []string
+	for way := range ways {
+		entries, err := os.ReadDir(way)
+		if err != nil {
+			continue // the file itself, or what nobody can read
+		}
+		for _, entry := range entries {
+			if path := filepath.Join(way, entry.Name()); !ways[path] {
+				paths = append(paths, path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}

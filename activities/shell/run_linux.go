@@ -1,0 +1,199 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// supported says what a configuration asks for that this system cannot do.
+func supported(config Config) error {
+	if Landlock() > 0 {
+		return nil
+	}
+	if len(config.Hidden) > 0 {
+		return errors.New("commands could read the files that hold keys, since this kernel has no Landlock; give the keys in variables")
+	}
+	// What is in this process's memory and environment is not for commands of the same user.
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+const (
+	// readyPatience is until a keeper is ready, endPatience until it has ended all that it keeps.
+	readyPatience = 30 * time.Second
+	endPatience   = 4 * time.Second
+)
+
+var errFlood = errors.New("too much output")
+
+// A keeper is the process that keeps one command, as this one sees it.
+type keeper struct {
+	cmd *exec.Cmd
+	// control ends with this process, which the keeper takes for the order to end all.
+	control *os.File
+	reports chan report
+	output  output
+	// written is closed when nobody can write any more, flooded when it was too much.
+	written, flooded chan struct{}
+	reader           *os.File
+}
+
+// run has a keeper run a command to its end.
+func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Duration) (ending, error) {
+	k, err := s.start(folder)
+	if err != nil {
+		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its keeper cannot be started: %s", err))
+	}
+	defer k.release()
+	first, ok := k.next(ctx, readyPatience)
+	if !ok || !first.Ready {
+		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its keeper did not get ready"))
+	}
+	if err := json.NewEncoder(k.control).Encode(o); err != nil {
+		return ending{}, k.lost()
+	}
+	return k.watch(ctx, limit)
+}
+
+// start starts a keeper, out of reach of Ctrl-C.
+func (s *Shell) start(folder *os.File) (*keeper, error) {
+	var mine, theirs [3]*os.File // control, reports, output
+	for i := range mine {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(append(mine[:i:i], theirs[:i]...)...)
+			return nil, err
+		}
+		mine[i], theirs[i] = r, w
+	}
+	mine[0], theirs[0] = theirs[0], mine[0]
+	defer closeAll(theirs[:]...)
+	k := &keeper{
+		control: mine[0], reader: mine[2], reports: make(chan report, 2), written: make(chan struct{}), flooded: make(chan struct{}),
+		output: output{most: s.bounds.head, last: s.bounds.tail, flood: s.bounds.flood},
+	}
+	k.cmd = &exec.Cmd{
+		Path: "/proc/self/exe", Args: append([]string{"everstep"}, s.config.Keeper...), Dir: "/", Env: s.env,
+		ExtraFiles:  []*os.File{theirs[0], theirs[1], theirs[2], folder, s.dir},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := k.cmd.Start(); err != nil {
+		closeAll(mine[:]...)
+		return nil, err
+	}
+	go k.hear(mine[1])
+	go k.collect()
+	return k, nil
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close() // pipes have nothing to add
+	}
+}
+
+// hear passes on what the keeper reports, until it is gone.
+func (k *keeper) hear(reports *os.File) {
+	defer close(k.reports)
+	defer reports.Close()
+	decoder := json.NewDecoder(reports)
+	for range cap(k.reports) {
+		var r report
+		if decoder.Decode(&r) != nil {
+			return
+		}
+		k.reports <- r
+	}
+}
+
+// collect reads what the command writes. After a flood nothing is read, so that it stands still.
+func (k *keeper) collect() {
+	defer close(k.written)
+	if _, err := io.Copy(&k.output, k.reader); errors.Is(err, errFlood) {
+		close(k.flooded)
+	}
+}
+
+func (k *keeper) next(ctx context.Context, patience time.Duration) (report, bool) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case r, ok := <-k.reports:
+		return r, ok
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return report{}, false
+}
+
+// watch waits for the end of the command, or brings it about.
+func (k *keeper) watch(ctx context.Context, limit time.Duration) (ending, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var e ending
+	var ok bool
+	select {
+	case e.report, ok = <-k.reports:
+	case <-timer.C:
+		e.cut = byTime
+	case <-k.flooded:
+		e.cut = byFlood
+	case <-ctx.Done():
+		_, _ = k.end()
+		return ending{}, context.Cause(ctx)
+	}
+	if e.cut != byItself {
+		e.report, ok = k.end()
+	}
+	switch {
+	case !ok:
+		return ending{}, k.lost()
+	case e.NotBegun != "":
+		return ending{}, tool.NotStarted(domain.Errorf(domain.Invalid, "the command was not run: %s", e.NotBegun))
+	}
+	k.finish()
+	e.output = k.output
+	return e, nil
+}
+
+// end has the keeper end all that it keeps, and returns its report.
+func (k *keeper) end() (report, bool) {
+	_ = k.control.Close()
+	return k.next(context.Background(), endPatience)
+}
+
+// finish waits until all that was written is read. Nobody is left who could write.
+func (k *keeper) finish() {
+	select {
+	case <-k.written:
+	case <-time.After(endPatience):
+		_ = k.reader.Close()
+		<-k.written
+	}
+}
+
+// lost is the error where the keeper ended, or could not end all, without a report.
+func (k *keeper) lost() error {
+	return domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown,
+		"outcome unknown: the keeper of the command was lost, or could not end it in time; it may have taken effect, and something of it may go on")
+}
+
+// release ends the keeper, which by now has nothing to do.
+func (k *keeper) release() {
+	_ = k.control.Close()
+	patience := time.AfterFunc(endPatience, func() { _ = k.cmd.Process.Kill() })
+	_ = k.cmd.Wait() // how it ended says nothing
+	patience.Stop()
+	_ = k.reader.Close()
+	<-k.written
+}

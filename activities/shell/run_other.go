@@ -1,0 +1,26 @@
+//go:build !linux
+
+package shell
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+var errFlood = errors.New("too much output")
+
+var errLinuxOnly = errors.New("the tool shell works on Linux alone: elsewhere nothing sees to it that what a command has started ends")
+
+func supported(Config) error { return errLinuxOnly }
+
+// Landlock is zero: it is Linux's.
+func Landlock() int { return 0 }
+
+// Keep is for Linux.
+func Keep() int { return 2 }
+
+func (s *Shell) run(context.Context, order, *os.File, time.Duration) (ending, error) {
+	return ending{}, errLinuxOnly
+}

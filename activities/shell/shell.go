@@ -1,0 +1,248 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// Name is the name of the tool.
+const Name = "shell"
+
+// Config says where commands run, and what they get to see.
+type Config struct {
+	// Dir is the folder in which they run and write.
+	Dir string
+	// Env are the names of the variables of this process that they get, beside PATH,
+	// LANG, LC_ALL and TZ.
+	Env []string
+	// Hidden are files that they must not read, such as those that hold keys. A system
+	// that cannot see to that refuses to have the tool.
+	Hidden []string
+	// Keeper is how this program is called as the keeper of commands: by these
+	// arguments it has to call Keep, and nothing else.
+	Keeper []string
+}
+
+// A Shell runs commands. It is safe for concurrent use.
+type Shell struct {
+	config Config
+	root   *os.Root
+	dir    *os.File
+	env    []string
+	bounds bounds
+}
+
+type bounds struct {
+	// usual and longest are of a command's time.
+	usual, longest time.Duration
+	// head and tail are what is kept of the output, flood is when it ends the command.
+	head, tail int
+	flood      int64
+	// script bounds what a command may be given as arguments, all in all.
+	script int
+}
+
+// Open opens the folder.
+func Open(config Config) (*Shell, error) {
+	if err := supported(config); err != nil {
+		return nil, err
+	}
+	if len(config.Keeper) == 0 {
+		return nil, errors.New("this program does not say how it is called as the keeper of commands; see ShellKeeper of host.Config")
+	}
+	config.Hidden = slices.Clone(config.Hidden)
+	for i, file := range config.Hidden {
+		absolute, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		config.Hidden[i] = absolute
+	}
+	dir, err := filepath.Abs(config.Dir)
+	if err != nil || config.Dir == "" {
+		return nil, errors.New("commands need a folder to run in")
+	}
+	s := &Shell{config: config, bounds: bounds{
+		usual: 2 * time.Minute, longest: time.Hour, head: 20_000, tail: 40_000, flood: 128 << 20, script: 100_000,
+	}}
+	if s.root, err = os.OpenRoot(dir); err != nil {
+		return nil, fmt.Errorf("open folder for commands: %w", err)
+	}
+	if s.dir, err = s.root.Open("."); err != nil {
+		_ = s.root.Close()
+		return nil, fmt.Errorf("open folder for commands: %w", err)
+	}
+	s.env = environment(config.Env)
+	return s, nil
+}
+
+// Close ends the use of the folder. It waits for nothing.
+func (s *Shell) Close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
+
+// environment is what commands get of this process's.
+func environment(names []string) []string {
+	var env []string
+	for _, name := range append([]string{"PATH", "LANG", "LC_ALL", "TZ"}, names...) {
+		if value, ok := os.LookupEnv(name); ok && name != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "PATH=") }) {
+		env = append(env, "PATH=/usr/local/bin:/usr/bin:/bin")
+	}
+	return append(env, "TERM=dumb")
+}
+
+// Tool returns the tool. Who has no worker may ask the zero Shell for it.
+func (s *Shell) Tool() tool.Tool {
+	return tool.New(Name, "Runs a command, or a script of /bin/sh, in a folder of the root, and returns how it ended and what it wrote, of long output the beginning and the end. "+
+		"It gets no input and no terminal. When it ends, all that it has started is ended too, so nothing can be left running in the background.", domain.AtMostOnce, s.call)
+}
+
+type args struct {
+	Command []string `json:"command,omitzero" jsonschema:"the program and its arguments, which no shell reads; or give script"`
+	Script  string   `json:"script,omitzero" jsonschema:"a script for /bin/sh; or give command"`
+	Folder  string   `json:"folder,omitzero" jsonschema:"where to run it, relative to the root; left out: the root"`
+	Timeout int      `json:"timeout_seconds,omitzero" jsonschema:"how long it may take, in seconds; left out: 120"`
+}
+
+func (s *Shell) call(ctx context.Context, a args) (string, error) {
+	command, limit, err := s.command(a)
+	if err != nil {
+		return "", err
+	}
+	folder, err := s.folder(a.Folder)
+	if err != nil {
+		return "", err
+	}
+	defer folder.Close()
+	limit = within(ctx, limit)
+	began := time.Now()
+	ended, err := s.run(ctx, order{Command: command, Hidden: s.config.Hidden, Temp: os.TempDir()}, folder, limit)
+	if err != nil {
+		return "", err
+	}
+	return ended.answer(time.Since(began), limit)
+}
+
+func (s *Shell) command(a args) ([]string, time.Duration, error) {
+	command, size := a.Command, 0
+	switch {
+	case len(command) > 0 && a.Script != "", len(command) == 0 && a.Script == "":
+		return nil, 0, domain.Errorf(domain.Invalid, "command, script: give exactly one of them")
+	case a.Script != "":
+		command = []string{"/bin/sh", "-c", a.Script}
+	}
+	for _, word := range command {
+		if size += len(word); strings.ContainsRune(word, 0) {
+			return nil, 0, domain.Errorf(domain.Invalid, "command, script: a zero byte cannot be in it")
+		}
+	}
+	if size > s.bounds.script {
+		return nil, 0, domain.Errorf(domain.TooLarge, "command, script: has %d bytes; at most %d are taken; write a file and run that", size, s.bounds.script)
+	}
+	limit := cmp.Or(time.Duration(a.Timeout)*time.Second, s.bounds.usual)
+	if a.Timeout < 0 || a.Timeout > int(s.bounds.longest/time.Second) {
+		return nil, 0, domain.Errorf(domain.Invalid, "timeout_seconds: %d is none from 1 to %d", a.Timeout, s.bounds.longest/time.Second)
+	}
+	return command, limit, nil
+}
+
+// folder opens where a command is to run. The system sees to it that it is in the root.
+func (s *Shell) folder(name string) (*os.File, error) {
+	name = cmp.Or(name, ".")
+	if !filepath.IsLocal(name) || strings.ContainsRune(name, 0) {
+		return nil, domain.Errorf(domain.Denied, "folder: %q leads out of the root; give a path inside it", domain.Shorten(name, 100))
+	}
+	info, err := s.root.Stat(name)
+	if err == nil && !info.IsDir() {
+		return nil, domain.Errorf(domain.Invalid, "folder: %q is no folder", domain.Shorten(name, 100))
+	}
+	var folder *os.File
+	if err == nil {
+		folder, err = s.root.Open(name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, domain.Errorf(domain.Invalid, "folder: %q does not exist", domain.Shorten(name, 100))
+	case err != nil:
+		return nil, domain.Errorf(domain.Denied, "folder: %q cannot be used", domain.Shorten(name, 100))
+	}
+	return folder, nil
+}
+
+// within is a limit, or what the call has left less the time to end and to say so.
+func within(ctx context.Context, limit time.Duration) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return limit
+	}
+	left := time.Until(deadline) - domain.ReportTime - 10*time.Second
+	return max(min(limit, left), time.Second)
+}
+
+// An order is what a keeper is told to do.
+type order struct {
+	Command []string `json:"command"`
+	Hidden  []string `json:"hidden,omitzero"`
+	// Temp is where temporary folders are made.
+	Temp string `json:"temp"`
+}
+
+// A report is what a keeper says: first that it is ready, then how the command ended.
+type report struct {
+	Ready bool `json:"ready,omitzero"`
+	// NotBegun says why the command was not begun.
+	NotBegun string `json:"not_begun,omitzero"`
+	Exit     int    `json:"exit"`
+	Signal   string `json:"signal,omitzero"`
+	// Left is how many processes went on when the command had ended.
+	Left int `json:"left,omitzero"`
+}
+
+// cut says what ended a command before it ended itself.
+type cut string
+
+const (
+	byItself cut = ""
+	byTime   cut = "time"
+	byFlood  cut = "flood"
+)
+
+// An ending is how a command ended, with what it wrote.
+type ending struct {
+	report
+	cut    cut
+	output output
+}
+
+// answer is what the model reads. That a command failed is no failure of the tool; that it was
+// cut off is.
+func (e ending) answer(took, limit time.Duration) (string, error) {
+	how := fmt.Sprintf("exit %d after %s", e.Exit, took.Round(10*time.Millisecond))
+	if e.Signal != "" {
+		how = fmt.Sprintf("ended by a signal (%s) after %s", e.Signal, took.Round(10*time.Millisecond))
+	}
+	if e.cut == byItself {
+		if e.Left > 0 {
+			how += fmt.Sprintf("; %d that it had left running ended with it", e.Left)
+		}
+		return strings.TrimSuffix("["+how+"]\n"+e.output.String(), "\n"), nil
+	}
+	own := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "[ended with all that it had started: it took longer than %s]\n%s", limit, e.output.String())
+	if e.cut == byFlood {
+		own = domain.Errorf(domain.TooLarge, "[ended with all that it had started: it wrote more than %d bytes]\n%s", e.output.flood, e.output.String())
+	}
+	return "", own
+}

@@ -1,0 +1,269 @@
+//go:build linux
+
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// TestMain is also the program that keepers are, and a worker that is killed.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "keep":
+		os.Exit(Keep())
+	case len(os.Args) == 2 && os.Args[1] == "no-keeper":
+		os.Exit(0)
+	case len(os.Args) == 4 && os.Args[1] == "work":
+		work(os.Args[2], os.Args[3])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// work is a worker that runs one script.
+func work(dir, script string) {
+	s, err := Open(Config{Dir: dir, Keeper: []string{"keep"}})
+	if err == nil {
+		var text []byte
+		text, err = json.Marshal(fields{"script": script})
+		if err == nil {
+			_, err = s.Tool().Call(context.Background(), string(text))
+		}
+	}
+	fmt.Println("the call has ended:", err)
+}
+
+// fields are the arguments of a call.
+type fields map[string]any
+
+func open(t *testing.T, config Config) (*Shell, string) {
+	t.Helper()
+	config.Dir = t.TempDir()
+	if config.Keeper == nil {
+		config.Keeper = []string{"keep"}
+	}
+	s, err := Open(config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s, config.Dir
+}
+
+func call(ctx context.Context, s *Shell, args fields) (string, error) {
+	text, err := json.Marshal(args)
+	if err != nil {
+		return "", err
+	}
+	result, err := s.Tool().Call(ctx, string(text))
+	return result.Content, err
+}
+
+// answer is what a script comes to, without the line of how it ended.
+func answer(t *testing.T, s *Shell, script string) (how, output string) {
+	t.Helper()
+	text, err := call(t.Context(), s, fields{"script": script})
+	require.NoError(t, err)
+	how, output, _ = strings.Cut(text, "\n")
+	return how, output
+}
+
+// gone waits until none of the processes is there, whose numbers a file holds.
+func gone(t *testing.T, file string, least int) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	pids := strings.Fields(string(text))
+	require.GreaterOrEqual(t, len(pids), least)
+	for _, field := range pids {
+		pid, err := strconv.Atoi(field)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			p, there := look(pid)
+			return !there || p.over
+		}, time.Minute, time.Millisecond, "process %d goes on", pid)
+	}
+}
+
+func TestCommandsAndScripts(t *testing.T) {
+	t.Parallel()
+	s, dir := open(t, Config{})
+	require.NoError(t, s.Tool().Check())
+	require.Equal(t, domain.AtMostOnce, s.Tool().Spec().Effect)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	for name, test := range map[string]struct {
+		args fields
+		want string
+	}{
+		"a script":        {fields{"script": "echo out; echo err >&2"}, `^\[exit 0 after \S+\]\nout\nerr$`},
+		"a command":       {fields{"command": []string{"printf", "%s|", "a b", "$HOME", "*"}}, `^\[exit 0 after \S+\]\na b\|\$HOME\|\*\|$`},
+		"it failed":       {fields{"script": "echo no; exit 3"}, `^\[exit 3 after \S+\]\nno$`},
+		"a signal":        {fields{"script": "kill -TERM $$"}, `^\[ended by a signal \(SIGTERM\) after \S+\]\n\[no output\]$`},
+		"a folder":        {fields{"script": "pwd -P", "folder": "sub"}, dir + "/sub$"},
+		"no input":        {fields{"script": "cat; read x || echo none"}, `\]\nnone$`},
+		"no terminal":     {fields{"script": "test -t 0 || test -t 1 || echo none; (: < /dev/tty) 2>/dev/null || echo nor tty"}, `none\nnor tty$`},
+		"no output":       {fields{"command": []string{"true"}}, `\n\[no output\]$`},
+		"a session":       {fields{"script": "test $$ = $(ps -o sid= -p $$) && echo own"}, "own$"},
+		"signals default": {fields{"script": "kill -HUP $$; echo went on"}, "SIGHUP"},
+		"files in it":     {fields{"script": "echo x > sub/made && cat sub/made"}, `\]\nx$`},
+		"heard":           {fields{"script": "echo '\u00e9'"}, "é$"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := call(t.Context(), s, test.args)
+			require.NoError(t, err)
+			require.Regexp(t, test.want, text)
+		})
+	}
+}
+
+func TestArgumentsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s, dir := open(t, Config{})
+	require.NoError(t, os.Symlink("/etc", filepath.Join(dir, "out")))
+	require.NoError(t, os.Symlink("..", filepath.Join(dir, "up")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "shut"), 0o000))
+	marker := filepath.Join(dir, "ran")
+	for name, test := range map[string]struct {
+		args fields
+		says string
+	}{
+		"neither":           {fields{}, "give exactly one"},
+		"both":              {fields{"script": "x", "command": []string{"x"}}, "give exactly one"},
+		"an empty command":  {fields{"command": []string{}}, "give exactly one"},
+		"an empty word":     {fields{"command": []string{""}}, "there is no program"},
+		"no such program":   {fields{"command": []string{"no-such-program-here"}}, "there is no program no-such-program-here"},
+		"not a program":     {fields{"command": []string{"./file"}}, "there is no program ./file"},
+		"a folder as one":   {fields{"command": []string{"/etc"}}, "there is no program /etc"},
+		"a zero byte":       {fields{"script": "echo \x00"}, "a zero byte"},
+		"a zero byte, word": {fields{"command": []string{"echo", "a\x00b"}}, "a zero byte"},
+		"a long script":     {fields{"script": strings.Repeat("#", 100_001)}, "at most 100000"},
+		"many words":        {fields{"command": append([]string{"echo"}, strings.Split(strings.Repeat("word ", 30_000), " ")...)}, "at most 100000"},
+		"time below zero":   {fields{"script": "x", "timeout_seconds": -1}, "is none from 1 to 3600"},
+		"much time":         {fields{"script": "x", "timeout_seconds": 3601}, "is none from 1 to 3600"},
+		"time beyond all":   {fields{"script": "x", "timeout_seconds": 1 << 62}, "is none from 1 to 3600"},
+		"up":                {fields{"script": "x", "folder": ".."}, "leads out of the root"},
+		"up and down":       {fields{"script": "x", "folder": "sub/../../x"}, "leads out of the root"},
+		"absolute":          {fields{"script": "x", "folder": "/etc"}, "leads out of the root"},
+		"a link out":        {fields{"script": "x", "folder": "out"}, "cannot be used"},
+		"a link up":         {fields{"script": "x", "folder": "up"}, "cannot be used"},
+		"a zero in it":      {fields{"script": "x", "folder": "a\x00"}, "leads out of the root"},
+		"none":              {fields{"script": "x", "folder": "absent"}, "does not exist"},
+		"a file":            {fields{"script": "x", "folder": "file"}, "is no folder"},
+		"a pipe":            {fields{"script": "x", "folder": "pipe"}, "is no folder"},
+		"below a file":      {fields{"script": "x", "folder": "file/x"}, "cannot be used"},
+		"through proc":      {fields{"script": "x", "folder": "/proc/self/cwd"}, "leads out of the root"},
+		"another field":     {fields{"script": "x", "env": map[string]string{"A": "b"}}, "the schema has no such property"},
+		"input":             {fields{"script": "x", "stdin": "x"}, "the schema has no such property"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.args["script"] == "x" {
+				test.args["script"] = "touch '" + marker + "'"
+			}
+			text, err := call(t.Context(), s, test.args)
+			require.ErrorContains(t, err, test.says, text)
+			require.NotEqual(t, domain.Internal, domain.AsError(err).Kind)
+			require.NoFileExists(t, marker)
+		})
+	}
+}
+
+// TestEnvironmentIsNamed: of the worker's variables a command gets those that are named.
+func TestEnvironmentIsNamed(t *testing.T) {
+	t.Setenv("EVERSTEP_TEST_SECRET", "sesame")
+	t.Setenv("EVERSTEP_TEST_NAMED", "seen")
+	t.Setenv("LC_ALL", "C.UTF-8")
+	t.Setenv("TZ", "UTC")
+	t.Setenv("LANG", "C")
+	s, _ := open(t, Config{Env: []string{"EVERSTEP_TEST_NAMED", "EVERSTEP_TEST_ABSENT"}})
+	text, err := call(t.Context(), s, fields{"command": []string{"env"}})
+	require.NoError(t, err)
+	var names []string
+	for _, line := range strings.Split(text, "\n")[1:] {
+		name, _, _ := strings.Cut(line, "=")
+		names = append(names, name)
+	}
+	own := []string{"PWD", "OLDPWD", "SHLVL", "_"} // a shell's
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(own, name) })
+	require.ElementsMatch(t, []string{"PATH", "LANG", "LC_ALL", "TZ", "EVERSTEP_TEST_NAMED", "TERM", "HOME", "TMPDIR"}, names)
+	require.Contains(t, text, "EVERSTEP_TEST_NAMED=seen")
+
+	_, output := answer(t, s, `cat /proc/$PPID/environ | tr '\0' '\n'; ls -l /proc/self/fd | wc -l; echo "$TMPDIR"; mktemp; echo x > ~/x; cat ~/x`)
+	require.NotContains(t, output, "sesame", "the keeper has no others either")
+	lines := strings.Split(output, "\n")
+	temp := filepath.Dir(lines[len(lines)-2])
+	require.Contains(t, temp, "everstep-shell-")
+	require.NoDirExists(t, temp, "the temporary folder is gone with the call")
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, Config{})
+	how, output := answer(t, s, "seq 1 200000")
+	require.Contains(t, how, "exit 0")
+	require.Less(t, len(output), 61_000)
+	require.True(t, strings.HasPrefix(output, "1\n2\n3\n"))
+	require.True(t, strings.HasSuffix(output, "\n199999\n200000\n") || strings.HasSuffix(output, "\n199999\n200000"))
+	require.Regexp(t, `\n\[… \d+ of 1288895 bytes left out …\]\n`, output)
+
+	_, output = answer(t, s, `printf 'a\000b'`)
+	require.Equal(t, "[3 bytes of output that is no text, not shown]", output)
+	_, output = answer(t, s, "head -c 3000000 /dev/urandom")
+	require.Equal(t, "[3000000 bytes of output that is no text, not shown]", output)
+
+	s.bounds.flood = 10 << 20
+	_, err := call(t.Context(), s, fields{"command": []string{"yes"}})
+	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind, "%v", err)
+	require.ErrorContains(t, err, "it wrote more than 10485760 bytes]\ny\ny\n")
+	require.Less(t, len(err.Error()), 62_000)
+}
+
+func TestOutputCutsNoCharacter(t *testing.T) {
+	t.Parallel()
+	for most := 1; most < 9; most++ {
+		o := output{most: most, last: most, flood: 1000}
+		for _, b := range []byte(strings.Repeat("é€", 10)) {
+			_, err := o.Write([]byte{b})
+			require.NoError(t, err)
+		}
+		require.NotContains(t, o.String(), "\uFFFD")
+		require.Equal(t, strings.ToValidUTF8(o.String(), "?"), o.String())
+	}
+	whole := output{most: 4, last: 4, flood: 100}
+	_, err := whole.Write([]byte("12345678"))
+	require.NoError(t, err)
+	require.Equal(t, "12345678", whole.String())
+}
+
+func TestKeeperThatIsNone(t *testing.T) {
+	t.Parallel()
+	s, dir := open(t, Config{Keeper: []string{"no-keeper"}})
+	_, err := call(t.Context(), s, fields{"script": "touch ran"})
+	require.True(t, tool.IsNotStarted(err), "%v", err)
+	require.NoFileExists(t, filepath.Join(dir, "ran"))
+	_, err = Open(Config{Dir: dir})
+	require.ErrorContains(t, err, "ShellKeeper")
+	_, err = Open(Config{Keeper: []string{"keep"}})
+	require.ErrorContains(t, err, "need a folder")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	byHand := exec.Command(self, "keep")
+	require.Error(t, byHand.Run())
+	require.Equal(t, 2, byHand.ProcessState.ExitCode())
+}
