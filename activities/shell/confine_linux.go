@@ -80,23 +80,23 @@ func confine(temp string, hidden []string) error {
 	if len(hidden) > 0 {
 		handled.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_READ_FILE
 	}
-	made, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	made, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0) //nolint:gosec // the call takes a pointer, and nothing keeps it
 	if errno != 0 {
 		return errors.New("the kernel takes no rules of Landlock: " + errno.Error())
 	}
-	rules := ruleset{int(made), handled.Handled_access_fs}
-	defer unix.Close(rules.fd)
+	rules := ruleset{os.NewFile(made, "rules"), handled.Handled_access_fs}
+	defer rules.file.Close()
 	if err := rules.allow(temp, hidden); err != nil {
 		return err
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules.file.Fd(), 0, 0); errno != 0 {
 		return errors.New("the kernel does not confine the command: " + errno.Error())
 	}
 	return nil
 }
 
 type ruleset struct {
-	fd      int
+	file    *os.File
 	handled uint64
 }
 
@@ -126,31 +126,29 @@ func (r ruleset) allow(temp string, hidden []string) error {
 
 // path allows something beneath a path, or at it.
 func (r ruleset) path(path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	file, err := os.OpenFile(path, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	var info unix.Stat_t
-	if err := unix.Fstat(fd, &info); err != nil {
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
 		return err
-	}
-	switch info.Mode & unix.S_IFMT {
-	case unix.S_IFLNK:
+	case info.Mode()&os.ModeSymlink != 0:
 		return nil // what it leads to has a rule of its own
-	case unix.S_IFDIR:
-	default:
+	case !info.IsDir():
 		rights &= ofFiles
 	}
-	return r.beneath(fd, rights)
+	return r.beneath(file.Fd(), rights)
 }
 
-func (r ruleset) beneath(fd int, rights uint64) error {
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
+func (r ruleset) beneath(fd uintptr, rights uint64) error {
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)} //nolint:gosec // a file's number is small
 	if rule.Allowed_access == 0 {
 		return nil
 	}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, r.file.Fd(), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 { //nolint:gosec // the call takes a pointer, and nothing keeps it
 		return errors.New("the kernel takes no rule of Landlock: " + errno.Error())
 	}
 	return nil

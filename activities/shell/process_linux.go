@@ -99,7 +99,7 @@ func (p process) kill() {
 	if err != nil {
 		return
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // it was only signalled through
 	if now, ok := look(p.pid); ok && now.born == p.born {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may have ended already
 	}
