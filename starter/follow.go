@@ -146,7 +146,7 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 		if x.Number == 0 {
 			x.Number = event.Number
 		}
-		if event.Type == client.EventNoWorker {
+		if event.Type == client.EventNoWorker || event.Type == client.EventReconnecting {
 			event.Reason = cmp.Or(q.stack.Full(), event.Reason)
 		}
 		q.view.Show(event)

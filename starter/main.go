@@ -116,7 +116,10 @@ func (p *program) report(err error) {
 	if text == "" {
 		return
 	}
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Next != "" {
+	e, ok := errors.AsType[*client.Error](err)
+	if full := p.machine.Full(); ok && e.Class == client.Unreachable && full != "" {
+		text = full
+	} else if ok && e.Next != "" {
 		text += "; " + backquoted.ReplaceAllStringFunc(e.Next, func(command string) string {
 			return "`" + p.again(strings.Trim(command, "`")) + "`"
 		})

@@ -129,7 +129,7 @@ func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, er
 	switch {
 	case err == nil && r.Error != "":
 		_ = conn.Close()
-		return nil, errors.New("start the dev server: " + r.Error)
+		return nil, cmp.Or(statefile.Room(a.cfg.StateFile), errors.New("start the dev server: "+r.Error))
 	case err == nil:
 		r.Server.Started = true
 		a.cfg.Progress(fmt.Sprintf("started the dev server: %s, web UI %s", r.Server.Address, r.Server.UIURL))
@@ -144,13 +144,13 @@ func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, er
 		if err == nil {
 			return nil, errAgain
 		}
-		return nil, fmt.Errorf("the supervisor of the dev server failed: %w%s", err, logTail(a.cfg.StateFile, 0))
+		return nil, cmp.Or(statefile.Room(a.cfg.StateFile), fmt.Errorf("the supervisor of the dev server failed: %w%s", err, logTail(a.cfg.StateFile, 0)))
 	}
 }
 
 func (a *acquisition) exhausted() error {
 	if a.failed != "" {
-		return errors.New("start the dev server: " + a.failed)
+		return cmp.Or(statefile.Room(a.cfg.StateFile), errors.New("start the dev server: "+a.failed))
 	}
 	return fmt.Errorf("state file %s is in use by a process that does not share it: end it (it holds %s), or choose another state file",
 		a.cfg.StateFile, lockPath(a.cfg.StateFile))

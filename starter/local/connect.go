@@ -75,6 +75,9 @@ func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
 	if _, missing := os.Stat(file); missing != nil {
 		return nil, err
 	}
+	if full := statefile.Room(file); full != nil {
+		return nil, &client.Error{Class: client.Unreachable, Err: full, Message: "server: none is up; " + full.Error()}
+	}
 	return nil, &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
 		"server: none is up; all executions are kept in %s: `%s`, or `%s`, brings them back; or name another server with --address or %s",
 		file, m.Again("dev"), m.Again("watch", id), VariableAddress)}
@@ -104,12 +107,12 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := host.Dial(ctx, connection)
-	if err != nil {
+	s := &Stack{address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
+	m.reached = s
+	if s.Temporal, err = host.Dial(ctx, connection); err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	s := &Stack{Temporal: temporal, address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
-	s.Agents = Client(temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
+	s.Agents = Client(s.Temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, Progress: m.Progress})
 	return s, nil
 }
 

@@ -30,10 +30,20 @@ type Machine struct {
 	// Say tells the user something that is not the answer, in one line.
 	Say   func(format string, args ...any)
 	Again func(words ...string) string // a command line that reaches the same server as this one
+
+	reached *Stack // that of the newest server that was to be reached
 }
 
 // Progress tells the user a line that was made elsewhere.
 func (m *Machine) Progress(text string) { m.Say("%s", text) }
+
+// Full says why the dev server that was to be reached can record nothing any more; empty: it can.
+func (m *Machine) Full() string {
+	if m.reached == nil {
+		return ""
+	}
+	return m.reached.Full()
+}
 
 // Flags are those of commands that bring up what they need.
 type Flags struct {

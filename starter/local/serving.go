@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/worker/host/statefile"
 )
 
 // Pauses reports whether an execution pauses when this process ends: it keeps the dev server
@@ -70,16 +70,10 @@ func (s *Stack) Full() string {
 	if s.local == nil {
 		return ""
 	}
-	folder := filepath.Dir(s.local.StateFile)
-	file, err := os.CreateTemp(folder, ".room-*")
-	if err == nil {
-		_, err = file.Write(make([]byte, 1<<20)) // a page of the database would not tell of its log
-		err = errors.Join(err, file.Close(), os.Remove(file.Name()))
+	if err := statefile.Room(s.local.StateFile); err != nil {
+		return err.Error()
 	}
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprintf("the dev server cannot write its state in %s: %s", folder, err)
+	return ""
 }
 
 // A poller is a worker that has asked for work, and how long ago.

@@ -53,6 +53,24 @@ func Default() (string, error) {
 	return filepath.Join(state, "everstep", "dev.db"), nil
 }
 
+// Room is nil where the folder of a state file has room for more of it, else an error that
+// names the folder, such as one of a full disk.
+func Room(stateFile string) error {
+	folder := filepath.Dir(stateFile)
+	file, err := os.CreateTemp(folder, ".room-*")
+	if err == nil {
+		_, err = file.Write(make([]byte, 1<<20)) // a page of the database would not tell of its log
+		err = errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	if err == nil {
+		return nil
+	}
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		err = failed.Err // the file's name tells nobody anything
+	}
+	return fmt.Errorf("the dev server cannot write its state in %s: %w", folder, err)
+}
+
 // PrivateDir is a directory of this user alone with a short path, for sockets
 // whose own path would be too long and for what all servers of a user share.
 func PrivateDir() (string, error) {
