@@ -71,6 +71,7 @@ func (p *program) pausing(
 	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
 ) *cobra.Command {
 	return p.withAgent(command, "starter "+command.Name()+" notes", func(ctx context.Context, s *local.Stack, id string) error {
+		p.warn(s.MissingFor(ctx, id))
 		paused, err := change(s.Agents, ctx, id)
 		if err != nil {
 			return err
@@ -92,6 +93,7 @@ did stays readable. When the name begins a new session, this one is NAME@RUN, as
 list --all says. It is refused while an execution is in progress.`,
 		Example: `  starter close notes`,
 	}, "starter close notes", func(ctx context.Context, s *local.Stack, id string) error {
+		p.warn(s.MissingFor(ctx, id))
 		executions, err := s.Agents.Close(ctx, id)
 		if err != nil {
 			return err
@@ -123,6 +125,7 @@ It needs a server that is up and a worker: dev, or watch ID, brings them up.`,
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
 	}, "starter extend notes --max-steps 40", func(ctx context.Context, s *local.Stack, id string) error {
+		p.warn(s.MissingFor(ctx, id))
 		extended, err := s.Agents.Extend(ctx, id, client.ExtendOptions{Budget: limits.budget, Lift: limits.lift})
 		switch {
 		case err != nil:

@@ -136,6 +136,13 @@ func (p *program) say(format string, args ...any) {
 	}
 }
 
+// warn says what is missing, also where nothing else is shown: what waits for it may wait for good.
+func (p *program) warn(missing string) {
+	if missing != "" {
+		p.err.Note(p.err.Theme.Warn(render.OneLine(missing)))
+	}
+}
+
 // show writes an answer: the value in JSON where that was asked for, else the text.
 func (p *program) show(value any, text string) error {
 	if p.flags.json {

@@ -60,9 +60,7 @@ The prompt - is read from standard input.`,
 	}
 	var f local.Flags
 	p.starting(command, `"What is in this folder?"`, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
-		if missing := s.Missing(ctx); missing != "" { // also where nothing is shown: it may be for good
-			p.err.Note(p.err.Theme.Warn(render.OneLine(missing)))
-		}
+		p.warn(s.Missing(ctx))
 		return p.followNew(ctx, s, x)
 	})
 	rawFlag(command, p)
@@ -151,6 +149,7 @@ while one is in progress. The message - is read from standard input.`,
 			if unknown != nil && s.Own(ctx, args[0]) {
 				return unknown
 			}
+			p.warn(s.MissingFor(ctx, args[0]))
 			execution, err := s.Agents.Send(ctx, args[0], options)
 			switch {
 			case err != nil:

@@ -182,6 +182,8 @@ func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflo
 
 func (s snapshot) runID() string { return s.info().GetExecution().GetRunId() }
 
+func (s snapshot) queue() string { return s.GetExecutionConfig().GetTaskQueue().GetName() }
+
 // open reports whether an execution is in progress, or the session is idle.
 func (s snapshot) open() bool {
 	return s.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING

@@ -182,7 +182,7 @@ func (c *Client) goOn(ctx context.Context, p position, o ExtendOptions) (Extende
 		return Extended{}, errOvertaken
 	}
 	execution, err := c.begin(ctx, p.agent, opening{
-		input: in, number: p.number + 1, queue: cmp.Or(p.GetExecutionConfig().GetTaskQueue().GetName(), c.cfg.TaskQueue), before: p.ended,
+		input: in, number: p.number + 1, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended,
 	})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		err = errOvertaken

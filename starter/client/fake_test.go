@@ -12,6 +12,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -102,6 +103,7 @@ func (f *fakeServer) DescribeWorkflowExecution(_ context.Context, _, runID strin
 			Memo: r.memo, HistoryLength: int64(len(r.events)), HistorySizeBytes: 1000,
 		},
 		PendingActivities: r.pending, PendingWorkflowTask: r.task,
+		ExecutionConfig: &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "of nora"}},
 	}, nil
 }
 

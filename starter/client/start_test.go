@@ -187,15 +187,15 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 // TestSendWaitsForAWorker that is up, and for one that comes to an end with a task.
 func TestSendWaitsForAWorker(t *testing.T) {
 	t.Parallel()
-	for _, meanwhile := range []error{
-		sdk.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded),
-		serviceerror.NewWorkflowNotReady("Unable to perform workflow execution update due to Workflow Task in failed state."),
+	for says, meanwhile := range map[string]error{
+		"task queue of nora, namespace farm, server far:7233": sdk.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded),
+		"tasks fail": serviceerror.NewWorkflowNotReady("Unable to perform workflow execution update due to Workflow Task in failed state."),
 	} {
-		sendWaits(t, meanwhile)
+		sendWaits(t, meanwhile, says)
 	}
 }
 
-func sendWaits(t *testing.T, meanwhile error) {
+func sendWaits(t *testing.T, meanwhile error, says string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(idleRun())
@@ -209,12 +209,13 @@ func sendWaits(t *testing.T, meanwhile error) {
 			return contract.SendReply{ExecutionID: nth(2), Number: 2, Began: true}, nil
 		}
 		var said []string
-		c := New(f, Config{Progress: func(text string) { said = append(said, text) }})
+		c := New(f, Config{Namespace: "farm", Server: "far:7233", Progress: func(text string) { said = append(said, text) }})
 		e, err := c.Send(t.Context(), "nora", SendOptions{Prompt: "more"})
 		require.NoError(t, err)
 		require.Equal(t, 2, e.Number)
 		require.Len(t, ids, 1, "the same id each time")
 		require.Len(t, said, 1)
+		require.Contains(t, said[0], says)
 	})
 }
 

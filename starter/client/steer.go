@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -84,6 +85,16 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	return reply.Executions, fail(ctx, id, "closing "+id, err)
 }
 
+// OpenOn is the task queue on which an agent's workflow waits for workers; empty where it has ended, or where
+// nobody can say.
+func (c *Client) OpenOn(ctx context.Context, id string) string {
+	s, err := c.describe(ctx, id)
+	if err != nil || !s.open() {
+		return ""
+	}
+	return s.queue()
+}
+
 // session sees that a named agent has an open, idle session. why says what one without a name does.
 func (c *Client) session(ctx context.Context, a agent, why string) error {
 	s, err := c.describe(ctx, a.called())
@@ -142,10 +153,11 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			return out, errClosed
 		case isAs[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err):
 			gone = time.Time{}
-			if _, err := c.snapshot(ctx, a, ""); err != nil { // a server that is away, and no worker
+			s, err := c.snapshot(ctx, a, "")
+			if err != nil { // a server that is away, and no worker
 				return out, err
 			}
-			tell("no worker has answered for 5 s; the message waits until one is up")
+			tell(fmt.Sprintf("no worker has answered for 5 s (%s); the message waits until one is up", c.cfg.place(s.queue())))
 		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
 			gone = time.Time{}
 			tell("the agent's workflow tasks fail; the message waits until one succeeds, the agent's status may say why")

@@ -214,8 +214,7 @@ func (w *watcher) stall(ctx context.Context, s snapshot, work []history.Pending)
 		w.stalled = w.looked
 	case now.Sub(w.stalled) >= stalledAfter && !w.told:
 		w.told = true
-		queue := s.GetExecutionConfig().GetTaskQueue().GetName()
-		e := Event{Type: EventNoWorker, Time: now, Number: w.reducer.number(), Reason: w.client.cfg.place(queue)}
+		e := Event{Type: EventNoWorker, Time: now, Number: w.reducer.number(), Reason: w.client.cfg.place(s.queue())}
 		if waits, ok := limited(work); ok {
 			e.Reason = unserved(waits.Limited)
 			if w.client.served(ctx, waits.Limited) {

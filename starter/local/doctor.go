@@ -189,7 +189,7 @@ func (s *Stack) checkAttributes(ctx context.Context) Check {
 
 func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 	const name = "workers"
-	pollers, err := s.pollers(ctx)
+	pollers, err := s.pollers(ctx, s.taskQueue)
 	if err != nil {
 		return ok(name, "task queue %s cannot be read: %s", s.taskQueue, err).warn("")
 	}

@@ -28,13 +28,13 @@ func (s *Stack) Pauses() bool {
 	case s.worker != nil && !s.worker.serving.Load() || s.worker == nil && queueServed(s.Lease.Server().StateFile, s.taskQueue):
 		return false
 	}
-	return s.Lease.Server().Started || s.served(context.Background()) != nil
+	return s.Lease.Server().Started || s.served(context.Background(), s.taskQueue) != nil
 }
 
 // served is an error that says what is missing where nobody but this process is known to
-// run a worker for the queue.
-func (s *Stack) served(ctx context.Context) error {
-	seen, err := s.pollers(ctx)
+// run a worker for a queue.
+func (s *Stack) served(ctx context.Context, queue string) error {
+	seen, err := s.pollers(ctx, queue)
 	for _, poller := range seen {
 		if !poller.gone(s.worker) {
 			return nil
@@ -43,15 +43,24 @@ func (s *Stack) served(ctx context.Context) error {
 	if err != nil {
 		return nil // who cannot be asked may have one
 	}
-	return fmt.Errorf("no worker serves task queue %s, namespace %s, of the server at %s; what is started there waits for one", s.taskQueue, s.namespace, s.address)
+	return fmt.Errorf("no worker serves task queue %s, namespace %s, of the server at %s; what is started or sent there waits for one", queue, s.namespace, s.address)
 }
 
 // Missing is what an execution lacks that is followed from here, if that is known; empty: nothing.
 func (s *Stack) Missing(ctx context.Context) string {
-	if s.worker != nil || s.Temporal == nil {
+	return s.missing(ctx, s.taskQueue)
+}
+
+// MissingFor is what an open agent lacks for what is sent to it.
+func (s *Stack) MissingFor(ctx context.Context, id string) string {
+	return s.missing(ctx, s.Agents.OpenOn(ctx, id))
+}
+
+func (s *Stack) missing(ctx context.Context, queue string) string {
+	if queue == "" || s.Temporal == nil || s.worker != nil && queue == s.taskQueue {
 		return ""
 	}
-	if err := s.served(ctx); err != nil {
+	if err := s.served(ctx, queue); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -82,12 +91,12 @@ type poller struct {
 	silent   time.Duration
 }
 
-// pollers are those of the last minute.
-func (s *Stack) pollers(ctx context.Context) (seen []poller, err error) {
+// pollers are those of a queue in the last minute.
+func (s *Stack) pollers(ctx context.Context, queue string) (seen []poller, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	described, err := s.Temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: s.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: s.taskQueue},
+		Namespace: s.namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
 	})
 	for _, p := range described.GetPollers() {
