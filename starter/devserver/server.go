@@ -45,6 +45,9 @@ func tuning() map[string]string {
 		"system.enableActivityEagerExecution":    "true",
 		"history.MaxBufferedQueryCount":          "16",
 		"history.workflowIdReuseMinimalInterval": `"10ms"`,
+		// What reads a history, to replay it or to show it, gets its events as they lie in the
+		// database, a fifth cheaper for the server: they are decoded once, at its door.
+		"history.sendRawHistoryBetweenInternalServices": "true",
 		// How late a timer may fire: a second by default, also for a retry after 100 ms.
 		"history.timerProcessorMaxTimeShift": `"100ms"`,
 		// New work overtakes what waits in a queue until that is so old: 5 s by
