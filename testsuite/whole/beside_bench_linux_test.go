@@ -194,7 +194,7 @@ func (l load) String() string {
 func BenchmarkBeside(b *testing.B) {
 	loads := []load{
 		{1, 100, 3, 0}, {1, 500, 3, 0}, {1, 2000, 1, 0}, {20, 20, 3, 0}, {100, 20, 3, 0}, {300, 20, 1, 0},
-		{100, 4, 1, 3 * time.Second}, {300, 4, 1, 3 * time.Second},
+		{100, 4, 1, 3 * time.Second}, {300, 10, 1, 3 * time.Second},
 	}
 	if testing.Short() {
 		loads = []load{{1, 20, 1, 0}, {5, 20, 1, 0}}
