@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
@@ -19,7 +20,7 @@ import (
 // execution, not a run that continues as new, not another worker that replays it.
 func TestAttributesThatWereRemoved(t *testing.T) {
 	t.Parallel()
-	s := connect(t, "attributes", continuing) // a server of its own: attributes are the namespace's
+	s := connect(t, "attributes-"+uuid.NewString(), continuing) // of its own each time: attributes are the namespace's
 	config := host.Config{Storage: t.TempDir()}
 	first := s.work(t, config)
 	const turns = 200
@@ -56,17 +57,13 @@ func TestAttributesThatWereRemoved(t *testing.T) {
 	for !more() { // the server notices the removal after a while
 		require.Less(t, number, turns/2)
 	}
-	status, err := s.agents.Status(within(t), name)
-	require.NoError(t, err)
-	for runs := status.History.Runs; status.History.Runs < runs+2; {
+	for runs := s.asked(t, name).History.Runs; s.asked(t, name).History.Runs < runs+2; {
 		more()
-		status, err = s.agents.Status(within(t), name)
-		require.NoError(t, err)
 	}
 	first.Stop()
 	second := s.work(t, config)
 	t.Cleanup(second.Stop)
 	more()
-	require.Equal(t, contract.FromWorkflow, status.Source)
+	s.asked(t, name)
 	s.ended(t, s.begin(t, "turns: [{text: 'a client that knows the old ones'}]"))
 }
