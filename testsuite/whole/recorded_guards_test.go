@@ -19,7 +19,7 @@ import (
 // -short on a few. The draw is the run's own, the same each time.
 func eachRecorded(t *testing.T, test func(t *testing.T, run wholeRun, draw *rand.Rand)) {
 	t.Helper()
-	runs := recordedRuns(t)
+	runs := repeated(recordedRuns(t), enough)
 	step := 1
 	if testing.Short() {
 		step = 12
@@ -48,6 +48,8 @@ func (w wholeRun) guarded() domain.Definition {
 	budget.MaxSeconds, budget.Deadline = new(3600.0), new(time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))
 	definition := limited(budget)
 	definition.Guards.OutputRetries, definition.Guards.FinalAnswer = new(0), true
+	longest := max(1, slices.Max(w.inARow()))
+	definition.Guards.Repetition = &domain.Repetition{Nudge: longest + 1, Stop: longest + 2}
 	return definition
 }
 

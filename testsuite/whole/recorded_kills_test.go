@@ -28,6 +28,9 @@ func TestKillsOverRecordedRuns(t *testing.T) {
 			agents = append(agents, run.underKills(t), run.merged().crowdedUnderKills(t))
 		}
 	}
+	if len(agents) == 0 {
+		t.Skip("no run is long enough to continue as new: nothing was killed over recorded runs")
+	}
 	kills := len(proof.Reached(agents))
 	if text := os.Getenv("EVERSTEP_KILLS"); text != "" {
 		var err error

@@ -58,9 +58,9 @@ func (o *overshoots) add(t *testing.T, b domain.ExecutionBudget, f reckoning) {
 	}
 }
 
-// report logs what was found, and fails where the limits were not such that
-// every kind of end was met.
-func (o *overshoots) report(t *testing.T) {
+// report logs what was found, and fails where the limits of many runs were not
+// such that every kind of end was met.
+func (o *overshoots) report(t *testing.T, many bool) {
 	t.Helper()
 	if t.Failed() {
 		return
@@ -68,6 +68,11 @@ func (o *overshoots) report(t *testing.T) {
 	t.Logf("%d executions under limits: %v; %d ended before the first step, %d with a cut answer", o.limits, o.ends, o.withoutAnyStep, o.cut)
 	t.Logf("%d spent more than a limit: at most %d tokens (%.1f %% of the limit) and $%s beyond it",
 		o.over, o.tokens, 100*o.tokenShare, domain.USD(o.cost))
+	require.Positive(t, o.limits)
+	if !many {
+		t.Log("with so FEW runs not every kind of end has to be met")
+		return
+	}
 	for _, reason := range []domain.StopReason{
 		domain.Completed, domain.StepsLimitReached, domain.TokenLimitReached, domain.CostLimitReached, domain.ToolCallLimitReached,
 	} {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -149,6 +150,19 @@ func recordedRuns(t testing.TB) []recordedRun {
 	require.NotEmpty(t, runs)
 	return runs
 }
+
+// repeated are at least so many runs, those that there are again and again: what a test draws is another thing each
+// time, so that what it has to meet does not hang on how many there are.
+func repeated(runs []recordedRun, least int) []recordedRun {
+	all := slices.Clone(runs)
+	for i := 0; len(all) < least; i++ {
+		all = append(all, runs[i%len(runs)])
+	}
+	return all
+}
+
+// enough is how many runs meet all that draws can bring.
+const enough = 40
 
 // runOf splits a recording at the user's messages. A message that nothing
 // followed is left out.
