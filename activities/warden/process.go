@@ -1,0 +1,139 @@
+package warden
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Command is a program to run.
+type Command struct {
+	// Path is the program's file, and Args are its arguments without its name.
+	Path string
+	Args []string
+	// Env is all of its environment, as name=value.
+	Env []string
+	// Dir is where it runs. Empty: where the worker does.
+	Dir string
+	// Stdin, Stdout and Stderr are the program's own. The caller closes its copies.
+	Stdin, Stdout, Stderr *os.File
+}
+
+// wardenName is the name under which this program is called to be a warden.
+const wardenName = "everstep-warden"
+
+// served says that this program becomes a warden where it is called as one.
+var served atomic.Bool
+
+// Serve makes a warden of this process where it was started as one, and then does
+// not return. Otherwise it notes that it may be, and returns at once. Whoever runs
+// workers calls it first thing in main; host.Main does.
+func Serve() {
+	if len(os.Args) > 1 && os.Args[0] == wardenName {
+		os.Exit(ward(os.Args[1], os.Args[2:]))
+	}
+	served.Store(true)
+}
+
+// Whole reports whether a program is taken with all that it starts, however the
+// worker ends.
+func Whole() bool { return served.Load() && wards }
+
+// A Process is a program that runs. Its methods are safe for concurrent use.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	// lifeline is open as long as the worker is there; nil without a warden.
+	lifeline *os.File
+	let      sync.Once
+}
+
+// Start starts a program. That it runs says nothing more.
+func Start(c Command) (*Process, error) {
+	p := &Process{done: make(chan struct{})}
+	p.cmd = &exec.Cmd{
+		Path: c.Path, Args: append([]string{c.Path}, c.Args...), Env: c.Env, Dir: c.Dir, SysProcAttr: alone(),
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+	}
+	if p.cmd.Env == nil {
+		p.cmd.Env = []string{} // nil would be the worker's own
+	}
+	if Whole() {
+		theirs, ours, err := os.Pipe()
+		if err != nil {
+			return nil, fmt.Errorf("start a warden: %w", err)
+		}
+		defer theirs.Close()
+		p.lifeline = ours
+		p.cmd.Path, p.cmd.Args = itself, append([]string{wardenName, c.Path}, c.Args...)
+		p.cmd.ExtraFiles = []*os.File{theirs}
+	}
+	started := make(chan error, 1)
+	go func() {
+		// A program is bound to the thread that starts it: this one is kept until it
+		// is gone, and ends with the goroutine.
+		runtime.LockOSThread()
+		defer close(p.done)
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // how it ended is in ProcessState
+		}
+	}()
+	if err := <-started; err != nil {
+		p.release()
+		return nil, err
+	}
+	return p, nil
+}
+
+// PID is the number of the process that was started: the warden's where there is one.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the program has ended, and under a warden all that it started.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// State says how the program ended. Call it after Done.
+func (p *Process) State() string { return p.cmd.ProcessState.String() }
+
+func (p *Process) release() {
+	if p.lifeline != nil {
+		p.let.Do(func() { _ = p.lifeline.Close() })
+	}
+}
+
+// wardenPatience is what a warden has to kill everything.
+const wardenPatience = 5 * time.Second
+
+// Kill ends the program with all that it started, and returns when it is gone.
+func (p *Process) Kill() {
+	if p.lifeline != nil {
+		p.release()
+		select {
+		case <-p.done:
+			return
+		case <-time.After(wardenPatience):
+		}
+	}
+	killGroup(p.cmd.Process)
+	<-p.done
+}
+
+// Stop asks the program to end, kills it after so long, and returns when it is gone.
+func (p *Process) Stop(patience time.Duration) {
+	select {
+	case <-p.done: // its number may be another's by now
+	default:
+		endGroup(p.cmd.Process)
+	}
+	select {
+	case <-p.done:
+		p.release()
+	case <-time.After(patience):
+		p.Kill()
+	}
+}

@@ -1,0 +1,156 @@
+package warden
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asWorker has this test's program start a tree of processes and wait to be killed.
+const asWorker = "everstep-test-worker"
+
+func TestMain(m *testing.M) {
+	Serve()
+	if os.Args[0] == asWorker {
+		p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", tree}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: os.Stdout, Stderr: os.Stderr})
+		if err == nil {
+			<-p.Done()
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// tree starts processes that ignore what asks them to end, one in its group and one in
+// a session of its own whose parent has gone, tells their numbers, and stays.
+const tree = `trap "" TERM HUP INT
+sleep 1000 & echo $!
+(setsid sh -c 'trap "" TERM HUP INT; echo $$; exec sleep 1000' &)
+echo $$
+exec sleep 1000`
+
+func numbers(t *testing.T, from io.Reader) (pids []int) {
+	t.Helper()
+	lines := bufio.NewScanner(from)
+	for len(pids) < 3 && lines.Scan() {
+		pid, err := strconv.Atoi(lines.Text())
+		require.NoError(t, err)
+		pids = append(pids, pid)
+	}
+	require.Len(t, pids, 3)
+	return pids
+}
+
+func requireGone(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		require.Eventually(t, func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || strings.Contains(string(stat), ") Z ")
+		}, 20*time.Second, 5*time.Millisecond, "process %d is still there", pid)
+	}
+}
+
+func TestNothingOutlivesAWorkerThatIsKilled(t *testing.T) {
+	t.Parallel()
+	worker := exec.Command("/proc/self/exe")
+	worker.Args = []string{asWorker}
+	out, err := worker.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, worker.Start())
+	pids := numbers(t, out)
+	require.NoError(t, worker.Process.Kill())
+	_ = worker.Wait()
+	requireGone(t, pids)
+}
+
+func start(t *testing.T, script string, env ...string) (*Process, *os.File) {
+	t.Helper()
+	out, theirs, err := os.Pipe()
+	require.NoError(t, err)
+	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: env, Stdout: theirs})
+	require.NoError(t, theirs.Close())
+	require.NoError(t, err)
+	t.Cleanup(p.Kill)
+	return p, out
+}
+
+func TestWhatIgnoresTheEndIsKilledWithAllThatItStarted(t *testing.T) {
+	t.Parallel()
+	p, out := start(t, tree, "PATH="+os.Getenv("PATH"))
+	pids := numbers(t, out)
+	p.Stop(10 * time.Millisecond)
+	requireGone(t, pids)
+}
+
+func TestWhatAProgramLeavesBehindEndsWithIt(t *testing.T) {
+	t.Parallel()
+	enough := filepath.Join(t.TempDir(), "enough")
+	p, out := start(t, strings.TrimSuffix(tree, "exec sleep 1000")+"until [ -e "+enough+" ]; do sleep 0.01; done; exit 3", "PATH="+os.Getenv("PATH"))
+	pids := numbers(t, out)
+	require.NoError(t, os.WriteFile(enough, nil, 0o600))
+	<-p.Done()
+	require.Equal(t, "exit status 3", p.State())
+	requireGone(t, pids)
+}
+
+func TestAProgramThatHeedsTheSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	p, out := start(t, `trap "exit 7" TERM; echo up; while :; do sleep 0.01; done`, "PATH="+os.Getenv("PATH"))
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "up\n", line)
+	p.Stop(time.Minute)
+	require.Equal(t, "exit status 7", p.State())
+}
+
+func TestAProgramHasTheEnvironmentThatItIsGiven(t *testing.T) {
+	t.Parallel()
+	for name, env := range map[string][]string{"none": nil, "one": {"A=b c"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, out := start(t, "/usr/bin/env", env...)
+			said, err := io.ReadAll(out)
+			require.NoError(t, err)
+			var got []string
+			for line := range strings.Lines(string(said)) {
+				name, _, _ := strings.Cut(line, "=")
+				if name != "PWD" && name != "SHLVL" && name != "_" { // the shell's own
+					got = append(got, strings.TrimSpace(line))
+				}
+			}
+			require.Equal(t, env, got)
+		})
+	}
+}
+
+func TestAWardenThatIsKilledTakesItsProgramAlong(t *testing.T) {
+	t.Parallel()
+	p, out := start(t, `echo $$; exec sleep 1000`, "PATH="+os.Getenv("PATH"))
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	require.NoError(t, err)
+	require.NotEqual(t, p.PID(), pid, "there is a warden")
+	require.NoError(t, syscall.Kill(p.PID(), syscall.SIGKILL))
+	requireGone(t, []int{pid})
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	p, err := Start(Command{Path: "/no/such/program"})
+	require.NoError(t, err, "the warden is")
+	<-p.Done()
+	require.Equal(t, "exit status 127", p.State())
+}
