@@ -29,6 +29,9 @@ type Config struct {
 	Providers map[string]inference.Provider
 	// Tools are what agents may be given. Their names must differ.
 	Tools []tool.Tool
+	// Toolbox has more of them, which it finds when they are named. One of Tools comes
+	// before one of the same name. Nil: there is none.
+	Toolbox Toolbox
 	// Hooks are those that agents may use. The same set decides in the workflow.
 	Hooks hook.Set
 	// Compilers are those beside Everstep's own, by the name that definitions use.
@@ -107,10 +110,10 @@ func New(config Config) (*Activities, error) {
 		check(!taken, "tool %q: name: two tools have it; rename one", name)
 		tools[name] = t
 	}
+	config.Toolbox = cmp.Or[Toolbox](config.Toolbox, none{})
 	for _, name := range *cmp.Or(config.Allow.Tools, &[]string{}) {
-		_, known := tools[name]
-		if !known {
-			wrong = append(wrong, domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(config.Tools)))
+		if _, own := tools[name]; !own && !config.Toolbox.Has(name) {
+			wrong = append(wrong, domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(config.Tools, config.Toolbox)))
 		}
 	}
 	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.Tool(t.Spec().Name) })

@@ -27,7 +27,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: c.attempt(),
 	})()
 
-	called, ok := a.tools[request.Name]
+	called, ok := a.tool(c)
 	if ok {
 		c.effect = stricter(request.Effect, called.Spec().Effect)
 	}
@@ -99,13 +99,14 @@ func stricter(a, b domain.Effect) domain.Effect {
 	return effects[max(i, j)]
 }
 
-func (a *Activities) toolNames() string { return toolNames(a.config.Tools) }
+func (a *Activities) toolNames() string { return toolNames(a.config.Tools, a.config.Toolbox) }
 
-func toolNames(tools []tool.Tool) string {
+func toolNames(tools []tool.Tool, more Toolbox) string {
 	var names []string
 	for _, t := range tools {
 		names = append(names, t.Spec().Name)
 	}
+	names = append(names, more.Prefixes()...)
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 

@@ -32,7 +32,7 @@ func (a *Activities) ListTools(ctx context.Context, request contract.CatalogRequ
 }
 
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Catalog, error) {
-	specs, noTools := a.specs(definition.Tools)
+	specs, noTools := a.specs(ctx, definition.Tools)
 	hooks, noHooks := a.config.Hooks.Resolve(definition.Hooks)
 	err := cmp.Or(a.config.Allow.agent(definition), checkSettings(definition), noTools, lacking(noHooks), a.checkCompiler(definition.Compiler))
 	if err != nil {
@@ -74,7 +74,7 @@ func checkSettings(definition domain.Definition) error {
 }
 
 // specs resolves names in the order of the definition, each once.
-func (a *Activities) specs(names []string) ([]domain.ToolSpec, error) {
+func (a *Activities) specs(ctx context.Context, names []string) ([]domain.ToolSpec, error) {
 	var specs []domain.ToolSpec
 	var unknown []string
 	seen := make(map[string]bool, len(names))
@@ -85,6 +85,15 @@ func (a *Activities) specs(names []string) ([]domain.ToolSpec, error) {
 		seen[name] = true
 		if t, ok := a.tools[name]; ok {
 			specs = append(specs, t.Spec())
+		} else if a.remote(name) {
+			t, err := a.config.Toolbox.Find(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			spec := t.Spec()
+			hide(a.config.Secrets, &spec.Description)
+			spec.Schema = json.RawMessage(a.config.Secrets.Hide(string(spec.Schema)))
+			specs = append(specs, spec)
 		} else {
 			unknown = append(unknown, domain.Shorten(name, 64))
 		}

@@ -29,6 +29,8 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 		return c.failed(domain.Errorf(domain.Internal, "the tool %s broke down: a fault of its own, not of the arguments", c.request.Name)), nil
 	case run.err == nil:
 		return c.done(run.result), nil
+	case run.cause == nil && tool.IsOutcomeUnknown(run.err) && !c.effect.Repeatable():
+		return c.unknown(toolError(run.err).Message), nil
 	case run.cause == nil, tool.IsNotStarted(run.err):
 		return c.refused(ctx, run.err)
 	}

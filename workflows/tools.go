@@ -160,7 +160,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 	tool, _ := b.resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
 		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments,
+		Arguments: wanted.Arguments, Pin: tool.Pin,
 	}
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = b.tryLimit(), tool.Losses

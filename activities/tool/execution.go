@@ -56,3 +56,25 @@ type notStarted struct{ cause error }
 
 func (e notStarted) Error() string { return e.cause.Error() }
 func (e notStarted) Unwrap() error { return e.cause }
+
+// OutcomeUnknown marks an error of a tool that may have done what it was asked, with
+// nobody to say so: a connection that broke before the answer. A tool that is not
+// repeatable is then not called again, and the model is told. It returns nil for nil.
+func OutcomeUnknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return outcomeUnknown{err}
+}
+
+// IsOutcomeUnknown reports whether an error, or one that it wraps, was marked by
+// OutcomeUnknown.
+func IsOutcomeUnknown(err error) bool {
+	_, ok := errors.AsType[outcomeUnknown](err)
+	return ok
+}
+
+type outcomeUnknown struct{ cause error }
+
+func (e outcomeUnknown) Error() string { return e.cause.Error() }
+func (e outcomeUnknown) Unwrap() error { return e.cause }

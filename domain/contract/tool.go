@@ -28,6 +28,8 @@ type ToolRequest struct {
 	// domain.DefaultLosses, once there was one.
 	Lost   int `json:"lost,omitzero"`
 	Losses int `json:"losses,omitzero"`
+	// Pin is the resolved tool's: a server that has changed the tool since is not called.
+	Pin domain.Digest `json:"pin,omitzero"`
 }
 
 // ID is the tool execution's id: the key of keyed tools.
