@@ -1,0 +1,264 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// maxDescription bounds what a server may say of one tool: each inference is sent it.
+const maxDescription = 32 << 10
+
+// tool makes a tool of one that the server lists. Its error says why no agent can have it.
+func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
+	// Its keys are in order, whatever the server's was.
+	schema, err := json.Marshal(listed.InputSchema)
+	if err != nil || listed.InputSchema == nil {
+		schema = json.RawMessage("null") // which Check refuses
+	}
+	made := tool.FromSpec(domain.ToolSpec{
+		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: schema, Timeout: config.Timeout,
+		Effect: Stricter(config.Effect, listed.Annotations),
+		Pin:    domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema),
+	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+		return s.call(ctx, listed.Name, arguments)
+	})
+	if size := len(listed.Description); size > maxDescription {
+		return made, fmt.Errorf("tool %q: description: has %d bytes, more than %d", listed.Name, size, maxDescription)
+	}
+	return made, made.Check()
+}
+
+// Stricter is the effect that holds for a tool with these hints: a server cannot make
+// its tool safer than the configuration says, but what it calls destructive is not
+// read-only, and runs again only where it says that nothing more comes of that.
+func Stricter(configured domain.Effect, hints *sdk.ToolAnnotations) domain.Effect {
+	destructive := hints != nil && !hints.ReadOnlyHint && hints.DestructiveHint != nil && *hints.DestructiveHint
+	switch {
+	case !destructive || !configured.Repeatable():
+		return configured
+	case !hints.IdempotentHint:
+		return domain.AtMostOnce
+	case configured == domain.ReadOnly:
+		return domain.Idempotent
+	}
+	return configured
+}
+
+// call makes one call. It ends with its context; the server is then told to stop.
+func (s *server) call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
+	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
+	for round := range maxRounds {
+		result, err := s.sent(ctx, params)
+		switch {
+		case err != nil && round > 0 && tool.IsNotStarted(err): // an earlier round was
+			return tool.Result{}, tool.OutcomeUnknown(domain.AsError(err))
+		case err != nil:
+			return tool.Result{}, err
+		case result.NeedsInput():
+			if params, err = s.supplied(params, result); err != nil {
+				return tool.Result{}, err
+			}
+			continue
+		}
+		content := text(result)
+		if result.IsError {
+			return tool.Result{}, domain.Errorf(domain.Invalid, "%s", content)
+		}
+		return tool.Result{Content: content}, nil
+	}
+	return tool.Result{}, domain.Errorf(domain.Invalid, "MCP server %s asks again and again before it answers", s.config.Name)
+}
+
+// maxRounds bounds how often a server asks for more before it answers a call.
+const maxRounds = 5
+
+// supplied is a call with what its server has asked for, which can be the root alone.
+func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult) (*sdk.CallToolParams, error) {
+	if len(result.InputRequests) == 0 {
+		return nil, tool.NotStarted(domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name))
+	}
+	next := &sdk.CallToolParams{Name: params.Name, Arguments: params.Arguments, RequestState: result.RequestState, InputResponses: sdk.InputResponseMap{}}
+	for id, request := range result.InputRequests {
+		wanted := "what this version does not know"
+		switch request.(type) {
+		case *sdk.ListRootsParams:
+			next.InputResponses[id] = &sdk.ListRootsResult{Roots: s.roots()} //nolint:staticcheck // servers of today ask for roots
+			continue
+		case *sdk.ElicitParams:
+			wanted = "an answer of a person (elicitation)"
+		case *sdk.CreateMessageParams, *sdk.CreateMessageWithToolsParams: //nolint:staticcheck // servers of today ask for it
+			wanted = "an answer of a model (sampling)"
+		}
+		return nil, domain.Errorf(domain.Denied, "MCP server %s asks for %s, which no server is given", s.config.Name, wanted)
+	}
+	return next, nil
+}
+
+// sent is the server's answer. A connection that had ended before the call is made
+// anew, once.
+func (s *server) sent(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
+	for first := true; ; first = false {
+		l, err := s.link(ctx)
+		if err != nil {
+			return nil, tool.NotStarted(err)
+		}
+		calling, sent := withSending(ctx)
+		result, err := l.session.CallTool(calling, params)
+		ended := errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
+		switch {
+		case err == nil:
+			return result, nil
+		case ended || l.program != nil && ctx.Err() == nil && !answered(err):
+			s.lost(l)
+		}
+		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || errors.Is(err, sdk.ErrSessionMissing)) {
+			continue
+		}
+		return nil, s.failure(ctx, l, sent, err)
+	}
+}
+
+// failure is the error of a call without a result: whether it surely did nothing, was
+// answered with an error, or may have been carried out.
+func (s *server) failure(ctx context.Context, l *link, sent *sending, err error) error {
+	status, wait := sent.answered()
+	own, isAnswer := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		s.examine(context.WithoutCancel(ctx), l)
+		return context.Cause(ctx)
+	case !sent.hasBegun():
+		return tool.NotStarted(s.unavailable("cannot be reached: %s", l.explain(err)))
+	case status == http.StatusTooManyRequests:
+		throttled := domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name)
+		throttled.RetryAfter = wait
+		return tool.NotStarted(throttled)
+	case errors.Is(err, sdk.ErrSessionMissing):
+		return tool.NotStarted(s.unavailable("has forgotten the connection"))
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s); its headers are the worker's to mend", s.config.Name, status, http.StatusText(status))
+	case answered(err) && status < 300, isAnswer && status >= 400 && status < 500:
+		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, own.Message, own.Code)
+	case status >= 300 && status < 500:
+		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %d %s", s.config.Name, status, http.StatusText(status))
+	case status >= 500:
+		return tool.OutcomeUnknown(s.unavailable("answers %d %s", status, http.StatusText(status)))
+	}
+	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
+}
+
+// examine replaces a program that let a call hang and answers nothing else either.
+func (s *server) examine(ctx context.Context, l *link) {
+	if l.program == nil {
+		return
+	}
+	go func() {
+		if !l.responds(ctx) {
+			s.warn("MCP server hangs, and is ended")
+			s.lost(l)
+		}
+	}()
+}
+
+// A Listed is a tool as people are shown it.
+type Listed struct {
+	// Name is the one by which agents know it, Original the server's own.
+	Name     string        `json:"name"`
+	Original string        `json:"original"`
+	Effect   domain.Effect `json:"effect"`
+	// Configured is what the configuration says, where the server's hints are stricter.
+	Configured  domain.Effect `json:"configured_effect,omitzero"`
+	Description string        `json:"description,omitzero"`
+	// Allowed says that agents may have it.
+	Allowed bool `json:"allowed"`
+	// Pin is the digest of what the server says of it.
+	Pin domain.Digest `json:"pin"`
+	// Problem is why no agent can have it.
+	Problem string `json:"problem,omitzero"`
+}
+
+// A Report is what a server says of itself.
+type Report struct {
+	Server   string `json:"server"`
+	Title    string `json:"title,omitzero"`
+	Version  string `json:"version,omitzero"`
+	Protocol string `json:"protocol"`
+	// Offers are the parts of the protocol that it has.
+	Offers []string `json:"offers"`
+	Tools  []Listed `json:"tools"`
+	// Missing are tools that the configuration names and the server has not.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Examine starts or reaches a server and says what it has. Its error is of kind
+// Unavailable, with what the server wrote to its standard error as Detail.
+func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
+	own := s.all[name]
+	if own == nil {
+		return Report{}, domain.Errorf(domain.Invalid, "there is no MCP server %q", name)
+	}
+	return own.examined(ctx)
+}
+
+func (s *server) examined(ctx context.Context) (Report, error) {
+	l, listed, err := s.listed(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Server: s.config.Name, Tools: []Listed{}}
+	if said := l.session.InitializeResult(); said != nil {
+		report.Protocol = said.ProtocolVersion
+		report.Offers = offers(said.Capabilities)
+		if info := said.ServerInfo; info != nil {
+			report.Title, report.Version = info.Name, info.Version
+		}
+	}
+	var seen []string
+	for _, t := range listed {
+		config, allowed := s.config.allowed(t.Name)
+		made, problem := s.tool(t, config)
+		spec := made.Spec()
+		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin}
+		if spec.Effect != config.Effect {
+			shown.Configured = config.Effect
+		}
+		if problem != nil {
+			shown.Problem = problem.Error()
+		}
+		report.Tools, seen = append(report.Tools, shown), append(seen, t.Name)
+	}
+	for name := range s.config.Tools {
+		if !slices.Contains(seen, name) {
+			report.Missing = append(report.Missing, name)
+		}
+	}
+	slices.Sort(report.Missing)
+	return report, nil
+}
+
+func offers(c *sdk.ServerCapabilities) []string {
+	all := []string{}
+	if c == nil {
+		return all
+	}
+	for name, has := range map[string]bool{
+		"tools": c.Tools != nil, "resources": c.Resources != nil, "prompts": c.Prompts != nil,
+		"completions": c.Completions != nil,
+	} {
+		if has {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func load(t *testing.T, name, text string) ([]Server, string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	servers, err := Load(path)
+	return servers, dir, err
+}
+
+func TestAFileAsOtherProgramsHaveIt(t *testing.T) {
+	t.Parallel()
+	servers, dir, err := load(t, "mcp.json", `{
+	"mcpServers": {
+		"files": {"command": "npx", "args": ["-y", "server-filesystem", "."], "env": {"TOKEN": "${FILES_TOKEN}", "N": 3}},
+		"shop": {"type": "http", "url": "https://shop.example.com/mcp", "headers": {"Authorization": "Bearer ${SHOP_KEY}"}}
+	}
+}`)
+	require.NoError(t, err)
+	require.Equal(t, []Server{
+		{Name: "files", Command: "npx", Args: []string{"-y", "server-filesystem", "."}, Env: []Variable{{"TOKEN", "${FILES_TOKEN}"}, {"N", "3"}}, Dir: dir},
+		{Name: "shop", URL: "https://shop.example.com/mcp", Headers: []Variable{{"Authorization", "Bearer ${SHOP_KEY}"}}, Dir: dir},
+	}, servers)
+}
+
+func TestAFileWithKeysOfOurOwn(t *testing.T) {
+	t.Parallel()
+	servers, dir, err := load(t, "mcp.yaml", `
+mcpServers:
+  local:
+    command: bin/server
+    cwd: work
+    effect: idempotent
+    timeout: 30s
+    tools:
+      read: {effect: read_only, timeout: 5s}
+      pay: {effect: at_most_once}
+      plain: {}
+    stateful: false
+  few:
+    command: /usr/bin/server
+    tools: [a, b.c]
+`)
+	require.NoError(t, err)
+	require.Equal(t, []Server{
+		{Name: "local", Command: filepath.Join(dir, "bin/server"), Dir: filepath.Join(dir, "work"), Effect: domain.Idempotent, Timeout: 30 * time.Second,
+			Tools: map[string]ToolConfig{"read": {domain.ReadOnly, 5 * time.Second}, "pay": {domain.AtMostOnce, 0}, "plain": {}}},
+		{Name: "few", Command: "/usr/bin/server", Dir: dir, Tools: map[string]ToolConfig{"a": {}, "b.c": {}}},
+	}, servers)
+}
+
+func TestWhatIsWrongWithAFile(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		``:                    "is empty",
+		`a: 1`:                "there is no such key; there are mcpServers",
+		`mcpServers: []`:      "is a list, not a mapping",
+		`mcpServers: {s: 1}`:  "is a number, not a mapping",
+		`mcpServers: {s: {}}`: "has neither command nor url",
+		`mcpServers: {s: {command: a, url: "http://a"}}`:                "has both command and url",
+		`mcpServers: {s: {command: a, type: http}}`:                     "is http and has no url",
+		`mcpServers: {s: {url: "http://a", type: stdio}}`:               "is stdio and has no command",
+		`mcpServers: {s: {url: "http://a", type: sse}}`:                 `"sse" is not known`,
+		`mcpServers: {s: {url: "http://a", args: [a]}}`:                 "is for a server with command",
+		`mcpServers: {s: {command: a, headers: {a: b}}}`:                "is for a server with url",
+		`mcpServers: {s: {url: "ftp://a"}}`:                             "is no URL",
+		`mcpServers: {s: {url: "http://u:p@a"}}`:                        "put what proves who asks into headers",
+		`mcpServers: {s: {url: "http://a?k=${KEY}"}}`:                   "in env and headers alone",
+		`mcpServers: {s: {command: a, args: ["--key=${KEY}"]}}`:         "in env and headers alone",
+		`mcpServers: {s: {command: a, env: {API_KEY: abc}}}`:            "holds a secret; name it instead",
+		`mcpServers: {s: {url: "http://a", headers: {x-api-key: abc}}}`: "holds a secret; name it instead",
+		`mcpServers: {s: {url: "http://a", headers: {Host: abc}}}`:      "is set by the protocol",
+		`mcpServers: {s: {url: "http://a", headers: {"a b": abc}}}`:     "is no name of a header",
+		`mcpServers: {s: {url: "http://a", headers: {a: "b\nc: d"}}}`:   "holds a line end",
+		`mcpServers: {s: {command: a, env: {"A=B": c}}}`:                "is no name of a variable",
+		`mcpServers: {s: {command: a, env: {A: "${input:key}"}}}`:       "${input:key} names no variable",
+		`mcpServers: {s: {command: a, env: {A: "${}"}}}`:                "${} names no variable",
+		`mcpServers: {s: {command: "a\0b"}}`:                            "zero byte",
+		`mcpServers: {s: {command: a, effect: keyed}}`:                  `"keyed" is not known`,
+		`mcpServers: {s: {command: a, tools: {x: {effect: harmless}}}}`: `"harmless" is not known`,
+		`mcpServers: {s: {command: a, timeout: -1s}}`:                   "give a duration",
+		`mcpServers: {s: {command: a, stateful: true}}`:                 "this version binds no session",
+		`mcpServers: {s: {command: a, autoApprove: [x]}}`:               "there is no such key",
+		`mcpServers: {"a__b": {command: a}}`:                            "is no name of a server",
+		`mcpServers: {"a_": {command: a}}`:                              "is no name of a server",
+		`mcpServers: {"a b": {command: a}}`:                             "is no name of a server",
+		`mcpServers: {abcdefghijklmnopqrstuvwxy: {command: a}}`:         "is no name of a server",
+		`mcpServers: {s: {command: a}, s: {command: b}}`:                "is given twice",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := load(t, "mcp.yaml", text)
+			require.ErrorContains(t, err, want)
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+		})
+	}
+	_, err := Load("/no/such/file")
+	require.ErrorContains(t, err, "/no/such/file cannot be read: no such file or directory")
+	_, err = Load(t.TempDir())
+	require.ErrorContains(t, err, "is no file")
+}

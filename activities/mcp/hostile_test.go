@@ -1,0 +1,151 @@
+package mcp
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
+	t.Parallel()
+	s := started(t, "garbage")
+	for range 3 {
+		require.Equal(t, "hello", said(t, s, "s__echo", args{}))
+	}
+	require.Zero(t, s.all["s"].failures)
+	require.Contains(t, s.all["s"].live.program.tail(), "no message: this is no message")
+}
+
+func TestAServerOfAnOlderProtocol(t *testing.T) {
+	t.Parallel()
+	s := started(t, "old")
+	require.Equal(t, "hello", said(t, s, "s__echo", args{}))
+	report, err := s.Examine(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, "2025-06-18", report.Protocol)
+}
+
+// What a hostile server does to a call leaves the call with an error, soon, and the
+// next one with a server that was started anew.
+func TestHostileServers(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{
+		"torrent": "it sends a message of more than 41943040 bytes",
+		"endless": "it sends a message of more than 41943040 bytes",
+		"asks":    "it asks more than 64 things at one time",
+		"closes":  "it has closed its output",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := started(t, kind)
+			for range 2 {
+				_, err := call(t, s, "s__echo", args{})
+				requireUnknown(t, err)
+				require.ErrorContains(t, err, want)
+				_, err = s.Find(t.Context(), "s__echo")
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatCannotBeReadMayBeOfACallThatWasCarriedOut(t *testing.T) {
+	t.Parallel()
+	_, err := call(t, started(t, "unreadable"), "s__echo", args{})
+	requireUnknown(t, err)
+}
+
+func TestAFloodOfNoticesIsLeftOut(t *testing.T) {
+	t.Parallel()
+	s := started(t, "flood")
+	for range 2 {
+		require.Equal(t, "hello", said(t, s, "s__echo", args{}))
+	}
+	require.Zero(t, s.all["s"].failures)
+}
+
+func TestAServerThatHangsInACallIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := started(t, "hangs")
+	_, err := s.Find(t.Context(), "s__echo")
+	require.NoError(t, err)
+	before := s.all["s"].live
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = callIn(ctx, t, s, "s__echo", args{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Eventually(t, func() bool { return !before.usable() }, patience, 10*time.Millisecond)
+	requireGone(t, before.program.process.PID())
+	_, err = s.Find(t.Context(), "s__echo")
+	require.NoError(t, err)
+}
+
+func TestAListWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := call(t, started(t, "pages"), "s__echo", args{})
+	requireNotStarted(t, err)
+	require.ErrorContains(t, err, "it lists its tools on more than 100 pages")
+}
+
+func TestAServerThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		server Server
+		want   string
+	}{
+		"ends":       {programOf(t, "gone"), "MCP server s cannot be reached: its program has ended (exit status 3)"},
+		"not there":  {Server{Name: "s", Command: "/no/such/program"}, "no such file or directory"},
+		"not found":  {Server{Name: "s", Command: "no-such-program-on-any-path"}, "executable file not found"},
+		"no program": {Server{Name: "s", Command: os.DevNull}, "permission denied"},
+		"no folder":  {programOf(t, "1", func(s *Server) { s.Dir = "/no/such/folder" }), "no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openServers(t, Options{}, c.server)
+			_, err := call(t, s, "s__echo", args{})
+			requireNotStarted(t, err)
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
+			_, again := call(t, s, "s__echo", args{})
+			require.Equal(t, err.Error(), again.Error(), "it is not started again at once")
+			require.Equal(t, 1, s.all["s"].failures)
+		})
+	}
+}
+
+func TestWhoWaitsForAServerThatDoesNotStartMayLeave(t *testing.T) {
+	t.Parallel()
+	s := started(t, "mute")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := callIn(ctx, t, s, "s__echo", args{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	requireNotStarted(t, err)
+}
+
+// A call that a server does not read, since its input is full, ends with its context
+// all the same, and breaks the connection: half of it was sent.
+func TestACallThatIsNotReadEnds(t *testing.T) {
+	t.Parallel()
+	s := started(t, "hangs")
+	_, err := s.Find(t.Context(), "s__echo")
+	require.NoError(t, err)
+	before := s.all["s"].live
+	first, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	go func() { _, _ = before.session.CallTool(first, nil) }() // it hangs in this one
+	long := make([]byte, 4<<20)
+	for i := range long {
+		long[i] = 'x'
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = callIn(ctx, t, s, "s__echo", args{Text: string(long)})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Eventually(t, func() bool { return !before.usable() }, patience, 10*time.Millisecond)
+}

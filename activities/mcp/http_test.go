@@ -1,0 +1,257 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// over serves the honest server over HTTP. Before may answer a call of a tool itself.
+func over(t *testing.T, before func(w http.ResponseWriter, r *http.Request, body string) bool) (Server, *httptest.Server) {
+	t.Helper()
+	served := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return honest("1") }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		if before == nil || !strings.Contains(string(body), `"method":"tools/call"`) || !before(w, r, string(body)) {
+			served.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	return Server{Name: "s", URL: web.URL}, web
+}
+
+func TestAServerOverHTTP(t *testing.T) {
+	t.Parallel()
+	server, _ := over(t, nil)
+	s := openServers(t, Options{Root: "/srv/work here"}, server)
+	require.Equal(t, "hello", said(t, s, "s__echo", args{Text: "hello"}))
+	require.Contains(t, said(t, s, "s__roots", args{}), `"uri":"file:///srv/work%20here"`)
+	_, err := call(t, s, "s__fail", args{})
+	require.EqualError(t, err, "no such order")
+	report, err := s.Examine(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, "honest", report.Title)
+}
+
+func TestHeadersNameSecretsThatAreLookedUpForEachRequest(t *testing.T) {
+	t.Parallel()
+	var got atomic.Value
+	server, _ := over(t, func(_ http.ResponseWriter, r *http.Request, _ string) bool {
+		got.Store(r.Header.Get("Authorization"))
+		return false
+	})
+	server.Headers = []Variable{{"authorization", "Bearer ${KEY}"}}
+	var key atomic.Value
+	key.Store("one")
+	s := openServers(t, Options{Secret: func(name string) (string, error) {
+		require.Equal(t, "KEY", name)
+		return key.Load().(string), nil
+	}}, server)
+	said(t, s, "s__echo", args{})
+	require.Equal(t, "Bearer one", got.Load())
+	key.Store("two")
+	said(t, s, "s__echo", args{})
+	require.Equal(t, "Bearer two", got.Load())
+}
+
+func TestWhatAStatusSaysOfACall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status     int
+		header     http.Header
+		body       string
+		kind       domain.Kind
+		code       domain.Code
+		notStarted bool
+		unknown    bool
+		after      time.Duration
+		want       string
+	}{
+		"throttled":     {status: 429, header: http.Header{"Retry-After": {"7"}}, kind: domain.Throttled, notStarted: true, after: 7 * time.Second, want: "takes no more calls just now"},
+		"no key":        {status: 401, kind: domain.Denied, code: domain.CodeAuth, want: "refuses who asks (401 Unauthorized)"},
+		"wrong key":     {status: 403, kind: domain.Denied, code: domain.CodeAuth, want: "refuses who asks (403 Forbidden)"},
+		"bad request":   {status: 400, body: "no", kind: domain.Invalid, want: "it answers 400 Bad Request"},
+		"an RPC error":  {status: 400, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"what order?"}}`, kind: domain.Invalid, want: "what order?"},
+		"broken":        {status: 500, kind: domain.Unavailable, unknown: true, want: "answers 500 Internal Server Error"},
+		"a gateway":     {status: 502, kind: domain.Unavailable, unknown: true, want: "answers 502 Bad Gateway"},
+		"elsewhere":     {status: 307, header: http.Header{"Location": {"http://127.0.0.1:1/"}}, kind: domain.Invalid, want: "it answers 307 Temporary Redirect"},
+		"another type":  {status: 200, header: http.Header{"Content-Type": {"text/html"}}, body: "<p>", kind: domain.Unavailable, unknown: true, want: "unsupported content type"},
+		"no JSON":       {status: 200, header: http.Header{"Content-Type": {"application/json"}}, body: "{", kind: domain.Unavailable, unknown: true, want: "was lost while the call ran"},
+		"no answer":     {status: 200, header: http.Header{"Content-Type": {"text/event-stream"}}, body: ": nothing\n\n", kind: domain.Unavailable, unknown: true, want: "without response"},
+		"not its error": {status: 200, header: http.Header{"Content-Type": {"application/json"}}, body: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"out of stock"}}`, kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var times atomic.Int32
+			server, _ := over(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
+				if times.Add(1) > 1 {
+					return false
+				}
+				_, id, _ := strings.Cut(body, `"id":`)
+				id, _, _ = strings.Cut(id, ",")
+				for name, values := range c.header {
+					w.Header()[name] = values
+				}
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, strings.ReplaceAll(c.body, "ID", id))
+				return true
+			})
+			s := openServers(t, Options{}, server)
+			_, err := call(t, s, "s__echo", args{})
+			require.ErrorContains(t, err, c.want)
+			own := domain.AsError(err)
+			require.Equal(t, c.kind, own.Kind)
+			require.Equal(t, c.code, own.Code)
+			require.Equal(t, c.after, own.RetryAfter)
+			require.Equal(t, c.notStarted, tool.IsNotStarted(err))
+			require.Equal(t, c.unknown, tool.IsOutcomeUnknown(err))
+			require.EqualValues(t, 1, times.Load(), "nobody called twice")
+			require.Equal(t, "on", said(t, s, "s__echo", args{Text: "on"}), "and the next call is served")
+		})
+	}
+}
+
+func TestAConnectionThatBreaksAfterTheCallWasSent(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"before the answer": func(http.ResponseWriter) {},
+		"in its middle": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "event: message\ndata: {\"jsonrpc\"")
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var times atomic.Int32
+			server, _ := over(t, func(w http.ResponseWriter, _ *http.Request, _ string) bool {
+				if times.Add(1) > 1 {
+					return false
+				}
+				answer(w)
+				panic(http.ErrAbortHandler)
+			})
+			s := openServers(t, Options{}, server)
+			_, err := call(t, s, "s__echo", args{})
+			requireUnknown(t, err)
+			require.EqualValues(t, 1, times.Load())
+			require.Equal(t, "on", said(t, s, "s__echo", args{Text: "on"}))
+		})
+	}
+}
+
+func TestACallOfAServerThatIsNotThereDidNothing(t *testing.T) {
+	t.Parallel()
+	server, web := over(t, nil)
+	s := openServers(t, Options{}, server)
+	require.Equal(t, "hello", said(t, s, "s__echo", args{Text: "hello"}))
+	web.CloseClientConnections()
+	web.Close()
+	found, err := s.Find(t.Context(), "s__echo") // listed a moment ago
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // a connection that was kept may take a call with it
+		_, err = found.Call(t.Context(), `{}`)
+		return tool.IsNotStarted(err)
+	}, patience, time.Millisecond)
+	require.ErrorContains(t, err, "MCP server s cannot be reached")
+}
+
+// TestAnswersWithoutEnd: an answer of 100 MB, and one that trickles for ever, cost
+// their call and no more.
+func TestAnswersWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]string{"one": "application/json", "a stream": "text/event-stream"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var times atomic.Int32
+			server, _ := over(t, func(w http.ResponseWriter, r *http.Request, _ string) bool {
+				if times.Add(1) > 1 {
+					return false
+				}
+				w.Header().Set("Content-Type", kind)
+				_, _ = io.WriteString(w, "data: ")
+				for range 1600 {
+					if _, err := io.WriteString(w, strings.Repeat("x", 1<<16)); err != nil {
+						return true
+					}
+				}
+				return true
+			})
+			s := openServers(t, Options{}, server)
+			_, err := call(t, s, "s__echo", args{})
+			requireUnknown(t, err)
+			require.Equal(t, "on", said(t, s, "s__echo", args{Text: "on"}))
+		})
+	}
+}
+
+func TestAStopEndsARequestOverHTTP(t *testing.T) {
+	t.Parallel()
+	begun, ended := make(chan struct{}), make(chan struct{})
+	server, _ := over(t, func(_ http.ResponseWriter, r *http.Request, _ string) bool {
+		close(begun)
+		<-r.Context().Done()
+		close(ended)
+		return true
+	})
+	s := openServers(t, Options{}, server)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { <-begun; stop() }()
+	_, err := callIn(ctx, t, s, "s__echo", args{})
+	require.ErrorIs(t, err, context.Canceled)
+	<-ended
+}
+
+// TestAServerThatForgotTheSessionIsAskedAnew: as after its restart. The call was not
+// carried out, by the protocol.
+func TestAServerThatForgotTheSessionIsAskedAnew(t *testing.T) {
+	t.Parallel()
+	var forgets atomic.Bool
+	served := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return honest("1") }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		switch {
+		case strings.Contains(string(body), "server/discover"): // so that there are sessions
+			http.Error(w, "what?", http.StatusBadRequest)
+		case strings.Contains(string(body), `"tools/call"`) && forgets.CompareAndSwap(true, false):
+			http.Error(w, "who?", http.StatusNotFound)
+		default:
+			served.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	s := openServers(t, Options{}, Server{Name: "s", URL: web.URL})
+	require.Equal(t, "one", said(t, s, "s__echo", args{Text: "one"}))
+	before := s.all["s"].live
+	require.NotEmpty(t, before.session.ID())
+	forgets.Store(true)
+	require.Equal(t, "two", said(t, s, "s__echo", args{Text: "two"}))
+	require.False(t, forgets.Load())
+	require.NotEqual(t, before.session.ID(), s.all["s"].live.session.ID())
+}
+
+// The proxy of the environment sees nothing of a server.
+func TestNoProxyOfTheEnvironmentIsUsed(t *testing.T) {
+	seen := make(chan string, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.URL.String() }))
+	t.Cleanup(proxy.Close)
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	server, _ := over(t, nil)
+	server.URL = strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	said(t, openServers(t, Options{}, server), "s__echo", args{})
+	require.Empty(t, seen, fmt.Sprint(len(seen)))
+}

@@ -1,0 +1,208 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// connectPatience bounds the start of a server: a package manager may fetch it.
+	connectPatience = 2 * time.Minute
+	// listPatience bounds the listing of its tools, pingPatience the answer of one that
+	// let a call hang.
+	listPatience = 30 * time.Second
+	pingPatience = 5 * time.Second
+	// maxTools and maxPages bound what a server may list.
+	maxTools = 1000
+	maxPages = 100
+)
+
+// A link is one connection to a server. It is used until it breaks.
+type link struct {
+	session *sdk.ClientSession
+	// program is the one that was started; nil for one over HTTP.
+	program *program
+	fresh   time.Duration
+
+	// listing is held by whoever lists.
+	listing chan struct{}
+	mu      sync.Mutex
+	tools   []*sdk.Tool
+	listed  time.Time
+	dead    bool
+}
+
+// connect starts or reaches a server. The link stays when ctx ends.
+func (s *server) connect(ctx context.Context) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	l := &link{listing: make(chan struct{}, 1), fresh: s.options.fresh}
+	var transport sdk.Transport
+	if s.config.URL != "" {
+		transport = endpoint(s.config, s.options.Secret)
+	} else {
+		var env []string
+		for _, v := range s.config.Env {
+			text, err := v.with(s.options.Secret)
+			if err != nil {
+				return nil, err
+			}
+			env = append(env, v.Name+"="+text)
+		}
+		var err error
+		if l.program, err = startProgram(s.config, env, s.complain); err != nil {
+			return nil, err
+		}
+		transport = l.program
+	}
+	var err error
+	if l.session, err = s.client(l).Connect(ctx, transport, nil); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it did not say within %s that it is ready", connectPatience)
+		}
+		err = l.explain(err)
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// client is this program, as a server sees it. It offers no sampling and no
+// elicitation: whoever asks for them is told so by the SDK.
+func (s *server) client(l *link) *sdk.Client {
+	capabilities := &sdk.ClientCapabilities{}
+	if s.options.Root != "" {
+		capabilities.RootsV2 = &sdk.RootCapabilities{} //nolint:staticcheck // servers of today ask for roots
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "everstep", Version: "1"}, &sdk.ClientOptions{
+		Capabilities:           capabilities,
+		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true}, // see server.supplied
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.forget() },
+	})
+	client.AddRoots(s.roots()...) //nolint:staticcheck // as above
+	return client
+}
+
+// roots is the worker's folder, where it has one.
+func (s *server) roots() []*sdk.Root {
+	if s.options.Root == "" {
+		return []*sdk.Root{}
+	}
+	return []*sdk.Root{{URI: (&url.URL{Scheme: "file", Path: s.options.Root}).String(), Name: "root"}}
+}
+
+// forget has the tools listed anew before the next use.
+func (l *link) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.listed = time.Time{}
+}
+
+func (l *link) known() (tools []*sdk.Tool, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools, time.Since(l.listed) < l.fresh
+}
+
+// list is what the server lists, not long ago. A server need not say when it
+// changes, so it is asked again and again.
+func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
+	select {
+	case l.listing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-l.listing }()
+	if tools, ok := l.known(); ok {
+		return tools, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	asked := time.Now()
+	var all []*sdk.Tool
+	params := &sdk.ListToolsParams{}
+	for range maxPages {
+		page, err := l.session.ListTools(ctx, params)
+		if err != nil {
+			return nil, l.explain(err)
+		}
+		if all = append(all, page.Tools...); len(all) > maxTools {
+			return nil, fmt.Errorf("it lists more than %d tools", maxTools)
+		}
+		if page.NextCursor == "" {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.tools, l.listed = all, asked
+			return all, nil
+		}
+		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+	}
+	return nil, fmt.Errorf("it lists its tools on more than %d pages", maxPages)
+}
+
+// explain adds how a connection came to its end, where it did.
+func (l *link) explain(err error) error {
+	if l.program != nil && !answered(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s", l.program.why())
+	}
+	return err
+}
+
+// answered reports whether an error is the server's own answer, of one whose
+// connection holds.
+func answered(err error) bool {
+	own, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && !errors.Is(err, sdk.ErrConnectionClosed) && own.Code != rejectedByTransport
+}
+
+// rejectedByTransport is the code that the SDK gives to errors on the way to a server.
+const rejectedByTransport = -32005
+
+// responds reports whether the server answers at all.
+func (l *link) responds(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	err := l.session.Ping(ctx, nil)
+	return err == nil || answered(err)
+}
+
+// broken notes that the link is not to be used again.
+func (l *link) broken() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = true
+}
+
+func (l *link) usable() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.dead
+}
+
+// close ends the connection and the program, and returns when that is gone. The
+// session's own end may hang, and nothing depends on it.
+func (l *link) close() {
+	l.broken()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if l.session != nil {
+			_ = l.session.Close() // what is lost with it is nobody's
+		}
+	}()
+	if l.program != nil {
+		l.program.end()
+		return
+	}
+	select {
+	case <-over:
+	case <-time.After(leave):
+	}
+}

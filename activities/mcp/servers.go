@@ -1,0 +1,302 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/activities/tool"
+	"everstep/domain"
+)
+
+// Options are what a worker lends to its servers.
+type Options struct {
+	// Secret looks up what ${NAME} stands for. It is asked each time that a server is
+	// started, and for each request over HTTP. Nil: no name stands for anything.
+	Secret func(name string) (string, error)
+	// Root is the folder that servers are told to work in. Empty: they are told none.
+	Root string
+	// Log gets what servers write to their standard error, and how they end. Nil: nobody.
+	Log Log
+
+	// fresh is how long a list of tools is taken as it is.
+	fresh time.Duration
+}
+
+// A Log takes messages with keys and values.
+type Log interface {
+	Debug(message string, keyvals ...any)
+	Warn(message string, keyvals ...any)
+}
+
+// listFresh is how long a list of tools is taken as it is.
+const listFresh = 15 * time.Second
+
+// Servers are the MCP servers of a worker. They are started and reached when they
+// are needed first, and again after they broke. It is safe for concurrent use.
+type Servers struct {
+	all   map[string]*server
+	names []string
+}
+
+// Open checks that every secret is there, and starts nothing. Its error is of kind
+// Invalid and names what is missing.
+func Open(configs []Server, options Options) (*Servers, error) {
+	if options.Secret == nil {
+		options.Secret = func(name string) (string, error) { return "", fmt.Errorf("${%s}: is not set", name) }
+	}
+	if options.fresh == 0 {
+		options.fresh = listFresh
+	}
+	s := &Servers{all: map[string]*server{}}
+	for _, config := range configs {
+		for _, v := range slices.Concat(config.Env, config.Headers) {
+			if _, err := v.with(options.Secret); err != nil {
+				return nil, domain.Errorf(domain.Invalid, "server %s: %s: %s", config.Name, v.Name, err)
+			}
+		}
+		s.all[config.Name] = &server{config: config, options: options}
+		s.names = append(s.names, config.Name)
+	}
+	return s, nil
+}
+
+// Names are those of the servers, in the order of their file.
+func (s *Servers) Names() []string { return slices.Clone(s.names) }
+
+// Prefixes say how the names of the tools begin, for messages.
+func (s *Servers) Prefixes() []string {
+	var all []string
+	for _, name := range s.names {
+		all = append(all, name+separator+"…")
+	}
+	return all
+}
+
+// Has reports whether a name is that of a tool of one of the servers, which may have
+// no such tool.
+func (s *Servers) Has(name string) bool {
+	server, ok := serverOf(name)
+	return ok && s.all[server] != nil
+}
+
+// Effect is what the configuration says of a tool, as far as it can be told without
+// asking its server.
+func (s *Servers) Effect(name string) domain.Effect {
+	server, _ := serverOf(name)
+	own := s.all[server]
+	if own == nil {
+		return domain.AtMostOnce
+	}
+	for known := range own.config.Tools {
+		if ToolName(server, known) == name {
+			config, _ := own.config.allowed(known)
+			return config.Effect
+		}
+	}
+	config, _ := own.config.allowed("")
+	return config.Effect
+}
+
+// Find asks a server for a tool as it is now. Its error says whether another try
+// may help, and is marked by tool.NotStarted.
+func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
+	prefix, _ := serverOf(name)
+	server := s.all[prefix]
+	if server == nil {
+		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server for %q", domain.Shorten(name, maxToolName)))
+	}
+	found, err := server.find(ctx, name)
+	return found, tool.NotStarted(err)
+}
+
+// Close ends all servers, and returns when they are gone.
+func (s *Servers) Close() {
+	var all sync.WaitGroup
+	for _, one := range s.all {
+		all.Go(one.close)
+	}
+	all.Wait()
+}
+
+// A server is one of them, with its connection.
+type server struct {
+	config  Server
+	options Options
+
+	mu sync.Mutex
+	// live is the connection; nil: there is none.
+	live *link
+	// dialing is closed when somebody has tried to connect; nil: nobody tries.
+	dialing chan struct{}
+	// failed is why the last try failed, and again when the next may be made.
+	failed   error
+	failures int
+	again    time.Time
+	closed   bool
+	// ending are connections on their way out.
+	ending sync.WaitGroup
+}
+
+// firstPause and longestPause are between tries to reach a server that failed.
+const (
+	firstPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second
+)
+
+// link returns the connection, and makes one where there is none: one try for all
+// who wait, and none for a while after one that failed.
+func (s *server) link(ctx context.Context) (*link, error) {
+	for {
+		s.mu.Lock()
+		switch {
+		case s.closed:
+			s.mu.Unlock()
+			return nil, s.unavailable("is not started: the worker stops")
+		case s.live != nil && s.live.usable():
+			defer s.mu.Unlock()
+			return s.live, nil
+		case s.dialing == nil && time.Now().Before(s.again):
+			defer s.mu.Unlock()
+			return nil, s.failed
+		case s.dialing == nil:
+			s.dialing = make(chan struct{})
+			s.drop()
+			go s.dial(context.WithoutCancel(ctx), s.dialing)
+		}
+		dialing := s.dialing
+		s.mu.Unlock()
+		select {
+		case <-dialing:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		s.mu.Lock()
+		failed := s.failed
+		s.mu.Unlock()
+		if failed != nil {
+			return nil, failed
+		}
+	}
+}
+
+func (s *server) dial(ctx context.Context, over chan struct{}) {
+	made, err := s.connect(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(over)
+	s.dialing, s.failed = nil, nil
+	switch {
+	case err != nil:
+		s.failures++
+		s.again = time.Now().Add(min(firstPause<<min(s.failures-1, 10), longestPause))
+		s.failed = s.unavailable("cannot be reached: %s", err)
+		s.warn("MCP server cannot be reached", "error", err.Error())
+	case s.closed:
+		s.live = made
+		s.drop()
+		s.failed = s.unavailable("is not started: the worker stops")
+	default:
+		s.failures, s.live = 0, made
+	}
+}
+
+// drop ends the connection, if there is one, while others go on. The lock is held.
+func (s *server) drop() {
+	if old := s.live; old != nil {
+		s.live = nil
+		old.broken()
+		s.ending.Go(old.close)
+	}
+}
+
+// lost drops a connection that has broken, unless it was already replaced.
+func (s *server) lost(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live == l {
+		s.drop()
+	}
+}
+
+func (s *server) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.drop()
+	dialing := s.dialing
+	s.mu.Unlock()
+	if dialing != nil {
+		select {
+		case <-dialing:
+		case <-time.After(leave): // its program ends with the worker
+		}
+	}
+	s.ending.Wait()
+}
+
+func (s *server) warn(message string, keyvals ...any) {
+	if s.options.Log != nil {
+		s.options.Log.Warn(message, append([]any{"server", s.config.Name}, keyvals...)...)
+	}
+}
+
+func (s *server) complain(line string) {
+	if s.options.Log != nil {
+		s.options.Log.Debug("MCP server says", "server", s.config.Name, "text", line)
+	}
+}
+
+func (s *server) unavailable(format string, args ...any) *domain.Error {
+	return domain.Errorf(domain.Unavailable, "MCP server %s "+format, append([]any{s.config.Name}, args...)...)
+}
+
+// listed is what the server lists, by way of a connection that holds.
+func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
+	l, err := s.link(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	tools, err := l.list(ctx)
+	if err == nil {
+		return l, tools, nil
+	}
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	if !answered(err) {
+		s.lost(l)
+	}
+	return nil, nil, s.unavailable("does not list its tools: %s", err)
+}
+
+// find makes a tool of what the server lists under a name.
+func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
+	_, listed, err := s.listed(ctx)
+	if err != nil {
+		return tool.Tool{}, err
+	}
+	var others []string
+	for _, t := range listed {
+		config, ok := s.config.allowed(t.Name)
+		known := ToolName(s.config.Name, t.Name)
+		if !ok {
+			continue
+		}
+		if known != name {
+			others = append(others, known)
+			continue
+		}
+		made, err := s.tool(t, config)
+		if err != nil {
+			return made, domain.Errorf(domain.Invalid, "MCP server %s: %s", s.config.Name, err)
+		}
+		return made, nil
+	}
+	return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no %q for agents; it has: %s",
+		s.config.Name, domain.Shorten(name, maxToolName), domain.Shorten(strings.Join(others, ", "), 1000))
+}

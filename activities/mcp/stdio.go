@@ -1,0 +1,311 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/activities/warden"
+)
+
+const (
+	// maxLine bounds one message: room for the longest result that a tool may have,
+	// escaped and with its structure beside it.
+	maxLine = 40 << 20
+	// maxGarbage bounds what is no message, in a row: programs print what they should log.
+	maxGarbage = 1 << 20
+	// maxAsked bounds what a server may ask at one time, maxNotices how many of its
+	// notices are read in a second. More of those are left out.
+	maxAsked   = 64
+	maxNotices = 200
+	// maxComplaint bounds a line of standard error in the log, maxTail what is kept of it.
+	maxComplaint = 4 << 10
+	maxTail      = 4 << 10
+	// leave is what a program has to end when its input does, and again when it is told to.
+	leave = 2 * time.Second
+)
+
+// usualPath is where programs look for others, unless env says so.
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// A program is a server that the worker has started. It is the SDK's transport and
+// its connection, used once.
+type program struct {
+	process *warden.Process
+	stdin   *os.File
+	stdout  *os.File
+	lines   *bufio.Reader
+	complaints
+
+	writing sync.Mutex
+	// asked counts the requests of the server that have no answer yet.
+	mu      sync.Mutex
+	asked   int
+	notices int
+	second  time.Time
+	broken  error
+
+	closing sync.Once
+}
+
+// startProgram starts a server. Env is all of its environment; complain gets the
+// lines of its standard error.
+func startProgram(s Server, env []string, complain func(string)) (*program, error) {
+	path, err := exec.LookPath(s.Command)
+	if err != nil {
+		return nil, fmt.Errorf("command %q: %w", s.Command, errorOf(err))
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	var ends []*os.File
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+			ends = append(ends, r, w)
+		}
+		return r, w
+	}
+	theirIn, in := pipe()
+	out, theirOut := pipe()
+	stderr, theirErr := pipe()
+	p := &program{stdin: in, stdout: out}
+	if err == nil {
+		p.process, err = warden.Start(warden.Command{
+			Path: path, Args: s.Args, Dir: s.Dir, Env: withPath(env, path), Stdin: theirIn, Stdout: theirOut, Stderr: theirErr,
+		})
+	}
+	if err != nil {
+		for _, end := range ends {
+			_ = end.Close() // some are nil
+		}
+		return nil, err
+	}
+	_, _, _ = theirIn.Close(), theirOut.Close(), theirErr.Close()
+	p.lines = bufio.NewReaderSize(out, 64<<10)
+	go p.listen(stderr, complain)
+	return p, nil
+}
+
+// withPath adds a PATH, of no variable of the worker's, to an environment that has none.
+func withPath(env []string, program string) []string {
+	for _, entry := range env {
+		if strings.HasPrefix(entry, "PATH=") {
+			return env
+		}
+	}
+	return append(env, "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+usualPath)
+}
+
+// Connect implements the SDK's transport.
+func (p *program) Connect(context.Context) (sdk.Connection, error) { return p, nil }
+
+// SessionID implements the SDK's connection: there is none.
+func (p *program) SessionID() string { return "" }
+
+// Read returns the next message, and passes over what is none.
+func (p *program) Read(context.Context) (jsonrpc.Message, error) {
+	for garbage := 0; ; {
+		line, err := p.line()
+		if err != nil {
+			return nil, p.failed(err)
+		}
+		message, err := jsonrpc.DecodeMessage(line)
+		if err == nil {
+			garbage = 0
+			if p.admit(message) {
+				return message, nil
+			}
+			continue
+		}
+		if garbage += len(line) + 1; garbage > maxGarbage {
+			return nil, p.failed(fmt.Errorf("it writes what is no message of the protocol, more than %d bytes in a row", maxGarbage))
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			p.complain("no message: " + string(line[:min(len(line), maxComplaint)]))
+		}
+	}
+}
+
+// line reads a line, however it ends.
+func (p *program) line() ([]byte, error) {
+	var whole []byte
+	for {
+		piece, err := p.lines.ReadSlice('\n')
+		if len(whole)+len(piece) > maxLine {
+			return nil, fmt.Errorf("it sends a message of more than %d bytes", maxLine)
+		}
+		if err == nil && whole == nil {
+			return bytes.Clone(piece), nil
+		}
+		whole = append(whole, piece...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return whole, err
+		}
+	}
+}
+
+// admit decides what of a server's own requests and notices is heard: the SDK keeps
+// all that it reads until it comes to it.
+func (p *program) admit(message jsonrpc.Message) bool {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if request.IsCall() {
+		if p.asked++; p.asked > maxAsked {
+			p.broken = fmt.Errorf("it asks more than %d things at one time", maxAsked)
+			_ = p.stdout.Close() // the next read fails
+			return false
+		}
+		return true
+	}
+	if request.Method == "notifications/message" {
+		return false // its log is its standard error
+	}
+	if now := time.Now(); now.Sub(p.second) > time.Second {
+		p.second, p.notices = now, 0
+	}
+	p.notices++
+	return p.notices <= maxNotices
+}
+
+// failed keeps the first reason for which nothing more is read.
+func (p *program) failed(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken == nil {
+		p.broken = err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
+		return io.EOF
+	}
+	return err
+}
+
+// Write sends a message. What was sent in part breaks the connection: nothing after
+// it could be read.
+func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return err
+	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	request, isRequest := message.(*jsonrpc.Request)
+	if !isRequest {
+		p.mu.Lock()
+		p.asked--
+		p.mu.Unlock()
+	} else if request.Method == methodCall {
+		sendingOf(ctx).note(func(s *sending) { s.begun = true })
+	}
+	// A server that reads nothing does not hold a call longer than it may last.
+	_ = p.stdin.SetWriteDeadline(time.Time{})
+	stop := context.AfterFunc(ctx, func() { _ = p.stdin.SetWriteDeadline(time.Now()) })
+	n, err := p.stdin.Write(append(data, '\n'))
+	stop()
+	if err == nil {
+		return nil
+	}
+	if n == 0 {
+		sendingOf(ctx).note(func(s *sending) { s.begun = false })
+	} else {
+		_ = p.stdout.Close() // the read that is under way fails
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return p.failed(err)
+}
+
+const methodCall = "tools/call"
+
+// Close lets the program know that it is to end. How it ends is end's to see to.
+func (p *program) Close() error {
+	p.closing.Do(func() { _, _ = p.stdin.Close(), p.stdout.Close() })
+	return nil
+}
+
+// end ends the program, and returns when it is gone with all that it started.
+func (p *program) end() {
+	_ = p.Close()
+	select {
+	case <-p.process.Done():
+	case <-time.After(leave):
+		p.process.Stop(leave)
+	}
+}
+
+// why says how the connection came to its end, as far as it is known soon.
+func (p *program) why() string {
+	p.mu.Lock()
+	broken := p.broken
+	p.mu.Unlock()
+	if broken != nil && !errors.Is(broken, io.EOF) && !errors.Is(broken, os.ErrClosed) {
+		return broken.Error()
+	}
+	select {
+	case <-p.process.Done():
+		return "its program has ended (" + p.process.State() + ")"
+	case <-time.After(200 * time.Millisecond):
+		return "it has closed its output"
+	}
+}
+
+// complaints is the end of what a program writes to its standard error.
+type complaints struct {
+	said sync.Mutex
+	end  []byte
+	tell func(string)
+}
+
+func (c *complaints) listen(stderr *os.File, complain func(string)) {
+	defer stderr.Close()
+	c.said.Lock()
+	c.tell = complain
+	c.said.Unlock()
+	for lines := bufio.NewReaderSize(stderr, maxComplaint); ; {
+		line, err := lines.ReadSlice('\n')
+		if text := strings.ToValidUTF8(strings.TrimRight(string(line), "\r\n"), "\uFFFD"); text != "" {
+			c.complain(text)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+func (c *complaints) complain(line string) {
+	c.said.Lock()
+	defer c.said.Unlock()
+	c.end = append(append(c.end, line...), '\n')
+	c.end = bytes.Clone(c.end[max(0, len(c.end)-maxTail):])
+	if c.tell != nil {
+		c.tell(line)
+	}
+}
+
+// tail is what it has said last.
+func (c *complaints) tail() string {
+	c.said.Lock()
+	defer c.said.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(c.end)), "")
+}
