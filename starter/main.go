@@ -35,7 +35,10 @@ import (
 	"everstep/worker/host"
 )
 
-func main() { os.Exit(thisProgram().run(context.Background(), os.Args[1:])) }
+func main() {
+	host.Begin()
+	os.Exit(thisProgram().run(context.Background(), os.Args[1:]))
+}
 
 func thisProgram() *program {
 	env := local.Environment{Environment: envconfig.EnvLookupOS}
@@ -384,7 +387,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		agentsCommand(p),
 	)
 	add(root, groupLocal,
-		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), doctorCommand(p), completionCommand(p),
+		devCommand(p), demoCommand(p), chaosCommand(p), crowdCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),
 	)
 	root.AddCommand(
 		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise), hiddenCommand(proof.ChaosWorker, proof.ChaosWork),

@@ -44,6 +44,7 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check 
 		}
 	}
 	checks = append(checks, m.checkStorage(ctx, connection.Configured, s), m.checkFolder(f), m.checkBuiltinTools(), m.checkModel(ctx))
+	checks = append(checks, m.checkMCP(f)...)
 	return append(append(checks, m.checkPrices()...), m.checkProviders(f)...)
 }
 

@@ -77,7 +77,7 @@ func (m *Machine) checkTools(f Flags, tools []string) error {
 		case off(name):
 			return invalid("tool: %s is off on the worker that this command starts; to turn it on set %s=%s",
 				name, variableBuiltinTools, strings.Join(append(m.optionalTools(), name), ","))
-		case slices.Contains(known, name):
+		case slices.Contains(known, name), m.serverTool(name):
 			continue
 		}
 		short := domain.Shorten(name, 100)

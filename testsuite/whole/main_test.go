@@ -13,15 +13,18 @@ import (
 
 	"everstep/starter/devserver"
 	"everstep/starter/proof"
+	"everstep/worker/host"
 )
 
 // TestMain lets the test binary be what its tests start: the supervisor of the
 // dev server, and the workers that are killed.
 func TestMain(m *testing.M) {
+	host.Begin()
 	commands := map[string]func(context.Context, []string) error{
 		devserver.SupervisorCommand: devserver.Supervise,
 		proof.ChaosWorker:           proof.ChaosWork,
 		mortalWorker:                mortalWork,
+		mcpServer:                   mcpServe,
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		if err := commands[os.Args[1]](context.Background(), os.Args[2:]); err != nil {

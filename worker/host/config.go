@@ -38,6 +38,12 @@ type Config struct {
 	// sets it. A program that has the tool and calls Run or Start itself calls shell.Keep
 	// where its arguments are these.
 	ShellKeeper []string
+	// MCP is a file of MCP servers, whose tools agents may name as SERVER__TOOL; see
+	// package mcp. It must not be below Dir. Empty: the worker has none.
+	MCP string
+	// Variables looks up what ${NAME} stands for in that file. Nil: nothing;
+	// FromEnvironment sets it.
+	Variables func(name string) (value string, ok bool)
 	// Storage is where parts of long conversations go: a directory, or the URL
 	// of a bucket. Empty: nowhere, so that a conversation must fit one run. All
 	// workers of a task queue need the same.

@@ -20,6 +20,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/activities/inference/wire"
+	"everstep/activities/mcp"
 	"everstep/activities/modelfacts"
 	"everstep/domain"
 	"everstep/worker/host/statefile"
@@ -90,6 +91,9 @@ func (c *Config) read(environment Environment, flags []*Flags) error {
 		if _, err := v.fromEnvironment(c, environment); err != nil {
 			return err
 		}
+	}
+	if c.Variables == nil {
+		c.Variables = environment.LookupEnv
 	}
 	return nil
 }
@@ -177,6 +181,11 @@ func workerSettings() []setting {
 			return err
 		}},
 		{"shell-env", "EVERSTEP_SHELL_ENV", "names", "the variables that commands of shell get beside PATH, LANG, LC_ALL and TZ; none unless given", into(func(c *Config) *[]string { return &c.ShellEnv }, readShellEnv)},
+		{"mcp", MCPVariable, "file", "a file of MCP servers whose tools agents may name, as in SERVER__TOOL; no tools of theirs unless given", func(c *Config, text string) error {
+			c.MCP = text
+			_, err := mcp.Load(text)
+			return err
+		}},
 		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
 		// No flag: it names a server only for the commands of starter beside it.
 		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(func(c *Config) *string { return &c.Connection.State }, statefile.Resolve)},

@@ -35,6 +35,7 @@ const (
 // over config, serves until it is told to stop by SIGINT or SIGTERM, lets work
 // in progress finish, and exits. A second signal exits at once.
 func Main(config Config) {
+	Begin()
 	os.Exit(run(config, os.Args[1:]))
 }
 

@@ -193,16 +193,22 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 // outside makes sure that the file tools cannot read the key: what they read
 // goes to models and into histories.
 func (a Access) outside(dir string, v vendor) error {
-	if a.KeyFile == "" || dir == "" {
+	if a.KeyFile == "" || !inside(a.KeyFile, dir) {
 		return nil
 	}
-	file, noFile := resolved(a.KeyFile)
+	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
+}
+
+// inside reports whether a file is below a folder. What is not there is not: whoever
+// opens it says so.
+func inside(file, dir string) bool {
+	if dir == "" {
+		return false
+	}
+	file, noFile := resolved(file)
 	dir, noFolder := resolved(dir)
 	below, err := filepath.Rel(dir, file)
-	if noFile != nil || noFolder != nil || err != nil || !filepath.IsLocal(below) {
-		return nil // whoever opens what is not there says so
-	}
-	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
+	return noFile == nil && noFolder == nil && err == nil && filepath.IsLocal(below)
 }
 
 func resolved(path string) (string, error) {

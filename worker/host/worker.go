@@ -24,6 +24,7 @@ import (
 	"everstep/activities"
 	"everstep/activities/files"
 	"everstep/activities/inference"
+	"everstep/activities/mcp"
 	"everstep/activities/modelfacts"
 	"everstep/activities/shell"
 	"everstep/activities/tool"
@@ -71,6 +72,7 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 // is said without one.
 func ready(ctx context.Context, config Config) (*Worker, error) {
 	config = config.withDefaults()
+	config.Connection.Logger = config.logger()
 	means, err := gather(ctx, config)
 	if err != nil {
 		return nil, err
@@ -109,7 +111,12 @@ func (w *Worker) prepare() (err error) {
 		return err
 	}
 	pace := paceOf(config.Connection.Address)
+	var toolbox activities.Toolbox
+	if w.means.servers != nil {
+		toolbox = w.means.servers
+	}
 	w.acts, err = activities.New(activities.Config{
+		Toolbox:   toolbox,
 		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage,
 		Hooks: w.means.hooks, Allow: config.Allow, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas),
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: grace, CancelGrace: min(grace, 5*time.Second),
@@ -249,6 +256,9 @@ func (m *means) describe(config Config) []any {
 			agents = append(agents, cmp.Or(d.Source, d.Model.String()))
 		}
 	}
+	if m.servers != nil {
+		names = append(names, m.servers.Prefixes()...)
+	}
 	described := []any{
 		"dir", cmp.Or(m.dir, "none"), "storage", cmp.Or(m.storageName, "none"),
 		"providers", strings.Join(slices.Sorted(maps.Keys(m.providers)), " "),
@@ -277,6 +287,7 @@ type means struct {
 	storage     *blob.Bucket
 	providers   map[string]inference.Provider
 	tools       []tool.Tool
+	servers     *mcp.Servers // nil: there are none
 	hooks       hook.Set
 	facts       func(domain.LLMConfig) (modelfacts.Facts, bool)
 }
@@ -306,6 +317,9 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		}
 	}
 	m.tools = replace(m.tools, config.Tools)
+	if m.servers, err = config.Servers(config.Connection.Logger); err != nil {
+		return m, err
+	}
 	if m.hooks, err = hook.NewSet(config.Hooks...); err != nil {
 		return m, domain.Errorf(domain.Invalid, "hooks: %v", err)
 	}
@@ -328,6 +342,9 @@ func replace(tools, with []tool.Tool) []tool.Tool {
 }
 
 func (m *means) close() (err error) {
+	if m.servers != nil {
+		m.servers.Close()
+	}
 	if m.root != nil {
 		err = m.root.Close()
 	}

@@ -1,0 +1,84 @@
+package local
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"everstep/activities/mcp"
+	"everstep/domain"
+	"everstep/worker/host"
+)
+
+// MCPFlags are those of commands that use MCP servers themselves.
+type MCPFlags struct{ file, dir string }
+
+// Register adds the flags to those of a command.
+func (f *MCPFlags) Register(set *pflag.FlagSet) {
+	set.StringVar(&f.file, "mcp", "", "the `FILE` of the MCP servers ("+host.MCPVariable+")")
+	set.StringVar(&f.dir, "dir", "", "the `FOLDER` that they are told to work in ("+VariableDir+"; the current one unless given)")
+}
+
+// mcpConfig is what a worker of this machine would be told of MCP servers.
+func (m *Machine) mcpConfig(f MCPFlags) (host.Config, error) {
+	dir, err := m.Folder(f.dir)
+	return host.Config{MCP: m.Env.or(f.file, host.MCPVariable), Dir: dir, Variables: m.Env.LookupEnv}, err
+}
+
+// MCPServers are those that a file names, neither started nor asked; nil: no file is
+// named. Close ends those that were.
+func (m *Machine) MCPServers(f MCPFlags) (*mcp.Servers, error) {
+	config, err := m.mcpConfig(f)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := config.Servers(nil)
+	if err != nil {
+		return nil, invalid("%s", err)
+	}
+	return servers, nil
+}
+
+// serverTool reports whether a name is that of a tool of a server that a worker of
+// this machine would have. Whether the server has it is known to itself.
+func (m *Machine) serverTool(name string) bool {
+	server, _, ok := strings.Cut(name, "__")
+	file := m.Env.Value(host.MCPVariable)
+	if !ok || file == "" {
+		return false
+	}
+	servers, err := mcp.Load(file)
+	return err == nil && slices.ContainsFunc(servers, func(s mcp.Server) bool { return s.Name == server })
+}
+
+// checkMCP says of each MCP server whether a worker could start or reach it, and
+// starts none.
+func (m *Machine) checkMCP(f Flags) []Check {
+	const name = "mcp"
+	config, err := m.mcpConfig(MCPFlags{dir: f.dir})
+	if err != nil || config.MCP == "" {
+		return []Check{ok(name, "no servers; %s names a file of them", host.MCPVariable)}
+	}
+	if _, err := config.Servers(nil); err != nil {
+		return []Check{ok(name, "%s", err).fail("")}
+	}
+	servers, err := mcp.Load(config.MCP)
+	if err != nil {
+		return []Check{ok(name, "%s", err).fail("")}
+	}
+	var checks []Check
+	for _, s := range servers {
+		c := ok(name+" "+s.Name, "%s; %s asks it", s.URL, m.Again("mcp", "check", s.Name))
+		if s.Command != "" {
+			path, err := exec.LookPath(s.Command)
+			c = ok(name+" "+s.Name, "%s; %s starts it", domain.Shorten(strings.Join(append([]string{path}, s.Args...), " "), 200), m.Again("mcp", "check", s.Name))
+			if err != nil {
+				c = ok(name+" "+s.Name, "%s", err).fail("install the program, or name it by its path in " + config.MCP)
+			}
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"everstep/activities/mcp"
+	"everstep/domain"
+	"everstep/starter/local"
+	"everstep/starter/render"
+	"everstep/worker/host"
+)
+
+func mcpCommand(p *program) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "mcp",
+		Short: "List and check MCP servers, whose tools agents can have",
+		Long: `MCP servers give agents tools. A worker has those of the file that --mcp or
+` + host.MCPVariable + ` names; agents name each tool, as SERVER__TOOL. These commands
+start and reach the servers as a worker of this machine would. help tools says
+how the file looks.`,
+		Example: `  starter mcp list --mcp ~/.config/everstep/mcp.json
+  starter mcp check files`,
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return notACommand(command, domain.Shorten(args[0], 100))
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(mcpListCommand(p), mcpCheckCommand(p))
+	return command
+}
+
+// mcpPatience bounds what one server has to start and to answer.
+const mcpPatience = 2 * time.Minute
+
+// examinedServer is a server as people are shown it.
+type examinedServer struct {
+	mcp.Report
+	Error string `json:"error,omitzero"`
+}
+
+// examined asks some of the servers of a file at one time.
+func (p *program) examined(ctx context.Context, f local.MCPFlags, only ...string) ([]examinedServer, error) {
+	servers, err := p.machine.MCPServers(f)
+	if err != nil {
+		return nil, err
+	}
+	if servers == nil {
+		return nil, usage("mcp: no file is named; give one with --mcp, or set %s", host.MCPVariable)
+	}
+	defer servers.Close()
+	names := servers.Names()
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return nil, usage("server: there is no %q; there are: %s", domain.Shorten(name, 100), cmp.Or(strings.Join(names, ", "), "none"))
+		}
+		names = only
+	}
+	all := make([]examinedServer, len(names))
+	var asking sync.WaitGroup
+	for i, name := range names {
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, mcpPatience)
+			defer cancel()
+			report, err := servers.Examine(ctx, name)
+			all[i] = examinedServer{Report: report}
+			if all[i].Server = name; err != nil {
+				all[i].Error = err.Error()
+			}
+		})
+	}
+	asking.Wait()
+	return all, ctx.Err()
+}
+
+// failedServers is the error where a server or a tool that agents may have is of no use.
+func failedServers(all []examinedServer) error {
+	for _, s := range all {
+		bad := slices.ContainsFunc(s.Tools, func(t mcp.Listed) bool { return t.Allowed && t.Problem != "" })
+		if s.Error != "" || bad || len(s.Missing) > 0 {
+			return &exitError{code: exitOther}
+		}
+	}
+	return nil
+}
+
+func mcpListCommand(p *program) *cobra.Command {
+	var f local.MCPFlags
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools of all MCP servers, by the names that agents use",
+		Long: `Starts or reaches each server, and lists the tools that agents may have, with the
+effect that holds for each: what the file says, or at_most_once, and stricter
+where the server itself calls a tool destructive. Exits 1 where a server or a
+tool is of no use.`,
+		Example: `  starter mcp list
+  starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error {
+			all, err := p.examined(command.Context(), f)
+			if err != nil {
+				return err
+			}
+			t := render.Table{Head: []string{"TOOL", "EFFECT", "DESCRIPTION"}}
+			for _, s := range all {
+				if s.Error != "" {
+					t.Rows = append(t.Rows, []string{s.Server, "-", render.OneLine(s.Error)})
+				}
+				for _, one := range s.Tools {
+					if one.Allowed {
+						t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(cmp.Or(one.Problem, firstLine(one.Description)))})
+					}
+				}
+			}
+			if err := p.table(all, t, "the servers have no tools"); err != nil {
+				return err
+			}
+			return failedServers(all)
+		},
+	}
+	f.Register(command.Flags())
+	return command
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return domain.Shorten(line, 200)
+}
+
+func mcpCheckCommand(p *program) *cobra.Command {
+	var f local.MCPFlags
+	command := &cobra.Command{
+		Use:   "check SERVER",
+		Short: "Start or reach an MCP server, and say what it has and what is wrong",
+		Long: `Says what an MCP server is, what it offers, and of each tool its name, its
+effect, whether agents may have it, and what is wrong with it. Exits 1 where
+the server, or a tool that agents may have, is of no use.`,
+		Example: `  starter mcp check files
+  starter mcp check files --json | jq '.tools[] | select(.problem)'`,
+		Args: arguments("starter mcp check files", "server"),
+		RunE: func(command *cobra.Command, args []string) error {
+			all, err := p.examined(command.Context(), f, args[0])
+			if err != nil {
+				return err
+			}
+			if err := p.show(all[0], checkedServer(all[0])); err != nil {
+				return err
+			}
+			return failedServers(all)
+		},
+	}
+	f.Register(command.Flags())
+	return command
+}
+
+func checkedServer(s examinedServer) string {
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		inner := strings.TrimLeft(text, " ")
+		b.WriteString(text[:len(text)-len(inner)] + render.OneLine(inner) + "\n")
+	}
+	if s.Error != "" {
+		line("%s: %s", s.Server, s.Error)
+		return b.String()
+	}
+	line("%s: %s %s, protocol %s, offers %s", s.Server, cmp.Or(s.Title, "it does not say what it is"), s.Version, s.Protocol, cmp.Or(strings.Join(s.Offers, ", "), "nothing"))
+	for _, t := range s.Tools {
+		said := string(t.Effect)
+		if t.Configured != "" {
+			said += fmt.Sprintf(" (configured %s; the server calls it destructive)", t.Configured)
+		}
+		if !t.Allowed {
+			said = "not for agents: the file does not list it"
+		}
+		if t.Problem != "" {
+			said += "; of no use: " + t.Problem
+		}
+		line("  %s: %s", t.Name, said)
+	}
+	for _, name := range s.Missing {
+		line("  %s: is in the file, and the server has no such tool", name)
+	}
+	return b.String()
+}

@@ -1,0 +1,93 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/log"
+
+	"everstep/activities/inference/wire"
+	"everstep/activities/mcp"
+	"everstep/activities/warden"
+	"everstep/domain"
+)
+
+// MCPVariable names the file of MCP servers.
+const MCPVariable = "EVERSTEP_MCP"
+
+// Servers are the MCP servers that the configuration names. They are neither started
+// nor asked; Close ends those that were. What servers say goes to the log, which may
+// be nil. Nil: it names no file.
+func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
+	if c.MCP == "" {
+		return nil, nil
+	}
+	c = c.withDefaults()
+	wrong := func(err error) error {
+		return domain.Errorf(domain.Invalid, "--mcp (%s): %s", MCPVariable, err)
+	}
+	if inside(c.MCP, c.Dir) {
+		return nil, wrong(fmt.Errorf("the file is in %s, where file tools could add programs for the worker to start; move it, or name another directory with --dir (EVERSTEP_DIR)", c.Dir))
+	}
+	configs, err := mcp.Load(c.MCP)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	options := mcp.Options{Secret: c.named, Root: c.Dir}
+	if logger != nil {
+		options.Log = logger
+	}
+	servers, err := mcp.Open(configs, options)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	programs := slices.ContainsFunc(configs, func(s mcp.Server) bool { return s.Command != "" })
+	if programs && logger != nil && !warden.Whole() {
+		logger.Warn("what an MCP server starts may outlive this worker where that is killed: main does not begin with host.Begin, or this is not Linux")
+	}
+	return servers, nil
+}
+
+// Begin is for programs that run workers without Main: call it first thing in main.
+// A worker starts its program again beside each MCP server, to end that with itself,
+// and Begin then does not return.
+func Begin() { warden.Serve() }
+
+// plainVariables hold no secrets, and stay in what is said.
+var plainVariables = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
+
+// named is what ${NAME} stands for in a file of servers: a variable, or what the file
+// holds that NAME_FILE names. It is a secret of the worker's, like a vendor's key.
+func (c Config) named(name string) (string, error) {
+	const file = "_FILE"
+	lookup := c.Variables
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	text, given := lookup(name)
+	path, filed := lookup(name + file)
+	switch {
+	case given && filed:
+		return "", fmt.Errorf("${%s}: both %s and %s%s are set; unset one of them", name, name, name, file)
+	case filed && inside(path, c.Dir):
+		return "", fmt.Errorf("${%s}: the file of %s%s is in %s, where file tools would read it; move it", name, name, file, c.Dir)
+	case filed:
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("${%s}: %s%s names no file that can be read: %w", name, name, file, errors.Unwrap(err))
+		}
+		key, err := wire.FileKey(path)()
+		c.secrets.add(key)
+		return key, err
+	case !given || text == "":
+		return "", fmt.Errorf("${%s}: neither %s nor %s%s is set; set one where the worker runs", name, name, name, file)
+	case strings.ContainsAny(text, "\r\n\x00"):
+		return "", fmt.Errorf("${%s}: %s holds a line end or a zero byte", name, name)
+	}
+	if !slices.Contains(plainVariables, name) && !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "LC_") {
+		c.secrets.fix(text)
+	}
+	return text, nil
+}

@@ -1,0 +1,98 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
+)
+
+func written(t *testing.T, path, text string) string {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestMCPServersAreOffUnlessNamed(t *testing.T) {
+	t.Parallel()
+	m, err := gather(t.Context(), Config{}.withDefaults())
+	require.NoError(t, err)
+	require.Nil(t, m.servers)
+	require.NoError(t, m.close())
+
+	file := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {files: {command: no-such-program}}`)
+	m, err = gather(t.Context(), Config{MCP: file}.withDefaults())
+	require.NoError(t, err, "nothing is started yet")
+	require.True(t, m.servers.Has("files__read"))
+	require.Contains(t, m.describe(Config{}), "1: files__…")
+	require.NoError(t, m.close())
+}
+
+func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	inside := written(t, filepath.Join(dir, "mcp.yaml"), `mcpServers: {a: {command: b}}`)
+	secret := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: b, env: {T: "${TOKEN}"}}}`)
+	for name, c := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"not there":         {Config{MCP: "/no/such/file"}, "--mcp (EVERSTEP_MCP): /no/such/file cannot be read"},
+		"wrong":             {Config{MCP: written(t, filepath.Join(t.TempDir(), "x.yaml"), `mcpServers: {a: {}}`)}, "x.yaml:1:14: mcpServers.a: has neither command nor url"},
+		"where tools write": {Config{MCP: inside, Dir: dir}, "where file tools could add programs for the worker to start; move it"},
+		"without a secret":  {Config{MCP: secret}, "server a: T: ${TOKEN}: neither TOKEN nor TOKEN_FILE is set; set one where the worker runs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := gather(t.Context(), c.config.withDefaults())
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+		})
+	}
+}
+
+func TestWhatANameOfASecretStandsFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	outside := written(t, filepath.Join(t.TempDir(), "key"), "key-in-a-file-0123\n")
+	variables := map[string]string{
+		"TOKEN": "token-in-a-variable", "HOME": "/home/of-the-worker", "KEY_FILE": outside, "EMPTY": "",
+		"BOTH": "x", "BOTH_FILE": outside, "IN_FILE": written(t, filepath.Join(dir, "key"), "k"), "LINES": "a\nb", "GONE_FILE": "/no/such",
+	}
+	c := Config{Dir: dir, Variables: func(name string) (string, bool) { text, ok := variables[name]; return text, ok }}.withDefaults()
+	for name, want := range map[string]string{"TOKEN": "token-in-a-variable", "HOME": "/home/of-the-worker", "KEY": "key-in-a-file-0123"} {
+		got, err := c.named(name)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	written(t, outside, "another-key-in-it-45\n")
+	got, err := c.named("KEY")
+	require.NoError(t, err)
+	require.Equal(t, "another-key-in-it-45", got, "it was rotated")
+	require.Equal(t, "[hidden] [hidden] [hidden] /home/of-the-worker", c.secrets.Hide("token-in-a-variable key-in-a-file-0123 another-key-in-it-45 /home/of-the-worker"))
+	for name, want := range map[string]string{
+		"NONE": "neither NONE nor NONE_FILE is set", "EMPTY": "neither EMPTY nor", "BOTH": "both BOTH and BOTH_FILE are set",
+		"IN": "where file tools would read it", "LINES": "holds a line end", "GONE": "GONE_FILE names no file that can be read: no such file",
+	} {
+		_, err := c.named(name)
+		require.ErrorContains(t, err, "${"+name+"}")
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestTheEnvironmentNamesAFileOfMCPServers(t *testing.T) {
+	t.Parallel()
+	file := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: b, env: {T: "${TOKEN}"}}}`)
+	none := filepath.Join(t.TempDir(), "absent.toml")
+	config, err := FromEnvironment(Config{}, variableMap{MCPVariable: file, "TOKEN": "t", "TEMPORAL_CONFIG_FILE": none})
+	require.NoError(t, err)
+	require.Equal(t, file, config.MCP)
+	servers, err := config.Servers(nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, servers.Names())
+	_, err = FromEnvironment(Config{}, variableMap{MCPVariable: "/no/such", "TEMPORAL_CONFIG_FILE": none})
+	require.ErrorContains(t, err, MCPVariable+": /no/such cannot be read")
+}
