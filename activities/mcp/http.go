@@ -22,7 +22,9 @@ const (
 )
 
 // endpoint is the transport of a server over streamable HTTP. It opens no stream of
-// its own for what a server says unasked, and no proxy of the environment is used.
+// its own for what a server says unasked: where such a stream ends too often the SDK
+// takes the whole connection for lost, and calls under way with it. No proxy of the
+// environment is used.
 func endpoint(s Server, secret func(string) (string, error)) *sdk.StreamableClientTransport {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialPatience}).DialContext,
