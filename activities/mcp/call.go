@@ -92,11 +92,11 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 		wanted := "what this version does not know"
 		switch request.(type) {
 		case *sdk.ListRootsParams:
-			next.InputResponses[id] = &sdk.ListRootsResult{Roots: s.roots()} //nolint:staticcheck // servers of today ask for roots
+			next.InputResponses[id] = &sdk.ListRootsResult{Roots: s.roots()}
 			continue
 		case *sdk.ElicitParams:
 			wanted = "an answer of a person (elicitation)"
-		case *sdk.CreateMessageParams, *sdk.CreateMessageWithToolsParams: //nolint:staticcheck // servers of today ask for it
+		case *sdk.CreateMessageParams, *sdk.CreateMessageWithToolsParams:
 			wanted = "an answer of a model (sampling)"
 		}
 		return nil, domain.Errorf(domain.Denied, "MCP server %s asks for %s, which no server is given", s.config.Name, wanted)

@@ -79,14 +79,14 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 func (s *server) client(l *link) *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	if s.options.Root != "" {
-		capabilities.RootsV2 = &sdk.RootCapabilities{} //nolint:staticcheck // servers of today ask for roots
+		capabilities.RootsV2 = &sdk.RootCapabilities{}
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "everstep", Version: "1"}, &sdk.ClientOptions{
 		Capabilities:           capabilities,
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true}, // see server.supplied
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.forget() },
 	})
-	client.AddRoots(s.roots()...) //nolint:staticcheck // as above
+	client.AddRoots(s.roots()...)
 	return client
 }
 
