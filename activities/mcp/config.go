@@ -52,8 +52,8 @@ type Variable struct{ Name, Text string }
 
 var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
 
-// names are the secrets that the text names.
-func (v Variable) names() (names []string) {
+// Names are the secrets that the text names.
+func (v Variable) Names() (names []string) {
 	for _, found := range reference.FindAllStringSubmatch(v.Text, -1) {
 		names = append(names, found[1])
 	}
@@ -266,7 +266,7 @@ var headerName = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
 
 // checkSecrets wants what looks like a secret to be named, not written down.
 func checkSecrets(v Variable) string {
-	for _, name := range v.names() {
+	for _, name := range v.Names() {
 		if !validVariable.MatchString(name) {
 			return fmt.Sprintf("${%s} names no variable; write ${NAME}", document.Shorten(name))
 		}
@@ -274,7 +274,7 @@ func checkSecrets(v Variable) string {
 	if strings.ContainsAny(v.Text, "\x00\r\n") {
 		return "holds a line end or a zero byte"
 	}
-	if secretName.MatchString(v.Name) && v.Text != "" && len(v.names()) == 0 {
+	if secretName.MatchString(v.Name) && v.Text != "" && len(v.Names()) == 0 {
 		return "holds a secret; name it instead, as ${NAME}, and set that variable, or NAME_FILE, where the worker runs"
 	}
 	return ""

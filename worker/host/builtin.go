@@ -73,7 +73,7 @@ func (c Config) keyFiles() []string {
 			all = append(all, file)
 		}
 	}
-	return all
+	return append(all, c.mcpKeyFiles()...)
 }
 
 func checkOptional(names []string) error {

@@ -51,6 +51,27 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	return servers, nil
 }
 
+// mcpKeyFiles are the files of what MCP servers are given.
+func (c Config) mcpKeyFiles() (files []string) {
+	if c.MCP == "" || c.Variables == nil {
+		return nil
+	}
+	servers, _ := mcp.Load(c.MCP) // what is wrong with it is said where it is used
+	for _, s := range servers {
+		for _, v := range slices.Concat(s.Env, s.Headers) {
+			for _, name := range v.Names() {
+				if path, ok := c.Variables(name + fileEnd); ok {
+					files = append(files, path)
+				}
+			}
+		}
+	}
+	return files
+}
+
+// fileEnd is how the name of a variable ends that names the file of a secret.
+const fileEnd = "_FILE"
+
 // Begin is for programs that run workers without Main: call it first thing in main.
 // A worker starts its program again beside each MCP server, to end that with itself,
 // and Begin then does not return.
@@ -62,7 +83,7 @@ var plainVariables = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM"
 // named is what ${NAME} stands for in a file of servers: a variable, or what the file
 // holds that NAME_FILE names. It is a secret of the worker's, like a vendor's key.
 func (c Config) named(name string) (string, error) {
-	const file = "_FILE"
+	const file = fileEnd
 	lookup := c.Variables
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }

@@ -93,6 +93,8 @@ func TestTheEnvironmentNamesAFileOfMCPServers(t *testing.T) {
 	servers, err := config.Servers(nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, servers.Names())
+	config.Variables = variableMap{"TOKEN_FILE": "/keys/of-a"}.LookupEnv
+	require.Equal(t, []string{"/keys/of-a"}, config.keyFiles(), "which no command of the tool shell may read")
 	_, err = FromEnvironment(Config{}, variableMap{MCPVariable: "/no/such", "TEMPORAL_CONFIG_FILE": none})
 	require.ErrorContains(t, err, MCPVariable+": /no/such cannot be read")
 }
