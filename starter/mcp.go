@@ -141,7 +141,7 @@ func mcpCheckCommand(p *program) *cobra.Command {
 	var f local.MCPFlags
 	command := &cobra.Command{
 		Use:   "check SERVER",
-		Short: "Start or reach an MCP server, and say what it has and what is wrong",
+		Short: "Start or reach an MCP server: what it has, and what is wrong",
 		Long: `Says what an MCP server is, what it offers, and of each tool its name, its
 effect, whether agents may have it, and what is wrong with it. Exits 1 where
 the server, or a tool that agents may have, is of no use.`,
