@@ -182,5 +182,7 @@ func (a *Activities) Record(ctx context.Context, request contract.RecordRequest)
 		return contract.Segment{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
 			"record: cut off before the segment was written"))
 	}
-	return contract.Segment{}, failure(domain.AsError(err))
+	own := *domain.AsError(err)
+	own.Lacking = false // the server tries again, and may ask another worker
+	return contract.Segment{}, failure(&own)
 }

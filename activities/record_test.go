@@ -120,7 +120,7 @@ func TestRecordFailures(t *testing.T) {
 		"nothing to write":  {memblob.OpenBucket(nil), nil, contract.RecordRequest{From: 2, Log: log.Ref()}, domain.Invalid, true},
 		"no storage":        {nil, nil, contract.RecordRequest{Log: log.Ref()}, domain.Unavailable, false},
 		"the run is gone":   {memblob.OpenBucket(nil), serviceerror.NewNotFound("gone"), contract.RecordRequest{Log: longer.Ref()}, domain.Invalid, true},
-		"an old version":    {memblob.OpenBucket(nil), serviceerror.NewQueryFailed("unknown"), contract.RecordRequest{Log: longer.Ref()}, domain.Internal, true},
+		"an old version":    {memblob.OpenBucket(nil), serviceerror.NewQueryFailed("unknown"), contract.RecordRequest{Log: longer.Ref()}, domain.Unavailable, false},
 		"nobody at the end": {memblob.OpenBucket(nil), errors.New("no poller"), contract.RecordRequest{Log: longer.Ref()}, domain.Unavailable, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,6 +59,7 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 
 func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {
 	own := c.activities.recordable(toolError(err), domain.Invalid)
+	own.Lacking = false // a call is made again as after any failure
 	if own.Detail != "" {
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}

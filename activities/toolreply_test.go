@@ -176,6 +176,21 @@ func TestAnotherTryWhereTheToolIsLacking(t *testing.T) {
 	require.False(t, reply.NotStarted)
 }
 
+// TestAnotherTryWhereTheArgumentsAreNotTold: the worker that was asked for them is of another version.
+func TestAnotherTryWhereTheArgumentsAreNotTold(t *testing.T) {
+	t.Parallel()
+	b := benchOf(fake(domain.Idempotent, func(context.Context) (string, error) {
+		t.Error("the tool ran")
+		return "", nil
+	}))
+	b.config.Transcripts.Client = answersNothing(func() error { return serviceerror.NewQueryFailed("it cannot replay this") })
+	in := request("fake", domain.Idempotent)
+	in.Reference, in.Attempts, in.Tries = &contract.ArgumentsRef{Message: 1}, 1, 3
+	own := b.failure(t, in)
+	require.Equal(t, domain.Unavailable, own.Kind)
+	require.False(t, own.Lacking, "which is not tried again")
+}
+
 // TestCallToolWithoutItsArguments runs nothing, and says why: what was stopped
 // meanwhile was not run, whatever else went wrong.
 func TestCallToolWithoutItsArguments(t *testing.T) {

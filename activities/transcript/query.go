@@ -117,9 +117,17 @@ func (s *Source) unanswered(run workflow.Execution, err error, try int) *domain.
 		return domain.CodedErrorf(domain.Invalid, domain.CodeContextLost,
 			"transcript: run %s of %s is gone from the server, and its messages with it", run.RunID, run.ID)
 	}
-	if failed || garbled {
+	if garbled {
 		return domain.CodedErrorf(domain.Internal, domain.CodeContextLost,
 			"transcript: the workflow cannot tell its messages; are all workers of the same version?")
+	}
+	if failed && try == queryTries {
+		// While workers are replaced the one that was asked may lack a hook, or what replays a
+		// newer one's history: another one can tell.
+		own := domain.CodedErrorf(domain.Unavailable, domain.CodeContextLost,
+			"transcript: the worker that was asked for the workflow's messages cannot tell them; are all workers of the same version?")
+		own.Lacking = true
+		return own
 	}
 	if try == queryTries {
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout,

@@ -62,7 +62,8 @@ type request struct {
 // definition. It must be called by an activity: the run that scheduled it is
 // asked for what the cache lacks. What is before needed may be lost.
 //
-// A workflow that does not answer is Unavailable. What does not match its digest,
+// A workflow that does not answer is Unavailable, and Lacking where the worker that was asked
+// cannot tell. What does not match its digest,
 // even when asked for anew, or is missing from storage, has the code context_lost.
 // When ctx ends, its cause is in the error's chain.
 func (s *Source) Fetch(ctx context.Context, ref domain.LogRef, resolved domain.Digest, needed int) (Conversation, error) {

@@ -232,6 +232,7 @@ func TestFetchTriesAgain(t *testing.T) {
 	t.Parallel()
 	log := conversation(3, 3, "")
 	slow := serviceerror.NewDeadlineExceeded("query timed out")
+	older := serviceerror.NewQueryFailed("it cannot replay this")
 	for name, test := range map[string]struct {
 		errs  []error
 		tries int
@@ -244,7 +245,8 @@ func TestFetchTriesAgain(t *testing.T) {
 			"did not tell its messages in 3 tries of 12s"},
 		"no such run": {[]error{serviceerror.NewNotFound("no workflow")}, 1, domain.Invalid, domain.CodeContextLost,
 			"run run-1 of agent/test is gone"},
-		"no such query": {[]error{serviceerror.NewQueryFailed("unknown queryType")}, 1, domain.Internal, domain.CodeContextLost,
+		"a worker that cannot tell, then another": {errs: []error{older, older}, tries: 3},
+		"workers that cannot tell": {[]error{older, older, older}, 3, domain.Unavailable, domain.CodeContextLost,
 			"are all workers of the same version?"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,6 +264,7 @@ func TestFetchTriesAgain(t *testing.T) {
 				return
 			}
 			requireError(t, err, test.kind, test.code, test.says)
+			require.Equal(t, test.code == domain.CodeContextLost && test.kind == domain.Unavailable, domain.AsError(err).Lacking)
 		})
 	}
 }
