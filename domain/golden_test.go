@@ -144,7 +144,7 @@ func wireCases(t testing.TB) []wireCase {
 		filled[contract.CloseReply]("close_reply"), filled[contract.StatusView]("status_view"),
 		filled[contract.StateRequest]("state_request"), filled[contract.StateView]("state_view"),
 		filled[contract.StepsRequest]("steps_request"),
-		wire("steps_page", contract.StepsPage{ExecutionID: executionID(1), Number: 1, First: 1, Steps: record.Steps, Next: 3, Answer: "a"}),
+		wire("steps_page", contract.StepsPage{ExecutionID: executionID(1), Number: 1, First: 1, Steps: domain.WireSteps(record.Steps...), Next: 3, Answer: "a"}),
 		filled[contract.MessagesRequest]("messages_request"), filled[contract.MessagesPage]("messages_page"),
 		filled[contract.StatusRequest]("status_request"), filled[contract.CloseRequest]("close_request"),
 		filled[contract.HookRequest]("hook_request"), filled[contract.HookReply]("hook_reply"),

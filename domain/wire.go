@@ -229,37 +229,62 @@ func (w executionWire) check() error {
 	return in("budget", w.Budget.Check())
 }
 
-// MarshalJSON writes one flat object: the step's keys and the times.
-func (s StepExecution) MarshalJSON() ([]byte, error) {
+// A WireStep is a step execution as JSON has it. Many are written and read in one go so: what marshals itself is
+// scanned once more for each level in which it lies.
+type WireStep struct{ stepWire }
+
+// Wire returns the step as JSON has it.
+func (s StepExecution) Wire() WireStep {
 	finish, _ := s.Step.FinishReason()
 	w := stepWire{
 		Number: s.Step.Number, ID: s.Step.ID, Type: s.Step.Type(), StartedAt: s.StartedAt, CompletedAt: s.CompletedAt,
 		FinishReason: finish, plainStep: plainStep(s.Step), Continuation: s.Continuation,
 	}
+	w.plainStep.Number, w.plainStep.ID = 0, StepID{} // they stand before it
 	w.ToolExecutions, w.Errors = orEmpty(w.ToolExecutions), orEmpty(w.Errors)
-	return json.Marshal(w)
+	return WireStep{w}
 }
 
-// UnmarshalJSON reads it.
-func (s *StepExecution) UnmarshalJSON(data []byte) error {
-	var w stepWire
-	if err := DecodeInto(data, &w); err != nil {
-		return err
+// WireSteps returns steps as JSON has them.
+func WireSteps(steps ...StepExecution) []WireStep {
+	wire := make([]WireStep, len(steps))
+	for i, step := range steps {
+		wire[i] = step.Wire()
 	}
+	return wire
+}
+
+// Kept returns the step as it is kept, and refuses what no step can be.
+func (w WireStep) Kept() (StepExecution, error) {
 	if w.Number < 1 {
-		return in("number", Errorf(Invalid, "is %d; steps count from 1", w.Number))
+		return StepExecution{}, in("number", Errorf(Invalid, "is %d; steps count from 1", w.Number))
 	}
 	w.plainStep.Number, w.plainStep.ID = w.Number, w.ID
 	step, err := AgentStep(w.plainStep).kept()
 	if err != nil {
-		return err
+		return StepExecution{}, err
 	}
 	continuation, err := w.Continuation.kept()
 	if err != nil {
-		return in("continuation", err)
+		return StepExecution{}, in("continuation", err)
 	}
-	*s = StepExecution{step, utc(w.StartedAt), utc(w.CompletedAt), continuation}
-	return nil
+	return StepExecution{step, utc(w.StartedAt), utc(w.CompletedAt), continuation}, nil
+}
+
+// MarshalJSON writes one flat object: the step's keys and the times.
+func (s StepExecution) MarshalJSON() ([]byte, error) { return json.Marshal(s.Wire()) }
+
+// UnmarshalJSON reads it.
+func (s *StepExecution) UnmarshalJSON(data []byte) error {
+	var w WireStep
+	if err := DecodeInto(data, &w.stepWire); err != nil {
+		return err
+	}
+	step, err := w.Kept()
+	if err == nil {
+		*s = step
+	}
+	return err
 }
 
 // MarshalJSON writes the step, with its type and finish reason for readers.

@@ -190,7 +190,11 @@ func (s *stage) execution(n int) (Execution, error) {
 		if err != nil {
 			return e, err
 		}
-		e.Steps = append(e.Steps, page.Steps...)
+		steps, err := page.Kept()
+		if err != nil {
+			return e, err
+		}
+		e.Steps = append(e.Steps, steps...)
 		e.Answer, e.Error = page.Answer, page.Error
 		if page.Outcome != nil {
 			e.Outcome = *page.Outcome

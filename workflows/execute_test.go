@@ -219,6 +219,14 @@ func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q 
 	return out
 }
 
+// keptSteps are a page's steps as the execution keeps them.
+func keptSteps(t *testing.T, page contract.StepsPage) []domain.StepExecution {
+	t.Helper()
+	steps, err := page.Kept()
+	require.NoError(t, err)
+	return steps
+}
+
 func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Outcome {
 	t.Helper()
 	require.True(t, env.IsWorkflowCompleted())

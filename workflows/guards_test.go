@@ -191,7 +191,7 @@ func TestStructuredOutputGuard(t *testing.T) {
 			require.Equal(t, test.steps, out.Steps)
 			page := query(t, env, contract.QuerySteps, contract.StepsRequest{})
 			require.Equal(t, test.answer, page.Answer)
-			last := page.Steps[len(page.Steps)-1].Step
+			last := keptSteps(t, page)[test.steps-1].Step
 			if test.reason == domain.Completed {
 				require.Equal(t, domain.StepFinalResponse, last.Type())
 				return

@@ -55,7 +55,7 @@ func reads() []domain.ToolSpec { return []domain.ToolSpec{{Name: "look", Effect:
 
 func lastStep(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentStep {
 	t.Helper()
-	steps := query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps
+	steps := keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{}))
 	require.NotEmpty(t, steps)
 	return steps[len(steps)-1].Step
 }
@@ -305,7 +305,7 @@ func TestLongErrorsAreCut(t *testing.T) {
 	env := w.environment(t)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
-	for _, step := range query(t, env, contract.QuerySteps, contract.StepsRequest{}).Steps {
+	for _, step := range keptSteps(t, query(t, env, contract.QuerySteps, contract.StepsRequest{})) {
 		for _, err := range step.Step.AllErrors() {
 			require.LessOrEqual(t, len(err.Message), domain.MaxReason)
 		}

@@ -84,7 +84,7 @@ func (s session) stateView(request contract.StateRequest) (view contract.StateVi
 
 func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error) {
 	found, ok := s.execution(request.Number)
-	page := contract.StepsPage{Number: request.Number, Steps: []domain.StepExecution{}}
+	page := contract.StepsPage{Number: request.Number, Steps: []domain.WireStep{}}
 	if !ok {
 		return page, nil
 	}
@@ -98,7 +98,7 @@ func (s session) steps(request contract.StepsRequest) (contract.StepsPage, error
 		held[i].Step = held[i].Step.Trimmed(domain.MaxPage)
 	}
 	fit := fitting(held, request.MaxBytes(), domain.StepExecution.Size)
-	page.Steps = append(page.Steps, held[:fit]...)
+	page.Steps = domain.WireSteps(held[:fit]...)
 	switch {
 	case fit < len(held):
 		page.Next = held[fit].Step.Number

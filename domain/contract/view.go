@@ -146,8 +146,8 @@ type StepsPage struct {
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	Number      int                `json:"execution_number"`
 	// First is the number of the first step that this run holds; earlier ones are with earlier runs.
-	First int                    `json:"first"`
-	Steps []domain.StepExecution `json:"steps"`
+	First int               `json:"first"`
+	Steps []domain.WireStep `json:"steps"`
 	// Next is the first step that did not fit on the page; zero on the last.
 	Next int `json:"next,omitzero"`
 	// Priced says that the model has a price: the steps' costs are known.
@@ -162,6 +162,18 @@ type StepsPage struct {
 	// Status and State are set where they were asked for: the state is without messages and steps.
 	Status *StatusView     `json:"status,omitempty"`
 	State  json.RawMessage `json:"state,omitempty"`
+}
+
+// Kept are the page's steps as an execution keeps them.
+func (p StepsPage) Kept() ([]domain.StepExecution, error) {
+	steps := make([]domain.StepExecution, len(p.Steps))
+	for i, wire := range p.Steps {
+		var err error
+		if steps[i], err = wire.Kept(); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
 }
 
 // A MessagesRequest asks for the transcript from an index on.

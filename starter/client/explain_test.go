@@ -32,7 +32,7 @@ func (k knows) answer(_ context.Context, _, query string, in any) (any, error) {
 	request, page := in.(contract.StepsRequest), k.page
 	page.First = 1
 	if request.From <= 1 {
-		page.Steps = k.steps
+		page.Steps = domain.WireSteps(k.steps...)
 	}
 	if request.State {
 		page.Status, page.State = &k.status, must(json.Marshal(k.state.WithStepsFolded(0)))

@@ -20,12 +20,12 @@ func refusesCalls(asked *int) func(context.Context, string, string, any) (any, e
 		}
 		*asked++
 		blocked := domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: no secrets").From("privacy")
-		return contract.StepsPage{ExecutionID: nth(1), Number: 1, First: 1, Steps: []domain.StepExecution{
+		return contract.StepsPage{ExecutionID: nth(1), Number: 1, First: 1, Steps: domain.WireSteps(
 			stepOf(1, domain.AgentStep{ToolExecutions: []domain.ToolExecution{
 				failedCall(readCall(1, 0, "a", ""), blocked), readCall(1, 1, "b", "text"),
 				failedCall(readCall(1, 2, "c", ""), domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no call is left")),
 			}}),
-		}}, nil
+		)}, nil
 	}
 }
 

@@ -26,7 +26,7 @@ func stepsHeld(ranges map[string][2]int) func(context.Context, string, string, a
 				page.Next = n
 				break
 			}
-			page.Steps = append(page.Steps, domain.StepExecution{Step: domain.AgentStep{ID: nth(1).Step(n), Number: n}})
+			page.Steps = append(page.Steps, domain.StepExecution{Step: domain.AgentStep{ID: nth(1).Step(n), Number: n}}.Wire())
 		}
 		return page, nil
 	}

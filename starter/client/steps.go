@@ -48,24 +48,32 @@ func (c *Client) stepsOf(ctx context.Context, t target, first questioning[contra
 		return err
 	}
 	held := false
-	err = joining[domain.StepExecution, contract.StepsPage]{
+	type readSteps struct {
+		contract.StepsPage
+		steps []domain.StepExecution
+	}
+	err = joining[domain.StepExecution, readSteps]{
 		what:   "steps",
 		alone:  first != nil,
 		number: func(s domain.StepExecution) int { return s.Step.Number },
-		ask: func(ctx context.Context, of part, from int, size contract.LargePage) (contract.StepsPage, error) {
+		ask: func(ctx context.Context, of part, from int, size contract.LargePage) (page readSteps, err error) {
 			put := read[contract.StepsRequest, contract.StepsPage]
 			if first != nil && of == parts[0] && from == max(of.first, 1) {
 				put = first
 			}
-			return put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: size})
+			page.StepsPage, err = put(ctx, c, t.agent, of.runID, contract.QuerySteps, contract.StepsRequest{Number: t.asked, From: from, State: t.asked == t.number, LargePage: size})
+			if err == nil {
+				page.steps, err = page.Kept()
+			}
+			return page, err
 		},
-		open: func(page contract.StepsPage) ([]domain.StepExecution, bool) {
+		open: func(page readSteps) ([]domain.StepExecution, bool) {
 			if page.ExecutionID != t.want() || page.Number != t.asked {
 				return nil, false
 			}
 			held = true
-			seen(page)
-			return page.Steps, page.Next > 0
+			seen(page.StepsPage)
+			return page.steps, page.Next > 0
 		},
 	}.over(ctx, parts, 1, yield)
 	if err == nil && !held {

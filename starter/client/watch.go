@@ -252,8 +252,8 @@ func (w *watcher) reasoned(ctx context.Context, e *Event) bool {
 		if !w.why.mute {
 			page, err := glance(ctx, w.client, w.agent, e.RunID, contract.QuerySteps, contract.StepsRequest{Number: e.Number, From: e.Step})
 			w.why.mute = errors.Is(err, errNoWorker)
-			if err == nil && len(page.Steps) > 0 && page.Steps[0].Step.Number == e.Step {
-				w.why.calls = page.Steps[0].Step.ToolExecutions
+			if err == nil && len(page.Steps) > 0 && page.Steps[0].Number == e.Step {
+				w.why.calls = page.Steps[0].ToolExecutions
 			}
 		}
 	}
