@@ -70,11 +70,24 @@ func newSession(ctx workflow.Context, in contract.SessionInput, options Options)
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
 func (s session) create() error {
-	if err := cmp.Or(checkAgent(s.in), s.checkStart(s.in.Prompt, s.in.Given, s.in.Budget)); err != nil {
+	given := s.known(s.in.Given)
+	if err := cmp.Or(checkAgent(s.in), s.checkStart(s.in.Prompt, given, s.in.Budget)); err != nil {
 		return err
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: s.in.Given, Budget: s.in.Budget, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, By: s.startedBy()})
 	return s.agent.create(s.in)
+}
+
+// beginsWithGiven is the version from which an execution begins with what is given. It must
+// never change.
+const beginsWithGiven = "given"
+
+// known is what is given, but nothing where an older worker began without it.
+func (s session) known(given *domain.Given) *domain.Given {
+	if given == nil || workflow.GetVersion(s.root, beginsWithGiven, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	return given
 }
 
 func (s session) resume(carry contract.Carry) error {

@@ -94,10 +94,11 @@ func (s session) idleFor(what string) error {
 
 // send has the loop begin the next execution when the handler has returned.
 func (s session) send(request contract.SendRequest) contract.SendReply {
-	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
+	given := s.known(request.Given)
+	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
 		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount() + 1,
-		RunID: s.info.WorkflowExecution.RunID, Began: true,
+		RunID: s.info.WorkflowExecution.RunID, Began: true, Given: given != nil,
 	}
 }
 

@@ -191,6 +191,8 @@ type SendReply struct {
 	RunID       string             `json:"run_id"`
 	// Began says that the message began the execution.
 	Began bool `json:"began"`
+	// Given says that it began with what was given.
+	Given bool `json:"given,omitzero"`
 }
 
 // A CloseRequest ends an idle session.

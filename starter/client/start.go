@@ -142,9 +142,9 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	if err := c.idle(ctx, open); err != nil {
 		return Execution{}, err
 	}
-	reply, err := update(ctx, c, a, "", contract.UpdateSend, request)
+	execution, err := c.message(ctx, a, request)
 	if err == nil {
-		return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
+		return execution, nil
 	}
 	if _, refused := refusalOf(err); refused {
 		if now, lookErr := c.snapshot(ctx, a, ""); lookErr == nil && !now.open() {

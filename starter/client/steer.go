@@ -52,9 +52,19 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution,
 	if err := c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again"); err != nil {
 		return Execution{}, err
 	}
+	execution, err := c.message(ctx, a, request)
+	return execution, fail(ctx, id, "sending to "+id, err)
+}
+
+// message sends what begins an execution.
+func (c *Client) message(ctx context.Context, a agent, request contract.SendRequest) (Execution, error) {
 	reply, err := update(ctx, c, a, "", contract.UpdateSend, request)
 	if err != nil {
-		return Execution{}, fail(ctx, id, "sending to "+id, err)
+		return Execution{}, err
+	}
+	if request.Given != nil && !reply.Given {
+		c.cfg.Progress(fmt.Sprintf("execution %d of %s began without the messages and metadata that it was given: "+
+			"a worker of an older version has the session; stop it, and start another agent with them", reply.Number, a.called()))
 	}
 	return a.begun(reply.Number, reply.ExecutionID, reply.RunID), nil
 }
