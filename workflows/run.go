@@ -105,10 +105,11 @@ const storageOutage = "storage-outage"
 
 // outlives reports whether the execution goes on in its run, though it should continue as new.
 func (s session) outlives(why *domain.Error) bool {
-	s.run.suffer(why)
 	if s.nearBounds() || workflow.GetVersion(s.root, storageOutage, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		s.run.outage.why = why.Message // and no more: who met it first tries again before each execution
 		return false
 	}
+	s.run.suffer(why)
 	workflow.GetLogger(s.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", s.run.outage.tries)
 	return true
 }
