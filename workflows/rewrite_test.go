@@ -21,6 +21,35 @@ func rewrites(text string) hook.Hook {
 	})
 }
 
+// TestAnAnswerWithNothingForNone, such as an empty list of calls where there was no list, is another one: histories
+// of hooks that leave it so have its check.
+func TestAnAnswerWithNothingForNone(t *testing.T) {
+	t.Parallel()
+	for name, empties := range map[string]func(m *domain.Message){
+		"tool calls": func(m *domain.Message) { m.ToolCalls = []domain.ToolCall{} },
+		"metadata":   func(m *domain.Message) { m.Metadata = domain.Metadata{} },
+		"data":       func(m *domain.Message) { m.Parts[0].Data = []byte{} },
+		"opaque":     func(m *domain.Message) { m.Parts[0].Opaque = []byte{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(says("{}"))}
+			env := hooked(t, w, nil, hook.AfterInference("empties", func(c hook.Reply) (hook.Reply, error) {
+				empties(&c.At.Message)
+				return c, nil
+			}))
+			checked := 0
+			env.RegisterActivityWithOptions(func(context.Context, contract.OutputRequest) (contract.OutputReply, error) {
+				checked++
+				return contract.OutputReply{}, nil
+			}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Format.Type = domain.FormatJSON }))
+			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			require.Equal(t, 1, checked)
+		})
+	}
+}
+
 // TestARewrittenAnswerIsChecked by a worker, where there is a format to fit. What
 // cannot be checked does not fit.
 func TestARewrittenAnswerIsChecked(t *testing.T) {

@@ -41,12 +41,14 @@ func (l *lostAttributes) leaveOut(ctx context.Context, method string, request, r
 	return err
 }
 
-// learn notes the attributes of a task that the server's refusal names; all of them where it names none.
+// learn notes the attributes of a task that the server's refusal names; all of them where it names none, but the one
+// by which the SDK finds versions again: the server has it always.
 func (l *lostAttributes) learn(task *workflowservice.RespondWorkflowTaskCompletedRequest, refusal string, now time.Time) {
 	var set []string
 	for _, command := range task.GetCommands() {
 		set = slices.AppendSeq(set, maps.Keys(attributesOf(command).GetIndexedFields()))
 	}
+	set = slices.DeleteFunc(set, func(name string) bool { return name == "TemporalChangeVersion" })
 	named := slices.DeleteFunc(slices.Clone(set), func(name string) bool {
 		return !slices.Contains(strings.Fields(refusal), name)
 	})

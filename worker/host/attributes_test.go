@@ -45,6 +45,8 @@ func TestLostAttributesAreLeftOut(t *testing.T) {
 		"one of two":     {[]string{"AgentName", "AgentStatus"}, refusal, [][]string{{"AgentName"}, {"AgentName"}, nil}},
 		"the only one":   {[]string{"AgentStatus"}, refusal, [][]string{{"BatcherUser"}, nil, nil}},
 		"no name":        {[]string{"AgentName", "AgentStatus"}, "BadSearchAttributes: no", [][]string{{"BatcherUser"}, nil, nil}},
+		"the SDK's own":  {[]string{"AgentStatus", "TemporalChangeVersion"}, "BadSearchAttributes: no", [][]string{{"TemporalChangeVersion"}, {"TemporalChangeVersion"}, nil}},
+		"only the SDK's": {[]string{"TemporalChangeVersion"}, "BadSearchAttributes: no", [][]string{{"TemporalChangeVersion"}, {"TemporalChangeVersion"}, nil}},
 		"part of a name": {[]string{"Agent", "AgentStatus"}, refusal, [][]string{{"Agent"}, {"Agent"}, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
