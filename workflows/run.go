@@ -51,6 +51,9 @@ func (r *run) suffer(why *domain.Error) {
 	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
 }
 
+// stuck is suffer where nothing is put off: an older worker that met the outage tries before each execution.
+func (r *run) stuck(why *domain.Error) { r.outage = outage{why: why.Message} }
+
 // due counts a step, and reports whether the storage is to be tried after it.
 func (r *run) due() bool {
 	r.outage.steps--
@@ -106,7 +109,7 @@ const storageOutage = "storage-outage"
 // outlives reports whether the execution goes on in its run, though it should continue as new.
 func (s session) outlives(why *domain.Error) bool {
 	if s.nearBounds() || workflow.GetVersion(s.root, storageOutage, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		s.run.outage.why = why.Message // and no more: who met it first tries again before each execution
+		s.run.stuck(why)
 		return false
 	}
 	s.run.suffer(why)
