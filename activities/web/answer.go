@@ -112,7 +112,10 @@ func (c *Client) text(response *http.Response, a asked) (text string, notes []st
 	}
 	text = decoded(data, full)
 	if (kind == "text/html" || kind == "application/xhtml+xml") && !a.raw {
-		text, notes = readable(text, response.Request.URL), append(notes, "its readable text")
+		if text, err = readable(response.Request.Context(), text, response.Request.URL, 2*int(c.bounds.bytes)); err != nil {
+			return "", nil, cutOff(response, err)
+		}
+		notes = append(notes, "its readable text")
 	}
 	text, part, err := c.part(text, a.from)
 	return text, append(notes, part...), err

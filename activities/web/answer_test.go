@@ -314,7 +314,9 @@ func TestReadablePages(t *testing.T) {
 		"closed too often":           {"</p></div></svg></pre>text", "text"},
 		"nested hidden":              {"<svg><svg></svg>no</svg>yes", "yes"},
 	} {
-		require.Equal(t, test.want, readable(test.page, base), name)
+		text, err := readable(t.Context(), test.page, base, 1<<20)
+		require.NoError(t, err, name)
+		require.Equal(t, test.want, text, name)
 	}
 }
 
@@ -325,7 +327,8 @@ func TestHostilePages(t *testing.T) {
 	require.NoError(t, err)
 	for _, unit := range []string{"<div>", "<b><i>", "<a href=x>", "<table><tr><td>x", "<script>var x;</script>text ", "<", "<p a=\"", "<svg>", "</svg>", "&amp", "<pre>\n", "<!--", "<li>", "<base href=x>", " \t"} {
 		began := time.Now()
-		readable(strings.Repeat(unit, (1<<20)/len(unit)), base)
+		_, err := readable(t.Context(), strings.Repeat(unit, (1<<20)/len(unit)), base, 8<<20)
+		require.NoError(t, err)
 		require.Less(t, time.Since(began), 20*time.Second, unit)
 	}
 }

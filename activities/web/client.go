@@ -108,6 +108,9 @@ func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, int,
 		if redirects = len(before); redirects > c.bounds.redirects {
 			return domain.Errorf(domain.Invalid, "url: more than %d redirects, the last to %s", c.bounds.redirects, shorten(next.URL.Redacted()))
 		}
+		if size := len(next.URL.String()); size > maxURL {
+			return domain.Errorf(domain.TooLarge, "url: leads to one of %d bytes; at most %d are allowed", size, maxURL)
+		}
 		next.Header.Del("Referer") // what was asked before is not the next one's business
 		return c.checkURL(next.URL)
 	}}

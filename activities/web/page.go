@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/url"
@@ -12,18 +13,24 @@ import (
 
 // readable is the text of a page: its title, headings, paragraphs, lists, tables and
 // links, without scripts and styles. It walks over the tokens and makes no tree, so that
-// no page takes more time than in proportion to its length.
-func readable(page string, base *url.URL) string {
-	w := &walker{base: base}
+// no page takes more time than in proportion to its length. It ends after some most bytes
+// of text, and with an error when the context does.
+func readable(ctx context.Context, page string, at *url.URL, most int) (string, error) {
+	w := &walker{base: short(at)}
 	tokens := html.NewTokenizer(strings.NewReader(page))
-	for {
+	for ctx.Err() == nil {
+		if w.out.Len() > most {
+			w.line()
+			w.words("[what follows is left out: links make it too long]")
+			return strings.TrimSpace(w.out.String()), nil
+		}
 		switch tokens.Next() {
 		case html.ErrorToken:
 			if !errors.Is(tokens.Err(), io.EOF) {
 				w.line()
 				w.words("[what follows cannot be read]")
 			}
-			return strings.TrimSpace(w.out.String())
+			return strings.TrimSpace(w.out.String()), nil
 		case html.TextToken:
 			w.text(string(tokens.Text()))
 		case html.StartTagToken:
@@ -36,6 +43,21 @@ func readable(page string, base *url.URL) string {
 		case html.CommentToken, html.DoctypeToken:
 		}
 	}
+	return "", ctx.Err()
+}
+
+// maxLink is the longest link that is written. A page has few bytes for each of its links, and
+// each is written whole.
+const maxLink = 2 << 10
+
+// short is what links are relative to, or nothing where all of them would be too long.
+func short(base *url.URL) *url.URL {
+	own := *base
+	own.RawQuery, own.Fragment, own.RawFragment = "", "", "" // no link has them of its page
+	if len(own.String()) > maxLink {
+		return &url.URL{}
+	}
+	return &own
 }
 
 // A walker writes what it meets.
@@ -129,7 +151,7 @@ func (w *walker) open(t html.Token) {
 		}
 	case atom.Base:
 		if u, err := w.base.Parse(attribute(t, "href")); err == nil {
-			w.base = u
+			w.base = short(u)
 		}
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		w.paragraph()
@@ -204,11 +226,18 @@ func (w *walker) leave() {
 
 // target is where a link leads from the page, empty where a reader need not know.
 func (w *walker) target(href string) string {
-	u, err := w.base.Parse(strings.TrimSpace(href))
-	if href == "" || strings.HasPrefix(href, "#") || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+	href = strings.TrimSpace(href)
+	if href == "" || href[0] == '#' || len(href) > maxLink {
 		return ""
 	}
-	return u.String()
+	u, err := w.base.Parse(href)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return ""
+	}
+	if link := u.String(); len(link) <= maxLink {
+		return link
+	}
+	return ""
 }
 
 func attribute(t html.Token, name string) string {
