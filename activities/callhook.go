@@ -14,7 +14,8 @@ import (
 )
 
 // CallHook runs a hook that is an activity and returns what it wants done. It may
-// run again where it failed or its worker was lost, as often as its Attempts allow.
+// run again where it failed or its worker was lost, as often as its Attempts allow;
+// where it sets none, a few times more where its worker was lost.
 //
 // Whatever goes wrong has the code hook_failed. It is tried again where the hook's
 // own error says so (one of domain's, throttled or unavailable), where it took too

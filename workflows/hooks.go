@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -158,15 +160,35 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 		options.DisableEagerExecution = asked > 1
 		reply, err = mailbox.Await(permit, options, contract.CallHook, request)
 		r.mail.DrainSignals()
-		again = err != nil && r.lacked(lossOf(err).Err()) && r.askAnother(lossOf(err).Err(), asked, r.asHook())
+		if again = r.lostAgain(err, request.Lost); again {
+			request.Lost++
+			again = r.mail.BackOff(r.apart(r.backoff(request.Lost), request.Lost, 0))
+			continue
+		}
+		again = err != nil && r.lacked(lossOf(err).Err()) && r.askAnother(lossOf(err).Err(), asked-request.Lost, r.asHook())
 	}
 	switch {
 	case err == nil:
 		return reply, r.weigh(reply)
-	case r.mail.Interrupted() && (temporal.IsCanceledError(err) || r.lacked(lossOf(err).Err())):
+	case r.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || r.lacked(lossOf(err).Err())):
 		return contract.HookReply{}, nil
 	}
 	return contract.HookReply{}, lossOf(err).Err()
+}
+
+// lostHooks is the version from which a hook that sets no attempts is asked again where its
+// worker was lost. It must never change.
+const lostHooks = "lost-hooks"
+
+// hookLosses is how many workers one hook may lose that sets no attempts.
+const hookLosses = 3
+
+// lostAgain reports whether the hook is asked again, after so many lost workers before: the
+// worker is lost that is no longer heard of, not the one that is late.
+func (r hookRun) lostAgain(err error, lost int) bool {
+	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && r.spec.Attempts == 0 && lost+1 < hookLosses &&
+		workflow.GetVersion(r.root, lostHooks, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 func (r hookRun) request(at any) contract.HookRequest {

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
@@ -142,6 +144,53 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 			}, activity.RegisterOptions{Name: string(contract.CallHook)})
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
 			require.Equal(t, test.status, outcome(t, env).Status)
+		})
+	}
+}
+
+// TestAHookWhoseWorkerWasLost is asked again, unless its author says how often it may be.
+func TestAHookWhoseWorkerWasLost(t *testing.T) {
+	t.Parallel()
+	const old = workflow.DefaultVersion
+	heartbeat, late := temporal.NewHeartbeatTimeoutError(), temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil)
+	for name, test := range map[string]struct {
+		version        workflow.Version
+		attempts, lost int
+		err            error
+		stop           bool
+		asked          int
+		status         domain.ExecutionStatus
+	}{
+		"then":                   {old, 0, 1, heartbeat, false, 1, domain.StatusFailed},
+		"since":                  {1, 0, 2, heartbeat, false, 3, domain.StatusCompleted},
+		"time and again":         {1, 0, 9, heartbeat, false, 3, domain.StatusFailed},
+		"that may run once":      {1, 1, 1, heartbeat, false, 1, domain.StatusFailed},
+		"that took too long":     {1, 0, 1, late, false, 1, domain.StatusFailed},
+		"and a stop of mode now": {1, 0, 9, heartbeat, true, 1, domain.StatusStopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hook.IO(domain.TriggerBeforeStep, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+				return contract.HookReply{}, nil
+			})
+			h.Attempts = test.attempts
+			env := hooked(t, &world{model: plays(says("done"))}, nil, h)
+			env.OnGetVersion("lost-hooks", old, workflow.Version(1)).Return(test.version)
+			var lost []int
+			env.RegisterActivityWithOptions(func(_ context.Context, request contract.HookRequest) (contract.HookReply, error) {
+				if lost = append(lost, request.Lost); len(lost) > test.lost {
+					return contract.HookReply{}, nil
+				}
+				if test.stop {
+					env.RegisterDelayedCallback(func() {
+						env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+					}, 100*time.Millisecond)
+				}
+				return contract.HookReply{}, test.err
+			}, activity.RegisterOptions{Name: string(contract.CallHook)})
+			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			require.Equal(t, test.status, outcome(t, env).Status)
+			require.Equal(t, []int{0, 1, 2}[:test.asked], lost)
 		})
 	}
 }

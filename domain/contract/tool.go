@@ -80,7 +80,7 @@ type HookSpec struct {
 	IO bool `json:"io,omitzero"`
 	// Timeout bounds one attempt of an activity; zero is DefaultHookTimeout.
 	Timeout time.Duration `json:"timeout,omitzero"`
-	// Attempts bounds the tries of an activity; zero is one.
+	// Attempts bounds the tries of an activity; zero is one, and some more where its worker is lost.
 	Attempts int `json:"attempts,omitzero"`
 }
 
@@ -103,6 +103,8 @@ type HookRequest struct {
 	Number      int                `json:"execution_number"`
 	// Step is the step in progress; zero between steps.
 	Step int `json:"step,omitzero"`
+	// Lost counts the workers that were lost with it.
+	Lost int `json:"lost,omitzero"`
 	// Metadata are the notes of the agent's context.
 	Metadata domain.Metadata `json:"metadata,omitempty"`
 	// Answer and Response are set after an inference.

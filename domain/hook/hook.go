@@ -24,8 +24,8 @@ type Hook struct {
 	// definition lists.
 	Always bool
 	// Timeout bounds one attempt of a hook made with IO; zero is
-	// domain.DefaultHookTimeout. Attempts bounds its tries; zero is one. Both
-	// mean nothing for the others.
+	// domain.DefaultHookTimeout. Attempts bounds its tries; zero is one, and a few
+	// more where workers die. Both mean nothing for the others.
 	Timeout  time.Duration
 	Attempts int
 

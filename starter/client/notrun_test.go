@@ -99,6 +99,23 @@ func TestFollowShowsHooksAndSummaries(t *testing.T) {
 	require.Equal(t, "the disk is full", events[8].Error.Message)
 }
 
+// TestFollowShowsAHookThatFailed once nobody asks it again after its worker was lost.
+func TestFollowShowsAHookThatFailed(t *testing.T) {
+	t.Parallel()
+	for again, want := range map[bool][]EventType{
+		true: {EventBegan, EventHook, EventEnded}, false: {EventBegan, EventHook, EventHookFailed, EventEnded},
+	} {
+		run := newRun("run-1", nil)
+		hook := contract.HookRequest{Hook: contract.HookSpec{Name: "audit", Trigger: domain.TriggerBeforeExecution}, ExecutionID: nth(1), Number: 1}
+		run.timesOut(run.schedule(string(contract.CallHook), hook), contract.Heartbeat{})
+		if hook.Lost = 1; again {
+			run.completes(run.schedule(string(contract.CallHook), hook), contract.HookReply{})
+		}
+		run.ends(outcomeOf(1, 1))
+		require.Equal(t, want, typesOf(followed(t, newFake(run), FollowOptions{})))
+	}
+}
+
 // TestResultHasTheSignal that ended the execution, where a worker tells it.
 func TestResultHasTheSignal(t *testing.T) {
 	t.Parallel()

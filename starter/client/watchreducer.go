@@ -31,6 +31,8 @@ type watchReducer struct {
 	// waits is an inference whose worker was lost, while nobody knows whether it is made
 	// again: then its text is withdrawn, else it stays.
 	waits *lostInference
+	// lostHook is a hook whose worker was lost, while nobody knows whether it is asked again.
+	lostHook *lostHook
 	// withheld says that it was told that nothing of what the model says is shown.
 	withheld bool
 	out      []Event
@@ -48,6 +50,11 @@ type shownWork struct {
 type lostInference struct {
 	work *shownWork
 	loss progress.Loss
+}
+
+type lostHook struct {
+	request *contract.HookRequest
+	err     *domain.Error
 }
 
 // tries is the newest attempt over all activities of the same inference.
@@ -147,6 +154,9 @@ func (r *watchReducer) ended(before progress.Execution) {
 		r.waits = nil
 		r.kept(w.work, w.loss)
 	}
+	if now.Outcome != nil {
+		r.hookLost()
+	}
 	if now.Outcome != nil && (before.Running || before.Number != now.Number) {
 		r.emit(Event{Type: EventEnded, ExecutionID: now.Outcome.ExecutionID, Ended: now.Outcome})
 	}
@@ -187,7 +197,10 @@ func (r *watchReducer) asked(w progress.Work) {
 	switch {
 	case w.Model != nil:
 		r.inference(work)
+	case w.Hook != nil && w.Hook.Lost > 0:
+		r.lostHook = nil
 	case w.Hook != nil:
+		r.hookLost()
 		r.emit(Event{Type: EventHook, Step: w.Hook.Step, Hook: w.Hook.Hook.Name, Trigger: w.Hook.Hook.Trigger})
 	case w.Tool != nil && w.Tool.Attempts > 0:
 		work.Attempt = 0
@@ -275,8 +288,10 @@ func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 	case work.Tool != nil:
 		r.toolDone(work.Work, loss.ToolReply(*work.Tool).Error)
 	case work.Hook != nil && loss.How != progress.Cancelled:
-		hook := work.Hook.Hook
-		r.emit(Event{Type: EventHookFailed, Step: work.Hook.Step, Hook: hook.Name, Trigger: hook.Trigger, Error: loss.Err()})
+		r.lostHook = &lostHook{work.Hook, loss.Err()}
+		if loss.How != progress.TimedOut {
+			r.hookLost()
+		}
 	case work.Model == nil:
 	case loss.Beat != nil && work.Model.Summary == nil && r.agent.Execution.Halted(r.now):
 		r.kept(work, loss)
@@ -287,6 +302,15 @@ func (r *watchReducer) lost(work *shownWork, loss progress.Loss) {
 		r.replied(work, contract.ModelReply{Outcome: contract.Interrupted, Error: loss.Err()}, 0)
 	default:
 		r.replied(work, contract.ModelReply{Outcome: contract.BilledFailure, Error: loss.Err()}, 0)
+	}
+}
+
+// hookLost notes that a hook that failed is not asked again.
+func (r *watchReducer) hookLost() {
+	if lost := r.lostHook; lost != nil {
+		r.lostHook = nil
+		hook := lost.request.Hook
+		r.emit(Event{Type: EventHookFailed, Step: lost.request.Step, Hook: hook.Name, Trigger: hook.Trigger, Error: lost.err})
 	}
 }
 
