@@ -71,10 +71,11 @@ func (s session) awaitWork() bool {
 		case s.mail.Closed() || s.in.Name == "":
 			return false
 		case s.wantsNewRun():
+			s.idleInOutage()
 			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.carriable(permit) {
 				return false
 			}
-			if !s.mail.Woken() {
+			if !s.mail.Woken() && !s.run.suffers() {
 				s.run.stay()
 			}
 			continue

@@ -35,10 +35,8 @@ func (s session) runExecution() {
 
 func (s session) loop() {
 	for {
-		if s.outgrown() && (s.run.due() || s.nearBounds()) {
-			if permit, ok := s.mail.Permit(mailbox.BetweenSteps); ok && s.carriable(permit) {
-				return
-			}
+		if s.outgrown() && (s.run.due() || s.nearBounds() || s.mail.Pressed()) && s.handsOver() {
+			return
 		}
 		if !s.mayBegin() {
 			return

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
+	"everstep/domain"
 	"everstep/domain/contract"
 )
 
@@ -19,7 +21,7 @@ func bucketGone() error {
 	return temporal.NewApplicationErrorWithOptions("the bucket is gone", "unavailable", temporal.ApplicationErrorOptions{})
 }
 
-// promptsHourly gives a session one more prompt each hour, and ends it an hour after the last.
+// promptsHourly gives a session one more prompt each hour.
 func promptsHourly(t *testing.T, env *testsuite.TestWorkflowEnvironment, prompts int) {
 	t.Helper()
 	for h := 1; h <= prompts; h++ {
@@ -27,7 +29,6 @@ func promptsHourly(t *testing.T, env *testsuite.TestWorkflowEnvironment, prompts
 			env.UpdateWorkflow(string(contract.UpdateSend), fmt.Sprint("u", h), callback[contract.SendReply](t, nil), contract.SendRequest{Prompt: "more"})
 		}, time.Duration(h)*time.Hour)
 	}
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Duration(prompts+1)*time.Hour)
 }
 
 // TestAnOutageThatAnOlderWorkerMet is tried before each execution of the run, as that worker did: its history
@@ -47,8 +48,127 @@ func TestAnOutageThatAnOlderWorkerMet(t *testing.T) {
 	}
 	outgrows(env, 19)
 	env.OnGetVersion("storage-outage", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion).Maybe()
+	env.OnGetVersion("idle-outage", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion).Maybe()
 	promptsHourly(t, env, 5)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 6*time.Hour)
 	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, slices.Compact(tried))
 	require.Equal(t, 19, len(w.asked), "each further execution fails before its first step")
+}
+
+// longTalk is a session whose conversation is too long to be carried without the storage, which fails until a time.
+func longTalk(t *testing.T, back time.Duration) (env *testsuite.TestWorkflowEnvironment, tried *[]time.Duration) {
+	t.Helper()
+	w := steady(0, true)
+	w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says(strings.Repeat("x", 9000)), nil }
+	env = w.environment(t)
+	begun := env.Now()
+	tried = new([]time.Duration)
+	w.record = func(r contract.RecordRequest) (contract.Segment, error) {
+		at := env.Now().Sub(begun)
+		if at >= back {
+			return stores(r)
+		}
+		*tried = append(*tried, at)
+		return contract.Segment{}, bucketGone()
+	}
+	return env, tried
+}
+
+// TestAnIdleSessionInAnOutage tries again by the clock, less and less often, and continues as new when the storage is back.
+func TestAnIdleSessionInAnOutage(t *testing.T) {
+	t.Parallel()
+	env, tried := longTalk(t, 200*time.Hour)
+	outgrows(env, 120)
+	promptsHourly(t, env, 130)
+	env.RegisterDelayedCallback(env.CancelWorkflow, 300*time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	_, continued := handedOn(t, env)
+	require.True(t, continued, "long before the cancellation")
+	require.Greater(t, len(*tried), 60, "about each hour, a few tries each")
+	require.Less(t, len(*tried), 600)
+}
+
+// TestNearTheBoundsOfARun an execution waits for the storage, says so, and heeds a stop.
+func TestNearTheBoundsOfARun(t *testing.T) {
+	t.Parallel()
+	near := func(t *testing.T, back time.Duration) (*world, *testsuite.TestWorkflowEnvironment) {
+		w := steady(60, true)
+		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+			return contract.ToolReply{Content: strings.Repeat("x", 60_000)}, nil
+		}
+		env := w.environment(t)
+		begun := env.Now()
+		w.record = func(r contract.RecordRequest) (contract.Segment, error) {
+			if env.Now().Sub(begun) < back {
+				return contract.Segment{}, bucketGone()
+			}
+			return stores(r)
+		}
+		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+			if r.Step == 30 {
+				env.SetCurrentHistoryLength(46_000)
+			}
+			return says(fmt.Sprint("step ", r.Step), look()), nil
+		}
+		outgrows(env, 20)
+		return w, env
+	}
+	t.Run("until it is back", func(t *testing.T) {
+		t.Parallel()
+		w, env := near(t, 5*time.Hour)
+		env.RegisterDelayedCallback(func() {
+			status := query(t, env, contract.QueryStatus, contract.StatusRequest{})
+			require.Contains(t, status.Doing, "waiting for the storage")
+			require.Contains(t, status.History.Unstored, "the bucket is gone")
+		}, 4*time.Hour)
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		_, continued := handedOn(t, env)
+		require.True(t, continued)
+		require.Len(t, w.asked, 30, "no step begins meanwhile")
+	})
+	t.Run("a stop ends the wait", func(t *testing.T) {
+		t.Parallel()
+		w, env := near(t, 1000*time.Hour)
+		env.RegisterDelayedCallback(func() {
+			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterStep})
+		}, 4*time.Hour)
+		begun := env.Now()
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+		require.Len(t, w.asked, 30)
+		require.Less(t, env.Now().Sub(begun), 5*time.Hour)
+	})
+	t.Run("what the ending needs is left", func(t *testing.T) {
+		t.Parallel()
+		_, env := near(t, 1000*time.Hour)
+		env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(50_000) }, 10*time.Hour)
+		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		require.Equal(t, domain.CodeContextLost, outcome(t, env).Code)
+	})
+}
+
+// TestARunWhoseReplayMustBeShort, as a workflow task may take little, ends earlier in an outage.
+func TestARunWhoseReplayMustBeShort(t *testing.T) {
+	t.Parallel()
+	w, env := steady(60, true), (*testsuite.TestWorkflowEnvironment)(nil)
+	w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, bucketGone() }
+	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+		return contract.ToolReply{Content: strings.Repeat("x", 60_000)}, nil
+	}
+	env = w.environment(t)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{WorkflowTaskTimeout: 2 * time.Second})
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step == 30 {
+			env.SetCurrentHistoryLength(21_000)
+		}
+		if r.Step > 40 {
+			return says("done"), nil
+		}
+		return says(fmt.Sprint("step ", r.Step), look()), nil
+	}
+	outgrows(env, 20)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	require.Len(t, w.asked, 30, "the execution waits there")
 }

@@ -17,7 +17,7 @@ import (
 // layers lists the package's files from the workflow down to what it is made of.
 // Calls go down.
 var layers = []string{
-	"execute.go", "loop.go", "updates.go", "views.go", "finish.go", "session.go", "run.go",
+	"execute.go", "loop.go", "updates.go", "views.go", "finish.go", "session.go", "run.go", "outage.go",
 	"inference.go", "answer.go", "attempt.go", "tools.go", "guards.go", "hooks.go", "step.go",
 	"resolve.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "failure.go", "doc.go",
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -32,32 +33,6 @@ type run struct {
 	outage outage
 	// successor is what the next run starts with, where this one continues.
 	successor *contract.SessionInput
-}
-
-// An outage is of the storage that a run needs to continue as new. It goes on meanwhile,
-// and tries again after more and more steps, so that what fails slowly holds it up little.
-type outage struct {
-	// why is how the newest try failed; empty where none has.
-	why   string
-	tries int
-	// steps are those before the next try.
-	steps int
-}
-
-// mostSteps bounds the steps between two tries.
-const mostSteps = 64
-
-func (r *run) suffer(why *domain.Error) {
-	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
-}
-
-// stuck is suffer where nothing is put off: an older worker that met the outage tries before each execution.
-func (r *run) stuck(why *domain.Error) { r.outage = outage{why: why.Message} }
-
-// due counts a step, and reports whether the storage is to be tried after it.
-func (r *run) due() bool {
-	r.outage.steps--
-	return r.outage.steps <= 0
 }
 
 // newRun takes over a carry; the first run's is zero.
@@ -90,36 +65,29 @@ func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
 func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Full() }
 
-// The server ends a run of more than so many events or bytes. From the others on there is
-// room for a long step and the end of the execution, and no more.
-const (
-	mostEvents, lastEvents = 51_200, 45_000
-	mostBytes, lastBytes   = 50 << 20, 40 << 20
-)
-
-// nearBounds reports whether the run is near the server's own bounds.
-func (s session) nearBounds() bool {
-	return s.info.GetCurrentHistoryLength() >= lastEvents || s.info.GetCurrentHistorySize() >= lastBytes
-}
-
-// storageOutage is the version from which an execution outlives an outage of the storage.
-// It must never change.
-const storageOutage = "storage-outage"
-
-// outlives reports whether the execution goes on in its run, though it should continue as new.
-func (s session) outlives(why *domain.Error) bool {
-	if s.nearBounds() || workflow.GetVersion(s.root, storageOutage, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		s.run.stuck(why)
-		return false
-	}
-	s.run.suffer(why)
-	workflow.GetLogger(s.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", s.run.outage.tries)
-	return true
-}
-
 // wantsNewRun reports whether an idle session is to continue as new.
 func (s session) wantsNewRun() bool {
 	return !s.run.stays && s.outgrown()
+}
+
+// handsOver makes the run ready to continue as new. Near the server's bounds no step may begin before
+// it has: there it waits for the storage.
+func (s session) handsOver() bool {
+	for {
+		permit, ok := s.mail.Permit(mailbox.BetweenSteps)
+		switch {
+		case !ok:
+			return false
+		case s.carriable(permit):
+			return true
+		case !s.run.suffers() || !s.nearBounds():
+			return false
+		}
+		s.note("waiting for the storage: " + s.run.outage.why)
+		if !s.mail.BackOffInference(s.run.pause(10 * time.Minute)) {
+			return false
+		}
+	}
 }
 
 // carriable makes the run ready to continue as new: with storage the live
@@ -149,7 +117,7 @@ func (s session) carriable(permit mailbox.Permit) bool {
 		return false
 	}
 	if unstored != nil {
-		if active && s.outlives(unstored) {
+		if s.outlives(unstored) {
 			return false
 		}
 		lost = unstored
@@ -166,7 +134,7 @@ func (s session) awaitHandlers() {
 func (s session) contextLost(why *domain.Error) {
 	if s.state.HasActiveExecution() {
 		message := "the conversation outgrew one run and could not be carried to the next: " + why.Message
-		if s.nearBounds() {
+		if s.exhausted() {
 			message += fmt.Sprintf(" (the server ends a run at %d events or %d MiB, and this one has %d and %d)",
 				mostEvents, mostBytes>>20, s.info.GetCurrentHistoryLength(), s.info.GetCurrentHistorySize()>>20)
 		}
@@ -183,7 +151,9 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 	}
 	s.note("continuing as new")
 	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
-	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, storeAttempts, "record the transcript"), contract.Record, request)
+	options := s.briefOptions(recordTimeout, storeAttempts, "record the transcript")
+	options.ScheduleToCloseTimeout = recordTimeout + time.Minute // a storage that hangs does so once
+	segment, err := mailbox.Await(permit, options, contract.Record, request)
 	if err != nil {
 		return lossOf(err).Err()
 	}

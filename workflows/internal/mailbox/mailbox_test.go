@@ -324,6 +324,12 @@ func TestMemory(t *testing.T) {
 		require.False(t, next.Full())
 		next.Took()
 		require.True(t, next.Full())
+		for range 149 {
+			next.Took()
+		}
+		require.False(t, next.Pressed())
+		next.Took()
+		require.True(t, next.Pressed(), "the server takes 2,000")
 	})
 }
 

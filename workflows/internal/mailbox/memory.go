@@ -14,8 +14,8 @@ type Memory[Reply any] struct {
 
 const (
 	remembered = 100
-	// manyTaken is of the updates of one run; the server takes 2,000.
-	manyTaken = 1800
+	// manyTaken and mostTaken are of the updates of one run; the server takes 2,000.
+	manyTaken, mostTaken = 1800, 1950
 )
 
 // Reply returns what an update was answered, if it was.
@@ -45,6 +45,9 @@ func (m *Mailbox) Took() { m.taken++ }
 // Full reports whether this run has taken about as many updates as the server
 // lets one take.
 func (m *Mailbox) Full() bool { return m.taken >= manyTaken }
+
+// Pressed reports whether the server will soon take no more of them.
+func (m *Mailbox) Pressed() bool { return m.taken >= mostTaken }
 
 // Carry writes down what the next run needs of the mailbox.
 func (m *Mailbox) Carry(to *contract.Carry) {

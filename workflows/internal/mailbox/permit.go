@@ -86,6 +86,14 @@ func (m *Mailbox) BackOff(delay time.Duration) bool {
 	return workflow.Sleep(m.scope, delay) == nil && !m.CutOff()
 }
 
+// Idle waits between executions, until something wakes the session.
+func (m *Mailbox) Idle(longest time.Duration) {
+	pause, cancel := workflow.WithCancel(m.root)
+	defer cancel()
+	timer := workflow.NewTimer(pause, longest)
+	_ = workflow.Await(m.root, func() bool { return m.Woken() || timer.IsReady() })
+}
+
 // stopsInWaits is the version from which a stop that lets the step finish also
 // ends a wait within it. It must never change.
 const stopsInWaits = "stops-in-waits"

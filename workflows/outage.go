@@ -1,0 +1,93 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+)
+
+// An outage is of the storage that a run needs to continue as new. It goes on meanwhile,
+// and tries again after more and more steps, so that what fails slowly holds it up little.
+type outage struct {
+	// why is how the newest try failed; empty where none has.
+	why   string
+	tries int
+	// steps are those before the next try.
+	steps int
+}
+
+// mostSteps bounds the steps between two tries.
+const mostSteps = 64
+
+func (r *run) suffer(why *domain.Error) {
+	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
+}
+
+// suffers reports whether the newest try failed and the run goes on all the same.
+func (r *run) suffers() bool { return r.outage.tries > 0 }
+
+// pause is how long the run waits after its newest try, at most longest.
+func (r *run) pause(longest time.Duration) time.Duration {
+	return min(time.Minute<<min(r.outage.tries-1, 10), longest)
+}
+
+// stuck is suffer where nothing is put off: an older worker that met the outage tries before each execution.
+func (r *run) stuck(why *domain.Error) { r.outage = outage{why: why.Message} }
+
+// due counts a step, and reports whether the storage is to be tried after it.
+func (r *run) due() bool {
+	r.outage.steps--
+	return r.outage.steps <= 0
+}
+
+// The server ends a run of more than so many events or bytes. From the last ones on there is
+// room for a long step and the end of the execution, from the final ones on for the end alone.
+const (
+	mostEvents, finalEvents, lastEvents = 51_200, 50_000, 45_000
+	mostBytes, finalBytes, lastBytes    = 50 << 20, 46 << 20, 40 << 20
+	// replayedEvents are those that a slow worker replays in a second, which a workflow task must have time for.
+	replayedEvents = 10_000
+)
+
+// nearBounds reports whether the run is near the server's own bounds, or as long as its tasks have time for.
+func (s session) nearBounds() bool {
+	events := min(lastEvents, int(replayedEvents*s.info.WorkflowTaskTimeout.Seconds()))
+	return s.info.GetCurrentHistoryLength() >= events || s.info.GetCurrentHistorySize() >= lastBytes
+}
+
+// exhausted reports whether the run has room for its end and no more.
+func (s session) exhausted() bool {
+	return s.info.GetCurrentHistoryLength() >= finalEvents || s.info.GetCurrentHistorySize() >= finalBytes
+}
+
+// storageOutage is the version from which an execution outlives an outage of the storage,
+// idleOutage that from which an idle session tries again. They must never change.
+const (
+	storageOutage = "storage-outage"
+	idleOutage    = "idle-outage"
+)
+
+// outlives reports whether the session goes on in its run, though it should continue as new.
+func (s session) outlives(why *domain.Error) bool {
+	since := storageOutage
+	if !s.state.HasActiveExecution() {
+		since = idleOutage
+	}
+	if s.exhausted() || workflow.GetVersion(s.root, since, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		s.run.stuck(why)
+		return false
+	}
+	s.run.suffer(why)
+	workflow.GetLogger(s.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", s.run.outage.tries)
+	return true
+}
+
+// idleInOutage waits before an idle session tries again, unless something wakes it.
+func (s session) idleInOutage() {
+	if s.run.suffers() {
+		s.note("idle")
+		s.mail.Idle(s.run.pause(time.Hour))
+	}
+}
