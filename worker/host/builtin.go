@@ -73,6 +73,9 @@ func (c Config) keyFiles() []string {
 			all = append(all, file)
 		}
 	}
+	for _, file := range c.Connection.credentials.files {
+		all = append(all, file.path)
+	}
 	return append(all, c.mcpKeyFiles()...)
 }
 

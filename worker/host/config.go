@@ -120,13 +120,16 @@ func (c Config) withDefaults() Config {
 	c.Connection = c.Connection.withDefaults()
 	if c.secrets == nil {
 		c.secrets = &secrets{}
-		for _, v := range vendors() {
-			c.secrets.fix(c.Vendors[v.Name].Key.Reveal())
-		}
-		c.secrets.fix(c.Proxy.Reveal())
-		c.secrets.fix(password(c.Proxy))
-		c.secrets.fix(c.HTTPProxy.Reveal())
-		c.secrets.fix(password(c.HTTPProxy))
+	}
+	for _, v := range vendors() {
+		c.secrets.fix(c.Vendors[v.Name].Key.Reveal())
+	}
+	for _, proxy := range []Secret{c.Proxy, c.HTTPProxy} {
+		c.secrets.fix(proxy.Reveal())
+		c.secrets.fix(password(proxy))
+	}
+	for _, text := range c.Connection.credentials.secrets {
+		c.secrets.fix(text)
 	}
 	c.TaskQueue = cmp.Or(c.TaskQueue, contract.DefaultTaskQueue)
 	c.MaxActivities = cmp.Or(c.MaxActivities, DefaultMaxActivities)

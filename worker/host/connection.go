@@ -49,6 +49,8 @@ type Connection struct {
 	// base has what a profile says beyond address and namespace: TLS, keys,
 	// headers.
 	base client.Options
+	// credentials are what those keys are, and where they stand.
+	credentials credentials
 }
 
 func (c Connection) withDefaults() Connection {

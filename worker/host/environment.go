@@ -120,6 +120,7 @@ func ConnectionFromEnvironment(connection Connection, environment Environment, f
 	if err != nil {
 		return connection, domain.Errorf(domain.Invalid, "profile: %s; see the TEMPORAL_TLS variables and the profile's tls table", err)
 	}
+	connection.credentials = credentialsOf(profile, environment)
 	return connection.with(config.Connection, base)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,10 +51,16 @@ func run(config Config, args []string) int {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
+	return execute(ctx, config, args, os.Stderr)
+}
+
+// execute tells of an error as the log would: what servers say is a part of it.
+func execute(ctx context.Context, config Config, args []string, says io.Writer) int {
+	config.secrets = &secrets{}
 	command := Command(config)
 	command.SetArgs(args)
 	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
+		fmt.Fprintln(&redactor{out: says, secrets: config.secrets}, "Error:", err)
 		return exitCode(err)
 	}
 	return 0

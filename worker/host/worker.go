@@ -316,6 +316,9 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 			return m, err
 		}
 	}
+	if err = config.Connection.credentials.outside(m.dir); err != nil {
+		return m, err
+	}
 	m.tools = replace(m.tools, config.Tools)
 	if m.servers, err = config.Servers(config.Connection.Logger); err != nil {
 		return m, err

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"regexp"
+	"strings"
+
+	"go.temporal.io/sdk/contrib/envconfig"
+
+	"everstep/domain"
+)
+
+// credentials are what a worker shows to Temporal's server. What agents do never gets at them.
+type credentials struct {
+	// secrets are for the worker alone to know, files hold such.
+	secrets []string
+	files   []credentialFile
+}
+
+// A credentialFile is named by a variable of Temporal's, or by a profile.
+type credentialFile struct{ variable, path string }
+
+const (
+	configVariable    = "TEMPORAL_CONFIG_FILE"
+	clientKeyVariable = "TEMPORAL_TLS_CLIENT_KEY_PATH"
+)
+
+// credentialsOf are those of a profile, and all that the file holds that it may be from.
+func credentialsOf(profile envconfig.ClientConfigProfile, environment Environment) credentials {
+	var c credentials
+	c.add(profile)
+	path, _ := environment.LookupEnv(configVariable)
+	if path == "" {
+		path = envconfig.DefaultConfigFilePath()
+	}
+	config, err := envconfig.LoadClientConfig(envconfig.LoadClientConfigOptions{ConfigFilePath: path, EnvLookup: environment})
+	if err != nil {
+		return c // whoever loads the profile has said so
+	}
+	own := len(c.secrets)
+	for _, other := range config.Profiles {
+		c.add(*other)
+	}
+	if len(c.secrets) > own {
+		c.files = append(c.files, credentialFile{configVariable, path})
+	}
+	return c
+}
+
+// secretHeader matches the names of those that hold credentials.
+var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|password|cookie`)
+
+func (c *credentials) add(profile envconfig.ClientConfigProfile) {
+	secrets := []string{profile.APIKey}
+	if tls := profile.TLS; tls != nil {
+		secrets = append(secrets, string(tls.ClientKeyData))
+		if tls.ClientKeyPath != "" {
+			c.files = append(c.files, credentialFile{clientKeyVariable, tls.ClientKeyPath})
+		}
+	}
+	if profile.Codec != nil {
+		secrets = append(secrets, profile.Codec.Auth)
+	}
+	for name, value := range profile.GRPCMeta {
+		if secretHeader.MatchString(name) {
+			_, token, _ := strings.Cut(value, " ") // behind Bearer
+			secrets = append(secrets, value, token)
+		}
+	}
+	for _, text := range secrets {
+		if text != "" {
+			c.secrets = append(c.secrets, text)
+		}
+	}
+}
+
+// outside makes sure that the file tools can read none of the files.
+func (c credentials) outside(dir string) error {
+	for _, file := range c.files {
+		if inside(file.path, dir) {
+			return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read what it holds for Temporal's server; move it, or name another directory with --dir (EVERSTEP_DIR)", file.variable, dir)
+		}
+	}
+	return nil
+}
