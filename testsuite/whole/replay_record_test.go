@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -108,6 +109,21 @@ turns:
 		_, err = s.agents.Close(within(t), "kept")
 		require.NoError(t, err)
 		s.keep(t, "session", second)
+	})
+	t.Run("given", func(t *testing.T) {
+		s := start(t, host.Config{})
+		notes, before := domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{{Message: domain.UserMessage("before")}}
+		begun, err := s.agents.Start(within(t), agents.Start{
+			ID: "kept", Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]")), Messages: before,
+		})
+		require.NoError(t, err)
+		s.ended(t, begun)
+		second, err := s.agents.Send(within(t), "kept", agents.SendOptions{Prompt: "more", Metadata: notes, Messages: before})
+		require.NoError(t, err)
+		s.ended(t, second)
+		_, err = s.agents.Close(within(t), "kept")
+		require.NoError(t, err)
+		s.keep(t, "given", second)
 	})
 	t.Run("worker-shutdown", func(t *testing.T) {
 		s := connect(t, "plain", nil)
