@@ -140,6 +140,9 @@ func (c Connection) located(ctx context.Context) (Connection, error) {
 		return c, domain.Errorf(domain.Unavailable,
 			"EVERSTEP_STATE: no dev server is up on %s; start one there, or name a server with --address (TEMPORAL_ADDRESS)", c.State).From("server")
 	}
+	if err := checkAddress(found.Address); err != nil || strings.Contains(found.Address, "://") || !Loopback(found.Address) {
+		return c, domain.Errorf(domain.Unavailable, "EVERSTEP_STATE: what answers for %s names %q, which is no address of a dev server on this machine", c.State, domain.Shorten(found.Address, 100)).From("server")
+	}
 	c.Address, c.Namespace = found.Address, cmp.Or(c.Namespace, found.Namespace)
 	return c, nil
 }

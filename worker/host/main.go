@@ -60,7 +60,7 @@ func execute(ctx context.Context, config Config, args []string, says io.Writer) 
 	command := Command(config)
 	command.SetArgs(args)
 	if err := command.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(&redactor{out: says, secrets: config.secrets}, "Error:", err)
+		_, _ = fmt.Fprintln(&redactor{out: says, secrets: config.secrets}, "Error:", err)
 		return exitCode(err)
 	}
 	return 0

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -87,8 +88,29 @@ func SocketPath(stateFile string) (string, error) {
 	return path, nil
 }
 
+// longestReply is far more than a supervisor says.
+const longestReply = 64 << 10
+
+// checkPeer refuses whoever else listens in a folder that several may write to: what a worker
+// is told here is the server that it serves.
+func checkPeer(conn net.Conn, path string) error {
+	uid, err := peer(conn, path)
+	if err != nil {
+		return fmt.Errorf("see whose dev server this is: %w", err)
+	}
+	return checkUser(uid, os.Getuid(), path)
+}
+
+func checkUser(uid, own int, path string) error {
+	if uid == own || uid == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is user %d's, not yours: choose a state file in a folder that only you write to", path, uid)
+}
+
 // Connect reaches the supervisor of a state file and waits for its reply. While
-// the connection is open, the server stays up.
+// the connection is open, the server stays up. It is an error if it is another user's,
+// other than root's.
 func Connect(ctx context.Context, stateFile string) (net.Conn, Reply, error) {
 	path, err := SocketPath(stateFile)
 	if err != nil {
@@ -105,9 +127,13 @@ func Connect(ctx context.Context, stateFile string) (net.Conn, Reply, error) {
 		}
 		return nil, Reply{}, fmt.Errorf("reach the supervisor of the dev server: %w", err)
 	}
+	if err := checkPeer(conn, path); err != nil {
+		_ = conn.Close() // nothing is held
+		return nil, Reply{}, err
+	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	var r Reply
-	err = json.NewDecoder(conn).Decode(&r)
+	err = json.NewDecoder(io.LimitReader(conn, longestReply)).Decode(&r)
 	stopped := stop()
 	if stopped && err == nil {
 		return conn, r, nil
